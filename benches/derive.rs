@@ -1,5 +1,5 @@
-//! What deriving costs on one core: node answers that are already here in, records and index entries out, nothing
-//! stored. One iteration is forty consecutive blocks from the middle of the chain.
+//! Cost of deriving on one core: node answers in memory to records and index entries, without storage. One iteration is
+//! forty consecutive blocks from the middle of the chain.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Derives a block; the number of its transactions.
+/// Derives a block; returns the number of its transactions.
 fn block(height: &Height, rules: &Rules, workshop: &mut WorkerState) -> usize {
     let answers = BlockAnswers {
         height: height.height,
@@ -64,7 +64,7 @@ fn block(height: &Height, rules: &Rules, workshop: &mut WorkerState) -> usize {
     derived.expect("a recorded block can be derived").txs.len()
 }
 
-/// Derives a block's call frames; their number.
+/// Derives a block's call frames; returns their number.
 fn calls(height: &Height, workshop: &mut WorkerState) -> usize {
     let Some(Trace::Result(trace)) = &height.eth_trace else { return 0 };
     let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");

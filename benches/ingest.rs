@@ -1,7 +1,7 @@
-//! How fast a recorded chain is ingested: 34,183 EVM transactions with 142,706 call frames and 4,142 NFTs in 770 blocks, from a
-//! replay node over loopback sockets into an empty RocksDB.
+//! Speed of ingest on a recorded chain: 34,183 EVM transactions with 142,706 call frames and 4,142 NFTs in 770 blocks,
+//! from a replay node over loopback sockets into an empty RocksDB.
 //!
-//! A sample is a whole ingest, from the first question to the node until every lane is at the last height. The node
+//! A sample is a whole ingest, from the first request to the node until every lane is at the last height. The node
 //! is in this process, on threads of its own, and shares the machine's cores.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
@@ -18,7 +18,7 @@ use store::rocks::TableSize;
 
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
-    // First, so that the peak of memory is that of one ingest in a fresh process.
+    // First, so that peak memory is that of one ingest in a fresh process.
     let figures = measuring().then(|| Figures::take(&played)).transpose()?;
     let mut criterion = Criterion::default().configure_from_args();
     bench(&mut criterion, &played);
@@ -42,7 +42,7 @@ fn bench(criterion: &mut Criterion, played: &Played) {
     group.finish();
 }
 
-/// One ingest, looked at closely.
+/// Detailed figures of one ingest.
 struct Figures {
     elapsed: Duration,
     cpu: Cpu,

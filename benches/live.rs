@@ -1,8 +1,8 @@
-//! What a live index does for its readers: how soon a new block can be read, how soon in a follower, and what an answer
-//! takes while a chain is indexed at full speed.
+//! Latency of a live index: from a new block to its first read, in the index and in a follower, and of responses during
+//! a backfill at full speed.
 //!
-//! Blocks appear every 100 ms, as of a fast rollup. The moment that counts is that from which on the node answers about the
-//! height over RPC. Readers, node and index share the machine's cores.
+//! Blocks appear every 100 ms, as on a fast rollup. A block's time starts when the node answers about its height over
+//! RPC. Readers, node and index share the machine's cores.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -26,18 +26,18 @@ use web::app::App;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
 
-/// Blocks that are followed.
+/// Number of blocks.
 const BLOCKS: u64 = 200;
 const BLOCK_EVERY: Duration = Duration::from_millis(100);
 
-/// How long answers are timed, idle and during a backfill.
+/// Duration of the measurements, idle and during a backfill.
 const TIMED: Duration = Duration::from_secs(3);
 
 fn main() -> Result<()> {
     if !benches::measuring() {
         return Ok(());
     }
-    // As `cairn run` does.
+    // The same runtime as `cairn run`.
     let runtime =
         Builder::new_multi_thread().enable_all().on_thread_start(ingest::lower_thread_priority).build()?;
     report::line("a new block, every 100 ms: from the node's answer to ours (ms)");
@@ -78,7 +78,7 @@ fn quantile(waits: &mut [f64], q: f64) -> f64 {
     waits[at]
 }
 
-/// A served database of a chain in the making.
+/// A served database of a growing chain.
 struct Scene {
     store: Arc<RocksStore>,
     server: Server,
@@ -93,7 +93,7 @@ impl Scene {
     }
 }
 
-/// Seconds between the moment that the node has a height and the moment that we answer about it.
+/// Seconds from the node's first answer about a height to our first response with it.
 async fn following(poll: Duration) -> Result<Vec<f64>> {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-load"))?);
     let first = recording.first();
@@ -134,7 +134,7 @@ async fn following(poll: Duration) -> Result<Vec<f64>> {
     Ok(waits)
 }
 
-/// Seconds that answers take, without and with an index at full speed in the same process.
+/// Latencies in seconds, without and with an index at full speed in the same process.
 async fn backfilling() -> Result<(Vec<f64>, Vec<f64>)> {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-load"))?);
     let half = recording.first() + 300;
@@ -182,7 +182,7 @@ async fn backfilling() -> Result<(Vec<f64>, Vec<f64>)> {
     Ok((idle, busy))
 }
 
-/// Asks one request after the other while `running`, for `time` at most.
+/// Sends requests sequentially while `running`, for at most `time`.
 fn timed(server: &Server, requests: &[Vec<u8>], running: &AtomicBool, time: Duration) -> Result<Vec<f64>> {
     let mut client = Client::connect(server.address())?;
     let (begun, mut waits) = (Instant::now(), Vec::new());

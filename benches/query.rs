@@ -1,9 +1,9 @@
-//! What an answer costs, over a real socket, on the database of a recorded chain of 34,183 EVM transactions.
+//! Cost of a response over a real socket, on the database of a recorded chain of 34,183 EVM transactions.
 //!
-//! Criterion shows how long one client waits. After it come, for 16 connections that always have a request in flight,
-//! answers per second and the server's CPU for one answer, beside that of a bare hyper server which sends as many
-//! bytes; all cases in turns, several times round, the median of the rounds. Client and server share the machine's
-//! cores, so the CPU is the figure to compare.
+//! Criterion measures the latency of one client. Then responses per second and the server's CPU per response are
+//! measured on 16 connections that always have a request in flight, and compared with a bare hyper server that sends
+//! equally many bytes: all cases in turn, the median of several rounds. Client and server share the machine's cores, so
+//! CPU is the figure to compare.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -32,7 +32,7 @@ use self::cases::Case;
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
     let ingested = played.ingest(true)?;
-    // As a database is that has been there for a while.
+    // Older databases are compacted.
     ingested.store.compact()?;
     let cases = cases::all(played.recording(), &*ingested.store.snapshot()?)?;
     drop(played);
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// How long one client waits for an answer.
+/// Latency of one client.
 fn bench(criterion: &mut Criterion, server: &Server, cases: &[Case]) -> Result<()> {
     let mut group = criterion.benchmark_group("query");
     group.sample_size(30).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));

@@ -1,5 +1,5 @@
-//! How long the planner takes on registries of 200 chains and 5,000 assets: whose tokens are a forest of vouchers as in
-//! the public registries, and whose tokens are joined by hundreds of LayerZero groups to one web.
+//! Time of the planner on registries of 200 chains and 5,000 assets: one whose tokens are a forest of vouchers, as in
+//! the public registries, and one whose tokens are connected by hundreds of LayerZero groups.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -10,20 +10,20 @@ use anyhow::{Context as _, Result};
 use benches::report;
 use criterion::{Criterion, Throughput};
 use planner::{Graph, Request, World, operations, plan};
-use random::{Dice, Made, Size};
+use random::{Dice, GeneratedWorld, Size};
 use routing_api::{Config, Service};
 use web::app::App;
 
 #[path = "../routing/planner/tests/random/mod.rs"]
 mod random;
 
-/// Groups of LayerZero tokens, and once in how many parts something is paused, unknown or costs something.
+/// Groups of LayerZero tokens, and the rate of parts that are paused, unknown or have a fee.
 const REGISTRIES: [(&str, usize, usize); 3] = [
     ("forest", 0, 0),
     ("forest, one part in 30 troubled", 50, 30),
     ("web, one part in 30 troubled", 1_000, 30),
 ];
-/// Requests on each.
+/// Requests on each registry.
 const REQUESTS: usize = 5_000;
 
 fn main() -> Result<()> {
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whole requests, from the body's bytes to the answer's, one after the other on one thread.
+/// Whole requests, from the request's bytes to the response's, sequentially on one thread.
 fn whole_requests() -> Result<Vec<String>> {
     let size = Size { chains: 200, assets: 5_000, ofts: 0, trouble: 30 };
     let parts = random::parts(1, size);
@@ -88,7 +88,7 @@ fn whole_requests() -> Result<Vec<String>> {
     ])
 }
 
-fn body(made: &Made, request: &Request) -> String {
+fn body(made: &GeneratedWorld, request: &Request) -> String {
     let registry = &made.registry;
     let id = |asset: registry::AssetRef| &registry[registry[asset].chain].id;
     format!(
@@ -101,13 +101,13 @@ fn body(made: &Made, request: &Request) -> String {
     )
 }
 
-/// The time that `share` of a thousand keep, in microseconds.
+/// The quantile `share` / 1000, in microseconds.
 fn at(times: &[Duration], share: usize) -> Result<String> {
     let time = times.get((times.len() * share / 1_000).min(times.len() - 1)).context("no requests")?;
     Ok(format!("{:.1}", report::micros_each(*time, 1)))
 }
 
-fn bench(criterion: &mut Criterion, name: &str, made: &Made, graph: &Graph, requests: &[Request]) {
+fn bench(criterion: &mut Criterion, name: &str, made: &GeneratedWorld, graph: &Graph, requests: &[Request]) {
     let mut group = criterion.benchmark_group(format!("route/{name}"));
     group.throughput(Throughput::Elements(1));
     let world = world(made);
@@ -126,8 +126,8 @@ fn bench(criterion: &mut Criterion, name: &str, made: &Made, graph: &Graph, requ
     group.finish();
 }
 
-/// Each request once, by the clock.
-fn row(name: &str, made: &Made, graph: &Graph, requests: &[Request]) -> Result<Vec<String>> {
+/// Each request once, timed.
+fn row(name: &str, made: &GeneratedWorld, graph: &Graph, requests: &[Request]) -> Result<Vec<String>> {
     let (world, mut times, mut found) = (world(made), Vec::with_capacity(requests.len()), 0);
     for request in requests {
         let started = Instant::now();
@@ -149,6 +149,6 @@ fn row(name: &str, made: &Made, graph: &Graph, requests: &[Request]) -> Result<V
     ])
 }
 
-fn world(made: &Made) -> World<'_> {
+fn world(made: &GeneratedWorld) -> World<'_> {
     World { registry: &made.registry, facts: &made.facts, quotes: &made.quotes }
 }

@@ -1,5 +1,5 @@
-//! What a page of a set that changes costs wherever it is: tokens in both orders and holders, at the first offset, at
-//! random ones and at the last, in a database of some hundred thousands. Without sockets: the answer as bytes.
+//! Cost of a page of a ranked set at any offset: tokens in both orders and holders, at the first, random and last
+//! offsets of several hundred thousand rows. Handlers only, without sockets.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -18,12 +18,12 @@ use store::{Counts, Durability, Message, RocksOptions, RocksStore, Store, Txn};
 use testkit::indexed;
 use web::app::App;
 
-/// Tokens of the one collection, in blocks of as many mints.
+/// Tokens of the only collection, and mints per block.
 const TOKENS: u64 = 100_000;
 const MINTS: u64 = 500;
-/// Who has them.
+/// Number of token owners.
 const OWNERS: u64 = 4;
-/// Holders of the one ERC-20.
+/// Holders of the only ERC-20.
 const HOLDERS: u64 = 500_000;
 /// Rows of a page.
 const PAGE: u64 = 100;
@@ -127,7 +127,7 @@ fn fill(store: &dyn Store) -> Result<()> {
         commit(store, |txn| {
             for n in first..first + 10_000 {
                 let mut amount = [0; 32];
-                // Many hold the same.
+                // Many holders have the same amount.
                 amount[24..].copy_from_slice(&(1 + pick.below(HOLDERS / 2)).to_be_bytes());
                 rich::set_balance(txn, &token, &address(n), Some(amount))?;
             }

@@ -1,4 +1,4 @@
-//! What lists cost in each engine: pushes and their commit, pages, and the place of a value.
+//! Cost of lists in each engine: pushes and their commit, pages, and the position of a value.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -24,11 +24,11 @@ impl List for Numbers {
 
 const TABLES: &[&TableSpec] = &[COUNT, Numbers::SPEC];
 
-/// Pushes of one commit, as of a hundred blocks.
+/// Pushes of one commit, about those of a hundred blocks.
 const PUSHES: u64 = 10_000;
-/// Holders that they are for.
+/// Number of holders.
 const HOLDERS: u64 = 1_000;
-/// Length of the list that is read.
+/// Length of the list that the benchmark reads.
 const LONG: u64 = 500_000;
 /// Rows of a page.
 const PAGE: u64 = 100;
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
     pushes(&mut group, rocks);
     let rocks = rocks()?;
     fill(&rocks.0)?;
-    // Into table files, where most rows of a database are.
+    // Flushed into table files, where most rows of a database are.
     rocks.0.compact()?;
     reads(&mut group, &rocks.0)?;
     group.finish();
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A database and its directory, in this order: that in which they are dropped.
+/// A database and its directory, in drop order.
 fn rocks() -> Result<(RocksStore, TempDir)> {
     let directory = tempfile::tempdir()?;
     let store = RocksStore::open(directory.path(), TABLES, RocksOptions::default())?;
@@ -83,7 +83,7 @@ fn fill(store: &dyn Store) -> Result<()> {
     Ok(())
 }
 
-/// Reads of the long list in `store`, at places all over it.
+/// Reads of the long list in `store`, at positions spread over its whole length.
 fn reads(group: &mut BenchmarkGroup<'_, WallTime>, store: &dyn Store) -> Result<()> {
     let owner = holder(0);
     let snapshot = store.snapshot()?;
@@ -135,7 +135,7 @@ fn commit(store: &dyn Store, holders: &[[u8; 20]], first: u64) -> Result<()> {
     Ok(())
 }
 
-/// The address of a holder: no two alike, in no order.
+/// The address of a holder: distinct, in pseudo-random order.
 fn holder(number: u64) -> [u8; 20] {
     let mut address = [0; 20];
     let mut pick = Pick::seeded(number);

@@ -1,4 +1,4 @@
-//! How fast a transaction is printed as JSON from its bytes: every kind of transaction of an EVM rollup in turn.
+//! Speed of the protobuf-to-JSON transcoder, over every kind of transaction of an EVM rollup in turn.
 
 #![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
 
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("tx_json");
-    // So the time that is shown is that of one transaction, and the rate that of its JSON.
+    // The reported time is that of one transaction, and the rate that of its JSON.
     group.throughput(Throughput::Bytes(u64::try_from(mean)?));
     group.bench_function("write_tx", |bencher| {
         let mut next = txs.iter().cycle();

@@ -1,4 +1,4 @@
-//! What is asked: for each case many distinct requests, the same in every run.
+//! The cases: many distinct requests each, the same in every run.
 
 use anyhow::Result;
 use benches::client::get;
@@ -11,7 +11,7 @@ use schema::internal_tx::AccountCalls;
 use schema::tx::AccountTxs;
 use store::Snapshot;
 
-/// Distinct requests of a case, where there are so many.
+/// Maximum number of distinct requests of a case.
 const DISTINCT: u64 = 20_000;
 
 /// Rows of a page.
@@ -23,15 +23,15 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// The requests, to be sent in turn.
     pub(crate) requests: Vec<Vec<u8>>,
-    /// Whether the answer is a page, so that fewer are enough.
+    /// Whether the response is a page; then fewer requests are enough.
     pub(crate) page: bool,
 }
 
-/// The case that asks for the state of the index.
+/// The case of the status.
 pub(crate) const STATUS: &str = "status";
-/// The case that asks for one transaction.
+/// The case of one transaction.
 pub(crate) const BY_HASH: &str = "tx by hash";
-/// The case that asks for pages of the account with most transactions.
+/// The case of pages of the account with most transactions.
 pub(crate) const ACCOUNT: &str = "account's txs, random offset";
 /// The same without the total.
 pub(crate) const UNCOUNTED: &str = "account's txs, no total";
@@ -42,7 +42,7 @@ pub(crate) const SHALLOW: &str = "account's txs, offset 0";
 /// Its last ones.
 pub(crate) const DEEP: &str = "account's txs, deepest offsets";
 
-/// All cases on the chain of `recording`, of which `snapshot` is the database.
+/// All cases on the chain of `recording`, whose database is `snapshot`.
 pub(crate) fn all(recording: &Recording, snapshot: &dyn Snapshot) -> Result<Vec<Case>> {
     let ((account, _), txs) = longest::<AccountTxs>(snapshot)?;
     let ((evm_account, _), evm_txs) = longest::<AccountEvmTxs>(snapshot)?;
@@ -92,7 +92,7 @@ impl Case {
     }
 }
 
-/// Every transaction by its hash, in no order.
+/// Every transaction by its hash, shuffled.
 fn by_hash(recording: &Recording, pick: &mut Pick) -> Result<Vec<String>> {
     let target =
         |raw: &Vec<u8>| format!("/indexer/tx/v1/txs/{}", chain::hash::to_hex(&chain::hash::tx_hash(raw)));
@@ -101,7 +101,7 @@ fn by_hash(recording: &Recording, pick: &mut Pick) -> Result<Vec<String>> {
     Ok(targets)
 }
 
-/// Pages of a list of all, after a random row that is followed by a whole page.
+/// Pages of a list of all rows, each after a random row that is followed by a whole page.
 fn cursor_pages(path: &str, space: Space, len: u64, pick: &mut Pick) -> Vec<String> {
     let page = |_| {
         let after = Cursor::After(PAGE + 1 + pick.below(len - PAGE));

@@ -1,4 +1,4 @@
-//! Answers per second and CPU per answer, beside a bare hyper server's.
+//! Responses per second and CPU per response, compared with a bare hyper server.
 //!
 //! # Invariants
 //!
@@ -20,32 +20,32 @@ use super::cases::{ACCOUNT, ASCENDING, BY_HASH, Case, DEEP, SHALLOW, STATUS, UNC
 /// Connections that always have a request in flight.
 const CONNECTIONS: usize = 16;
 
-/// Rounds; the median is shown.
+/// Rounds; the median is reported.
 const ROUNDS: usize = 9;
 
 /// Requests of a case in a round, and of one whose answers are pages.
 const SMALL_ONES: usize = 8_000;
 const PAGES: usize = 500;
 
-/// The bare server gets so many times as many: it is quick, and short readings are coarse.
+/// Factor of the bare server's requests: it is fast, and short readings are coarse.
 const BARE_TIMES: usize = 3;
 
-/// What the names of the server's threads begin with.
+/// Prefix of the names of the server's threads.
 const SERVER_THREADS: &str = "web";
 
 /// The medians of one case.
 struct Figures {
     per_second: f64,
-    /// Milliseconds that half of the answers, and all but a hundredth, took at most.
+    /// Latency in milliseconds: median and 99th percentile.
     waits: [f64; 2],
     body: f64,
     cpu: f64,
     bare: f64,
-    /// Of one to the other, within a round: what slows the machine down in a round is in both.
+    /// Ratio of the two within a round, so that the load of the machine cancels out.
     ratio: f64,
 }
 
-/// Measures all cases on `server` and prints the figures and what they are compared with.
+/// Measures all cases on `server` and prints the figures and their reference.
 pub(crate) fn print(server: SocketAddr, cases: &[Case]) -> Result<()> {
     let bare = Bare::start(default_workers())?;
     let mut ours = ClosedLoop::connect(server, CONNECTIONS)?;
@@ -72,7 +72,7 @@ struct Sample {
     load: Load,
     /// Our server's CPU.
     cpu: Duration,
-    /// The bare server's, for as many answers.
+    /// The bare server's CPU, for equally many responses.
     bare: Duration,
 }
 
@@ -89,7 +89,7 @@ impl Sample {
     }
 }
 
-/// Runs `load`, and the CPU that `threads` used meanwhile.
+/// Runs `load`; also returns the CPU time of `threads` meanwhile.
 fn metered(threads: impl Fn(&str) -> bool, load: impl FnOnce() -> Result<Load>) -> Result<(Load, Duration)> {
     let before = meter::cpu(&threads)?;
     let load = load()?;
@@ -136,7 +136,7 @@ impl Figures {
     }
 }
 
-/// The figures that there are goals for.
+/// The figures with goals.
 fn compare(cases: &[Case], samples: &[Vec<Sample>]) -> Result<()> {
     let find = |name: &str| -> Result<&[Sample]> {
         let mut both = cases.iter().zip(samples);

@@ -1,5 +1,5 @@
-//! The least that an answer over hyper can cost: so many bytes that are already there, without a router, limits,
-//! caching headers or an access to anything.
+//! Lower bound of a response over hyper: the same number of bytes, without a router, limits, caching headers or
+//! storage.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 /// Name of the threads of a server with several.
 pub const THREADS: &str = "bare";
 
-/// The longest body there is.
+/// Maximum length of a body.
 const LONGEST: usize = 8 << 20;
 
 /// A server that answers `GET /{n}` with `n` bytes, at most 8 MiB, and anything else with a 404.
@@ -30,7 +30,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Starts one on a free port of the loopback address, with `workers` threads, all named [`THREADS`].
+    /// Starts a server on a free port of the loopback address, with `workers` threads, all named [`THREADS`].
     pub fn start(workers: usize) -> Result<Self> {
         let runtime =
             Builder::new_multi_thread().worker_threads(workers).thread_name(THREADS).enable_all().build()?;
@@ -40,13 +40,13 @@ impl Bare {
         Ok(Self { address, _runtime: runtime })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Serves until the listener fails, which a bench then meets as a refused connection.
+/// Serves until the listener fails.
 async fn accept(listener: TcpListener, body: Bytes) {
     while let Ok((stream, _)) = listener.accept().await {
         let body = body.clone();
@@ -56,7 +56,7 @@ async fn accept(listener: TcpListener, body: Bytes) {
                 async { Ok::<_, Infallible>(response) }
             });
             stream.set_nodelay(true)?;
-            // The client of a bench leaves when it has what it wants.
+            // The client disconnects when it is done.
             http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?;
             anyhow::Ok(())
         });

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - One request is in flight per connection, and an answer is read to its last byte.
-//! - Any answer but a 200 with a `Content-Length` is an error.
+//! - One request is in flight per connection, and a response is read to its last byte.
+//! - Any response but a 200 with a `Content-Length` is an error.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// Room for an answer to begin with: a page of 100 transactions fits.
+/// Initial capacity for a response: a page of 100 transactions fits.
 const ROOM: usize = 1 << 20;
 
-/// A server that says nothing for this long has failed.
+/// Maximum time without a byte before a server counts as failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One connection that is kept open.
+/// A keep-alive connection.
 pub struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -33,7 +33,7 @@ impl Client {
         Ok(Self { stream, buffer: vec![0; ROOM] })
     }
 
-    /// Sends `request` and reads its answer, of which this is the body.
+    /// Sends `request` and returns the body of its response.
     pub fn ask(&mut self, request: &[u8]) -> Result<&[u8]> {
         self.send(request)?;
         self.receive()
@@ -64,7 +64,7 @@ impl Client {
     }
 }
 
-/// Lengths of the head of an answer and of its body; `None` until the head is whole.
+/// Lengths of a response's head and body; `None` until the head is complete.
 fn lengths(answer: &[u8]) -> Result<Option<(usize, usize)>> {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
     let head = std::str::from_utf8(&answer[..end]).context("the head of an answer")?;
@@ -82,19 +82,19 @@ pub fn get(target: &str) -> Vec<u8> {
     format!("GET {target} HTTP/1.1\r\nhost: bench\r\n\r\n").into_bytes()
 }
 
-/// What a closed loop measured.
+/// Figures of a closed loop.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// From the first request to the last answer.
+    /// From the first request to the last response.
     pub elapsed: Duration,
     /// Bytes of all bodies.
     pub body_bytes: u64,
-    /// How long each answer took, sorted. All connections share one thread here, so an answer that is ready waits
-    /// for those before it to be read: an upper bound.
+    /// Latencies, sorted. All connections share one thread, so a response that is ready waits until earlier ones are
+    /// read: an upper bound.
     pub waits: Vec<Duration>,
 }
 
-/// Connections that always have a request in flight. They are kept, so that TCP has found its pace when it matters.
+/// Connections that always have a request in flight; kept open, so that TCP slow start is over.
 pub struct ClosedLoop {
     clients: Vec<Client>,
 }
@@ -106,8 +106,8 @@ impl ClosedLoop {
         Ok(Self { clients })
     }
 
-    /// Sends `count` requests; each connection sends its next one when it has its answer. `requests` are taken in turn
-    /// from the `first` on.
+    /// Sends `count` requests; each connection sends its next request after its response. `requests` are taken in turn,
+    /// starting at `first`.
     pub fn run(&mut self, requests: &[Vec<u8>], first: usize, count: usize) -> Result<Load> {
         let mut next = requests.iter().cycle().skip(first % requests.len().max(1)).take(count);
         let mut load = Load { elapsed: Duration::ZERO, body_bytes: 0, waits: Vec::with_capacity(count) };
@@ -117,7 +117,7 @@ impl ClosedLoop {
             flying.push_back(Instant::now());
             client.send(request)?;
         }
-        // Answers are read in the order of their requests: each connection has its turn.
+        // Responses are read in the order of their requests, connection by connection.
         for turn in (0..self.clients.len()).cycle() {
             let Some(sent) = flying.pop_front() else { break };
             let client = &mut self.clients[turn];
@@ -140,7 +140,7 @@ mod tests {
     use crate::bare::Bare;
 
     #[test]
-    fn a_closed_loop_asks_as_often_as_it_was_told_to() {
+    fn a_closed_loop_sends_the_given_number_of_requests() {
         let bare = Bare::start(2).unwrap();
         let requests = [get("/10"), get("/2000000")];
         let mut connections = ClosedLoop::connect(bare.address(), 3).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_success_is_an_error() {
+    fn an_unsuccessful_response_is_an_error() {
         let bare = Bare::start(1).unwrap();
         let error = Client::connect(bare.address()).unwrap().ask(&get("/what")).unwrap_err();
         assert!(error.to_string().contains("404"), "{error}");

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`recorded`] | a recording, its replay node and database, and the requests that it has answers to |
+//! | [`recorded`] | a recording, its replay node and database, and requests for its data |
 //! | [`client`] | a minimal HTTP client, and the closed loop |
 //! | [`bare`] | the minimal hyper server, for comparison |
 //! | [`meter`] | CPU by thread name, memory, load of the machine |
@@ -22,8 +22,8 @@ pub mod pick;
 pub mod recorded;
 pub mod report;
 
-/// Whether this process is to measure (`cargo bench`), rather than to list, to test or to be profiled: figures that
-/// criterion does not know of are taken only then.
+/// Whether this process measures (`cargo bench`) and does not list, test or profile: figures outside of criterion are
+/// measured only then.
 pub fn measuring() -> bool {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let given = |name: &str| args.iter().any(|arg| arg == name);

@@ -9,22 +9,22 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// CPU time, user and system, that the live threads with a name for which `wanted` holds have used so far.
+/// CPU time, user and system, of the live threads whose names satisfy `wanted`.
 ///
-/// Threads that have ended are not in it, so keep a runtime alive between two readings. The kernel updates the time
-/// of a thread when it leaves its core, at least 100 times a second.
+/// Ended threads are not included, so keep a runtime alive between two readings. The kernel updates the time of a
+/// thread when it leaves its core, at least 100 times a second.
 pub fn cpu(wanted: impl Fn(&str) -> bool) -> Result<Duration> {
     let mut nanos = 0;
     for task in fs::read_dir("/proc/self/task").context("listing the threads")? {
         let path = task?.path();
-        // A thread may end while it is being looked at.
+        // A thread may end while its file is read.
         let (Ok(name), Ok(times)) =
             (fs::read_to_string(path.join("comm")), fs::read_to_string(path.join("schedstat")))
         else {
             continue;
         };
         if wanted(name.trim_end()) {
-            // Time on a core in ns, time of waiting for one, turns.
+            // Time on a core in ns, time of waiting for a core, time slices.
             let on_core = times.split(' ').next().context("schedstat is empty")?;
             nanos += on_core.parse::<u64>().with_context(|| format!("schedstat says `{times}`"))?;
         }
@@ -32,17 +32,17 @@ pub fn cpu(wanted: impl Fn(&str) -> bool) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// Memory of the process in RAM now, in bytes.
+/// Current resident memory of the process, in bytes.
 pub fn resident() -> Result<u64> {
     status("VmRSS:")
 }
 
-/// The most memory in RAM since the start or the last [`forget_peak`], in bytes.
+/// Peak resident memory since the start or the last [`forget_peak`], in bytes.
 pub fn peak_resident() -> Result<u64> {
     status("VmHWM:")
 }
 
-/// Lets [`peak_resident`] begin anew.
+/// Resets [`peak_resident`].
 pub fn forget_peak() -> Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("resetting the peak of memory")
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_of_a_thread_is_seen_under_its_name_only() {
+    fn cpu_of_a_thread_counts_under_its_name_only() {
         let working = std::thread::Builder::new().name("meter-works".to_owned()).spawn(|| {
             let started = std::time::Instant::now();
             while started.elapsed() < Duration::from_millis(50) {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_not_below_what_is_there() {
+    fn the_peak_is_not_below_the_current_memory() {
         forget_peak().unwrap();
         assert!(peak_resident().unwrap() >= resident().unwrap() / 2);
         assert!(resident().unwrap() > 1 << 20);

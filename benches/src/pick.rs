@@ -1,4 +1,4 @@
-//! Choices that look random and are the same in every run: SplitMix64 (Steele, Lea, Flood, 2014).
+//! Pseudo-random choices, the same in every run: SplitMix64 (Steele, Lea, Flood, 2014).
 
 /// A seeded stream of choices.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl Pick {
         u64::try_from((u128::from(self.next()) * u128::from(bound)) >> 64).unwrap_or(0)
     }
 
-    /// Puts `items` into another order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for (at, choices) in (0..items.len()).zip(1..) {
             let other = usize::try_from(self.below(choices)).unwrap_or(at);

@@ -1,4 +1,4 @@
-//! A recording played by a node of its own, ingested, and what of it there is to ask for.
+//! A recording served by a replay node and ingested, and requests for its data.
 //!
 //! # Invariants
 //!
@@ -24,22 +24,22 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::meter;
 
-/// Name of the threads of a played node.
+/// Name of the threads of a replay node.
 const NODE_THREADS: &str = "replay";
 /// Name of the threads of an ingest.
 const INGEST_THREADS: &str = "ingest";
-/// What the names of RocksDB's threads begin with.
+/// Prefix of the names of RocksDB's threads.
 const ROCKSDB_THREADS: &str = "rocksdb:";
 
-/// A recording, played.
+/// A recording with its replay node.
 pub struct Played {
-    // Before the runtime, which its sockets need to be closed.
+    // Dropped before the runtime, because closing its sockets needs the runtime.
     node: ReplayNode,
     runtime: Runtime,
 }
 
 impl Played {
-    /// Plays the recording `name` of this repository, all of its heights.
+    /// Serves all heights of the recording `name` of this repository.
     pub fn start(name: &str) -> Result<Self> {
         let recording = Arc::new(open(name)?);
         let runtime = Builder::new_multi_thread().thread_name(NODE_THREADS).enable_all().build()?;
@@ -53,7 +53,7 @@ impl Played {
         self.node.recording()
     }
 
-    /// The chain's rules, as an ingest asks a node for them.
+    /// The chain's rules, as ingest reads them from a node.
     pub fn rules(&self) -> Result<Rules> {
         let node = indexed::clients(&self.node)?;
         let (descriptors, prefix) = self.runtime.block_on(async {
@@ -69,9 +69,9 @@ impl Played {
         })
     }
 
-    /// Ingests all of it into a new RocksDB database, with internal transactions and rich list or without.
+    /// Ingests the whole chain into a new RocksDB database, optionally with internal transactions and rich list.
     pub fn ingest(&self, all_lanes: bool) -> Result<Ingested> {
-        // A thread of its own, because some of the work is done where the runtime is waited for.
+        // A thread of its own, because some of the work runs on the thread that blocks on the runtime.
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(INGEST_THREADS.to_owned());
             let ingested = thread.spawn_scoped(scope, || Ingested::take(&self.node, all_lanes))?.join();
@@ -80,18 +80,18 @@ impl Played {
     }
 }
 
-/// A database in a temporary directory, and what it took to make it.
+/// A database in a temporary directory, and the cost of making it.
 pub struct Ingested {
-    /// The database. Before the directory, which is removed with this.
+    /// The database. Declared before the directory, so that it is closed before the directory is removed.
     pub store: Arc<RocksStore>,
     directory: TempDir,
-    /// From the first question to the node until the last lane is at the last height and on the device.
+    /// From the first request to the node until the last lane is at the last height and on the device.
     pub elapsed: Duration,
     /// CPU time meanwhile.
     pub cpu: Cpu,
 }
 
-/// CPU time by who used it.
+/// CPU time by owner of the threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpu {
     /// Our threads: HTTP client, parsing, rendering, compressing, batches.
@@ -141,7 +141,7 @@ impl Ingested {
         Ok(Self { store, directory, elapsed, cpu })
     }
 
-    /// Where the database is.
+    /// Path of the database.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -163,7 +163,7 @@ pub fn raw_txs(recording: &Recording) -> Result<Vec<Vec<u8>>> {
     Ok(all)
 }
 
-/// The longest list of the kind `L`: whose it is, and its length.
+/// The longest list of the kind `L`: its owner and its length.
 pub fn longest<L: List>(snapshot: &dyn Snapshot) -> Result<(L::Owner, u64)> {
     let tag = [L::SPEC.tag];
     let end = store::prefix_end(&tag);

@@ -1,4 +1,4 @@
-//! Figures as text, on standard output, for those that criterion has no place for.
+//! Figures outside of criterion, as text on standard output.
 
 #![expect(clippy::print_stdout, reason = "a report is printed")]
 
@@ -9,7 +9,7 @@ pub fn line(text: &str) {
     println!("{text}");
 }
 
-/// Prints `rows` under `heads`, the first column to the left and the others to the right.
+/// Prints `rows` under `heads`, the first column left-aligned and the others right-aligned.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) {
     let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
     let all = || std::iter::once(&heads).chain(rows);
@@ -24,13 +24,13 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// `count` in `time` as a rate per second; infinite if no time went by.
+/// `count` in `time` as a rate per second; infinite if `time` is zero.
 #[expect(clippy::cast_precision_loss, reason = "a figure for eyes, below 2^53")]
 pub fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// A part of `time` in microseconds: that of one of `count`.
+/// `time` per one of `count`, in microseconds.
 #[expect(clippy::cast_precision_loss, reason = "a figure for eyes, below 2^53")]
 pub fn micros_each(time: Duration, count: u64) -> f64 {
     time.as_secs_f64() * 1e6 / count as f64
@@ -42,13 +42,13 @@ pub fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// `bytes` for one of `count`.
+/// `bytes` per one of `count`.
 #[expect(clippy::cast_precision_loss, reason = "a figure for eyes, below 2^53")]
 pub fn bytes_each(bytes: u64, count: u64) -> f64 {
     bytes as f64 / count as f64
 }
 
-/// The middle one of `figures`, or not a number if there are none.
+/// The median of `figures`, or NaN if there are none.
 pub fn median(figures: &mut [f64]) -> f64 {
     figures.sort_unstable_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! Tells the program which commit it is built from: `CAIRN_COMMIT`, else what git says, else `unknown`.
+//! Compiles the commit into the program: `CAIRN_COMMIT`, else the output of git, else `unknown`.
 //!
 //! It must never fail: a source archive has no git.
 
@@ -7,7 +7,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CAIRN_COMMIT");
-    // Grows with every commit and checkout, so that nothing else has to be watched.
+    // Grows with every commit and checkout, so that no other file has to be watched.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"])
         && Path::new(&log).exists()
     {
@@ -20,7 +20,7 @@ fn main() {
     println!("cargo::rustc-env=CAIRN_BUILD_COMMIT={commit}");
 }
 
-/// What `git` prints for `arguments`, if there is a git and it has an answer.
+/// The output of `git` for `arguments`, if git exists and succeeds.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,6 +1,6 @@
-//! Trains the zstd dictionaries that new databases begin with, on the recordings of the repository, and writes them to
-//! `schema/dict`. Run it (`make dictionaries`) when the form of a record changes; records that are stored already keep
-//! the dictionary in their database.
+//! Trains the zstd dictionaries of new databases on the recordings of the repository, and writes them to `schema/dict`.
+//! Run it (`make dictionaries`) when the form of a record changes; stored records keep the dictionary in their
+//! database.
 
 #![expect(clippy::print_stdout, reason = "a tool that says what it wrote")]
 
@@ -17,11 +17,12 @@ use schema::payload::{Codec, Payload};
 use schema::tx::Txs;
 use store::{MemStore, Store as _, Table as _};
 
-/// The chains to learn from: every VM, bridge and IBC traffic. `evm-load` is left out, so that its figures are honest.
+/// The training chains: every VM, bridge and IBC traffic. `evm-load` is left out, so that its measurements are
+/// unbiased.
 const CHAINS: [&str; 5] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2"];
 
-/// Sizes that were measured best (`spec` figures: a transaction 289 bytes with 112 KiB and 351 with 32; small records
-/// are worse with a larger one).
+/// The best measured sizes (`spec` figures: a transaction 289 bytes with 112 KiB and 351 with 32; small records are
+/// worse with a larger one).
 const SIZES: [(&str, usize); 3] = [("tx", 112 << 10), ("evm_tx", 32 << 10), ("internal_tx", 32 << 10)];
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! Advice for the operator at the start of an ingest: settings that do not fit the chain, and features that are off for
-//! lack of one.
+//! Advice for the operator at the start of an ingest: settings that do not fit the chain, and features that are off
+//! because a setting is missing.
 
 use chain::Vm;
 use node::Node;
@@ -7,7 +7,7 @@ use proto::json::Registry;
 
 use crate::config::Config;
 
-/// A message type that only chains with this VM have.
+/// A message type that exists only on chains with this VM.
 const MESSAGES: [(Vm, &str); 3] = [
     (Vm::Evm, "/minievm.evm.v1.MsgCall"),
     (Vm::Move, "/initia.move.v1.MsgExecute"),
@@ -23,24 +23,24 @@ pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
         tracing::warn!(
             vm = vm.name(),
             chain_has = chain.join(", "),
-            "the chain does not have the configured vm: set `vm` to the chain's and index into a new directory"
+            "the chain has another vm: set `vm` and index into a new directory"
         );
     }
     if matches!(vm, Vm::Move | Vm::Wasm) && node.rest.is_none() {
-        tracing::warn!("no REST address: NFTs are indexed when there is one; set `rest`");
+        tracing::warn!("no REST address, NFTs are not indexed: set `rest`");
     }
     if vm == Vm::Evm
         && let Some(reason) = no_rich_list(config, node)
     {
         if config.rich_list {
-            tracing::warn!(reason, "the rich list is off");
+            tracing::warn!(reason, "rich list disabled");
         } else {
-            tracing::info!(reason, "the rich list is off");
+            tracing::info!(reason, "rich list disabled");
         }
     }
 }
 
-/// Why there is no rich list on an EVM chain; `None` if there is one.
+/// The reason why an EVM chain has no rich list; `None` if it has one.
 pub(crate) fn no_rich_list(config: &Config, node: &Node) -> Option<&'static str> {
     if !config.rich_list {
         Some("the setting `rich_list` is false")
@@ -53,7 +53,7 @@ pub(crate) fn no_rich_list(config: &Config, node: &Node) -> Option<&'static str>
     }
 }
 
-/// The VMs whose messages a chain has.
+/// The VMs whose message types a chain has.
 fn vms_of(registry: &Registry) -> Vec<Vm> {
     MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm).collect()
 }

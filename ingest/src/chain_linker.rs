@@ -1,4 +1,4 @@
-//! Chain linking: each block is checked against its neighbours before it is committed. A header names the parent's hash
+//! Chain linking: each block is checked against its neighbours before it is committed. A header has the parent's hash
 //! and the digests of the parent's results (`indexing.md` §17).
 //!
 //! ```text
@@ -9,26 +9,25 @@
 //! # Invariants
 //! * Two blocks that do not fit together are never both released.
 //! * Another endpoint decides which of the two is wrong; the endpoint that served the wrong block is distrusted.
-//! * If a committed block turns out to be wrong, the lane ends with an error that names it; the daemon rewinds.
+//! * If a committed block turns out to be wrong, the lane ends with an error for that block; the daemon rewinds.
 
-use std::cmp::Ordering;
+mod decision;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chain::comet::BlockAnswer;
 use chain::proof::{self, Claims, Commitments};
 use node::Node;
 use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
 use store::Snapshot;
 
+use self::decision::{Action, Contradiction, Earlier, Opinions, Side, decide};
 use crate::Error;
 use crate::commit_verifier::CommitVerifier;
 use crate::confirmation::Confirmation;
-use crate::derive::Block;
-use crate::source::{self, BlockSource, RetryBackoff};
-
-/// Refetches of both blocks if they do not fit and no other endpoint decides which one is wrong.
-const ATTEMPTS: u32 = 10;
+use crate::derive::{Block, Part};
+use crate::retry::RetryBackoff;
+use crate::source::{self, BlockSource};
 
 /// Confirmation of blocks by their successors.
 pub(crate) struct ChainLinker {
@@ -41,30 +40,15 @@ pub(crate) struct ChainLinker {
     last: Option<LastBlock>,
 }
 
-/// The data of the last released block that its successor is checked against.
+/// The data of a block that its successor is checked against.
 #[derive(Clone, Debug)]
 pub(crate) struct LastBlock {
-    pub(crate) height: u64,
-    pub(crate) hash: [u8; 32],
+    height: u64,
+    hash: [u8; 32],
     /// Digests of its results, for its successor's header; unknown after a rollback, or if results are not verified.
-    pub(crate) claims: Option<Claims>,
+    claims: Option<Claims>,
     /// The `/block` answer, if signatures are verified.
-    pub(crate) answer: Option<Bytes>,
-}
-
-/// How two neighbouring blocks contradict each other.
-enum Mismatch {
-    /// The later block names another parent.
-    Parent(String),
-    /// The later block states other digests of the earlier block's results.
-    Results(String),
-}
-
-/// The wrong one of two blocks that contradict each other.
-enum Culprit {
-    Earlier,
-    Later,
-    Unknown,
+    answer: Option<Bytes>,
 }
 
 impl LastBlock {
@@ -99,47 +83,35 @@ impl LastBlock {
         if let Some(answer) = &self.answer {
             return Ok(answer.clone());
         }
-        let is_it = |block: &BlockAnswer<'_>| block.hash == self.hash && proof::check_header(block).is_ok();
-        Ok(source::fetch_indexed_block(node, self.height, is_it).await?.bytes)
+        Ok(source::fetch_indexed_block(node, self.height, self.hash, true).await?.bytes)
     }
 
-    /// Checks that `next` can follow this block.
-    fn check(&self, next: &HeaderView<'_>) -> Result<(), Mismatch> {
-        if next.parent != Some(self.hash) {
-            return Err(Mismatch::Parent(Self::parent_mismatch(next, self)));
+    /// Checks that a block with this `parent` and these statements about its parent's results can follow.
+    fn check(&self, parent: Option<[u8; 32]>, about_previous: &Commitments) -> Result<(), Contradiction> {
+        if parent != Some(self.hash) {
+            let parent = parent.map_or_else(|| "none".to_owned(), |hash| chain::hash::to_hex(&hash));
+            let (next, hash) = (self.height.saturating_add(1), chain::hash::to_hex(&self.hash));
+            let reason = format!("block {next} names {parent} as its parent, the block before it is {hash}");
+            return Err(Contradiction::Parent(reason));
         }
-        match &self.claims {
-            Some(claims) => {
-                next.about_previous.check(claims).map_err(|error| Mismatch::Results(error.to_string()))
-            }
-            None => Ok(()),
-        }
+        let check = |claims| about_previous.check(claims);
+        self.claims.as_ref().map_or(Ok(()), check).map_err(|error| Contradiction::Results(error.to_string()))
     }
 
-    fn parent_mismatch(next: &HeaderView<'_>, before: &Self) -> String {
-        let parent = next.parent.map_or_else(|| "none".to_owned(), |hash| chain::hash::to_hex(&hash));
-        let (height, hash) = (next.height, chain::hash::to_hex(&before.hash));
-        format!("block {height} names {parent} as its parent, the block before it is {hash}")
+    /// Whether an answered block fits after this one, and its hash; `None` if it is not a valid successor's height.
+    fn check_answer(&self, answer: &[u8]) -> Option<(bool, [u8; 32])> {
+        let block = chain::comet::parse_block(answer).ok()?;
+        if block.header.height.checked_sub(1) != Some(self.height) || proof::check_header(&block).is_err() {
+            return None;
+        }
+        Some((self.check(block.header.last_block_hash, &Commitments::of(&block)).is_ok(), block.hash))
     }
 }
 
-/// The stored digests that the next header must confirm; none if the row is malformed.
+/// The stored digests that the next header must confirm; `None` if the row is malformed.
 fn claims_of(row: Unconfirmed) -> Option<Claims> {
     let results_hash = row.results_hash.try_into().ok()?;
     Some(Claims { height: row.height, results_hash, app_hash: row.app_hash })
-}
-
-/// The statements of a header about the previous block.
-struct HeaderView<'a> {
-    height: u64,
-    parent: Option<[u8; 32]>,
-    about_previous: &'a Commitments,
-}
-
-impl<'a> HeaderView<'a> {
-    fn of(block: &'a Block) -> Self {
-        Self { height: block.height, parent: block.parent, about_previous: &block.about_previous }
-    }
 }
 
 impl ChainLinker {
@@ -152,190 +124,145 @@ impl ChainLinker {
         Self { source, commit_verifier, held: None, last }
     }
 
-    /// Refetches `held` or `next`, whichever is wrong, until they fit.
-    async fn link_pair(&mut self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
+    /// Fetches `held` and `next` again until they fit; without `held`, until `next` fits after the last released block.
+    async fn link(
+        &mut self,
+        mut held: Option<Block>,
+        mut next: Block,
+    ) -> Result<(Option<Block>, Block), Error> {
         let mut retry = RetryBackoff::new(next.height);
-        let mut attempts = 0;
+        // Contradictions of two fetched blocks, and of a fetched block with the last released one.
+        let (mut undecided_held, mut undecided_committed) = (0, 0);
+        // A `held` that was fetched again must first fit after the last released block.
+        let mut held_is_new = false;
         loop {
-            let Err(mismatch) = LastBlock::of(&held).check(&HeaderView::of(&next)) else {
-                let Some(rejection) = self.rejection(&LastBlock::of(&held), &next).await? else {
-                    return Ok((held, next));
-                };
-                // Either may belong to a history without signatures.
-                self.source.distrust_block(&next, &rejection);
-                self.source.distrust_block(&held, &rejection);
-                retry.wait(&rejection).await;
-                held = self.link_to_tip(self.source.whole(held.height).await?).await?;
-                next = self.source.whole(next.height).await?;
-                continue;
+            let (state, earlier, later) = match &held {
+                Some(held) if held_is_new => (Earlier::Committed, self.last.clone(), held),
+                Some(held) => (Earlier::Held, Some(LastBlock::of(held)), &next),
+                None => (Earlier::Committed, self.last.clone(), &next),
             };
-            let reason = mismatch.reason();
-            match self.find_culprit(&LastBlock::of(&held), &next).await? {
-                Culprit::Later => {
-                    self.source.distrust_block(&next, &reason);
-                    retry.wait(&reason).await;
-                    next = self.source.whole(next.height).await?;
+            let undecided = match state {
+                Earlier::Held => &mut undecided_held,
+                Earlier::Committed => &mut undecided_committed,
+            };
+            let contradiction = self.contradiction(earlier.as_ref(), later).await?;
+            let opinions = self.opinions(earlier.as_ref(), state, later, contradiction.as_ref()).await?;
+            let reason = contradiction.as_ref().map_or("", Contradiction::reason);
+            let (side, is_wrong) = match decide(state, contradiction.as_ref(), opinions, *undecided) {
+                Action::Commit if held_is_new => {
+                    (held_is_new, undecided_committed) = (false, 0);
+                    continue;
                 }
-                Culprit::Earlier => {
-                    match &mismatch {
-                        Mismatch::Parent(_) => self.source.distrust_block(&held, &reason),
-                        Mismatch::Results(_) => self.source.distrust_results(&held, &reason),
-                    }
-                    retry.wait(&reason).await;
-                    held = self.link_to_tip(self.source.whole(held.height).await?).await?;
+                Action::Commit => return Ok((held, next)),
+                Action::ChooseFork => return Err(fork(earlier.as_ref(), later)),
+                Action::Rollback => {
+                    return Err(Error::invalid_block(later.height.saturating_sub(1), reason.to_owned()));
                 }
-                Culprit::Unknown if attempts >= ATTEMPTS && matches!(mismatch, Mismatch::Parent(_)) => {
-                    return Err(fork(&LastBlock::of(&held), &next));
-                }
-                Culprit::Unknown => {
-                    attempts += 1;
-                    retry.wait(&reason).await;
-                    held = self.link_to_tip(self.source.whole(held.height).await?).await?;
-                    next = self.source.whole(next.height).await?;
-                }
+                Action::Distrust(side) => (side, true),
+                Action::Refetch(side) => (side, false),
+            };
+            if is_wrong && side != Side::Earlier {
+                self.source.distrust_block(later, Part::Block, reason);
+            }
+            if let Some(held) = held.as_ref().filter(|_| is_wrong && side != Side::Later) {
+                let results = matches!(contradiction, Some(Contradiction::Results(_)));
+                let part = if results { Part::Results } else { Part::Block };
+                self.source.distrust_block(held, part, reason);
+            }
+            *undecided += u32::from(!is_wrong && matches!(contradiction, Some(Contradiction::Parent(_))));
+            retry.wait(&reason).await;
+            if !held_is_new && side != Side::Earlier {
+                next = self.source.whole(next.height).await?;
+            }
+            if let Some(height) =
+                held.as_ref().map(|held| held.height).filter(|_| held_is_new || side != Side::Later)
+            {
+                held = Some(self.source.whole(height).await?);
+                held_is_new = true;
             }
         }
     }
 
-    /// Refetches `next` until it fits behind the last released block; an error if that block is the wrong one.
-    async fn link_to_tip(&mut self, mut next: Block) -> Result<Block, Error> {
-        let Some(last) = self.last.clone() else { return Ok(next) };
-        let mut retry = RetryBackoff::new(next.height);
-        let mut asked_again = false;
-        loop {
-            let Err(mismatch) = last.check(&HeaderView::of(&next)) else {
-                let Some(rejection) = self.rejection(&last, &next).await? else { return Ok(next) };
-                self.source.distrust_block(&next, &rejection);
-                retry.wait(&rejection).await;
-                next = self.source.whole(next.height).await?;
-                continue;
-            };
-            let reason = mismatch.reason();
-            match (self.find_culprit(&last, &next).await?, mismatch) {
-                (Culprit::Later, _) => {
-                    self.source.distrust_block(&next, &reason);
-                    retry.wait(&reason).await;
-                    next = self.source.whole(next.height).await?;
-                }
-                (Culprit::Earlier, Mismatch::Results(_)) => {
-                    return Err(Error::invalid_block(last.height, reason));
-                }
-                (Culprit::Unknown, Mismatch::Results(_)) => {
-                    // With one endpoint, its second answer is the only evidence.
-                    let again = self.source.block(last.height).await?;
-                    if LastBlock::of(&again).check(&HeaderView::of(&next)).is_ok() {
-                        return Err(Error::invalid_block(last.height, reason));
-                    }
-                    retry.wait(&reason).await;
-                    next = self.source.whole(next.height).await?;
-                }
-                (Culprit::Earlier, Mismatch::Parent(_)) => return Err(fork(&last, &next)),
-                (Culprit::Unknown, Mismatch::Parent(_)) if asked_again => return Err(fork(&last, &next)),
-                (Culprit::Unknown, Mismatch::Parent(_)) => {
-                    asked_again = true;
-                    next = self.source.whole(next.height).await?;
-                }
-            }
+    /// The contradiction between `next` and the block before it, or the operator's trusted block.
+    async fn contradiction(
+        &mut self,
+        earlier: Option<&LastBlock>,
+        next: &Block,
+    ) -> Result<Option<Contradiction>, Error> {
+        let trusted = self.commit_verifier.as_ref();
+        if let Some(reason) = trusted.and_then(|verifier| verifier.trusted_mismatch(next.height, &next.hash))
+        {
+            return Ok(Some(Contradiction::Untrusted(reason)));
         }
+        let Some(earlier) = earlier else { return Ok(None) };
+        if let Err(contradiction) = earlier.check(next.parent, &next.about_previous) {
+            return Ok(Some(contradiction));
+        }
+        let Some(answer) = &next.answer else { return Ok(None) };
+        Ok(self.rejection(earlier, answer).await?.map(Contradiction::Signatures))
     }
 
-    /// The reason why the validators' signatures reject `next` as the successor of `before`; none if they accept it or
-    /// are not verified.
-    async fn rejection(&mut self, before: &LastBlock, next: &Block) -> Result<Option<String>, Error> {
-        match &next.answer {
-            Some(answer) => self.rejection_of(before, answer).await,
-            None => Ok(None),
-        }
-    }
-
-    /// The same for a raw `/block` answer about a block that fits.
-    async fn rejection_of(&mut self, before: &LastBlock, next: &Bytes) -> Result<Option<String>, Error> {
+    /// The reason why the validators' signatures reject `next`, a `/block` answer that fits after `earlier`; `None` if
+    /// they accept it or are not verified.
+    async fn rejection(&mut self, earlier: &LastBlock, next: &Bytes) -> Result<Option<String>, Error> {
         let Some(commit_verifier) = &mut self.commit_verifier else { return Ok(None) };
-        let before_answer = before.answer(&self.source.tools.node).await?;
-        commit_verifier.rejection(&before.hash, &before_answer, next).await
+        let earlier_answer = earlier.answer(&self.source.tools.node).await?;
+        commit_verifier.rejection(&earlier.hash, &earlier_answer, next).await
     }
 
-    /// Refetches `next` until it does not contradict the operator's trusted block.
-    async fn ensure_trusted(&self, mut next: Block) -> Result<Block, Error> {
-        let Some(commit_verifier) = &self.commit_verifier else { return Ok(next) };
-        let mut retry = RetryBackoff::new(next.height);
-        while let Some(rejection) = commit_verifier.trusted_mismatch(next.height, &next.hash) {
-            self.source.distrust_block(&next, &rejection);
-            retry.wait(&rejection).await;
-            next = self.source.whole(next.height).await?;
-        }
-        Ok(next)
-    }
-
-    /// Fetches the height of `next` from the other endpoints; a majority decides.
-    async fn find_culprit(&mut self, before: &LastBlock, next: &Block) -> Result<Culprit, Error> {
-        let (mut fitting, mut same) = (0, 0);
+    /// The votes of the other endpoints on a contradiction that they can decide.
+    async fn opinions(
+        &mut self,
+        earlier: Option<&LastBlock>,
+        state: Earlier,
+        next: &Block,
+        contradiction: Option<&Contradiction>,
+    ) -> Result<Opinions, Error> {
+        let mut opinions = Opinions::default();
+        let (Some(earlier), Some(Contradiction::Parent(_) | Contradiction::Results(_))) =
+            (earlier, contradiction)
+        else {
+            return Ok(opinions);
+        };
         for other in self.source.blocks_of_others(next).await {
-            let Some((fits, hash)) = check_answer(before, next.height, &other) else { continue };
-            if fits {
-                fitting += usize::from(self.rejection_of(before, &other).await?.is_none());
-            } else if hash == next.hash {
-                same += 1;
+            match earlier.check_answer(&other) {
+                Some((true, _)) => {
+                    opinions.fitting += usize::from(self.rejection(earlier, &other).await?.is_none());
+                }
+                Some((false, hash)) => opinions.same += usize::from(hash == next.hash),
+                None => {}
             }
         }
-        Ok(match (fitting, same) {
-            (0, 0) => Culprit::Unknown,
-            (0, _) => Culprit::Earlier,
-            (_, 0) => Culprit::Later,
-            // The endpoint that served `next` counts too.
-            (fitting, same) => match fitting.cmp(&(same + 1)) {
-                Ordering::Greater => Culprit::Later,
-                Ordering::Less => Culprit::Earlier,
-                Ordering::Equal => Culprit::Unknown,
-            },
-        })
+        if state == Earlier::Committed
+            && matches!(contradiction, Some(Contradiction::Results(_)))
+            && opinions.culprit().is_none()
+        {
+            let refetched = LastBlock::of(&self.source.block(earlier.height).await?);
+            opinions.refetched_fits = refetched.check(next.parent, &next.about_previous).is_ok();
+        }
+        Ok(opinions)
     }
 }
 
 /// The error for a block that does not follow `last`, which is committed.
-fn fork(last: &LastBlock, next: &Block) -> Error {
-    let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
-    Error::Fork {
-        height: next.height,
-        parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),
-        stored: hex(&last.hash),
-        origin: next.origins.as_ref().map(|origins| origins.block.clone()),
-    }
-}
-
-/// Whether an answered block of `height` fits behind `before`, and its hash; `None` if the answer is no valid block.
-fn check_answer(before: &LastBlock, height: u64, answer: &[u8]) -> Option<(bool, [u8; 32])> {
-    let block = chain::comet::parse_block(answer).ok()?;
-    if block.header.height != height || proof::check_header(&block).is_err() {
-        return None;
-    }
-    let about_previous = Commitments::of(&block);
-    let header = HeaderView { height, parent: block.header.last_block_hash, about_previous: &about_previous };
-    Some((before.check(&header).is_ok(), block.hash))
+fn fork(last: Option<&LastBlock>, next: &Block) -> Error {
+    let stored = last.map(|last| last.hash);
+    let origin = next.origins.as_ref().map(|origins| origins.block.clone());
+    Error::fork(next.height, next.parent, stored.as_ref().map_or(&[][..], |hash| &hash[..]), origin)
 }
 
 impl Confirmation<Block> for ChainLinker {
     async fn push(&mut self, next: Block, is_last: bool) -> Result<Vec<Block>, Error> {
-        let next = self.ensure_trusted(next).await?;
-        let (mut confirmed, next) = match self.held.take() {
-            Some(held) => {
-                let (held, next) = Box::pin(self.link_pair(held, next)).await?;
-                self.last = Some(LastBlock::of(&held));
-                (vec![held], next)
-            }
-            None => (Vec::new(), self.link_to_tip(next).await?),
-        };
+        let held = self.held.take();
+        let (held, next) = Box::pin(self.link(held, next)).await?;
+        let mut confirmed = Vec::from_iter(held);
         if is_last {
-            self.last = Some(LastBlock::of(&next));
             confirmed.push(next);
         } else {
             self.held = Some(next);
         }
+        self.last = confirmed.last().map(LastBlock::of).or_else(|| self.last.take());
         Ok(confirmed)
-    }
-
-    fn has_pending(&self) -> bool {
-        self.held.is_some()
     }
 
     fn flush(&mut self) -> Option<Block> {
@@ -345,10 +272,28 @@ impl Confirmation<Block> for ChainLinker {
     }
 }
 
-impl Mismatch {
-    fn reason(&self) -> String {
-        match self {
-            Self::Parent(reason) | Self::Results(reason) => reason.clone(),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_follows_if_it_has_the_parent_hash_and_the_digests_of_the_results() {
+        let claims = Claims { height: 7, results_hash: [2; 32], app_hash: Some(vec![3]) };
+        let last = LastBlock { height: 7, hash: [1; 32], claims: Some(claims), answer: None };
+        let without_claims = LastBlock { claims: None, ..last.clone() };
+        let about = |results, app| Commitments {
+            height: 8,
+            last_results_hash: Some([results; 32]),
+            app_hash: vec![app],
+        };
+        let is_parent = |checked| matches!(checked, Err(Contradiction::Parent(_)));
+        let is_results = |checked| matches!(checked, Err(Contradiction::Results(_)));
+        assert_eq!(last.check(Some([1; 32]), &about(2, 3)), Ok(()));
+        assert!(is_parent(last.check(Some([9; 32]), &about(2, 3))));
+        assert!(is_parent(last.check(None, &about(2, 3))));
+        assert!(is_parent(last.check(Some([9; 32]), &about(9, 9))));
+        assert!(is_results(last.check(Some([1; 32]), &about(9, 3))));
+        assert!(is_results(last.check(Some([1; 32]), &about(2, 9))));
+        assert_eq!(without_claims.check(Some([1; 32]), &about(9, 9)), Ok(()));
     }
 }

@@ -1,8 +1,8 @@
-//! Light client: verifies that the validators whose turn it was signed a block. The signatures (the commit) are in the
-//! next block.
+//! Light client: verifies that the validators of its height signed a block. The signatures (the commit) are in the next
+//! block.
 //!
-//! Trust passes from header to header: the first block is trusted (or the one that the operator names), and each header
-//! names the next validator set.
+//! Trust passes from header to header: the first block is trusted (or the configured one), and each header commits to
+//! the next validator set.
 //!
 //! # Invariants
 //! * Blocks below the trusted height are not verified.
@@ -17,7 +17,7 @@ use chain::proof;
 use node::Node;
 
 use crate::Error;
-use crate::source::{RetryBackoff, retry_until};
+use crate::retry::{RetryBackoff, retry_until};
 
 /// Verifies commits of one chain with its current validator set.
 pub(crate) struct CommitVerifier {
@@ -35,7 +35,7 @@ impl CommitVerifier {
     }
 
     /// The reason to reject `next`, a `/block` answer, as the successor of `before`, the answer for the block with
-    /// `hash`; none if the validators of `before` signed it.
+    /// `hash`; `None` if the validators of `before` signed it.
     pub(crate) async fn rejection(
         &mut self,
         hash: &[u8; 32],
@@ -61,14 +61,14 @@ impl CommitVerifier {
             )));
         }
         self.update_validators(before).await?;
-        let Some(set) = &self.set else { return Ok(Some("the validators are not known".to_owned())) };
+        let Some(set) = &self.set else { return Ok(Some("no validator set".to_owned())) };
         Ok(signed(&self.chain_id, hash, before, next, set).err())
     }
 
     /// The mismatch with the operator's trusted block, if `height` is its height and `hash` is not its hash.
     pub(crate) fn trusted_mismatch(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
-        let (_, known) = self.trusted.filter(|(trusted, _)| *trusted == height)?;
-        (known != *hash).then(|| {
+        let (_, trusted) = self.trusted.filter(|(trusted_height, _)| *trusted_height == height)?;
+        (trusted != *hash).then(|| {
             let hash = chain::hash::to_hex(hash);
             format!("block {height} is {hash}, which is not the one that `trusted` names")
         })

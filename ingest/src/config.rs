@@ -11,7 +11,7 @@ pub const LOOK_AHEAD: usize = 32;
 /// Default of `max_rewind`: hours of most rollups, and seconds of work if undo records exist.
 pub const MAX_REWIND: u64 = 10_000;
 
-/// Default of `believe_after`: the time that the repair of a strayed node may take.
+/// Default of `believe_after`: time to repair a node that follows another history.
 pub const BELIEVE_AFTER: Duration = Duration::from_mins(10);
 
 /// Settings of the ingest.
@@ -21,13 +21,13 @@ pub struct Config {
     pub chain_id: String,
     /// Its virtual machine.
     pub vm: Vm,
-    /// Human-readable part of account addresses; asked from the node if absent.
+    /// Human-readable part of account addresses; queried from the node if absent.
     pub prefix: Option<String>,
     /// The first height to index; if absent, the first that the node has.
     pub start_height: Option<u64>,
-    /// Whether to index internal transactions, on a chain that has them.
+    /// Enables the index of internal transactions, on a chain that has them.
     pub internal_txs: bool,
-    /// Whether to keep a rich list, on a chain that has ERC-20s.
+    /// Enables the rich list, on a chain that has ERC-20s.
     pub rich_list: bool,
     /// Pause between two samples of the rich list against the contracts; none are taken if absent.
     pub reconcile_every: Option<Duration>,
@@ -42,15 +42,15 @@ pub struct Config {
     pub believe_after: Duration,
     /// Bound of an automatic rewind; beyond it the ingest stops with an error.
     pub max_rewind: u64,
-    /// Pause before a restart after an error of the node, for a daemon, whose node may be repaired meanwhile; without
-    /// it the ingest stops with the error.
+    /// Pause before a restart after an error of the node, for a daemon: the node may be repaired meanwhile. Without it
+    /// the ingest stops with the error.
     pub keep_trying: Option<Duration>,
 }
 
 /// The checks of the node's answers before a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// Only that each block names its predecessor as its parent.
+    /// Only that the parent of each block is its predecessor.
     Off,
     /// Hashes (`indexing.md` §17): headers, parents, transactions, results, and EVM receipts as far as the results bind
     /// them.

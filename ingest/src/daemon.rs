@@ -10,39 +10,37 @@
 //! # Invariants
 //! * Rows are rewound only while no lane runs.
 
+mod decision;
+
 use std::sync::{Arc, PoisonError};
 
-use node::{EndpointState, EndpointStatus};
+use node::{EndpointState, Origin};
 use schema::block::hash_at;
 use schema::rewind::{self, By};
 use schema::rollback;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::Error;
-use crate::config::Verify;
-use crate::fork::{ForkResolver, Verdict};
+use self::decision::{Recovery, after_failed_recovery, announced_block, chain_height, recovery};
+use crate::fork::Verdict;
 use crate::ingest::{Ingest, causes, change, wait_for_room};
 use crate::meter::{self, Event};
+use crate::{Error, Progress};
 
 impl Ingest {
     /// Indexes until `stop` becomes true, or an error that needs an operator. All commits up to then are complete.
     pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         // Boxed, to keep the caller's future small.
         let work = async {
-            while !*stop.borrow() {
+            loop {
                 meter::lane_stopped("blocks", false);
-                if let Err(error) = Box::pin(self.run_lanes(stop.clone())).await {
-                    tokio::select! {
-                        recovered = Box::pin(self.recover_or_give_up(error)) => recovered?,
-                        // The sender of `stop` is gone: treated as a stop.
-                        _ = stop.wait_for(|stop| *stop) => return Ok(()),
-                    }
-                } else {
-                    return Ok(());
+                let Err(error) = Box::pin(self.run_lanes(stop.clone())).await else { return Ok(()) };
+                tokio::select! {
+                    recovered = Box::pin(self.recover(error)) => recovered?,
+                    // The sender of `stop` was dropped: treated as a stop.
+                    _ = stop.wait_for(|stop| *stop) => return Ok(()),
                 }
             }
-            Ok(())
         };
         tokio::select! {
             outcome = work => outcome,
@@ -74,7 +72,7 @@ impl Ingest {
             heads.and(blocks)
         };
         let stopping = async {
-            // The sender of `stop` is gone: treated as a stop.
+            // The sender of `stop` was dropped: treated as a stop.
             drop(stop.wait_for(|stop| *stop).await);
             halt.send_replace(true);
             std::future::pending::<()>().await;
@@ -90,22 +88,16 @@ impl Ingest {
         let mut heads = self.node.comet.heads();
         loop {
             let endpoints = Arc::clone(&heads.borrow_and_update());
-            let trusted = || endpoints.iter().filter(|endpoint| is_trusted(endpoint));
-            let tip = trusted().filter_map(|endpoint| endpoint.height).max();
-            // As for requests, a distrusted endpoint counts if there is no other.
-            let any = || endpoints.iter().filter(|endpoint| endpoint.status != EndpointStatus::WrongChain);
-            if let Some(height) = tip.or_else(|| any().filter_map(|endpoint| endpoint.height).max()) {
-                self.progress.chain.send_if_modified(|mark| {
-                    let moved = mark.height != height;
-                    mark.height = height;
-                    moved
-                });
+            if let Some(height) = chain_height(&endpoints) {
+                let publish =
+                    |progress: &mut Progress| std::mem::replace(&mut progress.height, height) != height;
+                self.progress.chain.send_if_modified(publish);
             }
-            for endpoint in trusted() {
+            for endpoint in endpoints.iter().filter(|endpoint| endpoint.is_trusted()) {
                 self.check_history(endpoint)?;
             }
             tokio::select! {
-                // The clients live as long as this.
+                // The clients outlive this loop.
                 changed = heads.changed() => if changed.is_err() { return Ok(()) },
                 _ = halt.wait_for(|halt| *halt) => return Ok(()),
             }
@@ -114,12 +106,7 @@ impl Ingest {
 
     /// An endpoint whose tip is indexed must have the indexed block: it may be behind, but not on another history.
     fn check_history(&self, endpoint: &EndpointState) -> Result<(), Error> {
-        let Some(tip) = endpoint.height else { return Ok(()) };
-        let known = match (endpoint.hash, endpoint.parent) {
-            (Some(hash), _) => Some((tip, hash)),
-            (None, parent) => tip.checked_sub(1).zip(parent),
-        };
-        let Some((height, hash)) = known else { return Ok(()) };
+        let Some((height, hash)) = announced_block(endpoint) else { return Ok(()) };
         if height > self.progress.blocks.borrow().height {
             return Ok(());
         }
@@ -131,68 +118,48 @@ impl Ingest {
         }
     }
 
-    async fn recover_or_give_up(&self, error: Error) -> Result<(), Error> {
-        match self.recover(error).await {
-            Err(error) => self.give_up(error).await,
-            recovered => recovered,
+    /// Recovers from `error`, so that the lanes can be restarted; returns the error if that is impossible.
+    async fn recover(&self, error: Error) -> Result<(), Error> {
+        let keep_trying = self.config.keep_trying;
+        let first = recovery(&error, keep_trying);
+        match self.perform(first, error).await {
+            Err(error) => self.perform(after_failed_recovery(&error, keep_trying), error).await,
+            Ok(()) => Ok(()),
         }
     }
 
-    /// Recovers from `error`, so that the lanes can be restarted; returns the error if that is impossible.
-    async fn recover(&self, error: Error) -> Result<(), Error> {
-        match error {
-            Error::Fork { height, origin: Some(ref origin), .. } => {
-                tracing::warn!(%error, "another history");
-                if !self.follow_fork(height.saturating_sub(1), origin).await? {
-                    if self.node.comet.endpoints().len() <= 1 {
-                        return Err(error);
-                    }
-                    self.node.distrust(origin, "its block names a parent that it does not serve");
+    /// Performs the recovery from `error`.
+    async fn perform(&self, recovery: Recovery, error: Error) -> Result<(), Error> {
+        match recovery {
+            Recovery::ChooseFork { height, origin, reason, needs_another } => {
+                tracing::warn!(%error, "an endpoint has another history");
+                if self.follow_fork(height, &origin).await? {
+                    return Ok(());
                 }
+                if needs_another && self.node.comet.endpoints().len() <= 1 {
+                    return Err(error);
+                }
+                self.node.distrust(&origin, reason);
                 Ok(())
             }
-            Error::ConflictingBlock { height, ref origin } => {
-                tracing::warn!(%error, "another history");
-                if !self.follow_fork(height, origin).await? {
-                    self.node.distrust(
-                        origin,
-                        "the hash of its tip differs from that of its block at the same height",
-                    );
-                }
-                Ok(())
-            }
-            Error::InvalidBlock { height, .. } => {
-                self.rewind_to(height.saturating_sub(1), &error.to_string()).await
-            }
-            error if error.is_full() => {
+            Recovery::Rewind { to } => self.rewind_to(to, &error.to_string()).await,
+            Recovery::WaitForRoom => {
                 wait_for_room(&*self.store, &error).await;
                 Ok(())
             }
-            error => Err(error),
+            Recovery::Restart { after } => {
+                tracing::error!(error = %causes(&error), retry_in = ?after, "index stopped by the node, retrying");
+                meter::lane_stopped("blocks", true);
+                tokio::time::sleep(after).await;
+                Ok(())
+            }
+            Recovery::GiveUp => Err(error),
         }
     }
 
-    /// Waits before a restart if the error is the node's and `keep_trying` is set; else returns the error.
-    async fn give_up(&self, error: Error) -> Result<(), Error> {
-        let Some(pause) = self.config.keep_trying.filter(|_| error.is_the_nodes()) else { return Err(error) };
-        tracing::error!(error = %causes(&error), retry_in = ?pause, "the index cannot go on");
-        meter::lane_stopped("blocks", true);
-        tokio::time::sleep(pause).await;
-        Ok(())
-    }
-
     /// Resolves which block `height` has on the chain, and follows; false if there is no history to follow.
-    async fn follow_fork(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
-        let last = self.progress.blocks.borrow().height;
-        let forks = ForkResolver {
-            node: Arc::clone(&self.node),
-            store: Arc::clone(&self.store),
-            start_height: self.identity.start_height,
-            max_rewind: self.config.max_rewind,
-            verified: self.config.verify != Verify::Off,
-            commit_verifier: self.commit_verifier(),
-        };
-        match forks.resolve(height, last, origin).await? {
+    async fn follow_fork(&self, height: u64, origin: &Origin) -> Result<bool, Error> {
+        match self.resolve_fork(height, origin).await? {
             Verdict::Continue => Ok(true),
             Verdict::Contradiction => Ok(false),
             Verdict::RewindTo(to) => {
@@ -212,7 +179,7 @@ impl Ingest {
             tracing::error!(
                 height,
                 pause_s = pause.as_secs(),
-                "the endpoint shows different histories again and again: is it a load balancer over nodes that differ?"
+                "the only endpoint alternates between histories: it may be a load balancer over different nodes"
             );
             tokio::time::sleep(pause).await;
         }
@@ -226,7 +193,7 @@ impl Ingest {
         let first = self.identity.start_height;
         let by = change(&self.store, "rewind", move |store| {
             if to < first {
-                // No block is before the first one, to be the last one then.
+                // There is no block below the first one, so none could be the last.
                 rollback::force_rollback(store, first)?;
                 return Ok(By::FullRollback);
             }
@@ -235,12 +202,7 @@ impl Ingest {
         .await?;
         self.transfer_cache.clear();
         self.progress.read(&*self.store.snapshot()?)?;
-        tracing::warn!(from, to, ?by, "went back");
+        tracing::warn!(from, to, ?by, "rewound");
         Ok(())
     }
-}
-
-/// Whether the endpoint's view of the chain is trusted.
-fn is_trusted(endpoint: &EndpointState) -> bool {
-    !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain)
 }

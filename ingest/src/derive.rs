@@ -22,30 +22,19 @@ pub use self::block::{BlockAnswers, Rendered, Unrendered, block, confirms};
 pub use self::frames::{Retraced, frames};
 pub use self::worker_state::{Rules, WorkerPool, WorkerState};
 
-/// A well-formed answer that is wrong or premature: the request must be repeated.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct AskAgain(String);
-
-impl AskAgain {
-    pub(crate) fn because(reason: impl Display) -> Self {
-        Self(reason.to_string())
-    }
-}
-
-/// Why a height could not be derived.
+/// The reason why a height could not be derived.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An answer is wrong or premature.
-    #[error(transparent)]
-    AskAgain(#[from] AskAgain),
-    /// Fewer receipts than there must be: not indexed yet, or pruned.
+    /// A well-formed answer is wrong or premature: the request must be repeated.
+    #[error("{0}")]
+    AskAgain(String),
+    /// Fewer receipts than required: not indexed yet, or pruned.
     #[error("{0}")]
     ReceiptsMissing(String),
     /// This answer contradicts the hashes that commit to it, for the given reason: its endpoint must be distrusted.
     #[error("{1}")]
     Invalid(Part, String),
-    /// Transactions that our descriptors do not cover.
+    /// Transactions that the loaded descriptors do not cover.
     #[error("{} transactions cannot be rendered", .0.len())]
     Unrendered(Vec<Unrendered>),
     /// EVM transactions, by hash, that the node failed to trace within the block.
@@ -53,7 +42,13 @@ pub enum Failure {
     Untraced(Vec<[u8; 32]>),
 }
 
-/// One of the answers that make a block.
+impl Failure {
+    pub(crate) fn ask_again(reason: impl Display) -> Self {
+        Self::AskAgain(reason.to_string())
+    }
+}
+
+/// An answer that is part of a block's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `/block`.
@@ -90,7 +85,7 @@ pub struct Block {
     pub answer: Option<Bytes>,
     /// The endpoints that it was fetched from, if known.
     pub origins: Option<BlockOrigins>,
-    /// The chain that its header names.
+    /// The chain in its header.
     pub chain_id: String,
     /// Header time.
     pub time: Timestamp,
@@ -114,7 +109,7 @@ pub struct Block {
     pub answers: Answers,
     /// Its ERC-20 events, in order.
     pub erc20: Vec<Erc20Event>,
-    /// A check that the state after this block passes and earlier states fail; none if no transaction yields one.
+    /// A test that the state after this block passes and earlier states fail; `None` if no transaction yields one.
     pub probe: Option<node::Probe>,
 }
 
@@ -142,7 +137,7 @@ pub struct EvmTx {
     pub payload: Payload,
     /// The accounts that it involves (`indexing.md` §6.2), each once.
     pub involved: Vec<Account>,
-    /// Its sender; the zero address for a Cosmos transaction that the node shows as an EVM one.
+    /// Its sender; the zero address for a Cosmos transaction that the node shows as an EVM transaction.
     pub from: Account,
 }
 
@@ -162,20 +157,20 @@ pub struct TxFrames {
     pub hash: [u8; 32],
     /// The frames' records.
     pub chunks: Vec<Chunk>,
-    /// For each frame, the accounts that call or are called.
+    /// For each frame, the calling and called accounts.
     pub parties: Vec<Parties>,
 }
 
 /// Some consecutive frames.
 #[derive(Debug)]
 pub struct Chunk {
-    /// How many.
+    /// The number of frames.
     pub frames: u64,
     /// Their records.
     pub payload: Payload,
 }
 
-/// Caller and callee of a frame; one of them where both are the same or one is absent.
+/// Caller and callee of a frame; only one of them if both are the same or one is absent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parties(pub [Option<Account>; 2]);
 

@@ -11,7 +11,7 @@ pub enum Error {
     /// A rollback is impossible.
     #[error(transparent)]
     Impossible(#[from] schema::rollback::RollbackError),
-    /// The node does not have what the database is compared with.
+    /// The node lacks the heights to compare the database with.
     #[error("the node has heights {earliest} to {latest} and the database ends at {last}: {remedy}")]
     NothingToCompare {
         /// The node's first height.
@@ -20,7 +20,7 @@ pub enum Error {
         latest: u64,
         /// The database's last height.
         last: u64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The node does not answer.
@@ -64,14 +64,14 @@ pub enum Error {
     Fork {
         /// The block that does not follow.
         height: u64,
-        /// The parent that it names.
+        /// Its parent.
         parent: String,
         /// The stored hash of the block before.
         stored: String,
         /// Its endpoint, if known.
         origin: Option<node::Origin>,
     },
-    /// The chain has another history, from further back than may be rewound.
+    /// The chain has another history, from below the lowest height to which a rewind is allowed.
     #[error(
         "the node's chain is not the one that is indexed: they differ from {lowest} on or earlier, and the index ends at \
          {last}. If the node is right (a chain that was restarted or restored), raise max_rewind (now {max_rewind} blocks), \
@@ -80,7 +80,7 @@ pub enum Error {
     TooDeep {
         /// The last indexed height.
         last: u64,
-        /// The lowest height that may be kept as the last.
+        /// The lowest height to which a rewind is allowed.
         lowest: u64,
         /// The setting.
         max_rewind: u64,
@@ -94,7 +94,7 @@ pub enum Error {
         /// The last indexed height.
         last: u64,
     },
-    /// An endpoint's tip is indexed, with another hash.
+    /// The height of an endpoint's tip is indexed with another hash.
     #[error("{origin} shows another block {height} than the one that is indexed")]
     ConflictingBlock {
         /// The endpoint's tip.
@@ -146,7 +146,7 @@ pub enum Error {
     /// The chain's descriptors cannot be used.
     #[error("the chain's protobuf descriptors cannot be used: {reason}")]
     Descriptors {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// More than 2^32 message-type sets.
@@ -160,27 +160,11 @@ pub enum Error {
         /// The height.
         height: u64,
     },
-    /// Results that the block lane could read cannot be read now.
-    #[error("the results of block {height} cannot be read: {reason}; ask another endpoint")]
-    BadResults {
-        /// The height.
-        height: u64,
-        /// Why.
-        reason: String,
-    },
-    /// A fetch task ended unexpectedly.
-    #[error("fetching height {height} ended unexpectedly: {reason}")]
-    FetchCrashed {
-        /// The height.
-        height: u64,
-        /// The runtime's message.
-        reason: String,
-    },
-    /// A lane ended unexpectedly.
-    #[error("the lane `{lane}` ended unexpectedly: {reason}")]
+    /// A task ended unexpectedly.
+    #[error("{task} ended unexpectedly: {reason}")]
     Crashed {
-        /// The lane.
-        lane: &'static str,
+        /// The task.
+        task: String,
         /// The runtime's message.
         reason: String,
     },
@@ -192,6 +176,11 @@ impl Error {
         Self::Descriptors { reason: reason.to_string() }
     }
 
+    /// A task that ended unexpectedly.
+    pub(crate) fn crashed(task: impl Display, reason: impl Display) -> Self {
+        Self::Crashed { task: task.to_string(), reason: reason.to_string() }
+    }
+
     /// A permanent failure of a request about `height`.
     pub(crate) fn node(height: u64, what: &'static str, source: node::Error) -> Self {
         Self::Node { height, what, source: Box::new(source) }
@@ -201,15 +190,24 @@ impl Error {
     pub(crate) fn start(what: &'static str, source: node::Error) -> Self {
         Self::Start { what, source: Box::new(source) }
     }
-}
 
-impl Error {
-    /// A committed block that is not the chain's.
+    /// A block whose `parent` is not the hash `stored` of the block before.
+    pub(crate) fn fork(
+        height: u64,
+        parent: Option<[u8; 32]>,
+        stored: &[u8],
+        origin: Option<node::Origin>,
+    ) -> Self {
+        let parent = parent.map_or_else(|| "none".to_owned(), hex::encode_upper);
+        Self::Fork { height, parent, stored: hex::encode_upper(stored), origin }
+    }
+
+    /// A committed block that is not on the chain.
     pub(crate) fn invalid_block(height: u64, reason: String) -> Self {
         Self::InvalidBlock { height, reason }
     }
 
-    /// Whether the node is the cause: a repaired node cures it.
+    /// True if the node is the cause, so that repairing the node helps.
     pub(crate) fn is_the_nodes(&self) -> bool {
         matches!(
             self,
@@ -221,12 +219,12 @@ impl Error {
         )
     }
 
-    /// Whether an operator must decide: a restart ends in the same way.
+    /// True if an operator must decide, because a restart ends in the same error.
     pub fn needs_an_operator(&self) -> bool {
         matches!(self, Self::TooDeep { .. } | Self::OtherHistory { .. })
     }
 
-    /// Whether the disk is full.
+    /// True if the disk is full.
     pub(crate) fn is_full(&self) -> bool {
         use schema::rollback::RollbackError::Database;
         let (Self::Schema(error) | Self::Impossible(Database(error))) = self else { return false };

@@ -12,13 +12,15 @@ mod tx;
 use std::sync::Arc;
 
 use chain::Vm;
-use schema::meta::{BlockLane, CallLane};
+use schema::meta::BlockLane;
 use schema::payload::Codec;
 use store::{Snapshot, Txn};
 
 use crate::Error;
-use crate::derive::{Block, BlockFrames};
+use crate::derive::Block;
 use crate::nft::LateAnswer;
+
+pub(crate) use self::internal_tx::write_calls;
 
 /// An index of the block lane.
 pub(crate) trait BlockIndex: Send {
@@ -31,18 +33,12 @@ pub(crate) trait BlockIndex: Send {
     }
 }
 
-/// An index of the internal-transaction lane.
-pub(crate) trait CallIndex: Send {
-    /// Writes the rows of the frames of one block; `before` is the lane after the previous block.
-    fn apply(&mut self, frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error>;
-}
-
 /// Properties of the chain and the database that indexes need.
 pub(crate) struct IndexContext {
     pub(crate) vm: Vm,
     /// Human-readable part of account addresses.
     pub(crate) prefix: String,
-    /// Whether the index begins after the chain.
+    /// True if the index begins after the chain.
     pub(crate) mid_chain: bool,
     pub(crate) codec: Arc<Codec>,
 }
@@ -58,9 +54,4 @@ pub(crate) fn of_blocks(
         Box::new(evm_tx::EvmTxRows),
         Box::new(nft::NftRows::new(context)),
     ])
-}
-
-/// Every index of the internal-transaction lane.
-pub(crate) fn of_calls() -> Vec<Box<dyn CallIndex>> {
-    vec![Box::new(internal_tx::CallRows)]
 }

@@ -13,14 +13,14 @@ use tokio::sync::watch;
 use crate::commit_verifier::CommitVerifier;
 use crate::config::{Config, Verify};
 use crate::derive::WorkerPool;
-use crate::fork::Damping;
-use crate::marks::{Marks, ProgressSenders};
+use crate::fork::damping::Damping;
+use crate::progress::{ProgressReceivers, ProgressSenders};
 use crate::rich::transfer_cache::TransferCache;
 use crate::source::Cores;
 use crate::{Error, advice};
 
 /// Poll interval while the disk is full.
-const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
+const DISK_POLL: Duration = Duration::from_millis(500);
 
 /// An ingest that is ready to run.
 pub struct Ingest {
@@ -37,8 +37,8 @@ pub struct Ingest {
 
 impl Ingest {
     /// Progress of the lanes.
-    pub fn marks(&self) -> Marks {
-        Marks {
+    pub fn progress(&self) -> ProgressReceivers {
+        ProgressReceivers {
             chain: self.progress.chain.subscribe(),
             blocks: self.progress.blocks.subscribe(),
             calls: self.progress.calls.subscribe(),
@@ -48,12 +48,12 @@ impl Ingest {
         }
     }
 
-    /// Whether there is a rich list: its baseline needs the balances of all accounts from REST.
+    /// True if there is a rich list: its baseline needs the balances of all accounts from REST.
     pub fn has_rich_list(&self) -> bool {
         self.config.vm == Vm::Evm && advice::no_rich_list(&self.config, &self.node).is_none()
     }
 
-    /// Whether there is a lane of internal transactions.
+    /// True if there is a lane of internal transactions.
     pub fn has_calls(&self) -> bool {
         self.config.vm == Vm::Evm && self.config.internal_txs && self.node.evm.is_some()
     }
@@ -74,7 +74,7 @@ impl Ingest {
     }
 }
 
-/// Runs an idempotent change on the blocking pool; retries it when there is room, if the disk is full.
+/// Runs an idempotent change on the blocking pool; on a full disk, waits for free space and retries it.
 pub(crate) async fn change<T: Send + 'static>(
     store: &Arc<dyn Store>,
     name: &'static str,
@@ -89,14 +89,14 @@ pub(crate) async fn change<T: Send + 'static>(
             drop((shared, running));
             made
         });
-        match made.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })? {
+        match made.await.map_err(|error| Error::crashed(name, error))? {
             Err(error) if error.is_full() => wait_for_room(&**store, &error).await,
             made => return made,
         }
     }
 }
 
-/// Blocks in drop until the thread with the sender has ended: a shutdown that drops a change must not close the store
+/// Its drop blocks until the thread with the sender has ended: a shutdown that drops a change must not close the store
 /// during a write.
 struct Ended(mpsc::Receiver<Infallible>);
 
@@ -107,13 +107,13 @@ impl Drop for Ended {
     }
 }
 
-/// Waits until the full disk of `error` has room.
+/// Waits until the full disk of `error` has free space.
 pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
-    tracing::error!(%error, "nothing is written until there is room");
+    tracing::error!(%error, "disk full, waiting for free space");
     while let Err(store::Error::NoSpace { .. }) = store.room() {
-        tokio::time::sleep(LOOK_FOR_ROOM).await;
+        tokio::time::sleep(DISK_POLL).await;
     }
-    tracing::info!("there is room again");
+    tracing::info!("disk has free space again");
 }
 
 /// The error with its chain of causes, in one line.
@@ -147,7 +147,7 @@ mod tests {
             while !flags.0.load(Ordering::SeqCst) {
                 std::thread::yield_now();
             }
-            // Long enough for a drop that does not wait to be over.
+            // Longer than a drop that does not wait.
             (0..10_000).for_each(|_| std::thread::yield_now());
             flags.1.store(true, Ordering::SeqCst);
             Ok(())

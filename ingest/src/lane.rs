@@ -18,16 +18,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::confirmation::Confirmation;
-use crate::{Error, Mark};
+use crate::nft::LateAnswer;
+use crate::{Error, Progress};
 
-/// Bytes of one commit: about what RocksDB writes to its WAL in 20 ms.
+/// Bytes of one commit: RocksDB writes about this much to its WAL in 20 ms.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 
 /// fsync interval while catching up. A power failure loses at most this much work, which is fetched again.
 const SYNC_EVERY: Duration = Duration::from_millis(200);
 
-/// A height that waits for its successor is committed after this long: a node that announces blocks and does not serve
-/// them must not hold back the block before.
+/// Time after which a height that waits for its successor is committed: a node that announces blocks and does not serve
+/// them must not delay the previous block.
 const MAX_HOLD: Duration = Duration::from_secs(2);
 
 /// List lengths in the lane's cache: some 100 bytes each.
@@ -47,15 +48,14 @@ pub(crate) trait Sink<I>: Send + 'static {
     /// The lane.
     const LANE: undo::Lane;
 
-    /// Data that arrives after its height was committed.
-    type Late: Send + 'static;
-
     /// Writes the rows of the next height, and the lane's own row.
     fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
-    /// Writes the changes from `late`.
-    fn late(&mut self, late: &Self::Late, txn: &mut Txn<'_>) -> Result<(), Error>;
+    /// Writes the changes from an answer that arrived after its height was committed.
+    fn late(&mut self, _: &LateAnswer, _: &mut Txn<'_>) -> Result<(), Error> {
+        Ok(())
+    }
     /// Its progress.
-    fn mark(&self) -> Mark;
+    fn progress(&self) -> Progress;
 }
 
 /// One lane, to be run.
@@ -68,61 +68,58 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     /// The first height that is not indexed yet.
     pub(crate) next: u64,
     /// The last height that can be fetched; grows.
-    pub(crate) target: watch::Receiver<Mark>,
+    pub(crate) target: watch::Receiver<Progress>,
     /// Publishes the lane's progress after each commit.
-    pub(crate) mark: watch::Sender<Mark>,
+    pub(crate) progress: watch::Sender<Progress>,
     pub(crate) look_ahead: usize,
-    /// Data for heights that are committed already.
-    pub(crate) late: mpsc::Receiver<K::Late>,
+    /// Answers about heights that are committed already.
+    pub(crate) late: mpsc::Receiver<LateAnswer>,
     /// Becomes true when the lane is to stop.
     pub(crate) stop: watch::Receiver<bool>,
 }
 
 impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
-    /// Runs until `stop` (`Ok`) or an error. All of its tasks and threads have ended when this returns: the store may
-    /// be closed.
-    pub(crate) async fn run(self) -> Result<(), Error> {
-        let Self { name, source, confirmation, sink, store, next, target, mark, look_ahead, late, mut stop } =
-            self;
-        let (fetched, ready) = mpsc::channel(look_ahead.max(1));
+    /// Runs until `stop` (`Ok`) or an error. All of its tasks and threads have ended when this returns, so the store
+    /// may be closed.
+    pub(crate) async fn run(mut self) -> Result<(), Error> {
+        let (fetched, ready) = mpsc::channel(self.look_ahead.max(1));
         let (alive, mut all_ended) = mpsc::channel(1);
-        let at_head = target.clone();
-        let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
+        let (name, at_head) = (self.name, self.target.clone());
+        let writer = tokio::task::spawn_blocking(move || {
+            write(name, self.sink, &*self.store, ready, &self.progress, &at_head)
+        });
         let writer_ended = fetched.clone();
-        let late = forward_late(late, fetched.clone());
+        let late = forward_late(self.late, fetched.clone());
+        let heights = fetch_in_order(self.source, self.next, self.target.clone(), self.look_ahead, alive);
         let outcome = tokio::select! {
-            outcome = async {
-                let heights = fetch_in_order(source, next, target.clone(), look_ahead, alive);
-                forward_confirmed(heights, next, target, confirmation, fetched).await
-            } => outcome,
+            outcome = forward_confirmed(heights, self.next, self.target, self.confirmation, fetched) => outcome,
             never = late => match never {},
-            _ = stop.wait_for(|stop| *stop) => Ok(()),
+            _ = self.stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
         };
         // Without senders the writer commits the rest and ends.
         drop(writer_ended);
-        let written =
-            writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
-        // Nothing is ever sent: the channel closes when the last task, aborted or not, has ended.
+        let written = writer.await.map_err(|error| Error::crashed(format_args!("lane {name}"), error))?;
+        // No message is sent: the channel closes when the last task, aborted or not, has ended.
         all_ended.recv().await;
         written.and(outcome)
     }
 }
 
 /// Work for the writer.
-enum Work<I, L> {
+enum Work<I> {
     Height(I),
-    Late(L),
+    Late(LateAnswer),
 }
 
-/// Forwards late data to the writer.
-async fn forward_late<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>) -> Infallible {
+/// Forwards late answers to the writer.
+async fn forward_late<I>(mut late: mpsc::Receiver<LateAnswer>, to: mpsc::Sender<Work<I>>) -> Infallible {
     while let Some(late) = late.recv().await {
         if to.send(Work::Late(late)).await.is_err() {
             break;
         }
     }
-    // Late data must not end the lane.
+    // The end of late answers must not end the lane.
     std::future::pending().await
 }
 
@@ -130,7 +127,7 @@ async fn forward_late<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I
 fn fetch_in_order<S: Source>(
     source: Arc<S>,
     next: u64,
-    target: watch::Receiver<Mark>,
+    target: watch::Receiver<Progress>,
     look_ahead: usize,
     alive: mpsc::Sender<Infallible>,
 ) -> impl Stream<Item = Result<S::Item, Error>> {
@@ -141,7 +138,7 @@ fn fetch_in_order<S: Source>(
     });
     let tasks = heights.map(move |height| {
         let (source, alive) = (Arc::clone(&source), alive.clone());
-        // A task of its own, so that it makes progress while this stream waits for room.
+        // A separate task, so that it makes progress while this stream is blocked.
         let task = AbortOnDrop(tokio::spawn(async move {
             let (source, _alive) = (source, alive);
             source.fetch(height).await
@@ -152,22 +149,17 @@ fn fetch_in_order<S: Source>(
 }
 
 /// Forwards the heights from `next` on to the writer as they are confirmed.
-async fn forward_confirmed<I, L, R: Confirmation<I>>(
+async fn forward_confirmed<I, R: Confirmation<I>>(
     heights: impl Stream<Item = Result<I, Error>>,
     next: u64,
-    target: watch::Receiver<Mark>,
+    target: watch::Receiver<Progress>,
     mut confirmation: R,
-    to: mpsc::Sender<Work<I, L>>,
+    to: mpsc::Sender<Work<I>>,
 ) -> Result<(), Error> {
     let mut heights = std::pin::pin!(heights);
     let mut height = next;
     loop {
-        let arrived = if confirmation.has_pending() {
-            timeout(MAX_HOLD, heights.next()).await
-        } else {
-            Ok(heights.next().await)
-        };
-        let confirmed = match arrived {
+        let confirmed = match timeout(MAX_HOLD, heights.next()).await {
             Ok(None) => return Ok(()),
             Ok(Some(item)) => {
                 let is_last = target.borrow().height <= height;
@@ -192,7 +184,7 @@ impl<T> AbortOnDrop<Result<T, Error>> {
     async fn join(mut self, height: u64) -> Result<T, Error> {
         match (&mut self.0).await {
             Ok(result) => result,
-            Err(error) => Err(Error::FetchCrashed { height, reason: error.to_string() }),
+            Err(error) => Err(Error::crashed(format_args!("fetching height {height}"), error)),
         }
     }
 }
@@ -203,14 +195,14 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// Commits what arrives, until the channel closes.
+/// Commits the work that arrives, until the channel closes.
 fn write<I, K: Sink<I>>(
     name: &'static str,
     mut sink: K,
     store: &dyn Store,
-    mut ready: mpsc::Receiver<Work<I, K::Late>>,
-    mark: &watch::Sender<Mark>,
-    target: &watch::Receiver<Mark>,
+    mut ready: mpsc::Receiver<Work<I>>,
+    progress: &watch::Sender<Progress>,
+    target: &watch::Receiver<Progress>,
 ) -> Result<(), Error> {
     let mut counts = Counts::new(REMEMBERED_LISTS);
     let mut synced = Instant::now();
@@ -218,7 +210,7 @@ fn write<I, K: Sink<I>>(
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let mut heights = 0;
-        let mut apply = |work: &Work<I, K::Late>, sink: &mut K, txn: &mut Txn<'_>| match work {
+        let mut apply = |work: &Work<I>, sink: &mut K, txn: &mut Txn<'_>| match work {
             Work::Height(item) => {
                 heights += 1;
                 sink.apply(item, txn)
@@ -227,7 +219,7 @@ fn write<I, K: Sink<I>>(
         };
         apply(&first, &mut sink, &mut txn)?;
         // Near the head each height is a commit of its own, with an undo record.
-        let reversible = sink.mark().height.saturating_add(undo::HEIGHTS) > target.borrow().height;
+        let reversible = sink.progress().height.saturating_add(undo::HEIGHTS) > target.borrow().height;
         while !reversible
             && txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
@@ -237,7 +229,7 @@ fn write<I, K: Sink<I>>(
         let (batch, pending) =
             if reversible { undo::finish_with_undo_record(txn, K::LANE)? } else { txn.finish() };
         drop(snapshot);
-        let done = sink.mark();
+        let done = sink.progress();
         let at_head = done.height >= target.borrow().height;
         let due = at_head || synced.elapsed() >= SYNC_EVERY;
         let bytes = batch.bytes();
@@ -246,7 +238,7 @@ fn write<I, K: Sink<I>>(
             synced = Instant::now();
         }
         counts.absorb(pending);
-        mark.send_replace(done);
+        progress.send_replace(done);
         tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }
     store.sync()?;

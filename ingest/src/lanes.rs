@@ -13,18 +13,18 @@ use crate::Error;
 use crate::chain_linker::{ChainLinker, LastBlock};
 use crate::config::Verify;
 use crate::confirmation::Immediate;
+use crate::finality::Finality;
 use crate::index::IndexContext;
 use crate::ingest::{Ingest, causes, wait_for_room};
 use crate::lane::Lane;
-use crate::marks::next_height;
 use crate::meter;
 use crate::nft::LateAnswer;
 use crate::nft::backfill::Backfill;
 use crate::nft::client::MetadataClient;
 use crate::nft::plan::MetadataFetcher;
+use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
-use crate::settled::Settled;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Tools};
 
@@ -40,7 +40,7 @@ const RETRY_PRUNED: Duration = Duration::from_secs(5);
 impl Ingest {
     /// Runs the block lane and the backfill of NFT metadata until `halt`. A backfill error sets `halt`.
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
-        let client = Arc::new(MetadataClient::new(self.settled(), self.config.vm));
+        let client = Arc::new(MetadataClient::new(self.finality(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_IN_FLIGHT);
         let backfill = Backfill {
             client: Arc::clone(&client),
@@ -49,16 +49,10 @@ impl Ingest {
             answers,
         };
         let mut lane = std::pin::pin!(self.block_lane(client, late, halt.subscribe())?.run());
-        let completing = async {
-            match backfill.run().await {
-                Err(error) => error,
-                // The backfill only ends with the lane.
-                Ok(()) => std::future::pending().await,
-            }
-        };
         let error = tokio::select! {
             outcome = &mut lane => return outcome,
-            error = completing => error,
+            // The backfill only ends with the lane.
+            Err(error) = backfill.run() => error,
         };
         halt.send_replace(true);
         lane.await.and(Err(error))
@@ -101,7 +95,7 @@ impl Ingest {
             sink: BlockSink::new(at, context, &*snapshot)?,
             store: Arc::clone(&self.store),
             target: self.progress.chain.subscribe(),
-            mark: self.progress.blocks.clone(),
+            progress: self.progress.blocks.clone(),
             look_ahead: self.config.look_ahead,
             late,
             stop,
@@ -112,16 +106,11 @@ impl Ingest {
     pub(crate) async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
         while self.has_calls() && !*halt.borrow() {
             meter::lane_stopped("internal_txs", false);
-            let outcome = match self.call_lane(halt.clone()) {
-                Ok(lane) => lane.run().await,
-                Err(error) => Err(error),
-            };
-            let Err(error) = outcome else { return };
-            let error = match self.past_pruned(error, &mut halt).await {
-                Ok(()) => continue,
-                Err(error) => error,
-            };
-            self.after_failure("internal_txs", &error, &mut halt).await;
+            let lane = async { self.call_lane(halt.clone())?.run().await };
+            let Err(error) = lane.await else { return };
+            if let Err(error) = self.past_pruned(error, &mut halt).await {
+                self.after_failure("internal_txs", &error, &mut halt).await;
+            }
         }
     }
 
@@ -133,7 +122,7 @@ impl Ingest {
             let mut logged = false;
             while !self.skip_pruned(pruned, &error).await? {
                 if !std::mem::replace(&mut logged, true) {
-                    tracing::warn!(height = pruned, error = %causes(&error), "no height can be traced yet");
+                    tracing::warn!(height = pruned, error = %causes(&error), "no traceable height yet");
                 }
                 tokio::time::sleep(RETRY_PRUNED).await;
             }
@@ -152,12 +141,12 @@ impl Ingest {
             let lane = RichList {
                 node: Arc::clone(&self.node),
                 store: Arc::clone(&self.store),
-                settled: self.settled(),
+                finality: self.finality(),
                 prefix: self.identity.prefix.clone(),
                 start_height: self.identity.start_height,
                 transfer_cache: Arc::clone(&self.transfer_cache),
                 blocks: self.progress.blocks.subscribe(),
-                mark: self.progress.rich.clone(),
+                progress: self.progress.rich.clone(),
                 verified: self.config.verify != Verify::Off,
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
@@ -173,7 +162,7 @@ impl Ingest {
             if error.is_full() {
                 wait_for_room(&*self.store, error).await;
             } else {
-                tracing::error!(lane, error = %causes(error), "the lane has stopped and is tried again");
+                tracing::error!(lane, error = %causes(error), "lane stopped, retrying");
                 tokio::time::sleep(RETRY_LANE).await;
             }
         };
@@ -198,15 +187,15 @@ impl Ingest {
             sink: CallSink::new(at),
             store: Arc::clone(&self.store),
             target: self.progress.blocks.subscribe(),
-            mark: self.progress.calls.clone(),
+            progress: self.progress.calls.clone(),
             look_ahead: self.config.look_ahead,
             late: mpsc::channel(1).1,
             stop,
         })
     }
 
-    fn settled(&self) -> Settled {
-        Settled {
+    fn finality(&self) -> Finality {
+        Finality {
             node: Arc::clone(&self.node),
             store: Arc::clone(&self.store),
             codec: self.workers.codec(),

@@ -15,21 +15,22 @@
 //! | `confirmation`, `chain_linker` | when a height may be committed: blocks are checked against their neighbours |
 //! | `commit_verifier` | light client: the validators' signatures |
 //! | `fork` | fork choice: which history to follow, and the height to rewind to |
+//! | `retry` | backoff between requests, and between answers that cannot be used |
 //! | `source` | fetches the answers of a height, retries, and derives it |
 //! | [`mod@derive`] | raw answers of a height → the input of its indexes; pure |
 //! | [`nft`] | NFT metadata: fetched with the block, or backfilled after it |
 //! | `rich` | the lane of ERC-20 holders |
 //! | `pruned` | first height with call traces on a node that has pruned old state |
-//! | `settled` | finality of an answer about the state of a height |
+//! | `finality` | finality of an answer about the state of a height |
 //! | `sink`, `index` | a derived height → rows |
 //! | `priority` | threads of the index yield to threads that serve requests |
-//! | `marks` | progress of the lanes |
+//! | `progress` | the height that each lane has reached |
 //! | [`meter`] | metrics |
 //! | [`verify`] | compares a database with the chain, and repairs it |
 //!
 //! # Invariants
 //! * All rows of a height in a lane, their counts and the lane's watermark are in one commit.
-//! * An answer that may be wrong or premature is never stored as "there is nothing".
+//! * An answer that may be wrong or premature is never stored as an absence.
 //! * One malformed transaction never stops the chain.
 
 pub mod config;
@@ -41,19 +42,20 @@ mod commit_verifier;
 mod confirmation;
 mod daemon;
 mod error;
+mod finality;
 mod fork;
 mod index;
 mod ingest;
 mod lane;
 mod lanes;
-mod marks;
 pub mod meter;
 pub mod nft;
 mod prepare;
 mod priority;
+mod progress;
 mod pruned;
+mod retry;
 mod rich;
-mod settled;
 mod sink;
 mod source;
 pub mod verify;
@@ -61,6 +63,6 @@ pub mod verify;
 pub use self::config::{Config, Verify};
 pub use self::error::Error;
 pub use self::ingest::Ingest;
-pub use self::marks::{Mark, Marks};
 pub use self::prepare::is_there;
 pub use self::priority::lower_thread_priority;
+pub use self::progress::{Progress, ProgressReceivers};

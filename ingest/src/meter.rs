@@ -3,7 +3,7 @@
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 
 /// A counted event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A rewind.
     Rewind,
@@ -14,42 +14,40 @@ pub(crate) enum Event {
     /// A balance is compared with its contract.
     Sample,
     /// A balance is corrected.
-    Healed,
+    Repaired,
 }
 
+/// Each event, its metric, and its description.
+const EVENTS: [(Event, &str, &str); 5] = [
+    (
+        Event::Rewind,
+        "cairn_rewinds_total",
+        "times that blocks were taken back, for a fork or an answer proved false",
+    ),
+    (
+        Event::UnprovenReceipts,
+        "cairn_unproven_receipts_total",
+        "blocks whose receipts do not follow from their transactions, and were indexed for want of others",
+    ),
+    (
+        Event::Drift,
+        "cairn_rich_list_drifts_total",
+        "tokens whose balances turned out to change without their events telling",
+    ),
+    (Event::Sample, "cairn_rich_list_samples_total", "balances that were compared with their contracts"),
+    (Event::Repaired, "cairn_rich_list_healed_total", "balances that were corrected"),
+];
+
 impl Event {
-    const ALL: [Self; 5] = [Self::Rewind, Self::UnprovenReceipts, Self::Drift, Self::Sample, Self::Healed];
-
-    /// Its metric, and what it counts.
-    fn metric(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Rewind => (
-                "cairn_rewinds_total",
-                "times that blocks were taken back, for a fork or an answer proved false",
-            ),
-            Self::UnprovenReceipts => (
-                "cairn_unproven_receipts_total",
-                "blocks whose receipts do not follow from their transactions, and were indexed for want of others",
-            ),
-            Self::Drift => (
-                "cairn_rich_list_drifts_total",
-                "tokens whose balances turned out to change without their events telling",
-            ),
-            Self::Sample => {
-                ("cairn_rich_list_samples_total", "balances that were compared with their contracts")
-            }
-            Self::Healed => ("cairn_rich_list_healed_total", "balances that were corrected"),
-        }
-    }
-
-    /// Counts one.
+    /// Increments the counter.
     pub(crate) fn count(self) {
         self.count_many(1);
     }
 
-    /// Counts `many`.
+    /// Adds `many` to the counter.
     pub(crate) fn count_many(self, many: u64) {
-        counter!(self.metric().0).increment(many);
+        let metric = EVENTS.iter().find(|(event, ..)| *event == self).map_or("", |(_, metric, _)| metric);
+        counter!(metric).increment(many);
     }
 }
 
@@ -63,9 +61,8 @@ pub(crate) fn lane_stopped(lane: &str, is_stopped: bool) {
 /// Registers the descriptions of all metrics, with counters at zero.
 pub fn describe() {
     describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
-    for event in Event::ALL {
-        let (name, meaning) = event.metric();
-        describe_counter!(name, meaning);
+    for (event, metric, description) in EVENTS {
+        describe_counter!(metric, description);
         event.count_many(0);
     }
 }

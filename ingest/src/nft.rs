@@ -1,8 +1,8 @@
 //! NFT metadata: questions about the NFTs of a block, and the node's answers.
 //!
-//! Events name tokens and owners; only the node knows, at the height of the event, whether a contract holds NFTs at
-//! all, and names and URIs. A definite "no" is an answer. A node that cannot answer now does not delay the block: the
-//! question is stored and asked until there is an answer (`backfill`).
+//! Events contain tokens and owners. Only the node has, at the height of the event, the names and URIs, and whether a
+//! contract holds NFTs at all. A definite "no" is an answer. A node that cannot answer yet does not delay the block:
+//! the question is stored and asked until there is an answer (`backfill`).
 
 pub(crate) mod backfill;
 pub(crate) mod client;
@@ -17,9 +17,9 @@ use schema::nft::{About, Question};
 /// An NFT event of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NftAt {
-    /// Its place in the block: twice its ordinal, from 2.
+    /// Its ordinal in the block, doubled: from 2.
     pub place: u32,
-    /// Index of the transaction; none for an event outside of one.
+    /// Index of the transaction; `None` for an event of the block itself.
     pub tx: Option<usize>,
     /// The event.
     pub event: NftEvent,
@@ -28,7 +28,7 @@ pub struct NftAt {
 /// The node's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// There is a collection.
+    /// The collection exists.
     Collection {
         /// Its name; empty if it has none.
         name: String,
@@ -37,16 +37,16 @@ pub enum Reply {
     },
     /// Move: the object is a token.
     Token {
-        /// Of this collection.
+        /// Its collection.
         collection: Account,
-        /// With this id.
+        /// Its id.
         token_id: String,
-        /// And this URI.
+        /// Its URI.
         uri: String,
     },
     /// The URI.
     Uri(String),
-    /// A definite no: there is no such thing.
+    /// A definite no: the subject does not exist.
     No,
     /// Undecidable: no token is left to test the contract with.
     Unknown,

@@ -9,16 +9,16 @@ use schema::block::hash_at;
 use schema::meta::{self, BlockLane, Disabled, Identity};
 use schema::payload::Codec;
 use schema::rollback;
-use store::{Counts, Durability, Store, Txn};
+use store::Store;
 
 use crate::config::{Config, Verify};
 use crate::derive::{Rules, WorkerPool};
 use crate::ingest::{Ingest, change};
-use crate::marks::{Mark, ProgressSenders, next_height};
+use crate::progress::{Progress, ProgressSenders, next_height};
 use crate::source::Cores;
 use crate::{Error, advice, source};
 
-/// Whether there is a database. Refuses one of another chain, VM, prefix or start height than configured; unset fields
+/// Whether there is a database. Rejects one of another chain, VM, prefix or start height than configured; unset fields
 /// match anything.
 pub fn is_there(config: &Config, store: &dyn Store) -> Result<bool, Error> {
     let Some(stored) = schema::open::identity(store)? else { return Ok(false) };
@@ -55,7 +55,7 @@ impl Ingest {
             (None, Some(identity)) => identity.start_height,
             (None, None) => {
                 if first > 1 {
-                    tracing::warn!(first, "the node's blocks begin here, and so does the index");
+                    tracing::warn!(first, "index starts at the node's first block");
                 }
                 first
             }
@@ -82,12 +82,12 @@ impl Ingest {
 
         let snapshot = store.snapshot()?;
         let progress = ProgressSenders::default();
-        progress.chain.send_replace(Mark { height: status.latest_height, records: 0 });
+        progress.chain.send_replace(Progress { height: status.latest_height, records: 0 });
         progress.read(&*snapshot)?;
         let blocks: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let codec = Arc::new(Codec::load(&*snapshot)?);
-        if let Verify::Signatures { trusted: Some((height, known)) } = config.verify
-            && hash_at(&*snapshot, height)?.is_some_and(|indexed| indexed != known)
+        if let Verify::Signatures { trusted: Some((height, hash)) } = config.verify
+            && hash_at(&*snapshot, height)?.is_some_and(|indexed| indexed != hash)
         {
             return Err(Error::Setup(
                 "the block that `trusted` names is indexed with another hash: correct `trusted`, or index anew",
@@ -118,15 +118,13 @@ impl Ingest {
 fn note_disabled(config: &Config, node: &Node, store: &dyn Store) -> Result<(), Error> {
     let off = advice::no_rich_list(config, node).filter(|_| config.vm == Vm::Evm);
     let disabled = Disabled { rich_list: off.unwrap_or_default().to_owned() };
-    let snapshot = store.snapshot()?;
-    if meta::read::<Disabled>(&*snapshot)?.unwrap_or_default() == disabled {
+    if meta::read::<Disabled>(&*store.snapshot()?)?.unwrap_or_default() == disabled {
         return Ok(());
     }
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    meta::put(&mut txn, &disabled);
-    let (batch, _) = txn.finish();
-    Ok(store.commit(batch, Durability::Synced)?)
+    store::commit_rows::<Error>(store, store::Durability::Synced, |txn| {
+        meta::put(txn, &disabled);
+        Ok(())
+    })
 }
 
 /// The first height that is not indexed, if the node, whose first block is `first`, has it.
@@ -138,7 +136,7 @@ fn refuse_gap(lane: &BlockLane, start_height: u64, first: u64) -> Result<u64, Er
 async fn ask_prefix(node: &Node) -> Result<String, Error> {
     let Some(rest) = &node.rest else {
         return Err(Error::Setup(
-            "the prefix of account addresses is not known: give `prefix`, or a REST address to query it from",
+            "no prefix of account addresses: give `prefix`, or a REST address to query it from",
         ));
     };
     retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())

@@ -19,7 +19,7 @@ pub fn lower_thread_priority() {
         let own = getpriority_process(Some(rustix::process::getpid()));
         let lowered = own.and_then(|own| setpriority_process(None, own + NICER_BY));
         if let Err(error) = lowered {
-            tracing::debug!(%error, "the priority of a thread stays as it is");
+            tracing::debug!(%error, "thread priority unchanged");
         }
     }
 }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_priority_of_a_thread_is_relative_to_that_of_a_process_run_with_nice() {
-        // As `nice` would: that of the first thread, which only waits for the tests.
+        // As `nice` would: the priority of the first thread, which only waits for the tests.
         let own = getpriority_process(Some(getpid())).unwrap() + 2;
         setpriority_process(Some(getpid()), own).unwrap();
         let lowered = std::thread::spawn(|| {

@@ -6,10 +6,11 @@ use schema::undo;
 use store::{Counts, Durability, Txn};
 
 use crate::ingest::Ingest;
-use crate::source::{CALL_TRACES, retry_until};
-use crate::{Error, Mark};
+use crate::retry::retry_until;
+use crate::source::CALL_TRACES;
+use crate::{Error, Progress};
 
-/// The height whose traces are pruned, if `error` means that.
+/// The height of the pruned traces, if `error` reports that.
 pub(crate) fn pruned_height(error: &Error) -> Option<u64> {
     match error {
         Error::Node { height, what: CALL_TRACES, source } if source.is_pruned() => Some(*height),
@@ -25,7 +26,7 @@ impl Ingest {
         if last <= pruned || !self.is_traceable(last).await? {
             return Ok(false);
         }
-        // Bisection. Invariant: `gone` is pruned, and `there` is not.
+        // Bisection. Invariant: `gone` is pruned, `there` is not.
         let (mut gone, mut there) = (pruned, last);
         while there - gone > 1 {
             let middle = gone + (there - gone) / 2;
@@ -35,8 +36,8 @@ impl Ingest {
             from = pruned,
             to = gone,
             reason = %crate::ingest::causes(reason),
-            "internal transactions of these heights are missing: the node has pruned the state that traces need; to add \
-             them, run `cairn db reindex` from the first of these heights with a node that has all state"
+            "internal transactions missing, state pruned: to add them, run `cairn db reindex` from the first height \
+             with an archive node"
         );
         let snapshot = self.store.snapshot()?;
         let before: CallLane = meta::read(&*snapshot)?.unwrap_or_default();
@@ -47,7 +48,7 @@ impl Ingest {
         let (batch, _pending) = undo::finish_with_undo_record(txn, undo::Lane::InternalTxs)?;
         drop(snapshot);
         self.store.commit(batch, Durability::Synced)?;
-        self.progress.calls.send_replace(Mark { height: gone, records: lane.calls });
+        self.progress.calls.send_replace(Progress { height: gone, records: lane.calls });
         Ok(true)
     }
 

@@ -1,15 +1,13 @@
 //! Sinks of the lanes: a derived height → rows of all indexes, and the lane's own row.
 
-use std::convert::Infallible;
-
 use schema::meta::{self, BlockLane, CallLane, Meta, Unconfirmed};
 use schema::undo;
 use store::{Snapshot, Txn};
 
 use crate::Error;
-use crate::Mark;
+use crate::Progress;
 use crate::derive::{Block, BlockFrames};
-use crate::index::{self, BlockIndex, CallIndex, IndexContext};
+use crate::index::{self, BlockIndex, IndexContext};
 use crate::lane::Sink;
 use crate::nft::LateAnswer;
 
@@ -34,20 +32,13 @@ impl BlockSink {
         if self.lane.height == 0 || block.parent.is_some_and(|parent| parent.as_slice() == self.lane.hash) {
             return Ok(());
         }
-        let hex = |hash: &[u8]| hash.iter().fold(String::new(), |text, byte| format!("{text}{byte:02X}"));
-        Err(Error::Fork {
-            height: block.height,
-            parent: block.parent.map_or_else(|| "none".to_owned(), |parent| hex(&parent)),
-            stored: hex(&self.lane.hash),
-            origin: block.origins.as_ref().map(|origins| origins.block.clone()),
-        })
+        let origin = block.origins.as_ref().map(|origins| origins.block.clone());
+        Err(Error::fork(block.height, block.parent, &self.lane.hash, origin))
     }
 }
 
 impl Sink<Block> for BlockSink {
     const LANE: undo::Lane = undo::Lane::Blocks;
-
-    type Late = LateAnswer;
 
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.check_parent(block)?;
@@ -77,32 +68,27 @@ impl Sink<Block> for BlockSink {
         self.indexes.iter_mut().try_for_each(|index| index.late(late, txn))
     }
 
-    fn mark(&self) -> Mark {
-        Mark { height: self.lane.height, records: self.lane.txs }
+    fn progress(&self) -> Progress {
+        Progress { height: self.lane.height, records: self.lane.txs }
     }
 }
 
 /// Indexes call frames.
 pub(crate) struct CallSink {
     lane: CallLane,
-    indexes: Vec<Box<dyn CallIndex>>,
 }
 
 impl CallSink {
     pub(crate) fn new(lane: CallLane) -> Self {
-        Self { lane, indexes: index::of_calls() }
+        Self { lane }
     }
 }
 
 impl Sink<BlockFrames> for CallSink {
     const LANE: undo::Lane = undo::Lane::InternalTxs;
 
-    type Late = Infallible;
-
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
-        for index in &mut self.indexes {
-            index.apply(frames, &self.lane, txn)?;
-        }
+        index::write_calls(frames, &self.lane, txn)?;
         let added: usize = frames.txs.iter().map(|tx| tx.parties.len()).sum();
         self.lane = CallLane {
             height: frames.height,
@@ -113,11 +99,7 @@ impl Sink<BlockFrames> for CallSink {
         Ok(())
     }
 
-    fn late(&mut self, late: &Infallible, _: &mut Txn<'_>) -> Result<(), Error> {
-        match *late {}
-    }
-
-    fn mark(&self) -> Mark {
-        Mark { height: self.lane.height, records: self.lane.calls }
+    fn progress(&self) -> Progress {
+        Progress { height: self.lane.height, records: self.lane.calls }
     }
 }

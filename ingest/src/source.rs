@@ -10,13 +10,10 @@ mod registry;
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Duration;
 
-use chain::comet::{self, BlockAnswer};
-use node::retry::{self, Backoff};
+use chain::{comet, proof};
 use node::{Answer, Node};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
 pub(crate) use self::blocks::BlockSource;
 pub(crate) use self::calls::{CALL_TRACES, CallSource, Pace};
@@ -26,6 +23,7 @@ pub(crate) use self::registry::{Refresher, bootstrap};
 
 use crate::Error;
 use crate::derive::{Rules, WorkerPool, WorkerState};
+use crate::retry::{RetryBackoff, retry_until};
 
 /// Shared by all sources.
 pub(crate) struct Tools {
@@ -42,8 +40,8 @@ impl Tools {
         height: u64,
         work: impl FnOnce(&mut WorkerState, &Rules) -> R + Send + 'static,
     ) -> Result<R, Error> {
-        let crashed = |reason: String| Error::FetchCrashed { height, reason };
-        let permit = Arc::clone(&self.cores).acquire_owned().await.map_err(|e| crashed(e.to_string()))?;
+        let crashed = |reason: &dyn Display| Error::crashed(format_args!("deriving height {height}"), reason);
+        let permit = Arc::clone(&self.cores).acquire_owned().await.map_err(|error| crashed(&error))?;
         let workers = Arc::clone(&self.workers);
         let task = tokio::task::spawn_blocking(move || {
             let rules = workers.rules();
@@ -51,7 +49,7 @@ impl Tools {
             drop(permit);
             result
         });
-        Ok(task.await.map_err(|e| crashed(e.to_string()))??)
+        Ok(task.await.map_err(|error| crashed(&error))??)
     }
 }
 
@@ -69,123 +67,92 @@ impl Cores {
     }
 }
 
-/// Retries until there is an answer, with backoff and without a limit; failures are logged. A permanent failure is an
-/// error.
-pub(crate) async fn retry_until<T, F: Future<Output = Result<T, node::Error>>>(
-    height: u64,
-    what: &'static str,
-    ask: impl FnMut() -> F,
-) -> Result<T, Error> {
-    retry_with(Backoff::default(), height, what, ask).await
-}
-
-/// The same with another backoff.
-pub(crate) async fn retry_with<T, F: Future<Output = Result<T, node::Error>>>(
-    backoff: Backoff,
-    height: u64,
-    what: &'static str,
-    ask: impl FnMut() -> F,
-) -> Result<T, Error> {
-    retry::until(backoff, what, ask).await.map_err(|source| Error::node(height, what, source))
-}
-
 /// Attempts to fetch an indexed block if every endpoint has another one: about half a minute.
 const INDEXED_BLOCK_ATTEMPTS: u32 = 12;
 
-/// The `/block` answer for an indexed block. An endpoint with another block at `height` is asked again, because it may
-/// return to the indexed history; after [`INDEXED_BLOCK_ATTEMPTS`] the history is in doubt
-/// ([`Error::ConflictingBlock`]).
+/// The `/block` answer for the indexed block with `hash`, whose header is checked if `verified`. An endpoint with
+/// another block at `height` is queried again, because it may return to the indexed history; after
+/// [`INDEXED_BLOCK_ATTEMPTS`] the result is [`Error::ConflictingBlock`].
 pub(crate) async fn fetch_indexed_block(
     node: &Node,
     height: u64,
-    is_it: impl Fn(&BlockAnswer<'_>) -> bool,
+    hash: [u8; 32],
+    verified: bool,
 ) -> Result<Answer, Error> {
-    fetch_indexed_block_within(RetryBackoff::new(height), node, is_it).await
+    fetch_indexed_block_with(RetryBackoff::new(height), node, hash, verified).await
 }
 
-async fn fetch_indexed_block_within(
+async fn fetch_indexed_block_with(
     mut retry: RetryBackoff,
     node: &Node,
-    is_it: impl Fn(&BlockAnswer<'_>) -> bool,
+    hash: [u8; 32],
+    verified: bool,
 ) -> Result<Answer, Error> {
-    let height = retry.height;
-    let is_it = |answer: &Answer| comet::parse_block(&answer.bytes).is_ok_and(|block| is_it(&block));
+    let height = retry.height();
+    let is_indexed = |answer: &Answer| {
+        let block = comet::parse_block(&answer.bytes);
+        block.is_ok_and(|block| block.hash == hash && (!verified || proof::check_header(&block).is_ok()))
+    };
     loop {
         let answer = retry_until(height, "block", || node.comet.block(height)).await?;
-        if is_it(&answer) {
+        if is_indexed(&answer) {
             return Ok(answer);
         }
         if let Ok(Some(other)) = node.comet.block_from_other(height, &answer.origin).await
-            && is_it(&other)
+            && is_indexed(&other)
         {
             return Ok(other);
         }
-        if retry.steps >= INDEXED_BLOCK_ATTEMPTS {
+        if retry.attempts() >= INDEXED_BLOCK_ATTEMPTS {
             return Err(Error::ConflictingBlock { height, origin: answer.origin });
         }
-        retry.wait(&"it is not the block that is indexed").await;
-    }
-}
-
-/// Backoff between attempts to get a usable answer, with throttled logging.
-pub(crate) struct RetryBackoff {
-    height: u64,
-    backoff: Backoff,
-    steps: u32,
-    said: Option<Instant>,
-}
-
-/// Minimum time between two log lines of one backoff.
-const REMINDER: Duration = Duration::from_secs(30);
-
-impl RetryBackoff {
-    pub(crate) fn new(height: u64) -> Self {
-        Self { height, backoff: Backoff::default(), steps: 0, said: None }
-    }
-
-    /// Waits, with growing pauses up to some seconds; logs the reason at most once per [`REMINDER`].
-    pub(crate) async fn wait(&mut self, reason: &impl Display) {
-        if self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
-            tracing::warn!(height = self.height, attempts = self.steps + 1, %reason, "the answer cannot be used, asking again");
-            self.said = Some(Instant::now());
-        }
-        tokio::time::sleep(self.backoff.delay(self.steps)).await;
-        self.steps = self.steps.saturating_add(1);
+        retry.wait(&"the indexed block has another hash").await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
 
+    use node::retry::Backoff;
     use replay::Recording;
-    use testkit::altered::AlteredNode;
+    use testkit::overridden_node::OverriddenNode;
 
     use super::*;
 
-    #[tokio::test]
-    async fn an_indexed_block_that_nobody_has_any_more_is_given_up_and_one_that_comes_back_is_not() {
+    /// Fetches the indexed block 5 from an endpoint whose first `others` answers are another block. Returns the answer
+    /// and the number of requests.
+    async fn fetch(others: u32) -> (Result<Answer, Error>, u32) {
         let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
-        let played = AlteredNode::start(recording, |exchange| exchange.answer).await.unwrap();
+        let requests = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&requests);
+        let played = OverriddenNode::start(recording, move |exchange| {
+            // The first request is for the hash.
+            if exchange.is_comet("block", 5)
+                && (1..=others).contains(&counter.fetch_add(1, Ordering::Relaxed))
+            {
+                return exchange.with_change(|block| block["block_id"]["hash"] = "AB".repeat(32).into());
+            }
+            exchange.answer
+        });
+        let played = played.await.unwrap();
         let node = played.clients().unwrap();
-        let ask = async |back_at: u32| {
-            let backoff = Backoff {
-                initial: Duration::from_micros(1),
-                max: Duration::from_micros(1),
-                jitter_percent: 0,
-            };
-            let retry = RetryBackoff { backoff, ..RetryBackoff::new(5) };
-            let asked = Cell::new(0);
-            let is_it = |_: &BlockAnswer<'_>| asked.replace(asked.get() + 1) == back_at;
-            let answer = fetch_indexed_block_within(retry, &node, is_it);
-            let answer = tokio::time::timeout(Duration::from_secs(20), answer).await.unwrap();
-            (answer.map(|answer| answer.bytes), asked.get())
-        };
-        let (never, asked) = ask(u32::MAX).await;
+        let hash = comet::parse_block(&node.comet.block(5).await.unwrap().bytes).unwrap().hash;
+        let pause = Duration::from_micros(1);
+        let backoff = Backoff { initial: pause, max: pause, jitter: false };
+        let answer = fetch_indexed_block_with(RetryBackoff::with(backoff, 5), &node, hash, false);
+        let answer = tokio::time::timeout(Duration::from_secs(20), answer).await.unwrap();
+        (answer, requests.load(Ordering::Relaxed) - 1)
+    }
+
+    #[tokio::test]
+    async fn an_indexed_block_that_no_endpoint_has_is_an_error_unless_it_reappears() {
+        let (never, requests) = fetch(u32::MAX - 1).await;
         assert!(matches!(never, Err(Error::ConflictingBlock { height: 5, .. })), "{never:?}");
-        assert_eq!(asked, INDEXED_BLOCK_ATTEMPTS + 1);
-        let (back, asked) = ask(3).await;
-        assert_eq!(comet::parse_block(&back.unwrap()).unwrap().header.height, 5);
-        assert_eq!(asked, 4);
+        assert_eq!(requests, INDEXED_BLOCK_ATTEMPTS + 1);
+        let (back, requests) = fetch(3).await;
+        assert_eq!(comet::parse_block(&back.unwrap().bytes).unwrap().header.height, 5);
+        assert_eq!(requests, 4);
     }
 }

@@ -1,64 +1,39 @@
-//! Verification: compares a database with itself and with the chain, and repairs it.
+//! Verification: compares a database with itself and with a second index of the chain, and repairs it.
 //!
 //! ```text
-//! database ──▶ schema::audit ──▶ report ◀── sampled: heights, owners, balances ◀── node
-//!                                  │        full: everything, indexed again
-//!                                  ▼
-//!                                repair ──▶ rows, NFT tables, reindex
+//! database ──▶ schema::audit ──▶ report ◀── every row compared ◀── second index ◀── node
+//!                                                │
+//! database ◀── rows that differ ◀────────────────┘ repair
 //! ```
 //!
 //! | module | one job |
 //! |---|---|
-//! | `sample` | the choice of heights and rows |
-//! | `chain` | the node's side: a height derived again |
-//! | `expected_rows` | the rows that a derived height makes |
-//! | `sampled` | compares them with the stored rows |
-//! | `list_membership` | compares the lists that contain the sampled sequences |
-//! | `names` | compares names of collections and URIs of tokens with the node |
-//! | `state` | compares owners of tokens, balances and denoms with the node |
-//! | `full` | compares everything with a second index |
-//! | [`repair()`], [`reindex()`] | repair |
+//! | `second_index` | indexes heights again into a scratch store, and compares |
+//! | `owners` | compares owners of tokens with the state of their contracts |
+//! | [`reindex`] | removes heights from the database and indexes them again |
 //!
 //! # Invariants
 //! * Verification writes to scratch stores only.
-//! * A question that the node does not answer is counted, and never a finding.
+//! * A repair takes rows of the chain from an index of the whole chain, never from a part that rests on stored rows.
 
-mod chain;
-mod expected_rows;
-mod full;
-mod list_membership;
-mod names;
+mod owners;
 pub mod reindex;
-pub mod repair;
-mod sample;
-mod sampled;
-mod state;
+mod second_index;
 
 use std::sync::Arc;
 
 use node::Node;
-use schema::audit::{self, Ground, Remedy, Report};
-use schema::meta::{self, Meta, PendingRollback};
-use schema::rollback;
-use store::{Key as _, Store, Table as _};
+use schema::audit::{self, AuditContext, Report, derived};
+use schema::meta::{self, BlockLane, Meta, PendingRollback};
+use schema::{rich, rollback};
+use store::{BulkWriter, CopyOnWrite, Durability, Key as _, Store, Table as _};
+use tokio::sync::watch;
 
-pub use self::reindex::{Reindexed, reindex};
-pub use self::repair::{Repaired, repair};
+pub use self::reindex::{Reindex, Reindexed};
+pub use self::second_index::{Scope, Scratch};
 
-use self::chain::Chain;
+use self::second_index::{SecondIndex, is_of_rich_list};
 use crate::Error;
-
-/// Scope of the comparison with the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// This many heights, the first and the last among them, and as many tokens and balances.
-    Sample(usize),
-    /// Everything: the chain is indexed a second time, and every row compared.
-    All,
-}
-
-/// Creates empty scratch stores.
-pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
 
 /// Verifies `store` by itself, and if there is a node, against the chain.
 pub async fn verify(
@@ -67,29 +42,107 @@ pub async fn verify(
     scope: Scope,
     scratch: &Scratch,
 ) -> Result<Report, Error> {
-    let snapshot = store.snapshot()?;
-    let ground = Ground::new(&*snapshot)?;
-    let mut report = Report::default();
-    if rollback::is_pending(&**store)? {
-        let (key, row) = (meta::key::<PendingRollback>().to_bytes(), Remedy::None);
-        let stored: &[u8] = b"a rollback or a rebuild that was begun";
-        report.row(
-            "interrupted work",
-            (Meta::SPEC, &key, Some(stored)),
-            "its end, which the next start brings",
-            row,
-        );
-    }
-    audit::audit(&ground, &*scratch()?, &mut report)?;
+    let (mut report, _copy) = check(store, scratch)?;
     let Some(node) = node else { return Ok(report) };
-    match scope {
-        Scope::Sample(n) => {
-            let chain = Chain::open(node, &ground, store, scratch()?).await?;
-            sampled::heights(&chain, &ground, n, &mut report).await?;
-            state::compare(&chain, &ground, n, &mut report).await?;
-            names::compare(&chain, &ground, n as u64, &mut report).await?;
-        }
-        Scope::All => full::compare(node, &ground, scratch()?, &mut report).await?,
+    let (_sender, stop) = watch::channel(false);
+    if let Some(index) = SecondIndex::make(store, node, scope, scratch, stop, &mut report).await? {
+        index.compare(store, &mut report)?;
+        owners::compare(store, node, &mut report).await?;
     }
     Ok(report)
+}
+
+/// The checks that need no node, and the copy in which they have rebuilt the derived tables.
+fn check(store: &Arc<dyn Store>, scratch: &Scratch) -> Result<(Report, CopyOnWrite), Error> {
+    let (snapshot, copy) = (store.snapshot()?, CopyOnWrite::new(Arc::clone(store), scratch()?));
+    let mut report = Report::default();
+    if rollback::is_pending(&**store)? {
+        let key = meta::key::<PendingRollback>().to_bytes();
+        let stored: &[u8] = b"an unfinished rollback or rebuild";
+        report.row("interrupted work", (Meta::SPEC, &key, Some(stored)), "none: the next start finishes it");
+    }
+    audit::audit(&AuditContext::new(&*snapshot)?, &copy, &mut report)?;
+    Ok((report, copy))
+}
+
+/// Result of a repair.
+#[derive(Debug)]
+pub struct Repaired {
+    /// The first report.
+    pub found: Report,
+    /// The steps, in order.
+    pub steps: Vec<String>,
+    /// The last report.
+    pub left: Report,
+}
+
+/// Repairs `store`, to which nothing else may write meanwhile: with a node by the rows of a second index of the whole
+/// chain, without by rows that follow from others, if nothing else is wrong.
+pub async fn repair(
+    store: &Arc<dyn Store>,
+    node: Option<&Arc<Node>>,
+    scratch: &Scratch,
+    stop: watch::Receiver<bool>,
+) -> Result<Repaired, Error> {
+    let mut steps = Vec::new();
+    if rollback::is_pending(&**store)? {
+        rollback::finish_pending(&**store)?;
+        steps.push("finished an interrupted rollback or rebuild".to_owned());
+    }
+    let (mut found, mut copy) = check(store, scratch)?;
+    let mut index = None;
+    if let Some(node) = node {
+        index = SecondIndex::make(store, node, Scope::All, scratch, stop.clone(), &mut found).await?;
+    }
+    if let Some(index) = &index {
+        index.compare(store, &mut found)?;
+    }
+    let mut left = found.clone();
+    if found.is_sound() {
+        return Ok(Repaired { found, steps, left });
+    }
+    if let Some(index) = &index {
+        let mut writer = BulkWriter::new(&**store);
+        let mut rows = 0;
+        index.each_difference(store, |spec, key, _, expected| {
+            rows += 1;
+            match expected {
+                Some(value) => writer.put(spec, key.to_vec(), value.to_vec()),
+                None => writer.delete(spec, key.to_vec()),
+            }
+        })?;
+        writer.finish(Durability::Synced)?;
+        if rows > 0 {
+            steps.push(format!("wrote {rows} rows of a new index"));
+        }
+        (left, copy) = check(store, scratch)?;
+    }
+    if !left.is_sound() && left.is_derivable() {
+        let rows = derived::write(&**store, &copy)?;
+        steps.push(format!("wrote {rows} rows that follow from others"));
+    }
+    if let Some(node) = node.filter(|_| left.findings.iter().any(|finding| is_of_rich_list(finding.table))) {
+        rebuild_rich_list(store, node, stop).await?;
+        steps.push("rebuilt the rich list".to_owned());
+    }
+    if !steps.is_empty() {
+        derived::finish_repair(&**store)?;
+        left = check(store, scratch)?.0;
+        if let Some(index) = &index {
+            index.compare(store, &mut left)?;
+        }
+    }
+    Ok(Repaired { found, steps, left })
+}
+
+async fn rebuild_rich_list(
+    store: &Arc<dyn Store>,
+    node: &Arc<Node>,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Error> {
+    let config = reindex::config(&**store)?;
+    let last = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default().height;
+    rich::clear(&**store)?;
+    reindex::catch_up(store, node, config, last, stop).await?;
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! File descriptors (`google/protobuf/descriptor.proto`), reduced to what decides how a node prints a message.
+//! File descriptors (`google/protobuf/descriptor.proto`), reduced to the members that decide the JSON of a message.
 //!
 //! Options that Cosmos chains add are declared as ordinary fields, because a general descriptor library drops
 //! them as unknown extensions. Type names in compiled descriptors are fully qualified with a leading dot, so
@@ -55,7 +55,7 @@ pub struct MessageOptions {
     /// The message is the entry type of a `map` field.
     #[prost(bool, tag = "7")]
     pub map_entry: bool,
-    /// `cosmos.msg.v1.signer`: names of the fields that name the signers.
+    /// `cosmos.msg.v1.signer`: names of the fields that contain the signers.
     #[prost(string, repeated, tag = "11110000")]
     pub signer: Vec<String>,
 }
@@ -92,7 +92,7 @@ pub struct FieldDescriptorProto {
 /// Options of a field: extensions only.
 #[derive(Clone, PartialEq, Message)]
 pub struct FieldOptions {
-    /// `gogoproto.nullable`: `false` makes the Go field a value, which is printed even when it was never set.
+    /// `gogoproto.nullable`: `false` makes the Go field a value, which is printed even if it was never set.
     #[prost(bool, optional, tag = "65001")]
     pub nullable: Option<bool>,
     /// `gogoproto.customtype`: the Go type that holds a string or bytes field.
@@ -115,7 +115,7 @@ pub struct EnumDescriptorProto {
     /// Name without package and without enclosing messages.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Values in declaration order; with aliases, the first name of a number is the one that is printed.
+    /// Values in declaration order; with aliases, the first name of a number is printed.
     #[prost(message, repeated, tag = "2")]
     pub value: Vec<EnumValueDescriptorProto>,
 }

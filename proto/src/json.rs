@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! - No input panics. The output is valid JSON of bounded size and depth.
-//! - A refused message leaves the output as it was.
+//! - An error leaves the output unchanged.
 //! - Values and the order of members are those of a node's REST; any difference is a bug of this module.
 //!
 //! # Structure
@@ -14,9 +14,8 @@
 //! ```
 //!
 //! [`Registry`] is built once per set of descriptors (`descriptor_patches`, `compile`, `table`). A message is then
-//! printed in two steps
-//! (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in declaration order
-//! (`scalar`, `text`, `amount`, `time_json`, `inline_json`). No tree is built in between.
+//! printed in two steps (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in
+//! declaration order (`scalar`, `text`, `amount`, `time_json`, `inline_json`). No tree is built in between.
 //!
 //! The rules are those of cosmos gogoproto's `jsonpb` with original names and defaults emitted, applied to the Go
 //! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects

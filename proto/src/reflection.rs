@@ -1,8 +1,8 @@
-//! The one reflection call that hands out a chain's own file descriptors over gRPC.
+//! The reflection call that returns a chain's own file descriptors over gRPC.
 //!
-//! The answer's only field is `repeated FileDescriptorProto files = 1`, the same as that of a
-//! `FileDescriptorSet`. It is therefore passed on as the bytes that came, undecoded: hashing and storing them
-//! gives the same result as for `abci_query` of [`PATH`], which returns the same bytes.
+//! The answer's only field is `repeated FileDescriptorProto files = 1`, the same as that of a `FileDescriptorSet`. It
+//! is therefore passed on without decoding: hashing and storing its bytes gives the same result as for `abci_query` of
+//! [`PATH`], which returns the same bytes.
 
 use bytes::{Buf, Bytes};
 use tonic::client::{Grpc, GrpcService};
@@ -10,11 +10,11 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::{Body, StdError};
 use tonic::{Request, Status};
 
-/// Path of the call, on gRPC and as `path` of CometBFT's `abci_query` alike
-/// (cosmos-sdk `proto/cosmos/reflection/v1/reflection.proto`).
+/// Path of the call, both on gRPC and as `path` of CometBFT's `abci_query` (cosmos-sdk
+/// `proto/cosmos/reflection/v1/reflection.proto`).
 pub const PATH: &str = "/cosmos.reflection.v1.ReflectionService/FileDescriptors";
 
-/// Largest answer taken, in bytes. Recorded chains answer with about 0.5 MiB.
+/// Maximum bytes of an accepted answer. Recorded chains answer with about 0.5 MiB.
 pub const MAX_ANSWER: usize = 32 << 20;
 
 /// Client of `cosmos.reflection.v1.ReflectionService` over any gRPC channel.
@@ -29,7 +29,7 @@ where
     T::ResponseBody: Body<Data = Bytes> + Send + 'static,
     <T::ResponseBody as Body>::Error: Into<StdError> + Send,
 {
-    /// A client that sends over `channel`; nothing is sent yet.
+    /// A client that sends over `channel`; does not send yet.
     pub fn new(channel: T) -> Self {
         Self { inner: Grpc::new(channel).max_decoding_message_size(MAX_ANSWER) }
     }
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// Sends a request without fields and hands the answer's bytes on as they are.
+/// Sends a request without fields and returns the answer's bytes unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 struct Undecoded;
 

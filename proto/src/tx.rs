@@ -1,7 +1,7 @@
 //! The messages of a signed Cosmos transaction, as plain prost structs.
 //!
-//! These are the raw structs of `cosmrs::proto`, not cosmrs' domain types: those lose unknown sign modes, refuse
-//! amounts over 128 bits and fail on keys they do not know (spec `indexing.md` 4.4). They are built on their own
+//! These are the raw structs of `cosmrs::proto`, not cosmrs' domain types: those lose unknown sign modes, reject
+//! amounts over 128 bits and fail on unknown kinds of keys (spec `indexing.md` 4.4). They are built on their own
 //! version of prost, so decode them with the [`Message`] of this module.
 
 /// Decoding and encoding of the messages below.
@@ -16,19 +16,19 @@ pub use cosmrs::proto::cosmos::base::v1beta1::Coin;
 /// The authenticating part of a transaction: signers and fee.
 pub use cosmrs::proto::cosmos::tx::v1beta1::AuthInfo;
 
-/// What is paid for a transaction, by whom, and for how much gas.
+/// The fee of a transaction, its payer, and the gas limit.
 pub use cosmrs::proto::cosmos::tx::v1beta1::Fee;
 
-/// How a signer signed; the sign mode is a bare number and may be one that no enum knows.
+/// The sign mode of a signer: a bare number, which may be outside of the enum.
 pub use cosmrs::proto::cosmos::tx::v1beta1::ModeInfo;
 
-/// One signer: public key, way of signing, account sequence.
+/// One signer: public key, sign mode, account sequence.
 pub use cosmrs::proto::cosmos::tx::v1beta1::SignerInfo;
 
 /// The signed content of a transaction: messages, memo, time-out.
 pub use cosmrs::proto::cosmos::tx::v1beta1::TxBody;
 
-/// A transaction as it stands in a block: the encoded body and authentication, and the signatures over both.
+/// A transaction as in a block: the encoded body and authentication, and the signatures over both.
 pub use cosmrs::proto::cosmos::tx::v1beta1::TxRaw;
 
 #[cfg(test)]

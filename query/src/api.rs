@@ -10,48 +10,140 @@ pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod tx;
 
-use web::refusal::Refusal;
+use schema::keys::{HashPrefix, hash_prefix};
+use schema::payload::Codec;
+use store::{Order, Snapshot, Table};
+use web::call::Call;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
+use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 
 use crate::array::Array;
-use crate::cursor::Row;
-use crate::indexer::Indexer;
+use crate::cursor::{Row, Space};
+use crate::indexer::{Indexer, View};
 use crate::page::page;
 use crate::params::Paging;
 
-/// The response `{"<member>":[…],"pagination":{…}}` with the requested page of `array`. `write` appends the records
-/// of its rows, separated by commas.
-fn list<R: Row>(
-    indexer: &Indexer,
-    member: &str,
-    array: &dyn Array<Row = R>,
-    paging: &Paging<R>,
-    total: Option<u64>,
-    write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), Refusal>,
-) -> Result<Reply, Refusal> {
-    let page = page(array, &paging.request).map_err(Refusal::internal)?;
-    // The typical size of a record; longer ones grow the buffer.
-    let mut body = Vec::with_capacity(256 + page.rows.len() * 2048);
-    body.extend_from_slice(b"{\"");
-    body.extend_from_slice(member.as_bytes());
-    body.extend_from_slice(b"\":[");
-    write(&mut body, &page.rows)?;
-    body.extend_from_slice(b"],");
-    paging.write(&mut body, page, total, indexer.empty_cursor);
-    body.push(b'}');
-    Ok(Reply::json(body))
+/// A group of endpoints, by its tag in the OpenAPI document.
+#[derive(Clone, Copy)]
+pub(crate) struct Tag(pub(crate) &'static str);
+
+/// A handler, which reads one snapshot.
+type ReadHandler = fn(&Indexer, &Call<'_>) -> Result<Reply, HttpError>;
+
+impl Tag {
+    /// A `GET` endpoint whose response changes with every block.
+    pub(crate) const fn list(
+        self,
+        path: &'static str,
+        summary: &'static str,
+        params: &'static [Param],
+        response: &'static Schema,
+        handler: ReadHandler,
+    ) -> Endpoint<Indexer> {
+        let handler = Handler::Sync(handler);
+        Endpoint {
+            method: Method::Get,
+            path,
+            tag: self.0,
+            summary,
+            params,
+            response,
+            handler,
+            cache: MaxAge::LIST,
+        }
+    }
+
+    /// A `GET` endpoint whose response is final once it exists.
+    pub(crate) const fn record(
+        self,
+        path: &'static str,
+        summary: &'static str,
+        params: &'static [Param],
+        response: &'static Schema,
+        handler: ReadHandler,
+    ) -> Endpoint<Indexer> {
+        let endpoint = self.list(path, summary, params, response, handler);
+        Endpoint { cache: MaxAge::RECORD, ..endpoint }
+    }
 }
 
-/// The response `{"<member>":…}` with the record that `write` appends.
-fn one(member: &str, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Refusal>) -> Result<Reply, Refusal> {
-    let mut body = Vec::with_capacity(4096);
-    body.extend_from_slice(b"{\"");
-    body.extend_from_slice(member.as_bytes());
-    body.extend_from_slice(b"\":");
-    write(&mut body)?;
-    body.push(b'}');
-    Ok(Reply::json(body))
+/// Maximum number of records with the same hash prefix that are read. Random collisions of two hashes do not occur.
+const MAX_CANDIDATES: usize = 64;
+
+/// A function of [`crate::record`] that appends the records of sequences, separated by commas.
+type WriteRecords = fn(&mut Vec<u8>, &dyn Snapshot, &Codec, &[u64]) -> Result<(), HttpError>;
+
+/// A request for a page of a list: its snapshot and its `pagination.*` parameters.
+struct ListRequest<'a, R> {
+    indexer: &'a Indexer,
+    view: View<'a>,
+    paging: Paging<R>,
 }
+
+impl<'a, R: Row> ListRequest<'a, R> {
+    /// Reads the parameters, then takes the snapshot.
+    fn of(indexer: &'a Indexer, call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+        let paging = Paging::of(call, space)?;
+        Ok(Self { indexer, view: indexer.view()?, paging })
+    }
+
+    fn snapshot(&self) -> &dyn Snapshot {
+        self.view.snapshot()
+    }
+
+    /// The response `{"<member>":[…],"pagination":{…}}` with the requested page of `array`. `write` appends the records
+    /// of its rows, separated by commas.
+    fn respond(
+        &self,
+        member: &str,
+        array: &dyn Array<Row = R>,
+        total: Option<u64>,
+        write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), HttpError>,
+    ) -> Result<Reply, HttpError> {
+        let page = page(array, &self.paging.request).map_err(HttpError::internal)?;
+        // The typical size of a record; longer ones grow the buffer.
+        let mut body = Vec::with_capacity(256 + page.rows.len() * 2048);
+        body.extend_from_slice(b"{\"");
+        body.extend_from_slice(member.as_bytes());
+        body.extend_from_slice(b"\":[");
+        write(&mut body, &page.rows)?;
+        body.extend_from_slice(b"],");
+        self.paging.write(&mut body, page, total, self.indexer.empty_cursor);
+        body.push(b'}');
+        Ok(Reply::json(body))
+    }
+}
+
+impl ListRequest<'_, u64> {
+    /// [`Self::respond`] with stored records.
+    fn records(
+        &self,
+        member: &str,
+        array: &dyn Array<Row = u64>,
+        write: WriteRecords,
+    ) -> Result<Reply, HttpError> {
+        self.respond(member, array, None, |out, seqs| write(out, self.snapshot(), &self.indexer.codec, seqs))
+    }
+}
+
+/// The response `{"<member>":…}` with one record.
+fn one(member: &str, record: &[u8]) -> Reply {
+    Reply::json([b"{\"".as_slice(), member.as_bytes(), b"\":", record, b"}"].concat())
+}
+
+/// The rows of a table by hash prefix that may be of the transaction `hash`, newest first: sequences with their values.
+fn candidates<T>(view: &View<'_>, hash: &[u8; 32]) -> Result<Vec<(u64, T::Value)>, HttpError>
+where
+    T: Table<Key = (HashPrefix, u64)>,
+{
+    let rows = store::table::rows::<T>(view.snapshot(), &hash_prefix(hash), Order::Desc, MAX_CANDIDATES);
+    Ok(rows.map_err(HttpError::internal)?.into_iter().map(|((_, seq), value)| (seq, value)).collect())
+}
+
+/// The `pagination` member of a page.
+const PAGE: Field = Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), "");
 
 /// A JSON string.
 fn json_text(text: &str) -> String {

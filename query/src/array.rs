@@ -23,7 +23,7 @@ pub trait Array {
     /// Number of rows.
     fn len(&self) -> u64;
 
-    /// Whether it has no rows.
+    /// True if it has no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -49,6 +49,11 @@ pub struct Run {
     pub first: u64,
     /// Number of sequences.
     pub len: u64,
+}
+
+impl Run {
+    /// No sequences.
+    pub const EMPTY: Self = Self { first: 1, len: 0 };
 }
 
 impl Array for Run {
@@ -124,7 +129,7 @@ pub struct Union<'a> {
     parts: Vec<Box<dyn Array<Row = u64> + 'a>>,
     len: u64,
     /// Cache of splits: for a position in the union, the number of sequences of each part before it.
-    known: RefCell<Vec<(u64, Vec<u64>)>>,
+    splits: RefCell<Vec<(u64, Vec<u64>)>>,
 }
 
 impl<'a> Union<'a> {
@@ -133,8 +138,8 @@ impl<'a> Union<'a> {
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let ends: Vec<u64> = parts.iter().map(|part| part.len()).collect();
         let len = ends.iter().sum();
-        let known = RefCell::new(vec![(0, vec![0; parts.len()]), (len, ends)]);
-        Self { parts, len, known }
+        let splits = RefCell::new(vec![(0, vec![0; parts.len()]), (len, ends)]);
+        Self { parts, len, splits }
     }
 
     /// Number of sequences of each part before `seq`.
@@ -142,13 +147,13 @@ impl<'a> Union<'a> {
         self.parts.iter().map(|part| part.position(&seq)).collect()
     }
 
-    fn known_split(&self, place: u64) -> Option<Vec<u64>> {
-        self.known.borrow().iter().find(|(at, _)| *at == place).map(|(_, split)| split.clone())
+    fn cached_split(&self, place: u64) -> Option<Vec<u64>> {
+        self.splits.borrow().iter().find(|(at, _)| *at == place).map(|(_, split)| split.clone())
     }
 
     /// Number of sequences of each part among the first `place` of the union, by binary search over sequences.
     fn split(&self, place: u64) -> Result<Vec<u64>, Error> {
-        if let Some(split) = self.known_split(place) {
+        if let Some(split) = self.cached_split(place) {
             return Ok(split);
         }
         let (mut low, mut high) = (0, self.end_seq()?);
@@ -181,7 +186,7 @@ impl Array for Union<'_> {
     fn position(&self, seq: &u64) -> Result<u64, Error> {
         let split = self.split_at_seq(*seq)?;
         let place = split.iter().sum();
-        self.known.borrow_mut().push((place, split));
+        self.splits.borrow_mut().push((place, split));
         Ok(place)
     }
 
@@ -192,7 +197,7 @@ impl Array for Union<'_> {
     fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let n = range.end - range.start;
         // Merges from the end of the range whose split is cached.
-        let backward = self.known_split(range.start).is_none() && self.known_split(range.end).is_some();
+        let backward = self.cached_split(range.start).is_none() && self.cached_split(range.end).is_some();
         let mut merged = Vec::new();
         if backward {
             for (part, end) in self.parts.iter().zip(self.split(range.end)?) {
@@ -243,14 +248,15 @@ mod tests {
             seqs in prop::collection::btree_map(1_u64..300, 0_usize..5, 0..120),
             (a, b) in (0_u64..140, 0_u64..140),
             seq in 0_u64..310,
-            ask_first in any::<bool>(),
+            position_first in any::<bool>(),
         ) {
             let mut parts = vec![Vec::new(); 5];
             for (seq, part) in &seqs { parts[*part].push(*seq); }
             let whole = Plain(seqs.keys().copied().collect());
-            let union = Union::of(parts.into_iter().map(|part| Box::new(Plain(part)) as Box<dyn Array<Row = u64>>).collect());
+            let part = |seqs| Box::new(Plain(seqs)) as Box<dyn Array<Row = u64>>;
+            let union = Union::of(parts.into_iter().map(part).collect());
             prop_assert_eq!(union.len(), whole.len());
-            if ask_first { prop_assert_eq!(union.position(&seq).unwrap(), whole.position(&seq).unwrap()); }
+            if position_first { prop_assert_eq!(union.position(&seq).unwrap(), whole.position(&seq).unwrap()); }
             let (a, b) = (a.min(b).min(whole.len()), a.max(b).min(whole.len()));
             prop_assert_eq!(union.slice(a..b).unwrap(), whole.slice(a..b).unwrap());
             let place = whole.position(&seq).unwrap();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use chain::Account;
 use chain::nft::normalized_name;
 use memchr::memmem::Finder;
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::nft::{Collection, Collections, NameChanges};
 use store::key::All;
 use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
@@ -26,46 +26,46 @@ pub(crate) struct CollectionNames {
     /// The names, by the key bytes of the item.
     named: BTreeMap<Vec<u8>, Named>,
     /// Number of changes applied; `None` if the names are incomplete.
-    known: Option<u64>,
+    applied: Option<u64>,
 }
 
 struct Named {
-    item: (u64, Owner),
+    item: (u64, AccountKey),
     name: String,
     origin_name: String,
 }
 
 impl CollectionNames {
     /// The collections with `part`, which is normalized, in one of their names, in order.
-    pub(crate) fn containing(&self, part: &str) -> InMemory<'_, (u64, Owner)> {
+    pub(crate) fn containing(&self, part: &str) -> InMemory<'_, (u64, AccountKey)> {
         let finder = Finder::new(part);
         let has = |name: &str| finder.find(name.as_bytes()).is_some();
         let found = self.named.values().filter(|named| has(&named.name) || has(&named.origin_name));
         InMemory(found.map(|named| &named.item).collect())
     }
 
-    /// Whether these are exactly the names of `snapshot`.
+    /// True if these are exactly the names of `snapshot`.
     pub(crate) fn is_current(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
-        Ok(self.known == Some(change_count(snapshot)?))
+        Ok(self.applied == Some(change_count(snapshot)?))
     }
 
     /// Updates the names to `snapshot`, which must not be older than the current state.
     pub(crate) fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let count = change_count(snapshot)?;
         // If this fails, the next update reads everything.
-        let changes = match self.known.take() {
-            Some(known) => changes(snapshot, known, count)?,
+        let changes = match self.applied.take() {
+            Some(applied) => changes(snapshot, applied, count)?,
             None => None,
         };
         match changes {
             Some(changes) => self.reread(snapshot, &changes)?,
             None => self.read_all(snapshot)?,
         }
-        self.known = Some(count);
+        self.applied = Some(count);
         Ok(())
     }
 
-    fn reread(&mut self, snapshot: &dyn Snapshot, changes: &[Owner]) -> Result<(), Error> {
+    fn reread(&mut self, snapshot: &dyn Snapshot, changes: &[AccountKey]) -> Result<(), Error> {
         for (address, row) in changes.iter().zip(store::table::read_many::<Collections>(snapshot, changes)?) {
             // Collections are deleted only together with an entry that invalidates all names.
             if let Some(Message(row)) = row {
@@ -84,7 +84,7 @@ impl CollectionNames {
         })
     }
 
-    fn insert(&mut self, address: Owner, row: &Collection) {
+    fn insert(&mut self, address: AccountKey, row: &Collection) {
         let item = (row.height, address);
         let (name, origin_name) = (normalized_name(&row.name), normalized_name(&row.origin_name));
         self.named.insert(item.to_bytes(), Named { item, name, origin_name });
@@ -97,15 +97,15 @@ fn change_count(snapshot: &dyn Snapshot) -> Result<u64, Error> {
     Ok(last.first().map_or(0, |(number, _)| number.saturating_add(1)))
 }
 
-/// The collections of the changes from number `known` on; `None` if all names are to be read again.
-fn changes(snapshot: &dyn Snapshot, known: u64, count: u64) -> Result<Option<Vec<Owner>>, Error> {
-    let new = count.checked_sub(known).filter(|new| *new <= MAX_CHANGES);
+/// The collections of the changes from number `applied` on; `None` if all names are to be read again.
+fn changes(snapshot: &dyn Snapshot, applied: u64, count: u64) -> Result<Option<Vec<AccountKey>>, Error> {
+    let new = count.checked_sub(applied).filter(|new| *new <= MAX_CHANGES);
     let Some(new) = new.map(|new| usize::try_from(new).unwrap_or(usize::MAX)) else { return Ok(None) };
-    let start = known.to_bytes();
+    let start = applied.to_bytes();
     let rows = snapshot.scan(NameChanges::SPEC, Bounds { start: &start, end: None }, Order::Asc, new)?;
     if rows.len() != new {
         return Ok(None);
     }
     // A row without an address invalidates all names; `Account::from_bytes` returns `None` for it.
-    Ok(rows.iter().map(|(_, address)| Account::from_bytes(address).map(Owner)).collect())
+    Ok(rows.iter().map(|(_, address)| Account::from_bytes(address).map(AccountKey)).collect())
 }

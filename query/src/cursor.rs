@@ -109,7 +109,7 @@ pub enum BadCursor {
     /// Not base64.
     #[error("pagination.key must be a valid base64 encoded string")]
     NotBase64,
-    /// Neither ours nor a number nor JSON.
+    /// Neither a cursor of this server nor a number nor JSON.
     #[error("pagination.key must decode to a nonnegative integer")]
     NotANumber,
     /// Malformed, or of another list.
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn our_cursors_come_back(seq: u64, backward: bool) {
+        fn our_cursors_round_trip(seq: u64, backward: bool) {
             let cursor = if backward { Cursor::Before(seq) } else { Cursor::After(seq) };
             for space in [Space::Blocks, Space::Txs, Space::EvmTxs, Space::Calls] {
                 let key = encode(space, cursor);
@@ -225,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_object_is_no_key() {
+    fn an_empty_object_is_not_a_key() {
         assert_eq!(decode::<u64>(Space::Txs, "e30="), Ok(None));
     }
 
     #[test]
-    fn what_is_no_cursor_is_refused_with_the_reason() {
+    fn an_invalid_cursor_is_refused_with_the_reason() {
         for (key, reason) in [
             ("%%", BadCursor::NotBase64),
             ("YWJj", BadCursor::NotANumber),

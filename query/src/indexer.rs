@@ -7,7 +7,7 @@ use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
 use schema::payload::Codec;
 use schema::{Error, meta};
 use store::{Snapshot, Store};
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 
 use crate::collection_search::CollectionNames;
 
@@ -48,45 +48,45 @@ impl Indexer {
         Ok(Self { store, identity, codec, build, empty_cursor, names: RwLock::default() })
     }
 
-    /// Whether the chain has EVM transactions.
+    /// True if the chain has EVM transactions.
     pub fn is_evm(&self) -> bool {
         self.identity.vm == Vm::Evm.name()
     }
 
-    /// Whether tokens are objects, with an address of their own.
+    /// True if tokens are objects, with an address of their own.
     pub(crate) fn is_move(&self) -> bool {
         self.identity.vm == Vm::Move.name()
     }
 
     /// Takes the snapshot for one request.
-    pub(crate) fn view(&self) -> Result<View<'_>, Refusal> {
-        Ok(View { snapshot: self.store.snapshot().map_err(Refusal::internal)? })
+    pub(crate) fn view(&self) -> Result<View<'_>, HttpError> {
+        Ok(View { snapshot: self.store.snapshot().map_err(HttpError::internal)? })
     }
 
     /// Takes a snapshot, together with the collection names of exactly that snapshot.
     pub(crate) fn view_with_names(
         &self,
-    ) -> Result<(View<'_>, RwLockReadGuard<'_, CollectionNames>), Refusal> {
+    ) -> Result<(View<'_>, RwLockReadGuard<'_, CollectionNames>), HttpError> {
         // A poisoned lock is safe to use: a thread that panicked during an update left the names marked as incomplete.
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         let view = self.view()?;
-        if names.is_current(view.snapshot()).map_err(Refusal::internal)? {
+        if names.is_current(view.snapshot()).map_err(HttpError::internal)? {
             return Ok((view, names));
         }
         drop((names, view));
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         // Taken under the lock, so that no other thread can have applied later changes.
         let view = self.view()?;
-        names.update(view.snapshot()).map_err(Refusal::internal)?;
+        names.update(view.snapshot()).map_err(HttpError::internal)?;
         Ok((view, RwLockWriteGuard::downgrade(names)))
     }
 
     /// An error 404 on a chain without an EVM.
-    pub(crate) fn evm_only(&self) -> Result<(), Refusal> {
+    pub(crate) fn evm_only(&self) -> Result<(), HttpError> {
         if self.is_evm() {
             return Ok(());
         }
-        Err(Refusal::not_found("evm routes are not available on this chain"))
+        Err(HttpError::not_found("evm routes are not available on this chain"))
     }
 }
 
@@ -101,23 +101,24 @@ impl View<'_> {
     }
 
     /// Progress of the block lane; all zero before its first block.
-    pub(crate) fn blocks(&self) -> Result<BlockLane, Refusal> {
-        Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    pub(crate) fn blocks(&self) -> Result<BlockLane, HttpError> {
+        Ok(meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default())
     }
 
     /// Progress of the rich list.
-    pub(crate) fn rich(&self) -> Result<RichLane, Refusal> {
-        Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    pub(crate) fn rich(&self) -> Result<RichLane, HttpError> {
+        Ok(meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default())
     }
 
     /// The reason why there is no rich list, if the writing process has disabled it.
-    pub(crate) fn no_rich_list(&self) -> Result<Option<String>, Refusal> {
-        let disabled: Disabled = meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default();
+    pub(crate) fn no_rich_list(&self) -> Result<Option<String>, HttpError> {
+        let disabled: Disabled =
+            meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default();
         Ok(Some(disabled.rich_list).filter(|reason| !reason.is_empty()))
     }
 
     /// Progress of the internal-transaction lane.
-    pub(crate) fn calls(&self) -> Result<CallLane, Refusal> {
-        Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    pub(crate) fn calls(&self) -> Result<CallLane, HttpError> {
+        Ok(meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default())
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use chain::{Account, Timestamp, U256};
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::nft::{Collection, Collections, Token, Tokens};
 use serde::Serialize;
 use store::key::Text;
 use store::{Key, Message, Snapshot, Table as _, TableSpec, ranked};
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 
 use crate::indexer::Indexer;
 use crate::token_list::TokenRow;
@@ -64,9 +64,9 @@ pub(crate) fn collections(
     out: &mut Vec<u8>,
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
-    addresses: &[Owner],
-) -> Result<(), Refusal> {
-    let rows = store::table::read_many::<Collections>(snapshot, addresses).map_err(Refusal::internal)?;
+    addresses: &[AccountKey],
+) -> Result<(), HttpError> {
+    let rows = store::table::read_many::<Collections>(snapshot, addresses).map_err(HttpError::internal)?;
     for (i, (address, row)) in addresses.iter().zip(rows).enumerate() {
         let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, address))?;
         comma(out, i);
@@ -80,10 +80,10 @@ pub(crate) fn collection(
     out: &mut Vec<u8>,
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
-    address: Owner,
+    address: AccountKey,
     row: &Collection,
-) -> Result<(), Refusal> {
-    let length = ranked::len::<Tokens>(snapshot, &address).map_err(Refusal::internal)?;
+) -> Result<(), HttpError> {
+    let length = ranked::len::<Tokens>(snapshot, &address).map_err(HttpError::internal)?;
     let detail = CollectionDetail {
         creator: bech32(indexer, Collections::SPEC, &row.creator)?,
         name: &row.name,
@@ -105,9 +105,9 @@ pub(crate) fn tokens<R: TokenRow>(
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
     rows: &[R],
-) -> Result<(), Refusal> {
-    let keys: Vec<(Owner, Text)> = rows.iter().map(TokenRow::token).collect();
-    let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(Refusal::internal)?;
+) -> Result<(), HttpError> {
+    let keys: Vec<(AccountKey, Text)> = rows.iter().map(TokenRow::token).collect();
+    let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(HttpError::internal)?;
     let collections = collections_of(snapshot, &keys)?;
     for (i, (key, token)) in keys.iter().zip(tokens).enumerate() {
         let Message(token) = token.ok_or_else(|| missing(Tokens::SPEC, key))?;
@@ -121,9 +121,9 @@ pub(crate) fn tokens<R: TokenRow>(
 /// The collections of `tokens`, each read once.
 fn collections_of(
     snapshot: &dyn Snapshot,
-    tokens: &[(Owner, Text)],
-) -> Result<HashMap<Owner, Collection>, Refusal> {
-    let mut addresses: Vec<Owner> = Vec::new();
+    tokens: &[(AccountKey, Text)],
+) -> Result<HashMap<AccountKey, Collection>, HttpError> {
+    let mut addresses: Vec<AccountKey> = Vec::new();
     for (collection, _) in tokens {
         // Neighbours usually belong to the same collection.
         if addresses.last() != Some(collection) {
@@ -132,17 +132,17 @@ fn collections_of(
     }
     addresses.sort_unstable_by_key(|address| address.0);
     addresses.dedup();
-    let rows = store::table::read_many::<Collections>(snapshot, &addresses).map_err(Refusal::internal)?;
-    let known = addresses.into_iter().zip(rows);
-    Ok(known.filter_map(|(address, row)| row.map(|Message(row)| (address, row))).collect())
+    let rows = store::table::read_many::<Collections>(snapshot, &addresses).map_err(HttpError::internal)?;
+    let found = addresses.into_iter().zip(rows);
+    Ok(found.filter_map(|(address, row)| row.map(|Message(row)| (address, row))).collect())
 }
 
 fn token_record<'a>(
     indexer: &Indexer,
-    (address, id): &'a (Owner, Text),
+    (address, id): &'a (AccountKey, Text),
     token: &'a Token,
     collection: &'a Collection,
-) -> Result<TokenRecord<'a>, Refusal> {
+) -> Result<TokenRecord<'a>, HttpError> {
     let object = address_of(Tokens::SPEC, &token.object)?;
     Ok(TokenRecord {
         collection_addr: address.0.to_hex(),
@@ -157,7 +157,7 @@ fn token_record<'a>(
 }
 
 /// Appends the holders `rows`, amounts big-endian, with commas between them.
-pub(crate) fn holders(out: &mut Vec<u8>, rows: &[([u8; 32], [u8; 20])]) -> Result<(), Refusal> {
+pub(crate) fn holders(out: &mut Vec<u8>, rows: &[([u8; 32], [u8; 20])]) -> Result<(), HttpError> {
     for (i, (amount, account)) in rows.iter().enumerate() {
         comma(out, i);
         let amount = U256::from_be_bytes(*amount).to_string();
@@ -172,18 +172,18 @@ fn micros(nanos: i64) -> String {
 }
 
 /// Bech32 of an address in a row of `table`; empty if there is none.
-fn bech32(indexer: &Indexer, table: &TableSpec, bytes: &[u8]) -> Result<String, Refusal> {
+fn bech32(indexer: &Indexer, table: &TableSpec, bytes: &[u8]) -> Result<String, HttpError> {
     let address = address_of(table, bytes)?;
     Ok(address.map_or_else(String::new, |address| address.to_bech32(&indexer.identity.prefix)))
 }
 
 /// An address in a row of `table`, if there is one.
-pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Account>, Refusal> {
+pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Account>, HttpError> {
     if bytes.is_empty() {
         return Ok(None);
     }
     let length = bytes.len();
-    let malformed = || Refusal::internal(format!("table `{}`: an address has {length} bytes", table.name));
+    let malformed = || HttpError::internal(format!("table `{}`: an address has {length} bytes", table.name));
     Account::from_bytes(bytes).map(Some).ok_or_else(malformed)
 }
 
@@ -193,12 +193,12 @@ fn comma(out: &mut Vec<u8>, i: usize) {
     }
 }
 
-fn json(out: &mut Vec<u8>, record: &impl Serialize) -> Result<(), Refusal> {
-    serde_json::to_writer(out, record).map_err(Refusal::internal)
+fn json(out: &mut Vec<u8>, record: &impl Serialize) -> Result<(), HttpError> {
+    serde_json::to_writer(out, record).map_err(HttpError::internal)
 }
 
-fn missing(table: &'static TableSpec, key: &impl Key) -> Refusal {
-    Refusal::internal(store::table::corrupt(table, &key.to_bytes(), "the row that a list names is missing"))
+fn missing(table: &'static TableSpec, key: &impl Key) -> HttpError {
+    HttpError::internal(store::table::corrupt(table, &key.to_bytes(), "the row that a list names is missing"))
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! Errors contain the parameter, the value and the allowed values; their texts begin like those of the deployed server.
 
 use chain::Account;
+use schema::keys::Role;
 use schema::msg_set;
 use store::Snapshot;
 use web::call::Call;
-use web::refusal::Refusal;
+use web::endpoint::{Param, Type};
+use web::http_error::HttpError;
 
 use crate::cursor::{self, Cursor, Row, Space, Start};
 use crate::indexer::{EmptyCursor, Indexer};
@@ -31,26 +33,26 @@ pub(crate) struct Paging<R> {
 
 impl<R: Row> Paging<R> {
     /// Reads the limit, then the offset, then the key, so that the error is about the first invalid one.
-    pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, Refusal> {
+    pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
         let limit = match integer(call, "pagination.limit") {
             None => DEFAULT_LIMIT,
             Some(limit) => u64::try_from(limit)
                 .ok()
                 .filter(|limit| (1..=MAX_LIMIT).contains(limit))
                 .ok_or_else(|| {
-                    Refusal::bad_request(format!(
+                    HttpError::bad_request(format!(
                         "pagination.limit must be between 1 and {MAX_LIMIT}: got {limit}"
                     ))
                 })?,
         };
         let offset = integer(call, "pagination.offset").unwrap_or(0);
         let offset = u64::try_from(offset).map_err(|_| {
-            Refusal::bad_request(format!("pagination.offset cannot be negative: got {offset}"))
+            HttpError::bad_request(format!("pagination.offset cannot be negative: got {offset}"))
         })?;
         let at = match call.first("pagination.key") {
             None => Start::Offset(offset),
             Some(key) => cursor::decode(space, key)
-                .map_err(|error| Refusal::bad_request(format!("{error}: got `{}`", shown(key))))?
+                .map_err(|error| HttpError::bad_request(format!("{error}: got `{}`", shown(key))))?
                 .unwrap_or(Start::Offset(offset)),
         };
         let direction = if call.boolean("pagination.reverse", true) {
@@ -93,10 +95,10 @@ fn integer(call: &Call<'_>, name: &str) -> Option<i64> {
 }
 
 /// The path parameter `height`.
-pub(crate) fn height(call: &Call<'_>) -> Result<u64, Refusal> {
+pub(crate) fn height(call: &Call<'_>) -> Result<u64, HttpError> {
     let text = call.text("height");
     let invalid = |what| {
-        Refusal::bad_request(format!("[INVALID_VALUE] invalid value for height: {} ({what})", shown(text)))
+        HttpError::bad_request(format!("[INVALID_VALUE] invalid value for height: {} ({what})", shown(text)))
     };
     let height: i64 = text.parse().map_err(|_| invalid("must be a valid integer"))?;
     u64::try_from(height)
@@ -106,29 +108,39 @@ pub(crate) fn height(call: &Call<'_>) -> Result<u64, Refusal> {
 }
 
 /// The path parameter `account`.
-pub(crate) fn account(call: &Call<'_>, indexer: &Indexer) -> Result<Account, Refusal> {
+pub(crate) fn account(call: &Call<'_>, indexer: &Indexer) -> Result<Account, HttpError> {
     address(indexer, "account", call.text("account"))
 }
 
 /// The path parameter `collection_addr`.
-pub(crate) fn collection(call: &Call<'_>, indexer: &Indexer) -> Result<Account, Refusal> {
+pub(crate) fn collection(call: &Call<'_>, indexer: &Indexer) -> Result<Account, HttpError> {
     address(indexer, "collection_addr", call.text("collection_addr"))
 }
 
 /// The query parameter `collection_addr`, if there is one.
-pub(crate) fn collection_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, Refusal> {
+pub(crate) fn collection_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, HttpError> {
     call.first("collection_addr").map(|text| address(indexer, "collection_addr", text)).transpose()
 }
 
-fn address(indexer: &Indexer, name: &str, text: &str) -> Result<Account, Refusal> {
+fn address(indexer: &Indexer, name: &str, text: &str) -> Result<Account, HttpError> {
     let prefix = &indexer.identity.prefix;
     Account::parse(text, prefix).ok_or_else(|| {
-        Refusal::bad_request(format!(
+        HttpError::bad_request(format!(
             "[INVALID_VALUE] invalid value for {name}: {} (invalid address format: a bech32 address with the prefix \
              `{prefix}`, or up to 64 hex digits)",
             shown(text)
         ))
     })
+}
+
+/// The query parameter `is_signer`.
+pub(crate) const fn is_signer(doc: &'static str) -> Param {
+    Param::query_or("is_signer", Type::Boolean, "false", doc)
+}
+
+/// The list of an account that `is_signer` selects.
+pub(crate) fn role(call: &Call<'_>) -> Role {
+    if call.boolean("is_signer", false) { Role::Signer } else { Role::Involved }
 }
 
 /// The order of a list of tokens.
@@ -141,12 +153,12 @@ pub(crate) enum TokenOrder {
 }
 
 /// The query parameter `order_by`.
-pub(crate) fn token_order(call: &Call<'_>) -> Result<TokenOrder, Refusal> {
+pub(crate) fn token_order(call: &Call<'_>) -> Result<TokenOrder, HttpError> {
     let text = call.first("order_by").unwrap_or("token_id");
     match text.trim().to_ascii_lowercase().as_str() {
         "token_id" => Ok(TokenOrder::Id),
         "height" => Ok(TokenOrder::Height),
-        _ => Err(Refusal::bad_request(format!(
+        _ => Err(HttpError::bad_request(format!(
             "invalid order_by value '{}', must be one of: token_id, height",
             shown(text)
         ))),
@@ -154,10 +166,10 @@ pub(crate) fn token_order(call: &Call<'_>) -> Result<TokenOrder, Refusal> {
 }
 
 /// The path parameter `tx_hash`; `None` for hex that is not a hash.
-pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, Refusal> {
+pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, HttpError> {
     let text = call.text("tx_hash");
     chain::hash::parse_hash(text).map_err(|_| {
-        Refusal::bad_request(format!(
+        HttpError::bad_request(format!(
             "invalid hash format: tx_hash is `{}` (must be hex, with or without 0x)",
             shown(text)
         ))
@@ -166,7 +178,7 @@ pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, Refusal> {
 
 /// The message-type sets that match the query parameter `msgs`, or `None` without a filter. The names are separated by
 /// commas or repeated, with or without a leading `/`; an unknown name matches nothing.
-pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, Refusal> {
+pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, HttpError> {
     let names = call.all("msgs").flat_map(|value| value.split(',')).map(str::trim);
     let mut types: Vec<String> = names
         .filter(|name| !name.is_empty())
@@ -176,17 +188,14 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
     types.dedup();
     match types.len() {
         0 => Ok(None),
-        n if n > MAX_TYPES => Err(Refusal::bad_request(format!(
+        n if n > MAX_TYPES => Err(HttpError::bad_request(format!(
             "msgs names {n} message types, at most {MAX_TYPES} are allowed in one request"
         ))),
-        _ => Ok(Some(msg_set::containing_any(snapshot, &types).map_err(Refusal::internal)?)),
+        _ => Ok(Some(msg_set::containing_any(snapshot, &types).map_err(HttpError::internal)?)),
     }
 }
 
 /// The beginning of an invalid value, for an error.
 pub(crate) fn shown(value: &str) -> String {
-    if value.chars().count() <= SHOWN {
-        return value.to_owned();
-    }
-    value.chars().take(SHOWN).chain(['…']).collect()
+    chain::truncated(value, SHOWN)
 }

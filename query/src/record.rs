@@ -1,61 +1,43 @@
 //! Splices stored JSON records into a response without parsing them.
 
-use schema::evm_tx::EvmTxs;
 use schema::internal_tx::{CHUNK_FRAMES, Calls};
 use schema::payload::{Codec, Frames};
-use schema::tx::Txs;
 use store::{Bounds, Order, Snapshot, Table, TableSpec};
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 
-/// Appends the Cosmos transactions `seqs`, with commas between them.
-pub(crate) fn txs(out: &mut Vec<u8>, s: &dyn Snapshot, codec: &Codec, seqs: &[u64]) -> Result<(), Refusal> {
-    by_seq(out, s, codec, Txs::SPEC, seqs)
-}
-
-/// Appends the EVM transactions `seqs`, with commas between them.
-pub(crate) fn evm_txs(
-    out: &mut Vec<u8>,
-    s: &dyn Snapshot,
-    codec: &Codec,
-    seqs: &[u64],
-) -> Result<(), Refusal> {
-    by_seq(out, s, codec, EvmTxs::SPEC, seqs)
-}
-
-fn by_seq(
+/// Appends the records `seqs` of a table of payloads, with commas between them.
+pub(crate) fn payloads<T: Table<Key = u64>>(
     out: &mut Vec<u8>,
     snapshot: &dyn Snapshot,
     codec: &Codec,
-    table: &'static TableSpec,
     seqs: &[u64],
-) -> Result<(), Refusal> {
-    let payloads = payloads(snapshot, table, seqs)?;
-    for (i, (seq, payload)) in seqs.iter().zip(payloads).enumerate() {
+) -> Result<(), HttpError> {
+    for (i, (seq, payload)) in seqs.iter().zip(rows(snapshot, T::SPEC, seqs)?).enumerate() {
         if i > 0 {
             out.push(b',');
         }
-        let payload = payload.ok_or_else(|| missing(table, *seq))?;
-        codec.decode_into(table, *seq, &payload, out).map_err(Refusal::internal)?;
+        let payload = payload.ok_or_else(|| missing(T::SPEC, *seq))?;
+        codec.decode_into(T::SPEC, *seq, &payload, out).map_err(HttpError::internal)?;
     }
     Ok(())
 }
 
 /// The rows of `seqs`, in their order: by one scan if the sequences are consecutive, else by point lookups.
-fn payloads(
+pub(crate) fn rows(
     snapshot: &dyn Snapshot,
     table: &'static TableSpec,
     seqs: &[u64],
-) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
+) -> Result<Vec<Option<Vec<u8>>>, HttpError> {
     let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(Vec::new()) };
     let (low, high) = (*first.min(last), *first.max(last));
     if seqs.len() < 2 || high - low + 1 != seqs.len() as u64 {
         let keys: Vec<Vec<u8>> = seqs.iter().map(|seq| seq.to_be_bytes().to_vec()).collect();
-        return snapshot.multi_get(table, &keys).map_err(Refusal::internal);
+        return snapshot.multi_get(table, &keys).map_err(HttpError::internal);
     }
     let order = if first < last { Order::Asc } else { Order::Desc };
     let (start, end) = (low.to_be_bytes(), (high + 1).to_be_bytes());
     let bounds = Bounds { start: &start, end: Some(&end) };
-    let rows = snapshot.scan(table, bounds, order, seqs.len()).map_err(Refusal::internal)?;
+    let rows = snapshot.scan(table, bounds, order, seqs.len()).map_err(HttpError::internal)?;
     let mut rows = rows.into_iter().peekable();
     Ok(seqs
         .iter()
@@ -69,7 +51,7 @@ pub(crate) fn calls(
     snapshot: &dyn Snapshot,
     codec: &Codec,
     seqs: &[u64],
-) -> Result<(), Refusal> {
+) -> Result<(), HttpError> {
     let mut chunk = OpenChunk::default();
     for (i, seq) in seqs.iter().enumerate() {
         if i > 0 {
@@ -107,23 +89,23 @@ impl OpenChunk {
     }
 
     /// Reads the chunk that contains `seq`: the last one that begins at or before it, at most a chunk's length away.
-    fn load(&mut self, snapshot: &dyn Snapshot, codec: &Codec, seq: u64) -> Result<(), Refusal> {
+    fn load(&mut self, snapshot: &dyn Snapshot, codec: &Codec, seq: u64) -> Result<(), HttpError> {
         let table = Calls::SPEC;
         let start = seq.saturating_sub(CHUNK_FRAMES as u64 - 1).to_be_bytes();
         let end = seq.saturating_add(1).to_be_bytes();
         let bounds = Bounds { start: &start, end: Some(&end) };
-        let rows = snapshot.scan(table, bounds, Order::Desc, 1).map_err(Refusal::internal)?;
+        let rows = snapshot.scan(table, bounds, Order::Desc, 1).map_err(HttpError::internal)?;
         let (key, payload) = rows.into_iter().next().ok_or_else(|| missing(table, seq))?;
         self.first = key.as_slice().try_into().map(u64::from_be_bytes).map_err(|_| missing(table, seq))?;
         self.bytes.clear();
-        codec.decode_into(table, self.first, &payload, &mut self.bytes).map_err(Refusal::internal)?;
+        codec.decode_into(table, self.first, &payload, &mut self.bytes).map_err(HttpError::internal)?;
         self.frames = Frames::ranges(&self.bytes).ok_or_else(|| {
-            Refusal::internal(format!("table `{}`, key {}: not a chunk of frames", table.name, self.first))
+            HttpError::internal(format!("table `{}`, key {}: not a chunk of frames", table.name, self.first))
         })?;
         Ok(())
     }
 }
 
-fn missing(table: &TableSpec, seq: u64) -> Refusal {
-    Refusal::internal(format!("table `{}`: the row {seq} that a list names is missing", table.name))
+pub(crate) fn missing(table: &TableSpec, seq: u64) -> HttpError {
+    HttpError::internal(format!("table `{}`: the row {seq} that a list names is missing", table.name))
 }

@@ -1,25 +1,20 @@
 //! The Swagger document, generated from the list of endpoints.
 
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method};
-use web::refusal::Refusal;
+use web::endpoint::Endpoint;
+use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::Schema;
 
 use crate::ENDPOINTS as ALL;
+use crate::api::Tag;
 use crate::indexer::Indexer;
 
+const TAG: Tag = Tag("App");
+
 /// The group's endpoints.
-pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
-    method: Method::Get,
-    path: "/swagger/doc.json",
-    tag: "App",
-    summary: "This document.",
-    params: &[],
-    response: &DOCUMENT,
-    handler: Handler::Now(swagger),
-    cache: Freshness::RECORD,
-}];
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] =
+    &[TAG.record("/swagger/doc.json", "This document.", &[], &DOCUMENT, swagger)];
 
 static DOCUMENT: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
 
@@ -36,7 +31,7 @@ pub fn document(version: &str, evm: bool) -> serde_json::Value {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
-fn swagger(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn swagger(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
     Ok(Reply::json(document(&indexer.build.version, indexer.is_evm()).to_string()))
 }
 

@@ -5,7 +5,7 @@
 //! Filtered and unfiltered lists of an order have the same row type and order, so a cursor is valid with every filter.
 
 use chain::Account;
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::nft::{Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Tokens, TokensByHeight};
 use serde_json::{Map, Value};
 use store::key::Text;
@@ -17,10 +17,10 @@ use crate::array::set::{InMemory, Set};
 use crate::cursor::{Row, Space, Start};
 
 /// A token by id, then by the height of its last change, then by collection.
-pub(crate) type ById = (Text, u64, Owner);
+pub(crate) type ById = (Text, u64, AccountKey);
 
 /// A token by the height of its last change, then by id, then by collection.
-pub(crate) type ByHeight = (u64, Text, Owner);
+pub(crate) type ByHeight = (u64, Text, AccountKey);
 
 /// An array of tokens.
 pub(crate) type TokenArray<'a, R> = Box<dyn Array<Row = R> + 'a>;
@@ -31,30 +31,34 @@ pub(crate) trait TokenRow: Row + 'static {
     const SPACE: Space;
 
     /// The row of a token.
-    fn of(id: Text, height: u64, collection: Owner) -> Self;
+    fn of(id: Text, height: u64, collection: AccountKey) -> Self;
 
     /// The token's key in [`Tokens`].
-    fn token(&self) -> (Owner, Text);
+    fn token(&self) -> (AccountKey, Text);
 
     /// All tokens of a collection.
-    fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error>;
+    fn of_collection(s: &dyn Snapshot, collection: AccountKey) -> Result<TokenArray<'_, Self>, Error>;
 
     /// All tokens of an account.
-    fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error>;
+    fn of_account(s: &dyn Snapshot, owner: AccountKey) -> Result<TokenArray<'_, Self>, Error>;
 
     /// The tokens of an account in a collection.
-    fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error>;
+    fn held(
+        s: &dyn Snapshot,
+        owner: AccountKey,
+        collection: AccountKey,
+    ) -> Result<TokenArray<'_, Self>, Error>;
 
     /// The tokens of an account that have an id.
-    fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error>;
+    fn named(s: &dyn Snapshot, owner: AccountKey, id: Text) -> Result<TokenArray<'_, Self>, Error>;
 }
 
 /// The token `id` of a collection, if it exists and belongs to `owner` (if that is given).
 pub(crate) fn one<R: TokenRow>(
     snapshot: &dyn Snapshot,
-    collection: Owner,
+    collection: AccountKey,
     id: Text,
-    owner: Option<Owner>,
+    owner: Option<AccountKey>,
 ) -> Result<Option<R>, Error> {
     let key = (collection, id);
     let Some(Message(token)) = store::table::read::<Tokens>(snapshot, &key)? else { return Ok(None) };
@@ -68,7 +72,7 @@ pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> InMemory<'_, R> {
 }
 
 /// The first collection in the order of keys.
-const FIRST: Owner = Owner(Account::ZERO);
+const FIRST: AccountKey = AccountKey(Account::ZERO);
 
 /// The smallest text greater than `text`.
 fn next(text: &Text) -> Text {
@@ -97,31 +101,35 @@ impl Row for ByHeight {
 impl TokenRow for ById {
     const SPACE: Space = Space::TokensById;
 
-    fn of(id: Text, height: u64, collection: Owner) -> Self {
+    fn of(id: Text, height: u64, collection: AccountKey) -> Self {
         (id, height, collection)
     }
 
-    fn token(&self) -> (Owner, Text) {
+    fn token(&self) -> (AccountKey, Text) {
         (self.2, self.0.clone())
     }
 
-    fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+    fn of_collection(s: &dyn Snapshot, collection: AccountKey) -> Result<TokenArray<'_, Self>, Error> {
         let all = Set::<Tokens>::all(s, collection)?;
         let map = move |ids| with_heights(s, collection, ids);
         Ok(Box::new(MapRows::new(all, |row: &Self| row.0.clone(), map)))
     }
 
-    fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
+    fn of_account(s: &dyn Snapshot, owner: AccountKey) -> Result<TokenArray<'_, Self>, Error> {
         Ok(Box::new(Set::<OwnedTokens>::all(s, owner)?))
     }
 
-    fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+    fn held(
+        s: &dyn Snapshot,
+        owner: AccountKey,
+        collection: AccountKey,
+    ) -> Result<TokenArray<'_, Self>, Error> {
         let held = Set::<Holdings>::all(s, (owner, collection))?;
         let map = move |ids| with_heights(s, collection, ids);
         Ok(Box::new(MapRows::new(held, |row: &Self| row.0.clone(), map)))
     }
 
-    fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
+    fn named(s: &dyn Snapshot, owner: AccountKey, id: Text) -> Result<TokenArray<'_, Self>, Error> {
         Ok(Box::new(named(s, owner, id)?))
     }
 }
@@ -129,29 +137,33 @@ impl TokenRow for ById {
 impl TokenRow for ByHeight {
     const SPACE: Space = Space::TokensByHeight;
 
-    fn of(id: Text, height: u64, collection: Owner) -> Self {
+    fn of(id: Text, height: u64, collection: AccountKey) -> Self {
         (height, id, collection)
     }
 
-    fn token(&self) -> (Owner, Text) {
+    fn token(&self) -> (AccountKey, Text) {
         (self.2, self.1.clone())
     }
 
-    fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+    fn of_collection(s: &dyn Snapshot, collection: AccountKey) -> Result<TokenArray<'_, Self>, Error> {
         let all = Set::<TokensByHeight>::all(s, collection)?;
         Ok(Box::new(MapRows::new(all, without_collection, with_collection(collection))))
     }
 
-    fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
+    fn of_account(s: &dyn Snapshot, owner: AccountKey) -> Result<TokenArray<'_, Self>, Error> {
         Ok(Box::new(Set::<OwnedTokensByHeight>::all(s, owner)?))
     }
 
-    fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+    fn held(
+        s: &dyn Snapshot,
+        owner: AccountKey,
+        collection: AccountKey,
+    ) -> Result<TokenArray<'_, Self>, Error> {
         let held = Set::<HoldingsByHeight>::all(s, (owner, collection))?;
         Ok(Box::new(MapRows::new(held, without_collection, with_collection(collection))))
     }
 
-    fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
+    fn named(s: &dyn Snapshot, owner: AccountKey, id: Text) -> Result<TokenArray<'_, Self>, Error> {
         // Tokens of the same id are already ordered by height.
         let named = named(s, owner, id.clone())?;
         let lower_bound = move |row: &Self| by_id_of(&id, row);
@@ -161,7 +173,7 @@ impl TokenRow for ByHeight {
 }
 
 /// The account's tokens with the id `id`.
-fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<Set<'_, OwnedTokens>, Error> {
+fn named(s: &dyn Snapshot, owner: AccountKey, id: Text) -> Result<Set<'_, OwnedTokens>, Error> {
     let end = (next(&id), 0, FIRST);
     Set::<OwnedTokens>::all(s, owner)?.within(&(id, 0, FIRST), &end)
 }
@@ -179,15 +191,15 @@ fn without_collection((height, id, _): &ByHeight) -> (u64, Text) {
     (*height, id.clone())
 }
 
-fn with_collection(collection: Owner) -> impl Fn(Vec<(u64, Text)>) -> Result<Vec<ByHeight>, Error> {
+fn with_collection(collection: AccountKey) -> impl Fn(Vec<(u64, Text)>) -> Result<Vec<ByHeight>, Error> {
     move |rows| Ok(rows.into_iter().map(|(height, id)| (height, id, collection)).collect())
 }
 
 /// The tokens `ids` of a collection with the heights of their last changes.
-fn with_heights(s: &dyn Snapshot, collection: Owner, ids: Vec<Text>) -> Result<Vec<ById>, Error> {
-    let keys: Vec<(Owner, Text)> = ids.into_iter().map(|id| (collection, id)).collect();
+fn with_heights(s: &dyn Snapshot, collection: AccountKey, ids: Vec<Text>) -> Result<Vec<ById>, Error> {
+    let keys: Vec<(AccountKey, Text)> = ids.into_iter().map(|id| (collection, id)).collect();
     let tokens = store::table::read_many::<Tokens>(s, &keys)?;
-    let whole = |(key, token): ((Owner, Text), Option<_>)| {
+    let whole = |(key, token): ((AccountKey, Text), Option<_>)| {
         let Some(Message(token)) = token else {
             let reason = "a token that a list names is missing";
             return Err(store::table::corrupt(Tokens::SPEC, &key.to_bytes(), reason));

@@ -57,6 +57,6 @@ pub fn hash_at(snapshot: &dyn Snapshot, height: u64) -> Result<Option<[u8; 32]>,
             Ok(hash)
         },
     );
-    let damaged = |reason| Error::Record { table: Blocks::SPEC.name, key: height.to_string(), reason };
-    hash.map(Some).map_err(damaged)
+    let invalid = |reason| Error::Record { table: Blocks::SPEC.name, key: height.to_string(), reason };
+    hash.map(Some).map_err(invalid)
 }

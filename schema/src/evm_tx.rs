@@ -2,7 +2,7 @@
 
 use store::{Access, List, Table, TableSpec};
 
-use crate::keys::{HashPrefix, Owner, Role};
+use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
 
 /// An EVM transaction's record (its receipt) as it is served.
@@ -37,5 +37,5 @@ pub struct AccountEvmTxs;
 
 impl List for AccountEvmTxs {
     const SPEC: &'static TableSpec = &TableSpec { name: "account_evm_tx", tag: 0x22, access: Access::Scan };
-    type Owner = (Owner, Role);
+    type Owner = (AccountKey, Role);
 }

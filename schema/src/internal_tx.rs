@@ -4,7 +4,7 @@
 
 use store::{Access, List, Message, Table, TableSpec};
 
-use crate::keys::{HashPrefix, Owner};
+use crate::keys::{AccountKey, HashPrefix};
 use crate::payload::Payload;
 
 /// Maximum number of frames in a row, which bounds the decompression work for a page with one frame of it.
@@ -68,5 +68,5 @@ pub struct AccountCalls;
 impl List for AccountCalls {
     const SPEC: &'static TableSpec =
         &TableSpec { name: "account_internal_tx", tag: 0x33, access: Access::Scan };
-    type Owner = Owner;
+    type Owner = AccountKey;
 }

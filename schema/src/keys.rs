@@ -1,6 +1,7 @@
 //! Key components shared by several tables.
 
 use chain::Account;
+use serde::Deserialize;
 use store::Key;
 
 /// An upper bound of every key of every table: numbers take at most 8 bytes, the first byte of an account is its
@@ -9,9 +10,9 @@ pub(crate) const BEYOND: [u8; 64] = [0xff; 64];
 
 /// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Owner(pub Account);
+pub struct AccountKey(pub Account);
 
-impl Key for Owner {
+impl Key for AccountKey {
     fn put(&self, out: &mut Vec<u8>) {
         let bytes = self.0.as_bytes();
         // An account has 20 or 32 bytes, so its length is one byte.
@@ -62,4 +63,19 @@ pub fn hash_prefix(hash: &[u8; 32]) -> HashPrefix {
     let mut prefix = HashPrefix::default();
     prefix.copy_from_slice(&hash[..8]);
     prefix
+}
+
+/// The hash prefix of the transaction in a record's JSON.
+pub(crate) fn record_hash(json: &[u8]) -> Result<HashPrefix, String> {
+    let record: Record = serde_json::from_slice(json).map_err(|error| format!("a record: {error}"))?;
+    let digits = record.txhash.strip_prefix("0x").unwrap_or(&record.txhash);
+    let hash = hex::decode(digits).ok().and_then(|hash| <[u8; 32]>::try_from(hash).ok());
+    hash.map(|hash| hash_prefix(&hash)).ok_or_else(|| "a record that begins with its hash".to_owned())
+}
+
+/// The member of a record that contains its hash.
+#[derive(Deserialize)]
+struct Record {
+    #[serde(alias = "transactionHash")]
+    txhash: String,
 }

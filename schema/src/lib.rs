@@ -98,7 +98,7 @@ tables! {
         evm_tx::EvmTxs, evm_tx::EvmTxByHash,
         internal_tx::Calls, internal_tx::CallsByHash, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
-        nft::NameChanges, nft::NftLog, nft::Refused, nft::Questions, nft::Waiting,
+        nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
@@ -119,7 +119,7 @@ pub enum Error {
     Store(#[from] store::Error),
     /// The database is empty, has another format or belongs to another chain.
     #[error("{0}")]
-    Refused(#[from] open::Refusal),
+    Refused(#[from] open::OpenError),
     /// A stored record does not decompress, or violates the invariants of its table.
     #[error(
         "table `{table}`, key {key}: {reason}; run `cairn db rollback` below it and let it be indexed again"
@@ -129,7 +129,7 @@ pub enum Error {
         table: &'static str,
         /// The key, formatted as in the table's documentation.
         key: String,
-        /// What is wrong with it.
+        /// The broken expectation.
         reason: String,
     },
 }

@@ -127,9 +127,9 @@ pub struct PendingRollback {
     /// The last height after the rollback.
     #[prost(uint64, tag = "1")]
     pub to: u64,
-    /// The database may be damaged, so no stored row is relied on.
+    /// No row of the removed blocks is relied on, because the database may be damaged.
     #[prost(bool, tag = "2")]
-    pub damaged: bool,
+    pub force: bool,
     /// Sequence of the last transaction whose hash and list entries still exist; none if unknown.
     #[prost(uint64, optional, tag = "3")]
     pub txs: Option<u64>,

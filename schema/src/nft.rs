@@ -2,7 +2,7 @@
 //!
 //! The log ([`NftLog`]) holds the NFT events of each block, completed with the names and URIs that the node returned.
 //! Every other table here is a fold of the log ([`fold`]), except three tables of pending metadata queries
-//! ([`Refused`], [`Questions`], [`Waiting`]). A rollback or repair truncates the log and applies it again
+//! ([`NonCollections`], [`Questions`], [`PendingEvents`]). A rollback or repair truncates the log and applies it again
 //! ([`rebuild`]).
 //!
 //! # Invariants
@@ -15,12 +15,12 @@ mod pending;
 pub mod rebuild;
 
 pub use self::log::{Change, Entry, Log, Mint, NewCollection, NewUri, Origin, Transfer};
-pub use self::pending::{About, Question, Subject, TokenKey, Waiter, question_height, question_number};
+pub use self::pending::{About, PendingEvent, Question, Subject, TokenKey, question_height, question_number};
 
 use store::key::Text;
 use store::{Access, List, Message, Ranked, Table, TableSpec};
 
-use crate::keys::Owner;
+use crate::keys::AccountKey;
 
 /// Collections by address.
 ///
@@ -30,7 +30,7 @@ pub struct Collections;
 
 impl Table for Collections {
     const SPEC: &'static TableSpec = &TableSpec { name: "collection", tag: 0x40, access: Access::Point };
-    type Key = Owner;
+    type Key = AccountKey;
     type Value = Message<Collection>;
 }
 
@@ -63,13 +63,13 @@ pub struct CollectionsByHeight;
 impl Table for CollectionsByHeight {
     const SPEC: &'static TableSpec =
         &TableSpec { name: "collection_by_height", tag: 0x41, access: Access::Scan };
-    type Key = ((), (u64, Owner));
+    type Key = ((), (u64, AccountKey));
     type Value = ();
 }
 
 impl Ranked for CollectionsByHeight {
     type Owner = ();
-    type Item = (u64, Owner);
+    type Item = (u64, AccountKey);
 }
 
 /// Collections of which an account currently owns tokens, ordered like [`CollectionsByHeight`].
@@ -80,13 +80,13 @@ pub struct OwnedCollections;
 
 impl Table for OwnedCollections {
     const SPEC: &'static TableSpec = &TableSpec { name: "owned_collection", tag: 0x42, access: Access::Scan };
-    type Key = (Owner, (u64, Owner));
+    type Key = (AccountKey, (u64, AccountKey));
     type Value = ();
 }
 
 impl Ranked for OwnedCollections {
-    type Owner = Owner;
-    type Item = (u64, Owner);
+    type Owner = AccountKey;
+    type Item = (u64, AccountKey);
 }
 
 /// Existing tokens by collection, ordered by the bytes of their ids.
@@ -97,12 +97,12 @@ pub struct Tokens;
 
 impl Table for Tokens {
     const SPEC: &'static TableSpec = &TableSpec { name: "token", tag: 0x43, access: Access::Scan };
-    type Key = (Owner, Text);
+    type Key = (AccountKey, Text);
     type Value = Message<Token>;
 }
 
 impl Ranked for Tokens {
-    type Owner = Owner;
+    type Owner = AccountKey;
     type Item = Text;
 }
 
@@ -137,12 +137,12 @@ pub struct TokensByHeight;
 
 impl Table for TokensByHeight {
     const SPEC: &'static TableSpec = &TableSpec { name: "token_by_height", tag: 0x44, access: Access::Scan };
-    type Key = (Owner, (u64, Text));
+    type Key = (AccountKey, (u64, Text));
     type Value = ();
 }
 
 impl Ranked for TokensByHeight {
-    type Owner = Owner;
+    type Owner = AccountKey;
     type Item = (u64, Text);
 }
 
@@ -154,13 +154,13 @@ pub struct OwnedTokens;
 
 impl Table for OwnedTokens {
     const SPEC: &'static TableSpec = &TableSpec { name: "owned_token", tag: 0x45, access: Access::Scan };
-    type Key = (Owner, (Text, u64, Owner));
+    type Key = (AccountKey, (Text, u64, AccountKey));
     type Value = ();
 }
 
 impl Ranked for OwnedTokens {
-    type Owner = Owner;
-    type Item = (Text, u64, Owner);
+    type Owner = AccountKey;
+    type Item = (Text, u64, AccountKey);
 }
 
 /// Tokens of an account by the height of their last change, then by id, then by collection.
@@ -172,13 +172,13 @@ pub struct OwnedTokensByHeight;
 impl Table for OwnedTokensByHeight {
     const SPEC: &'static TableSpec =
         &TableSpec { name: "owned_token_by_height", tag: 0x46, access: Access::Scan };
-    type Key = (Owner, (u64, Text, Owner));
+    type Key = (AccountKey, (u64, Text, AccountKey));
     type Value = ();
 }
 
 impl Ranked for OwnedTokensByHeight {
-    type Owner = Owner;
-    type Item = (u64, Text, Owner);
+    type Owner = AccountKey;
+    type Item = (u64, Text, AccountKey);
 }
 
 /// Tokens of an account in one collection, by id.
@@ -189,12 +189,12 @@ pub struct Holdings;
 
 impl Table for Holdings {
     const SPEC: &'static TableSpec = &TableSpec { name: "holding", tag: 0x47, access: Access::Scan };
-    type Key = ((Owner, Owner), Text);
+    type Key = ((AccountKey, AccountKey), Text);
     type Value = ();
 }
 
 impl Ranked for Holdings {
-    type Owner = (Owner, Owner);
+    type Owner = (AccountKey, AccountKey);
     type Item = Text;
 }
 
@@ -207,12 +207,12 @@ pub struct HoldingsByHeight;
 impl Table for HoldingsByHeight {
     const SPEC: &'static TableSpec =
         &TableSpec { name: "holding_by_height", tag: 0x48, access: Access::Scan };
-    type Key = ((Owner, Owner), (u64, Text));
+    type Key = ((AccountKey, AccountKey), (u64, Text));
     type Value = ();
 }
 
 impl Ranked for HoldingsByHeight {
-    type Owner = (Owner, Owner);
+    type Owner = (AccountKey, AccountKey);
     type Item = (u64, Text);
 }
 
@@ -225,7 +225,7 @@ pub struct TokenTxs;
 
 impl List for TokenTxs {
     const SPEC: &'static TableSpec = &TableSpec { name: "token_tx", tag: 0x49, access: Access::Scan };
-    type Owner = (Owner, Text);
+    type Owner = (AccountKey, Text);
 }
 
 /// Move: the object of a token; kept after a burn.
@@ -236,7 +236,7 @@ pub struct TokenObjects;
 
 impl Table for TokenObjects {
     const SPEC: &'static TableSpec = &TableSpec { name: "token_object", tag: 0x4a, access: Access::Point };
-    type Key = (Owner, Text);
+    type Key = (AccountKey, Text);
     type Value = Vec<u8>;
 }
 
@@ -248,7 +248,7 @@ pub struct ObjectTokens;
 
 impl Table for ObjectTokens {
     const SPEC: &'static TableSpec = &TableSpec { name: "object_token", tag: 0x4b, access: Access::Point };
-    type Key = Owner;
+    type Key = AccountKey;
     type Value = Message<TokenName>;
 }
 
@@ -284,7 +284,7 @@ pub struct CollectionsByName;
 impl Table for CollectionsByName {
     const SPEC: &'static TableSpec =
         &TableSpec { name: "collection_by_name", tag: 0x4d, access: Access::Scan };
-    type Key = (Text, Owner);
+    type Key = (Text, AccountKey);
     type Value = ();
 }
 
@@ -317,11 +317,11 @@ impl Table for NftLog {
 ///
 /// | address (1 + 20 or 32) | → height at which that was found out (varint)
 #[derive(Debug)]
-pub struct Refused;
+pub struct NonCollections;
 
-impl Table for Refused {
+impl Table for NonCollections {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_refused", tag: 0x50, access: Access::Point };
-    type Key = Owner;
+    type Key = AccountKey;
     type Value = u64;
 }
 
@@ -340,12 +340,12 @@ impl Table for Questions {
 
 /// Pending events: they wait for the metadata query about their contract or object.
 ///
-/// | subject (1 + 20 or 32) | height (8, BE) | place (4, BE) | → [`Waiter`] (protobuf)
+/// | subject (1 + 20 or 32) | height (8, BE) | place (4, BE) | → [`PendingEvent`] (protobuf)
 #[derive(Debug)]
-pub struct Waiting;
+pub struct PendingEvents;
 
-impl Table for Waiting {
+impl Table for PendingEvents {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_waiting", tag: 0x52, access: Access::Scan };
-    type Key = (Owner, u64, u32);
-    type Value = Message<Waiter>;
+    type Key = (AccountKey, u64, u32);
+    type Value = Message<PendingEvent>;
 }

@@ -7,7 +7,7 @@ use crate::{Error, FORMAT, payload};
 
 /// The reason why a database cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum OpenError {
     /// It was created by a program with another format.
     #[error(
         "the database has format {found}, this program reads and writes format {FORMAT}: use the version that made it, \
@@ -40,27 +40,19 @@ pub fn identity(store: &dyn Store) -> Result<Option<Identity>, Error> {
     if let Some(identity) = &identity
         && identity.format != FORMAT
     {
-        return Err(Refusal::Format { found: identity.format }.into());
+        return Err(OpenError::Format { found: identity.format }.into());
     }
     Ok(identity)
 }
 
 /// Like [`identity`], but an empty database is an error.
 pub fn existing(store: &dyn Store) -> Result<Identity, Error> {
-    Ok(identity(store)?.ok_or(Refusal::Empty)?)
+    Ok(identity(store)?.ok_or(OpenError::Empty)?)
 }
 
 /// Checks that the database's identity is `wanted`. Initializes a new database with it and the shipped dictionaries.
 pub fn or_create(store: &dyn Store, wanted: &Identity) -> Result<(), Error> {
-    let Some(found) = identity(store)? else {
-        let snapshot = store.snapshot()?;
-        let mut counts = Counts::new(1);
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        meta::put(&mut txn, wanted);
-        payload::put_shipped(&mut txn);
-        let (batch, _) = txn.finish();
-        return Ok(store.commit(batch, Durability::Synced)?);
-    };
+    let Some(found) = identity(store)? else { return initialize(store, wanted) };
     let pairs = [
         ("chain-id", found.chain_id, wanted.chain_id.clone()),
         ("vm", found.vm, wanted.vm.clone()),
@@ -69,8 +61,19 @@ pub fn or_create(store: &dyn Store, wanted: &Identity) -> Result<(), Error> {
     ];
     for (what, found, wanted) in pairs {
         if found != wanted {
-            return Err(Refusal::Different { what, found, wanted }.into());
+            return Err(OpenError::Different { what, found, wanted }.into());
         }
     }
     Ok(())
+}
+
+/// Writes the identity and the shipped dictionaries into a database without records.
+pub fn initialize(store: &dyn Store, identity: &Identity) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    meta::put(&mut txn, identity);
+    payload::put_shipped(&mut txn);
+    let (batch, _) = txn.finish();
+    Ok(store.commit(batch, Durability::Synced)?)
 }

@@ -289,7 +289,7 @@ impl Frames {
         self.lengths.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no frames.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
@@ -351,7 +351,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_comes_back_as_it_was(records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 1..8)) {
+        fn a_record_is_decompressed_unchanged(records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 1..8)) {
             let codec = codec();
             let mut encoder = codec.encoder(Kind::Tx).unwrap();
             let mut all = b"before".to_vec();
@@ -371,7 +371,7 @@ mod tests {
         }
 
         #[test]
-        fn frames_come_back_as_they_were(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..40)) {
+        fn frames_are_decompressed_unchanged(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..40)) {
             let mut chunk = Frames::default();
             for frame in &frames { chunk.push(|out| out.extend_from_slice(frame)); }
             let bytes = chunk.take();

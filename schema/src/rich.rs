@@ -8,7 +8,7 @@ mod undo;
 
 pub use self::balance::{amount_of, balance, set_balance};
 pub use self::undo::{
-    Before, RewindOutcome, UNDO_HEIGHTS, Undo, UndoRow, clear, finish_pending, put_undo, rewind,
+    RewindOutcome, UNDO_HEIGHTS, Undo, UndoBuilder, UndoRow, clear, finish_pending, put_undo, rewind,
 };
 
 use store::key::Text;

@@ -15,7 +15,7 @@
 //! last one deletes it. [`finish_pending`] resumes an interrupted rollback before any other use of the database.
 //! Afterwards the database equals one whose last height was always `to`.
 
-mod damaged;
+mod force;
 mod records;
 
 use store::{
@@ -30,7 +30,7 @@ use crate::internal_tx::{Calls, CallsByHeight};
 use crate::keys::BEYOND;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
-use crate::nft::{NftLog, Questions, Refused, Waiting, question_number};
+use crate::nft::{NftLog, NonCollections, PendingEvents, Questions, question_number};
 use crate::payload::Codec;
 use crate::tx::Txs;
 use crate::{Error, block, nft, open, rich, undo};
@@ -62,11 +62,11 @@ impl From<store::Error> for RollbackError {
 /// Removes every block above `to`.
 pub fn rollback(store: &dyn Store, to: u64) -> Result<(), RollbackError> {
     last_height(store, to)?;
-    commit(store, |txn| {
+    store::commit_rows::<Error>(store, Durability::Synced, |txn| {
         let blocks = meta::read::<BlockLane>(txn)?.unwrap_or_default();
         let calls = meta::read::<CallLane>(txn)?.unwrap_or_default().calls;
         let (txs, evm_txs, calls) = (Some(blocks.txs), Some(blocks.evm_txs), Some(calls));
-        meta::put(txn, &PendingRollback { to, damaged: false, txs, evm_txs, calls });
+        meta::put(txn, &PendingRollback { to, force: false, txs, evm_txs, calls });
         // API requests no longer see the blocks whose rows are about to be deleted.
         put_lanes(txn, to)
     })?;
@@ -87,25 +87,31 @@ pub(crate) fn last_height(store: &dyn Store, to: u64) -> Result<u64, RollbackErr
 /// in lists, wrong lengths and rows that do not decode. The block before `from` must be intact, unless `from` is the
 /// first height.
 pub fn force_rollback(store: &dyn Store, from: u64) -> Result<(), RollbackError> {
+    begin_force_rollback(store, from)?;
+    Ok(finish_pending(store)?)
+}
+
+/// The first commit of [`force_rollback`]; [`finish_pending`] does the rest.
+pub fn begin_force_rollback(store: &dyn Store, from: u64) -> Result<(), RollbackError> {
     let Identity { start_height: first, .. } = open::existing(store)?;
     let snapshot = store.snapshot()?;
     let last = meta::read::<BlockLane>(&*snapshot)?.map_or(0, |lane| lane.height);
     let to = from.saturating_sub(1);
-    if from < first || to > last {
+    if from < first || (to > last && from > first) {
         return Err(RollbackError::OutOfRange { to, first, last });
     }
     if from > first {
         block_lane_at(&*snapshot, to)?;
     }
     drop(snapshot);
-    commit(store, |txn| {
-        meta::put(txn, &PendingRollback { to, damaged: true, ..PendingRollback::default() });
+    store::commit_rows::<Error>(store, Durability::Synced, |txn| {
+        meta::put(txn, &PendingRollback { to, force: true, ..PendingRollback::default() });
         Ok(())
     })?;
-    Ok(finish_pending(store)?)
+    Ok(())
 }
 
-/// Whether a rollback or an NFT rebuild was interrupted.
+/// True if a rollback or an NFT rebuild was interrupted.
 pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let rollback: Option<PendingRollback> = meta::read(&*snapshot)?;
@@ -118,7 +124,7 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     // Not a temporary of the match, which would hold the snapshot for the whole rollback.
     let pending: Option<PendingRollback> = meta::read(&*store.snapshot()?)?;
     match pending {
-        Some(PendingRollback { to, damaged: true, .. }) => damaged::force_finish(store, to)?,
+        Some(PendingRollback { to, force: true, .. }) => force::finish(store, to)?,
         Some(pending) => finish(store, pending)?,
         None => {}
     }
@@ -138,8 +144,8 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
     remove_dependents::<EvmTxs>(store, &codec, &mut pending, blocks.evm_txs)?;
     remove_dependents::<Calls>(store, &codec, &mut pending, calls.calls)?;
     // These tables are not ordered by height, but small.
-    delete_by::<Refused>(store, |_, &found_at| found_at > to)?;
-    delete_by::<Waiting>(store, |&(_, height, _), _| height > to)?;
+    delete_by::<NonCollections>(store, |_, &found_at| found_at > to)?;
+    delete_by::<PendingEvents>(store, |&(_, height, _), _| height > to)?;
     rich::rewind(store, to)?;
 
     let snapshot = store.snapshot()?;
@@ -167,7 +173,7 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// Deletes the rows of `spec`, whose keys are numbers, from `first` on. Returns whether there were any.
+/// Deletes the rows of `spec`, whose keys are numbers, from `first` on. Returns true if there were any.
 fn cut(
     snapshot: &dyn Snapshot,
     batch: &mut Batch,
@@ -195,14 +201,14 @@ fn put_lanes(txn: &mut Txn<'_>, to: u64) -> Result<(), Error> {
 
 /// The block lane's row at height `to`.
 fn block_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<BlockLane, Error> {
-    let damaged = |reason: &str| Error::Record {
+    let invalid = |reason: &str| Error::Record {
         table: Blocks::SPEC.name,
         key: to.to_string(),
         reason: reason.to_owned(),
     };
     let Message(block) =
-        store::table::read::<Blocks>(snapshot, &to)?.ok_or_else(|| damaged("the block is missing"))?;
-    let hash = block::hash_at(snapshot, to)?.ok_or_else(|| damaged("it has no hash"))?;
+        store::table::read::<Blocks>(snapshot, &to)?.ok_or_else(|| invalid("the block is missing"))?;
+    let hash = block::hash_at(snapshot, to)?.ok_or_else(|| invalid("it has no hash"))?;
     Ok(BlockLane {
         height: to,
         txs: block.first_tx + block.txs - 1,
@@ -259,14 +265,4 @@ fn delete_unused_sets(txn: &mut Txn<'_>, txs: u64) -> Result<(), Error> {
         txn.delete::<MsgSets>(set);
     }
     Ok(())
-}
-
-/// Commits the changes that `write` makes.
-fn commit(store: &dyn Store, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    write(&mut txn)?;
-    let (batch, _) = txn.finish();
-    Ok(store.commit(batch, Durability::Synced)?)
 }

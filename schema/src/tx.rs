@@ -2,7 +2,7 @@
 
 use store::{Access, List, Table, TableSpec};
 
-use crate::keys::{HashPrefix, Owner, Role};
+use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
 
 /// A transaction's record as it is served.
@@ -38,7 +38,7 @@ pub struct AccountTxs;
 
 impl List for AccountTxs {
     const SPEC: &'static TableSpec = &TableSpec { name: "account_tx", tag: 0x13, access: Access::Scan };
-    type Owner = (Owner, Role);
+    type Owner = (AccountKey, Role);
 }
 
 /// Transactions of an account that have one message-type set, oldest first.
@@ -49,7 +49,7 @@ pub struct AccountSetTxs;
 
 impl List for AccountSetTxs {
     const SPEC: &'static TableSpec = &TableSpec { name: "account_set_tx", tag: 0x14, access: Access::Scan };
-    type Owner = (Owner, Role, u32);
+    type Owner = (AccountKey, Role, u32);
 }
 
 /// Transactions that have one message-type set, oldest first.

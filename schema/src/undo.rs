@@ -102,15 +102,16 @@ pub fn finish_with_undo_record(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pendi
     let base = txn.base();
     let (from, height) = (lane.height(base)?, lane.height(&txn)?);
     let (after, upto) = (from.saturating_sub(HEIGHTS), height.saturating_sub(HEIGHTS));
-    let (newest, outdated) = match none_if_damaged(newest(base, lane))? {
+    let (newest, outdated) = match none_if_corrupt(newest(base, lane))? {
         Some(Some(((_, at, part), _))) if at == from => {
-            (Some((at, part)), none_if_damaged(keys(base, lane, after, upto))?)
+            (Some((at, part)), none_if_corrupt(keys(base, lane, after, upto))?)
         }
         // A later commit has no record, so no older record can be applied any more.
-        Some(_) => (None, none_if_damaged(keys(base, lane, 0, u64::MAX))?),
+        Some(_) => (None, none_if_corrupt(keys(base, lane, 0, u64::MAX))?),
         None => (None, None),
     };
-    // The rows are unreadable, so only the keys of first parts are known. Other parts stay; they match no state.
+    // The rows are unreadable, so only the keys of first parts can be computed. Other parts remain; they match no
+    // state.
     let outdated = outdated.unwrap_or_else(|| first_part_keys(lane, after, upto));
     let (mut batch, pending, before) = txn.finish_with_undo(&meta::excluded_rows())?;
     for key in outdated {
@@ -132,7 +133,7 @@ pub(crate) fn covers(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<boo
     }
     let before = (lane.tag(), to, u32::MAX);
     let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &before, Order::Asc, 1);
-    let row = none_if_damaged(row.map_err(Error::from))?.unwrap_or_default();
+    let row = none_if_corrupt(row.map_err(Error::from))?.unwrap_or_default();
     Ok(row.first().is_some_and(|(_, Message(record))| record.from == to))
 }
 
@@ -141,7 +142,7 @@ pub(crate) fn covers(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<boo
 pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, to: u64) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let height = lane.height(&*snapshot)?;
-    let Some((key, record)) = none_if_damaged(newest(&*snapshot, lane))?.flatten() else { return Ok(false) };
+    let Some((key, record)) = none_if_corrupt(newest(&*snapshot, lane))?.flatten() else { return Ok(false) };
     if key.1 != height || record.from < to {
         return Ok(false);
     }
@@ -151,7 +152,7 @@ pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, to: u64) -> Resu
     }
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
-    // These numbers must only grow: caches of collection names read on from the last number they know.
+    // These numbers must only grow: caches of collection names continue after the last number they have applied.
     if before.exclude_table(NameChanges::SPEC) {
         fold::invalidate_all_names(&mut txn)?;
     }
@@ -176,7 +177,7 @@ impl Record {
         }
     }
 
-    /// The prior values of the rows; `None` if the record is damaged.
+    /// The prior values of the rows; `None` if the record is corrupt.
     pub fn before(&self) -> Option<UndoRecord> {
         let size = usize::try_from(Some(self.size).filter(|size| *size <= MAX_RECORD)?).ok()?;
         if size == 0 {
@@ -187,7 +188,7 @@ impl Record {
     }
 }
 
-/// Deletes the records of heights above `to` with `batch`, without reading them, because they may be damaged.
+/// Deletes the records of heights above `to` with `batch`, without reading them, because they may be corrupt.
 pub(crate) fn delete_above(batch: &mut Batch, to: u64) {
     for lane in Lane::ALL {
         let start = (lane.tag(), to.saturating_add(1)).to_bytes();
@@ -195,8 +196,8 @@ pub(crate) fn delete_above(batch: &mut Batch, to: u64) {
     }
 }
 
-/// The result of reading undo records; `None` if they are damaged, because every operation works without them.
-fn none_if_damaged<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+/// The result of reading undo records; `None` if they are corrupt, because every operation works without them.
+fn none_if_corrupt<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     const TABLE: &str = UndoRecords::SPEC.name;
     match read {
         Ok(found) => Ok(Some(found)),

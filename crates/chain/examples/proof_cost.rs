@@ -1,7 +1,7 @@
-//! What the checks of `chain::proof` and `chain::light` cost on one core, over the whole recorded chain `evm-load`:
-//! `cargo run --release -p chain --example proof_cost`.
+//! Cost of parsing, of records and of the checks of `chain::proof` and `chain::light` on one core, over the whole
+//! recorded chain `evm-load`: `cargo run --release -p chain --example proof_cost`.
 //!
-//! Answers are parsed and transactions decoded before the clock starts, because ingest has done that anyway.
+//! The time of a check excludes parsing and decoding, because ingest does that anyway.
 
 #![allow(clippy::unwrap_used, reason = "a measurement stops where a file is not as recorded")]
 #![allow(clippy::print_stdout, reason = "its output is the measurement")]
@@ -12,13 +12,16 @@ mod recorded;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use chain::AccountSet;
 use chain::comet::{BlockAnswer, ResultsAnswer, parse_block, parse_results};
-use chain::evm::{Receipt, parse_receipts};
+use chain::evm::{Receipt, parse_receipts, write_evm_tx};
+use chain::involved::{StoreOwners, accounts};
 use chain::light::{Validators, check_commit, parse_validators};
 use chain::proof::{
     Claims, EvmChain, Executed, check_header, check_last_commit, check_parent, check_receipts, check_results,
     check_txs,
 };
+use chain::record::write_tx_record;
 use chain::tx::{DecodedTx, tx_hash};
 use recorded::{heights, states};
 
@@ -27,6 +30,9 @@ struct Costs {
     blocks: u32,
     txs: u32,
     receipts: u32,
+    parsing: Duration,
+    records: Duration,
+    involved: Duration,
     header: Duration,
     txs_root: Duration,
     results: Duration,
@@ -42,9 +48,12 @@ fn main() {
     let mut costs = Costs::default();
     let mut before: Option<(u64, [u8; 32], Claims)> = None;
     for line in heights("evm-load") {
-        let block = parse_block(line.block.get().as_bytes()).unwrap();
-        let results = parse_results(line.block_results.get().as_bytes()).unwrap();
-        let receipts = parse_receipts(line.receipts()).unwrap();
+        let (block, results, receipts) = timed(&mut costs.parsing, || {
+            let block = parse_block(line.block.get().as_bytes()).unwrap();
+            let results = parse_results(line.block_results.get().as_bytes()).unwrap();
+            (block, results, parse_receipts(line.receipts()).unwrap())
+        });
+        costs.records(&block, &results, &receipts);
         let claims = costs.hashes(&block, &results, before.as_ref());
         costs.receipts(&block, &results, &receipts);
         if let Some((height, hash, _)) = &before {
@@ -84,6 +93,30 @@ impl Costs {
         })
     }
 
+    fn records(&mut self, block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>, receipts: &[Receipt<'_>]) {
+        let (height, time, mut out) = (block.header.height, block.header.time, Vec::new());
+        for result in &results.txs_results {
+            out.clear();
+            let written =
+                timed(&mut self.records, || write_tx_record(&mut out, &[7; 32], height, result, b"{}", time));
+            written.unwrap();
+            timed(&mut self.involved, || {
+                let (owners, mut set) = (StoreOwners::default(), AccountSet::default());
+                accounts(&result.events, "init", chain::Vm::Evm, &owners, &[], &mut set);
+                set.len()
+            });
+        }
+        for receipt in receipts {
+            out.clear();
+            timed(&mut self.records, || write_evm_tx(&mut out, receipt));
+            timed(&mut self.involved, || {
+                let mut set = AccountSet::default();
+                receipt.accounts(&mut set).unwrap();
+                set.len()
+            });
+        }
+    }
+
     fn receipts(&mut self, block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>, receipts: &[Receipt<'_>]) {
         let raw = block.raw_txs().unwrap();
         let txs: Vec<_> = raw.iter().map(|raw| (tx_hash(raw), DecodedTx::decode(raw).ok())).collect();
@@ -99,6 +132,9 @@ impl Costs {
         let micros = |spent: Duration, of: u32| spent.as_secs_f64() * 1e6 / f64::from(of.max(1));
         println!("{} blocks, {} transactions, {} receipts", self.blocks, self.txs, self.receipts);
         for (name, spent) in [
+            ("parsing", self.parsing),
+            ("records", self.records),
+            ("accounts", self.involved),
             ("header and parent", self.header),
             ("transactions", self.txs_root),
             ("results", self.results),

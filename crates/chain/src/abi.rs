@@ -1,4 +1,4 @@
-//! Ethereum ABI: encoding of contract calls and decoding of their results, for NFTs and balances.
+//! Ethereum ABI: calls for NFTs and balances, and their results, by alloy's `sol!`.
 //!
 //! # Invariants
 //!
@@ -6,92 +6,77 @@
 //! the answer.
 
 use alloy::primitives::U256;
+use alloy::sol_types::SolCall as _;
 
+use self::calls::{balanceOfCall, decimalsCall, nameCall, ownerOfCall, supportsInterfaceCall, tokenURICall};
 use crate::sanitize;
 
-const WORD: usize = 32;
-const SELECTOR: usize = 4;
-/// A selector and one argument.
-const CALL: usize = SELECTOR + WORD;
+/// The interface id of ERC-721 (ERC-165).
+const ERC721: [u8; 4] = [0x80, 0xac, 0x58, 0xcd];
+
+mod calls {
+    alloy::sol! {
+        // Returns a string, which is read as bytes because alloy would replace invalid UTF-8.
+        function name() returns (bytes);
+        function decimals() returns (uint256);
+        function tokenURI(uint256 token) returns (bytes);
+        function ownerOf(uint256 token) returns (address);
+        function balanceOf(address holder) returns (uint256);
+        function supportsInterface(bytes4 id) returns (bool);
+    }
+}
 
 /// `name()` of ERC-20 and ERC-721. Answer: [`read_string`].
-pub fn name() -> [u8; SELECTOR] {
-    [0x06, 0xfd, 0xde, 0x03]
+pub fn name() -> Vec<u8> {
+    nameCall {}.abi_encode()
 }
 
 /// `decimals()` of ERC-20. Answer: [`read_uint`].
-pub fn decimals() -> [u8; SELECTOR] {
-    [0x31, 0x3c, 0xe5, 0x67]
+pub fn decimals() -> Vec<u8> {
+    decimalsCall {}.abi_encode()
 }
 
 /// `tokenURI(uint256)` of ERC-721. Answer: [`read_string`].
-pub fn token_uri(token: U256) -> [u8; CALL] {
-    call([0xc8, 0x7b, 0x56, 0xdd], token.to_be_bytes())
+pub fn token_uri(token: U256) -> Vec<u8> {
+    tokenURICall { token }.abi_encode()
 }
 
 /// `ownerOf(uint256)` of ERC-721. Answer: [`read_address`].
-pub fn owner_of(token: U256) -> [u8; CALL] {
-    call([0x63, 0x52, 0x21, 0x1e], token.to_be_bytes())
+pub fn owner_of(token: U256) -> Vec<u8> {
+    ownerOfCall { token }.abi_encode()
 }
 
 /// `balanceOf(address)` of ERC-20. Answer: [`read_uint`].
-pub fn balance_of(holder: [u8; 20]) -> [u8; CALL] {
-    let mut word = [0; WORD];
-    word[WORD - holder.len()..].copy_from_slice(&holder);
-    call([0x70, 0xa0, 0x82, 0x31], word)
+pub fn balance_of(holder: [u8; 20]) -> Vec<u8> {
+    balanceOfCall { holder: holder.into() }.abi_encode()
 }
 
-/// `supportsInterface(0x80ac58cd)` of ERC-165: is it an ERC-721? Answer: [`read_bool`].
-pub fn supports_erc721() -> [u8; CALL] {
-    let mut word = [0; WORD];
-    word[..SELECTOR].copy_from_slice(&[0x80, 0xac, 0x58, 0xcd]);
-    call([0x01, 0xff, 0xc9, 0xa7], word)
+/// `supportsInterface(bytes4)` of ERC-165, for ERC-721. Answer: [`read_bool`].
+pub fn supports_erc721() -> Vec<u8> {
+    supportsInterfaceCall { id: ERC721.into() }.abi_encode()
 }
 
-/// A returned `string` without its NULs. `None` also if it is no UTF-8 or longer than 256 KiB.
+/// A returned `string` without its NULs. `None` if it is not UTF-8 or longer than 256 KiB.
 pub fn read_string(answer: &[u8]) -> Option<String> {
-    // The offset itself cannot be part of the string: 32 zeros, which a fallback may return, are none.
-    let at = number(answer, 0).filter(|at| *at >= WORD)?;
-    let length = number(answer, at)?;
-    let from = at.checked_add(WORD)?;
-    let text = std::str::from_utf8(answer.get(from..from.checked_add(length)?)?).ok()?;
-    sanitize::bounded(text)
+    // An offset below 32 points at itself: a fallback function may return 32 zeros.
+    read_uint(answer).filter(|offset| *offset >= U256::from(32))?;
+    let bytes = nameCall::abi_decode_returns(answer).ok()?;
+    sanitize::bounded(std::str::from_utf8(&bytes).ok()?)
 }
 
 /// A returned `bool`.
 pub fn read_bool(answer: &[u8]) -> Option<bool> {
-    match number(answer, 0)? {
-        0 => Some(false),
-        1 => Some(true),
-        _ => None,
-    }
+    supportsInterfaceCall::abi_decode_returns_validate(answer).ok()
 }
 
 /// A returned `address`.
 pub fn read_address(answer: &[u8]) -> Option<[u8; 20]> {
-    let (zeros, address) = word(answer, 0)?.split_first_chunk::<12>()?;
-    (*zeros == [0; 12]).then(|| address.try_into().ok()).flatten()
+    ownerOfCall::abi_decode_returns_validate(answer).ok().map(Into::into)
 }
 
 /// A returned `uint256`, or one of fewer bits.
 pub fn read_uint(answer: &[u8]) -> Option<U256> {
-    word(answer, 0).map(|word| U256::from_be_bytes(*word))
-}
-
-fn call(selector: [u8; SELECTOR], argument: [u8; WORD]) -> [u8; CALL] {
-    let mut call = [0; CALL];
-    call[..SELECTOR].copy_from_slice(&selector);
-    call[SELECTOR..].copy_from_slice(&argument);
-    call
-}
-
-fn word(answer: &[u8], at: usize) -> Option<&[u8; WORD]> {
-    answer.get(at..)?.first_chunk()
-}
-
-/// A word that is an offset, a length or a flag: a larger number can be none of these.
-fn number(answer: &[u8], at: usize) -> Option<usize> {
-    usize::try_from(U256::from_be_bytes(*word(answer, at)?)).ok()
+    answer.first_chunk().map(|word| U256::from_be_bytes::<32>(*word))
 }
 
 #[cfg(test)]
@@ -99,6 +84,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const WORD: usize = 32;
 
     fn string(text: &[u8]) -> Vec<u8> {
         let word = |number: usize| U256::from(number).to_be_bytes::<WORD>();
@@ -117,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_no_string_are_none() {
+    fn malformed_strings_are_none() {
         let mut bytes32 = [0; WORD];
         bytes32[..5].copy_from_slice(b"Maker");
         let cut = &string(b"cats")[..2 * WORD + 3];
@@ -136,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_only_where_they_hold_such_a_value() {
+    fn words_are_read_only_if_they_are_valid_for_the_type() {
         let mut word = [0; WORD];
         assert_eq!((read_bool(&word), read_address(&word)), (Some(false), Some([0; 20])));
         word[WORD - 1] = 1;
@@ -153,7 +140,7 @@ mod tests {
             let mut near = vec![0; WORD];
             near[WORD - 1] = offset;
             near.extend(noise);
-            // Whatever comes out of noise cannot be longer than the noise.
+            // The result for random bytes is never longer than they are.
             prop_assert!(read_string(&near).is_none_or(|text| text.len() <= near.len()));
         }
     }

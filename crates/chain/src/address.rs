@@ -1,6 +1,6 @@
-//! Account addresses: one canonical value for every way in which a chain writes an address.
+//! Account addresses: one canonical value for all spellings of an address.
 //!
-//! Ingest and queries must go through this file, so that what is indexed under one spelling is found by any other
+//! Ingest and queries must both use this module, so that a value indexed under one spelling is found by any other
 //! (indexer-api 2.3, indexing 5.2). An [`Account`] is always exactly 20 or 32 bytes.
 
 use std::fmt;
@@ -10,6 +10,10 @@ use bech32::{Bech32, Hrp};
 use sha2::{Digest, Sha256};
 
 use crate::json::push_hex_lower;
+
+/// Accounts, each once, in order of insertion: a function of the input, so two indexers of one chain write the same
+/// rows.
+pub type AccountSet = indexmap::IndexSet<Account, rustc_hash::FxBuildHasher>;
 
 /// Bytes of an ordinary account or EVM address.
 const SHORT: usize = 20;
@@ -24,10 +28,10 @@ pub struct Account {
 }
 
 impl Account {
-    /// The 20-byte zero address: sender of every EVM mint, receiver of every burn, `from` of receipts that stand for
-    /// Cosmos transactions.
+    /// The 20-byte zero address: sender of every EVM mint, receiver of every burn, `from` of the receipts of Cosmos
+    /// transactions.
     pub const ZERO: Self = Self { bytes: [0; LONG], len: 20 };
-    /// The 32-byte zero address. Only bech32 can name it: hex drops leading zeros and so always means [`Self::ZERO`].
+    /// The 32-byte zero address. Only bech32 can express it: hex drops leading zeros, so hex zero is [`Self::ZERO`].
     pub const ZERO_LONG: Self = Self { bytes: [0; LONG], len: 32 };
 
     /// An address from its bytes; `None` unless there are 20 or 32.
@@ -47,7 +51,7 @@ impl Account {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Reads an address in any spelling that the deployed server takes, and `0X` (indexer-api 2.3): bech32 with this
+    /// Reads an address in any spelling that the deployed server accepts, and `0X` (indexer-api 2.3): bech32 with this
     /// `prefix`, else hex of any case with or without `0x`, leading zeros not counted.
     pub fn parse(text: &str, prefix: &str) -> Option<Self> {
         if let Some(digits) = strip_0x(text) {
@@ -65,7 +69,7 @@ impl Account {
     /// Reads bech32 (not bech32m), all lower or all upper case, with this `prefix`; checksum and padding are verified.
     pub fn from_bech32(text: &str, prefix: &str) -> Option<Self> {
         let (head, rest) = text.split_at_checked(prefix.len())?;
-        // Nearly every attribute value of a block is no address: leave before the checksum is computed.
+        // Nearly every attribute value of a block is not an address: return before the checksum is computed.
         if !head.eq_ignore_ascii_case(prefix) || !rest.starts_with('1') || rest[1..].contains('1') {
             return None;
         }
@@ -119,7 +123,7 @@ impl fmt::Debug for Account {
     }
 }
 
-/// Whether bech32 addresses can have this prefix: check it once, where the configuration is read.
+/// True if bech32 addresses can have this prefix. To be checked once, when the configuration is read.
 pub fn is_prefix(prefix: &str) -> bool {
     Hrp::parse(prefix).is_ok()
 }

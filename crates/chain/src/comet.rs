@@ -1,20 +1,17 @@
 //! `CometBFT`'s answers to `/block` and `/block_results`, borrowed from their bytes.
 //!
-//! What a node says while it has not got the block ready must never be taken for an empty block: those answers are
-//! errors with [`Error::is_not_ready`] (indexing §1.2, T24). Members that `CometBFT` leaves out are their defaults.
-
-use std::borrow::Cow;
+//! An answer of a node that does not have the block yet must never pass for an empty block: such answers are errors
+//! with [`Error::is_not_ready`] (indexing §1.2). Members that `CometBFT` leaves out get their defaults.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::commit::Commit;
 use crate::hash::Hash;
-use crate::header::FullHeader;
-use crate::serde_lenient::{list, number, optional_text, text, texts};
+use crate::header::{BlockId, Commit, FullHeader};
+use crate::serde_lenient::{JsonText, list, number};
 use crate::time::{BadTime, Timestamp};
 
 /// The `result` of `/block?height=`.
@@ -22,20 +19,20 @@ use crate::time::{BadTime, Timestamp};
 pub struct BlockAnswer<'a> {
     /// `block_id.hash`.
     pub hash: Hash,
-    /// The members of the header that the index uses.
-    pub header: Header<'a>,
-    /// The whole header as the node wrote it: what its hash is made of.
-    pub full_header: FullHeader<'a>,
+    /// The members of the header that the index uses, checked.
+    pub header: Header,
+    /// The whole header, for the computation of its hash.
+    pub full_header: FullHeader,
     /// The raw transactions in base64, in block order; see [`BlockAnswer::raw_txs`].
-    pub txs: Vec<Cow<'a, str>>,
+    pub txs: Vec<JsonText<'a>>,
     last_commit: Option<&'a RawValue>,
 }
 
-/// What the index uses of a block header.
+/// The members of a block header that the index uses.
 #[derive(Debug)]
-pub struct Header<'a> {
+pub struct Header {
     /// The chain that the block belongs to.
-    pub chain_id: Cow<'a, str>,
+    pub chain_id: String,
     /// The block's height.
     pub height: u64,
     /// The block's time.
@@ -56,30 +53,27 @@ pub struct Header<'a> {
 pub struct ResultsAnswer<'a> {
     /// The height that the results belong to.
     pub height: u64,
-    /// One result a transaction, in block order; empty also where the node printed `null`.
+    /// One result per transaction, in block order; empty also if the node printed `null`.
     pub txs_results: Vec<TxResult<'a>>,
-    /// The application's state after the block, in base64; before `CometBFT` 0.38 the answer does not have it.
-    pub app_hash: Option<Cow<'a, str>>,
-    /// Events of no transaction: `finalize_block_events`, else `begin_block_events` and then `end_block_events`.
+    /// The application's state hash after the block, in base64; `None` before `CometBFT` 0.38.
+    pub app_hash: Option<JsonText<'a>>,
+    /// Events of the block itself: `finalize_block_events`, else `begin_block_events` and then `end_block_events`.
     pub finalize_block_events: Vec<Event<'a>>,
 }
 
 /// The result of one transaction.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub struct TxResult<'a> {
     /// 0 on success.
     #[serde(deserialize_with = "number")]
     pub code: u32,
     /// The result data in base64.
-    #[serde(borrow, deserialize_with = "optional_text")]
-    pub data: Option<Cow<'a, str>>,
+    pub data: Option<JsonText<'a>>,
     /// Empty on success, else the error; before cosmos-sdk 0.50 a JSON array on success.
-    #[serde(borrow, deserialize_with = "text")]
-    pub log: Cow<'a, str>,
+    pub log: JsonText<'a>,
     /// Free text, nearly always empty.
-    #[serde(borrow, deserialize_with = "text")]
-    pub info: Cow<'a, str>,
+    pub info: JsonText<'a>,
     /// The declared gas limit.
     #[serde(deserialize_with = "number")]
     pub gas_wanted: i64,
@@ -87,62 +81,59 @@ pub struct TxResult<'a> {
     #[serde(deserialize_with = "number")]
     pub gas_used: i64,
     /// The events, in order.
-    #[serde(borrow, deserialize_with = "list")]
+    #[serde(deserialize_with = "list")]
     pub events: Vec<Event<'a>>,
-    /// Names whose `code` it is; empty on success.
-    #[serde(borrow, deserialize_with = "text")]
-    pub codespace: Cow<'a, str>,
+    /// The namespace of `code`; empty on success.
+    pub codespace: JsonText<'a>,
 }
 
 /// One event of a transaction or of a block.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub struct Event<'a> {
     /// The event's type.
-    #[serde(borrow, rename = "type", deserialize_with = "text")]
-    pub kind: Cow<'a, str>,
+    #[serde(rename = "type")]
+    pub kind: JsonText<'a>,
     /// The attributes, in order; keys may repeat.
-    #[serde(borrow, deserialize_with = "list")]
+    #[serde(deserialize_with = "list")]
     pub attributes: Vec<Attribute<'a>>,
 }
 
 /// One attribute of an event.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub struct Attribute<'a> {
     /// The key.
-    #[serde(borrow, deserialize_with = "text")]
-    pub key: Cow<'a, str>,
-    /// The value; empty also where the node printed `null`, as the deployed server shows it.
-    #[serde(borrow, deserialize_with = "text")]
-    pub value: Cow<'a, str>,
-    /// Whether the answering node indexes the attribute: a setting of the node, not of the chain.
+    pub key: JsonText<'a>,
+    /// The value; empty also if the node printed `null`, as on the deployed server.
+    pub value: JsonText<'a>,
+    /// True if the answering node indexes the attribute: a setting of the node, not of the chain.
     pub index: bool,
 }
 
 /// Why an answer of `CometBFT` cannot be used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The answer is no UTF-8.
+    /// The answer is not UTF-8.
     #[error("the answer of {route} is not utf-8: {source}")]
     NotUtf8 {
-        /// The route that was asked.
+        /// The route.
         route: &'static str,
-        /// Where it breaks.
+        /// The position of the error.
         source: std::str::Utf8Error,
     },
-    /// The answer is no JSON of the expected shape.
+    /// The answer is not JSON of the expected shape.
     #[error("the answer of {route} does not have the shape that CometBFT 0.34 to 1.x documents: {source}")]
     Shape {
-        /// The route that was asked.
+        /// The route.
         route: &'static str,
-        /// What serde met, with line and column.
+        /// The error of serde, with line and column.
         source: serde_json::Error,
     },
-    /// `block: null` or an empty block id: the node lists the height but has not got the block.
+    /// `block: null` or an empty block id: the node lists the height but does not have the block.
     #[error("the node has no block in its answer of /block: ask again")]
     BlockMissing,
-    /// There are transactions and no results at all: the node has not executed the block yet.
+    /// There are transactions but no results: the node has not executed the block yet.
     #[error("block {height} has {txs} transactions and the node has no results for it: ask again")]
     ResultsMissing {
         /// Height of the block.
@@ -168,23 +159,23 @@ pub enum Error {
         /// Height in the results.
         results: u64,
     },
-    /// A hash or address is not hex of its length.
+    /// A hash or address has the wrong length.
     #[error("{member} is {text:?}, expected {bytes} bytes in hex")]
-    BadHex {
-        /// Where in the answer.
+    BadLength {
+        /// The member of the answer.
         member: &'static str,
-        /// What stood there.
+        /// The value in hex.
         text: String,
-        /// How many bytes belong there.
+        /// The expected length.
         bytes: usize,
     },
     /// The header's height is below 0.
     #[error("block.header.height is {height}, expected 0 or more")]
     BadHeight {
-        /// What stood there.
+        /// The value.
         height: i64,
     },
-    /// The header's time is none.
+    /// The header's time is out of range.
     #[error("block.header.time: {0}")]
     BadTime(#[from] BadTime),
     /// A raw transaction is not base64.
@@ -192,13 +183,13 @@ pub enum Error {
     BadTx {
         /// Position in the block.
         index: usize,
-        /// Where it breaks.
+        /// The position of the error.
         source: base64::DecodeError,
     },
 }
 
 impl Error {
-    /// Whether the node may well give the right answer when it is asked again.
+    /// True if a repeated request may return the right answer.
     pub fn is_not_ready(&self) -> bool {
         matches!(
             self,
@@ -218,7 +209,7 @@ pub fn parse_block(answer: &[u8]) -> Result<BlockAnswer<'_>, Error> {
         _ => return Err(Error::BlockMissing),
     };
     Ok(BlockAnswer {
-        hash: hex("block_id.hash", &id.hash)?,
+        hash: sized("block_id.hash", &id.hash)?,
         header: header(&block.header)?,
         full_header: block.header,
         txs: block.data.txs,
@@ -231,7 +222,7 @@ pub fn parse_results(answer: &[u8]) -> Result<ResultsAnswer<'_>, Error> {
     parse("/block_results", answer)
 }
 
-/// Checks that both answers are of one height and that each transaction has its result.
+/// Checks that both answers are of one height and that each transaction has a result.
 pub fn check_pair(block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>) -> Result<(), Error> {
     let (height, txs) = (block.header.height, block.txs.len());
     if results.height != height {
@@ -247,18 +238,17 @@ pub fn check_pair(block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>) -> Resul
 impl BlockAnswer<'_> {
     /// The raw bytes of each transaction, in block order.
     pub fn raw_txs(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let decode = |(index, tx): (usize, &Cow<'_, str>)| {
+        let decode = |(index, tx): (usize, &JsonText<'_>)| {
             BASE64.decode(tx.as_bytes()).map_err(|source| Error::BadTx { index, source })
         };
         self.txs.iter().enumerate().map(decode).collect()
     }
 
-    /// The signatures under the block before; all empty where the node has none.
-    pub fn last_commit(&self) -> Result<Commit<'_>, Error> {
+    /// The signatures under the parent block; all empty if the node has none.
+    pub fn last_commit(&self) -> Result<Commit, Error> {
         let Some(commit) = self.last_commit else { return Ok(Commit::default()) };
-        let commit: Option<Commit<'_>> = serde_json::from_str(commit.get())
-            .map_err(|source| Error::Shape { route: "/block (last_commit)", source })?;
-        Ok(commit.unwrap_or_default())
+        serde_json::from_str(commit.get())
+            .map_err(|source| Error::Shape { route: "/block (last_commit)", source })
     }
 }
 
@@ -271,57 +261,47 @@ impl TxResult<'_> {
 
 impl<'a> Event<'a> {
     /// The value of the first attribute with this key.
-    pub fn value(&self, key: &str) -> Option<&Cow<'a, str>> {
+    pub fn value(&self, key: &str) -> Option<&JsonText<'a>> {
         self.attributes.iter().find(|attribute| attribute.key == key).map(|attribute| &attribute.value)
     }
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct BlockShape<'a> {
-    #[serde(borrow)]
-    block_id: Option<IdShape<'a>>,
-    #[serde(borrow)]
+    block_id: Option<BlockId>,
     block: Option<BlockBody<'a>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct IdShape<'a> {
-    #[serde(borrow, deserialize_with = "text")]
-    hash: Cow<'a, str>,
-}
-
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct BlockBody<'a> {
-    #[serde(borrow)]
-    header: FullHeader<'a>,
-    #[serde(borrow, default)]
+    header: FullHeader,
+    #[serde(default)]
     data: DataShape<'a>,
-    #[serde(borrow, default)]
     last_commit: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct DataShape<'a> {
-    #[serde(borrow, deserialize_with = "texts")]
-    txs: Vec<Cow<'a, str>>,
+    #[serde(deserialize_with = "list")]
+    txs: Vec<JsonText<'a>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ResultsShape<'a> {
     #[serde(deserialize_with = "number")]
     height: u64,
-    #[serde(borrow, deserialize_with = "list")]
+    #[serde(deserialize_with = "list")]
     txs_results: Vec<TxResult<'a>>,
-    #[serde(borrow, deserialize_with = "optional_text")]
-    app_hash: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "present")]
+    app_hash: Option<JsonText<'a>>,
+    #[serde(deserialize_with = "present")]
     finalize_block_events: Option<Vec<Event<'a>>>,
-    #[serde(borrow, deserialize_with = "list")]
+    #[serde(deserialize_with = "list")]
     begin_block_events: Vec<Event<'a>>,
-    #[serde(borrow, deserialize_with = "list")]
+    #[serde(deserialize_with = "list")]
     end_block_events: Vec<Event<'a>>,
 }
 
@@ -337,7 +317,7 @@ impl<'a> From<ResultsShape<'a>> for ResultsAnswer<'a> {
     }
 }
 
-/// A list that is there and not `null`.
+/// A list that is present and not `null`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Vec<T>>, D::Error> {
     Option::deserialize(from)
 }
@@ -348,26 +328,22 @@ fn parse<'a, T: Deserialize<'a>>(route: &'static str, answer: &'a [u8]) -> Resul
     serde_json::from_str(text).map_err(|source| Error::Shape { route, source })
 }
 
-fn header<'a>(full: &FullHeader<'a>) -> Result<Header<'a>, Error> {
+fn header(full: &FullHeader) -> Result<Header, Error> {
     Ok(Header {
         height: u64::try_from(full.height).map_err(|_| Error::BadHeight { height: full.height })?,
-        time: Timestamp::parse(&full.time)?,
+        time: full.time.try_into()?,
         last_block_hash: optional_hash("block.header.last_block_id.hash", &full.last_block_id.hash)?,
         data_hash: optional_hash("block.header.data_hash", &full.data_hash)?,
         last_results_hash: optional_hash("block.header.last_results_hash", &full.last_results_hash)?,
-        proposer_address: hex("block.header.proposer_address", &full.proposer_address)?,
+        proposer_address: sized("block.header.proposer_address", &full.proposer_address)?,
         chain_id: full.chain_id.clone(),
     })
 }
 
-fn optional_hash(member: &'static str, text: &str) -> Result<Option<Hash>, Error> {
-    if text.is_empty() { Ok(None) } else { hex(member, text).map(Some) }
+fn optional_hash(member: &'static str, bytes: &[u8]) -> Result<Option<Hash>, Error> {
+    if bytes.is_empty() { Ok(None) } else { sized(member, bytes).map(Some) }
 }
 
-fn hex<const N: usize>(member: &'static str, text: &str) -> Result<[u8; N], Error> {
-    let mut bytes = [0; N];
-    match hex::decode_to_slice(text, &mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(_) => Err(Error::BadHex { member, text: text.to_owned(), bytes: N }),
-    }
+fn sized<const N: usize>(member: &'static str, bytes: &[u8]) -> Result<[u8; N], Error> {
+    bytes.try_into().map_err(|_| Error::BadLength { member, text: hex::encode_upper(bytes), bytes: N })
 }

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! No log that moves a balance is left out, so block events and failed transactions count as well (the
-//! fee of a failed one moves too), and amounts are exact 256-bit numbers (indexing §10.3, T31).
+//! Every log that changes a balance is included. So block events and failed transactions count as well (the fee of a
+//! failed one is paid too), and amounts are exact 256-bit numbers (indexing §10.3).
 
 use alloy::primitives::U256;
 
@@ -11,38 +11,38 @@ use crate::comet::{Event, ResultsAnswer};
 use crate::evm_log::{TransferLogs, bytes};
 use crate::order::in_order;
 
-/// Something that a block's events say about ERC-20 tokens.
+/// A change of ERC-20 tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Erc20Event {
-    /// A contract says that it moved an amount. It may be no ERC-20 at all: an ERC-721 that does not index its token
-    /// ids logs the same shape.
+    /// A contract logged a transfer. The contract may not be an ERC-20: an ERC-721 that does not index its token ids
+    /// logs the same shape.
     Transfer {
-        /// The contract that says so.
+        /// The contract that logged it.
         contract: [u8; 20],
         /// The sender; zero for a mint.
         from: [u8; 20],
         /// The recipient; zero for a burn.
         to: [u8; 20],
-        /// How much, in the token's smallest unit.
+        /// The amount in the token's base units.
         amount: U256,
     },
-    /// A contract came to be: before this event all balances are zero.
+    /// A contract was created: before this event all its balances are zero.
     Contract {
         /// The contract.
         contract: [u8; 20],
     },
-    /// A bank denom got the contract that holds its balances.
+    /// A contract was assigned to a bank denom, to hold its balances.
     Denom {
-        /// The denom as the chain writes it; its case matters (T18).
+        /// The denom as the chain writes it; its case matters.
         denom: String,
         /// The contract.
         contract: [u8; 20],
     },
 }
 
-/// What the events of a block say, in chain order.
+/// The ERC-20 events of a block, in chain order.
 ///
-/// What is not well-formed is passed over: a transfer has three topics of 32 bytes, two of them addresses, and 32 bytes
+/// Malformed events are skipped: a transfer has three topics of 32 bytes, two of them addresses, and 32 bytes
 /// of data.
 pub fn events(results: &ResultsAnswer<'_>) -> Vec<Erc20Event> {
     let logs = TransferLogs::new();

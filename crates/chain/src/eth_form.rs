@@ -1,37 +1,37 @@
 //! The Ethereum transaction that a Cosmos transaction wraps, and its hash.
 //!
-//! MiniEVM puts an Ethereum transaction into one `MsgCall` or `MsgCreate` with what does not fit there in the memo, and
-//! the indexer puts it together again (`minievm:x/evm/types/txutils.go`, `ConvertCosmosTxToEthereumTx`; the rule is
-//! here in our words). The hash binds every field at once. One thing is not in the transaction: the decimals of the fee
-//! token, by which the value was scaled down; they are found by trying.
+//! MiniEVM puts an Ethereum transaction into one `MsgCall` or `MsgCreate`, with its remaining fields in the memo, and
+//! its indexer reassembles it (`minievm:x/evm/types/txutils.go`, `ConvertCosmosTxToEthereumTx`; reimplemented here).
+//! The hash covers every field. The decimals of the fee token, by which the value was scaled down, are not in the
+//! transaction; they are found by trying candidates.
 
 use alloy::primitives::{U256, keccak256};
+use alloy::rlp::{Encodable as _, Header};
 
 use crate::address::Account;
 use crate::eth_tx::{self, Memo};
 use crate::evm_log::bytes;
 use crate::hash::Hash;
-use crate::rlp::{push_bytes, push_list, push_number, push_u64, push_u256};
 use crate::tx::DecodedTx;
 use crate::wire::{Value, bytes_field, fields};
 
-/// The largest chain id that wallets take (`minievm:x/evm/types/chain_config.go`).
+/// The largest chain id that wallets accept (`minievm:x/evm/types/chain_config.go`).
 const MAX_CHAIN_ID: u64 = 4_503_599_627_370_476;
 /// Decimals of ether.
 const ETHER: u8 = 18;
-/// Decimals that a fee token may have, by how likely they are; a token with more fits no wallet.
+/// Candidate decimals of a fee token, likeliest first; wallets support no more decimals.
 const DECIMALS: [u8; 7] = [18, 6, 0, 8, 9, 12, 24];
 
-/// An Ethereum transaction in its parts.
+/// The fields of an Ethereum transaction.
 #[derive(Debug)]
 pub(crate) struct EthForm {
     /// 0, 1, 2 or 4.
     pub(crate) kind: u8,
-    /// The price, or the most that is paid.
+    /// The gas price, or the maximum fee per gas.
     pub(crate) fee_cap: U256,
     /// The signer.
     pub(crate) sender: [u8; 20],
-    /// The receiver; none in a creation.
+    /// The receiver; `None` for a creation.
     pub(crate) to: Option<[u8; 20]>,
     tip_cap: U256,
     gas_limit: u64,
@@ -53,15 +53,13 @@ pub(crate) fn ethereum_chain_id(chain_id: &str) -> u64 {
     u64::from_be_bytes(first) % MAX_CHAIN_ID
 }
 
-/// The hash under which a Cosmos transaction that merely logged is shown: an empty legacy transaction whose input is
-/// the Cosmos hash (`minievm:indexer/utils.go`).
+/// The hash of a successful Cosmos transaction that only emitted logs: that of an empty legacy transaction whose input
+/// is the Cosmos hash (`minievm:indexer/utils.go`).
 pub(crate) fn stand_in_hash(cosmos: &Hash) -> Hash {
     let mut items = vec![0x80; 5];
-    push_bytes(&mut items, cosmos);
+    cosmos.encode(&mut items);
     items.extend_from_slice(&[0x80; 3]);
-    let mut all = Vec::with_capacity(48);
-    push_list(&mut all, &items);
-    keccak256(&all).0
+    keccak256(list(&items)).0
 }
 
 impl EthForm {
@@ -72,14 +70,14 @@ impl EthForm {
         }
         let memo = Memo::read(&tx.memo)?;
         let fee_cap = U256::from_str_radix(memo.gas_fee_cap.get(), 10).ok()?;
-        // A fee is due exactly where there is a price, or the node sees manipulation.
+        // The fee must be zero exactly if the price is, or the node rejects the transaction as manipulated.
         if tx.fee.is_empty() != fee_cap.is_zero() {
             return None;
         }
         let message = tx.messages.first()?;
         let parts = fields(&message.value)?;
         let creates = message.type_url.ends_with("MsgCreate");
-        let [input, value, access, auths] = if creates { [2, 3, 4, u64::MAX] } else { [3, 4, 5, 6] };
+        let [input, value, access, auths] = if creates { [2, 3, 4, u32::MAX] } else { [3, 4, 5, 6] };
         let to = if creates { None } else { Some(address(text_field(&parts, 2)?, prefix)?) };
         let mut signature = [0; 65];
         match tx.signatures.first()?.as_slice() {
@@ -104,8 +102,8 @@ impl EthForm {
         })
     }
 
-    /// Whether this is the transaction with the hash. `decimals` are those of the fee token: what fitted is left there,
-    /// to be tried first the next time.
+    /// True if this transaction has the hash. `decimals` are those of the fee token; the matching value is stored, to
+    /// be tried first the next time.
     pub(crate) fn has_hash(&self, chain_id: u64, wanted: &Hash, decimals: &mut u8) -> bool {
         if self.value.is_zero() {
             return self.hash(chain_id, &self.value) == *wanted;
@@ -126,17 +124,17 @@ impl EthForm {
     fn hash(&self, chain_id: u64, value: &U256) -> Hash {
         let mut items = Vec::with_capacity(self.input.len() + self.access_list.len() + 256);
         if self.kind != 0 {
-            push_u64(&mut items, chain_id);
+            chain_id.encode(&mut items);
         }
-        push_u64(&mut items, self.nonce);
+        self.nonce.encode(&mut items);
         if matches!(self.kind, 2 | 4) {
-            push_u256(&mut items, &self.tip_cap);
+            self.tip_cap.encode(&mut items);
         }
-        push_u256(&mut items, &self.fee_cap);
-        push_u64(&mut items, self.gas_limit);
-        push_bytes(&mut items, self.to.as_ref().map_or(&[][..], <[u8; 20]>::as_slice));
-        push_u256(&mut items, value);
-        push_bytes(&mut items, &self.input);
+        self.fee_cap.encode(&mut items);
+        self.gas_limit.encode(&mut items);
+        self.to.as_ref().map_or(&[][..], <[u8; 20]>::as_slice).encode(&mut items);
+        value.encode(&mut items);
+        self.input.as_slice().encode(&mut items);
         if self.kind != 0 {
             items.extend_from_slice(&self.access_list);
         }
@@ -146,14 +144,13 @@ impl EthForm {
         let parity = self.signature[64];
         // EIP-155 puts the chain id of a legacy transaction into its signature.
         let v = if self.kind == 0 { u64::from(parity) + 35 + 2 * chain_id } else { u64::from(parity) };
-        push_u64(&mut items, v);
-        push_number(&mut items, &self.signature[..32]);
-        push_number(&mut items, &self.signature[32..64]);
-        let mut all = Vec::with_capacity(items.len() + 8);
+        v.encode(&mut items);
+        U256::from_be_slice(&self.signature[..32]).encode(&mut items);
+        U256::from_be_slice(&self.signature[32..64]).encode(&mut items);
+        let mut all = list(&items);
         if self.kind != 0 {
-            all.push(self.kind);
+            all.insert(0, self.kind);
         }
-        push_list(&mut all, &items);
         keccak256(&all).0
     }
 }
@@ -167,41 +164,47 @@ fn scaled(value: U256, decimals: u8) -> Option<U256> {
     }
 }
 
-fn text_field<'a>(parts: &[(u64, Value<'a>)], number: u64) -> Option<&'a str> {
+fn text_field<'a>(parts: &[(u32, Value<'a>)], number: u32) -> Option<&'a str> {
     std::str::from_utf8(bytes_field(parts, number)?).ok()
 }
 
-/// Hex of any length that fits, or bech32, of a 20-byte address.
+/// A 20-byte address in bech32 or in hex of any length up to 20 bytes.
 fn address(text: &str, prefix: &str) -> Option<[u8; 20]> {
     Account::parse(text, prefix)?.as_bytes().try_into().ok()
 }
 
-fn messages<'a>(parts: &[(u64, Value<'a>)], number: u64) -> impl Iterator<Item = &'a [u8]> {
+fn messages<'a>(parts: &[(u32, Value<'a>)], number: u32) -> impl Iterator<Item = &'a [u8]> {
     parts.iter().filter_map(move |part| match *part {
         (n, Value::Bytes(message)) if n == number => Some(message),
         _ => None,
     })
 }
 
-fn access_list(parts: &[(u64, Value<'_>)], number: u64) -> Option<Vec<u8>> {
+/// The RLP list of encoded items.
+fn list(items: &[u8]) -> Vec<u8> {
+    let mut list = Vec::with_capacity(items.len() + 9);
+    Header { list: true, payload_length: items.len() }.encode(&mut list);
+    list.extend_from_slice(items);
+    list
+}
+
+fn access_list(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<u8>> {
     let mut tuples = Vec::new();
     for tuple in messages(parts, number) {
         let tuple = fields(tuple)?;
         let mut keys = Vec::new();
         for key in messages(&tuple, 2) {
-            push_bytes(&mut keys, &bytes::<32>(std::str::from_utf8(key).ok()?)?);
+            bytes::<32>(std::str::from_utf8(key).ok()?)?.encode(&mut keys);
         }
         let mut items = Vec::new();
-        push_bytes(&mut items, &bytes::<20>(text_field(&tuple, 1)?)?);
-        push_list(&mut items, &keys);
-        push_list(&mut tuples, &items);
+        bytes::<20>(text_field(&tuple, 1)?)?.encode(&mut items);
+        items.extend(list(&keys));
+        tuples.extend(list(&items));
     }
-    let mut list = Vec::new();
-    push_list(&mut list, &tuples);
-    Some(list)
+    Some(list(&tuples))
 }
 
-fn authorizations(parts: &[(u64, Value<'_>)], number: u64) -> Option<Vec<u8>> {
+fn authorizations(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<u8>> {
     let mut all = Vec::new();
     for authorization in messages(parts, number) {
         let authorization = fields(authorization)?;
@@ -211,15 +214,13 @@ fn authorizations(parts: &[(u64, Value<'_>)], number: u64) -> Option<Vec<u8>> {
         });
         let signature: &[u8; 65] = bytes_field(&authorization, 4)?.try_into().ok()?;
         let mut items = Vec::new();
-        push_u256(&mut items, &U256::from_str_radix(text_field(&authorization, 1)?, 10).ok()?);
-        push_bytes(&mut items, &bytes::<20>(text_field(&authorization, 2)?)?);
-        push_u64(&mut items, nonce.unwrap_or(0));
-        push_u64(&mut items, u64::from(signature[64]));
-        push_number(&mut items, &signature[..32]);
-        push_number(&mut items, &signature[32..64]);
-        push_list(&mut all, &items);
+        U256::from_str_radix(text_field(&authorization, 1)?, 10).ok()?.encode(&mut items);
+        bytes::<20>(text_field(&authorization, 2)?)?.encode(&mut items);
+        nonce.unwrap_or(0).encode(&mut items);
+        signature[64].encode(&mut items);
+        U256::from_be_slice(&signature[..32]).encode(&mut items);
+        U256::from_be_slice(&signature[32..64]).encode(&mut items);
+        all.extend(list(&items));
     }
-    let mut list = Vec::new();
-    push_list(&mut list, &all);
-    Some(list)
+    Some(list(&all))
 }

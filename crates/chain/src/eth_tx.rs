@@ -1,8 +1,8 @@
-//! Which Cosmos transactions a MiniEVM node turns back into Ethereum transactions.
+//! Detection of the Cosmos transactions that a MiniEVM node converts back into Ethereum transactions.
 //!
 //! Each of them has a receipt, whether it succeeded or not, so their number is a lower bound for the receipts of a
-//! block: fewer mean that the node's EVM index is behind or pruned (indexing 6.1, T3, T4). The rule must never count
-//! one too many, or ingest would wait for ever.
+//! block: fewer mean that the node's EVM index is behind or pruned (indexing 6.1). The rule must never count
+//! too many, or ingest would never stop waiting.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,19 +11,19 @@ use crate::address::Account;
 use crate::tx::{DecodedTx, SignMode};
 use crate::wire::{bytes_field, fields};
 
-/// The sign mode of a transaction that was signed as an Ethereum one.
+/// The sign mode of a transaction that was signed as an Ethereum transaction.
 const SIGN_MODE_ETHEREUM: i32 = 9999;
 const MESSAGES: [&str; 2] = ["/minievm.evm.v1.MsgCall", "/minievm.evm.v1.MsgCreate"];
 
-/// Whether a node shows this transaction under its Ethereum hash (the memo's present form only).
+/// True if a node shows this transaction under its Ethereum hash (for the memo's current form only).
 ///
-/// `prefix` is that of account addresses. A fee in another denom than `fee_denom` makes it none; where the denom is not
-/// known (`None`) only transactions without a fee count.
+/// `prefix` is that of account addresses. A transaction with a fee in another denom than `fee_denom` is not shown; if
+/// the denom is unknown (`None`), only transactions without a fee count.
 pub fn is_eth_tx(tx: &DecodedTx, prefix: &str, fee_denom: Option<&str>) -> bool {
     has_shape(tx, prefix) && fee_is_in(tx, fee_denom)
 }
 
-/// [`is_eth_tx`] but for the denom of the fee.
+/// [`is_eth_tx`] without the check of the fee's denom.
 pub(crate) fn has_shape(tx: &DecodedTx, prefix: &str) -> bool {
     let ([message], [info], [_]) = (&tx.messages[..], &tx.signer_infos[..], &tx.signatures[..]) else {
         return false;
@@ -49,12 +49,12 @@ pub(crate) struct Memo<'a> {
 }
 
 impl<'a> Memo<'a> {
-    /// Reads a memo in the form that present nodes write.
+    /// Reads a memo in the form that current nodes write.
     pub(crate) fn read(memo: &'a str) -> Option<Self> {
-        // Other memos are free text: look before the parser makes an error of each.
+        // Other memos are free text: a cheap check avoids a parse error for each.
         let memo: Self = memo.starts_with('{').then(|| serde_json::from_str(memo).ok())??;
-        let known = matches!(memo.kind, 0 | 1 | 2 | 4) && memo.gas_limit > 0;
-        (known && is_digits(memo.gas_fee_cap) && is_digits(memo.gas_tip_cap)).then_some(memo)
+        let valid = matches!(memo.kind, 0 | 1 | 2 | 4) && memo.gas_limit > 0;
+        (valid && is_digits(memo.gas_fee_cap) && is_digits(memo.gas_tip_cap)).then_some(memo)
     }
 }
 
@@ -62,7 +62,7 @@ fn is_digits(number: &RawValue) -> bool {
     number.get().bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the fee is none, or one coin of this denom.
+/// True if the fee is empty, or one coin of this denom.
 pub(crate) fn fee_is_in(tx: &DecodedTx, fee_denom: Option<&str>) -> bool {
     match &tx.fee[..] {
         [] => true,

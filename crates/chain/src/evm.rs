@@ -1,96 +1,74 @@
 //! EVM transactions: the receipts of `eth_getBlockReceipts`, borrowed from their bytes, and the JSON made of them.
 //!
-//! Texts pass through unchanged. `null` in place of the list is never an empty block (T3), and an address that is none
-//! is an error, because receipts are written by the node and not by contracts (indexing 6.2).
+//! Texts pass through unchanged. `null` in place of the list is never an empty block, and a malformed address is
+//! an error, because the node writes the receipts, not contracts (indexing 6.2).
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::account_set::AccountSet;
-use crate::address::Account;
+use crate::address::{Account, AccountSet};
 use crate::hash::{Hash, parse_hash};
 use crate::involved::{is_address_topic, topic_account};
-use crate::json::{push_list, push_member, push_str};
-use crate::serde_lenient::{list, optional_text, text, texts};
+use crate::json;
+use crate::serde_lenient::{JsonText, list};
 
 /// One receipt.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub struct Receipt<'a> {
-    /// Hash of the EVM header, which is not `CometBFT`'s.
-    #[serde(borrow, deserialize_with = "text")]
-    pub block_hash: Cow<'a, str>,
+    /// Hash of the EVM header, not of `CometBFT`'s.
+    pub block_hash: JsonText<'a>,
     /// The height in hex.
-    #[serde(borrow, deserialize_with = "text")]
-    pub block_number: Cow<'a, str>,
+    pub block_number: JsonText<'a>,
     /// The created contract.
-    #[serde(borrow, deserialize_with = "optional_text")]
-    pub contract_address: Option<Cow<'a, str>>,
-    /// Gas used in the block so far.
-    #[serde(borrow, deserialize_with = "text")]
-    pub cumulative_gas_used: Cow<'a, str>,
+    pub contract_address: Option<JsonText<'a>>,
+    /// Gas used in the block up to and including this transaction.
+    pub cumulative_gas_used: JsonText<'a>,
     /// Price paid.
-    #[serde(borrow, deserialize_with = "text")]
-    pub effective_gas_price: Cow<'a, str>,
+    pub effective_gas_price: JsonText<'a>,
     /// The sender: the zero address for a Cosmos transaction that only emitted logs.
-    #[serde(borrow, deserialize_with = "text")]
-    pub from: Cow<'a, str>,
+    pub from: JsonText<'a>,
     /// Gas used.
-    #[serde(borrow, deserialize_with = "text")]
-    pub gas_used: Cow<'a, str>,
-    /// The logs; none if it failed.
-    #[serde(borrow, deserialize_with = "list")]
+    pub gas_used: JsonText<'a>,
+    /// The logs; empty if the transaction failed.
+    #[serde(deserialize_with = "list")]
     pub logs: Vec<Log<'a>>,
     /// 256 bytes of bloom filter.
-    #[serde(borrow, deserialize_with = "text")]
-    pub logs_bloom: Cow<'a, str>,
-    /// `0x1`, `0x0`, or empty if the node says nothing.
-    #[serde(borrow, deserialize_with = "text")]
-    pub status: Cow<'a, str>,
+    pub logs_bloom: JsonText<'a>,
+    /// `0x1`, `0x0`, or empty if the node does not report it.
+    pub status: JsonText<'a>,
     /// The receiver; empty for a creation.
-    #[serde(borrow, deserialize_with = "text")]
-    pub to: Cow<'a, str>,
+    pub to: JsonText<'a>,
     /// The Ethereum hash.
-    #[serde(borrow, deserialize_with = "text")]
-    pub transaction_hash: Cow<'a, str>,
-    /// Position in the block; from 1 on these chains.
-    #[serde(borrow, deserialize_with = "text")]
-    pub transaction_index: Cow<'a, str>,
+    pub transaction_hash: JsonText<'a>,
+    /// Position in the block; counted from 1 on these chains.
+    pub transaction_index: JsonText<'a>,
     /// The transaction type.
-    #[serde(borrow, rename = "type", deserialize_with = "text")]
-    pub kind: Cow<'a, str>,
+    #[serde(rename = "type")]
+    pub kind: JsonText<'a>,
 }
 
 /// One log of a receipt.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub struct Log<'a> {
     /// The contract that logged.
-    #[serde(borrow, deserialize_with = "text")]
-    pub address: Cow<'a, str>,
+    pub address: JsonText<'a>,
     /// Up to four words.
-    #[serde(borrow, deserialize_with = "texts")]
-    pub topics: Vec<Cow<'a, str>>,
-    /// The rest of the log.
-    #[serde(borrow, deserialize_with = "text")]
-    pub data: Cow<'a, str>,
+    #[serde(deserialize_with = "list")]
+    pub topics: Vec<JsonText<'a>>,
+    /// The data of the log.
+    pub data: JsonText<'a>,
     /// As in the receipt.
-    #[serde(borrow, deserialize_with = "text")]
-    pub block_number: Cow<'a, str>,
+    pub block_number: JsonText<'a>,
     /// As in the receipt.
-    #[serde(borrow, deserialize_with = "text")]
-    pub transaction_hash: Cow<'a, str>,
+    pub transaction_hash: JsonText<'a>,
     /// As in the receipt.
-    #[serde(borrow, deserialize_with = "text")]
-    pub transaction_index: Cow<'a, str>,
+    pub transaction_index: JsonText<'a>,
     /// As in the receipt.
-    #[serde(borrow, deserialize_with = "text")]
-    pub block_hash: Cow<'a, str>,
+    pub block_hash: JsonText<'a>,
     /// Position among the block's logs.
-    #[serde(borrow, deserialize_with = "text")]
-    pub log_index: Cow<'a, str>,
+    pub log_index: JsonText<'a>,
     /// Always false on these chains.
     pub removed: bool,
 }
@@ -98,7 +76,7 @@ pub struct Log<'a> {
 /// Why receipts cannot be used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The answer is no list of receipts.
+    /// The answer is not a list of receipts.
     #[error("the answer of eth_getBlockReceipts is not a list of receipts: {0}")]
     Shape(#[source] serde_json::Error),
     /// The answer is `null`: the node has not indexed the block yet.
@@ -106,14 +84,14 @@ pub enum Error {
     NotReady,
     /// A receipt belongs to another block.
     #[error(
-        "receipt {hash} is of block {block_number:?}, asked was {height}: ask again, or another endpoint"
+        "receipt {hash} is of block {block_number:?}, requested was {height}: ask again, or another endpoint"
     )]
     OtherBlock {
         /// The receipt.
         hash: String,
-        /// What it says.
+        /// Its block number.
         block_number: String,
-        /// What was asked for.
+        /// The requested height.
         height: u64,
     },
     /// Fewer receipts than Ethereum transactions in the block: the index of the node is behind or pruned.
@@ -121,25 +99,25 @@ pub enum Error {
     TooFew {
         /// The block.
         height: u64,
-        /// At least so many must be there.
+        /// The minimum number.
         expected: usize,
-        /// So many came.
+        /// The received number.
         receipts: usize,
     },
     /// A hash is not 32 bytes of hex.
     #[error("{text:?} is not the hash of an ethereum transaction")]
     BadHash {
-        /// What stood there.
+        /// The value.
         text: String,
     },
-    /// A member that must be an address is none.
+    /// A member that must be an address is not one.
     #[error("{member} of ethereum transaction {hash} is {text:?}, expected a 20-byte address in hex")]
     BadAddress {
         /// The member.
         member: &'static str,
         /// The receipt.
         hash: String,
-        /// What stood there.
+        /// The value.
         text: String,
     },
 }
@@ -175,12 +153,12 @@ impl Receipt<'_> {
         }
     }
 
-    /// The height that the receipt names.
+    /// The height in the receipt.
     pub fn block_number(&self) -> Option<u64> {
         u64::from_str_radix(self.block_number.strip_prefix("0x")?, 16).ok()
     }
 
-    /// The signer: the zero address "signs" receipts that stand for Cosmos transactions (T13).
+    /// The signer: the zero address for receipts of Cosmos transactions.
     pub fn signer(&self) -> Result<Account, Error> {
         self.account("from", &self.from)
     }
@@ -213,39 +191,7 @@ impl Receipt<'_> {
     }
 }
 
-/// Appends the JSON of an EVM transaction: 14 members in the order of the contract (indexer-api 4.10).
+/// Appends the JSON of an EVM transaction: the members of a receipt in the order of the contract (indexer-api 4.10).
 pub fn write_evm_tx(out: &mut Vec<u8>, receipt: &Receipt<'_>) {
-    push_member(out, r#"{"blockHash":"#, &receipt.block_hash);
-    push_member(out, r#","blockNumber":"#, &receipt.block_number);
-    match &receipt.contract_address {
-        Some(contract) => push_member(out, r#","contractAddress":"#, contract),
-        None => out.extend_from_slice(br#","contractAddress":null"#),
-    }
-    push_member(out, r#","cumulativeGasUsed":"#, &receipt.cumulative_gas_used);
-    push_member(out, r#","effectiveGasPrice":"#, &receipt.effective_gas_price);
-    push_member(out, r#","from":"#, &receipt.from);
-    push_member(out, r#","gasUsed":"#, &receipt.gas_used);
-    out.extend_from_slice(br#","logs":"#);
-    push_list(out, &receipt.logs, push_log);
-    push_member(out, r#","logsBloom":"#, &receipt.logs_bloom);
-    push_member(out, r#","status":"#, &receipt.status);
-    push_member(out, r#","to":"#, &receipt.to);
-    push_member(out, r#","transactionHash":"#, &receipt.transaction_hash);
-    push_member(out, r#","transactionIndex":"#, &receipt.transaction_index);
-    push_member(out, r#","type":"#, &receipt.kind);
-    out.push(b'}');
-}
-
-fn push_log(out: &mut Vec<u8>, log: &Log<'_>) {
-    push_member(out, r#"{"address":"#, &log.address);
-    out.extend_from_slice(br#","topics":"#);
-    push_list(out, &log.topics, |out, topic| push_str(out, topic));
-    push_member(out, r#","data":"#, &log.data);
-    push_member(out, r#","blockNumber":"#, &log.block_number);
-    push_member(out, r#","transactionHash":"#, &log.transaction_hash);
-    push_member(out, r#","transactionIndex":"#, &log.transaction_index);
-    push_member(out, r#","blockHash":"#, &log.block_hash);
-    push_member(out, r#","logIndex":"#, &log.log_index);
-    let removed: &[u8] = if log.removed { br#","removed":true}"# } else { br#","removed":false}"# };
-    out.extend_from_slice(removed);
+    json::push(out, receipt);
 }

@@ -1,13 +1,13 @@
-//! What the result data of a transaction says of its EVM messages: the part of their outcome that a header covers.
+//! The responses to EVM messages in the result data of a transaction: the part of their result that a header covers.
 //!
-//! `TxMsgData.msg_responses` holds one answer a message. Those of `minievm.evm.v1` name the logs of the call, then
-//! those of the EVM messages that the called contracts sent on (`minievm:x/evm/keeper/context.go`). Logs of other
-//! Cosmos messages (bank sends, fees, IBC receives) are not there.
+//! `TxMsgData.msg_responses` has one response per message. Those of `minievm.evm.v1` contain the logs of the call, then
+//! those of the EVM messages that the called contracts sent (`minievm:x/evm/keeper/context.go`). Logs of other Cosmos
+//! messages (bank sends, fees, IBC receives) are not included.
 
 use crate::wire::{Value, bytes_field, fields};
 
-/// A message's answer: its type and the numbers of its fields `contract_addr` and `logs`.
-const ANSWERS: [(&[u8], Option<u64>, u64); 3] = [
+/// A response: its type and the numbers of its fields `contract_addr` and `logs`.
+const RESPONSES: [(&[u8], Option<u32>, u32); 3] = [
     (b"/minievm.evm.v1.MsgCallResponse", None, 2),
     (b"/minievm.evm.v1.MsgCreateResponse", Some(2), 3),
     (b"/minievm.evm.v1.MsgCreate2Response", Some(2), 3),
@@ -18,11 +18,11 @@ const ANSWERS: [(&[u8], Option<u64>, u64); 3] = [
 pub(crate) struct EvmData<'d> {
     /// The logs, as the node wrote them into the data.
     pub(crate) logs: Vec<DataLog<'d>>,
-    /// The contract that the last creating message made.
+    /// The contract that the last creating message created.
     pub(crate) created: Option<&'d [u8]>,
 }
 
-/// A log; all of it is text in hex.
+/// A log; every member is text in hex.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DataLog<'d> {
     pub(crate) address: &'d [u8],
@@ -31,21 +31,21 @@ pub(crate) struct DataLog<'d> {
 }
 
 impl<'d> EvmData<'d> {
-    /// Reads result data; what is no message of these types says nothing.
+    /// Reads result data; messages of other types are skipped.
     pub(crate) fn read(data: &'d [u8]) -> Self {
         let mut all = Self::default();
-        for response in repeated(data, 2) {
-            let Some(any) = fields(response) else { continue };
+        for any in repeated(data, 2) {
+            let Some(any) = fields(any) else { continue };
             let (url, value) = (bytes_field(&any, 1), bytes_field(&any, 2));
-            let known = ANSWERS.iter().find(|answer| Some(answer.0) == url);
-            let (Some((_, created, logs)), Some(value)) = (known, value) else { continue };
+            let response = RESPONSES.iter().find(|response| Some(response.0) == url);
+            let (Some((_, created, logs)), Some(value)) = (response, value) else { continue };
             all.add(value, *created, *logs);
         }
         all
     }
 
-    fn add(&mut self, answer: &'d [u8], created: Option<u64>, logs: u64) {
-        for (number, value) in fields(answer).unwrap_or_default() {
+    fn add(&mut self, response: &'d [u8], created: Option<u32>, logs: u32) {
+        for (number, value) in fields(response).unwrap_or_default() {
             match value {
                 Value::Bytes(log) if number == logs => self.logs.push(DataLog::read(log)),
                 Value::Bytes(contract) if Some(number) == created => self.created = Some(contract),
@@ -70,7 +70,7 @@ impl<'d> DataLog<'d> {
     }
 }
 
-fn repeated(message: &[u8], wanted: u64) -> impl Iterator<Item = &[u8]> {
+fn repeated(message: &[u8], wanted: u32) -> impl Iterator<Item = &[u8]> {
     let found = fields(message).unwrap_or_default().into_iter();
     found.filter_map(move |(number, value)| match value {
         Value::Bytes(bytes) if number == wanted => Some(bytes),

@@ -1,9 +1,9 @@
-//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, distinguished by where the third
-//! value is.
+//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, distinguished by the position of the
+//! third value.
 //!
-//! An `evm` event holds any number of attributes `log`; all of them count (T15). Contracts choose what they log, so
-//! logs that are no well-formed transfer are skipped. Event types and keys must be exactly these: a failed IBC
-//! callback's logs are still there under renamed ones (indexing §17).
+//! An `evm` event holds any number of attributes `log`; all of them count. Contracts choose the content of logs,
+//! so logs that are not well-formed transfers are skipped. Event types and keys must match exactly: the logs of a
+//! failed IBC callback remain under renamed types and keys (indexing §17).
 
 use memchr::memmem::Finder;
 
@@ -12,7 +12,7 @@ use crate::evm::Log;
 
 /// keccak-256 of `Transfer(address,address,uint256)`, as the node writes it.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
-/// The member of a log that holds data; a digit behind it means that there is some.
+/// The start of a log's member `data`; if a digit follows, the data is not empty.
 const DATA: &str = r#""data":"0x"#;
 
 /// A `Transfer` log of a contract.
@@ -27,8 +27,8 @@ pub(crate) struct Transfer {
     pub(crate) value: [u8; 32],
 }
 
-/// Finds transfer logs in events of type `evm`. Nearly every log of a block is looked at, so texts are searched before
-/// they are parsed.
+/// Finds transfer logs in events of type `evm`. Nearly every log of a block passes through, so texts are searched
+/// before they are parsed.
 pub(crate) struct TransferLogs {
     topic: Finder<'static>,
     data: Finder<'static>,

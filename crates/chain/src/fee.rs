@@ -1,68 +1,47 @@
 //! Sums of declared fees over a block.
 //!
-//! Amounts are decimal texts of any length and are added as such: nothing overflows, nothing is rounded (T28, T35).
+//! Amounts have up to 256 bits, as on the chain, and sums twice as many: nothing overflows or is rounded.
 
 use std::collections::BTreeMap;
+
+use alloy::primitives::{U256, U512};
 
 use crate::tx::Coin;
 
 /// Declared fees per denom.
 #[derive(Debug, Clone, Default)]
-pub struct FeeTotals(BTreeMap<String, String>);
+pub struct FeeTotals(BTreeMap<String, U512>);
 
 impl FeeTotals {
-    /// Nothing yet.
+    /// An empty sum.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a transaction's declared fee. An amount that is no decimal number adds nothing: a node does not decode such
-    /// a transaction.
+    /// Adds a transaction's declared fee. An amount that is not a decimal number of at most 256 bits adds nothing: a
+    /// node does not decode such a transaction.
     pub fn add(&mut self, fee: &[Coin]) {
-        for coin in fee.iter().filter(|coin| is_decimal(&coin.amount)) {
-            match self.0.get_mut(&coin.denom) {
-                Some(total) => *total = add_decimal(total, &coin.amount),
-                None => {
-                    self.0.insert(coin.denom.clone(), add_decimal("0", &coin.amount));
-                }
+        for coin in fee {
+            if let Some(amount) = decimal(&coin.amount) {
+                *self.0.entry(coin.denom.clone()).or_default() += U512::from(amount);
             }
         }
     }
 
     /// `(denom, amount)` sorted by denom, without zeros.
     pub fn into_sorted(self) -> Vec<(String, String)> {
-        self.0.into_iter().filter(|(_, amount)| amount != "0").collect()
+        let totals = self.0.into_iter().filter(|(_, amount)| !amount.is_zero());
+        totals.map(|(denom, amount)| (denom, amount.to_string())).collect()
     }
 }
 
-/// Adds two decimal numbers of ASCII digits; the sum has no leading zeros.
-fn add_decimal(a: &str, b: &str) -> String {
-    if let (Ok(a), Ok(b)) = (a.parse::<u64>(), b.parse::<u64>()) {
-        return (u128::from(a) + u128::from(b)).to_string();
-    }
-    let (mut a, mut b) = (a.bytes().rev(), b.bytes().rev());
-    let mut reversed = String::new();
-    let mut carry = 0;
-    loop {
-        let (x, y) = (a.next(), b.next());
-        if x.is_none() && y.is_none() && carry == 0 {
-            break;
-        }
-        let sum = x.unwrap_or(b'0') - b'0' + (y.unwrap_or(b'0') - b'0') + carry;
-        reversed.push(char::from(b'0' + sum % 10));
-        carry = sum / 10;
-    }
-    let sum: String = reversed.trim_end_matches('0').chars().rev().collect();
-    if sum.is_empty() { "0".to_owned() } else { sum }
-}
-
-fn is_decimal(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+fn decimal(text: &str) -> Option<U256> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| U256::from_str_radix(text, 10).ok()).flatten()
 }
 
 #[cfg(test)]
 mod tests {
-    use alloy::primitives::U256;
     use proptest::prelude::*;
 
     use super::*;
@@ -76,7 +55,7 @@ mod tests {
         let mut totals = FeeTotals::new();
         totals.add(&[coin("5", "umin"), coin("0", "abc")]);
         totals.add(&[coin("007", "GAS"), coin("x", "umin"), coin("", "umin"), coin("-1", "umin")]);
-        totals.add(&[coin("6", "umin")]);
+        totals.add(&[coin("6", "umin"), coin(&format!("1{}", U256::MAX), "umin")]);
         let expected = [("GAS", "7"), ("umin", "11")].map(|(d, a)| (d.to_owned(), a.to_owned()));
         assert_eq!(totals.into_sorted(), expected);
     }
@@ -93,9 +72,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_256_bit_numbers(a in any::<[u64; 4]>(), b in any::<[u64; 4]>(), cut in 1..255_usize) {
-            let (a, b): (U256, U256) = (U256::from_limbs(a) >> cut, U256::from_limbs(b) >> 1_usize);
-            prop_assert_eq!(add_decimal(&a.to_string(), &b.to_string()), (a + b).to_string());
+        fn sums_are_those_of_wider_numbers(a in any::<[u64; 4]>(), b in any::<[u64; 4]>(), cut in 1..255_usize) {
+            let (a, b) = (U256::from_limbs(a) >> cut, U256::from_limbs(b));
+            let mut totals = FeeTotals::new();
+            totals.add(&[coin(&a.to_string(), "wei"), coin(&b.to_string(), "wei")]);
+            let sum = U512::from(a) + U512::from(b);
+            let expected = (!sum.is_zero()).then(|| ("wei".to_owned(), sum.to_string()));
+            prop_assert_eq!(totals.into_sorted(), Vec::from_iter(expected));
         }
     }
 }

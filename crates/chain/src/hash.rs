@@ -13,15 +13,16 @@ pub type Hash = [u8; 32];
 #[error("invalid hash format")]
 pub struct NotHex;
 
-/// Reads a hash that a client wrote: with or without `0x`, any case, an odd number of digits padded on the left.
+/// Reads a hash that a client wrote: with or without `0x`, any case; with an uneven number of digits, a zero is
+/// prepended.
 ///
-/// `Ok(None)` is hex of another length than 32 bytes: well-formed, and the hash of nothing.
+/// `Ok(None)` is hex of another length than 32 bytes: well-formed, but not the hash of any transaction or block.
 pub fn parse_hash(text: &str) -> Result<Option<Hash>, NotHex> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text).as_bytes();
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return Err(NotHex);
     }
-    // An odd number of digits gets one zero on the left, so 63 digits are a whole hash.
+    // An uneven number of digits is padded with one zero on the left, so 63 digits are a whole hash.
     let mut padded = [b'0'; 64];
     match digits.len() {
         64 => padded.copy_from_slice(digits),

@@ -1,198 +1,143 @@
-//! A block header with all that `CometBFT` hashes, as the node wrote it, and its hash.
+//! `CometBFT` headers and commits, and the hashes of these and of validator sets: Merkle roots (RFC 6962) over protobuf.
 //!
-//! Reading it borrows texts and decodes none: only computing the hash does. The hash is the Merkle root over
-//! the fourteen fields in the order of `CometBFT` `types.Header.Hash`, each as the bytes of a protobuf wrapper message;
-//! empty and zero fields are omitted, as in protobuf.
+//! Messages and Merkle tree are those of `tendermint-proto` and `tendermint`. The raw messages are used instead of
+//! tendermint's domain types, because those refuse values that chains have. JSON is read by types of ours, because the
+//! decoders of `tendermint-proto` panic on some malformed base64 and times.
 
-use std::borrow::Cow;
-
+use cosmrs::proto::Timestamp;
+use cosmrs::proto::prost::Message as _;
+use cosmrs::proto::tendermint::v0_38::crypto::{PublicKey, public_key::Sum};
+use cosmrs::proto::tendermint::v0_38::types::{CommitSig as RawCommitSig, SimpleValidator};
+use cosmrs::proto::tendermint::v0_38::version::Consensus;
+use cosmrs::tendermint::crypto::default::Sha256;
+use cosmrs::tendermint::merkle::simple_hash_from_byte_vectors;
 use serde::Deserialize;
-use thiserror::Error;
+
+pub use cosmrs::proto::tendermint::v0_38::types::BlockId;
 
 use crate::hash::Hash;
-use crate::merkle::{leaf, root};
-use crate::serde_lenient::{number, text};
-use crate::time::{BadTime, push_timestamp};
-use crate::wire::{push_bytes_field, push_message_field, push_varint_field};
+use crate::serde_lenient::{HexBytes, base64, list, number};
+use crate::time::rfc3339;
 
-/// Fields of a header.
-const FIELDS: usize = 14;
-
-/// A header as the node wrote it: hashes are hex of any case, the time is RFC 3339, and nothing is checked yet.
+/// A header.
 #[derive(Debug, Clone, Deserialize)]
-pub struct FullHeader<'a> {
+pub struct FullHeader {
     /// Versions of the block format and of the application.
     #[serde(default)]
-    pub version: Version,
+    pub version: Consensus,
     /// The chain.
-    #[serde(borrow)]
-    pub chain_id: Cow<'a, str>,
+    pub chain_id: String,
     /// The height.
     #[serde(deserialize_with = "number")]
     pub height: i64,
     /// The time.
-    #[serde(borrow)]
-    pub time: Cow<'a, str>,
-    /// The block before; all empty in a chain's first block.
-    #[serde(borrow, default)]
-    pub last_block_id: BlockId<'a>,
-    /// Root over the signatures of the block before: see [`crate::commit::Commit::hash`].
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub last_commit_hash: Cow<'a, str>,
+    #[serde(deserialize_with = "rfc3339")]
+    pub time: Timestamp,
+    /// The parent block; empty in a chain's first block.
+    #[serde(default)]
+    pub last_block_id: BlockId,
+    /// Root over the signatures of the parent block: see [`commit_hash`].
+    pub last_commit_hash: HexBytes,
     /// Root over the transactions: see [`crate::proof::data_hash`].
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub data_hash: Cow<'a, str>,
+    pub data_hash: HexBytes,
     /// Root over the validators of this block: see [`crate::light::Validators::hash`].
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub validators_hash: Cow<'a, str>,
+    pub validators_hash: HexBytes,
     /// Root over the validators of the next block.
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub next_validators_hash: Cow<'a, str>,
+    pub next_validators_hash: HexBytes,
     /// Hash of the consensus parameters.
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub consensus_hash: Cow<'a, str>,
-    /// The application's state after the block before.
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub app_hash: Cow<'a, str>,
-    /// Root over the results of the block before: see [`crate::proof::results_hash`].
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub last_results_hash: Cow<'a, str>,
+    pub consensus_hash: HexBytes,
+    /// The application's state hash after the parent block.
+    pub app_hash: HexBytes,
+    /// Root over the results of the parent block: see [`crate::proof::results_hash`].
+    pub last_results_hash: HexBytes,
     /// Root over the evidence of misbehaviour in the block.
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub evidence_hash: Cow<'a, str>,
+    pub evidence_hash: HexBytes,
     /// Consensus address of the proposer.
-    #[serde(borrow, default, deserialize_with = "text")]
-    pub proposer_address: Cow<'a, str>,
+    pub proposer_address: HexBytes,
 }
 
-/// `header.version`; a number that is left out is 0.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub struct Version {
-    /// Of the block format.
-    #[serde(deserialize_with = "number")]
-    pub block: u64,
-    /// Of the application.
-    #[serde(deserialize_with = "number")]
-    pub app: u64,
-}
-
-/// What names a block: the hash of its header, and of the parts in which it is gossiped.
+/// A block's `last_commit`: the validators' signatures under the parent block; all empty in a chain's first block.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct BlockId<'a> {
-    /// Hash of the header in hex.
-    #[serde(borrow, deserialize_with = "text")]
-    pub hash: Cow<'a, str>,
-    /// The parts.
-    #[serde(borrow)]
-    pub parts: Parts<'a>,
-}
-
-/// The parts of a gossiped block.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct Parts<'a> {
-    /// How many.
+pub struct Commit {
+    /// The height of the signed block.
     #[serde(deserialize_with = "number")]
-    pub total: u32,
-    /// Their root in hex.
-    #[serde(borrow, deserialize_with = "text")]
-    pub hash: Cow<'a, str>,
+    pub height: i64,
+    /// The round in which the block was decided.
+    #[serde(deserialize_with = "number")]
+    pub round: i64,
+    /// The signed block.
+    pub block_id: BlockId,
+    /// One entry per validator, in the order of the set.
+    #[serde(deserialize_with = "list")]
+    pub signatures: Vec<CommitSig>,
 }
 
-/// A member that cannot be hashed, because it is not what it must be.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum BadMember {
-    /// Not hex.
-    #[error("{member} is {text:?}, expected hex")]
-    NotHex {
-        /// Which member.
-        member: &'static str,
-        /// What stood there.
-        text: String,
-    },
-    /// Not base64.
-    #[error("{member} is {text:?}, expected base64")]
-    NotBase64 {
-        /// Which member.
-        member: &'static str,
-        /// What stood there.
-        text: String,
-    },
-    /// No time.
-    #[error("{member}: {source}")]
-    NotATime {
-        /// Which member.
-        member: &'static str,
-        /// What stood there.
-        source: BadTime,
-    },
+/// A validator's part of a commit.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CommitSig {
+    /// The number of a [`cosmrs::proto::tendermint::v0_38::types::BlockIdFlag`]: absent, for the block, or for none.
+    #[serde(deserialize_with = "number")]
+    pub block_id_flag: i32,
+    /// Consensus address; empty if absent.
+    pub validator_address: HexBytes,
+    /// The time of the signature; the year 1 if absent.
+    #[serde(deserialize_with = "rfc3339")]
+    pub timestamp: Timestamp,
+    /// The signature; empty if absent.
+    #[serde(default, deserialize_with = "base64")]
+    pub signature: Vec<u8>,
 }
 
-impl FullHeader<'_> {
-    /// The hash of the block, recomputed.
-    pub fn hash(&self) -> Result<Hash, BadMember> {
-        let mut leaves = [Hash::default(); FIELDS];
-        let mut field = Vec::with_capacity(96);
-        for (number, sealed) in leaves.iter_mut().enumerate() {
-            field.clear();
-            self.push_field(number, &mut field)?;
-            *sealed = leaf(&field);
-        }
-        Ok(root(&leaves))
-    }
-
-    /// Appends the encoding of one field, counted from 0.
-    fn push_field(&self, number: usize, out: &mut Vec<u8>) -> Result<(), BadMember> {
-        match number {
-            0 => {
-                push_varint_field(out, 1, self.version.block);
-                push_varint_field(out, 2, self.version.app);
-            }
-            1 => push_bytes_field(out, 1, self.chain_id.as_bytes()),
-            2 => push_varint_field(out, 1, self.height.cast_unsigned()),
-            3 => push_timestamp(out, &self.time)
-                .map_err(|source| BadMember::NotATime { member: "header.time", source })?,
-            4 => self.last_block_id.push(out, "header.last_block_id")?,
-            5 => push_hex_field(out, 1, "header.last_commit_hash", &self.last_commit_hash)?,
-            6 => push_hex_field(out, 1, "header.data_hash", &self.data_hash)?,
-            7 => push_hex_field(out, 1, "header.validators_hash", &self.validators_hash)?,
-            8 => push_hex_field(out, 1, "header.next_validators_hash", &self.next_validators_hash)?,
-            9 => push_hex_field(out, 1, "header.consensus_hash", &self.consensus_hash)?,
-            10 => push_hex_field(out, 1, "header.app_hash", &self.app_hash)?,
-            11 => push_hex_field(out, 1, "header.last_results_hash", &self.last_results_hash)?,
-            12 => push_hex_field(out, 1, "header.evidence_hash", &self.evidence_hash)?,
-            _ => push_hex_field(out, 1, "header.proposer_address", &self.proposer_address)?,
-        }
-        Ok(())
-    }
+/// The root over `leaves`.
+pub(crate) fn merkle_root(leaves: &[impl AsRef<[u8]>]) -> Hash {
+    simple_hash_from_byte_vectors::<Sha256>(leaves)
 }
 
-impl BlockId<'_> {
-    /// Appends the protobuf of the id. The parts are written even where they are empty: the field is not nullable.
-    pub(crate) fn push(&self, out: &mut Vec<u8>, member: &'static str) -> Result<(), BadMember> {
-        push_hex_field(out, 1, member, &self.hash)?;
-        let mut parts = Vec::with_capacity(40);
-        push_varint_field(&mut parts, 1, u64::from(self.parts.total));
-        push_hex_field(&mut parts, 2, member, &self.parts.hash)?;
-        push_message_field(out, 2, &parts);
-        Ok(())
-    }
+/// The hash of a header: the root over its fields, each as a protobuf wrapper message (`CometBFT` `types.Header.Hash`).
+pub fn header_hash(header: &FullHeader) -> Hash {
+    // The parts are not nullable: they are written even if they are empty.
+    let parts = header.last_block_id.part_set_header.clone().unwrap_or_default();
+    let last_block_id = BlockId { part_set_header: Some(parts), ..header.last_block_id.clone() };
+    merkle_root(&[
+        header.version.encode_to_vec(),
+        header.chain_id.encode_to_vec(),
+        header.height.encode_to_vec(),
+        header.time.encode_to_vec(),
+        last_block_id.encode_to_vec(),
+        header.last_commit_hash.0.encode_to_vec(),
+        header.data_hash.0.encode_to_vec(),
+        header.validators_hash.0.encode_to_vec(),
+        header.next_validators_hash.0.encode_to_vec(),
+        header.consensus_hash.0.encode_to_vec(),
+        header.app_hash.0.encode_to_vec(),
+        header.last_results_hash.0.encode_to_vec(),
+        header.evidence_hash.0.encode_to_vec(),
+        header.proposer_address.0.encode_to_vec(),
+    ])
 }
 
-/// Appends bytes that the node wrote in hex.
-pub(crate) fn push_hex_field(
-    out: &mut Vec<u8>,
-    number: u8,
-    member: &'static str,
-    text: &str,
-) -> Result<(), BadMember> {
-    push_bytes_field(out, number, &hex_member(member, text)?);
-    Ok(())
+/// The hash of a commit, as in `last_commit_hash` of the same block's header (`CometBFT` `types.Commit.Hash`).
+///
+/// It covers the signatures, not the commit's height, round and block id; the signatures cover those
+/// ([`crate::light`]).
+pub fn commit_hash(commit: &Commit) -> Hash {
+    let leaf = |signature: &CommitSig| RawCommitSig {
+        block_id_flag: signature.block_id_flag,
+        validator_address: signature.validator_address.to_vec(),
+        timestamp: Some(signature.timestamp),
+        signature: signature.signature.clone(),
+    };
+    let leaves: Vec<Vec<u8>> = commit.signatures.iter().map(|sig| leaf(sig).encode_to_vec()).collect();
+    merkle_root(&leaves)
 }
 
-/// The bytes of a member in hex.
-pub(crate) fn hex_member(member: &'static str, text: &str) -> Result<Vec<u8>, BadMember> {
-    hex::decode(text).map_err(|_| BadMember::NotHex { member, text: text.to_owned() })
+/// The hash of a validator set, given as ed25519 keys with their powers (`CometBFT` `types.ValidatorSet.Hash`).
+pub(crate) fn validators_hash(validators: impl Iterator<Item = ([u8; 32], u64)>) -> Hash {
+    let leaf = |(key, power): ([u8; 32], u64)| SimpleValidator {
+        pub_key: Some(PublicKey { sum: Some(Sum::Ed25519(key.to_vec())) }),
+        voting_power: power.cast_signed(),
+    };
+    let leaves: Vec<Vec<u8>> = validators.map(|validator| leaf(validator).encode_to_vec()).collect();
+    merkle_root(&leaves)
 }

@@ -1,36 +1,33 @@
-//! Accounts that a Cosmos transaction is listed under.
+//! Accounts under which a Cosmos transaction is listed.
 //!
 //! The rule is the deployed server's, case by case (indexing 5.1), and its answers are the test: accounts are found by
 //! the *shape* of values, not by names of attributes. So hashes, small numbers in indexed topics and amounts in hex
-//! become "accounts" too, on purpose (T30, T39).
-
-use std::borrow::Cow;
+//! become "accounts" too, on purpose.
 
 use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use crate::account_set::AccountSet;
-use crate::address::Account;
+use crate::address::{Account, AccountSet};
 use crate::comet::Event;
-use crate::serde_lenient::{text, texts};
+use crate::serde_lenient::{JsonText, list};
 use crate::vm::Vm;
 
-/// Most digits of an address in hex.
+/// Maximum digits of an address in hex.
 const MAX_DIGITS: usize = 64;
-/// Digits of zeros that a topic begins with if it holds a 20-byte address.
+/// Leading zero digits of a topic that holds a 20-byte address.
 const TOPIC_PREFIX: &str = "0x000000000000000000000000";
-/// Characters behind `<prefix>1` in the bech32 of 20 and of 32 bytes, checksum included.
+/// Characters after `<prefix>1` in the bech32 of 20 and of 32 bytes, checksum included.
 const BECH32_CHARS: [usize; 2] = [38, 58];
 
-/// Owners of Move's fungible stores, by store: what [`primary_stores`] finds, of this block and, if the caller keeps
-/// them, of earlier ones. Empty on other chains.
+/// Owners of Move's fungible stores, by store: the result of [`primary_stores`], for this block and, if the caller
+/// keeps them, for earlier ones. Empty on other chains.
 pub type StoreOwners = FxHashMap<Account, Account>;
 
-/// Adds every account that the transaction is listed under: those of its events in order, then the signers.
+/// Adds every account under which the transaction is listed: those of its events in order, then the signers.
 ///
-/// `prefix` is that of account addresses. Hex is looked at only where the `vm` writes addresses so. Only events of the
-/// transaction itself belong in here, never those of the block.
+/// `prefix` is that of account addresses. Hex is parsed only if the `vm` writes addresses in hex. Only events of the
+/// transaction itself may be passed, never those of the block.
 pub fn accounts(
     events: &[Event<'_>],
     prefix: &str,
@@ -60,7 +57,7 @@ pub fn accounts(
 
 /// The fungible stores that these events create, each with its owner: `(store, owner)`.
 ///
-/// Ask it of all events of a block, those of no transaction too, before [`accounts`].
+/// To be called with all events of a block, those of the block itself included, before [`accounts`].
 pub fn primary_stores<'e>(
     events: impl IntoIterator<Item = &'e Event<'e>>,
 ) -> impl Iterator<Item = (Account, Account)> {
@@ -75,23 +72,22 @@ pub fn primary_stores<'e>(
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct StoreData<'a> {
-    #[serde(borrow, default, deserialize_with = "text")]
-    store_addr: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    owner_addr: Cow<'a, str>,
+    store_addr: JsonText<'a>,
+    owner_addr: JsonText<'a>,
 }
 
-/// An EVM log as the `evm` event carries it.
-#[derive(Deserialize)]
+/// An EVM log as in an `evm` event.
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Log<'a> {
-    #[serde(borrow, default, deserialize_with = "text")]
-    address: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "texts")]
-    topics: Vec<Cow<'a, str>>,
+    address: JsonText<'a>,
+    #[serde(deserialize_with = "list")]
+    topics: Vec<JsonText<'a>>,
 }
 
-/// Case A: every `0x` with digits behind it, anywhere; of a longer run the first 64 digits.
+/// Case A: every `0x` followed by digits, anywhere; of a longer run the first 64 digits.
 fn add_literals(value: &str, out: &mut AccountSet) {
     let mut rest = value;
     let marker = Finder::new("0x");
@@ -105,16 +101,16 @@ fn add_literals(value: &str, out: &mut AccountSet) {
     }
 }
 
-/// Case B: the contract that logged, and each topic after the first that can be an address. A value that is no log
-/// counts for nothing.
+/// Case B: the contract that logged, and each topic after the first that can be an address. A value that is not a log
+/// adds no account.
 fn add_log(value: &str, prefix: &str, out: &mut AccountSet) {
-    // A failure is ignored here because the value is a contract's to choose where the module did not write it.
+    // A failure is ignored, because a contract may choose the value of an event that the module did not write.
     let Ok(log) = serde_json::from_str::<Log<'_>>(value) else { return };
     out.extend(Account::parse(&log.address, prefix));
     out.extend(log.topics.iter().skip(1).filter_map(|topic| topic_account(topic)));
 }
 
-/// Whether a log's topic is taken for an address: it begins with 24 zeros. Small numbers are by this rule as well.
+/// True if a log's topic counts as an address: it begins with 24 zeros. By this rule small numbers count as well.
 pub(crate) fn is_address_topic(topic: &str) -> bool {
     topic.starts_with(TOPIC_PREFIX)
 }

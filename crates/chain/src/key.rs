@@ -3,16 +3,20 @@
 //! The rules are those of the chain's own key types (indexing 5.3). A key that is unknown or malformed has no address;
 //! it is never an error, because the chain decides what a transaction may carry.
 
+use std::num::NonZeroUsize;
+
 use alloy::primitives::keccak256;
+use cosmrs::proto::prost::encoding::{WireType, encode_key, encode_varint};
 use k256::PublicKey;
 use k256::elliptic_curve::sec1::ToEncodedPoint as _;
+use lru::LruCache;
 use ripemd::Ripemd160;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 use sha2::{Digest, Sha256};
 use sha3::Sha3_256;
 
 use crate::address::Account;
-use crate::wire::{Value, bytes_field, fields, push_len_prefixed, push_varint_field};
+use crate::wire::{Value, bytes_field, fields, push_len_prefixed};
 
 const SECP256K1: &str = "/cosmos.crypto.secp256k1.PubKey";
 const SECP256R1: &str = "/cosmos.crypto.secp256r1.PubKey";
@@ -28,12 +32,12 @@ const AMINO_ED25519: [u8; 4] = [0x16, 0x24, 0xde, 0x64];
 const AMINO_ETH_SECP256K1: [u8; 4] = [0x53, 0x37, 0x13, 0x79];
 const AMINO_MULTISIG: [u8; 4] = [0x22, 0xc1, 0xf7, 0xe2];
 
-/// Multisigs inside multisigs beyond this depth have no address: outside input must not drive recursion.
+/// Multisigs nested beyond this depth have no address: external input must not control the recursion depth.
 const MAX_NESTING: u8 = 8;
 /// The scheme byte of accounts derived by a Move authenticator (`initia:crypto/derivable`).
 const DERIVABLE_SCHEME: u8 = 5;
 
-/// The address of a public key given as `google.protobuf.Any`; `None` for a type that is not known or a malformed key.
+/// The address of a public key given as `google.protobuf.Any`; `None` for an unknown type or a malformed key.
 pub fn key_address(type_url: &str, value: &[u8]) -> Option<Account> {
     let parts = fields(value)?;
     let key = bytes_field(&parts, 1);
@@ -56,48 +60,30 @@ pub fn key_address(type_url: &str, value: &[u8]) -> Option<Account> {
     }
 }
 
-/// Remembers the addresses of `ethsecp256k1` keys, whose derivation needs a square root on the curve.
+/// An LRU cache of the addresses of `ethsecp256k1` keys, whose derivation needs a square root on the curve.
 ///
-/// Bounded: two generations of at most the given number of keys each; the older one goes when the younger is full.
 /// One per worker.
 #[derive(Debug)]
-pub struct KeyCache {
-    capacity: usize,
-    young: FxHashMap<[u8; 33], Account>,
-    old: FxHashMap<[u8; 33], Account>,
-}
+pub struct KeyCache(LruCache<[u8; 33], Account, FxBuildHasher>);
 
 impl KeyCache {
-    /// A cache of at most twice `capacity` keys (66 bytes each and the table around them).
+    /// A cache of at most `capacity` keys, 1 or more (66 bytes each, plus the table).
     pub fn new(capacity: usize) -> Self {
-        Self { capacity: capacity.max(1), young: FxHashMap::default(), old: FxHashMap::default() }
+        Self(LruCache::with_hasher(NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN), FxBuildHasher))
     }
 
-    /// [`key_address`], from memory where it can be.
+    /// [`key_address`], from the cache if present.
     pub fn address(&mut self, type_url: &str, value: &[u8]) -> Option<Account> {
         if type_url != ETH_SECP256K1 {
             return key_address(type_url, value);
         }
         let key = sized(bytes_field(&fields(value)?, 1)?)?;
-        if let Some(known) = self.young.get(key) {
-            return Some(*known);
+        if let Some(address) = self.0.get(key) {
+            return Some(*address);
         }
-        let address = match self.old.get(key) {
-            Some(known) => *known,
-            None => eth_address(key)?,
-        };
-        if self.young.len() >= self.capacity {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(*key, address);
+        let address = eth_address(key)?;
+        self.0.put(*key, address);
         Some(address)
-    }
-}
-
-impl Default for KeyCache {
-    /// 65,536 keys a generation: some 16 MiB when full.
-    fn default() -> Self {
-        Self::new(1 << 16)
     }
 }
 
@@ -107,8 +93,8 @@ fn eth_address(key: &[u8; 33]) -> Option<Account> {
 }
 
 /// SHA3-256 over the BCS of the authenticator function and of the key, then the scheme byte.
-fn derivable_address(parts: &[(u64, Value<'_>)]) -> Option<Account> {
-    // The module's address is text in short hex; BCS writes it as 32 bytes whatever its length.
+fn derivable_address(parts: &[(u32, Value<'_>)]) -> Option<Account> {
+    // The module's address is text in short hex; BCS writes it as 32 bytes in any case.
     let module = std::str::from_utf8(bytes_field(parts, 1)?).ok()?;
     let module = Account::from_hex_literal(module)?;
     let mut bcs = vec![0; 32 - module.as_bytes().len()];
@@ -137,16 +123,20 @@ fn amino(type_url: &str, value: &[u8], nesting: u8) -> Option<Vec<u8>> {
     }
 }
 
-fn amino_multisig(parts: &[(u64, Value<'_>)], nesting: u8) -> Option<Vec<u8>> {
+fn amino_multisig(parts: &[(u32, Value<'_>)], nesting: u8) -> Option<Vec<u8>> {
     let mut out = AMINO_MULTISIG.to_vec();
     for part in parts {
         match *part {
-            (1, Value::Varint(threshold)) => push_varint_field(&mut out, 1, threshold),
+            (1, Value::Varint(0)) => {}
+            (1, Value::Varint(threshold)) => {
+                encode_key(1, WireType::Varint, &mut out);
+                encode_varint(threshold, &mut out);
+            }
             (2, Value::Bytes(any)) => {
                 let any = fields(any)?;
                 let type_url = std::str::from_utf8(bytes_field(&any, 1)?).ok()?;
                 let key = amino(type_url, bytes_field(&any, 2)?, nesting)?;
-                out.push(2 << 3 | 2);
+                encode_key(2, WireType::LengthDelimited, &mut out);
                 push_len_prefixed(&mut out, &key);
             }
             _ => return None,

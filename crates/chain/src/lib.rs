@@ -6,29 +6,26 @@
 //! them, and return an error for malformed input; they never panic.
 
 pub mod abi;
-pub mod account_set;
 pub mod address;
 pub mod comet;
-pub mod commit;
 pub mod erc20;
 mod eth_form;
 pub mod eth_tx;
 pub mod evm;
 mod evm_data;
 mod evm_log;
+mod excerpt;
 pub mod fee;
 pub mod hash;
 pub mod header;
 pub mod involved;
-pub mod json;
+mod json;
 pub mod key;
 pub mod light;
-mod merkle;
 pub mod nft;
 pub mod order;
 pub mod proof;
 pub mod record;
-mod rlp;
 mod sanitize;
 mod serde_lenient;
 pub mod signer;
@@ -38,8 +35,9 @@ pub mod tx;
 pub mod vm;
 mod wire;
 
-pub use account_set::AccountSet;
-pub use address::Account;
+pub use address::{Account, AccountSet};
 pub use alloy::primitives::U256;
+pub use excerpt::{excerpt, truncated};
+pub use serde_lenient::{HexBytes, JsonText};
 pub use time::Timestamp;
 pub use vm::Vm;

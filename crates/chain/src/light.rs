@@ -1,14 +1,16 @@
 //! Light-client verification: a block was committed by the validator set of its height.
 //!
-//! A set of validators is as its `/validators` answers say if it hashes to `validators_hash` of a trusted header. It
-//! committed a block if more than two thirds of its power signed the block's id, at its height and round; the
-//! signatures stand in the next block's `last_commit`. `next_validators_hash` says which set is next, so trust passes
-//! from header to header. Rules and bytes are those of `CometBFT` (`types.VerifyCommitLight`,
-//! `types.CanonicalizeVote`); signatures are verified by ZIP 215, as there, so that batch and single verification
-//! always agree.
+//! A set of validators is trusted if it hashes to `validators_hash` of a trusted header. It committed a block if more
+//! than two thirds of its power signed the block's id, at its height and round; the signatures are in the next block's
+//! `last_commit`. `next_validators_hash` commits to the next set, so trust passes from header to header. Rules and
+//! bytes are those of `CometBFT` (`types.VerifyCommitLight`, `types.CanonicalizeVote`); signatures are verified by ZIP
+//! 215, as in `CometBFT`, so that batch and single verification always agree.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use cosmrs::proto::prost::Message as _;
+use cosmrs::proto::tendermint::v0_38::types::{BlockIdFlag, SignedMsgType};
+use cosmrs::proto::tendermint::v0_38::types::{CanonicalBlockId, CanonicalPartSetHeader, CanonicalVote};
 use ed25519_consensus::{Signature, VerificationKeyBytes, batch};
 use serde::Deserialize;
 use thiserror::Error;
@@ -17,32 +19,25 @@ mod batch_factors;
 
 use self::batch_factors::FactorSeed;
 use crate::comet::BlockAnswer;
-use crate::commit::{Commit, SIGNED};
 use crate::hash::{Hash, to_hex};
-use crate::header::BadMember;
-use crate::merkle::{leaf, root};
-use crate::serde_lenient::{list, number, text};
-use crate::wire::{
-    push_bytes_field, push_fixed64_field, push_len_prefixed, push_message_field, push_varint_field,
-};
+use crate::header::{Commit, CommitSig, validators_hash};
+use crate::serde_lenient::{JsonText, list, number};
 
-/// Validators that a set may have (`CometBFT` `types.MaxVotesCount`).
+/// Maximum number of validators of a set (`CometBFT` `types.MaxVotesCount`).
 pub const MAX_VALIDATORS: usize = 10_000;
-/// The power that a set may have (`CometBFT` `types.MaxTotalVotingPower`).
+/// Maximum power of a set (`CometBFT` `types.MaxTotalVotingPower`).
 const MAX_POWER: u64 = i64::MAX.cast_unsigned() / 8;
-/// The only kind of key that is known here.
+/// The only supported type of key.
 const ED25519: &str = "tendermint/PubKeyEd25519";
-/// `SIGNED_MSG_TYPE_PRECOMMIT`.
-const PRECOMMIT: u64 = 2;
 
 /// One page of `/validators`.
 #[derive(Debug, Clone)]
 pub struct ValidatorsPage {
-    /// The height that it is for.
+    /// The height of the set.
     pub height: u64,
-    /// Validators of all pages.
+    /// Number of validators on all pages.
     pub total: usize,
-    /// Those of this page, in the order of the set.
+    /// The validators of this page, in the order of the set.
     pub validators: Vec<Validator>,
 }
 
@@ -63,15 +58,16 @@ pub struct Validators {
     hash: Hash,
 }
 
-/// Why validators cannot be used.
+/// Errors of an answer with validators.
 #[derive(Debug, Error)]
 pub enum BadValidators {
-    /// The answer is no page of validators.
+    /// The answer is not a page of validators.
     #[error("the answer of /validators does not have the shape that CometBFT documents: {0}")]
     Shape(#[source] serde_json::Error),
-    /// A key of another kind, or none at all.
+    /// A key of another type, or a malformed key.
     #[error(
-        "validator {address} has a key of type {kind:?}, only {ED25519} with 32 bytes is known: signatures cannot be verified on this chain, use --verify hashes"
+        "validator {address} has a key of type {kind:?}, only {ED25519} with 32 bytes is supported: \
+         signatures cannot be verified on this chain, use --verify hashes"
     )]
     Key {
         /// Its address as the node wrote it.
@@ -79,14 +75,15 @@ pub enum BadValidators {
         /// The type of its key.
         kind: String,
     },
-    /// More or less power than a set can have, or more validators.
+    /// More or less power than a set can have, or too many validators.
     #[error(
-        "{validators} validators with power {power} are no set, expected 1 to {MAX_VALIDATORS} with a power of 1 to {MAX_POWER}: ask another endpoint"
+        "{validators} validators with power {power} are no set, expected 1 to {MAX_VALIDATORS} with a \
+         power of 1 to {MAX_POWER}: ask another endpoint"
     )]
     Size {
-        /// How many.
+        /// Number of validators.
         validators: usize,
-        /// Their power.
+        /// Their total power.
         power: u128,
     },
 }
@@ -99,48 +96,38 @@ pub fn parse_validators(answer: &[u8]) -> Result<ValidatorsPage, BadValidators> 
 }
 
 impl Validators {
-    /// The set with these members, which must be in the order in which `/validators` has them.
+    /// The set with these members, which must be in the order of `/validators`.
     pub fn new(list: Vec<Validator>) -> Result<Self, BadValidators> {
         let power: u128 = list.iter().map(|validator| u128::from(validator.power)).sum();
         let fits = u64::try_from(power).ok().filter(|power| (1..=MAX_POWER).contains(power));
         let Some(total) = fits.filter(|_| list.len() <= MAX_VALIDATORS) else {
             return Err(BadValidators::Size { validators: list.len(), power });
         };
-        let leaves: Vec<Hash> = list.iter().map(Validator::leaf).collect();
-        Ok(Self { power: total, hash: root(&leaves), list })
+        let hash = validators_hash(list.iter().map(|validator| (validator.key, validator.power)));
+        Ok(Self { power: total, hash, list })
     }
 
-    /// What `validators_hash` of a header of theirs is.
+    /// The hash of the set, as in `validators_hash`.
     pub fn hash(&self) -> Hash {
         self.hash
     }
 
-    /// Whether a hash in a header, in hex, is theirs: `validators_hash`, or `next_validators_hash`.
-    pub fn are_named(&self, by: &str) -> bool {
-        hex::decode(by).is_ok_and(|named| named == self.hash)
+    /// True if `hash`, a header's `validators_hash` or `next_validators_hash`, is the hash of this set.
+    pub fn are_named(&self, by: &[u8]) -> bool {
+        by == self.hash
     }
 }
 
-impl Validator {
-    /// The protobuf of `SimpleValidator`, hashed.
-    fn leaf(&self) -> Hash {
-        let (mut key, mut out) = (Vec::with_capacity(34), Vec::with_capacity(48));
-        push_bytes_field(&mut key, 1, &self.key);
-        push_message_field(&mut out, 1, &key);
-        push_varint_field(&mut out, 2, self.power);
-        leaf(&out)
-    }
-}
-
-/// A block's header names another set.
+/// A block's header commits to another set.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "validators_hash of block {height} is {named}, the validators of /validators hash to {computed}: ask another endpoint"
+    "validators_hash of block {height} is {named}, the validators of /validators hash to {computed}: \
+     ask another endpoint"
 )]
 pub struct WrongValidators {
     /// Height of the block.
     pub height: u64,
-    /// What the header says.
+    /// The hash in the header.
     pub named: String,
     /// The hash of the set.
     pub computed: String,
@@ -154,15 +141,15 @@ pub fn check_validators(block: &BlockAnswer<'_>, set: &Validators) -> Result<(),
         return Ok(());
     }
     let height = block.header.height;
-    Err(WrongValidators { height, named: named.to_string(), computed: to_hex(&set.hash) })
+    Err(WrongValidators { height, named: hex::encode_upper(&**named), computed: to_hex(&set.hash) })
 }
 
-/// How much of a set's power signed a block.
+/// The share of a set's power that signed a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Power {
-    /// What signed, as far as it was counted: more than two thirds.
+    /// The counted power that signed: more than two thirds.
     pub signed: u64,
-    /// All of it.
+    /// The total power.
     pub total: u64,
 }
 
@@ -174,12 +161,12 @@ pub enum WrongCommit {
     OtherBlock {
         /// Height of the block.
         height: u64,
-        /// What the commit is for.
+        /// The height of the commit.
         of: i64,
-        /// The id that it signs.
+        /// The signed block id.
         signed: String,
     },
-    /// There is not one entry a validator.
+    /// The number of entries differs from that of the validators.
     #[error(
         "the commit for block {height} has {signatures} entries for {validators} validators: ask another endpoint"
     )]
@@ -191,16 +178,17 @@ pub enum WrongCommit {
         /// Validators of the set.
         validators: usize,
     },
-    /// Too few signed.
+    /// Signatures of too little power.
     #[error(
-        "validators with power {signed} of {total} signed block {height}, more than two thirds must: ask another endpoint"
+        "validators with power {signed} of {total} signed block {height}, more than two thirds must: \
+         ask another endpoint"
     )]
     TooFew {
         /// Height of the block.
         height: u64,
-        /// Their power.
+        /// The power that signed.
         signed: u64,
-        /// All power.
+        /// The total power.
         total: u64,
     },
     /// A signature is wrong.
@@ -213,39 +201,30 @@ pub enum WrongCommit {
         /// The validator's place in the set, from 0.
         validator: usize,
     },
-    /// A member cannot be read.
-    #[error("the commit for block {height} cannot be read, {source}: ask another endpoint")]
-    Member {
-        /// Height of the block.
-        height: u64,
-        /// Which member.
-        source: BadMember,
-    },
 }
 
 /// Checks that `set` decided the block with this height and hash. `commit` is the next block's `last_commit`.
 ///
-/// As in `CometBFT`'s light client, signatures beyond two thirds of the power are not looked at; that they are the ones
-/// in the chain is for [`crate::proof::check_last_commit`] to say. What was signed for no block counts for nothing.
+/// As in `CometBFT`'s light client, signatures beyond two thirds of the power are not verified, and signatures for no
+/// block do not count. [`crate::proof::check_last_commit`] checks that all signatures are those in the chain.
 pub fn check_commit(
     chain_id: &str,
     height: u64,
     hash: &Hash,
-    commit: &Commit<'_>,
+    commit: &Commit,
     set: &Validators,
 ) -> Result<Power, WrongCommit> {
-    let signs_it = hex::decode(&*commit.block_id.hash).is_ok_and(|signed| signed == hash);
-    if u64::try_from(commit.height) != Ok(height) || !signs_it {
-        let signed = commit.block_id.hash.to_string();
+    let signed = &commit.block_id.hash;
+    if u64::try_from(commit.height) != Ok(height) || signed != hash {
+        let signed = hex::encode_upper(signed);
         return Err(WrongCommit::OtherBlock { height, of: commit.height, signed });
     }
     let (signatures, validators) = (commit.signatures.len(), set.list.len());
     if signatures != validators {
         return Err(WrongCommit::Size { height, signatures, validators });
     }
-    let (votes, signed) =
-        votes(chain_id, commit, set).map_err(|source| WrongCommit::Member { height, source })?;
-    // Nothing can overflow: power is at most an eighth of what fits.
+    let (votes, signed) = votes(chain_id, commit, set);
+    // No overflow: power is at most an eighth of the type's maximum.
     if signed <= set.power * 2 / 3 {
         return Err(WrongCommit::TooFew { height, signed, total: set.power });
     }
@@ -255,51 +234,57 @@ pub fn check_commit(
     }
 }
 
-/// A validator's signature and what it signed.
+/// A validator's signature and the signed bytes.
 struct Vote {
     validator: usize,
     key: VerificationKeyBytes,
-    /// None if it is no signature at all.
+    /// `None` if it is malformed.
     signature: Option<Signature>,
     bytes: Vec<u8>,
 }
 
-/// The votes for the block, up to those that make more than two thirds; and their power.
-fn votes(chain_id: &str, commit: &Commit<'_>, set: &Validators) -> Result<(Vec<Vote>, u64), BadMember> {
+/// The votes for the block, until they exceed two thirds of the power; and their power.
+fn votes(chain_id: &str, commit: &Commit, set: &Validators) -> (Vec<Vote>, u64) {
     let (mut votes, mut signed) = (Vec::new(), 0);
-    let mut block_id = Vec::with_capacity(80);
-    commit.block_id.push(&mut block_id, "last_commit.block_id")?;
+    let canonical = canonical_vote(chain_id, commit);
     for (place, (entry, validator)) in commit.signatures.iter().zip(&set.list).enumerate() {
-        if entry.block_id_flag != SIGNED {
+        if entry.block_id_flag != i32::from(BlockIdFlag::Commit) {
             continue;
         }
-        let signature = entry.signature_bytes()?;
         votes.push(Vote {
             validator: place,
             key: VerificationKeyBytes::from(validator.key),
-            signature: <[u8; 64]>::try_from(signature).ok().map(Signature::from),
-            bytes: sign_bytes(chain_id, commit, &block_id, &entry.time()?),
+            signature: <[u8; 64]>::try_from(&*entry.signature).ok().map(Signature::from),
+            bytes: sign_bytes(&canonical, entry),
         });
         signed += validator.power;
         if signed > set.power * 2 / 3 {
             break;
         }
     }
-    Ok((votes, signed))
+    (votes, signed)
 }
 
-/// What a validator signs: the protobuf of `CanonicalVote`, after its length.
-fn sign_bytes(chain_id: &str, commit: &Commit<'_>, block_id: &[u8], time: &[u8]) -> Vec<u8> {
-    let mut vote = Vec::with_capacity(160);
-    push_varint_field(&mut vote, 1, PRECOMMIT);
-    push_fixed64_field(&mut vote, 2, commit.height);
-    push_fixed64_field(&mut vote, 3, commit.round);
-    push_message_field(&mut vote, 4, block_id);
-    push_message_field(&mut vote, 5, time);
-    push_bytes_field(&mut vote, 6, chain_id.as_bytes());
-    let mut out = Vec::with_capacity(vote.len() + 2);
-    push_len_prefixed(&mut out, &vote);
-    out
+/// The part of a vote that is equal for all validators.
+fn canonical_vote(chain_id: &str, commit: &Commit) -> CanonicalVote {
+    let block_id = commit.block_id.clone();
+    let parts = block_id.part_set_header.unwrap_or_default();
+    CanonicalVote {
+        r#type: SignedMsgType::Precommit.into(),
+        height: commit.height,
+        round: commit.round,
+        block_id: Some(CanonicalBlockId {
+            hash: block_id.hash,
+            part_set_header: Some(CanonicalPartSetHeader { total: parts.total, hash: parts.hash }),
+        }),
+        timestamp: None,
+        chain_id: chain_id.to_owned(),
+    }
+}
+
+/// The bytes that a validator signs: the vote with the validator's time, after its length.
+fn sign_bytes(vote: &CanonicalVote, entry: &CommitSig) -> Vec<u8> {
+    CanonicalVote { timestamp: Some(entry.timestamp), ..vote.clone() }.encode_length_delimited_to_vec()
 }
 
 /// The first validator whose signature does not verify.
@@ -314,7 +299,7 @@ fn first_wrong(votes: &[Vote], block: &Hash) -> Option<usize> {
     votes.iter().find(|vote| !verifies(vote)).map(|vote| vote.validator)
 }
 
-/// Whether all verify together.
+/// True if all signatures verify together.
 fn all_verify(votes: &[Vote], block: &Hash) -> bool {
     let (mut batch, mut factors) = (batch::Verifier::new(), FactorSeed::new(block));
     for vote in votes {
@@ -326,31 +311,31 @@ fn all_verify(votes: &[Vote], block: &Hash) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct PageShape<'a> {
     #[serde(deserialize_with = "number")]
     block_height: u64,
-    #[serde(borrow, default, deserialize_with = "list")]
+    #[serde(default, deserialize_with = "list")]
     validators: Vec<ValidatorShape<'a>>,
     #[serde(default, deserialize_with = "number")]
     total: usize,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct ValidatorShape<'a> {
-    #[serde(borrow, default, deserialize_with = "text")]
-    address: std::borrow::Cow<'a, str>,
-    #[serde(borrow)]
+    address: JsonText<'a>,
     pub_key: KeyShape<'a>,
     #[serde(deserialize_with = "number")]
     voting_power: u64,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct KeyShape<'a> {
-    #[serde(borrow, rename = "type", deserialize_with = "text")]
-    kind: std::borrow::Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    value: std::borrow::Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: JsonText<'a>,
+    value: JsonText<'a>,
 }
 
 fn validator(shape: ValidatorShape<'_>) -> Result<Validator, BadValidators> {
@@ -358,8 +343,8 @@ fn validator(shape: ValidatorShape<'_>) -> Result<Validator, BadValidators> {
     match key {
         Some(key) if shape.pub_key.kind == ED25519 => Ok(Validator { key, power: shape.voting_power }),
         _ => Err(BadValidators::Key {
-            address: shape.address.into_owned(),
-            kind: shape.pub_key.kind.into_owned(),
+            address: shape.address.to_string(),
+            kind: shape.pub_key.kind.to_string(),
         }),
     }
 }

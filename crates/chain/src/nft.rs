@@ -2,10 +2,11 @@
 //!
 //! # Invariants
 //!
-//! Events come in strict chain order, block events included, so that replaying them one by one ends where the
-//! chain is (indexing §8, T14); they say what happened and not what follows, which needs the index. Event types and
-//! keys must be exactly those of the chain: work that a failed IBC callback undid is still printed, renamed
-//! (indexing §17). What is malformed is passed over, because contracts choose most of these values.
+//! * Events come in strict chain order, block events included, so that replaying them one by one ends in the state of
+//!   the chain (indexing §8). Effects on other tokens need the index and are not part of an event.
+//! * Event types and keys must be exactly those of the chain: the events of a failed IBC callback remain under renamed
+//!   types (indexing §17).
+//! * Malformed events are skipped, because contracts choose most of these values.
 
 mod evm;
 mod ibc;
@@ -21,10 +22,10 @@ use crate::evm_log::TransferLogs;
 use crate::order::in_order;
 use crate::vm::Vm;
 
-/// Something that a block's events say about NFTs.
+/// A change of an NFT or a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NftEvent {
-    /// Move: a collection object was made.
+    /// Move: a collection object was created.
     Create {
         /// The collection's object.
         collection: Account,
@@ -33,22 +34,22 @@ pub enum NftEvent {
         /// Its name, without NULs.
         name: String,
     },
-    /// Wasm: a contract named its minter, so it may be a cw721. Said again at every mint of most contracts.
+    /// Wasm: a contract reported its minter, so it may be a cw721. Most contracts repeat it at every mint.
     Instantiate {
         /// The contract.
         collection: Account,
     },
-    /// A token came to be.
+    /// A token was minted.
     Mint {
         /// Its contract or collection object.
         collection: Account,
-        /// Its id: decimal on EVM. `None` where the event does not tell: an older Move standard library.
+        /// Its id: decimal on EVM. `None` if the event does not contain it: an older Move standard library.
         token_id: Option<String>,
         /// Move: the token's own object.
         object: Option<Account>,
-        /// Its first owner. `None` where the event does not tell: a Move object from before this transaction.
+        /// Its first owner. `None` if the events do not contain it: a Move object from before this transaction.
         owner: Option<Account>,
-        /// Its URI. `None` where the event does not contain it; the chain can be queried for it.
+        /// Its URI. `None` if the event does not contain it; the chain can be queried for it.
         uri: Option<String>,
     },
     /// A token, or on Move any other object, has a new owner.
@@ -58,7 +59,7 @@ pub enum NftEvent {
         /// Its new owner.
         to: Account,
     },
-    /// A token is gone.
+    /// A token was burned.
     Burn {
         /// The token.
         token: TokenRef,
@@ -70,16 +71,17 @@ pub enum NftEvent {
         /// The URI, without NULs.
         uri: String,
     },
-    /// Tokens came by IBC: collections with the name `local` stand for one that is called `origin` where it is from.
+    /// Tokens arrived by IBC: collections with the name `local` are vouchers of one that is called `origin` on its own
+    /// chain.
     ClassName {
-        /// The name here: the voucher's class.
+        /// The name on this chain: the voucher's class.
         local: String,
-        /// The name there.
+        /// The name on the chain of origin.
         origin: String,
     },
 }
 
-/// How an event names a token.
+/// The identification of a token in an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenRef {
     /// EVM and wasm.
@@ -93,8 +95,8 @@ pub enum TokenRef {
     Object(Account),
 }
 
-/// What the events of a block say about NFTs, in chain order, each with the index of its transaction; `None` for what
-/// the block itself did. `prefix` is that of account addresses. Nothing on a chain without a virtual machine.
+/// The NFT events of a block, in chain order, each with the index of its transaction; `None` for events of the block
+/// itself. `prefix` is that of account addresses. Nothing on a chain without a virtual machine.
 pub fn events(vm: Vm, prefix: &str, results: &ResultsAnswer<'_>) -> Vec<(Option<usize>, NftEvent)> {
     let mut found = Vec::new();
     if vm == Vm::None {
@@ -104,13 +106,13 @@ pub fn events(vm: Vm, prefix: &str, results: &ResultsAnswer<'_>) -> Vec<(Option<
     let mut moves = move_vm::Joins::default();
     for (tx, event) in in_order(results) {
         match (vm, event.kind.as_ref()) {
-            (Vm::Evm, "evm") => found.extend(evm::events(&logs, event).map(|said| (tx, said))),
+            (Vm::Evm, "evm") => found.extend(evm::events(&logs, event).map(|event| (tx, event))),
             (Vm::Move, "move") => moves.read(tx, event, &mut found),
-            (Vm::Wasm, "wasm") => found.extend(wasm::events(event, prefix).map(|said| (tx, said))),
+            (Vm::Wasm, "wasm") => found.extend(wasm::events(event, prefix).map(|event| (tx, event))),
             (_, "recv_packet") => {
                 let result = tx.and_then(|tx| results.txs_results.get(tx));
                 found.extend(
-                    result.and_then(|result| ibc::class_name(vm, event, result)).map(|said| (tx, said)),
+                    result.and_then(|result| ibc::class_name(vm, event, result)).map(|event| (tx, event)),
                 );
             }
             _ => {}

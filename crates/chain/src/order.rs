@@ -1,16 +1,15 @@
 //! The events of a block in the order in which the chain emitted them.
 //!
-//! Replaying effects (tokens, balances) event by event needs this order, block events included (indexing §8,
-//! T14).
+//! Replaying effects (tokens, balances) event by event needs this order, block events included (indexing §8).
 
 use crate::comet::{Event, ResultsAnswer};
 
-/// Every event with the index of its transaction, `None` for an event of the block itself: first those from before the
+/// Every event with the index of its transaction (`None` for events of the block itself): first those before the
 /// transactions, then the transactions' own, then those of the block's end.
 ///
 /// A block event belongs to the end if its last attribute `mode` is `EndBlock`. The SDK appends that attribute, so an
-/// earlier one of this name is the emitter's own, and newer SDKs append `event_index` behind it (T7). A block event
-/// without a mode counts as before the transactions.
+/// earlier `mode` is the emitter's own; newer SDKs append `event_index` after it. A block event without a mode
+/// counts as before the transactions.
 pub fn in_order<'r, 'a>(
     results: &'r ResultsAnswer<'a>,
 ) -> impl Iterator<Item = (Option<usize>, &'r Event<'a>)> {

@@ -3,84 +3,71 @@
 //! A header commits to its parent, to the block's transactions and to the signatures under its parent; one block later,
 //! the next header commits to the part of the results that all nodes agree on (code, data, gas) and to the state after
 //! them. An answer for another height, or a false one, does not reproduce the hashes. No header covers events. Evidence
-//! is not checked, because nothing of it is indexed.
-//!
-//! Each check is independent and names the height and the mismatch. Together they chain: a block whose header is
-//! checked and whose successor has it as parent is the block that the successor's validators built on.
+//! is not checked, because it is not indexed.
+//! Each check is independent and reports the height and the mismatch. Together they link blocks: a block with a checked
+//! header, whose successor has it as parent, is the block on which the successor's validators built.
+//! header and a successor that has it as parent is the block that the successor's validators built on.
 
 mod receipts;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use cosmrs::proto::prost::Message as _;
+use cosmrs::proto::tendermint::v0_38::abci::ExecTxResult;
 use thiserror::Error;
 
 use crate::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use crate::hash::{Hash, to_hex, tx_hash};
-use crate::header::BadMember;
-use crate::merkle::{leaf, root};
-use crate::wire::{push_bytes_field, push_varint_field};
+use crate::header::{commit_hash, header_hash, merkle_root};
 
 pub use receipts::{Bound, EvmChain, Executed, WrongReceipts, check_receipts};
 
 /// Root over the transactions of a block (`header.data_hash`): leaves are the transaction hashes.
 pub fn data_hash<T: AsRef<[u8]>>(raw_txs: &[T]) -> Hash {
-    let leaves: Vec<Hash> = raw_txs.iter().map(|raw| leaf(&tx_hash(raw.as_ref()))).collect();
-    root(&leaves)
+    let leaves: Vec<Hash> = raw_txs.iter().map(|raw| tx_hash(raw.as_ref())).collect();
+    merkle_root(&leaves)
 }
 
 /// Root over the results of a block, as the *next* header's `last_results_hash` has it.
 pub fn results_hash(results: &[TxResult<'_>]) -> Result<Hash, base64::DecodeError> {
-    let leaves: Result<Vec<Hash>, _> =
-        results.iter().map(|result| Ok(leaf(&deterministic(result)?))).collect();
-    Ok(root(&leaves?))
+    let leaves: Result<Vec<Vec<u8>>, _> = results.iter().map(deterministic).collect();
+    Ok(merkle_root(&leaves?))
 }
 
-/// The header is not the one that the answer's block id names.
+/// The hash of the header differs from the answer's block id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum WrongHeader {
-    /// It hashes to something else.
-    #[error(
-        "the header of block {height} hashes to {computed}, its block_id is {named}: ask another endpoint"
-    )]
-    Hash {
-        /// Height of the block.
-        height: u64,
-        /// The recomputed hash.
-        computed: String,
-        /// `block_id.hash`.
-        named: String,
-    },
-    /// A field cannot be hashed.
-    #[error("the header of block {height} cannot be hashed, {source}: ask another endpoint")]
-    Member {
-        /// Height of the block.
-        height: u64,
-        /// Which field.
-        source: BadMember,
-    },
+#[error("the header of block {height} hashes to {computed}, its block_id is {named}: ask another endpoint")]
+pub struct WrongHeader {
+    /// Height of the block.
+    pub height: u64,
+    /// The recomputed hash.
+    pub computed: String,
+    /// `block_id.hash`.
+    pub named: String,
 }
 
 /// Checks that the answer's header hashes to the answer's `block_id.hash`.
 pub fn check_header(block: &BlockAnswer<'_>) -> Result<(), WrongHeader> {
-    let height = block.header.height;
-    let computed = block.full_header.hash().map_err(|source| WrongHeader::Member { height, source })?;
+    let computed = header_hash(&block.full_header);
     if computed == block.hash {
         return Ok(());
     }
-    Err(WrongHeader::Hash { height, computed: to_hex(&computed), named: to_hex(&block.hash) })
+    let height = block.header.height;
+    Err(WrongHeader { height, computed: to_hex(&computed), named: to_hex(&block.hash) })
 }
 
-/// The block does not follow the block that is known before it.
+/// The block's parent is not the preceding block.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the parent of block {height} is {parent}, the block before it is {previous}: ask another endpoint, or the chain forked"
+    "the parent of block {height} is {parent}, the block before it is {previous}: \
+     ask another endpoint, or the chain forked"
 )]
 pub struct WrongParent {
     /// Height of the block.
     pub height: u64,
     /// `header.last_block_id.hash`; empty if it has none.
     pub parent: String,
-    /// Hash of the block before.
+    /// Hash of the preceding block.
     pub previous: String,
 }
 
@@ -117,7 +104,7 @@ pub fn check_txs<T: AsRef<[u8]>>(block: &BlockAnswer<'_>, raw_txs: &[T]) -> Resu
 /// The signatures are not those that the header commits to.
 #[derive(Debug, Error)]
 pub enum WrongLastCommit {
-    /// They hash to something else.
+    /// Their hash is another.
     #[error(
         "the signatures in last_commit of block {height} do not hash to its last_commit_hash: ask another endpoint"
     )]
@@ -125,20 +112,12 @@ pub enum WrongLastCommit {
         /// Height of the block that carries them.
         height: u64,
     },
-    /// One cannot be hashed.
-    #[error("block {height} has a signature that cannot be hashed, {source}: ask another endpoint")]
-    Member {
-        /// Height of the block that carries it.
-        height: u64,
-        /// Which member.
-        source: BadMember,
-    },
-    /// There are none to be read.
+    /// They cannot be decoded.
     #[error("block {height}: {source}: ask another endpoint")]
     Unreadable {
         /// Height of the block that carries them.
         height: u64,
-        /// What is wrong.
+        /// The error.
         source: comet::Error,
     },
 }
@@ -147,21 +126,20 @@ pub enum WrongLastCommit {
 pub fn check_last_commit(block: &BlockAnswer<'_>) -> Result<(), WrongLastCommit> {
     let height = block.header.height;
     let commit = block.last_commit().map_err(|source| WrongLastCommit::Unreadable { height, source })?;
-    let computed = commit.hash().map_err(|source| WrongLastCommit::Member { height, source })?;
-    if hex::decode(&*block.full_header.last_commit_hash).is_ok_and(|named| named == computed) {
+    if commit_hash(&commit) == *block.full_header.last_commit_hash {
         return Ok(());
     }
     Err(WrongLastCommit::Hash { height })
 }
 
-/// What the results of a block claim, to be kept until the next header proves it.
+/// The hashes of a block's results, kept until the next header proves them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
     /// Height of the results.
     pub height: u64,
     /// [`results_hash`].
     pub results_hash: Hash,
-    /// The state after the block, if the answer has it.
+    /// The state hash after the block, if the answer has it.
     pub app_hash: Option<Vec<u8>>,
 }
 
@@ -176,7 +154,7 @@ pub enum WrongResults {
         /// Height of the results.
         height: u64,
     },
-    /// The state after the block.
+    /// The state hash after the block.
     #[error("app_hash in the results of block {height} is not the one in header {}: ask another endpoint", .height + 1)]
     App {
         /// Height of the results.
@@ -187,12 +165,12 @@ pub enum WrongResults {
     NotBase64 {
         /// Height of the results.
         height: u64,
-        /// Which member.
+        /// The member.
         member: &'static str,
-        /// Where it breaks.
+        /// The position of the error.
         source: base64::DecodeError,
     },
-    /// The header is not the next one: it proves nothing about these results.
+    /// The header is not the next one, so it proves nothing about these results.
     #[error("the results of block {height} were held against header {header}, expected the next one")]
     OtherHeader {
         /// Height of the results.
@@ -203,7 +181,7 @@ pub enum WrongResults {
 }
 
 impl Claims {
-    /// What these results claim.
+    /// Computes the hashes.
     pub fn of(results: &ResultsAnswer<'_>) -> Result<Self, WrongResults> {
         let height = results.height;
         let wrong = |member| move |source| WrongResults::NotBase64 { height, member, source };
@@ -216,28 +194,28 @@ impl Claims {
     }
 }
 
-/// What a header says about the block before it; kept where the header itself is not.
+/// The commitments of a header to its parent block; kept where the header itself is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commitments {
     /// Height of the header.
     pub height: u64,
     /// `last_results_hash`.
     pub last_results_hash: Option<Hash>,
-    /// `app_hash`; empty if it is not hex.
+    /// `app_hash`.
     pub app_hash: Vec<u8>,
 }
 
 impl Commitments {
-    /// What the header of `block` says; it must itself have passed [`check_header`].
+    /// The commitments of the header of `block`, which must itself have passed [`check_header`].
     pub fn of(block: &BlockAnswer<'_>) -> Self {
         Self {
             height: block.header.height,
             last_results_hash: block.header.last_results_hash,
-            app_hash: hex::decode(&*block.full_header.app_hash).unwrap_or_default(),
+            app_hash: block.full_header.app_hash.to_vec(),
         }
     }
 
-    /// Checks the results of the block before.
+    /// Checks the results of the parent block.
     pub fn check(&self, claims: &Claims) -> Result<(), WrongResults> {
         let height = claims.height;
         if self.height.checked_sub(1) != Some(height) {
@@ -253,18 +231,14 @@ impl Commitments {
     }
 }
 
-/// Checks results against the header after theirs, which must itself have passed [`check_header`].
+/// Checks results against the next header, which must itself have passed [`check_header`].
 pub fn check_results(claims: &Claims, next: &BlockAnswer<'_>) -> Result<(), WrongResults> {
     Commitments::of(next).check(claims)
 }
 
 /// The protobuf of a result's fields that all nodes agree on (`CometBFT` `types.deterministicExecTxResult`).
 fn deterministic(result: &TxResult<'_>) -> Result<Vec<u8>, base64::DecodeError> {
-    let mut out = Vec::new();
-    push_varint_field(&mut out, 1, u64::from(result.code));
-    push_bytes_field(&mut out, 2, &result.data_bytes()?);
-    // Protobuf writes an int64 as the varint of its two's complement.
-    push_varint_field(&mut out, 5, result.gas_wanted.cast_unsigned());
-    push_varint_field(&mut out, 6, result.gas_used.cast_unsigned());
-    Ok(out)
+    let (code, gas_wanted, gas_used) = (result.code, result.gas_wanted, result.gas_used);
+    let data = result.data_bytes()?.into();
+    Ok(ExecTxResult { code, data, gas_wanted, gas_used, ..ExecTxResult::default() }.encode_to_vec())
 }

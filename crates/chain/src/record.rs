@@ -1,16 +1,14 @@
 //! The final JSON of a block and of a Cosmos transaction, as the API shows them.
 //!
-//! Made once at ingest and spliced into answers byte for byte; order and form of the members are the contract
+//! Generated once at ingest and spliced into answers byte for byte; order and form of the members are the contract
 //! (indexer-api 4.2 and 4.5).
-
-use std::borrow::Cow;
 
 use serde::Deserialize;
 
 use crate::comet::{Event, TxResult};
 use crate::hash::Hash;
-use crate::json::{push_hex_upper, push_list, push_member, push_number};
-use crate::serde_lenient::{list, number, text};
+use crate::json::{push, push_hex_upper, push_list, push_member, push_number};
+use crate::serde_lenient::{JsonText, list, number};
 use crate::time::Timestamp;
 
 /// The proposer of a block; empty texts if unknown.
@@ -24,7 +22,7 @@ pub struct Proposer {
     pub operator_address: String,
 }
 
-/// What the API shows of a block.
+/// The members of a block in the API.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockRecord<'a> {
     /// The chain.
@@ -33,7 +31,7 @@ pub struct BlockRecord<'a> {
     pub height: u64,
     /// The `CometBFT` hash.
     pub hash: &'a Hash,
-    /// Milliseconds since the block before; 0 for the first block of a chain or of an index.
+    /// Milliseconds since the parent block; 0 for the first block of a chain or of an index.
     pub block_time_ms: u64,
     /// The header's time.
     pub timestamp: Timestamp,
@@ -41,7 +39,7 @@ pub struct BlockRecord<'a> {
     pub gas_used: i128,
     /// Sum over the results of all transactions; too wide to overflow.
     pub gas_wanted: i128,
-    /// Raw transactions in the block, those that do not decode too.
+    /// Raw transactions in the block, including those that do not decode.
     pub tx_count: u64,
     /// `(denom, amount)` sorted by denom: see [`crate::fee::FeeTotals`].
     pub total_fee: &'a [(String, String)],
@@ -74,8 +72,8 @@ pub fn write_block_record(out: &mut Vec<u8>, block: &BlockRecord<'_>) {
 
 /// Appends the JSON of a Cosmos transaction.
 ///
-/// `tx_json` is the finished JSON of the `tx` member and goes in as it is. Fails only if the result's data is no
-/// base64; then nothing is appended.
+/// `tx_json` is the finished JSON of the `tx` member and is spliced unchanged. Fails only if the result's data
+/// is not base64; then `out` is unchanged.
 pub fn write_tx_record(
     out: &mut Vec<u8>,
     hash: &Hash,
@@ -103,20 +101,19 @@ pub fn write_tx_record(
     out.extend_from_slice(tx_json);
     push_member(out, r#","timestamp":"#, &time.nanos());
     out.extend_from_slice(br#","events":"#);
-    push_list(out, &result.events, push_event);
+    push(out, &result.events);
     out.push(b'}');
     Ok(())
 }
 
-/// An entry of the log that cosmos-sdk wrote before 0.50.
+/// An entry of the log that cosmos-sdk before 0.50 wrote.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct OldLog<'a> {
     #[serde(deserialize_with = "number")]
     msg_index: u64,
-    #[serde(borrow, deserialize_with = "text")]
-    log: Cow<'a, str>,
-    #[serde(borrow, deserialize_with = "list")]
+    log: JsonText<'a>,
+    #[serde(deserialize_with = "list")]
     events: Vec<Event<'a>>,
 }
 
@@ -141,18 +138,6 @@ fn push_old_event(out: &mut Vec<u8>, event: &Event<'_>) {
         push_member(out, r#"{"key":"#, &attribute.key);
         push_member(out, r#","value":"#, &attribute.value);
         out.push(b'}');
-    });
-    out.push(b'}');
-}
-
-fn push_event(out: &mut Vec<u8>, event: &Event<'_>) {
-    push_member(out, r#"{"type":"#, &event.kind);
-    out.extend_from_slice(br#","attributes":"#);
-    push_list(out, &event.attributes, |out, attribute| {
-        push_member(out, r#"{"key":"#, &attribute.key);
-        push_member(out, r#","value":"#, &attribute.value);
-        let index: &[u8] = if attribute.index { br#","index":true}"# } else { br#","index":false}"# };
-        out.extend_from_slice(index);
     });
     out.push(b'}');
 }

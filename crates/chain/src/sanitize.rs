@@ -2,8 +2,8 @@
 //!
 //! A NUL is invisible and breaks some clients; the deployed server removes it as well (indexing §8.2).
 
-/// The longest accepted name or URI, in bytes. A longer one counts as no answer, so that no contract can fill the index
-/// with one look-up.
+/// The longest accepted name or URI, in bytes. A longer one counts as missing, so that no contract can fill the index
+/// with one query.
 pub(crate) const MAX_TEXT: usize = 256 * 1024;
 
 /// The text without NULs.

@@ -4,26 +4,98 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// A string; `null` is the empty one.
-pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Cow<'a, str>, D::Error> {
-    Ok(optional_text(from)?.unwrap_or_default())
+/// A JSON string, borrowed if it has no escapes; `null` reads as the empty string.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(transparent)]
+pub struct JsonText<'a>(Cow<'a, str>);
+
+impl<'a> From<&'a str> for JsonText<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
 }
 
-/// A string or `null`.
-pub(crate) fn optional_text<'de: 'a, 'a, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Cow<'a, str>>, D::Error> {
-    from.deserialize_option(TextVisitor(PhantomData))
+impl From<String> for JsonText<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
 }
 
-/// A list of strings; `null` is the empty one.
-pub(crate) fn texts<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Vec<Cow<'a, str>>, D::Error> {
-    let texts: Vec<Text<'a>> = list(from)?;
-    Ok(texts.into_iter().map(|text| text.0).collect())
+impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Borrowed<'b>(#[serde(borrow)] Cow<'b, str>);
+        let text: Option<Borrowed<'a>> = Option::deserialize(from)?;
+        Ok(Self(text.map(|text| text.0).unwrap_or_default()))
+    }
+}
+
+impl Deref for JsonText<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for JsonText<'_> {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl PartialEq<str> for JsonText<'_> {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for JsonText<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Display for JsonText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+/// Bytes in hex of any case; `null` reads as no bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HexBytes(pub Vec<u8>);
+
+impl<'de> Deserialize<'de> for HexBytes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = JsonText::deserialize(from)?;
+        hex::decode(&*text)
+            .map(Self)
+            .map_err(|error| D::Error::custom(format!("{:?} is not hex: {error}", &*text)))
+    }
+}
+
+impl Deref for HexBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Bytes in base64; `null` reads as no bytes.
+pub(crate) fn base64<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    let text = JsonText::deserialize(from)?;
+    BASE64
+        .decode(text.as_bytes())
+        .map_err(|error| D::Error::custom(format!("{:?} is not base64: {error}", &*text)))
 }
 
 /// A list; `null` is the empty one.
@@ -31,48 +103,13 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> R
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// A whole number, written as one or as a decimal string; `null` is 0.
+/// A whole number, as a JSON number or a decimal string; `null` is 0.
 pub(crate) fn number<'de, D, N>(from: D) -> Result<N, D::Error>
 where
     D: Deserializer<'de>,
     N: Default + FromStr + TryFrom<i64> + TryFrom<u64>,
 {
     from.deserialize_any(NumberVisitor(PhantomData))
-}
-
-/// [`text`] as a type, for where serde wants one.
-pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        text(from).map(Text)
-    }
-}
-
-struct TextVisitor<'a>(PhantomData<&'a ()>);
-
-impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
-    type Value = Option<Cow<'a, str>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or null")
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_str(self)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(text.to_owned())))
-    }
 }
 
 struct NumberVisitor<N>(PhantomData<N>);
@@ -107,23 +144,25 @@ mod tests {
 
     use super::*;
 
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
+    #[serde(default, bound(deserialize = "'de: 'a"))]
     struct Sample<'a> {
-        #[serde(borrow, default, deserialize_with = "text")]
-        one: Cow<'a, str>,
-        #[serde(borrow, default, deserialize_with = "texts")]
-        many: Vec<Cow<'a, str>>,
-        #[serde(default, deserialize_with = "number")]
+        one: JsonText<'a>,
+        #[serde(deserialize_with = "list")]
+        many: Vec<JsonText<'a>>,
+        #[serde(deserialize_with = "number")]
         count: i64,
-        #[serde(default, deserialize_with = "list")]
+        #[serde(deserialize_with = "list")]
         list: Vec<u8>,
     }
 
     #[test]
     fn plain_strings_are_borrowed_and_escaped_ones_are_read() {
         let sample: Sample<'_> = serde_json::from_str(r#"{"one":"plain","many":["a\u003cb","c"]}"#).unwrap();
-        assert!(matches!(sample.one, Cow::Borrowed("plain")));
-        assert!(matches!(sample.many[..], [Cow::Owned(ref a), Cow::Borrowed("c")] if a == "a<b"));
+        assert!(matches!(sample.one.0, Cow::Borrowed("plain")));
+        assert!(
+            matches!(sample.many[..], [JsonText(Cow::Owned(ref a)), JsonText(Cow::Borrowed("c"))] if a == "a<b")
+        );
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! Signers of a transaction.
 //!
-//! Every signer counts, in the order of the transaction; the first is the one whom the deployed server calls *the*
-//! signer. There is always an answer, at worst an empty one (indexing 5.3, T2, T12).
+//! Every signer counts, in the order of the transaction; the first is the signer of the deployed server. The result may
+//! be empty but is never an error (indexing 5.3).
 
-use crate::account_set::AccountSet;
-use crate::address::Account;
+use crate::address::{Account, AccountSet};
 use crate::comet::Event;
 use crate::key::KeyCache;
 use crate::tx::DecodedTx;
 
 /// The distinct signers of a transaction.
 ///
-/// A signer whose key is given has the key's address. One whose key is left out or of an unknown type is named by the
-/// transaction's `acc_seq` event at its position; failing that, all accounts that `message_signers` returns are taken
-/// (those in the signer fields of the first message: the descriptors say which these are, so the caller knows). If
-/// no signer was found in any of these ways, the first `message.sender` is.
+/// A signer whose key is given has the key's address. If the key is left out or of an unknown type, the transaction's
+/// `acc_seq` event at the signer's position gives the account; failing that, all accounts that `message_signers`
+/// returns are taken (those in the signer fields of the first message, according to the descriptors). If none of these
+/// gives a signer, the first `message.sender` is taken.
 pub fn signers(
     tx: &DecodedTx,
     events: &[Event<'_>],
@@ -22,7 +21,7 @@ pub fn signers(
     prefix: &str,
     keys: &mut KeyCache,
 ) -> Vec<Account> {
-    let mut found = AccountSet::new();
+    let mut found = AccountSet::default();
     let mut missing = tx.signer_infos.is_empty();
     for (position, info) in tx.signer_infos.iter().enumerate() {
         let key = info.public_key.as_ref();
@@ -36,18 +35,19 @@ pub fn signers(
     }
     if tx.signer_infos.is_empty() {
         found.extend(sequence_accounts(events, prefix));
-        missing = found.as_slice().is_empty();
+        missing = found.is_empty();
     }
     if missing {
         found.extend(message_signers());
     }
-    if found.as_slice().is_empty() {
+    if found.is_empty() {
         found.extend(message_sender(events, prefix));
     }
-    found.as_slice().to_vec()
+    found.into_iter().collect()
 }
 
-/// The accounts of the `acc_seq` attributes (`address/sequence`), which the ante handler emits one a signer, in order.
+/// The accounts of the `acc_seq` attributes (`address/sequence`), which the ante handler emits once per signer, in
+/// order.
 fn sequence_accounts<'e>(events: &'e [Event<'_>], prefix: &'e str) -> impl Iterator<Item = Account> + 'e {
     attributes(events, "tx", "acc_seq")
         .filter_map(|value| value.rsplit_once('/'))

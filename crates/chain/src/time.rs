@@ -1,12 +1,14 @@
 //! Block times: read as `CometBFT` writes them, written as the API shows them.
 //!
-//! A time is a whole number of nanoseconds since 1970 in UTC, and nothing is rounded on the way in or out.
+//! A time is a whole number of nanoseconds since 1970 in UTC, and nothing is rounded.
 
 use ::time::OffsetDateTime;
 use ::time::format_description::well_known::Rfc3339;
+use cosmrs::proto;
+use serde::de::{Deserialize as _, Deserializer, Error as _};
 use thiserror::Error;
 
-use crate::wire::push_varint_field;
+use crate::serde_lenient::JsonText;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const NANOS_PER_MILLI: i64 = 1_000_000;
@@ -15,7 +17,7 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// A text that is no RFC 3339 time between 1677 and 2262.
+/// A text that is not an RFC 3339 time between 1677 and 2262.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0:?} is not an RFC 3339 time between the years 1677 and 2262")]
 pub struct BadTime(String);
@@ -40,19 +42,15 @@ impl Timestamp {
         self.0
     }
 
-    /// Whole seconds, the rest cut off: `2026-03-14T09:26:53Z`.
+    /// Whole seconds, truncated: `2026-03-14T09:26:53Z`.
     pub fn seconds(self) -> String {
-        format!("{}Z", self.civil())
+        let second = i128::from(NANOS_PER_SECOND);
+        format(i128::from(self.0).div_euclid(second) * second)
     }
 
     /// To the nanosecond, without trailing zeros: `2026-03-14T09:26:53.5Z`, `2026-03-14T09:26:53Z`.
     pub fn nanos(self) -> String {
-        let fraction = self.0.rem_euclid(NANOS_PER_SECOND);
-        if fraction == 0 {
-            return self.seconds();
-        }
-        let digits = format!("{fraction:09}");
-        format!("{}.{}Z", self.civil(), digits.trim_end_matches('0'))
+        format(self.0.into())
     }
 
     /// Whole milliseconds from `earlier` to this time; 0 if that is later.
@@ -60,24 +58,32 @@ impl Timestamp {
         let nanos = i128::from(self.0) - i128::from(earlier.0);
         u64::try_from(nanos / i128::from(NANOS_PER_MILLI)).unwrap_or(0)
     }
+}
 
-    fn civil(self) -> String {
-        let seconds = self.0.div_euclid(NANOS_PER_SECOND);
-        // 64-bit nanoseconds never leave the years that `time` knows, so the fallback is out of reach.
-        let t = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        let (month, day) = (u8::from(t.month()), t.day());
-        format!("{:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", t.year(), t.hour(), t.minute(), t.second())
+impl TryFrom<proto::Timestamp> for Timestamp {
+    type Error = BadTime;
+
+    fn try_from(time: proto::Timestamp) -> Result<Self, BadTime> {
+        let nanos = time.seconds.checked_mul(NANOS_PER_SECOND);
+        let nanos = nanos.and_then(|nanos| nanos.checked_add(time.nanos.into()));
+        nanos.map(Self).ok_or_else(|| BadTime(format!("{} seconds after 1970", time.seconds)))
     }
 }
 
-/// Appends the `google.protobuf.Timestamp` of RFC 3339 text: any time that `CometBFT` writes, also the year 1 of a
-/// validator that did not sign, which no [`Timestamp`] holds.
-pub(crate) fn push_timestamp(out: &mut Vec<u8>, text: &str) -> Result<(), BadTime> {
-    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| BadTime(text.to_owned()))?;
-    // Protobuf writes a negative number as the varint of its two's complement.
-    push_varint_field(out, 1, time.unix_timestamp().cast_unsigned());
-    push_varint_field(out, 2, u64::from(time.nanosecond()));
-    Ok(())
+/// Reads RFC 3339 as the protobuf message: any time that `CometBFT` writes, also the year 1 of a validator that did not
+/// sign, which no [`Timestamp`] holds.
+pub(crate) fn rfc3339<'de, D: Deserializer<'de>>(from: D) -> Result<proto::Timestamp, D::Error> {
+    let text = JsonText::deserialize(from)?;
+    let time = OffsetDateTime::parse(&text, &Rfc3339)
+        .map_err(|error| D::Error::custom(format!("{:?} is not an RFC 3339 time: {error}", &*text)))?;
+    let nanos = time.nanosecond().cast_signed();
+    Ok(proto::Timestamp { seconds: time.unix_timestamp(), nanos })
+}
+
+fn format(unix_nanos: i128) -> String {
+    // 64-bit nanoseconds always fit the years of RFC 3339, so the default is never used.
+    let time = OffsetDateTime::from_unix_timestamp_nanos(unix_nanos).ok();
+    time.and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -102,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_of_reach_or_malformed_is_an_error_that_shows_it() {
+    fn an_out_of_range_or_malformed_time_is_an_error_with_the_text() {
         for text in ["", "0001-01-01T00:00:00Z", "2026-03-14", "2300-01-01T00:00:00Z", "yesterday"] {
             assert_eq!(Timestamp::parse(text), Err(BadTime(text.to_owned())));
         }

@@ -1,33 +1,30 @@
 //! EVM internal transactions: the call trees of `debug_traceBlockByNumber`, flattened, and the JSON made of them.
 //!
 //! Frames are numbered depth-first in pre-order from the synthetic frame 0 that MiniEVM puts around every transaction
-//! (indexing 7, T33). Call trees nest up to a thousand deep, so nothing here recurses: the tree is walked by hand, one
-//! member at a time, in time and memory linear in the answer.
-
-use std::borrow::Cow;
+//! (indexing 7). Call trees nest up to a thousand deep, beyond the recursion limit of serde, so a loop reads the
+//! tree member by member, in time and memory linear in the answer. Texts are borrowed from the answer.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::account_set::AccountSet;
-use crate::address::Account;
+use crate::address::{Account, AccountSet};
 use crate::hash::{Hash, parse_hash};
 use crate::json::{push_hex_lower, push_member, push_number};
-use crate::serde_lenient::{Text, optional_text, text};
+use crate::serde_lenient::JsonText;
 
 /// Deepest nesting that is read. The EVM stops at 1,024 calls; Cosmos messages called from contracts add a few.
 pub const MAX_DEPTH: usize = 8_192;
 
-/// What the tracer says of one transaction.
+/// The trace of one transaction.
 #[derive(Debug)]
 pub struct TxTrace<'a> {
     /// The Ethereum hash.
     pub hash: Hash,
     /// The frames in pre-order; empty if there is an error.
     pub frames: Vec<Frame<'a>>,
-    /// Why this transaction could not be traced, such as `execution timeout`; the others of the block may be fine (T5).
-    pub error: Option<Cow<'a, str>>,
+    /// The error of tracing this transaction, such as `execution timeout`; the others of the block may be fine.
+    pub error: Option<JsonText<'a>>,
 }
 
 /// One call. Hex members are `0x` and hex digits, or empty if the tracer gave none.
@@ -38,27 +35,27 @@ pub struct Frame<'a> {
     /// Position in pre-order, from 0.
     pub index: u64,
     /// `CALL`, `CREATE`, …
-    pub kind: Cow<'a, str>,
+    pub kind: JsonText<'a>,
     /// The caller.
-    pub from: Cow<'a, str>,
+    pub from: JsonText<'a>,
     /// The called or created address; empty for a failed creation.
-    pub to: Cow<'a, str>,
+    pub to: JsonText<'a>,
     /// The call data.
-    pub input: Cow<'a, str>,
-    /// What came back.
-    pub output: Cow<'a, str>,
+    pub input: JsonText<'a>,
+    /// The returned data.
+    pub output: JsonText<'a>,
     /// The value sent; not given for static calls and for frame 0.
-    pub value: Cow<'a, str>,
+    pub value: JsonText<'a>,
     /// The gas given.
-    pub gas: Cow<'a, str>,
+    pub gas: JsonText<'a>,
     /// The gas used.
-    pub gas_used: Cow<'a, str>,
+    pub gas_used: JsonText<'a>,
 }
 
 /// Why a trace cannot be used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The answer is no list of traces.
+    /// The answer is not a list of traces.
     #[error("the answer of debug_traceBlockByNumber is not a list of traces: {0}")]
     Shape(#[source] serde_json::Error),
     /// The answer is `null`.
@@ -73,17 +70,17 @@ pub enum Error {
     /// A hash is not 32 bytes of hex.
     #[error("{text:?} is not the hash of an ethereum transaction")]
     BadHash {
-        /// What stood there.
+        /// Its value.
         text: String,
     },
-    /// A call tree is no tree of frames.
+    /// A call tree is malformed.
     #[error("the trace of {hash} is malformed at byte {at}: expected {expected}")]
     Malformed {
         /// The transaction.
         hash: String,
-        /// Where in its `result`.
+        /// The position in its `result`.
         at: usize,
-        /// What belongs there.
+        /// The expected token.
         expected: &'static str,
     },
     /// A call tree nests too deep.
@@ -92,12 +89,12 @@ pub enum Error {
         /// The transaction.
         hash: String,
     },
-    /// `from` or `to` of a frame is no address.
+    /// `from` or `to` of a frame is not an address.
     #[error("{text:?} in frame {index} of a trace is not an address")]
     BadAddress {
         /// The frame.
         index: u64,
-        /// What stood there.
+        /// Its value.
         text: String,
     },
 }
@@ -110,17 +107,17 @@ pub fn parse_traces(answer: &[u8]) -> Result<Vec<TxTrace<'_>>, Error> {
 
 /// Reads one call tree: the `result` of `debug_traceTransaction`, or of one entry of a block's traces.
 pub fn parse_frames<'a>(hash: &Hash, tree: &'a str) -> Result<Vec<Frame<'a>>, Error> {
-    Walk { text: tree, at: 0, frames: Vec::new(), open: Vec::new() }.run().map_err(|fault| {
+    TreeParser { text: tree, at: 0, frames: Vec::new(), open: Vec::new() }.run().map_err(|error| {
         let hash = hash_text(hash);
-        match fault {
-            Fault::TooDeep => Error::TooDeep { hash },
-            Fault::Expected { at, expected } => Error::Malformed { hash, at, expected },
+        match error {
+            TreeError::TooDeep => Error::TooDeep { hash },
+            TreeError::Expected { at, expected } => Error::Malformed { hash, at, expected },
         }
     })
 }
 
 impl Frame<'_> {
-    /// Adds the accounts that the call is listed under: `from` and `to`.
+    /// Adds the accounts under which the call is listed: `from` and `to`.
     pub fn accounts(&self, out: &mut AccountSet) -> Result<(), Error> {
         for text in [&self.from, &self.to].into_iter().filter(|text| !text.is_empty()) {
             let bad = || Error::BadAddress { index: self.index, text: text.to_string() };
@@ -132,7 +129,7 @@ impl Frame<'_> {
 
 /// Appends the JSON of an internal transaction (indexer-api 4.11).
 ///
-/// Quantities are shown as bytes, so with an even number of digits, and `0x` if there is none. The output of frame 0 is
+/// Quantities are shown as bytes, so with an even number of digits, and as `0x` if absent. The output of frame 0 is
 /// never shown, as on the deployed server.
 pub fn write_internal_tx(out: &mut Vec<u8>, height: u64, hash: &Hash, frame: &Frame<'_>) {
     out.extend_from_slice(br#"{"height":"#);
@@ -155,19 +152,16 @@ pub fn write_internal_tx(out: &mut Vec<u8>, height: u64, hash: &Hash, frame: &Fr
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Entry<'a> {
-    #[serde(borrow, deserialize_with = "text")]
-    tx_hash: Cow<'a, str>,
-    #[serde(borrow, default)]
+    tx_hash: JsonText<'a>,
     result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    error: Option<Cow<'a, str>>,
+    error: Option<JsonText<'a>>,
 }
 
 fn trace(entry: Entry<'_>) -> Result<TxTrace<'_>, Error> {
     let Ok(Some(hash)) = parse_hash(&entry.tx_hash) else {
-        return Err(Error::BadHash { text: entry.tx_hash.into_owned() });
+        return Err(Error::BadHash { text: entry.tx_hash.to_string() });
     };
     let error = entry.error.filter(|error| !error.is_empty());
     let frames = match entry.result {
@@ -178,22 +172,22 @@ fn trace(entry: Entry<'_>) -> Result<TxTrace<'_>, Error> {
     Ok(TxTrace { hash, frames, error })
 }
 
-enum Fault {
+enum TreeError {
     Expected { at: usize, expected: &'static str },
     TooDeep,
 }
 
-/// A walk over the text of one call tree.
-struct Walk<'a> {
+/// A parser of one call tree.
+struct TreeParser<'a> {
     text: &'a str,
     at: usize,
     frames: Vec<Frame<'a>>,
-    /// The frames whose closing brace is still to come, outermost first, as positions in `frames`.
+    /// The open frames, outermost first, as positions in `frames`.
     open: Vec<usize>,
 }
 
-impl<'a> Walk<'a> {
-    fn run(mut self) -> Result<Vec<Frame<'a>>, Fault> {
+impl<'a> TreeParser<'a> {
+    fn run(mut self) -> Result<Vec<Frame<'a>>, TreeError> {
         self.open_frame()?;
         while let Some(&frame) = self.open.last() {
             match self.next_byte() {
@@ -209,10 +203,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn open_frame(&mut self) -> Result<(), Fault> {
+    fn open_frame(&mut self) -> Result<(), TreeError> {
         self.take(b'{', "a frame")?;
         if self.open.len() == MAX_DEPTH {
-            return Err(Fault::TooDeep);
+            return Err(TreeError::TooDeep);
         }
         let index = self.frames.len();
         let parent_index = self.open.last().map_or(-1, |&parent| parent.try_into().unwrap_or(i64::MAX));
@@ -223,7 +217,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Steps out of a frame: into its next sibling, or over the end of its parent's list of calls.
-    fn close_frame(&mut self) -> Result<(), Fault> {
+    fn close_frame(&mut self) -> Result<(), TreeError> {
         self.take(b'}', "the end of a frame")?;
         self.open.pop();
         if self.open.is_empty() {
@@ -238,10 +232,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn member(&mut self, frame: usize) -> Result<(), Fault> {
-        let key: Text<'a> = self.value("a key")?;
+    fn member(&mut self, frame: usize) -> Result<(), TreeError> {
+        let key: JsonText<'a> = self.value("a key")?;
         self.take(b':', "a colon")?;
-        if key.0 == "calls" && self.next_byte() == Some(b'[') {
+        if key == "calls" && self.next_byte() == Some(b'[') {
             self.at += 1;
             return if self.next_byte() == Some(b']') {
                 self.at += 1;
@@ -250,23 +244,23 @@ impl<'a> Walk<'a> {
                 self.open_frame()
             };
         }
-        let Some((member, is_hex)) = member_of(&mut self.frames[frame], &key.0) else {
+        let Some((member, is_hex)) = member_of(&mut self.frames[frame], &key) else {
             return self.value::<serde::de::IgnoredAny>("a value").map(drop);
         };
         let at = self.at;
-        let text: Text<'a> = value_at(self.text, &mut self.at, "a string")?;
-        if is_hex && !is_hex_or_empty(&text.0) {
-            return Err(Fault::Expected { at, expected: "0x and hex digits" });
+        let text: JsonText<'a> = value_at(self.text, &mut self.at, "a string")?;
+        if is_hex && !is_hex_or_empty(&text) {
+            return Err(TreeError::Expected { at, expected: "0x and hex digits" });
         }
-        *member = text.0;
+        *member = text;
         Ok(())
     }
 
-    fn value<T: Deserialize<'a>>(&mut self, expected: &'static str) -> Result<T, Fault> {
+    fn value<T: Deserialize<'a>>(&mut self, expected: &'static str) -> Result<T, TreeError> {
         value_at(self.text, &mut self.at, expected)
     }
 
-    fn take(&mut self, byte: u8, expected: &'static str) -> Result<(), Fault> {
+    fn take(&mut self, byte: u8, expected: &'static str) -> Result<(), TreeError> {
         if self.next_byte() != Some(byte) {
             return Err(self.expected(expected));
         }
@@ -274,7 +268,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The next byte that is no white space, not taken.
+    /// The next byte that is not white space, without consuming it.
     fn next_byte(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         let space = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
@@ -282,17 +276,17 @@ impl<'a> Walk<'a> {
         rest.get(space).copied()
     }
 
-    fn expected(&self, expected: &'static str) -> Fault {
-        Fault::Expected { at: self.at, expected }
+    fn expected(&self, expected: &'static str) -> TreeError {
+        TreeError::Expected { at: self.at, expected }
     }
 }
 
-/// Reads one JSON value that is no call tree; serde skips unknown ones without recursion.
+/// Reads one JSON value that is not a call tree; serde skips unknown ones without recursion.
 fn value_at<'a, T: Deserialize<'a>>(
     text: &'a str,
     at: &mut usize,
     expected: &'static str,
-) -> Result<T, Fault> {
+) -> Result<T, TreeError> {
     let mut values = serde_json::Deserializer::from_str(&text[*at..]).into_iter::<T>();
     let value = values.next();
     let end = values.byte_offset();
@@ -301,12 +295,12 @@ fn value_at<'a, T: Deserialize<'a>>(
             *at += end;
             Ok(value)
         }
-        _ => Err(Fault::Expected { at: *at, expected }),
+        _ => Err(TreeError::Expected { at: *at, expected }),
     }
 }
 
-/// Where a member belongs, and whether it must be hex.
-fn member_of<'f, 'a>(frame: &'f mut Frame<'a>, key: &str) -> Option<(&'f mut Cow<'a, str>, bool)> {
+/// The target of a member, and whether it must be hex.
+fn member_of<'f, 'a>(frame: &'f mut Frame<'a>, key: &str) -> Option<(&'f mut JsonText<'a>, bool)> {
     Some(match key {
         "type" => (&mut frame.kind, false),
         "from" => (&mut frame.from, true),
@@ -329,7 +323,7 @@ fn push_address(out: &mut Vec<u8>, lead: &str, text: &str) {
     push_member(out, lead, &text.to_ascii_lowercase());
 }
 
-/// Appends hex as the bytes that it stands for: lower-case, an even number of digits.
+/// Appends hex as bytes: lower-case, an even number of digits.
 fn push_bytes(out: &mut Vec<u8>, lead: &str, text: &str) {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     out.extend_from_slice(lead.as_bytes());

@@ -1,8 +1,8 @@
 //! A Cosmos transaction decoded from its raw bytes, as far as the index needs to look inside.
 //!
-//! Blocks may hold bytes that are no transaction (vote data of layer one, a type that an upgrade removed): those are an
-//! error here and must still be counted and recorded by the caller (T1, indexing §17). Sign modes and amounts are kept
-//! as they are: 9999 and 2^200 survive (T28).
+//! Blocks may contain bytes that are not a transaction (vote data of layer one, a type that an upgrade removed): those
+//! are an error here, and the caller must still count and record them (T1, indexing §17). Sign modes and amounts are
+//! not interpreted: 9999 and 2^200 are preserved.
 
 use cosmrs::proto::Any;
 use cosmrs::proto::cosmos::tx::v1beta1::mode_info::Sum;
@@ -28,13 +28,13 @@ pub struct DecodedTx {
     pub fee: Vec<Coin>,
     /// The fee payer if not the first signer; mostly empty.
     pub fee_payer: String,
-    /// One entry a signer.
+    /// One entry per signer.
     pub signer_infos: Vec<SignerInfo>,
     /// The signatures; may be empty byte strings.
     pub signatures: Vec<Vec<u8>>,
 }
 
-/// A protobuf message with the URL of its type.
+/// A protobuf message with its type URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypedBytes {
     /// `/package.Name`.
@@ -55,18 +55,18 @@ pub struct Coin {
 /// A signer's entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignerInfo {
-    /// The key; may be left out when the chain knows it already.
+    /// The key; may be absent if the account has one on the chain.
     pub public_key: Option<TypedBytes>,
-    /// How it signed.
+    /// The sign mode.
     pub mode: SignMode,
     /// The account's sequence number.
     pub sequence: u64,
 }
 
-/// How a signer signed.
+/// The sign mode of a signer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SignMode {
-    /// One signature; the number of the mode, known or not.
+    /// One signature; its mode's number, which may be outside the enum.
     Single(i32),
     /// Several keys of a multisig.
     Multi,
@@ -75,10 +75,10 @@ pub enum SignMode {
     Absent,
 }
 
-/// Why bytes are no transaction.
+/// Errors of decoding a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotATx {
-    /// The frame is not body, auth info and signatures, in this order and nothing else (ADR-027).
+    /// The bytes are not exactly body, auth info and signatures, in this order (ADR-027).
     #[error("raw bytes of length {0} are not framed as a transaction (ADR-027)")]
     Frame(usize),
     /// The body does not decode.
@@ -109,8 +109,8 @@ impl DecodedTx {
     }
 }
 
-/// Whether a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`); also
-/// where its bytes cannot be read.
+/// True if a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`). Also true
+/// for bytes that cannot be decoded.
 pub fn is_unordered(raw: &[u8]) -> bool {
     let body = Frame::read(raw).and_then(|frame| fields(frame.body));
     body.is_none_or(|body| {
@@ -118,8 +118,8 @@ pub fn is_unordered(raw: &[u8]) -> bool {
     })
 }
 
-/// The parts of a raw transaction. Anything but ADR-027's form is refused, as the chain does: what is no transaction
-/// must not decode to an empty one by chance.
+/// The parts of a raw transaction. Only ADR-027's form is accepted, as on the chain, so that other bytes do not
+/// decode to an empty transaction by chance.
 struct Frame<'a> {
     body: &'a [u8],
     auth_info: &'a [u8],

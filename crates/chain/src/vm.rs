@@ -1,4 +1,4 @@
-//! The virtual machine of a chain: it decides which records exist and how addresses are written in events.
+//! The virtual machine of a chain: it determines the kinds of records and the form of addresses in events.
 //!
 //! The names are those of the configuration and of the wire, and must not change.
 
@@ -21,7 +21,7 @@ pub enum Vm {
 }
 
 impl Vm {
-    /// Whether a `0x…` value of an event is an address on this chain.
+    /// True if a `0x…` value of an event is an address on this chain.
     pub fn writes_hex(self) -> bool {
         matches!(self, Self::Evm | Self::Move)
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Vm {
     }
 }
 
-/// A name that is no virtual machine's.
+/// An unknown name of a virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown vm {0:?}: use evm, move, wasm or none")]
 pub struct UnknownVm(String);

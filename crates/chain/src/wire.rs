@@ -1,125 +1,71 @@
-//! The few parts of protobuf's wire format that are read and written by hand.
+//! Protobuf messages as lists of fields, without a type for each message.
 //!
-//! A message whose shape is fixed for ever (a raw transaction, a public key) is cheaper and stricter to read by its
-//! fields than through a generated type. Input may be anything: a broken message ends in `None`, never in a panic.
+//! A message whose shape never changes (a raw transaction, a public key) is cheaper and stricter to read by its fields
+//! than through a generated type. Input is untrusted: a malformed message is `None`, never a panic.
+
+use cosmrs::proto::prost::encoding::{WireType, decode_key, decode_varint, encode_varint};
 
 /// The value of one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
-    /// A fixed-size number, which none of the messages read here has.
+    /// A fixed-size number, which the messages read here do not use.
     Fixed,
 }
 
-/// The fields of a message in the order in which they stand; `None` if the bytes are no message.
-pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u64, Value<'_>)>> {
+/// The fields of a message in wire order; `None` if the bytes are not a message.
+pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u32, Value<'_>)>> {
     let mut fields = Vec::new();
     while !message.is_empty() {
-        let key = varint(&mut message)?;
-        let value = match key & 7 {
-            0 => Value::Varint(varint(&mut message)?),
-            1 => fixed(&mut message, 8)?,
-            2 => {
-                let len = usize::try_from(varint(&mut message)?).ok()?;
+        let (number, wire) = decode_key(&mut message).ok()?;
+        let value = match wire {
+            WireType::Varint => Value::Varint(decode_varint(&mut message).ok()?),
+            WireType::LengthDelimited => {
+                let len = usize::try_from(decode_varint(&mut message).ok()?).ok()?;
                 Value::Bytes(message.split_off(..len)?)
             }
-            5 => fixed(&mut message, 4)?,
-            _ => return None,
+            WireType::SixtyFourBit => message.split_off(..8).map(|_| Value::Fixed)?,
+            WireType::ThirtyTwoBit => message.split_off(..4).map(|_| Value::Fixed)?,
+            WireType::StartGroup | WireType::EndGroup => return None,
         };
-        fields.push((key >> 3, value));
+        fields.push((number, value));
     }
     Some(fields)
 }
 
-/// The last length-delimited field with this number, as protobuf takes a repeated single field.
-pub(crate) fn bytes_field<'a>(fields: &[(u64, Value<'a>)], number: u64) -> Option<&'a [u8]> {
+/// The value of the last length-delimited field with this number, as protobuf decodes a repeated singular field.
+pub(crate) fn bytes_field<'a>(fields: &[(u32, Value<'a>)], number: u32) -> Option<&'a [u8]> {
     fields.iter().rev().find_map(|field| match *field {
         (n, Value::Bytes(bytes)) if n == number => Some(bytes),
         _ => None,
     })
 }
 
-/// Appends a varint field, nothing for 0.
-pub(crate) fn push_varint_field(out: &mut Vec<u8>, number: u8, value: u64) {
-    if value != 0 {
-        out.push(number << 3);
-        push_varint(out, value);
-    }
-}
-
-/// Appends a length-delimited field, nothing if it is empty.
-pub(crate) fn push_bytes_field(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
-    if !bytes.is_empty() {
-        out.push(number << 3 | 2);
-        push_len_prefixed(out, bytes);
-    }
-}
-
-/// Appends a field of type `sfixed64`, nothing for 0.
-pub(crate) fn push_fixed64_field(out: &mut Vec<u8>, number: u8, value: i64) {
-    if value != 0 {
-        out.push(number << 3 | 1);
-        out.extend_from_slice(&value.to_le_bytes());
-    }
-}
-
-/// Appends a message that protobuf writes even when it is empty: gogoproto's fields that are not nullable.
-pub(crate) fn push_message_field(out: &mut Vec<u8>, number: u8, message: &[u8]) {
-    out.push(number << 3 | 2);
-    push_len_prefixed(out, message);
-}
-
 /// Appends the length as a varint and then the bytes: also how BCS writes a string.
 pub(crate) fn push_len_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
-    push_varint(out, bytes.len() as u64);
+    encode_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
-}
-
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    out.push(value.to_le_bytes()[0]);
-}
-
-fn varint(from: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *from.split_off_first()?;
-        // The tenth byte holds the one bit that is left.
-        if shift == 63 && byte > 1 {
-            return None;
-        }
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-fn fixed<'a>(from: &mut &'a [u8], len: usize) -> Option<Value<'a>> {
-    from.split_off(..len).map(|_| Value::Fixed)
 }
 
 #[cfg(test)]
 mod tests {
+    use cosmrs::proto::prost::encoding::encode_key;
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(number in 1..16_u8, n in 1..=u64::MAX, bytes in any::<Vec<u8>>()) {
+        fn fields_read_back_in_order(number in 1..16_u32, n in any::<u64>(), bytes in any::<Vec<u8>>()) {
             let mut out = Vec::new();
-            push_varint_field(&mut out, number, n);
-            push_bytes_field(&mut out, number, &bytes);
+            encode_key(number, WireType::Varint, &mut out);
+            encode_varint(n, &mut out);
+            encode_key(number, WireType::LengthDelimited, &mut out);
+            push_len_prefixed(&mut out, &bytes);
             let read = fields(&out).unwrap();
-            prop_assert_eq!(read[0], (u64::from(number), Value::Varint(n)));
-            let found = bytes_field(&read, u64::from(number));
-            prop_assert_eq!(found.unwrap_or_default(), &bytes[..]);
+            prop_assert_eq!(&read[..], [(number, Value::Varint(n)), (number, Value::Bytes(&bytes))]);
+            prop_assert_eq!(bytes_field(&read, number), Some(&bytes[..]));
         }
 
         #[test]
@@ -129,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_the_end_or_an_endless_varint_is_no_message() {
+    fn a_length_beyond_the_end_or_an_endless_varint_is_not_a_message() {
         assert_eq!(fields(&[0x0a, 5, 1, 2]), None);
         assert_eq!(fields(&[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), None);
         assert_eq!(fields(&[0xff; 11]), None);

@@ -7,13 +7,14 @@ use crate::demo::Demo;
 use crate::record::Record;
 use crate::replay::Replay;
 use crate::route::Route;
-use crate::settings::sources::{Follower, Service, Sources};
+use crate::settings::sources::{FOLLOWER, SERVICE, Sources};
 
 /// The widest line of help.
 const WIDTH: usize = 110;
 
 const EXIT_CODES: &str = "Exit codes: 0 after a clean end, also one by SIGINT or SIGTERM; 1 after a fault; 2 after wrong \
-                          usage, settings included; 130 when a second signal ends it at once.";
+                          usage, settings included; 3 if the node's chain has another history than the database; 130 \
+                          when a second signal ends it at once.";
 
 const QUERY_HELP: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
                        (TMPDIR). It asks no node: /readyz reports whether it keeps up with the database, not whether a \
@@ -33,12 +34,12 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Indexes a node's chain and serves it, in one process
-    Run(Sources<Service>),
+    Run(Sources<SERVICE>),
     /// Indexes a node's chain
-    Ingest(Sources<Service>),
+    Ingest(Sources<SERVICE>),
     /// Serves a database that `run` or `ingest` writes, while they do
     #[command(after_help = QUERY_HELP)]
-    Query(Sources<Follower>),
+    Query(Sources<FOLLOWER>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
     /// Indexes and serves a recorded chain: needs no node and no network
@@ -56,7 +57,7 @@ pub(crate) enum Command {
         #[arg(long)]
         example: bool,
         #[command(flatten)]
-        settings: Sources<Service>,
+        settings: Sources<SERVICE>,
     },
     /// Prints the interface as a Swagger 2.0 document
     Openapi {

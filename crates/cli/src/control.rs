@@ -10,7 +10,7 @@
 //! ← {"checkpoint":"/data/checkpoint"}     or  {"error":"…"}
 //! ```
 //!
-//! The checkpoint is there until the connection is closed.
+//! The checkpoint exists until the connection is closed.
 
 use std::convert::Infallible;
 use std::fs::{self, Permissions};
@@ -34,7 +34,7 @@ pub(crate) const SOCKET: &str = "control.sock";
 /// The request for a checkpoint.
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 
-/// Bytes of a request at most.
+/// Maximum length of a request in bytes.
 const MAX_REQUEST: u64 = 1024;
 
 /// Timeout for a request line and for the response.
@@ -56,7 +56,7 @@ pub(crate) fn discard(checkpoint: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a checkpoint of `store`; replaces one left behind.
+/// Makes a checkpoint of `store`; replaces a leftover one.
 pub(crate) fn checkpoint(store: &RocksStore) -> anyhow::Result<PathBuf> {
     let path = checkpoint_in(&fs::canonicalize(store.path())?);
     discard(&path).with_context(|| format!("removing {}", path.display()))?;
@@ -86,13 +86,13 @@ pub(crate) async fn serve(store: Arc<RocksStore>, busy: Arc<Semaphore>) -> Infal
         let outcome = match listener.accept().await {
             Ok((stream, _)) => answer(stream, &store, &busy).await,
             Err(error) => {
-                // Out of descriptors, for example: not at once again.
+                // Out of descriptors, for example: accept again after a pause.
                 tokio::time::sleep(IO_TIMEOUT).await;
                 Err(error.into())
             }
         };
         if let Err(error) = outcome {
-            tracing::warn!(error = format!("{error:#}"), "the control socket");
+            tracing::warn!(error = format!("{error:#}"), "a request of the control socket failed");
         }
     }
 }
@@ -102,7 +102,7 @@ struct Socket(PathBuf);
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // A file left behind is replaced at the next start.
+        // The next start replaces a leftover file.
         drop(fs::remove_file(&self.0));
     }
 }
@@ -136,7 +136,7 @@ async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphor
         })
         .await?
     } else {
-        Err(anyhow::anyhow!("no such request: this one is known: {{\"request\":\"{CHECKPOINT}\"}}"))
+        Err(anyhow::anyhow!("unknown request; the only one is {{\"request\":\"{CHECKPOINT}\"}}"))
     };
     let response = match &made {
         Ok(path) => json!({ "checkpoint": path }),

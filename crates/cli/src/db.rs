@@ -27,10 +27,9 @@ use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
 use tempfile::TempDir;
 
-use self::node::DataAndNode;
 pub(crate) use self::verify::NotChecked;
 use crate::settings::Settings;
-use crate::settings::sources::{Data, Group, Sources};
+use crate::settings::sources::{DATA, Groups, LOG, NODE, Sources};
 use crate::{follow, logging};
 
 /// What to do with the database.
@@ -39,7 +38,7 @@ pub(crate) enum Db {
     /// Prints the chain, the heights and the size of the database
     Info {
         #[command(flatten)]
-        settings: Sources<Data>,
+        settings: Sources<{ LOG | DATA }>,
     },
     /// Prints one hash over all records: the same for the same chain and start height, on any machine
     Digest {
@@ -47,7 +46,7 @@ pub(crate) enum Db {
         #[arg(long)]
         tables: bool,
         #[command(flatten)]
-        settings: Sources<Data>,
+        settings: Sources<{ LOG | DATA }>,
     },
     /// Removes all blocks above a height; the indexer must not be running
     Rollback {
@@ -55,21 +54,21 @@ pub(crate) enum Db {
         #[arg(long, value_name = "HEIGHT")]
         to: u64,
         #[command(flatten)]
-        settings: Sources<Data>,
+        settings: Sources<{ LOG | DATA }>,
     },
     /// Copies the database to a directory of backups, also while it is written
     Backup {
         #[command(flatten)]
         how: backup::How,
         #[command(flatten)]
-        settings: Sources<Data>,
+        settings: Sources<{ LOG | DATA }>,
     },
     /// Writes the database as lines of JSON (NDJSON, zstd), also while it is written
     Export {
         #[command(flatten)]
         what: export::What,
         #[command(flatten)]
-        settings: Sources<Data>,
+        settings: Sources<{ LOG | DATA }>,
     },
     /// Writes a backup to a data directory, which must be new or empty, and checks every file's checksum
     Restore {
@@ -80,7 +79,7 @@ pub(crate) enum Db {
         #[arg(long, value_name = "N")]
         backup: Option<u32>,
         #[command(flatten)]
-        settings: Sources<Data>,
+        settings: Sources<{ LOG | DATA }>,
     },
     /// Looks for damage: the database against itself and against the node; exits with 0 if it is sound, with 1 if
     /// something is wrong, with 2 if it could not be checked
@@ -88,16 +87,17 @@ pub(crate) enum Db {
         #[command(flatten)]
         how: verify::How,
         #[command(flatten)]
-        settings: Sources<DataAndNode>,
+        settings: Sources<{ LOG | DATA | NODE }>,
     },
     /// Removes a height and all above it, also if they are damaged, and indexes them again; the indexer must not be
     /// running
     Reindex {
-        /// The first height that is indexed again; the database's first height begins it anew
+        /// The first height that is indexed again. Without it all tables are emptied and everything is indexed again,
+        /// also if files of the database cannot be read
         #[arg(long, value_name = "HEIGHT")]
-        from: u64,
+        from: Option<u64>,
         #[command(flatten)]
-        settings: Sources<DataAndNode>,
+        settings: Sources<{ LOG | DATA | NODE }>,
     },
 }
 
@@ -115,9 +115,9 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     }
 }
 
-fn start<G: Group>(sources: Sources<G>) -> anyhow::Result<Settings> {
-    let settings = Settings::new(&sources.merged()?)?;
-    logging::start(&settings.log)?;
+fn start<const G: Groups>(sources: Sources<G>) -> anyhow::Result<Settings> {
+    let settings = sources.settings()?;
+    logging::start(&settings)?;
     Ok(settings)
 }
 

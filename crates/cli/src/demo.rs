@@ -1,6 +1,5 @@
 //! `cairn demo`: replays, indexes and serves a recorded chain in one process.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -14,7 +13,7 @@ use anyhow::Context as _;
 use self::routing::RouteDemo;
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::sources::{Log, Sources};
+use crate::settings::sources::{LOG, Sources};
 use crate::{logging, output, run, runtime, shutdown};
 
 mod routing;
@@ -22,7 +21,7 @@ mod routing;
 /// The recording that is played by default.
 const DEFAULT: &str = "evm-scenario";
 
-/// Where recordings are: in the repository, and beside an installed program.
+/// Directories of recordings: in the repository, and beside an installed program.
 const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
 
 /// Flags of `cairn demo`.
@@ -42,13 +41,13 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
     #[command(flatten)]
-    log: Sources<Log>,
+    log: Sources<LOG>,
 }
 
 /// Runs until a stop signal.
 pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
-    let base = Settings::new(&args.log.merged()?)?;
-    let (screen, _) = logging::start(&base.log)?;
+    let base = args.log.settings()?;
+    let (screen, _) = logging::start(&base)?;
     let dir = args.recording.map_or_else(find, Ok)?;
     let recording = Arc::new(Recording::open(&dir)?);
     let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();
@@ -57,7 +56,8 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     runtime::block_on_indexing(async {
         let stop = shutdown::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
-        let settings = Settings { data, listen: args.listen, ..settings_of(&node, base)? };
+        let mut settings = settings_of(&node, base)?;
+        (settings.data, settings.listen) = (data, args.listen);
         let recordings = dir.parent().unwrap_or(&dir);
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
             if let Some(routes) = &routes {
                 routes.work(&stop).await?;
             }
-            // The end of the demo is that of its index.
+            // The demo ends when the indexer does.
             std::future::pending::<anyhow::Result<Infallible>>().await
         };
         let outcome = tokio::select! {
@@ -96,26 +96,22 @@ fn find() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The settings for the chain of `node`: those of `base`, except for the settings of a chain.
-fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
+/// The settings of `base`, with those of the chain taken from `node`.
+fn settings_of(node: &ReplayNode, mut base: Settings) -> anyhow::Result<Settings> {
     let about = node.recording().summary();
-    Ok(Settings {
-        chain_id: Some(about.chain_id.clone()),
-        vm: Some(about.vm.parse()?),
-        comet: vec![node.comet_url().parse()?],
-        rest: vec![node.rest_url().parse()?],
-        json_rpc: if node.recording().is_evm() { vec![node.json_rpc_url().parse()?] } else { Vec::new() },
-        grpc: Vec::new(),
-        prefix: None,
-        start_height: None,
-        ..base
-    })
+    base.chain_id = Some(about.chain_id.clone());
+    base.vm = Some(about.vm.parse()?);
+    base.comet = vec![node.comet_url().parse()?];
+    base.rest = vec![node.rest_url().parse()?];
+    base.json_rpc = if node.recording().is_evm() { vec![node.json_rpc_url().parse()?] } else { Vec::new() };
+    (base.grpc, base.prefix, base.start_height) = (Vec::new(), None, None);
+    Ok(base)
 }
 
 /// Prints example URLs.
 fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::Result<()> {
     let Some(serving) = serving else { return Ok(()) };
-    let account = busiest_account(serving);
+    let account = some_account(serving);
     let mut text = format!(
         "\n{} is indexed: {} transactions in heights {} to {}. Open\n\n",
         about.chain_id, about.txs, about.first_height, about.last_height
@@ -148,23 +144,15 @@ fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
     paths
 }
 
-/// The account that sent the most of the newest transactions.
-fn busiest_account(serving: &Serving) -> Option<String> {
-    let answer = serving.app()?.get("/indexer/tx/v1/txs?pagination.limit=1000");
+/// An account that sent one of the newest transactions.
+fn some_account(serving: &Serving) -> Option<String> {
+    let answer = serving.app()?.get("/indexer/tx/v1/txs?pagination.limit=100");
     let page: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
-    let mut sent: HashMap<&str, usize> = HashMap::new();
-    for sender in page["txs"].as_array()?.iter().flat_map(senders) {
-        *sent.entry(sender).or_default() += 1;
-    }
-    let busiest = sent.into_iter().max_by_key(|&(account, n)| (n, account));
-    busiest.map(|(account, _)| account.to_owned())
-}
-
-/// The accounts that the events of a transaction name as its senders.
-fn senders(tx: &serde_json::Value) -> Vec<&str> {
-    let events = tx["events"].as_array().map_or(&[][..], Vec::as_slice);
-    let messages = events.iter().filter(|event| event["type"] == "message");
-    let attributes = messages.flat_map(|event| event["attributes"].as_array().map_or(&[][..], Vec::as_slice));
-    let named = attributes.filter(|attribute| attribute["key"] == "sender");
-    named.filter_map(|attribute| attribute["value"].as_str()).filter(|value| !value.is_empty()).collect()
+    let elements = |list: &serde_json::Value| list.as_array().cloned().unwrap_or_default();
+    let events = elements(&page["txs"]).into_iter().flat_map(|tx| elements(&tx["events"]));
+    let messages = events.filter(|event| event["type"] == "message");
+    let mut senders =
+        messages.flat_map(|event| elements(&event["attributes"])).filter(|of| of["key"] == "sender");
+    senders
+        .find_map(|sender| sender["value"].as_str().filter(|account| !account.is_empty()).map(str::to_owned))
 }

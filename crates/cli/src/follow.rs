@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use crate::metrics::Samples;
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::sources::{Follower, Sources};
+use crate::settings::sources::{FOLLOWER, Sources};
 use crate::{logging, metrics, ready, reload, runtime, shutdown};
 
 /// Interval between catch-ups.
@@ -33,12 +33,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Runs until a stop signal, or until a newer version writes the database.
-pub(crate) fn query(sources: Sources<Follower>) -> anyhow::Result<()> {
-    let values = sources.clone().merged()?;
+pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
+    let values = sources.merged()?;
     let settings = &Settings::new(&values)?;
     let data = settings.data()?;
-    let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
-    let (_screen, filter_handle) = logging::start(&settings.log)?;
+    let options = RocksOptions { cache_bytes: settings.cache_bytes(), ..RocksOptions::default() };
+    let (_screen, filter_handle) = logging::start(settings)?;
     let own = own_dir()?;
     runtime::block_on(async {
         let stop = shutdown::watch()?;
@@ -53,7 +53,7 @@ pub(crate) fn query(sources: Sources<Follower>) -> anyhow::Result<()> {
         let (caught_up, last) = watch::channel(Instant::now());
         let is_ready = ready::keeping_up(last);
         samples.set(&store, is_ready.clone());
-        let serving = Serving::start(settings, Arc::clone(&store) as _, is_ready)?;
+        let serving = Serving::start(settings, Some(Arc::clone(&store) as _), is_ready)?;
         let outcome = keep_up(store, &caught_up, &stop).await;
         serving.stop().await;
         outcome

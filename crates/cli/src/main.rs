@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // If standard error is closed, the exit code still reports the failure.
             drop(io::stderr().write_all(chain(&error).as_bytes()));
-            if error.is::<settings::Error>() || error.is::<db::NotChecked>() {
+            if error.is::<settings::values::Error>() || error.is::<db::NotChecked>() {
                 ExitCode::from(2)
             } else if error.downcast_ref().is_some_and(ingest::Error::needs_an_operator) {
                 ExitCode::from(3)

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use web::limits::Limits;
-use web::raw::{RawReply, serve_raw};
+use web::serve::serve_fn;
 
 use crate::serve::{COMMIT, VERSION};
 use crate::shutdown;
@@ -59,7 +59,7 @@ impl Samples {
     }
 }
 
-/// Samples readiness and the database: its size, the room that is left for it, and the time of its last block.
+/// Samples readiness and the database: its size, the free space, and the time of its last block.
 fn sample_database(store: &RocksStore, is_ready: bool) {
     gauge!("cairn_ready").set(f64::from(u8::from(is_ready)));
     let last = store.snapshot().ok().and_then(|snapshot| meta::read::<BlockLane>(&*snapshot).ok().flatten());
@@ -76,11 +76,11 @@ fn sample_database(store: &RocksStore, is_ready: bool) {
     }
 }
 
-/// Samples the process. The names are those that every Prometheus client gives to these numbers; the first is a gauge
-/// because a counter of our exporter has whole seconds only.
+/// Samples the process, under the metric names that Prometheus clients use. The first is a gauge, because a counter of
+/// our exporter has whole seconds only.
 fn sample_process() {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
-    // Nanoseconds of a second, and bytes of memory, are below 2^53; a clock that runs for 2^53 seconds is none.
+    // Nanoseconds of a second, bytes of memory and realistic seconds are below 2^53.
     #[expect(clippy::cast_precision_loss)]
     gauge!(CPU_SECONDS).set(cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9);
     // Pages: all, resident, … (`proc_pid_statm(5)`). Other systems than Linux do not have the file.
@@ -117,7 +117,7 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
             std::future::ready(answer(&reader, request.uri().path()))
         };
         tokio::select! {
-            () = serve_raw(listener, limits, answer, shutdown::stopped(&stop)) => {}
+            () = serve_fn(listener, limits, answer, shutdown::stopped(&stop)) => {}
             () = keep(&handle) => {}
         }
     });
@@ -131,7 +131,7 @@ async fn keep(handle: &PrometheusHandle) {
     }
 }
 
-fn answer(handle: &PrometheusHandle, path: &str) -> RawReply {
+fn answer(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
     let mut response = Response::new(bytes::Bytes::new());
     if path == "/metrics" {
         *response.body_mut() = handle.render().into();
@@ -140,7 +140,7 @@ fn answer(handle: &PrometheusHandle, path: &str) -> RawReply {
         *response.body_mut() = bytes::Bytes::from_static(b"metrics are at /metrics\n");
     }
     response.headers_mut().insert(CONTENT_TYPE, TEXT);
-    response.into()
+    response
 }
 
 fn describe() {

@@ -6,8 +6,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ingest::Marks;
-use node::{EndpointState, EndpointStatus, Node};
+use ingest::ProgressReceivers;
+use node::{EndpointState, Node};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ pub(crate) struct Readiness {
     node: Arc<Node>,
     lag: u64,
     /// `None` until the node has answered the requests of the start.
-    marks: OnceLock<Marks>,
+    marks: OnceLock<ProgressReceivers>,
 }
 
 impl Readiness {
@@ -31,12 +31,12 @@ impl Readiness {
     }
 
     /// Sets the progress of the indexer, once it has started.
-    pub(crate) fn follow(&self, marks: Marks) {
+    pub(crate) fn follow(&self, marks: ProgressReceivers) {
         // There is one indexer per process: a second call would set the same value.
         drop(self.marks.set(marks));
     }
 
-    /// The error is the reason why it is not ready.
+    /// Fails with the reason if the index is not ready.
     pub(crate) fn check(&self) -> Result<(), String> {
         let outage = self.node.outage();
         let Some(marks) = self.marks.get() else {
@@ -51,9 +51,9 @@ impl Readiness {
 }
 
 /// Ready if the indexed height is within `lag` of the last known height of the node, and a trusted endpoint at or above
-/// the index reported its status recently: one below the index does not know newer blocks. Lanes after the blocks are
-/// ignored.
-fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
+/// the index reported its status recently: an endpoint below the index lacks the newer blocks. Lanes after the blocks
+/// are ignored.
+fn at_head(marks: &ProgressReceivers, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
     let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
     let statuses = endpoints.iter().filter_map(LastStatus::of).collect::<Vec<_>>();
     check_freshness(&statuses, blocks.saturating_sub(lag))?;
@@ -75,8 +75,8 @@ struct LastStatus {
 impl LastStatus {
     /// `None` before the first status.
     fn of(endpoint: &EndpointState) -> Option<Self> {
-        let trusted = !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain);
-        Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), trusted })
+        let (height, trusted) = (endpoint.height.unwrap_or(0), endpoint.is_trusted());
+        Some(Self { at: endpoint.seen?, height, trusted })
     }
 }
 
@@ -108,15 +108,15 @@ pub(crate) fn keeping_up(caught_up: watch::Receiver<Instant>) -> impl Fn() -> Re
 
 #[cfg(test)]
 mod tests {
-    use ingest::Mark;
+    use ingest::Progress;
 
     use super::*;
 
     #[test]
     fn an_index_is_ready_within_its_lag() {
-        let mark = |height| watch::Sender::new(Mark { height, records: 0 });
+        let mark = |height| watch::Sender::new(Progress { height, records: 0 });
         let (chain, blocks, nothing) = (mark(100), mark(0), mark(0));
-        let marks = Marks {
+        let marks = ProgressReceivers {
             chain: chain.subscribe(),
             blocks: blocks.subscribe(),
             calls: nothing.subscribe(),
@@ -128,10 +128,10 @@ mod tests {
         let reason = "indexed up to 0, 100 blocks behind the node; ready within 10 (ready_lag)";
         assert_eq!(ready(), Err(reason.to_owned()));
         for (height, is_ready) in [(89, false), (90, true), (101, true)] {
-            blocks.send_replace(Mark { height, records: 0 });
+            blocks.send_replace(Progress { height, records: 0 });
             assert_eq!(ready().is_ok(), is_ready, "{height}");
         }
-        chain.send_replace(Mark { height: 200, records: 0 });
+        chain.send_replace(Progress { height: 200, records: 0 });
         assert!(ready().is_err());
     }
 
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(check_freshness(&[silent, statuses(now, 90)], 90), Ok(()), "one is enough");
         assert_eq!(check_freshness(&[], 90), Ok(()));
 
-        // Who is behind what is indexed, or is not trusted, does not know where the chain is.
+        // An endpoint that is below the index or not trusted gives no height of the chain.
         assert_eq!(check_freshness(&[silent, statuses(now, 89)], 90), Err(reason.to_owned()));
         let liar = LastStatus { trusted: false, ..statuses(now, 100) };
         assert_eq!(check_freshness(&[silent, liar], 90), Err(reason.to_owned()));

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use ::replay::{RecordOptions, Recorder};
 use anyhow::Context as _;
-use ingest::config::{BELIEVE_AFTER, LOOK_AHEAD, MAX_REWIND};
-use ingest::{Ingest, Verify};
+use ingest::Ingest;
 use node::retry::{self, Backoff};
-use node::{Endpoints, Limits, Node};
+use node::{Limits, Node};
 use schema::nft::{Questions, question_height};
 use store::key::All;
 use store::{Order, RocksOptions, RocksStore, Store};
@@ -17,14 +16,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::settings::Settings;
-use crate::settings::sources::{self, Sources};
+use crate::settings::sources::{LOG, NODE, Sources};
 use crate::{logging, output, runtime, shutdown};
 
-/// How often a line is logged.
+/// Interval between log lines.
 const LOG_EVERY: Duration = Duration::from_secs(5);
-
-/// How often the node is asked for a new block.
-const POLL: Duration = Duration::from_millis(250);
 
 /// Flags of `cairn record`.
 #[derive(Debug, clap::Args)]
@@ -45,18 +41,18 @@ pub(crate) struct Record {
     #[arg(long, value_name = "DENOM", default_value = "")]
     fee_denom: String,
     #[command(flatten)]
-    node: Sources<sources::Node>,
+    node: Sources<{ LOG | NODE }>,
 }
 
 /// Records until the last height is written, or until a stop signal.
 pub(crate) fn run(args: Record) -> anyhow::Result<()> {
-    let settings = Settings::new(&args.node.clone().merged()?)?;
-    let endpoints = settings.endpoints()?;
-    logging::start(&settings.log)?;
+    let settings = args.node.settings()?;
+    settings.endpoints()?;
+    logging::start(&settings)?;
     runtime::block_on(async {
         let stop = shutdown::watch()?;
         tokio::select! {
-            outcome = record(&args, endpoints) => outcome,
+            outcome = record(&args, settings) => outcome,
             () = shutdown::stopped(&stop) => {
                 tracing::info!(out = %args.out.display(), "interrupted; the same command continues it");
                 Ok(())
@@ -65,7 +61,8 @@ pub(crate) fn run(args: Record) -> anyhow::Result<()> {
     })
 }
 
-async fn record(args: &Record, endpoints: Endpoints) -> anyhow::Result<()> {
+async fn record(args: &Record, settings: Settings) -> anyhow::Result<()> {
+    let endpoints = settings.endpoints()?;
     let node = Node::new(endpoints.clone(), Limits::default())?;
     let status = retry::until(Backoff::default(), "status", || node.comet.status())
         .await
@@ -91,7 +88,7 @@ async fn record(args: &Record, endpoints: Endpoints) -> anyhow::Result<()> {
         to,
         "indexing the recorded heights, to record the answers about state that this takes"
     );
-    index(&recorder, from, to).await?;
+    index(settings, &recorder, from, to).await?;
     let about = recorder.finish().await?;
     let out = args.out.display();
     output::print(&format!(
@@ -102,30 +99,20 @@ async fn record(args: &Record, endpoints: Endpoints) -> anyhow::Result<()> {
 }
 
 /// Indexes the heights into a temporary directory, so that every answer which an index requests is in the recording.
-async fn index(recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
+async fn index(mut settings: Settings, recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
     let dir = tempfile::Builder::new().prefix("cairn-record-").tempdir();
     let dir = dir.context("making a temporary directory")?;
     let store: Arc<dyn Store> =
         Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default())?);
-    let config = ingest::Config {
-        chain_id: recorder.chain_id().to_owned(),
-        vm: recorder.vm().parse()?,
-        prefix: None,
-        start_height: Some(from),
-        // Traces are recorded by height.
-        internal_txs: false,
-        rich_list: true,
-        reconcile_every: None,
-        look_ahead: LOOK_AHEAD,
-        poll: POLL,
-        verify: Verify::Hashes,
-        believe_after: BELIEVE_AFTER,
-        max_rewind: MAX_REWIND,
-        keep_trying: None,
-    };
+    settings.chain_id = Some(recorder.chain_id().to_owned());
+    settings.vm = Some(recorder.vm().parse()?);
+    (settings.prefix, settings.start_height) = (None, Some(from));
+    // Traces are recorded by height.
+    (settings.internal_txs, settings.rich_list) = (false, true);
+    let config = ingest::Config { reconcile_every: None, ..settings.ingest(false)? };
     let ingest = Ingest::prepare(config, Arc::new(recorder.node()?), Arc::clone(&store)).await?;
     let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
+    let mut marks = ingest.progress();
     let done = async {
         while marks.done() < to || has_questions(&*store, to)? {
             marks.moved().await;
@@ -137,7 +124,7 @@ async fn index(recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether something about an NFT of these heights is still to be asked.
+/// True if a query about an NFT of these heights is still open.
 fn has_questions(store: &dyn Store, to: u64) -> anyhow::Result<bool> {
     let first = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
     Ok(first.first().is_some_and(|(number, _)| question_height(*number) <= to))

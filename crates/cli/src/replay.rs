@@ -8,10 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::replay::{Addresses, Fault, Options, Pace, Recording, ReplayNode};
+use humantime::Duration as Time;
 
-use crate::settings::Settings;
-use crate::settings::sources::{Log, Sources};
-use crate::settings::units::DurationArg;
+use crate::settings::sources::{LOG, Sources};
 use crate::{logging, output, runtime, shutdown};
 
 /// Flags of `cairn replay`.
@@ -36,7 +35,7 @@ pub(crate) struct Replay {
     up_to: Option<u64>,
     /// Shows one height more each time, as in 500ms, from --up-to or the first one on
     #[arg(long, value_name = "TIME")]
-    block_every: Option<DurationArg>,
+    block_every: Option<Time>,
     /// Plays another history above this height, forged from the recording
     #[arg(long, value_name = "HEIGHT")]
     fork_at: Option<u64>,
@@ -59,20 +58,20 @@ pub(crate) struct Replay {
     pace_traces: Option<NonZeroU32>,
     /// Time that it takes for each eth_call, as in 1ms, in a batch too
     #[arg(long, value_name = "TIME", default_value = "0ms")]
-    pace_call: DurationArg,
+    pace_call: Time,
     #[command(flatten)]
-    log: Sources<Log>,
+    log: Sources<LOG>,
 }
 
 /// Runs until a stop signal.
 pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
-    let settings = Settings::new(&args.log.merged()?)?;
-    logging::start(&settings.log)?;
+    let settings = args.log.settings()?;
+    logging::start(&settings)?;
     let Replay { comet, rest, json_rpc, executor, .. } = args;
     let at = Addresses { comet, rest, json_rpc, executor };
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
-    let block_every = args.block_every.map(|DurationArg(time)| time);
-    let pace = Pace { txs: args.pace_txs, traces: args.pace_traces, call: args.pace_call.0 };
+    let block_every = args.block_every.map(Into::into);
+    let pace = Pace { txs: args.pace_txs, traces: args.pace_traces, call: *args.pace_call };
     let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed, pace };
     let recorded = Recording::open(&args.dir)?;
     let recording = Arc::new(match args.fork_at {
@@ -87,7 +86,7 @@ pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
         let missing = node.missing();
         node.stop().await;
         if missing.count > 0 {
-            tracing::warn!(count = missing.count, questions = ?missing.questions, "questions that the recording has no answer to");
+            tracing::warn!(count = missing.count, requests = ?missing.questions, "requests without a recorded answer");
         }
         Ok(())
     })

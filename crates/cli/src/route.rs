@@ -1,7 +1,7 @@
 //! `cairn route`: the routing service (planner, messages, transfer tracker) and its supervisor.
 
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,18 +16,14 @@ use web::app::App;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
 
-use crate::serve::VERSION;
-use crate::settings::routing::RouteSettings;
-use crate::settings::sources::{Router, Sources};
-use crate::settings::value::Source;
-use crate::settings::{self, Settings, Value, Values, keys};
+use crate::serve::{self, VERSION};
+use crate::settings::sources::{ROUTER, Sources};
+use crate::settings::values::missing;
+use crate::settings::{RouteSettings, Settings};
 use crate::{logging, output, reload, runtime, shutdown};
 
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
-
-/// The default directory of the database.
-const DATA: &str = "cairn-route";
 
 /// Flags of `cairn route`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +32,7 @@ pub(crate) struct Route {
     #[command(subcommand)]
     command: Option<RouteCommand>,
     #[command(flatten)]
-    sources: Sources<Router>,
+    sources: Sources<ROUTER>,
 }
 
 /// Subcommands of `cairn route`.
@@ -58,28 +54,20 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     if let Some(RouteCommand::Check { registry, online }) = args.command {
         return check(&registry, online);
     }
-    let values = args.sources.clone().merged()?;
-    let base = Settings::new(&with_data(values.clone()))?;
-    let settings = base.route.as_ref().ok_or_else(|| settings::missing("route.registry"))?;
-    let (_screen, filter_handle) = logging::start(&base.log)?;
+    let values = args.sources.merged()?;
+    let base = Settings::new(&values)?;
+    let settings = base.route().ok_or_else(|| missing("route.registry"))?;
+    let (_screen, filter_handle) = logging::start(&base)?;
     runtime::block_on(async {
         let stop = shutdown::watch()?;
         reload::on_hangup(args.sources, values, filter_handle)?;
-        let routing = Supervisor::start(settings.clone(), false)?;
+        let routing = Supervisor::start(settings, false)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;
         routing.stop().await;
         Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// `values` with a directory of the database.
-fn with_data(mut values: Values) -> Values {
-    let key = keys::known("route.data");
-    let default = || Value::split(key, [DATA.to_owned()], Source::Default);
-    values.entry(key.name).or_insert_with(default);
-    values
 }
 
 /// A running routing service.
@@ -93,7 +81,7 @@ pub(crate) struct Routing {
 impl Routing {
     /// Opens the database and listens, within a tokio runtime. [`Routing::work`] starts the tracker.
     pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
-        Self::over(listen(settings.listen)?, settings, registry)
+        Self::over(listen(settings)?, settings, registry)
     }
 
     fn over(listener: TcpListener, settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
@@ -105,13 +93,13 @@ impl Routing {
         let limits =
             Limits { body: BODY, oversize: http::StatusCode::BAD_REQUEST, ..settings.limits.clone() };
         let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
-        tracing::info!(url = %format_args!("http://{}", server.address()), "routing");
+        tracing::info!(url = serve::url_of(&server), "routing");
         Ok(Self { server, app, hangups })
     }
 
     /// The URL of the server.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.server.address())
+        serve::url_of(&self.server)
     }
 
     /// The service.
@@ -137,17 +125,14 @@ impl Routing {
         Ok(outcome?)
     }
 
-    /// Stops it, letting requests in flight finish within [`Limits::stop`].
+    /// See [`serve::stop`].
     pub(crate) async fn stop(self) {
-        // Stopping blocks on threads; on failure the process ends all the same.
-        if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
-            tracing::error!(%error, "stopping the server");
-        }
+        serve::stop(self.server).await;
     }
 }
 
-fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))
+fn listen(settings: &RouteSettings) -> anyhow::Result<TcpListener> {
+    serve::listen(settings.listen, "--route-listen")
 }
 
 /// Backoff before a failed routing service is restarted.
@@ -162,18 +147,19 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an
-    /// error here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried
-    /// again.
+    /// Starts the service, within a tokio runtime. A registry that does not load, or an address in use, is an error
+    /// here; so is a database that does not open, unless the disk is full or `is_contained`: then the supervisor
+    /// retries it.
     pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
         let registry = load(&settings.registry)?;
-        let listener = listen(settings.listen)?;
+        let listener = listen(&settings)?;
         // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
         let routing = match Routing::over(listener, &settings, registry) {
             Ok(routing) => Some(routing),
             Err(error) if is_contained || is_full(&error) => {
-                tracing::error!(error = format!("{error:#}"), pause = ?FIRST_PAUSE, "the routing service did not start");
+                let error = format!("{error:#}");
+                tracing::error!(error, pause = ?FIRST_PAUSE, "the routing service did not start");
                 None
             }
             Err(error) => return Err(error),
@@ -221,7 +207,7 @@ impl Supervisor {
         }
     }
 
-    /// Stops it, letting requests in flight finish within [`Limits::stop`].
+    /// Stops the service, letting requests in flight finish within [`Limits::stop`].
     pub(crate) async fn stop(self) {
         if let Some(routing) = self.routing.into_inner() {
             routing.stop().await;
@@ -279,10 +265,11 @@ fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
     }
     let mut wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
     if online {
-        let nodes = routing_api::nodes::Nodes::new(routing_api::Config::default().ask);
-        let findings = runtime::block_on(async { Ok(routing_api::check::online(&nodes, &registry).await) })?;
+        let clients = tracker::ChainClients::new(routing_api::Config::default().query_timeout);
+        let findings =
+            runtime::block_on(async { Ok(routing_api::check::online(&clients, &registry).await) })?;
         for finding in &findings {
-            writeln!(text, "{}{finding}", if finding.unreachable { "not told: " } else { "" })?;
+            writeln!(text, "{}{finding}", if finding.unreachable { "not checked: " } else { "" })?;
         }
         wrong |= findings.iter().any(|finding| !finding.unreachable);
     }

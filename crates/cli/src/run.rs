@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use futures_util::future::OptionFuture;
 use ingest::Ingest;
 use node::{Limits, Node};
 use schema::meta::{self, BlockLane, CallLane, RichLane};
@@ -19,14 +20,14 @@ use crate::route::Supervisor;
 use crate::running::Running;
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
-use crate::settings::sources::{Service, Sources};
+use crate::settings::sources::{SERVICE, Sources};
 use crate::{metrics, progress, reload, runtime, shutdown};
 
 /// Runs until a stop signal, or until the indexer fails.
-pub(crate) fn run(sources: Sources<Service>, serves: bool) -> anyhow::Result<()> {
-    let values = sources.clone().merged()?;
+pub(crate) fn run(sources: Sources<SERVICE>, serves: bool) -> anyhow::Result<()> {
+    let values = sources.merged()?;
     let settings = Settings::new(&values)?;
-    let (screen, filter_handle) = logging::start(&settings.log)?;
+    let (screen, filter_handle) = logging::start(&settings)?;
     runtime::block_on_indexing(async {
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
@@ -50,8 +51,8 @@ pub(crate) async fn index(
     };
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
     let options = RocksOptions {
-        cache_bytes: settings.cache,
-        reserve_bytes: settings.disk_reserve,
+        cache_bytes: settings.cache_bytes(),
+        reserve_bytes: settings.disk_reserve.as_u64(),
         ..RocksOptions::default()
     };
     let store = Arc::new(RocksStore::open(data, schema::TABLES, options)?);
@@ -62,16 +63,11 @@ pub(crate) async fn index(
         move || ready.check()
     };
     samples.set(&store, is_ready.clone());
-    // Before the first request to the node: existing data is served even if the node is down.
-    let mut serving = match (serves, ingest::is_there(&config, &*store)?) {
-        (false, _) => None,
-        (true, true) => Some(Serving::start(settings, Arc::clone(&store) as _, is_ready)?),
-        (true, false) => Some(Serving::wait(settings, is_ready)?),
-    };
-    let routing = match settings.route.as_ref().filter(|_| serves) {
-        Some(route) => Some(Supervisor::start(route.clone(), true)?),
-        None => None,
-    };
+    // Before the first request to the node, so that existing data is served even if the node is down.
+    let existing = ingest::is_there(&config, &*store)?.then(|| Arc::clone(&store) as _);
+    let mut serving = serves.then(|| Serving::start(settings, existing, is_ready)).transpose()?;
+    let routing = settings.route().filter(|_| serves);
+    let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
     let routes = async {
         if let Some(routing) = &routing {
             routing.run(stop).await;
@@ -86,32 +82,26 @@ pub(crate) async fn index(
             ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
             () = shutdown::stopped(stop) => return Ok(()),
         };
-        ready.follow(ingest.marks());
+        ready.follow(ingest.progress());
         if let Some(serving) = &mut serving {
             serving.open(settings, Arc::clone(&store) as _).await?;
         }
         tokio::select! {
             outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
-            outcome = watch_over(&ingest, (&store, &maintenance), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+            outcome = watch_over(&ingest, (&store, &maintenance), screen, serving.as_ref(), arrived) => {
+                outcome.map(|never| match never {})
+            }
         }
     };
-    // Routes and backups do not wait for the node of this chain either.
+    // Routing and backups do not wait for the node of this chain either.
     let outcome = tokio::select! {
         outcome = indexing => outcome,
         never = control::serve(Arc::clone(&store), Arc::clone(&maintenance)) => match never {},
         never = routes => match never {},
     };
     // In every case the servers drain the requests in flight.
-    let stop_serving = async {
-        if let Some(serving) = serving {
-            serving.stop().await;
-        }
-    };
-    let stop_routing = async {
-        if let Some(routing) = routing {
-            routing.stop().await;
-        }
-    };
+    let stop_serving = OptionFuture::from(serving.map(Serving::stop));
+    let stop_routing = OptionFuture::from(routing.map(Supervisor::stop));
     tokio::join!(stop_serving, stop_routing);
     // Callers may delete the directory after this returns, so wait for tasks that write to it.
     drop(maintenance.acquire().await);
@@ -142,7 +132,7 @@ fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow
     Ok(running)
 }
 
-/// Reports progress, and flushes the store when the head is reached; fails if `arrived` does.
+/// Reports progress, and flushes the store when the head is reached; fails if `arrived` fails.
 async fn watch_over(
     ingest: &Ingest,
     (store, maintenance): (&Arc<RocksStore>, &Arc<Semaphore>),
@@ -151,9 +141,9 @@ async fn watch_over(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Infallible> {
     let (caught_up, mut has_arrived) = watch::channel(false);
-    let report = progress::report(ingest.marks(), ingest.heads(), screen.clone(), caught_up);
+    let report = progress::report(ingest.progress(), ingest.heads(), screen.clone(), caught_up);
     let announce = async {
-        // The sender lives in the report, which does not end.
+        // The report holds the sender and never ends.
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
         // Flush the memtables, so that the write-ahead log of the catch-up can be deleted: saves over half of the disk

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_did_not_end_by_itself_leaves_the_file_behind() {
+    fn a_killed_process_leaves_the_file_behind() {
         let dir = tempfile::tempdir().unwrap();
         let (first, left) = Running::begin(dir.path()).unwrap();
         assert!(!left);

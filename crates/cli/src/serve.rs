@@ -4,7 +4,7 @@
 //! * It listens from the start of the process.
 //! * Until there is a database, every request but `/healthz` gets 503 with the reason.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -26,7 +26,7 @@ pub(crate) type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// A running server.
 pub(crate) struct Serving {
-    /// Servers use duplicates of it, so that one replaces another without a gap.
+    /// Servers use duplicates of the listener, so that one replaces another without a gap.
     listener: TcpListener,
     ready: Ready,
     server: Server,
@@ -35,30 +35,26 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves the initialised database in `store`. `ready` is the readiness check.
+    /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `ready` is the
+    /// readiness check.
     pub(crate) fn start(
         settings: &Settings,
-        store: Arc<dyn Store>,
+        store: Option<Arc<dyn Store>>,
         ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let (listener, ready): (_, Ready) = (listen(settings)?, Arc::new(ready));
-        let (server, app) = serve(settings, store, &listener, &ready)?;
-        let serving = Self { listener, ready, server, app: Some(app) };
-        tracing::info!(url = serving.url(), "serving");
-        Ok(serving)
-    }
-
-    /// Answers 503 with the reason until [`Serving::open`].
-    pub(crate) fn wait(
-        settings: &Settings,
-        ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
-    ) -> anyhow::Result<Self> {
-        let (listener, ready): (_, Ready) = (listen(settings)?, Arc::new(ready));
-        let reason = Arc::clone(&ready);
-        let app = App::starting(move || reason())?.with_cors(settings.cors.clone());
-        let server = Server::start(listener.try_clone()?, Arc::new(app), settings.limits.clone(), 1)?;
-        tracing::info!(url = %format_args!("http://{}", server.address()), "listening, there is no database yet");
-        Ok(Self { listener, ready, server, app: None })
+        let (listener, ready): (_, Ready) = (listen(settings.listen, "--listen")?, Arc::new(ready));
+        let (server, app) = if let Some(store) = store {
+            let (server, app) = serve(settings, store, &listener, &ready)?;
+            tracing::info!(url = url_of(&server), "serving");
+            (server, Some(app))
+        } else {
+            let reason = Arc::clone(&ready);
+            let app = App::starting(move || reason())?.with_cors(settings.cors.clone());
+            let server = Server::start(listener.try_clone()?, Arc::new(app), settings.limits(), 1)?;
+            tracing::info!(url = url_of(&server), "listening, there is no database yet");
+            (server, None)
+        };
+        Ok(Self { listener, ready, server, app })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
@@ -77,7 +73,7 @@ impl Serving {
 
     /// The URL of the server.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.server.address())
+        url_of(&self.server)
     }
 
     /// The API, once there is a database.
@@ -85,19 +81,29 @@ impl Serving {
         self.app.as_deref()
     }
 
-    /// Stops it, letting requests in flight finish within [`web::limits::Limits::stop`].
+    /// See [`stop`].
     pub(crate) async fn stop(self) {
-        // Stopping blocks on threads; on failure the process ends all the same.
-        if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
-            tracing::error!(%error, "stopping the server");
-        }
+        stop(self.server).await;
     }
 }
 
-fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
-    let at = settings.listen;
+/// The URL of a server.
+pub(crate) fn url_of(server: &Server) -> String {
+    format!("http://{}", server.address())
+}
+
+/// Stops a server, letting requests in flight finish within [`web::limits::Limits::stop`].
+pub(crate) async fn stop(server: Server) {
+    // Stopping blocks on threads; on failure the process ends all the same.
+    if let Err(error) = tokio::task::spawn_blocking(move || server.stop()).await {
+        tracing::error!(%error, "stopping the server");
+    }
+}
+
+/// Listens on `at`, which `flag` sets.
+pub(crate) fn listen(at: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(at)
-        .with_context(|| format!("cannot listen on {at}; choose another address with --listen"))
+        .with_context(|| format!("cannot listen on {at}; choose another address with {flag}"))
 }
 
 fn serve(
@@ -113,6 +119,6 @@ fn serve(
         App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
     let app = Arc::new(app);
     let server =
-        Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits.clone(), default_workers())?;
+        Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
     Ok((server, app))
 }

@@ -1,134 +1,264 @@
-//! Configuration: typed settings from a TOML file, environment variables and flags.
+//! Configuration: one clap struct, filled from a TOML file, environment variables and flags.
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`keys`] | the table of all settings; everything else derives from it |
-//! | [`sources`] | flags and environment variables |
+//! | [`values`] | texts of the settings with their sources, and configuration errors |
+//! | [`sources`] | groups of settings as flags of commands; merging of the sources |
 //! | `file` | the configuration file |
-//! | `read` | parsers and bounds of values |
-//! | [`value`] | a raw value with its source |
-//! | [`units`] | parsers of durations, sizes, rates and choices |
+//! | `parse` | parsers of values |
 //! | [`mod@print`] | `cairn config` and the example file |
 //!
 //! # Invariants
-//! * Precedence: file < environment < flags.
-//! * The same code parses values of every source, and an error names the source.
+//! * [`Settings`] is the only list of the settings. Flags, variables, keys of the file, help, `cairn config` and the
+//!   example file derive from it.
+//! * Precedence: file < environment < flags. The same code parses the values of every source.
 
 mod file;
-pub(crate) mod keys;
-pub(crate) mod log;
+mod parse;
 pub(crate) mod print;
-mod read;
-pub(crate) mod routing;
 pub(crate) mod sources;
-pub(crate) mod units;
-pub(crate) mod value;
+#[cfg(test)]
+mod tests;
+pub(crate) mod values;
 
-use std::net::SocketAddr;
-use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use chain::Vm;
+use clap::builder::NonEmptyStringValueParser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
+use humantime::Duration as Time;
 use ingest::Verify;
 use node::{Endpoints, Url};
 use query::EmptyCursor;
 use web::cors::Cors;
-use web::limits::Limits;
+use web::limits::{self, Limits, PathRate, Rate};
 
-use self::log::{Filter, Log};
-pub(crate) use self::read::missing;
-use self::read::{Address, CACHE, Cursor, LOOK_AHEAD, POLL_MS, Reader, Text};
-use self::routing::RouteSettings;
-use self::units::{ByteSize, DurationArg};
-pub(crate) use self::value::{Error, Value, Values};
+pub(crate) use self::parse::LogFormat;
+use self::parse::TrackRate;
+use self::values::{Error, Values, env_of, flag_of, missing};
 
 /// Retry interval of a daemon for requests that the node does not support.
 const TRY_AGAIN: Duration = Duration::from_secs(15);
 
-/// The effective settings. Settings without a default are optional.
-#[derive(Clone, Debug)]
+/// Grace period of requests in flight at a stop, so that the process stops within 2 s.
+const STOP: Duration = Duration::from_secs(1);
+
+/// The effective settings. The id of a field is its key in the file, `section.key` in a section; flag and variable are
+/// other spellings of it. Settings of a section are last, because TOML needs that.
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Settings {
+    /// Directory of the database, on a local disk; created if it does not exist. One process writes it, any number of
+    /// `cairn query` follow it.
+    #[arg(value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// IP address and port of the JSON interface; port 0 takes a free one.
+    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = parse::address)]
     pub(crate) listen: SocketAddr,
+    /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
+    #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// The chain's id. A node or a database of another chain is refused.
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) chain_id: Option<String>,
+    /// The chain's virtual machine: evm, move, wasm or none.
+    #[arg(value_name = "VM")]
     pub(crate) vm: Option<Vm>,
+    /// CometBFT RPC of the node, http:// or https://. Several addresses, separated by commas and in order of
+    /// preference, replace each other when one fails; the same holds for the other services.
+    #[arg(value_name = "URL")]
     pub(crate) comet: Vec<Url>,
+    /// Cosmos REST of the node.
+    #[arg(value_name = "URL")]
     pub(crate) rest: Vec<Url>,
+    /// EVM JSON-RPC of the node; required with `vm = "evm"`. Internal transactions need its `debug` methods.
+    #[arg(value_name = "URL")]
     pub(crate) json_rpc: Vec<Url>,
+    /// Cosmos gRPC of the node: a second source of the chain's protobuf descriptors.
+    #[arg(value_name = "URL")]
     pub(crate) grpc: Vec<Url>,
+    /// Human-readable part of account addresses; by default the node's answer.
+    #[arg(value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) prefix: Option<String>,
+    /// First height to index, 1 or more; by default the first that the node has. Fixed once the database is created.
+    #[arg(value_name = "HEIGHT", value_parser = parse::number::<u64>("1", parse::MAX))]
     pub(crate) start_height: Option<u64>,
+    /// Indexes internal transactions on an EVM chain: true or false.
+    #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) internal_txs: bool,
+    /// Keeps the holders of every ERC-20 on an EVM chain, by amount: true or false. Needs `rest`, and a node that has
+    /// the state of the first height.
+    #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) rich_list: bool,
-    /// `None` disables it.
-    pub(crate) reconcile: Option<Duration>,
+    /// How often some holders of an ERC-20 are compared with the answers of its contract, 1s to 24h, or 0s for never;
+    /// of a token that differs, all holders are compared.
+    #[arg(value_name = "TIME", default_value = "60s", value_parser = parse::time("0s", "24h"))]
+    pub(crate) reconcile: Time,
+    /// Number of heights that are fetched concurrently while catching up, 1 to 1024: more keep a distant node busy and
+    /// take more memory.
+    #[arg(value_name = "HEIGHTS", default_value = "32", value_parser = parse::number::<usize>("1", "1024"))]
     pub(crate) look_ahead: usize,
-    pub(crate) poll: Duration,
-    pub(crate) verify: Verify,
-    /// In blocks.
+    /// Interval between requests for a new block at the head of the chain, 10ms to 60s.
+    #[arg(value_name = "TIME", default_value = "250ms", value_parser = parse::time("10ms", "60s"))]
+    pub(crate) poll: Time,
+    /// Checks of the node's answers before they are committed: off (parents only), hashes (headers, transactions,
+    /// results and receipts against each other), or signatures (the validators' too).
+    #[arg(value_name = "CHECKS", default_value = "hashes", value_parser = parse::verify)]
+    verify: Verify,
+    /// With `verify = "signatures"`: a trusted block, from which on the validators are trusted; by default the first
+    /// block that is fetched.
+    #[arg(value_name = "HEIGHT:HASH", value_parser = parse::block)]
+    trusted: Option<(u64, [u8; 32])>,
+    /// Maximum number of blocks that are rolled back if the node follows another history; beyond it the program stops
+    /// with an error.
+    #[arg(value_name = "BLOCKS", default_value = "10000", value_parser = parse::number::<u64>("0", parse::MAX))]
     pub(crate) max_rewind: u64,
-    pub(crate) cache: usize,
-    /// Bytes kept free on the file system of the data directory.
-    pub(crate) disk_reserve: u64,
-    /// Limits of the servers.
-    pub(crate) limits: Limits,
-    /// In blocks.
+    /// Memory for blocks of the database, 8MiB to 1TiB: a number of bytes, or of KiB, MiB, GiB or TiB.
+    #[arg(value_name = "BYTES", default_value = "256MiB", value_parser = parse::size("8MiB", "1TiB"))]
+    cache: ByteSize,
+    /// Bytes of the file system that are left free: below it nothing is indexed and no transfer is followed, the
+    /// database is still served, and both continue as soon as there is space.
+    #[arg(value_name = "BYTES", default_value = "512MiB", value_parser = parse::size("0", "1PiB"))]
+    pub(crate) disk_reserve: ByteSize,
+    /// Maximum of open client connections, 1 to 1000000; further ones wait. Each needs a file descriptor. One address
+    /// gets an eighth of them, but at least 16.
+    #[arg(value_name = "NUMBER", default_value = "4096", value_parser = parse::number::<usize>("1", "1000000"))]
+    max_connections: usize,
+    /// Maximum of concurrent requests, 1 to 1000000; further ones are refused with 503. Unread answers count, so it
+    /// bounds their memory. One client gets an eighth of them, but at least 16, and beyond it 429.
+    #[arg(value_name = "NUMBER", default_value = "1024", value_parser = parse::number::<usize>("1", "1000000"))]
+    max_requests: usize,
+    /// Requests a second of one client, beyond which it gets 429, as 50/s, or with a burst after an idle time as
+    /// 50/s:200; unlimited by default. A client is an IPv4 address or an IPv6 network of 64 bits.
+    #[arg(value_name = "RATE", value_parser = parse::rate)]
+    rate_limit: Option<Rate>,
+    /// Addresses of trusted proxies: their requests count for the client in X-Forwarded-For, and their connections are
+    /// not limited. The header is ignored from other addresses, and a proxy that is not listed counts as one client.
+    #[arg(value_name = "IP", value_parser = parse::proxy)]
+    trusted_proxies: Vec<IpAddr>,
+    /// Number of blocks that the index may be behind the node while /readyz answers 200; beyond it, 503. Not for
+    /// `cairn query`: it asks no node, and is ready while it keeps up with the database, even if no process writes it
+    /// any more.
+    #[arg(value_name = "BLOCKS", default_value = "50", value_parser = parse::number::<u64>("0", parse::MAX))]
     pub(crate) ready_lag: u64,
-    pub(crate) cors: Cors,
-    pub(crate) log: Log,
+    /// Web pages that may read the answers: `*` for all, `none`, or origins such as `https://app.example` and
+    /// `https://*.example.com`.
+    #[arg(id = "cors", value_name = "ORIGIN", default_value = "*")]
+    origins: Vec<String>,
+    /// Minimum level of log lines: error, warn, info, debug or trace, also by module, as in `info,ingest=debug`.
+    #[arg(value_name = "FILTER", default_value = "info", value_parser = parse::log_filter)]
+    pub(crate) log: String,
+    /// Format of the log, which goes to standard error: text or json.
+    #[arg(value_name = "FORMAT", default_value = "text", value_parser = parse::log_format)]
+    pub(crate) log_format: LogFormat,
+    /// Form of the cursor of a page that does not exist, next or previous: `null` as deployed servers do, or `string`
+    /// for an empty string as in the published interface.
+    #[arg(id = "pagination.empty_cursor", value_name = "FORM", default_value = "null", value_parser = parse::cursor)]
     pub(crate) empty_cursor: EmptyCursor,
-    /// `None` without a routing service.
-    pub(crate) route: Option<RouteSettings>,
+    /// Directory of a registry: chains, assets, channels, bridges. `cairn route` requires it, and with it `cairn run`
+    /// plans and follows transfers as well. Read again on SIGHUP.
+    #[arg(id = "route.registry", value_name = "DIR")]
+    route_registry: Option<PathBuf>,
+    /// Directory of the database of tracked transfers, created if it does not exist; `cairn run` requires it with
+    /// `route.registry`, for `cairn route` it is cairn-route by default.
+    #[arg(id = "route.data", value_name = "DIR")]
+    route_data: Option<PathBuf>,
+    /// IP address and port of the routing interface; port 0 takes a free one.
+    #[arg(id = "route.listen", value_name = "ADDR", default_value = "127.0.0.1:8081", value_parser = parse::address)]
+    route_listen: SocketAddr,
+    /// How long a tracked transfer is kept after its last change, once it has ended: 1h to 3650d.
+    #[arg(id = "route.retention", value_name = "TIME", default_value = "30d")]
+    #[arg(value_parser = parse::time("1h", "3650d"))]
+    retention: Time,
+    /// Requests a second of one client to /v2/tx/track, beyond which it gets 429, in the form of `rate_limit`, which
+    /// holds as well; `off` for no such limit.
+    #[arg(id = "route.track_rate", value_name = "RATE", default_value = "5/s:50", value_parser = parse::track_rate)]
+    track_rate: TrackRate,
+    /// Maximum of registered transactions of one client that no node has seen, 1 to 1000000, beyond which it gets 429.
+    /// They are abandoned 5 minutes after registration, or after 24 hours where no node answers, and deleted an hour
+    /// later.
+    #[arg(id = "route.unseen_per_client", value_name = "MAX", default_value = "100")]
+    #[arg(value_parser = parse::number::<usize>("1", "1000000"))]
+    unseen_per_client: usize,
+    /// The same for all clients together on one chain. Beyond it, one that was abandoned is deleted, and if there is
+    /// none the answer is 429.
+    #[arg(id = "route.unseen_per_chain", value_name = "MAX", default_value = "10000")]
+    #[arg(value_parser = parse::number::<usize>("1", "1000000"))]
+    unseen_per_chain: usize,
+    /// `origins`, parsed.
+    #[arg(skip)]
+    pub(crate) cors: Cors,
+}
+
+/// Settings of a routing service.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteSettings {
+    /// Directory of the registry.
+    pub(crate) registry: PathBuf,
+    /// Directory of the database.
+    pub(crate) data: PathBuf,
+    /// Address of the HTTP server.
+    pub(crate) listen: SocketAddr,
+    /// Origins that may read responses.
+    pub(crate) cors: Cors,
+    /// Per-client and total limits of the server. The routing API sets the limit of request bodies itself.
+    pub(crate) limits: Limits,
+    /// Options of the transfer tracker.
+    pub(crate) tracker: tracker::Options,
+}
+
+/// The argument of every setting, with its flag and its variable.
+fn args() -> Vec<Arg> {
+    let list = Settings::augment_args(Command::new("settings"));
+    let named = |arg: &Arg| {
+        let name = arg.get_id().as_str();
+        // The value of a variable may hold a password, so the help does not show it.
+        arg.clone().long(flag_of(name)).num_args(1).env(env_of(name)).hide_env_values(true)
+    };
+    list.get_arguments().map(named).collect()
 }
 
 impl Settings {
-    /// Parses `values`; absent settings get their defaults.
+    /// Parses `values`, which contain the defaults.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
-        let read = Reader(values);
-        let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
-        let cors = read.cors()?;
-        let limits = read.limits()?;
-        Ok(Self {
-            route: read.route(&cors, &limits)?,
-            data: read.optional("data")?.map(|Text(text)| PathBuf::from(text)),
-            listen: read.one::<Address>("listen")?.0,
-            metrics: read.optional::<Address>("metrics")?.map(|Address(at)| at),
-            chain_id: read.optional("chain_id")?.map(|Text(text)| text),
-            vm: read.optional("vm")?,
-            comet: read.many("comet")?,
-            rest: read.many("rest")?,
-            json_rpc: read.many("json_rpc")?,
-            grpc: read.many("grpc")?,
-            prefix: read.optional("prefix")?.map(|Text(text)| text),
-            start_height: read.optional::<NonZeroU64>("start_height")?.map(NonZeroU64::get),
-            internal_txs: read.one("internal_txs")?,
-            rich_list: read.one("rich_list")?,
-            reconcile: read.reconcile()?,
-            look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
-            poll: read
-                .bounded("poll", POLL_MS, |DurationArg(time)| time.as_millis(), |ms| format!("{ms}ms"))?
-                .0,
-            verify: read.verify()?,
-            max_rewind: read.one("max_rewind")?,
-            disk_reserve: read.disk_reserve()?,
-            cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
-            limits,
-            ready_lag: read.one("ready_lag")?,
-            cors,
-            log: Log { filter: read.one::<Filter>("log")?.0, format: read.one("log_format")? },
-            empty_cursor: read.one::<Cursor>("pagination.empty_cursor")?.0,
-        })
+        let words = values.iter().flat_map(|(name, value)| {
+            value.texts.iter().map(move |text| format!("--{}={text}", flag_of(name)))
+        });
+        // `values` already contains the variables that the command accepts.
+        let command =
+            Command::new("settings").no_binary_name(true).args(args().into_iter().map(|arg| arg.env(None)));
+        let parsed = command.try_get_matches_from(words).and_then(|matches| Self::from_arg_matches(&matches));
+        let mut settings = parsed.map_err(|error| invalid(values, &error))?;
+        let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
+        settings.cors = Cors::origins(origins)
+            .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;
+        if settings.route_registry.is_some() && settings.route_data.is_none() {
+            return Err(missing("route.data"));
+        }
+        Ok(settings)
     }
 
     /// The data directory.
-    pub(crate) fn data(&self) -> Result<&std::path::Path, Error> {
+    pub(crate) fn data(&self) -> Result<&Path, Error> {
         self.data.as_deref().ok_or_else(|| missing("data"))
+    }
+
+    /// Bytes of the cache of the database.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        usize::try_from(self.cache.as_u64()).unwrap_or(usize::MAX)
     }
 
     /// The configuration of the indexer. With `keep_trying` it retries requests that the node does not support.
     pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
+        let verify = match &self.verify {
+            Verify::Signatures { .. } => Verify::Signatures { trusted: self.trusted },
+            other => other.clone(),
+        };
+        // Whole seconds, and never 0 for less than one.
+        let reconcile = Duration::from_secs_f64(self.reconcile.as_secs_f64().ceil());
         Ok(ingest::Config {
             chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
             vm: self.vm.ok_or_else(|| missing("vm"))?,
@@ -136,11 +266,11 @@ impl Settings {
             start_height: self.start_height,
             internal_txs: self.internal_txs,
             rich_list: self.rich_list,
-            reconcile_every: self.reconcile,
+            reconcile_every: Some(reconcile).filter(|every| !every.is_zero()),
             believe_after: ingest::config::BELIEVE_AFTER,
             look_ahead: self.look_ahead,
-            poll: self.poll,
-            verify: self.verify.clone(),
+            poll: *self.poll,
+            verify,
             max_rewind: self.max_rewind,
             keep_trying: keep_trying.then_some(TRY_AGAIN),
         })
@@ -161,96 +291,55 @@ impl Settings {
             grpc: self.grpc.clone(),
         })
     }
+
+    /// Limits of the servers.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            connections: self.max_connections,
+            connections_per_client: limits::share(self.max_connections),
+            requests: self.max_requests,
+            requests_per_client: limits::share(self.max_requests),
+            per_client: self.rate_limit,
+            trusted_proxies: self.trusted_proxies.clone(),
+            stop: STOP,
+            ..Limits::default()
+        }
+    }
+
+    /// The settings of the routing service; `None` without a registry.
+    pub(crate) fn route(&self) -> Option<RouteSettings> {
+        let (registry, data) = self.route_registry.clone().zip(self.route_data.clone())?;
+        let of_track = |rate| PathRate { path: "/v2/tx/track", rate, setting: "route.track_rate" };
+        Some(RouteSettings {
+            registry,
+            data,
+            listen: self.route_listen,
+            cors: self.cors.clone(),
+            limits: Limits {
+                per_client_of_path: self.track_rate.0.map(of_track).into_iter().collect(),
+                ..self.limits()
+            },
+            tracker: tracker::Options {
+                retention: *self.retention,
+                unseen_per_client: self.unseen_per_client,
+                unseen_per_chain: self.unseen_per_chain,
+                reserve_bytes: self.disk_reserve.as_u64(),
+                ..tracker::Options::default()
+            },
+        })
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::keys::Key;
-    use super::value::Source;
-    use super::*;
-
-    fn refused(name: &str, text: &str) -> String {
-        let key = keys::known(name);
-        let value = Value::split(key, [text.to_owned()], Source::Flag);
-        Settings::new(&Values::from([(key.name, value)])).unwrap_err().to_string()
-    }
-
-    /// The same for a setting of a routing service.
-    fn refused_of_route(name: &str, text: &str) -> String {
-        let value = |name, text: &str| {
-            let key = keys::known(name);
-            (key.name, Value::split(key, [text.to_owned()], Source::Flag))
-        };
-        let values = [value("route.registry", "registry"), value("route.data", "data"), value(name, text)];
-        Settings::new(&Values::from(values)).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn defaults_and_examples_are_values_that_are_accepted() {
-        let defaults = Settings::new(&Values::new()).unwrap();
-        assert_eq!(defaults.look_ahead, ingest::config::LOOK_AHEAD);
-        assert_eq!(defaults.limits.connections, Limits::default().connections);
-        assert_eq!(defaults.limits.requests, Limits::default().requests);
-        assert_eq!(defaults.limits.requests_per_client, Limits::default().requests_per_client);
-        assert_eq!(defaults.limits.connections_per_client, Limits::default().connections_per_client);
-        assert_eq!(defaults.limits.per_client, None);
-        assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
-
-        let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Source::Flag);
-        let examples = keys::KEYS.iter().filter(|key| key.default.is_none());
-        let mut examples: Values = examples.map(|key| (key.name, example(key))).collect();
-        examples
-            .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Source::Flag));
-        let settings = Settings::new(&examples).unwrap();
-        let route = settings.route.as_ref().unwrap();
-        assert_eq!(route.tracker, tracker::Options::default());
-        assert_eq!(route.limits.per_client_of_path.len(), 1);
-        assert!(settings.ingest(true).is_ok() && settings.endpoints().is_ok() && settings.data().is_ok());
-    }
-
-    #[test]
-    fn what_is_out_of_bounds_is_refused_with_the_bounds() {
-        assert_eq!(refused("look_ahead", "0"), "--look-ahead: `0` is not from 1 to 1024");
-        assert_eq!(refused("poll", "2m"), "--poll: `2m` is not from 10ms to 60000ms");
-        assert_eq!(refused("cache", "1MiB"), "--cache: `1MiB` is not from 8.0 MiB to 1.0 TiB");
-        assert!(refused("max_connections", "-1").starts_with("--max-connections: "));
-        assert_eq!(refused("max_requests", "0"), "--max-requests: `0` is not from 1 to 1000000");
-        assert_eq!(
-            refused_of_route("route.retention", "30m"),
-            "--route-retention: `30m` is not from 1h to 3650d"
-        );
-        assert!(refused_of_route("route.unseen_per_client", "0").ends_with("is not from 1 to 1000000"));
-        assert!(refused_of_route("route.track_rate", "0/s").contains("a rate such as 50/s"));
-        assert!(refused("ready_lag", "-1").starts_with("--ready-lag: "));
-    }
-
-    #[test]
-    fn what_does_not_parse_is_refused_with_what_is_allowed() {
-        assert!(refused("listen", "localhost").contains("127.0.0.1:8080"));
-        assert!(refused("rate_limit", "50").ends_with("numbers from 1 to 4294967295"));
-        assert!(refused("trusted_proxies", "10.0.0.0/8").ends_with("such as 10.0.0.1 or fd00::1"));
-        assert!(refused("vm", "EVM").contains("evm, move, wasm or none"));
-        assert!(refused("log_format", "xml").ends_with("`xml` is not one of text, json"));
-        assert!(refused("log", "ingest=loud").contains("info,ingest=debug"));
-        assert!(refused("cors", "app.example").ends_with("or `none`"));
-        assert!(refused("pagination.empty_cursor", "").ends_with("is not one of null, string"));
-        assert!(refused("chain_id", "").starts_with("--chain-id: "));
-        assert!(refused("start_height", "0").starts_with("--start-height: "));
-    }
-
-    #[test]
-    fn a_password_in_a_refused_address_is_not_shown() {
-        let message = refused("comet", "ftp://me:hunter2@node/hunter2");
-        assert_eq!(message, "--comet: node address `ftp://node`: must begin with http:// or https://");
-    }
-
-    #[test]
-    fn what_is_missing_is_named_with_all_its_spellings() {
-        let settings = Settings::new(&Values::new()).unwrap();
-        let message = settings.ingest(true).unwrap_err().to_string();
-        assert_eq!(
-            message,
-            "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file"
-        );
+/// The error of the parser, with the source of the value instead of the flag that clap names. It does not repeat the
+/// value, which the parsers do unless it is secret.
+fn invalid(values: &Values, error: &clap::Error) -> Error {
+    // The parsers of clap that reject an empty text give no reason.
+    let empty = || "the value is empty".to_owned();
+    let reason = std::error::Error::source(error).map_or_else(empty, ToString::to_string);
+    let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg) else { return Error(reason) };
+    let flag = arg.trim_start_matches('-').split(' ').next().unwrap_or_default();
+    match values.keys().find(|name| flag_of(name) == flag) {
+        Some(name) => values::bad(values, name, reason),
+        None => Error(reason),
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 /// The exit code of a shell for a program ended by SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// Becomes true when the process is asked to stop. Call it within a tokio runtime.
+/// Becomes true when the process gets a signal to stop. Call it within a tokio runtime.
 pub(crate) fn watch() -> anyhow::Result<watch::Receiver<bool>> {
     let mut interrupts = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
     let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
@@ -34,13 +34,13 @@ pub(crate) fn watch() -> anyhow::Result<watch::Receiver<bool>> {
                 // Exit without waiting. Commits are atomic, so this is safe.
                 std::process::exit(INTERRUPTED);
             }
-            tracing::info!("stopping; once more to end at once");
+            tracing::info!("stopping; a second signal ends the process at once");
         }
     });
     Ok(stopped)
 }
 
-/// Whether the process has a terminal, and stops with it.
+/// True if the process has a terminal, whose end stops it.
 pub(crate) fn has_terminal() -> bool {
     io::stdin().is_terminal() || io::stderr().is_terminal()
 }
@@ -52,8 +52,8 @@ async fn hangup(hangups: &mut Option<Signal>) {
     }
 }
 
-/// Waits until the process is asked to stop.
+/// Waits until the process gets a signal to stop.
 pub(crate) async fn stopped(stop: &watch::Receiver<bool>) {
-    // The sender lives in the task above, which never ends; if it did, stopping would be right.
+    // The task above holds the sender and never ends; if it did, stopping would be right.
     drop(stop.clone().wait_for(|stop| *stop).await);
 }

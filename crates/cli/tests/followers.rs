@@ -1,4 +1,4 @@
-//! `cairn query` beside the process that writes: one moment in every answer, and how old it is.
+//! `cairn query` beside the writing process: every answer is of one snapshot; and its age.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 #![allow(clippy::print_stdout, reason = "prints figures")]
@@ -19,7 +19,7 @@ use support::{Cairn, Played, get, repository, until};
 /// The last height of `evm-scenario`.
 const LAST: u64 = 226;
 
-/// Transactions up to each height of the recording; the first is that of height 0.
+/// Transactions up to each height of the recording; the first entry is for height 0.
 fn totals() -> Vec<u64> {
     let file = File::open(repository("testing/recordings/evm-scenario/blocks.ndjson.zst")).unwrap();
     let mut totals = vec![0];
@@ -35,7 +35,7 @@ fn number(value: &Value) -> u64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// One answer about transactions and one about blocks, each of which must be of one height; the later of their heights.
+/// One answer about transactions and one about blocks, each of which must be of one height; returns the later height.
 fn look(url: &str, totals: &[u64]) -> u64 {
     let page = "pagination.limit=1&pagination.count_total=true&pagination.reverse=true";
     let (status, txs) = get(&format!("{url}/indexer/tx/v1/txs?{page}"));
@@ -88,7 +88,7 @@ fn every_answer_is_of_one_height_while_blocks_come() {
     assert!(answers.iter().all(|heights| *heights > 3), "too few heights were seen: {answers:?}");
 }
 
-/// When each height was first seen at a server.
+/// The time at which each height was first seen at a server.
 fn sightings(url: &str, last: u64) -> Vec<(u64, Instant)> {
     let mut seen: Vec<(u64, Instant)> = Vec::new();
     while seen.last().is_none_or(|(height, _)| *height < last) {
@@ -97,7 +97,7 @@ fn sightings(url: &str, last: u64) -> Vec<(u64, Instant)> {
         if seen.last().is_none_or(|(known, _)| *known < height) {
             seen.push((height, Instant::now()));
         }
-        thread::sleep(Duration::from_millis(1)); // Leaves the servers some of the machine.
+        thread::sleep(Duration::from_millis(1)); // Leaves CPU time to the servers.
     }
     seen
 }
@@ -106,7 +106,7 @@ fn percentile(ages: &[Duration], percent: usize) -> Duration {
     ages[(ages.len() * percent / 100).min(ages.len() - 1)]
 }
 
-/// How long after its writer each of three followers shows a height.
+/// The delay with which each of three followers shows a height after its writer.
 fn ages(recording: &str, every: &[&str], first: u64, last: u64) -> Vec<Duration> {
     let dir = tempfile::tempdir().unwrap();
     let data: PathBuf = dir.path().join("data");

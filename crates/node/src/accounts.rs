@@ -4,11 +4,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tracing::warn;
 
-use crate::endpoint::{Call, Endpoint};
+use crate::endpoint::{Endpoint, Request};
 use crate::error::Error;
-use crate::gateway::{answer_of, malformed};
+use crate::gateway::answer_of;
 
-/// What stays as it is in a struct tag, an address or a denom; all else is encoded.
+/// Characters that are not encoded in a struct tag, an address or a denom.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b':').remove(b'_').remove(b'-').remove(b'.');
 
 /// Percent-encodes one segment or parameter.
@@ -63,13 +63,13 @@ pub(crate) async fn sequence_of(
         account: Account,
     }
     let path = format!("/cosmos/auth/v1beta1/accounts/{}", encoded(address));
-    let call = Call::get(&path, path.clone()).in_state(height);
-    let answer = match answer_of(endpoint, &call).await {
+    let request = Request::get(&path, path.clone()).in_state(height);
+    let answer = match answer_of(endpoint, &request).await {
         Err(Error::Refused { .. }) => return Ok(0),
         answer => answer?,
     };
-    let answer: Answer = serde_json::from_slice(&answer).map_err(|e| malformed(endpoint, &call, &e))?;
+    let answer: Answer = endpoint.parse(&request, &answer)?;
     let sequence = answer.account.find(|entry| entry.sequence.take()).and_then(|text| text.parse().ok());
     let reason = || "an account without a sequence".to_owned();
-    sequence.ok_or_else(|| Error::Malformed { at: endpoint.site(&call), reason: reason() })
+    sequence.ok_or_else(|| endpoint.malformed(&request, reason()))
 }

@@ -16,39 +16,31 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::{info, warn};
 
-use crate::comet_rpc::{classify, parsed, result_of};
-use crate::endpoint::{Call, Endpoint};
-use crate::endpoint_head::EndpointState;
+use crate::comet_rpc::{classify, result_of};
+use crate::endpoint::{Endpoint, Request};
+use crate::endpoint_state::EndpointState;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
-use crate::pool::Pool;
+use crate::pool::{Pool, PooledEndpoint};
 use crate::rpc::{self, RpcResponse};
 use crate::setup_error::SetupError;
-use crate::status::{Status, status_call, status_of};
+use crate::status::{Status, status_of, status_request};
 use crate::url::Url;
 
-/// Asks one chain's CometBFT nodes.
+/// Queries one chain's CometBFT nodes.
 pub struct Comet {
-    pool: Pool,
-    /// The chain that all endpoints must belong to, once it is set.
-    chain: OnceLock<String>,
+    pub(crate) pool: Pool,
+    /// The required chain of all endpoints, once it is set.
+    pub(crate) chain: OnceLock<String>,
 }
 
 impl Comet {
     /// A client over one or more addresses of the same chain.
     pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         Ok(Self { pool: Pool::new("comet", urls, limits)?, chain: OnceLock::new() })
-    }
-
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// The chain that all endpoints must belong to; the first value stays.
-    pub(crate) fn chain(&self) -> &OnceLock<String> {
-        &self.chain
     }
 
     /// States of all endpoints, in configured order; every change wakes the receiver. Heights and hashes come from
@@ -76,61 +68,132 @@ impl Comet {
     }
 
     async fn next_status(&self) -> Result<Status, Error> {
+        let requested = Instant::now();
         let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
-        let asked = Instant::now();
-        let (status, origin) = self.pool.ask_whom(&status_call(), attempt).await?;
+        let (status, origin) = self.pool.query_with_origin(&status_request(), attempt).await?;
         if let Some(member) = self.pool.member(&origin) {
-            self.observe(member, &status, asked)?;
+            self.record_status(member, &status, requested)?;
         }
         Ok(status)
     }
 
-    /// The `result` of `/block?height=`.
-    pub async fn block(&self, height: u64) -> Result<Answer, Error> {
-        let call = block_call(height);
-        self.pool.ask_whom(&call, async |endpoint| block_of(&endpoint, &call).await).await.map(Answer::from)
+    /// Sets the chain that all endpoints must belong to, unless it is set.
+    pub(crate) fn expect_chain(&self, chain_id: &str) {
+        self.chain.get_or_init(|| chain_id.to_owned());
     }
 
-    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
-    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
+    /// Queries one endpoint for its status, even if it is failing or distrusted, unless its server ordered a pause.
+    pub(crate) async fn fetch_status(&self, member: &PooledEndpoint) -> Result<Status, Error> {
+        let requested = Instant::now();
+        let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
+        let status = self.pool.send(member, &status_request(), &attempt).await?;
+        self.record_status(member, &status, requested)?;
+        Ok(status)
+    }
+
+    /// Records a status that was sent at `requested`. Fails if it is of another chain. Logs once that a node is
+    /// syncing, and once that it has caught up.
+    fn record_status(
+        &self,
+        member: &PooledEndpoint,
+        status: &Status,
+        requested: Instant,
+    ) -> Result<(), Error> {
+        let want = self.chain.get().unwrap_or(&status.chain_id);
+        self.pool.check_chain_id(member, &status_request(), want, &status.chain_id)?;
+        let was_catching_up = member.stats().on_status(status, requested, Instant::now());
+        let (endpoint, height) = (&member.origin, status.latest_height);
+        match (was_catching_up, status.catching_up) {
+            (false, true) => warn!(
+                %endpoint,
+                height,
+                "the node is behind and fetches blocks; without progress, see persistent_peers under [p2p] in its \
+                 config.toml"
+            ),
+            (true, false) => info!(%endpoint, height, "the node has caught up"),
+            _ => {}
+        }
+        self.pool.publish();
+        Ok(())
+    }
+
+    /// Records a provably false answer of an endpoint; `reason` is the proof. The endpoint is logged, counted, and not
+    /// queried while there is another: for a minute, each later time twice as long, up to an hour. If all are
+    /// distrusted, all are queried, those with the fewest false answers first.
+    pub fn distrust(&self, origin: &Origin, reason: &str) {
+        self.pool.distrust(origin, reason);
+    }
+
+    /// The `result` of `/block?height=`.
+    pub async fn block(&self, height: u64) -> Result<Answer, Error> {
+        let request = block_request(height);
+        self.pool
+            .query_with_origin(&request, async |endpoint: Arc<Endpoint>| block_of(&endpoint, &request).await)
+            .await
+            .map(Answer::from)
+    }
+
+    /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
+    /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
-        let call = block_call(height);
-        let ask = self.pool.ask_others(&call, not, async |endpoint| block_of(&endpoint, &call).await);
-        Ok(ask.await?.map(Answer::from))
+        let request = block_request(height);
+        let query = self
+            .pool
+            .query_others(&request, not, async |endpoint: Arc<Endpoint>| block_of(&endpoint, &request).await);
+        Ok(query.await?.map(Answer::from))
+    }
+
+    /// As above from one endpoint before the others.
+    pub async fn block_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
+        let request = block_request(height);
+        let query = self.pool.query_first(&request, first, async |endpoint: Arc<Endpoint>| {
+            block_of(&endpoint, &request).await
+        });
+        query.await.map(Answer::from)
+    }
+
+    /// As above from every endpoint that may be queried, concurrently. Distrusted endpoints are excluded while there is
+    /// another, and endpoints under an ordered pause always.
+    pub async fn block_from_all(&self, height: u64) -> Vec<(Origin, Result<Bytes, Error>)> {
+        let request = block_request(height);
+        self.pool
+            .query_all(&request, async |endpoint: Arc<Endpoint>| block_of(&endpoint, &request).await)
+            .await
     }
 
     /// The `result` of `/block_results?height=`.
     pub async fn block_results(&self, height: u64) -> Result<Answer, Error> {
-        let call = results_call(height);
-        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
-        self.pool.ask_whom(&call, attempt).await.map(Answer::from)
+        let request = results_request(height);
+        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
+        self.pool.query_with_origin(&request, attempt).await.map(Answer::from)
     }
 
     /// As above from one endpoint before the others: results must match the block of that endpoint.
     pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
-        let call = results_call(height);
-        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
-        self.pool.ask_first(&call, first, attempt).await.map(Answer::from)
+        let request = results_request(height);
+        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
+        self.pool.query_first(&request, first, attempt).await.map(Answer::from)
     }
 
-    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
-    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
+    /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
+    /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
-        let call = results_call(height);
-        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
-        Ok(self.pool.ask_others(&call, not, attempt).await?.map(Answer::from))
+        let request = results_request(height);
+        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
+        Ok(self.pool.query_others(&request, not, attempt).await?.map(Answer::from))
     }
 
-    /// Asks the application's query router (`/abci_query`) at its latest height. `path` is a gRPC method such
-    /// as `/cosmos.auth.v1beta1.Query/Params`, `data_hex` the request message in hex. Gives the response
-    /// message's bytes.
+    /// Queries the application's query router (`/abci_query`) at its latest height. `path` is a gRPC method such as
+    /// `/cosmos.auth.v1beta1.Query/Params`, `data_hex` the request message in hex. Returns the bytes of the response
+    /// message.
     ///
-    /// A code that is not zero is [`Error::Refused`].
+    /// A nonzero code is [`Error::Refused`].
     pub async fn abci_query(&self, path: &str, data_hex: &str) -> Result<Vec<u8>, Error> {
         let quoted = utf8_percent_encode(path, NOT_IN_A_QUERY);
         let data = if data_hex.is_empty() { String::new() } else { format!("&data=0x{data_hex}") };
-        let call = Call::get(&format!("abci_query {path}"), format!("/abci_query?path=%22{quoted}%22{data}"));
-        self.pool.ask(&call, async |endpoint| abci_of(&endpoint, &call).await).await
+        let request =
+            Request::get(&format!("abci_query {path}"), format!("/abci_query?path=%22{quoted}%22{data}"));
+        self.pool.query(&request, async |endpoint: Arc<Endpoint>| abci_of(&endpoint, &request).await).await
     }
 }
 
@@ -138,47 +201,47 @@ impl Comet {
 const NOT_IN_A_QUERY: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'+').add(b'<').add(b'>');
 
-pub(crate) fn block_call(height: u64) -> Call {
-    Call::get("block", format!("/block?height={height}")).about_block(height)
+fn block_request(height: u64) -> Request {
+    Request::get("block", format!("/block?height={height}")).about_block(height)
 }
 
-fn results_call(height: u64) -> Call {
-    Call::get("block_results", format!("/block_results?height={height}")).about_block(height)
+fn results_request(height: u64) -> Request {
+    Request::get("block_results", format!("/block_results?height={height}")).about_block(height)
 }
 
-pub(crate) async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
+async fn block_of(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error> {
     #[derive(Deserialize)]
     struct Probe {
         block: Option<IgnoredAny>,
     }
-    let result = result_of(endpoint, call).await?;
-    // Where the meta of a block is missing the node says `"block":null` and no error. A header alone is longer
-    // than this, so that real blocks are not parsed a second time.
-    if result.len() < 1024 && parsed::<Probe>(endpoint, call, &result)?.block.is_none() {
-        return Err(Error::Malformed { at: endpoint.site(call), reason: "the block is null".to_owned() });
+    let result = result_of(endpoint, request).await?;
+    // If the meta of a block is missing, the node returns `"block":null` and no error. A header alone is longer than
+    // this, so real blocks are not parsed a second time.
+    if result.len() < 1024 && endpoint.parse::<Probe>(request, &result)?.block.is_none() {
+        return Err(endpoint.malformed(request, "the block is null"));
     }
     Ok(result)
 }
 
-async fn results_of(endpoint: &Endpoint, call: &Call, height: u64) -> Result<Bytes, Error> {
-    let error = match rpc::exchange(endpoint, call, None).await? {
+async fn results_of(endpoint: &Endpoint, request: &Request, height: u64) -> Result<Bytes, Error> {
+    let error = match rpc::exchange(endpoint, request, None).await? {
         RpcResponse::Result(result) => return Ok(result),
         RpcResponse::Error(error) => error,
     };
     if !error.message.contains("could not find results for height") {
-        return Err(classify(endpoint.site(call), error));
+        return Err(classify(endpoint.context(request), error));
     }
-    // The block of the tip is stored before it is executed; anywhere else the results are gone.
+    // The node stores the tip's block before it executes it; at any other height missing results are lost.
     let tip = status_of(endpoint).await?.latest_height;
-    let at = endpoint.site(call);
+    let at = endpoint.context(request);
     if height >= tip.saturating_sub(1) {
-        Err(Error::NotYet { at, tip: Some(tip), said: error.message })
+        Err(Error::NotYet { at, tip: Some(tip), message: error.message })
     } else {
         Err(Error::ResultsMissing { at, tip })
     }
 }
 
-async fn abci_of(endpoint: &Endpoint, call: &Call) -> Result<Vec<u8>, Error> {
+async fn abci_of(endpoint: &Endpoint, request: &Request) -> Result<Vec<u8>, Error> {
     #[derive(Deserialize)]
     struct Answer {
         response: Response,
@@ -191,13 +254,11 @@ async fn abci_of(endpoint: &Endpoint, call: &Call) -> Result<Vec<u8>, Error> {
         log: String,
         value: Option<String>,
     }
-    let result = result_of(endpoint, call).await?;
-    let Response { code, log, value } = parsed::<Answer>(endpoint, call, &result)?.response;
+    let result = result_of(endpoint, request).await?;
+    let Response { code, log, value } = endpoint.parse::<Answer>(request, &result)?.response;
     if code != 0 {
-        return Err(Error::Refused { at: endpoint.site(call), code: code.into(), said: log });
+        return Err(Error::Refused { at: endpoint.context(request), code: code.into(), message: log });
     }
-    STANDARD.decode(value.unwrap_or_default()).map_err(|e| Error::Malformed {
-        at: endpoint.site(call),
-        reason: format!("the value is no base64: {e}"),
-    })
+    let value = STANDARD.decode(value.unwrap_or_default());
+    value.map_err(|e| endpoint.malformed(request, format!("the value is not base64: {e}")))
 }

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! An answer is returned as the bytes that the node sent, checked to be whole JSON.
+//! An answer is returned as the bytes that the node sent, checked to be complete JSON.
 
 use std::sync::Arc;
 
@@ -10,21 +10,24 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::accounts::sequence_of;
-use crate::endpoint::{Call, Endpoint};
+use crate::endpoint::{Endpoint, Request};
 use crate::error::Error;
-use crate::gateway::{answer_of, malformed};
+use crate::gateway::answer_of;
+use crate::json::text_at;
 use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::setup_error::SetupError;
 use crate::state_at::StateAt;
 use crate::url::Url;
 
-/// Asks one chain's REST servers.
+/// Queries one chain's REST servers.
 pub struct Rest {
-    pool: Pool,
+    pub(crate) pool: Pool,
 }
 
 /// Version information of the node.
@@ -38,60 +41,45 @@ pub struct NodeInfo {
     pub app_version: String,
 }
 
+/// Path of the node's version information.
+pub(crate) const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
+
 impl Rest {
     /// A client over one or more addresses of the same chain.
     pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         Ok(Self { pool: Pool::new("rest", urls, limits)? })
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
+    /// Number of servers.
+    pub fn servers(&self) -> usize {
+        self.pool.members().len()
     }
 
-    /// The JSON answer to a GET. `path_and_query` begins with `/` and is percent-encoded; `state` is what a
-    /// state query reads.
+    /// The JSON answer to a GET. `path_and_query` begins with `/` and is percent-encoded; `state` selects the state of
+    /// a state query.
     pub async fn get(&self, path_and_query: &str, state: impl Into<StateAt>) -> Result<Bytes, Error> {
-        self.ask(Call::get(path_and_query, path_and_query.to_owned()).in_state(state)).await
+        self.query(Request::get(path_and_query, path_and_query.to_owned()).in_state(state)).await
     }
 
     /// The JSON answer to a POST of the JSON text `body`.
     pub async fn post(&self, path: &str, body: &str, height: Option<u64>) -> Result<Bytes, Error> {
-        self.ask(Call::post(path, path.to_owned(), body.to_owned()).in_state(height)).await
+        self.query(Request::post(path, path.to_owned(), body.to_owned()).in_state(height)).await
     }
 
     /// `/cosmos/base/tendermint/v1beta1/node_info`.
     pub async fn node_info(&self) -> Result<NodeInfo, Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            default_node_info: Default,
-            application_version: Application,
-        }
-        #[derive(Deserialize)]
-        struct Default {
-            network: String,
-        }
-        #[derive(Deserialize)]
-        struct Application {
-            name: String,
-            version: String,
-        }
-        let path = "/cosmos/base/tendermint/v1beta1/node_info";
-        let read = |answer: Answer| NodeInfo {
-            chain_id: answer.default_node_info.network,
-            app_name: answer.application_version.name,
-            app_version: answer.application_version.version,
+        let read = |answer: Value| {
+            let text = |pointer| text_at(&answer, pointer).map(str::to_owned);
+            let (app_name, app_version) =
+                (text("/application_version/name")?, text("/application_version/version")?);
+            Ok(NodeInfo { chain_id: text("/default_node_info/network")?, app_name, app_version })
         };
-        self.ask_for(Call::get(path, path.to_owned()), read).await
+        self.query_for(Request::get(NODE_INFO, NODE_INFO.to_owned()), read).await
     }
 
     /// The prefix of the chain's account addresses, for example `init`.
     pub async fn bech32_prefix(&self) -> Result<String, Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            bech32_prefix: String,
-        }
-        let path = "/cosmos/auth/v1beta1/bech32";
-        self.ask_for(Call::get(path, path.to_owned()), |answer: Answer| answer.bech32_prefix).await
+        self.text_at("/cosmos/auth/v1beta1/bech32", "/bech32_prefix").await
     }
 
     /// The node's JSON of one transaction (`{"body":…,"auth_info":…,"signatures":[…]}`), decoded by the node.
@@ -104,51 +92,45 @@ impl Rest {
         }
         let path = "/cosmos/tx/v1beta1/decode";
         let body = format!(r#"{{"tx_bytes":"{}"}}"#, STANDARD.encode(raw));
-        let call = Call::post(path, path.to_owned(), body);
+        let request = Request::post(path, path.to_owned(), body);
         let read = async |endpoint: Arc<Endpoint>| {
-            let answer = json_of(&endpoint, &call).await?;
-            let tx = serde_json::from_slice::<Answer<'_>>(&answer)
-                .map_err(|e| malformed(&endpoint, &call, &e))?
-                .tx;
+            let answer = json_of(&endpoint, &request).await?;
+            let tx = endpoint.parse::<Answer<'_>>(&request, &answer)?.tx;
             Ok(answer.slice_ref(tx.get().as_bytes()))
         };
-        self.pool.ask(&call, read).await
+        self.pool.query(&request, read).await
     }
 
-    async fn ask(&self, call: Call) -> Result<Bytes, Error> {
-        self.pool.ask(&call, async |endpoint: Arc<Endpoint>| json_of(&endpoint, &call).await).await
+    async fn query(&self, request: Request) -> Result<Bytes, Error> {
+        self.pool.query(&request, async |endpoint: Arc<Endpoint>| json_of(&endpoint, &request).await).await
     }
 
-    /// An answer of a known shape; another shape is a reason to ask the next endpoint.
-    pub(crate) async fn ask_for<A, T>(&self, call: Call, read: impl Fn(A) -> T) -> Result<T, Error>
-    where
-        A: for<'de> Deserialize<'de>,
-    {
-        self.ask_for_valid(call, |answer| Ok(read(answer))).await
+    /// The text at a JSON pointer of the answer to a GET.
+    pub(crate) async fn text_at(&self, path: &str, pointer: &str) -> Result<String, Error> {
+        let read = |answer: Value| text_at(&answer, pointer).map(str::to_owned);
+        self.query_for(Request::get(path, path.to_owned()), read).await
     }
 
-    /// As [`Rest::ask_for`], with a `read` that may also reject the content; its error is the reason.
-    pub(crate) async fn ask_for_valid<A, T>(
+    /// An answer of a known shape, which `read` may reject with a reason. After an answer of another shape the next
+    /// endpoint is queried.
+    pub(crate) async fn query_for<A: DeserializeOwned, T>(
         &self,
-        call: Call,
+        request: Request,
         read: impl Fn(A) -> Result<T, String>,
-    ) -> Result<T, Error>
-    where
-        A: for<'de> Deserialize<'de>,
-    {
+    ) -> Result<T, Error> {
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let answer = json_of(&endpoint, &call).await?;
-            let answer = serde_json::from_slice(&answer).map_err(|e| malformed(&endpoint, &call, &e))?;
-            read(answer).map_err(|reason| Error::Malformed { at: endpoint.site(&call), reason })
+            let answer = json_of(&endpoint, &request).await?;
+            let answer = endpoint.parse(&request, &answer)?;
+            read(answer).map_err(|reason| endpoint.malformed(&request, reason))
         };
-        self.pool.ask(&call, attempt).await
+        self.pool.query(&request, attempt).await
     }
 }
 
-pub(crate) async fn json_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
-    if let Some(probe) = &call.probe {
-        let next = sequence_of(endpoint, &probe.address, call.state_height).await?;
-        probe.pass(next, endpoint.site(call))?;
+pub(crate) async fn json_of(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error> {
+    if let Some(probe) = &request.probe {
+        let next = sequence_of(endpoint, &probe.address, request.state_height).await?;
+        probe.pass(next, endpoint.context(request))?;
     }
-    answer_of(endpoint, call).await
+    answer_of(endpoint, request).await
 }

@@ -22,13 +22,13 @@ pub struct Descriptors {
 }
 
 impl Node {
-    /// Asks the application for its descriptors: by gRPC if there is an address for it, and where that fails or
-    /// is missing by `abci_query`, which gives the same bytes.
+    /// Queries the application for its descriptors: by gRPC if it has an address, and if that fails or is missing by
+    /// `abci_query`, which gives the same bytes.
     pub async fn descriptors(&self) -> Result<Descriptors, Error> {
         if let Some(grpc) = &self.grpc {
             match grpc.file_descriptors().await {
                 Ok(bytes) => return Ok(bytes.into()),
-                Err(error) => warn!(%error, "no descriptors over gRPC, asking CometBFT's RPC"),
+                Err(error) => warn!(%error, "no descriptors over gRPC; querying CometBFT instead"),
             }
         }
         let bytes = self.comet.abci_query(proto::reflection::PATH, "").await?;

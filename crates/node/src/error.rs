@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //!
-//! * An error names the service, the host (never credentials), the call, the height if there is one, the finding and
+//! * An error contains the service, the host (never credentials), the call, the height if there is one, the finding and
 //!   the remedy.
 //! * [`Kind`] alone decides about retries.
-//! * Text from outside is cut and escaped before it is in a message.
+//! * External text is truncated and escaped before it is put in a message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,22 +22,22 @@ pub enum Kind {
     Permanent,
 }
 
-/// Endpoint, call and height of a request.
+/// Endpoint, method and height of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Site {
+pub struct RequestContext {
     /// `comet`, `rest`, `json-rpc`, `grpc` or `executor`.
     pub service: &'static str,
     /// Host and port of the address.
     pub host: Arc<str>,
-    /// Method or path of the call.
-    pub call: Box<str>,
-    /// The height that was asked for, if the call has one.
+    /// Method or path.
+    pub method: Box<str>,
+    /// The requested height, if there is one.
     pub height: Option<u64>,
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for RequestContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, {}", self.service, self.host, self.call)?;
+        write!(f, "{} {}, {}", self.service, self.host, self.method)?;
         self.height.map_or(Ok(()), |height| write!(f, " at height {height}"))
     }
 }
@@ -46,78 +46,79 @@ impl fmt::Display for Site {
 /// minievm's JSON-RPC backend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The height lies above what the endpoint has.
-    #[error("{at}: the node has not got that far{}: {said}", Tip(*tip))]
+    /// The height is above the endpoint's tip.
+    #[error("{at}: the node has not got that far{}: {message}", suffix(", its tip is ", *tip))]
     NotYet {
-        /// Where the call failed.
-        at: Site,
-        /// The endpoint's own tip, if it named one.
+        /// The failed request.
+        at: RequestContext,
+        /// The endpoint's own tip, if its text contains one.
         tip: Option<u64>,
         /// Its text.
-        said: String,
+        message: String,
     },
     /// No connection.
-    #[error("{at}: cannot connect ({reason}); is the node running and the address right{}?", Enabled(at.service))]
+    #[error("{at}: cannot connect ({reason}); is the node running and the address right{}?", enable_hint(at.service))]
     Unreachable {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// Error text of the system.
         reason: String,
     },
-    /// No whole answer in time.
+    /// No complete answer in time.
     #[error("{at}: no answer within {after:?}; the node hangs or is overloaded")]
     TimedOut {
-        /// Where the call failed.
-        at: Site,
-        /// The limit that ran out.
+        /// The failed request.
+        at: RequestContext,
+        /// The time limit that expired.
         after: Duration,
     },
-    /// The connection broke before the answer was whole.
-    #[error("{at}: the answer broke off after {got} bytes ({reason})")]
+    /// The connection broke before the answer was complete.
+    #[error("{at}: the answer broke off ({reason})")]
     Cut {
-        /// Where the call failed.
-        at: Site,
-        /// Bytes of the body that had come.
-        got: usize,
+        /// The failed request.
+        at: RequestContext,
         /// Error text of the client library.
         reason: String,
     },
     /// Rate limit (429) or unavailability (503) of the server.
-    #[error("{at}: HTTP {status}, {}{}", Busyness(*status), Pause(*retry_after))]
+    #[error("{at}: HTTP {status}, {}{}", unavailable(*status), pause_suffix(*retry_after))]
     Busy {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// 429 or 503.
         status: u16,
         /// Pause that the server ordered, capped.
         retry_after: Option<Duration>,
     },
     /// Every endpoint is under a pause that its server ordered.
-    #[error("{at}: not asked, the server ordered a pause that lasts {left:?} more")]
+    #[error("{at}: not sent, the server ordered a pause that lasts {left:?} more")]
     RateLimited {
-        /// The call that was not sent.
-        at: Site,
-        /// Time until the first of them may be asked again.
+        /// The request that was not sent.
+        at: RequestContext,
+        /// Time until the first of them may be queried again.
         left: Duration,
     },
-    /// A page instead of an answer.
-    #[error("{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {said}", Cause(*status, said))]
+    /// A web page instead of an answer.
+    #[error(
+        "{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {message}",
+        likely_cause(*status, message)
+    )]
     Unreadable {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// HTTP status.
         status: u16,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
-        /// Its beginning.
-        said: String,
+        /// The beginning of the body.
+        message: String,
     },
-    /// JSON of another shape than this call has.
+    /// JSON of another shape than the call's answer.
     #[error("{at}: the answer has not the shape of this call ({reason}); is this the right service?")]
     Malformed {
-        /// Where the call failed.
-        at: Site,
-        /// What is missing or wrong.
+        /// The failed request.
+        at: RequestContext,
+        /// The missing or invalid part.
         reason: String,
     },
     /// The websocket delivers no new blocks although the status shows them.
@@ -126,51 +127,51 @@ pub enum Error {
     )]
     Stalled {
         /// The websocket.
-        at: Site,
-        /// How long a block was waited for.
+        at: RequestContext,
+        /// Time for which a block was missing.
         after: Duration,
     },
     /// A redirect, which is not followed.
     #[error("{at}: HTTP {status}, redirected to {to}; write the final address into the configuration")]
     Redirected {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// HTTP status.
         status: u16,
         /// Scheme and host of the new address.
         to: String,
     },
-    /// The node reports a failure of its own that may pass.
-    #[error("{at}: the node failed with code {code}: {said}")]
+    /// The node reports an internal failure that may be transient.
+    #[error("{at}: the node failed with code {code}: {message}")]
     Faulty {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// JSON-RPC or gRPC code.
         code: i64,
         /// Error text of the node.
-        said: String,
+        message: String,
     },
     /// The node no longer (or never) has that height.
     #[error(
         "{at}: pruned{}; set pruning = \"nothing\" and min-retain-blocks = 0 in its app.toml and sync it anew, use an \
-         archive node or start at a height that the node has: {said}",
-        Lowest(*lowest))]
+         archive node or start at a height that the node has: {message}",
+        suffix(", the lowest height there is ", *lowest))]
     Pruned {
-        /// Where the call failed.
-        at: Site,
-        /// The lowest height that it has, if it named one.
+        /// The failed request.
+        at: RequestContext,
+        /// The lowest height that it has, if its text contains one.
         lowest: Option<u64>,
         /// Error text of the node.
-        said: String,
+        message: String,
     },
-    /// The block is there and executed, its results are not.
+    /// The block exists and was executed, but its results are missing.
     #[error(
         "{at}: the results are gone although the tip is {tip}; discard_abci_responses in [storage] of its config.toml \
          must have been true when it executed the block: set it to false and sync the node anew, or use another node"
     )]
     ResultsMissing {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// The endpoint's tip.
         tip: u64,
     },
@@ -180,8 +181,8 @@ pub enum Error {
          config.toml (results of older blocks stay lost) or use another node"
     )]
     ResultsDiscarded {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
     },
     /// The node keeps no index of transactions: they can be found neither by hash nor by events.
     #[error(
@@ -189,73 +190,73 @@ pub enum Error {
          (blocks from before stay unindexed) or use another node"
     )]
     NotIndexed {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
     },
     /// The node cannot read its own store.
-    #[error("{at}: the node's store is damaged, restore it or use another node: {said}")]
+    #[error("{at}: the node's store is damaged, restore it or use another node: {message}")]
     Corrupt {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// Error text of the node.
-        said: String,
+        message: String,
     },
     /// The endpoint does not serve this call.
-    #[error("{at}: not served here: {said}; {advice}")]
+    #[error("{at}: not served here: {message}; {advice}")]
     MethodMissing {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// Error text of the node.
-        said: String,
-        /// What to change.
+        message: String,
+        /// The remedy.
         advice: &'static str,
     },
     /// Traces begin at height 2.
     #[error("{at}: the first block cannot be traced; begin at height 2")]
     Untraceable {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
     },
     /// The endpoint belongs to another chain.
     #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or the chain id")]
     WrongChain {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// The configured chain.
         want: String,
         /// The endpoint's chain.
         got: String,
     },
     /// Permanent rejection of this request: a revert, an unknown key, an invalid argument.
-    #[error("{at}: refused with code {code}: {said}")]
+    #[error("{at}: refused with code {code}: {message}")]
     Refused {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// JSON-RPC, gRPC or ABCI code.
         code: i64,
         /// Error text of the node.
-        said: String,
+        message: String,
     },
-    /// The answer is larger than this client takes.
+    /// The answer exceeds this client's size limit.
     #[error("{at}: the answer is larger than {limit} bytes, the most that is read")]
     TooLarge {
-        /// Where the call failed.
-        at: Site,
+        /// The failed request.
+        at: RequestContext,
         /// The limit in bytes.
         limit: usize,
     },
     /// The call cannot be encoded as a request.
-    #[error("{at}: cannot be asked: {reason}")]
+    #[error("{at}: the request is invalid: {reason}")]
     InvalidRequest {
-        /// The call that was not sent.
-        at: Site,
-        /// What is wrong with it.
+        /// The request that was not sent.
+        at: RequestContext,
+        /// The reason.
         reason: String,
     },
 }
 
 impl Error {
-    /// Whether a retry can help.
+    /// Classifies the error for retries.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotYet { .. } => Kind::NotYet,
@@ -283,18 +284,18 @@ impl Error {
         }
     }
 
-    /// The endpoint's tip, where a [`Kind::NotYet`] answer named one.
+    /// The endpoint's tip, if a [`Kind::NotYet`] answer contained it.
     pub fn tip(&self) -> Option<u64> {
         if let Self::NotYet { tip, .. } = self { *tip } else { None }
     }
 
-    /// Whether the node no longer has the state or block of that height: it may still have the latest.
+    /// True if the node no longer has the state or block of that height; it may still have the latest.
     pub fn is_pruned(&self) -> bool {
         matches!(self, Self::Pruned { .. })
     }
 
-    /// Time until a retry can help, where every server that might answer has ordered a pause. None if one may be
-    /// asked at once.
+    /// Time until a retry can help, if every server that might answer has ordered a pause. `None` if one may be queried
+    /// at once.
     pub fn pause(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } => *retry_after,
@@ -304,84 +305,37 @@ impl Error {
     }
 }
 
-/// The first 240 characters of an outside text on one line, control characters escaped.
-pub(crate) fn excerpt(text: &[u8]) -> String {
-    // Four bytes are the longest character, so the head holds all that is shown.
-    let head = &text[..text.len().min(4 * EXCERPT)];
-    let shown: String = String::from_utf8_lossy(head).trim().chars().take(EXCERPT).collect();
-    let ending = if shown.len() < text.trim_ascii().len() { "…" } else { "" };
-    shown.chars().flat_map(char_on_a_line).chain(ending.chars()).collect()
-}
-
-const EXCERPT: usize = 240;
-
-fn char_on_a_line(c: char) -> impl Iterator<Item = char> {
-    let escaped = c.is_control().then(|| c.escape_default());
-    let plain = (!c.is_control()).then_some(c);
-    escaped.into_iter().flatten().chain(plain)
-}
-
-/// The setting of the node without which nothing listens for a service.
-struct Enabled(&'static str);
-
-impl fmt::Display for Enabled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let section = match self.0 {
-            "rest" => "api",
-            "json-rpc" => "json-rpc",
-            "grpc" => "grpc",
-            _ => return Ok(()),
-        };
-        write!(f, ", and {section}.enable = true in its app.toml")
+/// The setting of the node that enables a service.
+fn enable_hint(service: &str) -> &'static str {
+    match service {
+        "rest" => ", and api.enable = true in its app.toml",
+        "json-rpc" => ", and json-rpc.enable = true in its app.toml",
+        "grpc" => ", and grpc.enable = true in its app.toml",
+        _ => "",
     }
 }
 
-/// The likely cause of an answer that is not the service's JSON, by its status and the beginning of its body.
-struct Cause<'a>(u16, &'a str);
-
-impl fmt::Display for Cause<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            // Another service's error, in its own JSON.
-            _ if self.1.starts_with('{') => "is this the right service?",
-            401 | 403 => "the server refuses access: are the credentials in the address right?",
-            500 | 502..=599 => "the server, or a proxy in front of it, fails",
-            _ => "is this the right service?",
-        })
+/// The likely cause of an answer that is not the service's JSON, from its status and the beginning of its body.
+fn likely_cause(status: u16, body: &str) -> &'static str {
+    match status {
+        // Another service's error, in its own JSON.
+        _ if body.starts_with('{') => "is this the right service?",
+        401 | 403 => "the server refuses access: are the credentials in the address right?",
+        500 | 502..=599 => "the server, or a proxy in front of it, fails",
+        _ => "is this the right service?",
     }
 }
 
-/// 429 or another status.
-struct Busyness(u16);
-
-impl fmt::Display for Busyness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0 == 429 { "the server limits requests" } else { "the server is unavailable" })
-    }
+fn unavailable(status: u16) -> &'static str {
+    if status == 429 { "the server limits requests" } else { "the server is unavailable" }
 }
 
-struct Tip(Option<u64>);
-
-impl fmt::Display for Tip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |tip| write!(f, ", its tip is {tip}"))
-    }
+fn pause_suffix(pause: Option<Duration>) -> String {
+    pause.map_or_else(String::new, |pause| format!(" and asks for a pause of {pause:?}"))
 }
 
-struct Lowest(Option<u64>);
-
-impl fmt::Display for Lowest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |lowest| write!(f, ", the lowest height there is {lowest}"))
-    }
-}
-
-struct Pause(Option<Duration>);
-
-impl fmt::Display for Pause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |pause| write!(f, " and asks for a pause of {pause:?}"))
-    }
+fn suffix(text: &str, height: Option<u64>) -> String {
+    height.map_or_else(String::new, |height| format!("{text}{height}"))
 }
 
 #[cfg(test)]
@@ -389,9 +343,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_names_place_height_finding_and_remedy() {
-        let at = Site { service: "comet", host: "n:26657".into(), call: "block".into(), height: Some(5) };
-        let error = Error::Pruned { at, lowest: Some(90), said: "gone".into() };
+    fn a_message_contains_place_height_finding_and_remedy() {
+        let at = RequestContext {
+            service: "comet",
+            host: "n:26657".into(),
+            method: "block".into(),
+            height: Some(5),
+        };
+        let error = Error::Pruned { at, lowest: Some(90), message: "gone".into() };
         assert_eq!(
             error.to_string(),
             "comet n:26657, block at height 5: pruned, the lowest height there is 90; set pruning = \"nothing\" \
@@ -402,10 +361,10 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_an_answer_without_json_tells_its_likely_cause() {
+    fn the_status_of_an_answer_without_json_determines_its_likely_cause() {
         let shown = |status, body: &str| {
-            let (reason, said) = ("expected value".to_owned(), body.to_owned());
-            Error::Unreadable { at: Site::default(), status, reason, said }.to_string()
+            let (reason, message) = ("expected value".to_owned(), body.to_owned());
+            Error::Unreadable { at: RequestContext::default(), status, reason, message }.to_string()
         };
         for (status, body, cause) in [
             (200, "<html>", "is this the right service?"),
@@ -416,17 +375,11 @@ mod tests {
         ] {
             assert!(shown(status, body).contains(cause), "{}", shown(status, body));
         }
-        let busy = |status, retry_after| Error::Busy { at: Site::default(), status, retry_after }.to_string();
+        let busy = |status, retry_after| {
+            Error::Busy { at: RequestContext::default(), status, retry_after }.to_string()
+        };
         assert!(busy(503, None).ends_with("HTTP 503, the server is unavailable"));
         let limited = busy(429, Some(Duration::from_secs(3)));
         assert!(limited.ends_with("HTTP 429, the server limits requests and asks for a pause of 3s"));
-    }
-
-    #[test]
-    fn an_excerpt_is_one_short_line() {
-        assert_eq!(excerpt(b" <html>\n\x1b[31m "), "<html>\\n\\u{1b}[31m");
-        assert_eq!(excerpt(&[0xff, b'a']), "\u{fffd}a");
-        let long = excerpt("é".repeat(10_000).as_bytes());
-        assert_eq!(long.chars().count(), EXCERPT + 1);
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! # Invariants
 //!
-//! * Every request has an id of its own, and only the response with that id is accepted.
+//! * Every request has a unique id, and only the response with that id is accepted.
 //! * `result` is returned as the bytes that the node sent.
-//! * `null` for a block means "not indexed yet", never "empty block" (indexing.md §1.4, traps T3 to T5).
+//! * `null` for a block means "not indexed yet", never "empty block" (indexing.md §1.4, traps T3 to).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use chain::excerpt;
 
-use crate::endpoint::{Call, Endpoint};
-use crate::endpoint_head::Tip;
-use crate::error::{Error, Site, excerpt};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::{Error, RequestContext};
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
@@ -22,11 +22,11 @@ use crate::rpc::{self, RpcError, RpcResponse};
 use crate::setup_error::SetupError;
 use crate::url::Url;
 
-/// Asks one chain's EVM servers.
+/// Queries one chain's EVM servers.
 pub struct Evm {
-    pool: Pool,
-    /// EIP-155 id that all endpoints must have, once it is decided.
-    chain: OnceLock<u64>,
+    pub(crate) pool: Pool,
+    /// The required EIP-155 id of all endpoints, once it is decided.
+    pub(crate) chain: OnceLock<u64>,
     next_id: AtomicU64,
     trace_timeout: Duration,
 }
@@ -41,103 +41,94 @@ impl Evm {
         Ok(Self { pool, chain, next_id, trace_timeout: limits.trace_timeout })
     }
 
-    /// With the tip of another service.
-    pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
-        Self { pool: self.pool.at_the_tip_of(tip), ..self }
+    /// Number of servers.
+    pub fn servers(&self) -> usize {
+        self.pool.members().len()
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// Chain id decided by the servers' majority; the first decision stays.
-    pub(crate) fn chain(&self) -> &OnceLock<u64> {
-        &self.chain
-    }
-
-    /// The last height in the node's EVM index, which follows the chain's by itself.
+    /// The last height in the node's EVM index, which follows the chain asynchronously.
     pub async fn block_number(&self) -> Result<u64, Error> {
         let request = self.request("eth_blockNumber", "[]");
         let read = async |endpoint: Arc<Endpoint>| {
             let result = request.send(&endpoint).await?;
             quantity(&result).ok_or_else(|| {
-                let reason = format!("{} is no height", excerpt(&result));
-                Error::Malformed { at: endpoint.site(&request.call), reason }
+                let reason = format!("{} is not a height", excerpt(&result));
+                endpoint.malformed(&request.http, reason)
             })
         };
-        self.pool.ask(&request.call, read).await
+        self.pool.query(&request.http, read).await
     }
 
     /// The receipts of a block: a JSON array. A block that is not indexed yet is [`Error::NotYet`].
     ///
-    /// `[]` may also mean that the node's EVM index is pruned (trap T4): where receipts are due, ask
+    /// `[]` may also mean that the node's EVM index is pruned (trap): if receipts are expected, query
     /// [`Evm::block_exists`].
     pub async fn block_receipts(&self, height: u64) -> Result<Answer, Error> {
-        self.ask(self.receipts_request(height)).await
+        self.query(self.receipts_request(height)).await
     }
 
-    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
-    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
+    /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
+    /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let request = self.receipts_request(height);
         let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
-        Ok(self.pool.ask_others(&request.call, not, read).await?.map(Answer::from))
+        Ok(self.pool.query_others(&request.http, not, read).await?.map(Answer::from))
     }
 
     fn receipts_request(&self, height: u64) -> RpcRequest {
         let params = format!(r#"["{height:#x}"]"#);
         let request = self.request("eth_getBlockReceipts", &params);
-        RpcRequest { call: request.call.about_block(height), ..request }
+        RpcRequest { http: request.http.about_block(height), ..request }
     }
 
-    /// Whether the node's EVM index has the block: not if it is pruned or not indexed yet.
+    /// True if the node's EVM index has the block: false if it is pruned or not indexed yet.
     pub async fn block_exists(&self, height: u64) -> Result<bool, Error> {
         let params = format!(r#"["{height:#x}",false]"#);
         let request = self.request("eth_getBlockByNumber", &params).about(height);
         let read = async |endpoint: Arc<Endpoint>| Ok(request.send(&endpoint).await?[..] != *b"null");
-        self.pool.ask(&request.call, read).await
+        self.pool.query(&request.http, read).await
     }
 
     /// The call traces of a block: a JSON array with one entry per transaction, each with a `result` or an
-    /// `error` of its own. Height 1 is [`Error::Untraceable`].
+    /// `error`. Height 1 is [`Error::Untraceable`].
     pub async fn trace_block(&self, height: u64) -> Result<Answer, Error> {
         let params = format!(r#"["{height:#x}",{CALL_TRACER}]"#);
         let request = self.request("debug_traceBlockByNumber", &params).about(height);
-        self.ask(request.within(self.trace_timeout)).await
+        self.query(request.within(self.trace_timeout)).await
     }
 
     /// The call trace of one transaction by its EVM hash: the JSON object of its outermost frame.
     pub async fn trace_tx(&self, hash: [u8; 32]) -> Result<Bytes, Error> {
         let params = format!(r#"["0x{}",{CALL_TRACER}]"#, hex::encode(hash));
         let request = self.request("debug_traceTransaction", &params).within(self.trace_timeout);
-        self.ask(request).await.map(|answer| answer.bytes)
+        self.query(request).await.map(|answer| answer.bytes)
     }
 
-    async fn ask(&self, request: RpcRequest) -> Result<Answer, Error> {
+    async fn query(&self, request: RpcRequest) -> Result<Answer, Error> {
         let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
-        self.pool.ask_whom(&request.call, read).await.map(Answer::from)
+        self.pool.query_with_origin(&request.http, read).await.map(Answer::from)
     }
 
     pub(crate) fn request(&self, method: &'static str, params: &str) -> RpcRequest {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-        RpcRequest { id, call: Call::post(method, String::new(), body) }
+        RpcRequest { id, http: Request::post(method, String::new(), body) }
     }
 }
 
 /// A numbered call.
 pub(crate) struct RpcRequest {
     pub(crate) id: u64,
-    pub(crate) call: Call,
+    pub(crate) http: Request,
 }
 
 impl RpcRequest {
     pub(crate) fn about(self, height: u64) -> Self {
-        Self { call: self.call.about(height), ..self }
+        Self { http: self.http.about(height), ..self }
     }
 
     fn within(self, timeout: Duration) -> Self {
-        Self { call: self.call.within(timeout), ..self }
+        Self { http: self.http.within(timeout), ..self }
     }
 
     async fn send(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
@@ -148,10 +139,10 @@ impl RpcRequest {
     async fn send_expecting_block(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
         let result = self.send(endpoint).await?;
         if result[..] == *b"null" {
-            let said = "null, its EVM index has not got there; is indexer-disable = true under [evm] in its \
+            let message = "null, its EVM index has not got there; is indexer-disable = true under [evm] in its \
                         app.toml?";
-            let said = said.to_owned();
-            return Err(Error::NotYet { at: endpoint.site(&self.call), tip: None, said });
+            let message = message.to_owned();
+            return Err(Error::NotYet { at: endpoint.context(&self.http), tip: None, message });
         }
         Ok(result)
     }
@@ -159,11 +150,11 @@ impl RpcRequest {
     pub(crate) async fn send_with(
         &self,
         endpoint: &Endpoint,
-        classify: fn(Site, RpcError) -> Error,
+        classify: fn(RequestContext, RpcError) -> Error,
     ) -> Result<Bytes, Error> {
-        match rpc::exchange(endpoint, &self.call, Some(self.id)).await? {
+        match rpc::exchange(endpoint, &self.http, Some(self.id)).await? {
             RpcResponse::Result(result) => Ok(result),
-            RpcResponse::Error(error) => Err(classify(endpoint.site(&self.call), error)),
+            RpcResponse::Error(error) => Err(classify(endpoint.context(&self.http), error)),
         }
     }
 }
@@ -179,26 +170,26 @@ pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
 pub(crate) const REVERTED: i64 = 3;
 
 /// Classifies an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
-pub(crate) fn classify(at: Site, error: RpcError) -> Error {
-    let RpcError { code, message: said } = error;
+pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
+    let RpcError { code, message } = error;
     // At any other height it would be the answer to another request.
-    if said.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
+    if message.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
         return Error::Untraceable { at };
     }
-    if said.contains("block #") && said.contains("not found") {
-        return Error::NotYet { at, tip: None, said };
+    if message.contains("block #") && message.contains("not found") {
+        return Error::NotYet { at, tip: None, message };
     }
-    if let Some(error) = crate::gateway::state_is_missing(&at, &said) {
+    if let Some(error) = crate::gateway::state_is_missing(&at, &message) {
         return error;
     }
     match code {
         rpc::METHOD_MISSING => {
-            let debug = at.call.starts_with("debug_");
+            let debug = at.method.starts_with("debug_");
             let advice = if debug { ADD_DEBUG } else { "is this the address of the EVM's JSON-RPC?" };
-            Error::MethodMissing { at, said, advice }
+            Error::MethodMissing { at, message, advice }
         }
-        rpc::INVALID_PARAMS | rpc::INVALID_REQUEST | REVERTED => Error::Refused { at, code, said },
-        _ => Error::Faulty { at, code, said },
+        rpc::INVALID_PARAMS | rpc::INVALID_REQUEST | REVERTED => Error::Refused { at, code, message },
+        _ => Error::Faulty { at, code, message },
     }
 }
 

@@ -2,25 +2,25 @@
 //!
 //! # Invariants
 //!
-//! Only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A request goes to one server,
-//! which works it off in order (go-ethereum `rpc/handler.go`).
+//! Only a contract's own rejection is [`Error::Refused`]; a failed call does not affect the others. A request goes to
+//! one server, which processes it in order (go-ethereum `rpc/handler.go`).
 //!
-//! Where the state must be exact ([`StateAt::exact`]), a request is `[eth_blockNumber, NUMBER, calls…, NUMBER,
-//! eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in. The states that a minievm reads for
-//! its newest height H are that of H-1, until H is committed, that of H, that of H+1, if that is committed before it
-//! is indexed, and again that of H, from when H+1 is indexed on. So both `NUMBER` must return H, and either H+1 was
-//! indexed before the calls, or it was not after them. (Measured beside minievm v1.2.18: without the second condition
-//! 19 of 4,892 requests had an answer of H+1, with it none of 4,448.)
+//! If the state must be exact ([`StateAt::exact`]), a request is `[eth_blockNumber, NUMBER, calls…, NUMBER,
+//! eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in. For its newest indexed height H a
+//! minievm reads the state of H-1 until H is committed, then that of H, then that of H+1 if H+1 is committed before it
+//! is indexed, and again that of H once H+1 is indexed. So the calls count only if both `NUMBER` return H and H+1 was
+//! not indexed between the two `eth_blockNumber`. (Measured beside minievm v1.2.18: without the second condition 19 of
+//! 4,892 requests had an answer of H+1, with it none of 4,448.)
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chain::U256;
+use chain::{U256, excerpt};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site, excerpt};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::{Error, RequestContext};
 use crate::evm::{Evm, REVERTED, RpcRequest, classify, quantity};
 use crate::gateway::is_transient_text;
 use crate::rpc::{self, RpcError, RpcResponse};
@@ -30,7 +30,7 @@ use crate::state_at::StateAt;
 /// and `batch-response-max-size` of minievm, of go-ethereum the same).
 pub const BATCH: usize = 100;
 
-/// Calls under way at once of a batch that a server does not take.
+/// Concurrent calls of a batch that a server does not accept.
 const SINGLY: usize = 16;
 
 /// Init code that returns the number of the block it runs in, as 32 bytes: NUMBER, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0,
@@ -52,20 +52,20 @@ type Outcome = Result<Bytes, Error>;
 impl Evm {
     /// Return data of a contract call (`eth_call` from the zero address, with the node's gas limit) in the state
     /// after a height, `None` the latest. Empty where there is no contract.
-    ///
+    /// A contract's own rejection is [`Error::Refused`], whatever its code; no other error is.
     /// A contract's own rejection is [`Error::Refused`], whatever code the server gives it; nothing else is.
     pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
         let request = self.call_request(&ContractCall { to, data: data.to_vec() }, height);
         let read = async |endpoint: Arc<Endpoint>| {
             let outcome = request.send_with(&endpoint, classify_call_error).await;
-            returned(outcome, || endpoint.site(&request.call))
+            returned(outcome, || endpoint.context(&request.http))
         };
-        self.pool().ask(&request.call, read).await
+        self.pool.query(&request.http, read).await
     }
 
-    /// Return data of `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request, and
-    /// between two calls that return the state's height if it must be exact. If a server answers none of them, the
-    /// next server is asked.
+    /// Return data of `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request, and between
+    /// two calls that return the state's height if it must be exact. If a server answers none of them, the next server
+    /// is queried.
     pub async fn calls(&self, calls: &[ContractCall], state: &StateAt) -> Vec<Result<Vec<u8>, Error>> {
         let batches = calls.chunks(BATCH).map(|some| async move {
             let answers = self.batch(some, state).await;
@@ -93,12 +93,12 @@ impl Evm {
         let attempt = async |endpoint: Arc<Endpoint>| {
             let outcomes = send_all(&endpoint, &batch, &requests, ends).await?;
             if let Some(height) = exact {
-                ran_at(height, &outcomes, endpoint.site(&batch))?;
+                ran_at(height, &outcomes, endpoint.context(&batch))?;
             }
             let count = calls.len();
             let outcomes = outcomes.into_iter().zip(&requests).skip(ends).take(count);
             let answers: Vec<_> = outcomes
-                .map(|(outcome, request)| returned(outcome, || endpoint.site(&request.call)))
+                .map(|(outcome, request)| returned(outcome, || endpoint.context(&request.http)))
                 .collect();
             let failed = |answer: &Result<_, Error>| matches!(answer, Err(error) if !is_no(error));
             match answers.first() {
@@ -106,13 +106,13 @@ impl Evm {
                 _ => Ok(answers),
             }
         };
-        self.pool().ask(&batch, attempt).await
+        self.pool.query(&batch, attempt).await
     }
 
     fn number_request(&self, height: u64) -> RpcRequest {
         let params = format!(r#"[{{"data":"{NUMBER}"}},"{}"]"#, tag(Some(height)));
         let mut request = self.request("eth_call", &params);
-        request.call.height = Some(height);
+        request.http.height = Some(height);
         request
     }
 
@@ -120,7 +120,7 @@ impl Evm {
         let (to, data) = (hex::encode(call.to), hex::encode(&call.data));
         let params = format!(r#"[{{"to":"0x{to}","data":"0x{data}"}},"{}"]"#, tag(height));
         let mut request = self.request("eth_call", &params);
-        request.call.height = height;
+        request.http.height = height;
         request
     }
 }
@@ -134,7 +134,7 @@ fn tag(height: Option<u64>) -> String {
 }
 
 /// Checks that the calls between the first two and the last two outcomes ran in the state of `height`.
-fn ran_at(height: u64, outcomes: &[Outcome], at: Site) -> Result<(), Error> {
+fn ran_at(height: u64, outcomes: &[Outcome], at: RequestContext) -> Result<(), Error> {
     let answer = |outcome: &Outcome| outcome.clone().map_err(not_by_a_contract);
     let state = |outcome| {
         let number = returned(answer(outcome), || at.clone())?;
@@ -150,30 +150,31 @@ fn ran_at(height: u64, outcomes: &[Outcome], at: Site) -> Result<(), Error> {
     }
     let shown =
         |height: Option<u64>| height.map_or_else(|| "unknown".to_owned(), |height| height.to_string());
-    let said = format!(
-        "contracts may not be read from the state of height {height}: it is {} before and {} after, with the index at {} and {}",
+    let message = format!(
+        "contracts may not be read from the state of height {height}: it is {} before and {} after, with the index at \
+         {} and {}",
         shown(first),
         shown(last),
         shown(before),
         shown(after),
     );
-    Err(Error::NotYet { at, tip: None, said })
+    Err(Error::NotYet { at, tip: None, message })
 }
 
-/// All requests in one request, or the only one.
-fn batch_of(requests: &[RpcRequest], height: Option<u64>) -> Call {
-    let bodies = requests.iter().filter_map(|request| request.call.body.as_deref());
+/// Sends all requests as one batch, or a single request by itself.
+fn batch_of(requests: &[RpcRequest], height: Option<u64>) -> Request {
+    let bodies = requests.iter().filter_map(|request| request.http.body.as_deref());
     let bodies = bodies.collect::<Vec<_>>().join(&b","[..]);
     let body = if requests.len() == 1 { bodies } else { [&b"["[..], &bodies, b"]"].concat() };
-    Call { height, body: Some(body.into()), ..Call::get("eth_call", String::new()) }
+    Request { height, body: Some(body.into()), ..Request::get("eth_call", String::new()) }
 }
 
-/// Outcomes of all requests at one server, in the same order. A server that rejects the batch gets the requests
-/// singly: the first alone, the others only if it is answered. The first and the last `ends` are sent in order,
-/// before and after the others.
+/// Outcomes of all requests at one server, in the same order. A server that rejects the batch gets the requests singly:
+/// the first alone, the others only if it is answered. The first and the last `ends` are sent in order, before and
+/// after the others.
 async fn send_all(
     endpoint: &Endpoint,
-    batch: &Call,
+    batch: &Request,
     requests: &[RpcRequest],
     ends: usize,
 ) -> Result<Vec<Outcome>, Error> {
@@ -182,17 +183,19 @@ async fn send_all(
     }
     let ids: Vec<u64> = requests.iter().map(|request| request.id).collect();
     let responses = match endpoint.send(batch).await {
-        Ok(reply) => rpc::decode_batch(&reply.body, &ids),
+        Ok(response) => rpc::decode_batch(response.body(), &ids),
         Err(Error::TooLarge { .. }) => None,
         Err(error) => return Err(error),
     };
     if let Some(responses) = responses {
         let outcome = |(responses, request): (Option<RpcResponse>, &RpcRequest)| match responses {
             Some(RpcResponse::Result(result)) => Ok(result),
-            Some(RpcResponse::Error(error)) => Err(classify_call_error(endpoint.site(&request.call), error)),
+            Some(RpcResponse::Error(error)) => {
+                Err(classify_call_error(endpoint.context(&request.http), error))
+            }
             None => {
                 let reason = "the answer to the batch lacks this call".to_owned();
-                Err(Error::Malformed { at: endpoint.site(&request.call), reason })
+                Err(endpoint.malformed(&request.http, reason))
             }
         };
         return Ok(responses.into_iter().zip(requests).map(outcome).collect());
@@ -220,10 +223,10 @@ async fn send_all(
 }
 
 /// The bytes that a call returned.
-fn returned(outcome: Outcome, at: impl FnOnce() -> Site) -> Result<Vec<u8>, Error> {
+fn returned(outcome: Outcome, at: impl FnOnce() -> RequestContext) -> Result<Vec<u8>, Error> {
     let result = outcome?;
     bytes(&result).ok_or_else(|| {
-        let reason = format!("{} is no bytes in hex", excerpt(&result));
+        let reason = format!("{} is not bytes in hex", excerpt(&result));
         Error::Malformed { at: at(), reason }
     })
 }
@@ -234,8 +237,8 @@ fn bytes(json: &[u8]) -> Option<Vec<u8>> {
     hex::decode(text.strip_prefix("0x")?).ok()
 }
 
-/// Texts of deterministic failures of EVM execution (minievm `x/evm/types/errors.go`; go-ethereum
-/// `core/vm/errors.go`). Servers give these the code of a failure of their own.
+/// Texts of deterministic failures of EVM execution (minievm `x/evm/types/errors.go`; go-ethereum `core/vm/errors.go`).
+/// Servers report these with the code of an internal failure.
 const ENDS_OF_CALLS: [&str; 10] = [
     "EVMCall failed",
     "out of gas",
@@ -250,17 +253,17 @@ const ENDS_OF_CALLS: [&str; 10] = [
 ];
 
 /// Classifies an error of `eth_call`.
-fn classify_call_error(at: Site, error: RpcError) -> Error {
-    let RpcError { code, message: said } = error;
+fn classify_call_error(at: RequestContext, error: RpcError) -> Error {
+    let RpcError { code, message } = error;
     // First, because a revert's text is arbitrary: the contract may write that a block is not found.
-    if code == REVERTED || is_revert(&said) {
-        return Error::Refused { at, code, said };
+    if code == REVERTED || is_revert(&message) {
+        return Error::Refused { at, code, message };
     }
-    match classify(at, RpcError { code, message: said }) {
-        Error::Faulty { at, code, said }
-            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_transient_text(&said) =>
+    match classify(at, RpcError { code, message }) {
+        Error::Faulty { at, code, message }
+            if ENDS_OF_CALLS.iter().any(|end| message.contains(end)) && !is_transient_text(&message) =>
         {
-            Error::Refused { at, code, said }
+            Error::Refused { at, code, message }
         }
         other => not_by_a_contract(other),
     }
@@ -269,12 +272,14 @@ fn classify_call_error(at: Site, error: RpcError) -> Error {
 /// Rejection of the request by a gateway or another kind of server: no contract was called.
 fn not_by_a_contract(error: Error) -> Error {
     match error {
-        Error::Refused { at, code, said } => Error::Faulty { at, code, said },
+        Error::Refused { at, code, message } => Error::Faulty { at, code, message },
         other => other,
     }
 }
 
-/// minievm says `revert: {reason}: Reverted` or `Reverted`, go-ethereum `execution reverted: {reason}`.
-fn is_revert(said: &str) -> bool {
-    said.starts_with("revert: ") || said.starts_with("execution reverted") || said.ends_with("Reverted")
+/// minievm writes `revert: {reason}: Reverted` or `Reverted`, go-ethereum `execution reverted: {reason}`.
+fn is_revert(message: &str) -> bool {
+    message.starts_with("revert: ")
+        || message.starts_with("execution reverted")
+        || message.ends_with("Reverted")
 }

@@ -1,15 +1,15 @@
-//! grpc-gateway answers: one REST exchange, and the [`Error`] that a gRPC status stands for.
+//! grpc-gateway answers: one REST exchange, and the mapping of gRPC statuses to [`Error`].
 //!
 //! # Invariants
 //!
-//! A status is classified by its text where the SDK has a text for it, else by its gRPC code (indexing.md §1.3).
+//! A status is classified by its text if the SDK has a text for it, else by its gRPC code (indexing.md §1.3).
 
 use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::comet_rpc::{is_bad_query, is_index_off};
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::{Error, RequestContext};
 use crate::rpc::number_after;
 
 /// grpc-gateway's error body: a gRPC status.
@@ -19,23 +19,19 @@ pub(crate) struct GrpcStatus {
     pub(crate) message: String,
 }
 
-pub(crate) fn malformed(endpoint: &Endpoint, call: &Call, e: &serde_json::Error) -> Error {
-    Error::Malformed { at: endpoint.site(call), reason: e.to_string() }
-}
-
 /// The answer, without a check of the state that it was read from.
-pub(crate) async fn answer_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
-    let reply = endpoint.send(call).await?;
-    if reply.status.is_success() {
-        return reply.json(|| endpoint.site(call));
+pub(crate) async fn answer_of(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error> {
+    let response = endpoint.send(request).await?;
+    if response.status().is_success() {
+        return endpoint.json(request, response);
     }
-    match serde_json::from_slice::<GrpcStatus>(&reply.body) {
-        Ok(status) => Err(classify(endpoint.site(call), status)),
-        Err(e) => Err(reply.unreadable(endpoint.site(call), &e.to_string())),
-    }
+    Err(match serde_json::from_slice(response.body()) {
+        Ok(status) => classify(endpoint.context(request), status),
+        Err(e) => endpoint.unreadable(request, &response, e),
+    })
 }
 
-/// gRPC codes by their meaning for asking again.
+/// gRPC codes by their meaning for a retry.
 mod code {
     pub(super) const UNKNOWN: i64 = 2;
     pub(super) const NOT_FOUND: i64 = 5;
@@ -56,62 +52,62 @@ const TRANSIENT_TEXTS: [&str; 7] = [
     "EOF",
 ];
 
-/// Whether a text is that of a transient failure.
-pub(crate) fn is_transient_text(said: &str) -> bool {
-    TRANSIENT_TEXTS.iter().any(|text| said.contains(text))
+/// True if a text is that of a transient failure.
+pub(crate) fn is_transient_text(message: &str) -> bool {
+    TRANSIENT_TEXTS.iter().any(|text| message.contains(text))
 }
 
 /// Suffix of a contract's rejection of a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
 const CONTRACT_REJECTION: &str = "query wasm contract failed";
 
-/// Classifies a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
-/// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
-pub(crate) fn classify(at: Site, status: GrpcStatus) -> Error {
-    let GrpcStatus { code, message: said } = status;
+/// Classifies a gRPC status. Code 2 is used for everything without a code of its own, above all a contract's rejection
+/// (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
+pub(crate) fn classify(at: RequestContext, status: GrpcStatus) -> Error {
+    let GrpcStatus { code, message } = status;
     // First, because a contract's text is arbitrary: it may contain "invalid height" or "connection refused".
-    if said.contains(CONTRACT_REJECTION) {
-        return Error::Refused { at, code, said };
+    if message.contains(CONTRACT_REJECTION) {
+        return Error::Refused { at, code, message };
     }
-    if is_index_off(&said) {
+    if is_index_off(&message) {
         return Error::NotIndexed { at };
     }
-    if is_bad_search(&said) {
-        return Error::Refused { at, code, said };
+    if is_bad_search(&message) {
+        return Error::Refused { at, code, message };
     }
-    if said.contains("invalid height") {
-        return Error::NotYet { at, tip: None, said };
+    if message.contains("invalid height") {
+        return Error::NotYet { at, tip: None, message };
     }
-    if let Some(error) = state_is_missing(&at, &said) {
+    if let Some(error) = state_is_missing(&at, &message) {
         return error;
     }
     // Older gateways return 12 for an unknown path, newer ones 5 with this text.
-    if code == code::UNIMPLEMENTED || (code == code::NOT_FOUND && said == "Not Found") {
-        return Error::MethodMissing { at, said, advice: "this chain has no such query" };
+    if code == code::UNIMPLEMENTED || (code == code::NOT_FOUND && message == "Not Found") {
+        return Error::MethodMissing { at, message, advice: "this chain has no such query" };
     }
     let vague = code == code::UNKNOWN || code == code::INTERNAL;
-    if code::TRANSIENT.contains(&code) || (vague && is_transient_text(&said)) {
-        Error::Faulty { at, code, said }
+    if code::TRANSIENT.contains(&code) || (vague && is_transient_text(&message)) {
+        Error::Faulty { at, code, message }
     } else {
-        Error::Refused { at, code, said }
+        Error::Refused { at, code, message }
     }
 }
 
-/// The SDK's `failed to load state at height H; … (latest height: L)`: pruned, or not committed yet where the
-/// node has got no further than L. The EVM server passes the same text on.
-pub(crate) fn state_is_missing(at: &Site, said: &str) -> Option<Error> {
+/// The SDK's `failed to load state at height H; … (latest height: L)`: pruned, or not committed yet if the node is at
+/// L. The EVM server passes the same text on.
+pub(crate) fn state_is_missing(at: &RequestContext, message: &str) -> Option<Error> {
     const MARK: &str = "failed to load state at height ";
-    let wanted = said.contains(MARK).then(|| number_after(said, MARK))?;
-    let (at, latest) = (at.clone(), number_after(said, "latest height: "));
+    let wanted = message.contains(MARK).then(|| number_after(message, MARK))?;
+    let (at, latest) = (at.clone(), number_after(message, "latest height: "));
     Some(match (wanted, latest) {
         (Some(wanted), Some(tip)) if tip < wanted => {
-            Error::NotYet { at, tip: Some(tip), said: said.to_owned() }
+            Error::NotYet { at, tip: Some(tip), message: message.to_owned() }
         }
-        _ => Error::Pruned { at, lowest: None, said: said.to_owned() },
+        _ => Error::Pruned { at, lowest: None, message: message.to_owned() },
     })
 }
 
-/// Whether REST passes on that a search is wrong by itself (SDK `x/auth/tx/query.go`). The words for the end of a
-/// query, `EOF`, are also those of a broken connection.
-fn is_bad_search(said: &str) -> bool {
-    said.contains("failed to search for txs") && is_bad_query(said)
+/// True if REST passes on that a search is invalid (SDK `x/auth/tx/query.go`). The text for the end of a query, `EOF`,
+/// is also that of a broken connection.
+fn is_bad_search(message: &str) -> bool {
+    message.contains("failed to search for txs") && is_bad_query(message)
 }

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * A call tries each address at most once, under the same time limits as the other services.
-//! * A gRPC status is classified as the codes of REST are: they are the same codes.
+//! * A gRPC status is classified by the same codes as those of REST.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use proto::reflection::{PATH, ReflectionClient};
 
-use crate::error::{Error, Site};
+use crate::error::{Error, RequestContext};
 use crate::gateway::{self, GrpcStatus};
 use crate::limits::Limits;
-use crate::pool::better;
+use crate::pool::{better, no_address};
 use crate::setup_error::SetupError;
 use crate::transport::{self, Protocol};
 use crate::url::Url;
 
-/// Asks one chain's gRPC servers.
+/// Queries one chain's gRPC servers.
 pub struct Grpc {
     endpoints: Vec<(Arc<str>, tonic::transport::Endpoint)>,
     connector: HttpsConnector<HttpConnector>,
@@ -49,10 +49,7 @@ impl Grpc {
             }
         }
         // The constructor refuses an empty list, so there is always a last failure.
-        Err(best.unwrap_or_else(|| Error::InvalidRequest {
-            at: site(&Arc::default()),
-            reason: "no address".to_owned(),
-        }))
+        Err(best.unwrap_or_else(|| no_address(context(&Arc::default()))))
     }
 
     async fn descriptors_of(
@@ -60,11 +57,11 @@ impl Grpc {
         host: &Arc<str>,
         endpoint: &tonic::transport::Endpoint,
     ) -> Result<Bytes, Error> {
-        let at = || site(host);
+        let at = || context(host);
         let whole = async {
             let channel = endpoint.connect_with_connector(self.connector.clone()).await;
             let channel =
-                channel.map_err(|e| Error::Unreachable { at: at(), reason: crate::body::reason(&e) })?;
+                channel.map_err(|e| Error::Unreachable { at: at(), reason: transport::reason(&e) })?;
             ReflectionClient::new(channel).file_descriptors().await.map_err(|status| {
                 let (code, message) = (i64::from(i32::from(status.code())), status.message().to_owned());
                 gateway::classify(at(), GrpcStatus { code, message })
@@ -75,8 +72,8 @@ impl Grpc {
     }
 }
 
-fn site(host: &Arc<str>) -> Site {
-    Site { service: "grpc", host: Arc::clone(host), call: PATH.into(), height: None }
+fn context(host: &Arc<str>) -> RequestContext {
+    RequestContext { service: "grpc", host: Arc::clone(host), method: PATH.into(), height: None }
 }
 
 fn endpoint(url: &Url) -> Result<tonic::transport::Endpoint, SetupError> {

@@ -48,10 +48,10 @@ impl InFlightLimiter {
     /// Waits for both permits, in the order of the callers.
     pub(crate) async fn acquire(&self) -> Permit<'_> {
         // The semaphores are never closed, so both always give a permit.
-        let call = self.calls.acquire().await.ok();
+        let request = self.calls.acquire().await.ok();
         let expected = self.expected.load(Ordering::Relaxed).min(self.size);
         let bytes = self.bytes.acquire_many(expected).await.ok();
-        Permit { _call: call, _bytes: bytes }
+        Permit { _call: request, _bytes: bytes }
     }
 
     /// Adapts the expected size of an answer: up at once, down slowly.
@@ -66,7 +66,7 @@ fn units(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, LARGEST)
 }
 
-/// 512 GiB in units: fits a semaphore on every platform.
+/// 512 GiB in units: fits in a semaphore on every platform.
 const LARGEST: u32 = 1 << 29;
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a call could start now.
+    /// True if a call could start now.
     fn open(limiter: &InFlightLimiter) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         matches!(pin!(limiter.acquire()).poll(&mut context), Poll::Ready(_))

@@ -2,35 +2,30 @@
 //!
 //! A [`Node`] holds one client per service, each over several addresses: [`Comet`] (blocks and their results),
 //! [`Rest`] (the SDK's queries), [`Evm`] (receipts, traces and calls) and [`Grpc`] (descriptors). Answers are
-//! returned as the bytes that the node sent, without the envelope; the crate `chain` decodes them. [`FoundTx`] is a
-//! transaction found by a search. [`Executor`] is the client of a rollup's bridge executor.
+//! returned as the bytes that the node sent, without the envelope; the crate `chain` decodes them. [`TxSearchHit`] is a
+//! transaction found by a search. [`OpinitExecutor`] is the client of a rollup's bridge executor.
 //!
 //! # Invariants
 //!
-//! * Every failure is an [`Error`] whose [`Kind`] decides whether a retry can help; it is never taken for an empty
+//! * Every failure is an [`Error`] whose [`Kind`] decides whether a retry can help; a failure never becomes an empty
 //!   answer.
 //! * Every wait, body, queue and retry is bounded ([`Limits`]).
 
 mod accounts;
-mod availability;
-mod body;
-mod candidates;
 mod comet;
 mod comet_rpc;
 mod cosmos;
 mod descriptors;
-mod distrust;
 mod endpoint;
-mod endpoint_head;
+mod endpoint_state;
 mod error;
 mod evm;
 mod evm_calls;
 mod evm_lookups;
-mod fan_out;
 mod gateway;
 mod grpc;
-mod hedge;
 mod in_flight;
+mod json;
 mod limits;
 mod meter;
 mod module_queries;
@@ -41,17 +36,14 @@ mod origin;
 mod outage;
 mod pagination;
 mod pool;
-mod pooled_endpoint;
 pub mod retry;
 mod rpc;
 mod search;
 mod setup_error;
-mod stall_detector;
 mod state_at;
 mod status;
-mod status_update;
+mod subscription;
 mod transport;
-mod trust;
 mod tx_search_hit;
 mod url;
 mod validator_set;
@@ -63,8 +55,8 @@ mod websocket;
 pub use comet::Comet;
 pub use cosmos::{NodeInfo, Rest};
 pub use descriptors::Descriptors;
-pub use endpoint_head::{EndpointState, EndpointStatus};
-pub use error::{Error, Kind, Site};
+pub use endpoint_state::{EndpointState, EndpointStatus};
+pub use error::{Error, Kind, RequestContext};
 pub use evm::Evm;
 pub use evm_calls::{BATCH, ContractCall};
 pub use grpc::Grpc;
@@ -73,11 +65,11 @@ pub use meter::describe_metrics;
 pub use module_queries::AccountsPage;
 pub use node::{Endpoints, Node};
 pub use observer::{Exchange, Observer};
-pub use opinit_executor::{Executor, Withdrawal};
+pub use opinit_executor::{OpinitExecutor, Withdrawal};
 pub use origin::{Answer, Origin};
 pub use setup_error::SetupError;
 pub use state_at::{Probe, StateAt};
 pub use status::Status;
-pub use tx_search_hit::{FoundEvent, FoundTx};
-pub use url::{Url, UrlError};
+pub use tx_search_hit::{FoundEvent, TxSearchHit};
+pub use url::{Url, UrlError, masked};
 pub use validators::Validator;

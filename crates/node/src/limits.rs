@@ -14,14 +14,14 @@ pub struct Limits {
     pub connect: Duration,
     /// Longest wait for one whole answer of one URL, connection included.
     pub timeout: Duration,
-    /// The same for traces, which a node computes by running a block again.
+    /// The same for traces, for which a node executes a block again.
     pub trace_timeout: Duration,
     /// Largest body in bytes, counted after decompression and checked while reading.
     pub body: usize,
     /// Calls in flight over all URLs of the service. Further calls wait for their turn.
     pub in_flight: usize,
-    /// Bytes of bodies being read at once over all URLs, by the size that answers had lately: a soft
-    /// bound (a body may turn out larger than foreseen), the hard one is `body` × `in_flight`.
+    /// Bytes of bodies being read at once over all URLs, estimated from the size of recent answers: a soft bound (a
+    /// body may be larger than expected), the hard one is `body` × `in_flight`.
     pub bytes_in_flight: usize,
 }
 

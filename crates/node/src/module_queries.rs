@@ -9,13 +9,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use bytes::Bytes;
+use chain::excerpt;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::accounts::{Account, encoded};
 use crate::cosmos::Rest;
-use crate::endpoint::Call;
+use crate::endpoint::Request;
 use crate::error::Error;
-use crate::pagination::{Page, Pagination, page_path};
+use crate::json::text_at;
+use crate::pagination::{Pagination, page_path};
 use crate::state_at::StateAt;
 
 /// Accounts in a page.
@@ -26,12 +29,12 @@ const ACCOUNTS: usize = 100;
 pub struct AccountsPage {
     /// Their addresses in bech32, in the module's order.
     pub addresses: Vec<String>,
-    /// What to ask the next page with; none on the last.
+    /// Key of the next page; `None` on the last.
     pub next: Option<String>,
 }
 
 impl Rest {
-    /// `/cosmwasm/wasm/v1/contract/{address}`: the JSON about a contract, its creator among it.
+    /// `/cosmwasm/wasm/v1/contract/{address}`: the JSON about a contract, including its creator.
     pub async fn wasm_contract(&self, address: &str, state: impl Into<StateAt>) -> Result<Bytes, Error> {
         self.get(&format!("/cosmwasm/wasm/v1/contract/{}", encoded(address)), state).await
     }
@@ -43,7 +46,7 @@ impl Rest {
         query: &str,
         state: impl Into<StateAt>,
     ) -> Result<Bytes, Error> {
-        // The gateway refuses base64 without its padding.
+        // The gateway rejects base64 without padding.
         let query = URL_SAFE.encode(query);
         self.get(&format!("/cosmwasm/wasm/v1/contract/{}/smart/{query}", encoded(address)), state).await
     }
@@ -61,8 +64,8 @@ impl Rest {
         self.get(&path, state).await
     }
 
-    /// `/cosmos/auth/v1beta1/accounts`: a page of all accounts; `key` as the page before gave it. An account of a
-    /// kind whose address is nowhere to be found is left out with a line in the log.
+    /// `/cosmos/auth/v1beta1/accounts`: a page of all accounts; `key` is from the previous page. An account of a kind
+    /// whose address cannot be determined is left out and logged.
     pub async fn accounts(
         &self,
         state: impl Into<StateAt>,
@@ -74,44 +77,41 @@ impl Rest {
             pagination: Option<Pagination>,
         }
         let path = page_path("/cosmos/auth/v1beta1/accounts", ACCOUNTS, key);
-        let read = |answer: Answer| AccountsPage {
-            addresses: answer.accounts.into_iter().filter_map(Account::address).collect(),
-            next: Pagination::next(answer.pagination),
+        let read = |answer: Answer| {
+            let addresses = answer.accounts.into_iter().filter_map(Account::address).collect();
+            Ok(AccountsPage { addresses, next: Pagination::next(answer.pagination) })
         };
-        self.ask_for(Call::get(&path, path.clone()).in_state(state), read).await
+        self.query_for(Request::get(&path, path.clone()).in_state(state), read).await
     }
 
-    /// `/cosmos/bank/v1beta1/balances/{address}`: all that an account holds, as denoms with amounts in decimal.
+    /// `/cosmos/bank/v1beta1/balances/{address}`: all balances of an account, as denoms with amounts in decimal.
     pub async fn balances(
         &self,
         address: &str,
         state: impl Into<StateAt>,
     ) -> Result<Vec<(String, String)>, Error> {
         let path = format!("/cosmos/bank/v1beta1/balances/{}", encoded(address));
-        let coins = self.all_pages::<Balances>(&path, state).await?;
+        let coins = self.all_pages::<Coin>(&path, "balances", state).await?;
         Ok(coins.into_iter().map(|coin| (coin.denom, coin.amount)).collect())
     }
 
-    /// `/minievm/evm/v1/contracts/by_denom?denom={denom}`: the contract that holds a denom's balances now. None if the
-    /// chain does not know the denom, whose case matters.
+    /// `/minievm/evm/v1/contracts/by_denom?denom={denom}`: the contract that currently holds a denom's balances. `None`
+    /// if the denom, whose case matters, is unknown to the chain.
     pub async fn erc20_of_denom(&self, denom: &str) -> Result<Option<[u8; 20]>, Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            address: Address,
-        }
         let path = format!("/minievm/evm/v1/contracts/by_denom?denom={}", encoded(denom));
-        known(self.ask_for(Call::get(&path, path.clone()), |answer: Answer| answer.address.0).await)
+        let read = |answer: Value| {
+            let (text, mut address) = (text_at(&answer, "/address")?, [0; 20]);
+            let decoded = hex::decode_to_slice(text.strip_prefix("0x").unwrap_or_default(), &mut address);
+            decoded.map_err(|_| format!("`{}` is not an address of 20 bytes in hex", excerpt(text)))?;
+            Ok(address)
+        };
+        known(self.query_for(Request::get(&path, path.clone()), read).await)
     }
 
-    /// `/minievm/evm/v1/denoms/{contract}`: the denom that a contract holds the balances of. None if the chain does
-    /// not know the contract.
+    /// `/minievm/evm/v1/denoms/{contract}`: the denom whose balances a contract holds. `None` if the contract is
+    /// unknown to the chain.
     pub async fn denom_of_erc20(&self, contract: [u8; 20]) -> Result<Option<String>, Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            denom: String,
-        }
-        let path = format!("/minievm/evm/v1/denoms/0x{}", hex::encode(contract));
-        known(self.ask_for(Call::get(&path, path.clone()), |answer: Answer| answer.denom).await)
+        known(self.text_at(&format!("/minievm/evm/v1/denoms/0x{}", hex::encode(contract)), "/denom").await)
     }
 }
 
@@ -124,40 +124,8 @@ fn known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// 20 bytes in hex.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Address([u8; 20]);
-
-impl TryFrom<String> for Address {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let mut address = [0; 20];
-        let digits = text.strip_prefix("0x").unwrap_or_default();
-        match hex::decode_to_slice(digits, &mut address) {
-            Ok(()) => Ok(Self(address)),
-            Err(_) => Err(format!("{text:?} is no address of 20 bytes in hex")),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Balances {
-    balances: Vec<Coin>,
-    pagination: Option<Pagination>,
-}
-
 #[derive(Deserialize)]
 struct Coin {
     denom: String,
     amount: String,
-}
-
-impl Page for Balances {
-    type Item = Coin;
-
-    fn open(self) -> (Vec<Coin>, Option<Pagination>) {
-        (self.balances, self.pagination)
-    }
 }

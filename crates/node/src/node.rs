@@ -2,17 +2,19 @@
 
 use crate::comet::Comet;
 use crate::cosmos::Rest;
+use crate::endpoint_state::EndpointState;
 use crate::evm::Evm;
 use crate::grpc::Grpc;
 use crate::limits::Limits;
 use crate::observer::Observer;
+use crate::origin::Origin;
 use crate::pool::Pool;
 use crate::setup_error::SetupError;
 use crate::url::Url;
 
 /// The clients of one chain. Cheap to call from many tasks at once; share it in an `Arc`.
 pub struct Node {
-    /// CometBFT RPC: always there.
+    /// CometBFT RPC: always present.
     pub comet: Comet,
     /// Cosmos REST, if an address was given.
     pub rest: Option<Rest>,
@@ -22,7 +24,7 @@ pub struct Node {
     pub grpc: Option<Grpc>,
 }
 
-/// Where a chain's services are: any number of addresses each, in order of preference.
+/// Addresses of a chain's services: any number each, in order of preference.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoints {
     /// CometBFT RPC, at least one.
@@ -36,46 +38,69 @@ pub struct Endpoints {
 }
 
 impl Node {
-    /// Clients for the given addresses. Connects to nothing yet.
+    /// Clients for the given addresses. Does not connect yet.
     pub fn new(endpoints: Endpoints, limits: Limits) -> Result<Self, SetupError> {
         let Endpoints { comet, rest, json_rpc, grpc } = endpoints;
-        let comet = Comet::new(comet, limits)?;
-        let follow = |evm: Evm| evm.at_the_tip_of(comet.pool().tip().clone());
-        let node = Self {
+        let mut node = Self {
+            comet: Comet::new(comet, limits)?,
             rest: (!rest.is_empty()).then(|| Rest::new(rest, limits)).transpose()?,
-            evm: (!json_rpc.is_empty()).then(|| Evm::new(json_rpc, limits).map(follow)).transpose()?,
+            evm: (!json_rpc.is_empty()).then(|| Evm::new(json_rpc, limits)).transpose()?,
             grpc: (!grpc.is_empty()).then(|| Grpc::new(grpc, limits)).transpose()?,
-            comet,
         };
-        node.pools().for_each(Pool::log_outages);
+        node.comet.pool.log_outages();
+        node.rest.iter_mut().for_each(|rest| rest.pool.log_outages());
+        node.evm.iter_mut().for_each(|evm| evm.pool.log_outages());
         Ok(node)
     }
 
     /// As [`Node::new`], with an observer of all answers except those over gRPC.
     pub fn observed(endpoints: Endpoints, limits: Limits, observer: &Observer) -> Result<Self, SetupError> {
         let node = Self::new(endpoints, limits)?;
-        let (rest, evm) = (node.rest.as_ref().map(Rest::pool), node.evm.as_ref().map(Evm::pool));
-        [Some(node.comet.pool()), rest, evm].into_iter().flatten().for_each(|pool| pool.observe(observer));
+        node.pools().for_each(|pool| pool.observe(observer));
         Ok(node)
+    }
+
+    /// The pools of all services but gRPC.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &Pool> {
+        let (rest, evm) = (self.rest.as_ref().map(|rest| &rest.pool), self.evm.as_ref().map(|evm| &evm.pool));
+        std::iter::once(&self.comet.pool).chain(rest).chain(evm)
+    }
+
+    /// Records a provably false answer of an endpoint of any service; `reason` is the proof. As [`Comet::distrust`].
+    pub fn distrust(&self, origin: &Origin, reason: &str) {
+        self.pools().for_each(|pool| pool.distrust(origin, reason));
+    }
+
+    /// Current states of all CometBFT, REST and EVM endpoints.
+    pub fn endpoints(&self) -> Vec<EndpointState> {
+        self.pools().flat_map(|pool| pool.states().to_vec()).collect()
+    }
+
+    /// Last failure of the first service whose endpoints are all down.
+    pub fn outage(&self) -> Option<String> {
+        self.pools().find_map(|pool| {
+            let states = pool.states();
+            let all_down = states.iter().all(|endpoint| endpoint.down_since.is_some());
+            states.iter().find_map(|endpoint| endpoint.last_error.clone()).filter(|_| all_down)
+        })
     }
 
     /// Highest height of any trusted endpoint; 0 before one has reported its own.
     pub fn tip(&self) -> u64 {
-        self.comet.pool().tip().get()
+        self.comet.pool.tip()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opinit_executor::Executor;
-    use crate::origin::Origin;
+    use crate::opinit_executor::OpinitExecutor;
     use crate::retry;
     use crate::state_at::StateAt;
 
     fn is_send(_: impl Send) {}
 
-    /// Compiles or does not: a caller must be able to spawn every call.
+    /// A compile-time check: a caller must be able to spawn every call.
     #[test]
     fn every_call_can_be_spawned_from_a_shared_node() {
         let endpoints =
@@ -107,7 +132,7 @@ mod tests {
         is_send(node.evm.as_ref().map(|evm| (evm.chain_id(), evm.block_time(1), evm.finalized())));
         is_send(node.evm.as_ref().map(|evm| (evm.cosmos_hash([0; 32]), evm.eth_hashes([0; 32]))));
         let urls = vec!["http://127.0.0.1:1".parse().unwrap()];
-        is_send(Executor::new(urls, Limits::default()).unwrap().withdrawal(1));
+        is_send(OpinitExecutor::new(urls, Limits::default()).unwrap().withdrawal(1));
         is_send(retry::until(retry::Backoff::default(), "", || node.comet.block(1)));
     }
 }

@@ -19,5 +19,5 @@ pub struct Exchange<'a> {
     pub answer: &'a [u8],
 }
 
-/// Is called with every answer as it comes, from many tasks at once.
+/// Called with every answer as it arrives, from many tasks at once.
 pub type Observer = Arc<dyn Fn(Exchange<'_>) + Send + Sync>;

@@ -5,24 +5,25 @@
 //! * A withdrawal that the executor has not seen yet is `None`, not an error.
 //! * Proofs are returned unchecked: the L1 checks a proof when it is used.
 
+use chain::excerpt;
 use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, excerpt};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::Error;
 use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::setup_error::SetupError;
 use crate::url::Url;
 
-/// Asks the executors of one bridge.
-pub struct Executor {
-    pool: Pool,
+/// Queries the executors of one bridge.
+pub struct OpinitExecutor {
+    pub(crate) pool: Pool,
 }
 
-/// A withdrawal from the rollup (L2), as the executor reports it. Whether it was claimed is not included.
+/// A withdrawal from the rollup (L2), as the executor reports it. Its claim status is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withdrawal {
     /// `l2_sequence`: counts the withdrawals of the bridge.
@@ -35,8 +36,8 @@ pub struct Withdrawal {
     pub amount: String,
     /// The denom on the L1.
     pub denom: String,
-    /// The output that covers it, from 1. None until the executor has closed the tree; then the output may still be a
-    /// moment away from the L1, or be deleted there.
+    /// The output that covers it, from 1. `None` until the executor has closed the tree; after that the output may
+    /// still be missing on the L1 for a moment, or be deleted there.
     pub output_index: Option<u64>,
     /// The path to the root of the withdrawals: 32 bytes each, base64. A tree of one withdrawal has an empty one.
     pub proofs: Vec<String>,
@@ -71,7 +72,7 @@ struct Coin {
 /// The executor's text for an unknown withdrawal (`executor/querier.go`).
 const UNKNOWN: &str = "failed to query withdrawal";
 
-impl Executor {
+impl OpinitExecutor {
     /// A client over one or more addresses of the same bridge's executor.
     pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         Ok(Self { pool: Pool::new("executor", urls, limits)? })
@@ -81,34 +82,32 @@ impl Executor {
     /// it answers 500 until it has read the block.
     pub async fn withdrawal(&self, sequence: u64) -> Result<Option<Withdrawal>, Error> {
         let path = format!("/withdrawal/{sequence}");
-        let call = Call::get(&path, path.clone());
-        let attempt = async |endpoint: Arc<Endpoint>| withdrawal_of(&endpoint, &call).await;
-        match self.pool.ask(&call, attempt).await {
+        let request = Request::get(&path, path.clone());
+        let attempt = async |endpoint: Arc<Endpoint>| withdrawal_of(&endpoint, &request).await;
+        match self.pool.query(&request, attempt).await {
             Err(Error::Refused { .. }) => Ok(None),
             outcome => outcome.map(Some),
         }
     }
 }
 
-async fn withdrawal_of(endpoint: &Endpoint, call: &Call) -> Result<Withdrawal, Error> {
-    let reply = endpoint.send(call).await?;
-    let at = || endpoint.site(call);
-    if reply.status.is_success() {
-        let body = reply.json(at)?;
-        let answer: Answer = serde_json::from_slice(&body)
-            .map_err(|e| Error::Malformed { at: at(), reason: e.to_string() })?;
-        return Ok(answer.into());
+async fn withdrawal_of(endpoint: &Endpoint, request: &Request) -> Result<Withdrawal, Error> {
+    let response = endpoint.send(request).await?;
+    if response.status().is_success() {
+        let body = endpoint.json(request, response)?;
+        return Ok(endpoint.parse::<Answer>(request, &body)?.into());
     }
-    let said = excerpt(&reply.body);
-    if reply.status == StatusCode::INTERNAL_SERVER_ERROR && said.contains(UNKNOWN) {
-        return Err(Error::Refused { at: at(), code: reply.status.as_u16().into(), said });
+    let message = excerpt(response.body());
+    if response.status() == StatusCode::INTERNAL_SERVER_ERROR && message.contains(UNKNOWN) {
+        let code = response.status().as_u16().into();
+        return Err(Error::Refused { at: endpoint.context(request), code, message });
     }
-    Err(reply.unreadable(at(), "not an answer of the executor"))
+    Err(endpoint.unreadable(request, &response, "not an answer of the executor"))
 }
 
 impl From<Answer> for Withdrawal {
     fn from(answer: Answer) -> Self {
-        // The index alone does not tell: it is written as 0 while the tree is open.
+        // The index alone does not show that: it is 0 while the tree is open.
         let closed = answer.storage_root.as_ref().is_some_and(|root| !root.is_empty());
         Self {
             sequence: answer.sequence,

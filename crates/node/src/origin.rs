@@ -11,11 +11,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 /// One endpoint of one service. Cheap to clone; equal only to itself within one [`crate::Node`].
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     service: &'static str,
     host: Arc<str>,
-    /// Its place among the addresses of the service.
+    /// Its position among the addresses of the service.
     place: usize,
 }
 
@@ -43,7 +43,7 @@ impl Origin {
         &self.host
     }
 
-    /// Its place among the addresses of the service, from 0 on.
+    /// Its position among the addresses of the service, from 0.
     pub(crate) fn place(&self) -> usize {
         self.place
     }

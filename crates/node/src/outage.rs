@@ -11,18 +11,18 @@ use tokio::time::Instant;
 /// Shortest interval between logged beginnings.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// Current outage, if any, and what was logged of it.
+/// Current outage, if any, and the state of its logging.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     began: Option<Instant>,
-    /// Whether the beginning of this one was logged.
+    /// True if the beginning of this outage was logged.
     logged: bool,
     last_logged: Option<Instant>,
 }
 
 impl Outage {
-    /// Records a failure of a request that began at `began`. Returns whether to log the outage, once it has lasted
-    /// `long`.
+    /// Records a failure of a request that began at `began`. Returns true if the outage is to be logged, once it has
+    /// lasted `long`.
     pub(crate) fn failed(&mut self, began: Instant, now: Instant, long: Duration) -> bool {
         let lasted = now - *self.began.get_or_insert(began);
         let due = lasted >= long && !self.logged && self.last_logged.is_none_or(|last| now - last >= AGAIN);
@@ -38,7 +38,7 @@ impl Outage {
         std::mem::take(&mut self.logged).then(|| now - began)
     }
 
-    /// Since when it fails.
+    /// Start of the outage.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.began
     }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_now_and_then_is_logged_once_a_minute() {
+    fn an_endpoint_that_fails_now_and_then_is_logged_once_a_minute() {
         let (mut outage, start) = (Outage::default(), Instant::now());
         let mut logged = Vec::new();
         for second in (0..150).step_by(2) {

@@ -2,32 +2,34 @@
 //!
 //! # Invariants
 //!
-//! * A call tries each URL at most once: URLs that have the height first, failing ones last.
+//! * A request is sent to each URL at most once: URLs that have the height first, failing ones last.
 //! * The best outcome is returned: an answer, else "not yet" with the highest tip, else a transient error. A
 //!   permanent error is returned only if every URL gave one.
-//! * A URL is not asked during a pause that its server ordered, nor while it serves another chain. A distrusted URL
-//!   is not asked while there is another.
+//! * A URL is not queried during a pause that its server ordered, nor while it serves another chain. A distrusted URL
+//!   is not queried while there is another.
+//! * Every request updates the state of its endpoint and the metrics. A request whose future was dropped is counted.
 
 use std::cmp::Reverse;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+use chain::excerpt;
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
+use tracing::{error, info, warn};
 
-use crate::availability::Availability;
-use crate::candidates::Candidates;
-use crate::endpoint::{Call, Endpoint};
-use crate::endpoint_head::{EndpointState, EndpointStatus, Tip};
-use crate::error::{Error, Kind, Site};
-use crate::hedge::TokenBucket;
+use crate::endpoint::{Endpoint, Request};
+use crate::endpoint_state::{
+    Availability, ChainMismatch, EndpointState, EndpointStats, EndpointStatus, OutageEvent,
+};
+use crate::error::{Error, Kind, RequestContext};
 use crate::in_flight::InFlightLimiter;
 use crate::limits::Limits;
-use crate::meter;
+use crate::meter::{DROPPED, Meter, outcome_label};
 use crate::observer::Observer;
 use crate::origin::{Answer, Origin};
-use crate::pooled_endpoint::PooledEndpoint;
 use crate::setup_error::SetupError;
 use crate::transport::Transport;
 use crate::url::Url;
@@ -37,11 +39,29 @@ pub(crate) struct Pool {
     service: &'static str,
     members: Vec<PooledEndpoint>,
     next: AtomicUsize,
-    tip: Tip,
-    /// Whether the tip is derived from these endpoints.
-    leads: bool,
-    hedge_bucket: TokenBucket,
+    tip: AtomicU64,
+    /// True if outages are logged. Operators need those of the indexed node; those of all the chains of tracked
+    /// transfers would flood the log.
+    logs_outages: bool,
     heads: watch::Sender<Arc<[EndpointState]>>,
+}
+
+/// Queries one URL.
+// Not an `AsyncFn`: the compiler cannot prove that futures over one are `Send`.
+pub(crate) trait Attempt<T>: Fn(Arc<Endpoint>) -> Self::Attempted {
+    type Attempted: Future<Output = Result<T, Error>>;
+}
+
+impl<T, F: Fn(Arc<Endpoint>) -> A, A: Future<Output = Result<T, Error>>> Attempt<T> for F {
+    type Attempted = A;
+}
+
+/// One URL and its state.
+pub(crate) struct PooledEndpoint {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) origin: Origin,
+    meter: Meter,
+    stats: Mutex<EndpointStats>,
 }
 
 impl Pool {
@@ -55,41 +75,41 @@ impl Pool {
         let limiter = Arc::new(InFlightLimiter::new(&limits));
         let hosts: Vec<_> = urls.iter().map(|url| Arc::clone(url.host())).collect();
         let member = |(place, url): (usize, Url)| {
-            let alone = hosts.iter().filter(|host| *host == url.host()).count() == 1;
+            let is_only = hosts.iter().filter(|host| *host == url.host()).count() == 1;
             let origin = Origin::new(service, Arc::clone(url.host()), place);
-            PooledEndpoint::new(
+            let (transport, limiter) = (Arc::clone(&transport), Arc::clone(&limiter));
+            PooledEndpoint {
+                endpoint: Arc::new(Endpoint::new(service, url, limits, transport, limiter)),
+                meter: Meter::new(&origin, is_only),
+                stats: Mutex::new(EndpointStats::new(origin.clone())),
                 origin,
-                Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&limiter)),
-                alone,
-            )
+            }
         };
         let pool = Self {
             service,
             members: urls.into_iter().enumerate().map(member).collect(),
             next: AtomicUsize::new(0),
-            tip: Tip::default(),
-            leads: true,
-            hedge_bucket: TokenBucket::default(),
+            tip: AtomicU64::new(0),
+            logs_outages: false,
             heads: watch::Sender::new(Arc::default()),
         };
         pool.publish();
         Ok(pool)
     }
 
-    /// With the tip of another service, which alone updates it.
-    pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
-        Self { tip, leads: false, ..self }
+    /// Enables log lines for the begin and the end of outages.
+    pub(crate) fn log_outages(&mut self) {
+        self.logs_outages = true;
     }
 
     /// Passes all answers to an observer; only the first observer counts.
     pub(crate) fn observe(&self, observer: &Observer) {
-        for member in &self.members {
-            member.endpoint.observe(Arc::clone(observer));
-        }
+        self.members.iter().for_each(|member| member.endpoint.observe(Arc::clone(observer)));
     }
 
-    pub(crate) fn tip(&self) -> &Tip {
-        &self.tip
+    /// Highest height of any trusted endpoint; 0 before one is known.
+    pub(crate) fn tip(&self) -> u64 {
+        self.tip.load(Ordering::Relaxed)
     }
 
     /// Every URL, in configured order.
@@ -102,13 +122,6 @@ impl Pool {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
 
-    /// Enables log lines for the begin and the end of outages.
-    pub(crate) fn log_outages(&self) {
-        for member in &self.members {
-            member.stats().logs_outages = true;
-        }
-    }
-
     /// Receiver of the endpoints' states.
     pub(crate) fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.heads.subscribe()
@@ -117,7 +130,7 @@ impl Pool {
     /// Current states of the endpoints.
     pub(crate) fn states(&self) -> Arc<[EndpointState]> {
         let now = Instant::now();
-        self.members.iter().map(|member| member.state(now)).collect()
+        self.members.iter().map(|member| member.stats().snapshot(now)).collect()
     }
 
     /// Publishes the current states of the endpoints.
@@ -132,206 +145,253 @@ impl Pool {
                 if state.status != EndpointStatus::NeverSeen || state.down_since.is_some() {
                     member.meter.up(state.down_since.is_none());
                 }
-                if self.leads && state.seen.is_some() {
+                if self.service == "comet" && state.seen.is_some() {
                     member.meter.websocket(state.by_websocket);
                 }
             }
-            if self.leads
-                && let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max()
-            {
-                self.tip.set(tip);
+            let trusted = heads.iter().filter(|state| state.is_trusted());
+            if let Some(tip) = trusted.filter_map(|state| state.height).max() {
+                self.tip.store(tip, Ordering::Relaxed);
             }
         });
     }
 
-    /// Sends one call to one URL after the other until one answers. `attempt` asks one URL; `call` names the call in
-    /// the error if no URL may be asked.
-    pub(crate) async fn ask<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<T, Error>
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
-        self.ask_whom(call, attempt).await.map(|(answer, _)| answer)
+    /// Sends a request to one URL after the other until one answers.
+    pub(crate) async fn query<T>(&self, request: &Request, attempt: impl Attempt<T>) -> Result<T, Error> {
+        self.query_with_origin(request, attempt).await.map(|(answer, _)| answer)
     }
 
-    /// As [`Pool::ask`], with the origin of the answer.
-    pub(crate) async fn ask_whom<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<(T, Origin), Error>
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
-        self.ask_candidates(call, self.candidates(call, None), attempt).await
-    }
-
-    /// Asks one URL before the others, if it may be asked. The rotation of URLs does not advance.
-    pub(crate) async fn ask_first<T, F, Fut>(
+    /// As [`Pool::query`], with the origin of the answer.
+    pub(crate) async fn query_with_origin<T>(
         &self,
-        call: &Call,
+        request: &Request,
+        attempt: impl Attempt<T>,
+    ) -> Result<(T, Origin), Error> {
+        self.query_candidates(request, &self.candidates(request), attempt).await
+    }
+
+    /// Queries one URL before the others, if it may be queried.
+    pub(crate) async fn query_first<T>(
+        &self,
+        request: &Request,
         first: &Origin,
-        attempt: F,
-    ) -> Result<(T, Origin), Error>
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
-        let mut candidates = Candidates::new(self.members.iter(), call, None);
-        candidates.ready.sort_by_key(|member| member.origin != *first);
-        self.ask_candidates(call, candidates, attempt).await
+        attempt: impl Attempt<T>,
+    ) -> Result<(T, Origin), Error> {
+        let mut candidates = Self::select(self.members.iter(), request);
+        candidates.sort_by_key(|(member, availability)| (*availability, member.origin != *first));
+        self.query_candidates(request, &candidates, attempt).await
     }
 
-    /// Asks all URLs but one. None if there is no other that is more trustworthy.
-    pub(crate) async fn ask_others<T, F, Fut>(
+    /// Queries all URLs but one. `None` if no other URL is more trustworthy.
+    pub(crate) async fn query_others<T>(
         &self,
-        call: &Call,
+        request: &Request,
         not: &Origin,
-        attempt: F,
-    ) -> Result<Option<(T, Origin)>, Error>
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
-        let candidates = self.candidates(call, Some(not));
+        attempt: impl Attempt<T>,
+    ) -> Result<Option<(T, Origin)>, Error> {
+        let mut candidates = self.candidates(request);
+        candidates.retain(|(member, _)| member.origin != *not);
         if candidates.is_empty() {
             return Ok(None);
         }
-        self.ask_candidates(call, candidates, attempt).await.map(Some)
+        self.query_candidates(request, &candidates, attempt).await.map(Some)
     }
 
-    /// Asks one URL, also a failing or distrusted one, unless its server ordered a pause.
-    pub(crate) async fn send<T, F, Fut>(
+    /// Queries all URLs that may be queried, concurrently.
+    pub(crate) async fn query_all<T>(
+        &self,
+        request: &Request,
+        attempt: impl Attempt<T>,
+    ) -> Vec<(Origin, Result<T, Error>)> {
+        let mut candidates = Self::select(self.members.iter(), request);
+        candidates.retain(|(_, availability)| !matches!(availability, Availability::RateLimited(_)));
+        let attempt = &attempt;
+        let queries = candidates.into_iter().map(|(member, _)| async move {
+            (member.origin.clone(), self.send(member, request, attempt).await)
+        });
+        join_all(queries).await
+    }
+
+    /// Queries one URL, even if it is failing or distrusted, unless its server ordered a pause.
+    pub(crate) async fn send<T>(
         &self,
         member: &PooledEndpoint,
-        call: &Call,
-        attempt: &F,
-    ) -> Result<T, Error>
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
+        request: &Request,
+        attempt: &impl Attempt<T>,
+    ) -> Result<T, Error> {
         // Checked again before every request: the pause may have been ordered since the candidates were selected.
-        let availability = member.stats().health.availability(Instant::now());
+        let availability = member.stats().availability(Instant::now());
         if let Availability::RateLimited(left) = availability {
-            return Err(Error::RateLimited { at: member.endpoint.site(call), left });
+            return Err(Error::RateLimited { at: member.endpoint.context(request), left });
         }
-        let (outcome, changed) = member.send(call, attempt).await;
+        let mut timer = Timer { meter: &member.meter, began: Instant::now(), outcome: DROPPED };
+        let mut outcome = attempt(Arc::clone(&member.endpoint)).await;
+        timer.outcome = outcome_label(&outcome);
+        let unit = outcome.as_mut().map(|_| ());
+        let (changed, outage) = member.stats().on_outcome(request, unit, timer.began, Instant::now());
+        if self.logs_outages {
+            let endpoint = &member.origin;
+            match (outage, &outcome) {
+                (Some(OutageEvent::Began), Err(error)) => {
+                    warn!(%endpoint, %error, "the endpoint does not answer");
+                }
+                (Some(OutageEvent::Ended(lasted)), _) => {
+                    info!(%endpoint, outage_s = lasted.as_secs(), "the endpoint answers again");
+                }
+                _ => {}
+            }
+        }
         if changed {
             self.publish();
         }
         outcome
     }
 
-    /// Candidates in order, rotated by one with each call.
-    fn candidates(&self, call: &Call, not: Option<&Origin>) -> Candidates<'_> {
+    /// Candidates in order, rotated by one with each request.
+    fn candidates(&self, request: &Request) -> Vec<(&PooledEndpoint, Availability)> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len();
         let (tail, head) = self.members.split_at(first);
-        Candidates::new(head.iter().chain(tail), call, not)
+        Self::select(head.iter().chain(tail), request)
     }
 
-    async fn ask_candidates<T, F, Fut>(
+    /// The endpoints that may be queried in order of preference, rate-limited ones last; `members` breaks ties.
+    fn select<'a>(
+        members: impl Iterator<Item = &'a PooledEndpoint>,
+        request: &Request,
+    ) -> Vec<(&'a PooledEndpoint, Availability)> {
+        let now = Instant::now();
+        let candidate = |member: &'a PooledEndpoint| {
+            let stats = member.stats();
+            let preference = (stats.availability(now), stats.preference(request.height, now));
+            stats.chain_mismatch().is_none().then(|| (member, stats.is_distrusted(now), preference))
+        };
+        let mut candidates: Vec<_> = members.filter_map(candidate).collect();
+        if candidates.iter().any(|(_, is_distrusted, _)| !is_distrusted) {
+            candidates.retain(|(_, is_distrusted, _)| !is_distrusted);
+        }
+        candidates.sort_by_key(|(.., preference)| *preference);
+        candidates.into_iter().map(|(member, _, (availability, _))| (member, availability)).collect()
+    }
+
+    async fn query_candidates<T>(
         &self,
-        call: &Call,
-        candidates: Candidates<'_>,
-        attempt: F,
-    ) -> Result<(T, Origin), Error>
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
-        let (mut best, mut ready) = (None, candidates.ready.as_slice());
-        let pressing = self.is_pressing(call);
-        if pressing {
-            // Also with one ready endpoint: there may be two later.
-            self.hedge_bucket.deposit();
-        }
-        if let [first, second, ..] = ready
-            && pressing
-        {
-            let (outcome, asked) = self.race(call, [first, second], &attempt).await;
-            match outcome {
-                Ok(answer) => return Ok(answer),
-                Err(error) => best = Some(error),
+        request: &Request,
+        candidates: &[(&PooledEndpoint, Availability)],
+        attempt: impl Attempt<T>,
+    ) -> Result<(T, Origin), Error> {
+        let mut best: Option<Error> = None;
+        for (member, availability) in candidates {
+            // A failing endpoint is no more up to date than healthy ones that wait for the block.
+            if *availability != Availability::Ready
+                && let Some(error) = best.take_if(|error| error.kind() == Kind::NotYet)
+            {
+                return Err(error);
             }
-            ready = &ready[asked..];
-        }
-        for member in ready {
-            match self.send(member, call, &attempt).await {
+            match self.send(member, request, &attempt).await {
                 Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
         }
-        // A failing endpoint is no more up to date than healthy ones that wait for the block.
-        if let Some(error) = best.take_if(|error| error.kind() == Kind::NotYet) {
-            return Err(error);
-        }
-        for member in &candidates.backing_off {
-            match self.send(member, call, &attempt).await {
-                Ok(answer) => return Ok((answer, member.origin.clone())),
-                Err(error) => best = Some(better(best, error)),
-            }
-        }
-        Err(match (best, candidates.rejection) {
-            (Some(error), Some(rejection)) => better(Some(error), rejection),
-            (Some(error), None) | (None, Some(error)) => error,
-            // Unreachable: a pool has at least one member, and every member is in one of the lists.
-            (None, None) => Error::InvalidRequest { at: Site::default(), reason: "no address".to_owned() },
-        })
+        let wrong_chain = || self.members.iter().find_map(|member| member.wrong_chain(request));
+        // A pool has at least one member, so there is an error.
+        Err(best.or_else(wrong_chain).unwrap_or_else(|| no_address(RequestContext::default())))
     }
 
-    /// Whether the call may be hedged: urgent and near the tip.
-    fn is_pressing(&self, call: &Call) -> bool {
-        call.urgent && call.height.is_some_and(|height| self.tip.is_near(height))
+    /// Records a provably false answer of an endpoint; `reason` is the proof, for the log. An origin of another
+    /// service is ignored.
+    pub(crate) fn distrust(&self, origin: &Origin, reason: &str) {
+        let Some(member) = self.member(origin) else { return };
+        member.meter.false_answer();
+        let penalty = member.stats().on_false_answer(format!("{origin}: {reason}"), Instant::now());
+        if penalty.log {
+            error!(
+                endpoint = %origin,
+                reason,
+                penalty_s = penalty.left.as_secs(),
+                false_answers = penalty.false_answers,
+                "the endpoint gave a false answer and is avoided: repair or replace this node"
+            );
+        }
+        self.publish();
     }
 
-    /// Asks the first endpoint, and also the second if the first is slow and the token bucket allows a hedge. The
-    /// first answer wins and the other request is dropped. Also returns how many endpoints were asked.
-    async fn race<T, F, Fut>(
+    /// Checks that an endpoint that reports the chain `got` is of the chain `want`; otherwise it is no longer queried.
+    pub(crate) fn check_chain_id(
         &self,
-        call: &Call,
-        [first, second]: [&PooledEndpoint; 2],
-        attempt: &F,
-    ) -> (Result<(T, Origin), Error>, usize)
-    where
-        F: Fn(Arc<Endpoint>) -> Fut,
-        Fut: Future<Output = Result<T, Error>>,
-    {
-        let delay = first.stats().latency.hedge_delay();
-        let send = async |member: &PooledEndpoint| {
-            self.send(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
-        };
-        let mut one = pin!(send(first));
-        tokio::select! {
-            biased;
-            outcome = &mut one => return (outcome, 1),
-            () = sleep(delay) => {}
+        member: &PooledEndpoint,
+        request: &Request,
+        want: &str,
+        got: &str,
+    ) -> Result<(), Error> {
+        let mismatch = (want != got).then(|| ChainMismatch { want: want.to_owned(), got: excerpt(got) });
+        let changed = member.stats().on_chain_id(mismatch.clone());
+        if changed {
+            let endpoint = &member.origin;
+            match mismatch {
+                None => info!(%endpoint, chain_id = want, "the endpoint serves the right chain again"),
+                Some(ChainMismatch { want, got }) => error!(
+                    %endpoint,
+                    chain_id = got,
+                    expected = want,
+                    "the endpoint serves another chain and is excluded: correct its address"
+                ),
+            }
+            self.publish();
         }
-        if !self.hedge_bucket.try_take() {
-            return (one.await, 1);
-        }
-        meter::hedge(self.service);
-        let mut two = pin!(send(second));
-        let outcome = tokio::select! {
-            outcome = &mut one => match outcome {
-                Err(error) => two.await.map_err(|other| better(Some(error), other)),
-                won => won,
-            },
-            outcome = &mut two => match outcome {
-                Err(error) => one.await.map_err(|other| better(Some(error), other)),
-                won => won,
-            },
-        };
-        (outcome, 2)
+        member.wrong_chain(request).map_or(Ok(()), Err)
     }
 }
 
-impl From<(bytes::Bytes, Origin)> for Answer {
-    fn from((bytes, origin): (bytes::Bytes, Origin)) -> Self {
+impl PooledEndpoint {
+    pub(crate) fn stats(&self) -> MutexGuard<'_, EndpointStats> {
+        // The state is consistent after every single assignment, so a poisoned lock is harmless.
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until its server's rate limit is over.
+    pub(crate) async fn wait_until_allowed(&self) {
+        loop {
+            let availability = self.stats().availability(Instant::now());
+            let Availability::RateLimited(left) = availability else { return };
+            // The server may order a longer pause meanwhile.
+            sleep(left).await;
+        }
+    }
+
+    /// The error for a request while the endpoint serves another chain.
+    fn wrong_chain(&self, request: &Request) -> Option<Error> {
+        let ChainMismatch { want, got } = self.stats().chain_mismatch()?.clone();
+        Some(Error::WrongChain { at: self.endpoint.context(request), want, got })
+    }
+}
+
+/// Counts a request when it ends, also by being dropped.
+struct Timer<'a> {
+    meter: &'a Meter,
+    began: Instant,
+    outcome: &'static str,
+}
+
+impl Drop for Timer<'_> {
+    fn drop(&mut self) {
+        self.meter.request(self.outcome, self.began.elapsed());
+    }
+}
+
+impl From<(Bytes, Origin)> for Answer {
+    fn from((bytes, origin): (Bytes, Origin)) -> Self {
         Self { bytes, origin }
     }
 }
 
-/// The failure that says more about when an answer can come.
+/// The error of a service without addresses, which no constructor allows.
+pub(crate) fn no_address(at: RequestContext) -> Error {
+    Error::InvalidRequest { at, reason: "no address".to_owned() }
+}
+
+/// The failure with more information about when an answer can come.
 pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
-    // The retry waits as long as the returned error says, so the shorter pause wins.
+    // The retry waits as long as the returned error requires, so the shorter pause wins.
     let rank = |error: &Error| match error.kind() {
         Kind::NotYet => (2, error.tip(), Reverse(None)),
         Kind::Transient => (1, None, Reverse(error.pause())),
@@ -344,30 +404,4 @@ pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn of_two_failures_that_may_pass_the_one_that_may_pass_first_counts() {
-        let busy = |seconds: Option<u64>| Error::Busy {
-            at: Site::default(),
-            status: 429,
-            retry_after: seconds.map(Duration::from_secs),
-        };
-        let broken = || Error::Cut { at: Site::default(), got: 0, reason: String::new() };
-        let resting = || Error::RateLimited { at: Site::default(), left: Duration::from_secs(5) };
-        let table = [
-            (busy(Some(60)), broken()),
-            (busy(Some(60)), busy(None)),
-            (busy(Some(60)), busy(Some(1))),
-            (busy(Some(60)), resting()),
-            (resting(), broken()),
-        ];
-        for (later, sooner) in table {
-            assert_eq!(better(Some(later.clone()), sooner.clone()), sooner);
-            assert_eq!(better(Some(sooner.clone()), later), sooner);
-        }
-    }
-}
+mod tests;

@@ -7,89 +7,83 @@
 //!   many attempts there were. (`outage` logs an endpoint that does not answer, once for all requests to it.)
 //! * Dropping the future loses only the current attempt.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::error::{Error, Kind};
 
-/// How pauses between attempts grow: `initial`, doubled each time up to `max`, each shortened or lengthened
-/// by up to `jitter_percent` at random, so that many callers do not come back in step.
+/// Backoff between attempts: `initial`, doubled each time up to `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// The first pause.
     pub initial: Duration,
-    /// No pause is longer, but for the jitter.
+    /// The longest pause.
     pub max: Duration,
-    /// From 0 to 100.
-    pub jitter_percent: u32,
+    /// Shortens each pause at random, to half of it at most, so that many callers do not retry at the same moment.
+    pub jitter: bool,
 }
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { initial: Duration::from_millis(50), max: Duration::from_secs(5), jitter_percent: 20 }
+        Self { initial: Duration::from_millis(50), max: Duration::from_secs(5), jitter: true }
     }
 }
 
 impl Backoff {
     /// The pause after `steps` earlier ones.
     pub fn delay(&self, steps: u32) -> Duration {
-        let factor = 1u32.checked_shl(steps).unwrap_or(u32::MAX);
-        self.jittered(self.initial.saturating_mul(factor).min(self.max))
-    }
-
-    fn jittered(&self, pause: Duration) -> Duration {
-        let jitter = self.jitter_percent.min(100);
-        // Every `RandomState` has keys of its own: randomness enough for spreading callers.
-        let random = RandomState::new().hash_one(()) % u64::from(2 * jitter + 1);
-        let percent = 100 - jitter + u32::try_from(random).unwrap_or(jitter);
-        pause.saturating_mul(percent) / 100
+        // The library's jitter adds up to the whole pause.
+        let divisor = if self.jitter { 2 } else { 1 };
+        let schedule = ExponentialBuilder::new()
+            .with_min_delay(self.initial / divisor)
+            .with_max_delay(self.max / divisor)
+            .without_max_times();
+        let schedule = if self.jitter { schedule.with_jitter() } else { schedule };
+        // No schedule here doubles more often before it reaches its longest pause.
+        schedule.build().nth(steps.min(32) as usize).unwrap_or(self.max)
     }
 }
 
-/// Longest pause while waiting for a block: waiting at the tip is no failure.
-const AT_THE_TIP: Duration = Duration::from_millis(500);
+/// Longest pause while waiting for a block: waiting at the tip is not a failure.
+const MAX_AT_TIP: Duration = Duration::from_millis(500);
 
-/// A request without an answer for this long is logged.
+/// A request without an answer is logged after this time.
 const LONG: Duration = Duration::from_secs(30);
 
-/// How often it is logged again.
+/// Interval between further log lines.
 const REMINDER: Duration = Duration::from_mins(5);
 
-/// Retries until there is an answer or a [`Kind::Permanent`] error. `what` names the request in the log.
-pub async fn until<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
-where
-    F: FnMut() -> Fut,
-    Fut: Future<Output = Result<T, Error>>,
-{
-    repeat(|kind| kind != Kind::Permanent, backoff, what, ask).await
+/// Retries until there is an answer or a [`Kind::Permanent`] error. `what` describes the request in the log.
+pub async fn until<T, F: Future<Output = Result<T, Error>>>(
+    backoff: Backoff,
+    what: &str,
+    query: impl FnMut() -> F,
+) -> Result<T, Error> {
+    repeat(|kind| kind != Kind::Permanent, backoff, what, query).await
 }
 
 /// Retries transient failures until there is an answer, a [`Kind::NotYet`] or a [`Kind::Permanent`] error, for
 /// callers that follow the tip and handle "not yet" themselves.
-pub async fn past_failures<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
-where
-    F: FnMut() -> Fut,
-    Fut: Future<Output = Result<T, Error>>,
-{
-    repeat(|kind| kind == Kind::Transient, backoff, what, ask).await
+pub async fn past_failures<T, F: Future<Output = Result<T, Error>>>(
+    backoff: Backoff,
+    what: &str,
+    query: impl FnMut() -> F,
+) -> Result<T, Error> {
+    repeat(|kind| kind == Kind::Transient, backoff, what, query).await
 }
 
-async fn repeat<T, F, Fut>(
+async fn repeat<T, F: Future<Output = Result<T, Error>>>(
     again: fn(Kind) -> bool,
     backoff: Backoff,
     what: &str,
-    mut ask: F,
-) -> Result<T, Error>
-where
-    F: FnMut() -> Fut,
-    Fut: Future<Output = Result<T, Error>>,
-{
+    mut query: impl FnMut() -> F,
+) -> Result<T, Error> {
     let (mut trouble, mut steps, mut last) = (Trouble::since(Instant::now()), 0u32, None);
     loop {
-        let error = match ask().await {
+        let error = match query().await {
             Err(error) if again(error.kind()) => error,
             settled => {
                 trouble.end(what);
@@ -97,7 +91,7 @@ where
             }
         };
         trouble.report(what, &error);
-        // Waiting for a block is no reason to be slow about a failure, nor the other way round.
+        // A wait for a block must not lengthen the backoff of a failure, nor vice versa.
         steps = if last == Some(error.kind()) { steps.saturating_add(1) } else { 0 };
         last = Some(error.kind());
         sleep(pause(backoff, steps, &error)).await;
@@ -107,7 +101,7 @@ where
 fn pause(backoff: Backoff, steps: u32, error: &Error) -> Duration {
     let own = backoff.delay(steps);
     match error.kind() {
-        Kind::NotYet => own.min(AT_THE_TIP),
+        Kind::NotYet => own.min(MAX_AT_TIP),
         Kind::Transient | Kind::Permanent => own.max(error.pause().unwrap_or_default()),
     }
 }
@@ -125,7 +119,7 @@ impl Trouble {
         Self { began, logged: None }
     }
 
-    /// How long it has lasted, if a line is due now.
+    /// The duration so far, if a log line is due now.
     fn due(&mut self, now: Instant) -> Option<Duration> {
         let lasted = now - self.began;
         let due = match self.logged {
@@ -160,13 +154,13 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::error::Site;
+    use crate::error::RequestContext;
 
     const FAST: Backoff =
-        Backoff { initial: Duration::from_micros(1), max: Duration::from_micros(4), jitter_percent: 0 };
+        Backoff { initial: Duration::from_micros(1), max: Duration::from_micros(4), jitter: false };
 
-    fn at() -> Site {
-        Site { service: "comet", host: "n".into(), call: "block".into(), height: Some(7) }
+    fn at() -> RequestContext {
+        RequestContext { service: "comet", host: "n".into(), method: "block".into(), height: Some(7) }
     }
 
     fn failure() -> Error {
@@ -174,44 +168,44 @@ mod tests {
     }
 
     fn not_yet() -> Error {
-        Error::NotYet { at: at(), tip: Some(6), said: String::new() }
+        Error::NotYet { at: at(), tip: Some(6), message: String::new() }
     }
 
     #[tokio::test]
-    async fn failures_and_waits_are_sat_out_until_there_is_an_answer() {
-        let asked = Cell::new(0);
-        let ask = || async {
-            asked.set(asked.get() + 1);
-            [Err(failure()), Err(not_yet()), Err(failure()), Ok("block")][asked.get() - 1].clone()
+    async fn failures_and_waits_are_retried_until_there_is_an_answer() {
+        let requested = Cell::new(0);
+        let query = || async {
+            requested.set(requested.get() + 1);
+            [Err(failure()), Err(not_yet()), Err(failure()), Ok("block")][requested.get() - 1].clone()
         };
-        assert_eq!(until(FAST, "block 7", ask).await, Ok("block"));
-        assert_eq!(asked.get(), 4);
+        assert_eq!(until(FAST, "block 7", query).await, Ok("block"));
+        assert_eq!(requested.get(), 4);
     }
 
     #[tokio::test]
-    async fn a_fixed_no_ends_the_asking() {
+    async fn a_permanent_error_ends_the_retries() {
         let no = || Error::ResultsDiscarded { at: at() };
         assert_eq!(until(FAST, "block 7", || async { Err::<(), _>(no()) }).await, Err(no()));
     }
 
     #[tokio::test]
-    async fn following_the_tip_sits_out_failures_and_reports_a_wait() {
-        let asked = Cell::new(0);
-        let ask = || async {
-            asked.set(asked.get() + 1);
-            Err::<(), _>(if asked.get() < 3 { failure() } else { not_yet() })
+    async fn following_the_tip_retries_failures_and_returns_a_wait() {
+        let requested = Cell::new(0);
+        let query = || async {
+            requested.set(requested.get() + 1);
+            Err::<(), _>(if requested.get() < 3 { failure() } else { not_yet() })
         };
-        assert_eq!(past_failures(FAST, "block 7", ask).await, Err(not_yet()));
-        assert_eq!(asked.get(), 3);
+        assert_eq!(past_failures(FAST, "block 7", query).await, Err(not_yet()));
+        assert_eq!(requested.get(), 3);
     }
 
     #[test]
     fn pauses_double_up_to_the_cap_with_jitter_around_them() {
-        let exact = Backoff { jitter_percent: 0, ..Backoff::default() };
+        let exact = Backoff { jitter: false, ..Backoff::default() };
         let pauses = [0, 1, 2, 6, 7, 31, 32, u32::MAX].map(|steps| exact.delay(steps).as_millis());
         assert_eq!(pauses, [50, 100, 200, 3_200, 5_000, 5_000, 5_000, 5_000]);
         let drawn: Vec<Duration> = (0..200).map(|_| Backoff::default().delay(10)).collect();
-        assert!(drawn.iter().all(|p| (4_000..=6_000).contains(&p.as_millis())), "{drawn:?}");
+        assert!(drawn.iter().all(|p| (2_500..=5_000).contains(&p.as_millis())), "{drawn:?}");
         assert!(drawn.iter().any(|p| *p != drawn[0]));
     }
 
@@ -219,11 +213,11 @@ mod tests {
     fn an_ordered_pause_is_waited_out_and_a_wait_at_the_tip_is_short() {
         let left = Duration::from_secs(9);
         assert_eq!(pause(FAST, 0, &Error::RateLimited { at: at(), left }), left);
-        assert_eq!(pause(Backoff { jitter_percent: 0, ..Backoff::default() }, 20, &not_yet()), AT_THE_TIP);
+        assert_eq!(pause(Backoff { jitter: false, ..Backoff::default() }, 20, &not_yet()), MAX_AT_TIP);
     }
 
     #[test]
-    fn a_question_without_an_answer_is_logged_after_thirty_seconds_and_then_every_five_minutes() {
+    fn a_request_without_an_answer_is_logged_after_thirty_seconds_and_then_every_five_minutes() {
         let start = Instant::now();
         let mut trouble = Trouble::since(start);
         let mut logged = Vec::new();
@@ -234,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_in_the_log_begins_with_the_question_and_not_with_its_first_failure() {
+    fn the_time_in_the_log_begins_with_the_request_and_not_with_its_first_failure() {
         let start = Instant::now();
         let mut trouble = Trouble::since(start);
         let timed_out = start + Duration::from_secs(31);

@@ -6,11 +6,12 @@
 //! * A response has exactly one of `result` and `error`; `null` is a result, not a missing one.
 
 use bytes::Bytes;
+use chain::excerpt;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, excerpt};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::Error;
 
 /// JSON-RPC 2.0 §5.1.
 pub(crate) const INVALID_REQUEST: i64 = -32600;
@@ -38,7 +39,7 @@ pub(crate) enum RpcResponse {
 /// Failure to decode an envelope.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodeError {
-    /// Not a whole JSON text.
+    /// Not a complete JSON text.
     NotJson(String),
     /// JSON, but not an envelope, or that of another request.
     NotAnEnvelope(String),
@@ -55,13 +56,13 @@ impl DecodeError {
 /// Sends a call and decodes the response. Servers send errors with HTTP 200 or 500, so the envelope decides.
 pub(crate) async fn exchange(
     endpoint: &Endpoint,
-    call: &Call,
+    request: &Request,
     id: Option<u64>,
 ) -> Result<RpcResponse, Error> {
-    let reply = endpoint.send(call).await?;
-    decode(&reply.body, id).map_err(|unopened| match unopened {
-        DecodeError::NotJson(reason) => reply.unreadable(endpoint.site(call), &reason),
-        DecodeError::NotAnEnvelope(reason) => Error::Malformed { at: endpoint.site(call), reason },
+    let response = endpoint.send(request).await?;
+    decode(response.body(), id).map_err(|error| match error {
+        DecodeError::NotJson(reason) => endpoint.unreadable(request, &response, reason),
+        DecodeError::NotAnEnvelope(reason) => endpoint.malformed(request, reason),
     })
 }
 
@@ -100,13 +101,13 @@ pub(crate) fn decode(body: &Bytes, id: Option<u64>) -> Result<RpcResponse, Decod
     let response =
         response.ok_or_else(|| DecodeError::NotAnEnvelope("neither `result` nor `error`".to_owned()))?;
     if let (RpcResponse::Result(_), Some(id)) = (&response, id.filter(|id| id.to_string() != echoed)) {
-        return Err(DecodeError::NotAnEnvelope(format!("id {}, not {id}", excerpt(echoed.as_bytes()))));
+        return Err(DecodeError::NotAnEnvelope(format!("id {}, not {id}", excerpt(echoed))));
     }
     Ok(response)
 }
 
-/// Decodes the response to a batch: for each of `ids` its response, or none if the server omitted it. None if the
-/// body is not a batch response: a server without batches answers with one envelope, a gateway with a page.
+/// Decodes the response to a batch: for each of `ids` its response, or `None` if the server omitted it. Returns `None`
+/// if the body is not a batch response: a server without batches answers with one envelope, a gateway with a web page.
 pub(crate) fn decode_batch(body: &Bytes, ids: &[u64]) -> Option<Vec<Option<RpcResponse>>> {
     let envelopes: Vec<Envelope<'_>> = serde_json::from_slice(body).ok()?;
     let mut all: Vec<Option<RpcResponse>> = ids.iter().map(|_| None).collect();
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_another_question_is_refused() {
+    fn the_answer_to_another_request_is_refused() {
         for text in [r#"{"id":4,"result":1}"#, r#"{"id":"3","result":1}"#, r#"{"result":1}"#] {
             assert!(matches!(response(text, Some(3)), Err(DecodeError::NotAnEnvelope(_))), "{text}");
         }
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answers_of_a_batch_are_told_apart_by_their_ids() {
+    fn the_answers_of_a_batch_are_matched_by_their_ids() {
         let body = Bytes::from_static(
             br#"[{"id":9,"result":"c"},{"id":7,"result":"a"},{"id":8,"error":{"code":3,"message":"b"}},{"id":5,"result":1}]"#,
         );
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_envelope_and_a_page_are_no_json() {
+    fn a_truncated_envelope_and_a_web_page_are_not_json() {
         for text in ["", r#"{"id":1,"result":{"a":"#, "<html></html>", r#"{"id":1,"result":1}{"#] {
             assert!(matches!(response(text, None), Err(DecodeError::NotJson(_))), "{text}");
         }
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_read_where_the_text_has_it() {
+    fn a_number_after_the_marker_is_read() {
         assert_eq!(number_after("lowest height is 90", "lowest height is "), Some(90));
         assert_eq!(number_after("tip 12, more", "tip "), Some(12));
         assert_eq!(number_after("tip x", "tip "), None);

@@ -15,31 +15,33 @@ use bytes::Bytes;
 use chain::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::comet::Comet;
-use crate::comet_rpc::{classify, is_bad_query, is_index_off, parsed, result_of};
+use crate::comet_rpc::{classify, is_bad_query, is_index_off, result_of};
 use crate::cosmos::Rest;
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::{Error, RequestContext};
+use crate::json::{number_at, text_at};
 use crate::rpc::{self, RpcError, RpcResponse};
-use crate::tx_search_hit::{CometTx, FoundTx, RestTx};
+use crate::tx_search_hit::{CometTx, RestTx, TxSearchHit};
 
 impl Comet {
     /// The transaction with this hash (`/tx`), or `None` if no node's index has it.
-    pub async fn tx(&self, hash: [u8; 32]) -> Result<Option<FoundTx>, Error> {
-        let call = Call::get("tx", format!("/tx?hash=0x{}", hex::encode_upper(hash)));
+    pub async fn tx(&self, hash: [u8; 32]) -> Result<Option<TxSearchHit>, Error> {
+        let request = Request::get("tx", format!("/tx?hash=0x{}", hex::encode_upper(hash)));
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = searched(&endpoint, &call).await?;
-            parsed::<CometTx>(&endpoint, &call, &result)?.found().map_err(|e| malformed(&endpoint, &call, e))
+            let result = searched(&endpoint, &request).await?;
+            endpoint.parse::<CometTx>(&request, &result)?.found().map_err(|e| endpoint.malformed(&request, e))
         };
-        match self.pool().ask(&call, attempt).await {
-            Err(Error::Refused { said, .. }) if is_unknown_tx(&said) => Ok(None),
+        match self.pool.query(&request, attempt).await {
+            Err(Error::Refused { message, .. }) if is_unknown_tx(&message) => Ok(None),
             outcome => outcome.map(Some),
         }
     }
 
-    /// One page of the transactions that a query finds (`/tx_search`), by height and place, and how many it finds on
-    /// all pages. Pages count from 1 and hold `per_page`, 100 at most.
+    /// One page of the transactions that match a query (`/tx_search`), by height and position, and the number of
+    /// matches on all pages. Pages count from 1 and hold `per_page`, 100 at most.
     ///
     /// The query is in CometBFT's language: `send_packet.packet_sequence='42' AND tx.height>5`.
     pub async fn tx_search(
@@ -48,7 +50,7 @@ impl Comet {
         page: u32,
         per_page: u32,
         newest_first: bool,
-    ) -> Result<(Vec<FoundTx>, u64), Error> {
+    ) -> Result<(Vec<TxSearchHit>, u64), Error> {
         #[derive(Deserialize)]
         struct Answer {
             txs: Vec<CometTx>,
@@ -59,24 +61,24 @@ impl Comet {
         let query = serde_json::Value::from(query).to_string();
         let query = utf8_percent_encode(&query, NON_ALPHANUMERIC);
         let path = format!("/tx_search?query={query}&page={page}&per_page={per_page}&order_by=%22{order}%22");
-        let call = Call::get("tx_search", path);
+        let request = Request::get("tx_search", path);
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = searched(&endpoint, &call).await?;
-            let Answer { txs, total_count } = parsed(&endpoint, &call, &result)?;
-            let bad = |reason: String| malformed(&endpoint, &call, reason);
+            let result = searched(&endpoint, &request).await?;
+            let Answer { txs, total_count } = endpoint.parse(&request, &result)?;
+            let bad = |reason: String| endpoint.malformed(&request, reason);
             let total = total_count.parse().map_err(|_| bad(format!("total_count {total_count:?}")))?;
             Ok((txs.into_iter().map(CometTx::found).collect::<Result<_, _>>().map_err(bad)?, total))
         };
-        self.pool().ask(&call, attempt).await
+        self.pool.query(&request, attempt).await
     }
 
-    /// The time in a block's header: `/header`, or the whole `/block` where a node is older than that.
+    /// The time in a block's header: `/header`, or the whole `/block` of nodes without that method.
     pub async fn block_time(&self, height: u64) -> Result<Timestamp, Error> {
-        // By POST: older nodes answer an unknown method with an error of its own there, and with a page to a GET.
+        // By POST: to an unknown method older nodes answer a POST with a distinct error, but a GET with a web page.
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":0,"method":"header","params":{{"height":"{height}"}}}}"#);
-        let header = Call::post("header", String::new(), body).about(height);
-        let block = Call::get("block", format!("/block?height={height}")).about(height);
+        let header = Request::post("header", String::new(), body).about(height);
+        let block = Request::get("block", format!("/block?height={height}")).about(height);
         let attempt = async |endpoint: Arc<Endpoint>| match result_of(&endpoint, &header).await {
             Ok(result) => time_of(&endpoint, &header, &result),
             Err(Error::MethodMissing { .. }) => {
@@ -84,59 +86,46 @@ impl Comet {
             }
             Err(error) => Err(error),
         };
-        self.pool().ask(&header, attempt).await
+        self.pool.query(&header, attempt).await
     }
 }
 
 /// The time in the `result` of `/header` or `/block`.
-fn time_of(endpoint: &Endpoint, call: &Call, result: &[u8]) -> Result<Timestamp, Error> {
-    #[derive(Deserialize)]
-    struct Answer {
-        header: Option<Header>,
-        block: Option<Block>,
-    }
-    #[derive(Deserialize)]
-    struct Block {
-        header: Header,
-    }
-    #[derive(Deserialize)]
-    struct Header {
-        time: String,
-    }
-    let Answer { header, block } = parsed(endpoint, call, result)?;
-    let header = header.or(block.map(|block| block.header));
-    let header = header.ok_or_else(|| malformed(endpoint, call, "the header is null".to_owned()))?;
-    Timestamp::parse(&header.time).map_err(|e| malformed(endpoint, call, e.to_string()))
+fn time_of(endpoint: &Endpoint, request: &Request, result: &[u8]) -> Result<Timestamp, Error> {
+    let json: Value = endpoint.parse(request, result)?;
+    let time = text_at(&json, "/header/time").or_else(|_| text_at(&json, "/block/header/time"));
+    let time = time.and_then(|time| Timestamp::parse(time).map_err(|e| e.to_string()));
+    time.map_err(|reason| endpoint.malformed(request, reason))
 }
 
-async fn searched(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
-    match rpc::exchange(endpoint, call, None).await? {
+async fn searched(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error> {
+    match rpc::exchange(endpoint, request, None).await? {
         RpcResponse::Result(result) => Ok(result),
-        RpcResponse::Error(error) => Err(classify_search_error(endpoint.site(call), error)),
+        RpcResponse::Error(error) => Err(classify_search_error(endpoint.context(request), error)),
     }
 }
 
-fn classify_search_error(at: Site, error: RpcError) -> Error {
-    let RpcError { code, message: said } = error;
-    if is_index_off(&said) {
+fn classify_search_error(at: RequestContext, error: RpcError) -> Error {
+    let RpcError { code, message } = error;
+    if is_index_off(&message) {
         Error::NotIndexed { at }
-    } else if is_unknown_tx(&said) || is_bad_query(&said) {
-        Error::Refused { at, code, said }
+    } else if is_unknown_tx(&message) || is_bad_query(&message) {
+        Error::Refused { at, code, message }
     } else {
-        classify(at, RpcError { code, message: said })
+        classify(at, RpcError { code, message })
     }
 }
 
 /// `tx (HASH) not found`.
-fn is_unknown_tx(said: &str) -> bool {
-    said.contains("tx (") && said.contains(") not found")
+fn is_unknown_tx(message: &str) -> bool {
+    message.contains("tx (") && message.contains(") not found")
 }
 
-/// gRPC's code for something that is not there.
+/// gRPC's code for a missing item.
 const NOT_FOUND: i64 = 5;
 
 impl Rest {
-    /// As [`Rest::get`], with `None` where the node knows the path but not the item (HTTP 404 with gRPC code 5). An
+    /// As [`Rest::get`], with `None` if the node supports the path but lacks the item (HTTP 404 with gRPC code 5). An
     /// unknown path is an error.
     pub async fn get_or_absent(
         &self,
@@ -146,20 +135,20 @@ impl Rest {
         present(self.get(path_and_query, height).await)
     }
 
-    /// The transaction with this hash and the time of its block, cut to seconds
+    /// The transaction with this hash and the time of its block, truncated to seconds
     /// (`/cosmos/tx/v1beta1/txs/{hash}`), or `None` if no node's index has it.
-    pub async fn find_tx(&self, hash: [u8; 32]) -> Result<Option<(FoundTx, Timestamp)>, Error> {
+    pub async fn find_tx(&self, hash: [u8; 32]) -> Result<Option<(TxSearchHit, Timestamp)>, Error> {
         #[derive(Deserialize)]
         struct Answer {
             tx_response: RestTx,
         }
         let path = format!("/cosmos/tx/v1beta1/txs/{}", hex::encode_upper(hash));
         let read = |answer: Answer| answer.tx_response.found();
-        present(self.ask_for_valid(Call::get(&path, path.clone()), read).await)
+        present(self.query_for(Request::get(&path, path.clone()), read).await)
     }
 
-    /// One page of the transactions that a query finds with the times of their blocks, cut to seconds, and how many
-    /// it finds on all pages (`/cosmos/tx/v1beta1/txs`). Pages count from 1 and hold `limit`, 100 at most.
+    /// One page of the matching transactions with the times of their blocks, truncated to seconds, and the number of
+    /// matches on all pages (`/cosmos/tx/v1beta1/txs`). Pages count from 1 and hold `limit`, 100 at most.
     ///
     /// Uses the parameters of SDK 0.50 and later, then those of older versions if they are rejected.
     pub async fn find_txs(
@@ -168,12 +157,12 @@ impl Rest {
         page: u32,
         limit: u32,
         newest_first: bool,
-    ) -> Result<(Vec<(FoundTx, Timestamp)>, u64), Error> {
+    ) -> Result<(Vec<(TxSearchHit, Timestamp)>, u64), Error> {
         let order = if newest_first { "ORDER_BY_DESC" } else { "ORDER_BY_ASC" };
         let paging = format!("page={page}&limit={limit}&order_by={order}");
         let path = format!("{TXS}?query={}&{paging}", utf8_percent_encode(query, NON_ALPHANUMERIC));
         match self.page_of_txs(path).await {
-            Err(Error::Refused { said, .. }) if said.contains(EVENTS_REQUIRED) => {}
+            Err(Error::Refused { message, .. }) if message.contains(EVENTS_REQUIRED) => {}
             outcome => return outcome,
         }
         let events: Vec<_> = conditions(query)
@@ -186,25 +175,20 @@ impl Rest {
         self.page_of_txs(format!("{TXS}?{}&{paging}&{older}", events.join("&"))).await
     }
 
-    async fn page_of_txs(&self, path: String) -> Result<(Vec<(FoundTx, Timestamp)>, u64), Error> {
+    async fn page_of_txs(&self, path: String) -> Result<(Vec<(TxSearchHit, Timestamp)>, u64), Error> {
         #[derive(Deserialize)]
         struct Answer {
             tx_responses: Vec<RestTx>,
-            total: Option<String>,
-            pagination: Option<Pagination>,
-        }
-        #[derive(Deserialize)]
-        struct Pagination {
-            total: Option<String>,
+            #[serde(flatten)]
+            others: Value,
         }
         let read = |answer: Answer| {
-            let total = answer.total.or(answer.pagination.and_then(|pagination| pagination.total));
-            let total = total.ok_or("no total")?;
-            let total = total.parse().map_err(|_| format!("total {total:?}"))?;
+            let total = number_at(&answer.others, "/total");
+            let total = total.or_else(|_| number_at(&answer.others, "/pagination/total"))?;
             let txs = answer.tx_responses.into_iter().map(RestTx::found).collect::<Result<_, _>>()?;
             Ok((txs, total))
         };
-        self.ask_for_valid(Call::get(TXS, path), read).await
+        self.query_for(Request::get(TXS, path), read).await
     }
 }
 
@@ -213,7 +197,7 @@ const TXS: &str = "/cosmos/tx/v1beta1/txs";
 /// Text of SDKs before 0.50 for a request without `events` (`x/auth/tx/service.go`).
 const EVENTS_REQUIRED: &str = "must declare at least one event to search";
 
-/// The conditions of a query, apart: `AND` within quotes joins nothing.
+/// The conditions of a query, split; an `AND` within quotes does not separate.
 fn conditions(query: &str) -> Vec<&str> {
     let (mut found, mut rest, mut from) = (Vec::new(), query, 0);
     while let Some(place) = rest[from..].find(" AND ").map(|place| from + place) {
@@ -235,16 +219,12 @@ fn present<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-fn malformed(endpoint: &Endpoint, call: &Call, reason: String) -> Error {
-    Error::Malformed { at: endpoint.site(call), reason }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_query_falls_apart_at_its_own_ands_only() {
+    fn a_query_is_split_at_its_own_ands_only() {
         assert_eq!(conditions("a.b='1'"), ["a.b='1'"]);
         assert_eq!(conditions("a.b='1' AND c.d=2 AND e EXISTS"), ["a.b='1'", "c.d=2", "e EXISTS"]);
         assert_eq!(conditions("a.b='x AND y' AND c.d='z'"), ["a.b='x AND y'", "c.d='z'"]);

@@ -1,6 +1,6 @@
-//! Failures to set clients up.
+//! Errors of the construction of clients.
 
-/// Failure to set clients up.
+/// Failure to construct a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// A service without addresses.
@@ -9,15 +9,15 @@ pub enum SetupError {
         /// The service.
         service: &'static str,
     },
-    /// A gRPC address that is more than scheme, host and port.
+    /// A gRPC address with more than scheme, host and port.
     #[error("grpc address `{url}`: {reason}")]
     GrpcAddress {
         /// The address without credentials and path.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// An https address and nothing to check certificates with.
+    /// An https address without root certificates.
     #[error(
         "no root certificates on this system ({reason}), needed for https addresses; install the package \
          `ca-certificates` or set SSL_CERT_FILE"
@@ -26,7 +26,7 @@ pub enum SetupError {
         /// Error text of the system.
         reason: String,
     },
-    /// The TLS library refuses its own settings.
+    /// The TLS library rejects its own settings.
     #[error("TLS cannot be set up: {reason}")]
     Tls {
         /// Error text of the library.

@@ -8,9 +8,9 @@
 //!
 //! # Invariants
 //!
-//! An answer from a server that has not proved to read the right state is [`Error::NotYet`].
+//! An answer from a server without proof that it reads the right state is [`Error::NotYet`].
 
-use crate::error::{Error, Site};
+use crate::error::{Error, RequestContext};
 
 /// A transaction of the height, by its signer and sequence: states before it have no higher sequence for the account
 /// than the transaction's own, states after it do.
@@ -27,9 +27,9 @@ pub struct Probe {
 pub struct StateAt {
     /// After this height; the latest if absent.
     pub height: Option<u64>,
-    /// Whether contract calls count only from a server that shows that it reads the state of exactly this height.
+    /// True if contract calls count only from a server that proves to read the state of exactly this height.
     pub exact: bool,
-    /// What the state must pass before a REST query; nothing where any server is known to have it.
+    /// Test that the state must pass before a REST query; `None` if every server is known to have the state.
     pub probe: Option<Probe>,
 }
 
@@ -40,13 +40,13 @@ impl From<Option<u64>> for StateAt {
 }
 
 impl Probe {
-    /// Whether a state in which the account's next sequence is `next` comes after the transaction.
-    pub(crate) fn pass(&self, next: u64, at: Site) -> Result<(), Error> {
+    /// True if a state in which the account's next sequence is `next` comes after the transaction.
+    pub(crate) fn pass(&self, next: u64, at: RequestContext) -> Result<(), Error> {
         if next > self.sequence {
             return Ok(());
         }
         let (address, due) = (&self.address, self.sequence.saturating_add(1));
-        let said = format!("the state is of a lower height: {address} has sequence {next}, not {due}");
-        Err(Error::NotYet { at, tip: None, said })
+        let message = format!("the state is of a lower height: {address} has sequence {next}, not {due}");
+        Err(Error::NotYet { at, tip: None, message })
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use hex::FromHexError;
-use serde::Deserialize;
+use serde_json::Value;
 
-use crate::comet_rpc::{parsed, result_of};
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, excerpt};
+use crate::comet_rpc::result_of;
+use crate::endpoint::{Endpoint, Request};
+use crate::error::Error;
+use crate::json::{hash_at, number_at, text_at};
 
 /// Content of `/status`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Status {
     pub latest_hash: Option<[u8; 32]>,
     /// Height of the oldest block that is stored.
     pub earliest_height: u64,
-    /// Whether the node is still fetching old blocks.
+    /// True while the node fetches old blocks.
     pub catching_up: bool,
 }
 
@@ -37,64 +37,45 @@ pub(crate) struct NewBlock {
 /// Name of the call in messages.
 const STATUS: &str = "status";
 
-/// Time limit: a node serves its status from memory, so one that takes longer does not serve anything else either.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit: a node serves its status from memory, so a slower one serves no other request either.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
-pub(crate) fn status_call() -> Call {
-    Call::get(STATUS, "/status".to_owned())
+pub(crate) fn status_request() -> Request {
+    Request::get(STATUS, "/status".to_owned())
 }
 
-/// Whether the call is `/status`.
-pub(crate) fn is_status(call: &Call) -> bool {
-    call.name == STATUS
-}
-
-#[derive(Deserialize)]
-struct StatusResult {
-    node_info: NodeInfo,
-    sync_info: SyncInfo,
-}
-
-#[derive(Deserialize)]
-struct NodeInfo {
-    network: String,
-    version: String,
-}
-
-#[derive(Deserialize)]
-struct SyncInfo {
-    latest_block_height: String,
-    #[serde(default)]
-    latest_block_hash: String,
-    earliest_block_height: String,
-    catching_up: bool,
+/// True if the call is `/status`.
+pub(crate) fn is_status(request: &Request) -> bool {
+    request.name == STATUS
 }
 
 pub(crate) async fn status_of(endpoint: &Endpoint) -> Result<Status, Error> {
-    let call = status_call().within(PATIENCE.min(endpoint.limits().timeout));
-    let result = result_of(endpoint, &call).await?;
-    let StatusResult { node_info, sync_info } = parsed(endpoint, &call, &result)?;
-    let bad = |reason: String| Error::Malformed { at: endpoint.site(&call), reason };
-    let height = |name: &str, text: &str| {
-        text.parse().map_err(|_| bad(format!("{name} `{}` is no height", excerpt(text.as_bytes()))))
-    };
-    let hash = &sync_info.latest_block_hash;
-    let bad_hash = |_| bad(format!("latest_block_hash `{}` is no hash", excerpt(hash.as_bytes())));
-    Ok(Status {
-        chain_id: node_info.network,
-        node_version: node_info.version,
-        latest_height: height("latest_block_height", &sync_info.latest_block_height)?,
-        latest_hash: hash_or_none(hash).map_err(bad_hash)?,
-        earliest_height: height("earliest_block_height", &sync_info.earliest_block_height)?,
-        catching_up: sync_info.catching_up,
-    })
+    let request = status_request().within(MAX_WAIT.min(endpoint.limits().timeout));
+    let status = endpoint.parse(&request, &result_of(endpoint, &request).await?)?;
+    Status::read(&status).map_err(|reason| endpoint.malformed(&request, reason))
 }
 
-/// A hash in hex; empty where there is none yet.
-pub(crate) fn hash_or_none(text: &str) -> Result<Option<[u8; 32]>, FromHexError> {
-    if text.is_empty() {
-        return Ok(None);
+impl Status {
+    fn read(status: &Value) -> Result<Self, String> {
+        let catching_up = status.pointer("/sync_info/catching_up").and_then(Value::as_bool);
+        Ok(Self {
+            chain_id: text_at(status, "/node_info/network")?.to_owned(),
+            node_version: text_at(status, "/node_info/version")?.to_owned(),
+            latest_height: number_at(status, "/sync_info/latest_block_height")?,
+            latest_hash: hash_at(status, "/sync_info/latest_block_hash")?,
+            earliest_height: number_at(status, "/sync_info/earliest_block_height")?,
+            catching_up: catching_up.ok_or("there is no boolean at /sync_info/catching_up")?,
+        })
     }
-    let mut hash = [0; 32];
-    hex::decode_to_slice(text, &mut hash).map(|()| Some(hash))
+}
+
+impl NewBlock {
+    /// Reads the data of a `NewBlockHeader` event.
+    pub(crate) fn read(data: &Value) -> Result<Self, String> {
+        Ok(Self {
+            chain_id: text_at(data, "/value/header/chain_id")?.to_owned(),
+            height: number_at(data, "/value/header/height")?,
+            parent: hash_at(data, "/value/header/last_block_id/hash")?,
+        })
+    }
 }

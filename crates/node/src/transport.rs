@@ -3,52 +3,53 @@
 //! # Invariants
 //!
 //! * Idle connections are few and time out. Redirects and the system's proxy settings are ignored.
+//! * At most `limit` bytes of a body are kept, whatever length the server announces and whether or not it compresses.
 //! * The system's root certificates are read only for https addresses; without them the client cannot be made.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chain::excerpt;
+use flate2::read::GzDecoder;
 use http::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
-use http::{Request, StatusCode, Uri};
-use http_body_util::Full;
-use hyper::upgrade::Upgraded;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
+use tokio::net::TcpStream;
+use tower_service::Service as _;
 
-use crate::body::{self, Broken};
+use crate::error::{Error, RequestContext};
 use crate::setup_error::SetupError;
 
-/// A keep-alive client; cheap calls, one pool of connections per host.
+/// A keep-alive client; cheap requests, one pool of connections per host.
 pub(crate) struct Transport {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connector: HttpsConnector<HttpConnector>,
 }
 
-/// One whole HTTP answer.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: StatusCode,
-    /// Pause that the server ordered.
-    pub(crate) retry_after: Option<Duration>,
-    /// Scheme and host of a redirect.
-    pub(crate) location: Option<String>,
-    pub(crate) body: Bytes,
-}
+/// A connection outside of the pool.
+pub(crate) type Stream = TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>;
 
-/// Failure to get an answer.
-#[derive(Debug)]
+/// Failure to get a response.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Unreachable(String),
-    Broken(Broken),
+    /// The connection or the body broke, or the content coding is corrupt.
+    Cut(String),
+    /// The body is larger than this many bytes.
+    TooLarge(usize),
 }
 
-/// Idle connections are closed before most servers and balancers close them, so that a call does not run
-/// into a dying one.
+/// Idle connections are closed before most servers and balancers close them, so that no request is sent on a
+/// connection that is being closed.
 const IDLE: Duration = Duration::from_secs(25);
 
 impl Transport {
@@ -58,80 +59,90 @@ impl Transport {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(idle_per_host)
-            .build(connector);
-        Ok(Self { client })
+            .build(connector.clone());
+        Ok(Self { client, connector })
     }
 
-    /// Sends one request and reads the answer to its end. Takes as long as it takes: the caller sets the
-    /// time limit.
+    /// Sends one request and reads the response to its end. The caller sets the time limit.
     pub(crate) async fn exchange(
         &self,
         request: Request<Full<Bytes>>,
         limit: usize,
-    ) -> Result<Reply, Failure> {
-        let answer = self.client.request(request).await.map_err(failure)?;
-        let (head, body) = answer.into_parts();
-        let packed = body::collect(body, limit).await.map_err(Failure::Broken)?;
+    ) -> Result<Response<Bytes>, Failure> {
+        let response = self.client.request(request).await.map_err(|e| failure(&e, e.is_connect()))?;
+        let (head, body) = response.into_parts();
+        let body = match Limited::new(body, limit).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(e) if e.is::<LengthLimitError>() => return Err(Failure::TooLarge(limit)),
+            Err(e) => return Err(Failure::Cut(reason(&*e))),
+        };
         let body = match head.headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes) {
-            None | Some(b"identity") => packed,
-            Some(b"gzip" | b"x-gzip") => body::gunzip(&packed, limit).map_err(Failure::Broken)?,
+            None | Some(b"identity") => body,
+            Some(b"gzip" | b"x-gzip") => gunzip(&body, limit)?,
             Some(other) => {
-                let reason = format!("content encoding `{}` was not asked for", crate::error::excerpt(other));
-                return Err(Failure::Broken(Broken::Cut { got: packed.len(), reason }));
+                return Err(Failure::Cut(format!("content encoding `{}` was not requested", excerpt(other))));
             }
         };
-        let (retry_after, location) = (retry_after(&head.headers), location(&head.headers));
-        Ok(Reply { status: head.status, retry_after, location, body })
+        Ok(Response::from_parts(head, body))
     }
 
-    /// Sends one request to go on in another protocol (RFC 9110 §7.8). The caller sets the time limit.
-    pub(crate) async fn switch(&self, request: Request<Full<Bytes>>) -> Result<Switch, Failure> {
-        let answer = self.client.request(request).await.map_err(failure)?;
-        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(Switch::Refused(answer.status(), retry_after(answer.headers())));
+    /// Opens a connection outside of the pool. The caller sets the time limit.
+    pub(crate) async fn connect(&self, uri: Uri) -> Result<Stream, Failure> {
+        // The connector is always ready: it has no queue.
+        self.connector.clone().call(uri).await.map(TokioIo::new).map_err(|e| failure(&*e, true))
+    }
+}
+
+impl Failure {
+    pub(crate) fn into_error(self, at: RequestContext) -> Error {
+        match self {
+            Self::Unreachable(reason) => Error::Unreachable { at, reason },
+            Self::Cut(reason) => Error::Cut { at, reason },
+            Self::TooLarge(limit) => Error::TooLarge { at, limit },
         }
-        let headers = answer.headers().clone();
-        let broken = |e: hyper::Error| Failure::Broken(Broken::Cut { got: 0, reason: body::reason(&e) });
-        Ok(Switch::Switched(headers, hyper::upgrade::on(answer).await.map_err(broken)?))
     }
 }
 
-fn failure(e: hyper_util::client::legacy::Error) -> Failure {
-    let reason = other_protocol(&e).map_or_else(|| body::reason(&e), str::to_owned);
-    if e.is_connect() {
-        Failure::Unreachable(reason)
-    } else {
-        Failure::Broken(Broken::Cut { got: 0, reason })
-    }
+fn failure(e: &(dyn std::error::Error + 'static), connecting: bool) -> Failure {
+    let reason = other_protocol(e).map_or_else(|| reason(e), str::to_owned);
+    if connecting { Failure::Unreachable(reason) } else { Failure::Cut(reason) }
 }
 
-/// Which other protocol a server speaks than the one that its address names, where its first bytes show it.
+/// The decompressed text of a gzip body.
+fn gunzip(packed: &[u8], limit: usize) -> Result<Bytes, Failure> {
+    let mut plain = Vec::new();
+    // One byte more than allowed distinguishes "exactly the limit" from "more".
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let outcome = GzDecoder::new(packed).take(most).read_to_end(&mut plain);
+    outcome.map_err(|e| Failure::Cut(format!("damaged gzip: {e}")))?;
+    if plain.len() > limit { Err(Failure::TooLarge(limit)) } else { Ok(plain.into()) }
+}
+
+/// An error with its causes: the client library has the system's text only in the last one.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// The protocol of a server that differs from its address, if its first bytes show it.
 fn other_protocol(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     let causes = || std::iter::successors(Some(error), |cause| cause.source());
     if causes().filter_map(|cause| cause.downcast_ref()).any(is_no_tls) {
         return Some("the port does not speak TLS: write http:// instead of https://");
     }
-    // A gRPC server speaks first: its bytes are either no answer, or come before there is a question.
+    // A gRPC server sends first: its bytes are not HTTP/1.1, or arrive before there is a request.
     let is_other =
         |error: &hyper::Error| error.is_parse() || error.to_string().contains("unexpected message");
     let is_other = causes().filter_map(|cause| cause.downcast_ref()).any(is_other);
     is_other.then_some("the port does not speak HTTP/1.1; a gRPC port is for `grpc` only")
 }
 
-/// Whether the first bytes of a server are none of TLS. Errors of TLS are inside of one or more of the system's.
+/// True if the first bytes of a server are not TLS. TLS errors are nested in one or more system errors.
 fn is_no_tls(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(|inner| {
         matches!(inner.downcast_ref(), Some(rustls::Error::InvalidMessage(_)))
             || inner.downcast_ref().is_some_and(is_no_tls)
     })
-}
-
-/// Outcome of a protocol upgrade.
-pub(crate) enum Switch {
-    /// The head of the agreement, and the connection.
-    Switched(HeaderMap, Upgraded),
-    /// The status, and how long the server wants to be left alone.
-    Refused(StatusCode, Option<Duration>),
 }
 
 /// Protocol of a connection.
@@ -178,7 +189,7 @@ fn tls_config(needed: bool) -> Result<ClientConfig, SetupError> {
 }
 
 /// RFC 9110 §10.2.3: seconds or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -187,8 +198,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::try_from(date - OffsetDateTime::now_utc()).unwrap_or(Duration::ZERO))
 }
 
-/// Where a redirect leads, without path and query: they may hold a key.
-fn location(headers: &HeaderMap) -> Option<String> {
+/// Target of a redirect, without path and query: they may hold a key.
+pub(crate) fn location(headers: &HeaderMap) -> Option<String> {
     let uri = headers.get(LOCATION)?.to_str().ok()?.parse::<Uri>().ok()?;
     let host = uri.host().map_or("another path", |host| host);
     Some(uri.scheme_str().map_or(host.to_owned(), |scheme| format!("{scheme}://{host}")))
@@ -196,6 +207,9 @@ fn location(headers: &HeaderMap) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use flate2::Compression;
+    use flate2::read::GzEncoder;
+
     use super::*;
 
     fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
@@ -213,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_named_without_its_path() {
+    fn a_redirect_is_reported_without_its_path() {
         let to = |text: &str| location(&headers(LOCATION, text));
         assert_eq!(to("https://me:pw@new.example/key?x=1").as_deref(), Some("https://new.example"));
         assert_eq!(to("/login").as_deref(), Some("another path"));
@@ -222,5 +236,28 @@ mod tests {
     #[test]
     fn the_systems_certificates_are_not_needed_for_plain_http() {
         assert!(Transport::new(false, Duration::from_secs(1), 1).is_ok());
+    }
+
+    fn gzip(plain: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        GzEncoder::new(plain, Compression::default()).read_to_end(&mut packed).unwrap();
+        packed
+    }
+
+    #[test]
+    fn gzip_is_unpacked_up_to_the_limit_and_not_a_byte_further() {
+        let packed = gzip(&vec![b'a'; 1_000_000]);
+        assert!(packed.len() < 10_000);
+        assert_eq!(gunzip(&packed, 1_000_000).unwrap().len(), 1_000_000);
+        assert_eq!(gunzip(&packed, 999_999), Err(Failure::TooLarge(999_999)));
+    }
+
+    #[test]
+    fn a_gzip_body_that_was_cut_is_an_error_and_not_a_short_answer() {
+        let packed = gzip(b"{\"result\":[]}");
+        for end in 0..packed.len() {
+            let cut = gunzip(&packed[..end], 1_000);
+            assert!(matches!(cut, Err(Failure::Cut(_))), "{end}: {cut:?}");
+        }
     }
 }

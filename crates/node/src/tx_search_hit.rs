@@ -1,4 +1,4 @@
-//! Transactions as a search returns them: position, outcome and events.
+//! Transactions as a search returns them: position, result and events.
 //!
 //! # Invariants
 //!
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 /// A transaction in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundTx {
+pub struct TxSearchHit {
     /// SHA-256 of the transaction's bytes.
     pub hash: [u8; 32],
     /// The block's height.
@@ -22,7 +22,7 @@ pub struct FoundTx {
     pub index: u32,
     /// 0 on success.
     pub code: u32,
-    /// The module whose code it is; empty where `code` is 0.
+    /// The module that defines `code`; empty if `code` is 0.
     pub codespace: String,
     /// Text of the failure, from the module (`log` of CometBFT, `raw_log` of REST). Old nodes also log successes.
     pub log: String,
@@ -96,9 +96,9 @@ struct Attribute {
 
 impl CometTx {
     /// Fails with the name of the invalid member.
-    pub(crate) fn found(self) -> Result<FoundTx, String> {
+    pub(crate) fn found(self) -> Result<TxSearchHit, String> {
         let CometResult { code, codespace, log, events } = self.tx_result;
-        Ok(FoundTx {
+        Ok(TxSearchHit {
             hash: hash_of(&self.hash)?,
             height: height_of(&self.height)?,
             index: self.index,
@@ -112,8 +112,8 @@ impl CometTx {
 
 impl RestTx {
     /// With the time of its block, which REST cuts to seconds.
-    pub(crate) fn found(self) -> Result<(FoundTx, Timestamp), String> {
-        let found = FoundTx {
+    pub(crate) fn found(self) -> Result<(TxSearchHit, Timestamp), String> {
+        let found = TxSearchHit {
             hash: hash_of(&self.txhash)?,
             height: height_of(&self.height)?,
             index: 0,
@@ -131,12 +131,13 @@ impl RestTx {
 pub(crate) fn hash_of(text: &str) -> Result<[u8; 32], String> {
     let mut hash = [0; 32];
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    hex::decode_to_slice(digits, &mut hash).map_err(|e| format!("{text:?} is no hash of 32 bytes: {e}"))?;
+    hex::decode_to_slice(digits, &mut hash)
+        .map_err(|e| format!("{text:?} is not a hash of 32 bytes: {e}"))?;
     Ok(hash)
 }
 
 fn height_of(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("{text:?} is no height"))
+    text.parse().map_err(|_| format!("{text:?} is not a height"))
 }
 
 fn events_of(events: Vec<Event>) -> Vec<FoundEvent> {
@@ -153,8 +154,8 @@ fn events_of(events: Vec<Event>) -> Vec<FoundEvent> {
     events.into_iter().map(found).collect()
 }
 
-/// Whether every key is base64 of a plain word. Of a transaction's plain keys some always are not: the letters of
-/// `sender` are no whole base64, those of `receiver` are base64 of no text.
+/// True if every key is base64 of a plain word. A transaction always has some plain keys that are not: the letters of
+/// `sender` are not valid base64, those of `receiver` are base64 of bytes that are not text.
 fn are_coded(events: &[Event]) -> bool {
     let mut keys = events.iter().flat_map(|event| event.attributes.iter().flatten()).peekable();
     let is_word = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_graphic());
@@ -164,7 +165,7 @@ fn are_coded(events: &[Event]) -> bool {
         })
 }
 
-/// Bytes that are no UTF-8 are replaced, as newer nodes do.
+/// Bytes that are not UTF-8 are replaced, as newer nodes do.
 fn decoded(text: &str) -> Option<String> {
     STANDARD.decode(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).ok()
 }
@@ -178,21 +179,21 @@ mod tests {
     }
 
     #[test]
-    fn plain_attributes_stay_as_they_are_even_where_a_key_looks_like_base64() {
+    fn plain_attributes_are_unchanged_even_if_a_key_looks_like_base64() {
         let found = events(
             r#"[{"type":"t","attributes":[{"key":"receiver","value":"AQ=="},{"key":"data","value":null},{"key":"sender","value":"a"}]},{"type":"u"}]"#,
         );
         assert_eq!(found[0].get("receiver"), Some("AQ=="));
         assert_eq!((found[0].get("data"), found[0].get("nothing")), (Some(""), None));
         assert_eq!((found[1].kind.as_str(), found[1].attributes.len()), ("u", 0));
-        // Alone, `receiver` is base64 as well, of bytes that are no word.
+        // Alone, `receiver` is base64 as well, of bytes that are not a word.
         let alone = events(r#"[{"type":"t","attributes":[{"key":"receiver","value":"eA=="}]}]"#);
         assert_eq!(alone[0].get("receiver"), Some("eA=="));
     }
 
     #[test]
     fn attributes_in_base64_are_decoded() {
-        // packet_sequence = 42, receiver = x, and a value that is no text.
+        // packet_sequence = 42, receiver = x, and a value that is not text.
         let found = events(
             r#"[{"type":"send_packet","attributes":[{"key":"cGFja2V0X3NlcXVlbmNl","value":"NDI=","index":true},{"key":"cmVjZWl2ZXI=","value":"eA=="},{"key":"ZGF0YQ==","value":"/w=="},{"key":"bWVtbw==","value":null}]}]"#,
         );
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_not_what_it_must_be_is_named() {
+    fn an_invalid_member_is_reported() {
         let tx = |hash: &str, height: &str| {
             let text = format!(r#"{{"hash":"{hash}","height":"{height}","tx_result":{{}}}}"#);
             serde_json::from_str::<CometTx>(&text).unwrap().found()

@@ -17,7 +17,8 @@ use percent_encoding::percent_decode_str;
 
 /// `http://` or `https://`, host, optional port, optional path in front of every call, optional
 /// `user:password@` (sent as Basic authorization).
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Url {
     scheme: Scheme,
     authority: Authority,
@@ -26,7 +27,7 @@ pub struct Url {
     authorization: Option<HeaderValue>,
 }
 
-/// Why an address was refused. Names the address with its credentials masked.
+/// Reason for the rejection of an address. Contains the address with its credentials masked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("node address `{url}`: {reason}")]
 pub struct UrlError {
@@ -35,23 +36,23 @@ pub struct UrlError {
 }
 
 impl Url {
-    /// Host and port as written: how messages name the endpoint.
+    /// Host and port as written, for messages.
     pub fn host(&self) -> &Arc<str> {
         &self.host
     }
 
-    /// Whether the address asks for TLS.
+    /// True if connections use TLS.
     pub fn is_https(&self) -> bool {
         self.scheme == Scheme::HTTPS
     }
 
-    /// Whether the node is on this machine, where compressing answers only costs.
+    /// True if the node is on this machine, where compressed answers cost more than they save.
     pub fn is_loopback(&self) -> bool {
         let name = self.authority.host().trim_start_matches('[').trim_end_matches(']');
         name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// Whether there is a path in front of every call.
+    /// True if there is a path in front of every call.
     pub(crate) fn has_path(&self) -> bool {
         self.path.len() > 1
     }
@@ -96,7 +97,7 @@ impl FromStr for Url {
         if authority.host().is_empty() {
             return Err(refuse("has no host"));
         }
-        // `http` keeps a port that is no number as text; the connector would silently use the default one.
+        // `http` keeps a port that is not a number as text; the connector would silently use the default one.
         if authority.as_str().len() > authority.host().len() && authority.port_u16().is_none() {
             return Err(refuse("the port must be a number from 0 to 65535"));
         }
@@ -110,13 +111,6 @@ impl TryFrom<String> for Url {
 
     fn try_from(text: String) -> Result<Self, UrlError> {
         text.parse()
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Url {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -141,13 +135,18 @@ fn basic(credentials: &str) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-/// The address as far as a message may show it: without credentials, path and query.
-fn masked(text: &str) -> String {
-    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
+/// An address as far as a message may show it: `***` stands for its credentials and for path and query, in which
+/// providers put keys.
+pub fn masked(address: &str) -> String {
+    let (scheme, rest) = address
+        .split_once("://")
+        .map_or(("", address), |(scheme, rest)| (&address[..scheme.len() + 3], rest));
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let place = rest[..end].rsplit_once('@').map_or(&rest[..end], |(_, place)| place);
-    let place = place.split('/').next().unwrap_or(place);
-    if scheme.is_empty() { place.to_owned() } else { format!("{scheme}://{place}") }
+    // A password may contain a slash, though that is invalid.
+    let (credentials, start) = rest[..end].rfind('@').map_or(("", 0), |at| ("***@", at + 1));
+    let host = rest[start..end].split('/').next().unwrap_or_default();
+    let path = if rest.len() > start + host.len() + 1 { "/***" } else { "" };
+    format!("{scheme}{credentials}{host}{path}")
 }
 
 #[cfg(test)]
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stands_in_front_of_every_call() {
+    fn a_path_precedes_every_call() {
         assert_eq!(url("http://a:1").join("/block?height=5").unwrap(), "http://a:1/block?height=5");
         assert_eq!(url("https://a/rpc/").join("/status").unwrap(), "https://a/rpc/status");
         assert_eq!(url("https://a/rpc/").join("").unwrap(), "https://a/rpc/");
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_address_is_named_without_its_credentials() {
+    fn an_invalid_address_is_reported_without_its_credentials() {
         let refused = |text: &str| text.parse::<Url>().unwrap_err().to_string();
         assert_eq!(refused("tcp://n:1"), "node address `tcp://n:1`: must begin with http:// or https://");
         assert!(refused("localhost:26657").starts_with("node address `localhost:26657`: "));
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_known_by_name_and_by_number() {
+    fn loopback_is_recognised_by_name_and_by_number() {
         for text in ["http://localhost:1", "http://127.0.0.1:1", "http://127.9.9.9", "http://[::1]:1"] {
             assert!(url(text).is_loopback(), "{text}");
         }

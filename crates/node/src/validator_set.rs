@@ -10,15 +10,15 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::comet::Comet;
-use crate::comet_rpc::{parsed, result_of};
-use crate::endpoint::{Call, Endpoint};
+use crate::comet_rpc::result_of;
+use crate::endpoint::{Endpoint, Request};
 use crate::error::Error;
 use crate::origin::Answer;
 
-/// CometBFT gives no more at once (`rpc/core/env.go`).
+/// CometBFT's maximum page size (`rpc/core/env.go`).
 const PER_PAGE: usize = 100;
 
-/// No chain has more; 10,000 validators.
+/// Allows 10,000 validators, more than any chain has.
 const MOST_PAGES: usize = 100;
 
 impl Comet {
@@ -26,7 +26,7 @@ impl Comet {
     pub async fn validators(&self, height: u64) -> Result<Vec<Answer>, Error> {
         let first = page_call(height, 1);
         let attempt = async |endpoint: Arc<Endpoint>| pages_of(&endpoint, height).await;
-        let (pages, origin) = self.pool().ask_whom(&first, attempt).await?;
+        let (pages, origin) = self.pool.query_with_origin(&first, attempt).await?;
         Ok(pages.into_iter().map(|bytes| Answer { bytes, origin: origin.clone() }).collect())
     }
 }
@@ -39,13 +39,13 @@ async fn pages_of(endpoint: &Endpoint, height: u64) -> Result<Vec<Bytes>, Error>
     }
     let (mut pages, mut seen) = (Vec::new(), 0);
     loop {
-        let call = page_call(height, pages.len() + 1);
-        let page = result_of(endpoint, &call).await?;
-        let counts: Counts = parsed(endpoint, &call, &page)?;
-        let bad = |reason: String| Error::Malformed { at: endpoint.site(&call), reason };
+        let request = page_call(height, pages.len() + 1);
+        let page = result_of(endpoint, &request).await?;
+        let counts: Counts = endpoint.parse(&request, &page)?;
+        let bad = |reason: String| endpoint.malformed(&request, reason);
         let number = |name: &str, text: &str| -> Result<usize, Error> {
-            let shown = || crate::error::excerpt(text.as_bytes());
-            text.parse().map_err(|_| bad(format!("{name} `{}` is no number", shown())))
+            let shown = || chain::excerpt(text);
+            text.parse().map_err(|_| bad(format!("{name} `{}` is not a number", shown())))
         };
         let (count, total) = (number("count", &counts.count)?, number("total", &counts.total)?);
         pages.push(page);
@@ -59,7 +59,7 @@ async fn pages_of(endpoint: &Endpoint, height: u64) -> Result<Vec<Bytes>, Error>
     }
 }
 
-fn page_call(height: u64, page: usize) -> Call {
+fn page_call(height: u64, page: usize) -> Request {
     let path = format!("/validators?height={height}&page={page}&per_page={PER_PAGE}");
-    Call::get("validators", path).about(height)
+    Request::get("validators", path).about(height)
 }

@@ -1,6 +1,6 @@
 //! Validators of the chain: consensus addresses with monikers and operator addresses.
 //!
-//! A consensus address cannot be converted to an operator address, so this list is needed (trap T9).
+//! A consensus address cannot be converted to an operator address, so this list is needed (trap).
 //!
 //! # Invariants
 //!
@@ -14,7 +14,6 @@ use tracing::warn;
 
 use crate::cosmos::Rest;
 use crate::error::Error;
-use crate::pagination::{Page, Pagination};
 
 /// A validator, or the sequencer of a rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,20 +29,6 @@ pub struct Validator {
 /// The modules that keep validators: rollups, the L1, other Cosmos chains.
 const MODULES: [&str; 3] =
     ["/opinit/opchild/v1/validators", "/initia/mstaking/v1/validators", "/cosmos/staking/v1beta1/validators"];
-
-#[derive(Deserialize)]
-struct List {
-    validators: Vec<Entry>,
-    pagination: Option<Pagination>,
-}
-
-impl Page for List {
-    type Item = Entry;
-
-    fn open(self) -> (Vec<Entry>, Option<Pagination>) {
-        (self.validators, self.pagination)
-    }
-}
 
 /// opchild has the moniker at the top, the staking modules in the description.
 #[derive(Deserialize)]
@@ -68,8 +53,8 @@ struct Key {
 }
 
 impl Rest {
-    /// All validators of the chain, past ones included as far as the module keeps them. Those whose key is
-    /// not ed25519 are left out with a line in the log: their consensus address is formed otherwise.
+    /// All validators of the chain, past ones included as far as the module keeps them. Validators whose key is not
+    /// ed25519 are left out and logged: their consensus address is computed differently.
     pub async fn validators(&self) -> Result<Vec<Validator>, Error> {
         let (last, others) = (MODULES[2], &MODULES[..2]);
         for module in others {
@@ -82,7 +67,7 @@ impl Rest {
     }
 
     async fn validators_of(&self, module: &str) -> Result<Vec<Validator>, Error> {
-        let all = self.all_pages::<List>(module, None).await?;
+        let all = self.all_pages::<Entry>(module, "validators", None).await?;
         Ok(all.into_iter().filter_map(Entry::validator).collect())
     }
 }

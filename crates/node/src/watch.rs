@@ -8,164 +8,124 @@
 //! * No task is spawned: dropping the future ends everything.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use futures_util::future::{join, join_all};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::comet::Comet;
 use crate::error::Error;
 use crate::outage::Outage;
-use crate::pooled_endpoint::PooledEndpoint;
-use crate::retry::Backoff;
-use crate::stall_detector::{CHECK, StallDetector};
-use crate::websocket::{Socket, websocket_call};
-
-/// Pauses between attempts to open a websocket.
-const AGAIN: Backoff =
-    Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter_percent: 20 };
-
-/// State shared by the websocket task and the polling task of one endpoint.
-#[derive(Default)]
-struct Shared {
-    state: watch::Sender<SubscriptionState>,
-    /// The height of the last event of the open websocket.
-    last_event: AtomicU64,
-    /// Wakes the websocket task when its subscription has stalled.
-    stalled: Notify,
-}
-
-/// State of the websocket subscription.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct SubscriptionState {
-    /// Number of websockets opened so far.
-    opened: u64,
-    /// Whether the latest is still open.
-    open: bool,
-    /// Whether it has delivered events.
-    live: bool,
-}
+use crate::pool::PooledEndpoint;
+use crate::subscription::{CHECK, Subscription};
+use crate::websocket::{Socket, websocket_request};
 
 impl Comet {
     /// Follows the head of every endpoint, by websocket or else by polling `/status` every `poll`; the results are in
-    /// [`Comet::heads`]. An endpoint of another chain than `chain_id` is logged and not asked until it reports the
+    /// [`Comet::heads`]. An endpoint of another chain than `chain_id` is logged and not queried until it reports the
     /// right one.
     pub async fn watch(&self, chain_id: &str, poll: Duration) -> Infallible {
         self.expect_chain(chain_id);
-        join_all(self.pool().members().iter().map(|member| self.follow(member, poll))).await;
-        // Unreachable: a pool has at least one member, and no task ends.
+        join_all(self.pool.members().iter().map(|member| async move {
+            let watcher = Watcher { comet: self, member, subscription: watch::Sender::default() };
+            join(watcher.poll_status(poll), watcher.run_websocket()).await
+        }))
+        .await;
+        // Unreachable: a pool has at least one member, and no watcher ends.
         std::future::pending().await
     }
+}
 
-    async fn follow(&self, member: &PooledEndpoint, poll: Duration) {
-        let shared = Shared::default();
-        join(self.poll_status(member, &shared, poll), self.run_subscription(member, &shared)).await;
-    }
+/// Follows one endpoint.
+struct Watcher<'a> {
+    comet: &'a Comet,
+    member: &'a PooledEndpoint,
+    subscription: watch::Sender<Subscription>,
+}
 
+impl Watcher<'_> {
     /// Polls the status, rarely while a websocket is live.
-    async fn poll_status(&self, member: &PooledEndpoint, shared: &Shared, poll: Duration) -> Infallible {
-        let (mut state, mut detector) = (shared.state.subscribe(), StallDetector::default());
+    async fn poll_status(&self, poll: Duration) -> Infallible {
+        let mut changes = self.subscription.subscribe();
         loop {
-            let before = *state.borrow_and_update();
-            member.wait_until_allowed().await;
-            // The failure is in the endpoint's statistics.
-            let height = self.fetch_status(member).await.map_or(None, |status| Some(status.latest_height));
-            let now = *shared.state.borrow();
-            if let Some(height) = height
-                && now.open
-                && now.opened == before.opened
-                && detector.check(
-                    now.opened,
-                    height,
-                    shared.last_event.load(Ordering::Relaxed),
-                    Instant::now(),
-                )
-            {
-                shared.stalled.notify_one();
+            let socket = changes.borrow_and_update().open_socket();
+            self.member.wait_until_allowed().await;
+            // The failure is in the endpoint's state.
+            if let Ok(status) = self.comet.fetch_status(self.member).await {
+                let now = Instant::now();
+                self.subscription.send_if_modified(|subscription| {
+                    subscription.on_status(socket, status.latest_height, now);
+                    subscription.is_stalled()
+                });
             }
-            let pause = if now.live { poll.max(CHECK) } else { poll };
+            let pause = self.subscription.borrow().poll_interval(poll);
             tokio::select! {
                 () = sleep(pause) => {}
                 // The sender outlives this loop, so this is always a change.
-                _changed = state.changed() => {}
+                _changed = changes.changed() => {}
             }
         }
     }
 
     /// Keeps a websocket open.
-    async fn run_subscription(&self, member: &PooledEndpoint, shared: &Shared) -> Infallible {
-        let (mut outage, mut failures) = (Outage::default(), 0u32);
+    async fn run_websocket(&self) -> Infallible {
+        let (endpoint, mut outage) = (&self.member.origin, Outage::default());
         loop {
-            member.wait_until_allowed().await;
-            let error = self.read_events(member, shared, &mut outage, &mut failures).await;
-            self.set_state(member, shared, |state| (state.open, state.live) = (false, false));
+            self.member.wait_until_allowed().await;
+            let Err(error) = self.read_events(&mut outage).await;
+            if let Error::Busy { retry_after: Some(pause), .. } = error {
+                self.member.stats().on_rate_limit(pause, Instant::now());
+            }
+            let mut pause = Duration::ZERO;
+            self.update(|subscription| pause = subscription.on_closed());
             let now = Instant::now();
             // An outage of the endpoint itself is logged elsewhere.
-            if member.is_up() && outage.failed(now, now, Duration::ZERO) {
-                warn!(endpoint = %member.origin, %error, "no websocket: the status is polled meanwhile");
+            if self.member.stats().is_up() && outage.failed(now, now, Duration::ZERO) {
+                warn!(%endpoint, %error, "no websocket: the status is polled meanwhile");
             }
-            sleep(AGAIN.delay(failures)).await;
-            failures = failures.saturating_add(1);
+            sleep(pause).await;
         }
     }
 
-    /// Reads one websocket until it fails.
-    async fn read_events(
-        &self,
-        member: &PooledEndpoint,
-        shared: &Shared,
-        outage: &mut Outage,
-        failures: &mut u32,
-    ) -> Error {
-        let mut socket = match Socket::open(&member.endpoint).await {
-            Ok(socket) => socket,
-            Err(failure) => {
-                if let Error::Busy { retry_after: Some(pause), .. } = failure {
-                    member.stats().health.rate_limited(Instant::now(), pause);
-                }
-                return failure;
-            }
-        };
-        shared.last_event.store(0, Ordering::Relaxed);
-        self.set_state(member, shared, |state| (state.opened, state.open) = (state.opened + 1, true));
-        // Discards a late stall notice about the previous websocket.
-        let _stale: Option<()> = shared.stalled.notified().now_or_never();
+    /// Opens one websocket and reads it until it fails.
+    async fn read_events(&self, outage: &mut Outage) -> Result<Infallible, Error> {
+        let endpoint = &self.member.endpoint;
+        let mut socket = Socket::open(endpoint).await?;
+        self.update(Subscription::on_opened);
+        let mut changes = self.subscription.subscribe();
         loop {
             let block = tokio::select! {
-                block = socket.next() => block,
-                () = shared.stalled.notified() => {
-                    return Error::Stalled { at: member.endpoint.site(&websocket_call()), after: CHECK };
+                block = socket.next() => block?,
+                // The sender outlives this loop.
+                _stalled = changes.wait_for(Subscription::is_stalled) => {
+                    return Err(Error::Stalled { at: endpoint.context(&websocket_request()), after: CHECK });
                 }
             };
-            let block = match block {
-                Ok(block) => block,
-                Err(failure) => return failure,
-            };
-            if self.chain().get().is_some_and(|chain| *chain != block.chain_id) {
-                // The next status reports the other chain too and excludes the endpoint.
+            if self.comet.chain.get().is_some_and(|chain| *chain != block.chain_id) {
+                // The next status also reports the other chain and excludes the endpoint.
                 continue;
             }
-            shared.last_event.store(block.height, Ordering::Relaxed);
-            member.stats().head.on_event(&block);
-            *failures = 0;
-            if let Some(lasted) = outage.recovered(Instant::now()) {
-                info!(endpoint = %member.origin, outage_s = lasted.as_secs(), "the websocket tells new blocks again");
+            let now = Instant::now();
+            self.member.stats().on_event(&block, now);
+            if let Some(lasted) = outage.recovered(now) {
+                let (endpoint, outage_s) = (&self.member.origin, lasted.as_secs());
+                info!(%endpoint, outage_s, "the websocket delivers new blocks again");
             }
-            self.set_state(member, shared, |state| state.live = true);
+            self.update(|subscription| subscription.on_event(block.height));
         }
     }
 
-    fn set_state(&self, member: &PooledEndpoint, shared: &Shared, set: impl FnOnce(&mut SubscriptionState)) {
-        shared.state.send_if_modified(|state| {
-            let before = *state;
-            set(state);
-            *state != before
+    /// Applies a transition, publishes the endpoint's state, and wakes the poll if the websocket was replaced or has
+    /// become live.
+    fn update(&self, transition: impl FnOnce(&mut Subscription)) {
+        self.subscription.send_if_modified(|subscription| {
+            let before = (subscription.open_socket(), subscription.is_live());
+            transition(subscription);
+            before != (subscription.open_socket(), subscription.is_live())
         });
-        member.stats().head.by_websocket = shared.state.borrow().live;
-        self.pool().publish();
+        self.member.stats().on_websocket(self.subscription.borrow().is_live());
+        self.comet.pool.publish();
     }
 }

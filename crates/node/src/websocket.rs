@@ -6,32 +6,36 @@
 //!
 //! # Invariants
 //!
-//! * The websocket is opened over the connections of all other requests, with the same path and credentials.
+//! * The websocket is opened with the path, credentials and TLS settings of all other requests.
 //! * A message is bounded and no message is queued here.
 //! * A peer that sends nothing, not even a pong, is disconnected.
 
 use std::time::Duration;
 
 use bytes::Bytes;
+use chain::excerpt;
 use futures_util::{SinkExt as _, StreamExt as _};
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
+use http::uri::Scheme;
+use http::{StatusCode, Uri};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest as _};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site, excerpt};
+use crate::endpoint::{Endpoint, Request};
+use crate::error::{Error, RequestContext};
 use crate::rpc::{self, RpcResponse};
-use crate::status::{NewBlock, hash_or_none};
+use crate::status::NewBlock;
+use crate::transport::Stream;
 
 /// A live subscription.
 pub(crate) struct Socket {
-    stream: WebSocketStream<TokioIo<Upgraded>>,
-    at: Site,
-    heard: Instant,
-    ping: Instant,
+    stream: WebSocketStream<Stream>,
+    at: RequestContext,
+    last_message: Instant,
+    next_ping: Instant,
 }
 
 const SUBSCRIBE: &str =
@@ -46,63 +50,53 @@ const PING: Duration = Duration::from_secs(12);
 /// A peer that has been silent for this long is disconnected.
 const DEAD: Duration = Duration::from_secs(40);
 
-pub(crate) fn websocket_call() -> Call {
-    Call::get("websocket", "/websocket".to_owned())
+pub(crate) fn websocket_request() -> Request {
+    Request::get("websocket", "/websocket".to_owned())
 }
 
 impl Socket {
     /// Connects and subscribes; the subscription is confirmed when this returns.
     pub(crate) async fn open(endpoint: &Endpoint) -> Result<Self, Error> {
-        let call = websocket_call();
-        let (at, limits) = (endpoint.site(&call), endpoint.limits());
+        let request = websocket_request();
+        let (at, after) = (endpoint.context(&request), endpoint.limits().timeout);
         let whole = async {
-            let upgraded = endpoint.upgrade(&call).await?;
-            let size = Some(MESSAGE.min(limits.body));
-            let config = WebSocketConfig::default()
-                .read_buffer_size(MESSAGE)
-                .write_buffer_size(0)
-                .max_write_buffer_size(MESSAGE)
-                .max_message_size(size)
-                .max_frame_size(size);
-            let stream =
-                WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await;
             let now = Instant::now();
-            let mut socket = Self { stream, at: at.clone(), heard: now, ping: now + PING };
+            let stream = handshake(endpoint, &request).await?;
+            let mut socket = Self { stream, at: at.clone(), last_message: now, next_ping: now + PING };
             socket.send(Message::text(SUBSCRIBE)).await?;
-            match socket.next_result().await?.data {
+            match socket.next_event().await? {
                 None => Ok(socket),
                 Some(_) => Err(socket.malformed("an event before the subscription was confirmed")),
             }
         };
-        let after = limits.timeout;
         timeout(after, whole).await.unwrap_or(Err(Error::TimedOut { at: at.clone(), after }))
     }
 
     /// The next block. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<NewBlock, Error> {
         loop {
-            if let Some(data) = self.next_result().await?.data {
-                let header = data.value.header;
-                let height =
-                    header.height.parse().map_err(|_| self.malformed("a header without a height in it"))?;
-                let parent = hash_or_none(&header.last_block_id.hash)
-                    .map_err(|_| self.malformed("a parent's hash that is none"))?;
-                return Ok(NewBlock { chain_id: header.chain_id, height, parent });
+            if let Some(data) = self.next_event().await? {
+                return NewBlock::read(&data).map_err(|reason| self.malformed(&reason));
             }
         }
     }
 
-    async fn next_result(&mut self) -> Result<EventResult, Error> {
+    /// The data of the next event; `None` for the confirmation of the subscription.
+    async fn next_event(&mut self) -> Result<Option<Value>, Error> {
+        #[derive(Deserialize)]
+        struct Event {
+            data: Option<Value>,
+        }
         let body = self.message().await?;
         match rpc::decode(&body, None).map_err(|e| self.malformed(e.reason()))? {
             RpcResponse::Result(result) => {
-                serde_json::from_slice(&result).map_err(|e| self.malformed(&e.to_string()))
+                let event = serde_json::from_slice::<Event>(&result);
+                Ok(event.map_err(|e| self.malformed(&e.to_string()))?.data)
             }
-            RpcResponse::Error(error) => Err(Error::Faulty {
-                at: self.at.clone(),
-                code: error.code,
-                said: excerpt(error.message.as_bytes()),
-            }),
+            RpcResponse::Error(error) => {
+                let (at, message) = (self.at.clone(), excerpt(&error.message));
+                Err(Error::Faulty { at, code: error.code, message })
+            }
         }
     }
 
@@ -111,12 +105,12 @@ impl Socket {
         loop {
             let message = tokio::select! {
                 message = self.stream.next() => message,
-                () = sleep_until(self.ping) => {
+                () = sleep_until(self.next_ping) => {
                     self.send_ping().await?;
                     continue;
                 }
             };
-            self.heard = Instant::now();
+            self.last_message = Instant::now();
             match message {
                 Some(Ok(Message::Text(text))) => return Ok(text.into()),
                 Some(Ok(Message::Binary(bytes))) => return Ok(bytes),
@@ -129,10 +123,10 @@ impl Socket {
 
     async fn send_ping(&mut self) -> Result<(), Error> {
         let now = Instant::now();
-        if now - self.heard >= DEAD {
+        if now - self.last_message >= DEAD {
             return Err(Error::TimedOut { at: self.at.clone(), after: DEAD });
         }
-        self.ping = now + PING;
+        self.next_ping = now + PING;
         self.send(Message::Ping(Bytes::new())).await
     }
 
@@ -145,38 +139,43 @@ impl Socket {
     }
 
     fn cut(&self, reason: &str) -> Error {
-        Error::Cut { at: self.at.clone(), got: 0, reason: excerpt(reason.as_bytes()) }
+        Error::Cut { at: self.at.clone(), reason: excerpt(reason) }
     }
 
     fn malformed(&self, reason: &str) -> Error {
-        Error::Malformed { at: self.at.clone(), reason: excerpt(reason.as_bytes()) }
+        Error::Malformed { at: self.at.clone(), reason: excerpt(reason) }
     }
 }
 
-/// The `result` of a message: empty for the confirmation.
-#[derive(Deserialize)]
-struct EventResult {
-    data: Option<Data>,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    value: Value,
-}
-
-#[derive(Deserialize)]
-struct Value {
-    header: Header,
-}
-
-#[derive(Deserialize)]
-struct Header {
-    chain_id: String,
-    height: String,
-    last_block_id: BlockId,
-}
-
-#[derive(Deserialize)]
-struct BlockId {
-    hash: String,
+/// Opens a connection and makes it a websocket (RFC 6455 §4.1).
+async fn handshake(endpoint: &Endpoint, request: &Request) -> Result<WebSocketStream<Stream>, Error> {
+    let (http, stream) = endpoint.connect(request).await?;
+    let cut =
+        |e: tungstenite::Error| Error::Cut { at: endpoint.context(request), reason: excerpt(e.to_string()) };
+    // The library accepts no other scheme; TLS, if any, is the stream's.
+    let mut uri = http.uri().clone().into_parts();
+    uri.scheme = Scheme::try_from("ws").ok();
+    let uri = Uri::from_parts(uri).map_err(|e| cut(tungstenite::Error::HttpFormat(e.into())))?;
+    let mut handshake = uri.into_client_request().map_err(cut)?;
+    handshake.headers_mut().extend(http.headers().clone());
+    let size = Some(MESSAGE.min(endpoint.limits().body));
+    let config = WebSocketConfig::default()
+        .read_buffer_size(MESSAGE)
+        .write_buffer_size(0)
+        .max_write_buffer_size(MESSAGE)
+        .max_message_size(size)
+        .max_frame_size(size);
+    let response = match client_async_with_config(handshake, stream, Some(config)).await {
+        Ok((stream, _response)) => return Ok(stream),
+        Err(tungstenite::Error::Http(response)) => response,
+        Err(e) => return Err(cut(e)),
+    };
+    endpoint.check_rate_limit(request, &response)?;
+    let advice = if response.status() == StatusCode::NOT_FOUND {
+        "the server has no websocket at this path"
+    } else {
+        "the server, or a proxy in front of it, opens no websocket"
+    };
+    let message = format!("HTTP {}", response.status().as_u16());
+    Err(Error::MethodMissing { at: endpoint.context(request), message, advice })
 }

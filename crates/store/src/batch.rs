@@ -23,7 +23,7 @@ impl Batch {
         self.put_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&value));
     }
 
-    /// Deletes `key`. An absent key is no error.
+    /// Deletes `key`. An absent key is not an error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) {
         self.bytes += self.writes_of(table).delete(&key);
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_come_out_by_table_and_key() {
+    fn writes_are_sorted_by_table_and_key() {
         let mut batch = Batch::new();
         batch.put(B, vec![9], vec![]);
         batch.put(A, vec![1, 2, 3, 4, 5, 6, 7, 8, 9], vec![1]);

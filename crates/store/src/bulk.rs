@@ -29,7 +29,7 @@ impl<'a> BulkWriter<'a> {
         self.commit_if_large()
     }
 
-    /// Deletes `key`. An absent key is no error.
+    /// Deletes `key`. An absent key is not an error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) -> Result<(), Error> {
         self.batch.delete(table, key);
         self.commit_if_large()

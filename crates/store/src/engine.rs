@@ -81,8 +81,8 @@ pub trait Store: Send + Sync + 'static {
     /// Applies every write of `batch`, or none. Threads may commit concurrently.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
-    /// Returns [`Error::NoSpace`] while the disk has no room for commits, which then fail with the same error. Call it
-    /// before work whose results would be lost. An engine without a disk always has room.
+    /// Returns [`Error::NoSpace`] while the disk is too full for commits, which then fail with the same error. Call it
+    /// before work whose results would be lost. An engine without a disk never fails.
     fn room(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -116,28 +116,92 @@ pub trait Snapshot: Send + Sync {
 
 /// Calls `visit` for every row of `bounds`, in ascending order, and stops at its first error.
 ///
-/// Memory is bounded for tables of any size: rows are read in chunks, whose row count adapts to the row size.
+/// Memory is bounded for tables of any size.
 pub fn for_each_row<E: From<Error>>(
     snapshot: &dyn Snapshot,
     table: &'static TableSpec,
     bounds: Bounds<'_>,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut start = bounds.start.to_vec();
-    let mut chunk = FIRST_CHUNK;
-    loop {
-        let rows = snapshot.scan(table, Bounds { start: &start, end: bounds.end }, Order::Asc, chunk)?;
-        for (key, value) in &rows {
-            visit(key, value)?;
+    for row in RowCursor::new(snapshot, table, bounds, Order::Asc) {
+        let (key, value) = row?;
+        visit(&key, &value)?;
+    }
+    Ok(())
+}
+
+/// The rows of a range one by one, read in chunks whose row count adapts to the row size. Ends after an error.
+pub struct RowCursor<'a> {
+    snapshot: &'a dyn Snapshot,
+    table: &'static TableSpec,
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    order: Order,
+    /// Rows of the next chunk.
+    rows: usize,
+    chunk: std::vec::IntoIter<Row>,
+    done: bool,
+}
+
+impl<'a> RowCursor<'a> {
+    /// A cursor over the rows of `bounds` in `order`.
+    pub fn new(
+        snapshot: &'a dyn Snapshot,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+    ) -> Self {
+        Self {
+            snapshot,
+            table,
+            start: bounds.start.to_vec(),
+            end: bounds.end.map(<[u8]>::to_vec),
+            order,
+            rows: FIRST_CHUNK,
+            chunk: Vec::new().into_iter(),
+            done: false,
         }
-        let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let Some((last, _)) = rows.into_iter().next_back() else { return Ok(()) };
-        start = successor(&last);
-        chunk = next_chunk(chunk, bytes);
+    }
+
+    /// Sets the rows of the first chunk, for a reader that probably needs no more.
+    pub(crate) fn with_chunk(mut self, rows: usize) -> Self {
+        self.rows = rows.clamp(1, MAX_CHUNK);
+        self
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let bounds = Bounds { start: &self.start, end: self.end.as_deref() };
+        let rows = self.snapshot.scan(self.table, bounds, self.order, self.rows)?;
+        self.done = rows.len() < self.rows;
+        if let Some((last, _)) = rows.last() {
+            match self.order {
+                Order::Asc => self.start = successor(last),
+                Order::Desc => self.end = Some(last.clone()),
+            }
+        }
+        let bytes = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.rows = next_chunk(self.rows, bytes);
+        self.chunk = rows.into_iter();
+        Ok(())
     }
 }
 
-/// Rows of the first chunk: too many cost memory, too few only a seek.
+impl Iterator for RowCursor<'_> {
+    type Item = Result<Row, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.chunk.len() == 0
+            && !self.done
+            && let Err(error) = self.read()
+        {
+            self.done = true;
+            return Some(Err(error));
+        }
+        self.chunk.next().map(Ok)
+    }
+}
+
+/// Rows of the first chunk: too many cost memory, too few cost only another seek.
 const FIRST_CHUNK: usize = 64;
 
 /// At 4,096 rows a chunk, the cost of its seek is negligible.

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-/// A failed read, write or open. Every message names the place and the remedy.
+/// A failed read, write or open. Every message contains the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The directory is locked by another process, or by another handle in this one.
@@ -21,7 +21,7 @@ pub enum Error {
     NotADatabase {
         /// The directory.
         path: PathBuf,
-        /// What the directory holds.
+        /// Description of its contents.
         found: String,
         /// The remedy.
         remedy: &'static str,
@@ -74,7 +74,7 @@ pub enum Error {
 
     /// The engine found corrupt bytes in a file. Rows elsewhere remain readable.
     #[error(
-        "{}file {} of database {} is damaged: {message}; repair the database or restore a backup",
+        "{}file {} of database {} is damaged: {message}; index it again or restore a backup",
         table.map(|table| format!("table `{table}`: ")).unwrap_or_default(),
         file.as_deref().unwrap_or("of an unknown name"),
         path.display()
@@ -88,23 +88,6 @@ pub enum Error {
         file: Option<String>,
         /// The engine's message: file, offset, checksum.
         message: String,
-    },
-
-    /// A corrupt file hides rows of other, possibly healthy files, which a salvage would lose.
-    #[error(
-        "table `{table}` of database {}: file {} is damaged in such a way that file {hidden} cannot be read either, and \
-         a salvage would lose its rows, so nothing was changed; restore a backup, or index again from the start",
-        path.display(), file.as_deref().unwrap_or("of an unknown name")
-    )]
-    UnreachableRows {
-        /// The database directory.
-        path: PathBuf,
-        /// Name of the table.
-        table: &'static str,
-        /// Name of the corrupt file, if the engine reports it.
-        file: Option<String>,
-        /// Name of a hidden file, which may be healthy.
-        hidden: String,
     },
 
     /// The engine failed: a failing device, missing permissions.

@@ -1,5 +1,5 @@
-//! Storage layer: ordered key-value tables with snapshots and atomic commits, on RocksDB or in memory. It knows nothing
-//! of blockchains.
+//! Storage layer: ordered key-value tables with snapshots and atomic commits, on RocksDB or in memory. It is
+//! independent of blockchains.
 //!
 //! | Module | Contents |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | [`batch`] | [`Batch`]: a write batch |
 //! | [`bulk`] | [`BulkWriter`]: any number of writes, in commits of bounded size |
 //! | [`rocks`] | the RocksDB engine: [`RocksStore`], with one writing process and any number of followers |
+//! | [`copy_on_write`] | [`CopyOnWrite`]: a store that begins with the rows of another one |
 //! | [`mem`] | the reference engine: [`MemStore`] |
 //! | [`key`], [`value`] | order-preserving key encoding; value encoding |
 //! | [`table`] | typed tables and reads |
@@ -72,11 +73,13 @@
 
 pub mod batch;
 pub mod bulk;
+pub mod copy_on_write;
 pub mod engine;
 pub mod error;
 pub mod key;
 pub mod list;
 pub mod mem;
+mod merge;
 pub mod ranked;
 pub mod rocks;
 pub mod spec;
@@ -86,14 +89,15 @@ pub mod value;
 
 pub use batch::Batch;
 pub use bulk::BulkWriter;
-pub use engine::{Bounds, Durability, Order, Row, Snapshot, Store, for_each_row, prefix_end};
+pub use copy_on_write::CopyOnWrite;
+pub use engine::{Bounds, Durability, Order, Row, RowCursor, Snapshot, Store, for_each_row, prefix_end};
 pub use error::Error;
 pub use key::{Key, PrefixOf};
 pub use list::{COUNT, List};
 pub use mem::MemStore;
 pub use ranked::{RANK, Ranked};
-pub use rocks::{Backup, Backups, CorruptRange, RocksOptions, RocksStore};
+pub use rocks::{Backup, Backups, CorruptFile, RocksOptions, RocksStore};
 pub use spec::{Access, TableSpec};
 pub use table::Table;
-pub use txn::{Counts, Pending, Txn, UndoRecord};
+pub use txn::{Counts, Pending, Txn, UndoRecord, commit_rows};
 pub use value::{Message, Value};

@@ -50,8 +50,8 @@ pub fn get<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner, ordinal: u64) -> 
     entry(snapshot, L::SPEC, &entry_key(&owner.to_bytes(), ordinal))
 }
 
-/// The entries at `ordinals`, ascending. All must be below the length that the same snapshot gave: one that
-/// is missing is an error. The caller bounds the range; it is held in memory.
+/// The entries at `ordinals`, ascending. All must be below the length that the same snapshot gave: a missing entry is
+/// an error. The caller bounds the range; it is held in memory.
 pub fn slice<L: List>(
     snapshot: &dyn Snapshot,
     owner: &L::Owner,
@@ -76,8 +76,8 @@ pub fn slice<L: List>(
     ordinals.map(entry_at).collect()
 }
 
-/// Number of entries of `owner` that are less than `value`, which is the ordinal that `value` has or would
-/// have. `len` is the length that the same snapshot gave. Costs about log2(`len`) reads.
+/// Number of entries of `owner` that are less than `value`: the ordinal of `value`, or the one it would have. `len` is
+/// the length that the same snapshot gave. Costs about log2(`len`) reads.
 pub fn position<L: List>(
     snapshot: &dyn Snapshot,
     owner: &L::Owner,
@@ -114,7 +114,7 @@ fn entry(snapshot: &dyn Snapshot, spec: &'static TableSpec, key: &[u8]) -> Resul
     value.map(|value| decode_number(spec, key, &value)).transpose()
 }
 
-/// The length kept under `count_key`.
+/// The length stored under `count_key`.
 pub(crate) fn stored_len(snapshot: &dyn Snapshot, count_key: &[u8]) -> Result<u64, Error> {
     Ok(entry(snapshot, COUNT, count_key)?.unwrap_or(0))
 }

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! A snapshot shares the maps; a commit copies a shared map before it changes it (copy-on-write). Commits under a
-//! snapshot are therefore slow, and the rest is simple.
+//! A snapshot shares the maps; a commit copies a shared map before it changes it (copy-on-write). Commits are therefore
+//! slow while a snapshot exists.
 
 use std::{
     collections::BTreeMap,

@@ -18,26 +18,20 @@
 //!   adversary who chooses items by their hash makes a set slow, but not wrong.
 //! * A set without items has no rows.
 
-mod audit;
 mod skip_list;
 
 use std::ops::Range;
 
-pub use audit::{Inconsistency, audit, repair};
-
+pub use self::skip_list::RANK;
 use self::skip_list::SkipList;
 use crate::{
     engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
     key::Key,
-    spec::{Access, TableSpec},
     table::{RowOf, Table, decode_row},
     txn::Txn,
     value::Value,
 };
-
-/// Lengths and skip-list nodes of all ranked sets. Every database with ranked sets needs it.
-pub const RANK: &TableSpec = &TableSpec { name: "rank", tag: 0x05, access: Access::Scan };
 
 /// An ordered set of items for each owner.
 pub trait Ranked: Table<Key = (Self::Owner, Self::Item)> {
@@ -52,20 +46,24 @@ pub trait Ranked: Table<Key = (Self::Owner, Self::Item)> {
 /// An item and its value.
 pub type ItemOf<R> = (<R as Ranked>::Item, <R as Table>::Value);
 
-/// Number of items of `owner`.
-pub fn len<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner) -> Result<u64, Error> {
-    Ok(SkipList::of::<R>(owner).meta(snapshot)?.len)
+fn set<R: Ranked>(owner: &R::Owner) -> SkipList {
+    SkipList::new(R::SPEC, owner.to_bytes(), R::PROMOTION_BITS)
 }
 
-/// Number of items of `owner` before `item`, whether or not that one is among them.
+/// Number of items of `owner`.
+pub fn len<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner) -> Result<u64, Error> {
+    Ok(set::<R>(owner).meta(snapshot)?.len)
+}
+
+/// Number of items of `owner` before `item`, whether or not `item` is in the set.
 pub fn position<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner, item: &R::Item) -> Result<u64, Error> {
-    let set = SkipList::of::<R>(owner);
+    let set = set::<R>(owner);
     let meta = set.meta(snapshot)?;
     set.rank(snapshot, &meta, &item.to_bytes())
 }
 
-/// The items at `ranks`, ascending, with their values. All must be below the length that the same snapshot gave: one
-/// that is missing is an error. The caller bounds the range; it is held in memory.
+/// The items at `ranks`, ascending, with their values. All ranks must be below the length that the same snapshot gave:
+/// a missing item is an error. The caller bounds the range; it is held in memory.
 pub fn slice<R: Ranked>(
     snapshot: &dyn Snapshot,
     owner: &R::Owner,
@@ -74,7 +72,7 @@ pub fn slice<R: Ranked>(
     if ranks.is_empty() {
         return Ok(Vec::new());
     }
-    let set = SkipList::of::<R>(owner);
+    let set = set::<R>(owner);
     let rows = set.slice(snapshot, &set.meta(snapshot)?, ranks)?;
     let typed = |(key, value): &(Vec<u8>, Vec<u8>)| {
         let ((_, item), value): RowOf<R> = decode_row::<R>(key, value)?;
@@ -110,11 +108,11 @@ impl Txn<'_> {
     ) -> Result<bool, Error> {
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
-        SkipList::of::<R>(owner).insert(self, &item.to_bytes(), bytes)
+        set::<R>(owner).insert(self, &item.to_bytes(), bytes)
     }
 
     /// Removes `item` from the set of `owner`. Returns true if it was present.
     pub fn remove<R: Ranked>(&mut self, owner: &R::Owner, item: &R::Item) -> Result<bool, Error> {
-        SkipList::of::<R>(owner).remove(self, &item.to_bytes())
+        set::<R>(owner).remove(self, &item.to_bytes())
     }
 }

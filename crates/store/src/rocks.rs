@@ -16,24 +16,28 @@ mod disk;
 mod disk_guard;
 mod errors;
 mod follower;
+mod handle;
 mod missing_files;
 mod options;
-mod salvage;
 mod sizes;
 mod snapshot;
 
 use std::path::{Path, PathBuf};
 
-use rocksdb::{ColumnFamily, DB, FlushOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint};
+use rocksdb::{DB, FlushOptions, Options, WriteBatch, WriteOptions, checkpoint::Checkpoint};
 
 pub use self::{
     backup::{Backup, Backups},
-    corruption::CorruptRange,
+    corruption::CorruptFile,
     options::RocksOptions,
     sizes::TableSize,
 };
 use self::{
-    compaction_hold::CompactionHold, disk_guard::DiskGuard, errors::map_error, follower::Follower,
+    compaction_hold::CompactionHold,
+    disk_guard::DiskGuard,
+    errors::map_error,
+    follower::Follower,
+    handle::{Handle, family},
     snapshot::RocksSnapshot,
 };
 use crate::{
@@ -55,17 +59,6 @@ enum Role {
     Follower(Follower),
 }
 
-/// An open database. Drop waits until flushes and compactions have stopped, because they must not outlive the process.
-struct Handle {
-    db: DB,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.db.cancel_all_background_work(true);
-    }
-}
-
 impl RocksStore {
     /// Opens or creates the database in `path` and creates missing tables. Fails if another handle owns it, or if the
     /// directory holds other files or undeclared tables.
@@ -74,22 +67,67 @@ impl RocksStore {
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
     ) -> Result<Self, Error> {
+        Self::open_with(path, tables, options, &options.owner())
+    }
+
+    /// Opens the database in `path` even if table files are corrupt, to empty its tables
+    /// ([`RocksStore::recreate_tables`]). Commits in a corrupt log may be missing.
+    pub fn open_damaged(
+        path: &Path,
+        tables: &'static [&'static TableSpec],
+        options: RocksOptions,
+    ) -> Result<Self, Error> {
+        directory::check_exists(path)?;
+        Self::open_with(path, tables, options, &options.owner_lenient())
+    }
+
+    fn open_with(
+        path: &Path,
+        tables: &'static [&'static TableSpec],
+        options: RocksOptions,
+        rocks: &Options,
+    ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
-        salvage::resume(path, tables, options)?;
         let hold = CompactionHold::load(path)?;
         let families = RocksOptions::families(tables, &hold.tables(), &options.cache());
-        let db = DB::open_cf_descriptors(&options.owner(), path, families)
+        let handle = DB::open_cf_descriptors(rocks, path, families)
+            .map(Handle)
             .map_err(|error| map_error(path, "opening", error))?;
-        let handle = Handle { db };
-        // Another owner left a finished salvage after `resume`; `resume` must install it before the database is opened.
-        if !salvage::finished_copies(path)?.is_empty() {
-            return Err(Error::InUse { path: path.to_owned() });
-        }
         // Only after the lock is held: until then another owner may use these files.
-        salvage::remove_leftovers(path)?;
         directory::remove_unfinished_checkpoints(path)?;
         let disk = DiskGuard::new(path.to_owned(), options.reserve_bytes);
         Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, disk, hold } })
+    }
+
+    /// Reads all rows of the database in `path`, which another process may own and write, and returns the files that
+    /// cannot be read. Takes as long as reading the whole database.
+    pub fn find_corruption(
+        path: &Path,
+        tables: &'static [&'static TableSpec],
+        options: RocksOptions,
+    ) -> Result<Vec<CorruptFile>, Error> {
+        corruption::find(path, tables, options)
+    }
+
+    /// Empties all tables but those of `kept`, without reading a row. An interrupted run leaves some tables empty.
+    pub fn recreate_tables(&mut self, kept: &[&TableSpec]) -> Result<(), Error> {
+        let Role::Owner { handle: Handle(db), hold, .. } = &mut self.role else {
+            return Err(Error::ReadOnly { path: self.path.clone() });
+        };
+        let fail = |error| map_error(&self.path, "emptying a table", error);
+        for table in self.tables.iter().filter(|table| !kept.contains(table)) {
+            db.drop_cf(table.name).map_err(fail)?;
+            db.create_cf(table.name, &RocksOptions::table(table)).map_err(fail)?;
+        }
+        hold.release(db)
+    }
+
+    /// Re-enables compaction of tables that were found corrupt and have become readable.
+    pub fn resume_compaction(&self) -> Result<(), Error> {
+        match &self.role {
+            Role::Owner { handle, hold, .. } => hold.release(handle),
+            Role::Follower(_) => Err(Error::ReadOnly { path: self.path.clone() }),
+        }
     }
 
     /// Opens the database in `primary` read-only while another process owns it. `own` is a private directory for this
@@ -174,8 +212,8 @@ impl RocksStore {
 
     fn rocks_snapshot(&self) -> RocksSnapshot<'_> {
         match &self.role {
-            Role::Owner { handle, .. } => RocksSnapshot::of_owner(self, &handle.db),
-            Role::Follower(follower) => RocksSnapshot::of_follower(self, follower.current()),
+            Role::Owner { handle, hold, .. } => RocksSnapshot::of_owner(&self.path, handle, hold),
+            Role::Follower(follower) => RocksSnapshot::of_follower(&self.path, follower.current()),
         }
     }
 
@@ -186,21 +224,17 @@ impl RocksStore {
     /// Records the corruption that `error` reports, if any, and returns `error`.
     fn record_corruption(&self, error: Error) -> Error {
         if let Role::Owner { handle, hold, .. } = &self.role {
-            hold.record(&handle.db, &error);
+            hold.record(handle, &error);
         }
         error
     }
 
     fn owner(&self) -> Result<(&DB, &DiskGuard), Error> {
         match &self.role {
-            Role::Owner { handle, disk, .. } => Ok((&handle.db, disk)),
+            Role::Owner { handle, disk, .. } => Ok((handle, disk)),
             Role::Follower(_) => Err(Error::ReadOnly { path: self.path.clone() }),
         }
     }
-}
-
-fn family<'a>(db: &'a DB, table: &'static TableSpec) -> Result<&'a ColumnFamily, Error> {
-    db.cf_handle(table.name).ok_or(Error::UnopenedTable { table: table.name })
 }
 
 impl Store for RocksStore {

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! A row that does not decode is an error that names table and key; it is never skipped.
+//! A row that does not decode is an error with table and key; it is never skipped.
 
 use crate::{
     engine::{Bounds, Order, Snapshot, prefix_end},
@@ -104,7 +104,7 @@ pub(crate) fn decode_value<T: Table>(key: &[u8], value: &[u8]) -> Result<T::Valu
     T::Value::decode(value).ok_or_else(|| corrupt(T::SPEC, key, "the value does not decode"))
 }
 
-/// An [`Error::Corrupt`] with the broken expectation `reason`. For values that decode but contradict other data.
+/// An [`Error::Corrupt`] with the broken expectation `reason`, for values that decode but contradict other data.
 pub fn corrupt(table: &'static TableSpec, key: &[u8], reason: &'static str) -> Error {
     Error::Corrupt { table: table.name, key: key.to_vec(), reason }
 }

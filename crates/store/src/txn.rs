@@ -1,6 +1,6 @@
 //! Read-your-writes transaction of a single writer, with appends to lists.
 //!
-//! Usage: [`Txn::new`], reads and writes, [`Txn::finish`], [`Store::commit`](crate::Store::commit) of the batch,
+//! Usage: [`Txn::new`], reads and writes, [`Txn::finish`], [`Store::commit`] of the batch,
 //! [`Counts::absorb`]. [`Txn::finish_with_undo`] also returns an [`UndoRecord`] that reverts the commit.
 //!
 //! # Invariants
@@ -24,7 +24,7 @@ pub use self::undo::UndoRecord;
 use self::{overlay::Overlay, undo::UndoBuilder};
 use crate::{
     batch::{Batch, key_prefix_u64},
-    engine::{Bounds, Order, Row, Snapshot},
+    engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     key::Key,
     list::{self, COUNT, List, stored_len},
@@ -75,8 +75,8 @@ pub struct Pending {
 
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
 ///
-/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::append`] and the entries of
-/// [`Txn::push`].
+/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::put_unread`] and the entries
+/// of [`Txn::push`].
 pub struct Txn<'a> {
     snapshot: &'a dyn Snapshot,
     counts: &'a mut Counts,
@@ -128,7 +128,7 @@ impl<'a> Txn<'a> {
         stored.map(|value| decode_value::<T>(&key, &value)).transpose()
     }
 
-    /// The values of `keys`, in their order, with one visit to the store for those not written here.
+    /// The values of `keys`, in their order, with one read of the store for those not written here.
     pub fn get_many<T: Table>(&self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, Error> {
         crate::table::read_many::<T>(self, keys)
     }
@@ -149,7 +149,7 @@ impl<'a> Txn<'a> {
         self.write_raw(T::SPEC, key.to_bytes(), value);
     }
 
-    /// Sets a row as it is stored, or deletes it: for structures that are made of rows.
+    /// Sets a row in its stored form, or deletes it: for structures that consist of rows.
     pub(crate) fn write_raw(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Option<Vec<u8>>) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
         self.written.write(table, key, value);
@@ -157,14 +157,14 @@ impl<'a> Txn<'a> {
 
     /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a
     /// [`Txn::put`] or [`Txn::delete`] of the same key wins in either order.
-    pub fn append<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+    pub fn put_unread<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
     }
 
     /// Adds `value` to the end of `owner`'s list and returns its ordinal.
     ///
-    /// Values of a list strictly increase. Within a transaction this is checked; between transactions it
-    /// rests on sequences that only grow.
+    /// Values of a list strictly increase. Within a transaction this is checked; between transactions it follows from
+    /// sequences that only grow.
     pub fn push<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
         self.bytes += self.count_key.len() + ENTRY_BYTES;
@@ -178,7 +178,7 @@ impl<'a> Txn<'a> {
         Ok(base)
     }
 
-    /// The length of `owner`'s list, with what was pushed here.
+    /// The length of `owner`'s list, entries pushed here included.
     pub fn len<L: List>(&mut self, owner: &L::Owner) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
         match self.pushed.get(self.count_key.as_slice()) {
@@ -208,8 +208,8 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for
-    /// rare use.
+    /// The value of a row, written by [`Txn::put_unread`] or stored before. Reads all such writes to the table: for rare
+    /// use.
     pub fn find<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         let key = key.to_bytes();
         match self.batch.find(T::SPEC, &key) {
@@ -231,7 +231,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// About how many bytes the batch would have now: never less than its keys and values.
+    /// Approximate bytes of the batch at this point: never less than its keys and values.
     pub fn bytes(&self) -> usize {
         self.bytes + self.batch.bytes()
     }
@@ -241,14 +241,14 @@ impl<'a> Txn<'a> {
         self.snapshot
     }
 
-    /// The writes, and the lengths that hold once they are committed.
+    /// The writes, and the list lengths that are valid once the writes are committed.
     pub fn finish(mut self) -> (Batch, Pending) {
         let pushed = self.sorted_pushes();
         self.close(pushed)
     }
 
-    /// Like [`Txn::finish`], with an undo record. Rows of [`Txn::append`] must have been absent. The record leaves out
-    /// `excluded_rows` (table and key), so reverting keeps them.
+    /// Like [`Txn::finish`], with an undo record. Rows of [`Txn::put_unread`] must have been absent. The record leaves
+    /// out `excluded_rows` (table and key), so reverting keeps them.
     pub fn finish_with_undo(
         mut self,
         excluded_rows: &[(&'static TableSpec, Vec<u8>)],
@@ -262,13 +262,13 @@ impl<'a> Txn<'a> {
         self.written.add_to_undo(self.snapshot, &mut undo)?;
         let pushed = self.sorted_pushes();
         for (count_key, list) in &pushed {
-            undo.list(count_key, list);
+            undo.list(list.spec, count_key, (list.base, list.added()));
         }
         let (batch, pending) = self.close(pushed);
         Ok((batch, pending, undo.done()))
     }
 
-    /// By list and owner: the rows made of them come out sorted, which the batch's own sort is quick with.
+    /// Sorted by list and owner: their rows are then in key order, which makes the batch's own sort fast.
     fn sorted_pushes(&mut self) -> Vec<(Box<[u8]>, Pushed)> {
         let pushed = std::mem::replace(&mut self.pushed, HashMap::with_hasher(FxSeededState::with_seed(0)));
         let mut pushed: Vec<_> =
@@ -342,7 +342,7 @@ impl Pushed {
         u64::try_from(self.others.len()).unwrap_or(u64::MAX).saturating_add(1)
     }
 
-    /// Length of the list, pushes included; an error if there is no room for one more.
+    /// Length of the list, pushes included; an error at the maximum length.
     fn len(&self, count_key: &[u8]) -> Result<u64, Error> {
         let len = self.base.checked_add(self.added()).filter(|&len| len < u64::MAX);
         len.ok_or_else(|| corrupt(COUNT, count_key, "the length is out of range"))
@@ -369,4 +369,19 @@ impl Pushed {
 fn random_hasher() -> FxSeededState {
     let seed = RandomState::new().hash_one(0_u8).to_ne_bytes();
     FxSeededState::with_seed(usize::from_ne_bytes(seed))
+}
+
+/// Commits the rows that `write` puts. For small writes without a cache of list lengths.
+pub fn commit_rows<E: From<Error>>(
+    store: &dyn Store,
+    durability: Durability,
+    write: impl FnOnce(&mut Txn<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let snapshot = store.snapshot()?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    write(&mut txn)?;
+    let (batch, _pending) = txn.finish();
+    drop(snapshot);
+    Ok(store.commit(batch, durability)?)
 }

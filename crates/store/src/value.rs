@@ -56,7 +56,7 @@ impl Value for String {
     }
 }
 
-/// A protobuf message. (A wrapper, because `prost` implements `Message` for `u64` and `String` too.)
+/// A protobuf message (a wrapper, because `prost` implements `Message` for `u64` and `String` too).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message<T>(pub T);
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_nothing_refuses_anything() {
+    fn the_empty_value_rejects_all_bytes() {
         assert_eq!(<() as Value>::decode(&[]), Some(()));
         assert_eq!(<() as Value>::decode(&[0]), None);
     }

@@ -1,5 +1,4 @@
-//! A process that is killed while it commits leaves whole batches only, all that it was told were committed,
-//! and no gap.
+//! A process that is killed while it commits leaves whole batches only, all commits that it reported, and no gap.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
@@ -23,10 +22,10 @@ const TABLES: &[&TableSpec] = &[POINT, APPEND, SCAN];
 /// Rows of each table in a commit.
 const ROWS: u64 = 40;
 
-/// Tells the child where to commit.
+/// Environment variable of the child: the directory to commit to.
 const DIRECTORY: &str = "STORE_KILL_TEST_DIRECTORY";
 
-/// Small buffers, so that flushes and compactions are under way when the end comes.
+/// Small buffers, so that the kill hits flushes and compactions.
 fn open(path: &Path) -> Result<RocksStore, Error> {
     let options = RocksOptions { write_buffer_bytes: 1 << 20, ..RocksOptions::default() };
     RocksStore::open(path, TABLES, options)
@@ -53,7 +52,7 @@ fn batch(height: u64) -> Batch {
     batch
 }
 
-/// Not a test of its own: the process that the test below starts and kills.
+/// Not a separate test: the process that the test below starts and kills.
 #[test]
 #[ignore = "started by the test that kills it"]
 fn child_that_commits_until_it_is_killed() {
@@ -63,13 +62,12 @@ fn child_that_commits_until_it_is_killed() {
     for height in first.. {
         let durability = if height.is_multiple_of(64) { Durability::Synced } else { Durability::Buffered };
         store.commit(batch(height), durability).unwrap();
-        // A pipe, so that a line is out when it is written.
+        // A pipe, so that a line is visible as soon as it is written.
         writeln!(std::io::stdout(), "\ncommitted {height}").unwrap();
     }
 }
 
-/// Lets a child go on in `directory` until it has made `commits`, kills it, and returns the last height that
-/// it reported.
+/// Runs a child in `directory` until it has made `commits`, kills it, and returns the last height that it reported.
 fn commit_and_kill(directory: &Path, commits: usize) -> u64 {
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "child_that_commits_until_it_is_killed", "--nocapture"])
@@ -88,10 +86,10 @@ fn commit_and_kill(directory: &Path, commits: usize) -> u64 {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    heights.last().unwrap_or(reported) // What was still in the pipe.
+    heights.last().unwrap_or(reported) // The rest of the pipe.
 }
 
-/// All rows of all heights up to the stored one, and nothing else; returns that height.
+/// Checks all rows of all heights up to the stored one, and that there are no others; returns that height.
 fn check(directory: &Path) -> u64 {
     let store = open(directory).unwrap();
     let snapshot = store.snapshot().unwrap();

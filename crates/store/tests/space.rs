@@ -1,4 +1,4 @@
-//! A full disk refuses commits and nothing else, and what was refused never comes back.
+//! A full disk makes commits fail, but not reads, and a failed commit never reappears.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "says what could not be tested, and figures")]
@@ -21,15 +21,15 @@ const POINT: &TableSpec = &TableSpec { name: "point", tag: 0x10, access: Access:
 const APPEND: &TableSpec = &TableSpec { name: "append", tag: 0x11, access: Access::Append };
 const TABLES: &[&TableSpec] = &[POINT, APPEND];
 
-/// Tell the child where the small file system is, and where it leaves notes that outlive it.
+/// Environment variables of the child: the small file system, and a directory for notes that outlive it.
 const DISK: &str = "STORE_SPACE_TEST_DISK";
 const NOTES: &str = "STORE_SPACE_TEST_NOTES";
 
-/// RocksDB goes on once it could write a whole memory table of 64 MiB.
+/// RocksDB resumes once it could write a whole memory table of 64 MiB.
 const DISK_BYTES: u64 = 256 << 20;
 const LEFT_BYTES: u64 = 24 << 20;
 
-/// RocksDB looks for room every five seconds.
+/// RocksDB checks the free space every five seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn open(path: &Path, reserve_bytes: u64) -> Result<RocksStore, Error> {
@@ -44,7 +44,7 @@ fn batch(n: u32) -> Batch {
     batch
 }
 
-/// The batches that are there, each of them whole.
+/// The stored batches, each of them complete.
 fn stored(store: &dyn Store) -> Vec<u32> {
     let snapshot = store.snapshot().unwrap();
     let points = snapshot.scan(POINT, Bounds::all(), Order::Asc, usize::MAX).unwrap();
@@ -62,7 +62,7 @@ fn stored(store: &dyn Store) -> Vec<u32> {
 }
 
 #[test]
-fn a_reserve_that_is_not_free_refuses_commits_and_lets_reads_go_on() {
+fn without_a_free_reserve_commits_fail_and_reads_continue() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path(), 0).unwrap();
     store.room().unwrap();
@@ -85,11 +85,11 @@ fn a_reserve_that_is_not_free_refuses_commits_and_lets_reads_go_on() {
 }
 
 #[test]
-fn memory_always_has_room() {
+fn the_engine_in_memory_always_has_space() {
     MemStore::new().room().unwrap();
 }
 
-/// Commits batches from `next` on until one is refused; returns those that were not.
+/// Commits batches from `next` on until one fails; returns the committed ones.
 fn commit_until_full(store: &RocksStore, next: &mut u32) -> Vec<u32> {
     let mut committed = Vec::new();
     loop {
@@ -108,14 +108,14 @@ fn commit_until_full(store: &RocksStore, next: &mut u32) -> Vec<u32> {
     }
 }
 
-/// Somebody else takes the disk but for some room.
+/// Another program uses the disk except for some free space.
 fn fill(filler: &Path) {
     let found = rustix::fs::statvfs(filler.parent().unwrap()).unwrap();
     let bytes = found.f_bavail * found.f_frsize - LEFT_BYTES;
     fs::write(filler, vec![7; usize::try_from(bytes).unwrap()]).unwrap();
 }
 
-/// Commits a batch as soon as there is room again, and returns its number.
+/// Commits a batch as soon as there is space again, and returns its number.
 fn commit_when_there_is_room(store: &RocksStore, next: &mut u32) -> u32 {
     let since = Instant::now();
     loop {
@@ -129,11 +129,11 @@ fn commit_when_there_is_room(store: &RocksStore, next: &mut u32) -> u32 {
             Err(Error::NoSpace { .. }) if since.elapsed() < PATIENCE => {}
             Err(error) => panic!("after {:?} with room: {error}", since.elapsed()),
         }
-        thread::sleep(Duration::from_millis(50)); // Somebody who tries again.
+        thread::sleep(Duration::from_millis(50)); // A client that retries.
     }
 }
 
-/// Not a test of its own: runs in a mount namespace with a small file system.
+/// Not a separate test: runs in a mount namespace with a small file system.
 #[test]
 #[ignore = "started by the test that makes the file system"]
 fn child_that_fills_the_disk_and_goes_on() {
@@ -160,7 +160,7 @@ fn child_that_fills_the_disk_and_goes_on() {
     let store = open(&database, 0).unwrap();
     assert_eq!(stored(&store), committed, "after opening again");
 
-    // And once more, with an end that leaves no time for anything.
+    // Repeated, and ended by a kill.
     fill(&filler);
     committed.extend(commit_until_full(&store, &mut next));
     let mut file = fs::File::create(Path::new(&notes).join("committed")).unwrap();
@@ -171,7 +171,7 @@ fn child_that_fills_the_disk_and_goes_on() {
     std::process::abort();
 }
 
-/// Not a test of its own: runs in the same namespace after the other child died.
+/// Not a separate test: runs in the same namespace after the other child died.
 #[test]
 #[ignore = "started by the test that makes the file system"]
 fn child_that_opens_after_the_end() {
@@ -186,7 +186,7 @@ fn child_that_opens_after_the_end() {
     fs::write(Path::new(&notes).join("done"), "").unwrap();
 }
 
-/// Runs `script` in namespaces of its own, in which it may mount.
+/// Runs `script` in new namespaces, in which it may mount.
 fn unshared(script: &str, arguments: &[PathBuf], notes: &Path) -> Option<Output> {
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"])
@@ -196,7 +196,7 @@ fn unshared(script: &str, arguments: &[PathBuf], notes: &Path) -> Option<Output>
     output.ok()
 }
 
-/// Not a test of its own: runs in a mount namespace with a small file system.
+/// Not a separate test: runs in a mount namespace with a small file system.
 #[test]
 #[ignore = "started by the test that makes the file system"]
 fn child_that_restores_to_a_disk_that_is_too_small() {
@@ -209,7 +209,7 @@ fn child_that_restores_to_a_disk_that_is_too_small() {
 }
 
 #[test]
-fn a_backup_that_does_not_fit_names_the_disk_that_it_does_not_fit_on() {
+fn the_error_of_a_backup_that_does_not_fit_contains_the_disk() {
     let (disk, notes) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (database, checkpoint) = (notes.path().join("database"), notes.path().join("checkpoint"));
     let store = open(&database, 0).unwrap();
@@ -230,7 +230,7 @@ fn a_backup_that_does_not_fit_names_the_disk_that_it_does_not_fit_on() {
 }
 
 #[test]
-fn a_disk_that_fills_up_refuses_commits_until_there_is_room_and_loses_none() {
+fn a_full_disk_fails_commits_until_there_is_space_and_loses_none() {
     let (disk, notes) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mount = format!("mount -t tmpfs -o size={DISK_BYTES} cairn-test \"$1\"");
     let arguments = [disk.path().to_owned(), env::current_exe().unwrap()];
@@ -242,7 +242,7 @@ fn a_disk_that_fills_up_refuses_commits_until_there_is_room_and_loses_none() {
         return;
     }
     let run = |child: &str| format!("{DISK}=\"$1\" \"$2\" --ignored --exact {child} --nocapture");
-    // The first child ends by a signal.
+    // A signal ends the first child.
     let script = format!(
         "{mount}\n{} || test $? -gt 128\n{}",
         run("child_that_fills_the_disk_and_goes_on"),

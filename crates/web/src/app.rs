@@ -21,11 +21,11 @@ use crate::encoding::{Coding, choose};
 use crate::endpoint::{Endpoint, Handler};
 use crate::etag;
 use crate::health::{self, Health, Probe};
+use crate::http_error::HttpError;
 use crate::meter::{Meter, NO_ENDPOINT};
 use crate::percent::decode_segment;
 use crate::query::Query;
 use crate::rate_limit::Client;
-use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
 
@@ -40,12 +40,13 @@ pub struct App<A: 'static> {
     health: Health,
     /// Meter of requests that match no endpoint.
     unrouted: Meter,
-    /// Whether every path but the health probes answers 503.
+    /// True if every path but the health probes answers 503.
     starting: bool,
 }
 
 impl App<()> {
-    /// The server before the database is open: every request but `/healthz` and `/readyz` gets 503 with the reason from `ready`.
+    /// The server before the database is open: every request but `/healthz` and `/readyz` gets 503 with the reason from
+    /// `ready`.
     ///
     /// # Errors
     /// None: see [`Router::new`].
@@ -90,7 +91,7 @@ impl<A> App<A> {
     pub fn get(&self, target: &str) -> Response<Bytes> {
         match Request::get(target).body(()) {
             Ok(request) => self.respond(&request.into_parts().0, b""),
-            Err(_) => Refusal::bad_request("the request target is not a path").response(),
+            Err(_) => HttpError::bad_request("the request target is not a path").response(),
         }
     }
 
@@ -102,18 +103,20 @@ impl<A> App<A> {
         }
         let begun = Instant::now();
         match self.target(request) {
-            Ok(Target::Call(route, found)) => {
+            Ok((route, found)) => {
                 let outcome = call(route, &found, request, body).and_then(|call| self.run(route, &call));
                 self.finish(route, request, outcome, begun)
             }
-            Ok(Target::Answer(response)) => self.finish_unrouted(request, response),
-            Err(refusal) => self.finish_unrouted(request, refusal.response()),
+            Err(response) => {
+                self.unrouted.count(response.status());
+                self.with_cors_headers(request, response)
+            }
         }
     }
 
-    /// Whether the handler is asynchronous, so that [`App::respond_later`] must answer.
+    /// True if the handler is asynchronous, so that [`App::respond_later`] must answer.
     pub fn waits(&self, request: &Parts) -> bool {
-        self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Later(_)))
+        self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Async(_)))
     }
 
     /// The response to `/healthz` or `/readyz`; `None` for other paths.
@@ -127,14 +130,10 @@ impl<A> App<A> {
         Some(self.with_cors_headers(request, response))
     }
 
-    /// Answers a request that was refused before its handler ran, or whose handler timed out.
-    pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
-        self.route(request).map_or(&self.unrouted, |route| &route.meter).count(refusal.status());
-        self.with_cors_headers(request, refusal.response())
-    }
-
-    pub(crate) fn cors(&self) -> &Cors {
-        &self.cors
+    /// Answers a request that was rejected before its handler ran, or whose handler timed out.
+    pub(crate) fn reject(&self, request: &Parts, error: &HttpError) -> Response<Bytes> {
+        self.route(request).map_or(&self.unrouted, |route| &route.meter).count(error.status());
+        self.with_cors_headers(request, error.response())
     }
 
     fn with_cors_headers(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
@@ -147,29 +146,30 @@ impl<A> App<A> {
         &self,
         route: &Route<A>,
         request: &Parts,
-        outcome: Result<Reply, Refusal>,
+        outcome: Result<Reply, HttpError>,
         begun: Instant,
     ) -> Response<Bytes> {
-        let response = match logged(route, outcome) {
-            Ok(reply) => answered(route, request, reply),
-            Err(refusal) => refusal.response(),
+        let response = match outcome {
+            Ok(reply) => success(route, request, reply),
+            Err(error) => {
+                if let Some(detail) = error.detail() {
+                    tracing::error!(path = route.endpoint.path, detail, "request failed");
+                }
+                error.response()
+            }
         };
         route.meter.observe(response.status(), begun.elapsed());
         self.with_cors_headers(request, response)
     }
 
-    /// The response to a request that matches no endpoint; updates the meter of unrouted requests.
-    fn finish_unrouted(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
-        self.unrouted.count(response.status());
-        self.with_cors_headers(request, response)
-    }
-
-    fn run(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, Refusal> {
+    fn run(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, HttpError> {
         match route.endpoint.handler {
             // Handlers only read shared state, so a panic leaves nothing inconsistent.
-            Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, call)))
+            Handler::Sync(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, call)))
                 .unwrap_or_else(|_| Err(panicked())),
-            Handler::Later(_) => Err(Refusal::internal("an asynchronous endpoint was called synchronously")),
+            Handler::Async(_) => {
+                Err(HttpError::internal("an asynchronous endpoint was called synchronously"))
+            }
         }
     }
 
@@ -178,21 +178,22 @@ impl<A> App<A> {
     }
 
     /// The endpoint of a request, or the response if there is none.
-    fn target<'r, 'p>(&'r self, request: &'p Parts) -> Result<Target<'r, 'p, A>, Refusal> {
-        let path = request.uri.path();
-        let method = &request.method;
-        let found = self.router.find(path);
-        let Some(found) = found else {
-            let none = || Refusal::not_found(format!("Cannot {method} {path}"));
-            return Err(if self.starting { self.health.refusal() } else { none() });
+    #[expect(clippy::result_large_err, reason = "the caller returns the response")]
+    fn target<'r, 'p>(
+        &'r self,
+        request: &'p Parts,
+    ) -> Result<(&'r Route<A>, Found<'r, 'p, A>), Response<Bytes>> {
+        let (method, path) = (&request.method, request.uri.path());
+        let Some(found) = self.router.find(path) else {
+            let not_found = || HttpError::not_found(format!("Cannot {method} {path}"));
+            let error = if self.starting { self.health.not_ready() } else { not_found() };
+            return Err(error.response());
         };
-        if *method == Method::OPTIONS {
-            return Ok(Target::Answer(self.options(request, found.allow())));
+        match found.of(method) {
+            Some(route) => Ok((route, found)),
+            None if *method == Method::OPTIONS => Err(self.options(request, found.allow())),
+            None => Err(method_not_allowed(found.allow())),
         }
-        Ok(match found.of(method) {
-            Some(route) => Target::Call(route, found),
-            None => Target::Answer(method_not_allowed(found.allow())),
-        })
     }
 
     fn options(&self, request: &Parts, methods: &'static str) -> Response<Bytes> {
@@ -207,23 +208,17 @@ impl<A: Sync> App<A> {
     /// Answers any request, also those with an asynchronous handler.
     pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         let begun = Instant::now();
-        let Ok(Target::Call(route, found)) = self.target(request) else { return self.respond(request, body) };
-        let Handler::Later(handler) = route.endpoint.handler else { return self.respond(request, body) };
+        let Ok((route, found)) = self.target(request) else { return self.respond(request, body) };
+        let Handler::Async(handler) = route.endpoint.handler else { return self.respond(request, body) };
         let outcome = match call(route, &found, request, body) {
             Ok(call) => AssertUnwindSafe(handler(&self.state, &call))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Err(panicked())),
-            Err(refusal) => Err(refusal),
+            Err(error) => Err(error),
         };
         self.finish(route, request, outcome, begun)
     }
-}
-
-/// The result of routing.
-enum Target<'r, 'p, A: 'static> {
-    Call(&'r Route<A>, Found<'r, 'p, A>),
-    Answer(Response<Bytes>),
 }
 
 /// The decoded request for its handler.
@@ -232,34 +227,25 @@ fn call<'a, A>(
     found: &Found<'_, 'a, A>,
     request: &'a Parts,
     body: &'a [u8],
-) -> Result<Call<'a>, Refusal> {
+) -> Result<Call<'a>, HttpError> {
     let declared = |name: &str| route.endpoint.queries().any(|param| param.name == name);
     let query =
         request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
     let headers = &request.headers;
     let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
     let mut call = Call { names: &route.names, values: Default::default(), query, headers, body, client };
-    for ((value, raw), name) in call.values.iter_mut().zip(found.values.raw()).zip(&route.names) {
-        *value = decode_segment(raw).map_err(|_| Refusal::not_percent_encoded(name, raw))?;
+    for ((value, raw), name) in call.values.iter_mut().zip(found.values).zip(&route.names) {
+        *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
     }
     Ok(call)
 }
 
-fn panicked() -> Refusal {
-    Refusal::internal("the handler panicked")
-}
-
-/// Logs the internal detail of an error, which the client does not get.
-fn logged<A>(route: &Route<A>, outcome: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
-    outcome.inspect_err(|refusal| {
-        if let Some(detail) = refusal.detail() {
-            tracing::error!(path = route.endpoint.path, detail, "request failed");
-        }
-    })
+fn panicked() -> HttpError {
+    HttpError::internal("the handler panicked")
 }
 
 /// The response to a success: entity tag, `Cache-Control`, 304, compression.
-fn answered<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
+fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = reply.status;
     let headers = response.headers_mut();
@@ -268,10 +254,10 @@ fn answered<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Byte
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     if reply.status == StatusCode::OK && request.method != Method::POST {
         let tag = etag::tag(&reply.body);
-        let known = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
+        let is_current = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
         headers.insert(ETAG, tag);
         headers.insert(CACHE_CONTROL, route.cache_control.clone());
-        if known {
+        if is_current {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             return response;
         }
@@ -280,7 +266,7 @@ fn answered<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Byte
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
-    let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_refused;
+    let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
     let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();
     if let Some(name) = packed.as_ref().and_then(|_| content_encoding(choice.coding)) {
         headers.insert(CONTENT_ENCODING, name);
@@ -298,7 +284,7 @@ fn content_encoding(coding: Coding) -> Option<HeaderValue> {
 }
 
 fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
-    let mut response = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
+    let mut response = HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     response
 }

@@ -42,8 +42,8 @@ impl Call<'_> {
         self.query.all(name).filter(|value| !value.is_empty())
     }
 
-    /// The query parameter `name` as a truth value in the words of Go's `strconv.ParseBool`, which the deployed
-    /// servers use; `default` for anything else.
+    /// The query parameter `name` as a boolean in the notation of Go's `strconv.ParseBool`, which the deployed servers
+    /// use; `default` for anything else.
     pub fn boolean(&self, name: &str, default: bool) -> bool {
         match self.first(name) {
             Some("1" | "t" | "T" | "true" | "True" | "TRUE") => true,
@@ -99,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn repeated_values_all_come() {
+    fn repeated_values_are_all_returned() {
         assert_eq!(call("msgs=a&msgs=&msgs=b%2Cc").all("msgs").collect::<Vec<_>>(), ["a", "b,c"]);
     }
 
     #[test]
-    fn a_truth_value_is_one_of_twelve_words() {
+    fn a_boolean_is_one_of_twelve_words() {
         for word in ["1", "t", "T", "true", "True", "TRUE"] {
             assert!(call(&format!("x={word}")).boolean("x", false), "{word}");
         }

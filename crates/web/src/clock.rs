@@ -9,7 +9,7 @@ use std::time::Instant;
 pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
 impl Clock {
-    /// A clock that reads `now`; time that runs backwards counts as time that stands still.
+    /// A clock that reads `now`.
     pub fn new(now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }

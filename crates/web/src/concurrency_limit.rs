@@ -1,28 +1,27 @@
 //! Concurrency limits: permits for requests of the whole server, and for requests or connections of one client.
 //!
 //! # Invariants
-//! * A connection holds at most one request permit and releases it however the connection ends.
+//! * A permit is released when it is dropped, however the request or the connection ends.
 //! * A client's permit is counted exactly as long as it is held.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::rate_limit::Client;
 
 /// The request permits of a server.
 pub(crate) struct ConcurrencyLimit {
-    limit: usize,
-    taken: AtomicUsize,
+    server: Arc<Semaphore>,
     per_client: Arc<PerClientLimit>,
 }
 
-/// The request permit of one connection, held or not.
+/// The permit of one request.
 pub(crate) struct RequestPermit {
-    server: Arc<ConcurrencyLimit>,
-    taken: AtomicBool,
-    client_permit: Mutex<Option<ClientPermit>>,
+    _server: OwnedSemaphorePermit,
+    _client: Option<ClientPermit>,
 }
 
 /// The limit that is reached.
@@ -33,47 +32,16 @@ pub(crate) enum Full {
 }
 
 impl ConcurrencyLimit {
-    pub(crate) fn new(limit: usize, per_client: usize) -> Arc<Self> {
-        Arc::new(Self { limit, taken: AtomicUsize::new(0), per_client: PerClientLimit::new(per_client) })
-    }
-}
-
-impl RequestPermit {
-    /// A permit that is not held yet.
-    pub(crate) fn of(server: &Arc<ConcurrencyLimit>) -> Self {
-        Self { server: Arc::clone(server), taken: AtomicBool::new(false), client_permit: Mutex::default() }
+    pub(crate) fn new(limit: usize, per_client: usize) -> Self {
+        let server = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
+        Self { server, per_client: PerClientLimit::new(per_client) }
     }
 
-    /// Acquires the permit, counted for `client` if there is one. No-op if it is held already. Used by one task only.
-    pub(crate) fn take(&self, client: Option<Client>) -> Result<(), Full> {
-        if self.taken.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let client_permit = match client {
-            Some(client) => Some(self.server.per_client.take(client).ok_or(Full::Client)?),
-            None => None,
-        };
-        let limit = self.server.limit;
-        let one_more = |taken: usize| (taken < limit).then_some(taken + 1);
-        let took = self.server.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        took.map_err(|_| Full::Server)?;
-        *self.client_permit.lock().unwrap_or_else(PoisonError::into_inner) = client_permit;
-        self.taken.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Releases the permit if it is held.
-    pub(crate) fn release(&self) {
-        if self.taken.swap(false, Ordering::Relaxed) {
-            self.server.taken.fetch_sub(1, Ordering::Relaxed);
-            drop(self.client_permit.lock().unwrap_or_else(PoisonError::into_inner).take());
-        }
-    }
-}
-
-impl Drop for RequestPermit {
-    fn drop(&mut self) {
-        self.release();
+    /// A permit for one request, counted for `client` if there is one.
+    pub(crate) fn acquire(&self, client: Option<Client>) -> Result<RequestPermit, Full> {
+        let client = client.map(|client| self.per_client.acquire(client).ok_or(Full::Client)).transpose()?;
+        let server = Arc::clone(&self.server).try_acquire_owned().map_err(|_| Full::Server)?;
+        Ok(RequestPermit { _server: server, _client: client })
     }
 }
 
@@ -96,13 +64,13 @@ impl PerClientLimit {
     }
 
     /// One more permit for `client`; `None` if it is at its limit.
-    pub(crate) fn take(self: &Arc<Self>, client: Client) -> Option<ClientPermit> {
+    pub(crate) fn acquire(self: &Arc<Self>, client: Client) -> Option<ClientPermit> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let has = held.get(&client).copied().unwrap_or(0);
-        if has >= self.limit {
+        let count = held.get(&client).copied().unwrap_or(0);
+        if count >= self.limit {
             return None;
         }
-        held.insert(client, has + 1);
+        held.insert(client, count + 1);
         Some(ClientPermit { permits: Arc::clone(self), client })
     }
 }
@@ -111,7 +79,7 @@ impl Drop for ClientPermit {
     fn drop(&mut self) {
         let mut held = self.permits.held.lock().unwrap_or_else(PoisonError::into_inner);
         match held.get_mut(&self.client) {
-            Some(has) if *has > 1 => *has -= 1,
+            Some(count) if *count > 1 => *count -= 1,
             _ => drop(held.remove(&self.client)),
         }
     }
@@ -124,35 +92,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_permit_counts_once_and_is_released_on_drop() {
+    fn a_permit_is_released_on_drop() {
         let server = ConcurrencyLimit::new(2, usize::MAX);
-        let permit = || RequestPermit::of(&server);
-        let (one, two, three) = (permit(), permit(), permit());
-        let taken = |permit: &RequestPermit| permit.take(None).is_ok();
-        assert!(taken(&one) && taken(&one) && taken(&two));
-        assert_eq!(three.take(None), Err(Full::Server));
-        one.release();
-        one.release();
-        assert!(taken(&three) && !taken(&one));
-        drop(two);
-        assert!(taken(&one) && !taken(&permit()));
+        let permit = || server.acquire(None);
+        let (one, _two) = (permit().unwrap(), permit().unwrap());
+        assert_eq!(permit().err(), Some(Full::Server));
+        drop(one);
+        let _three = permit().unwrap();
+        assert_eq!(permit().err(), Some(Full::Server));
     }
 
     #[test]
     fn a_client_gets_its_permits_and_no_more_and_is_removed_without_any() {
         let server = ConcurrencyLimit::new(3, 2);
-        let permit = || RequestPermit::of(&server);
-        let [us, them, others] = [1, 2, 3].map(|n| Some(Client::V4(Ipv4Addr::new(192, 0, 2, n))));
-        let (one, two, three, four) = (permit(), permit(), permit(), permit());
-        assert_eq!([one.take(us), two.take(us), three.take(us)], [Ok(()), Ok(()), Err(Full::Client)]);
-        assert_eq!([three.take(them), four.take(others)], [Ok(()), Err(Full::Server)]);
-        let known = || server.per_client.held.lock().unwrap().len();
-        assert_eq!(known(), 2, "a refused client holds no permit");
-        drop(one);
-        assert_eq!(four.take(us), Ok(()));
-        for permit in [&two, &three, &four] {
-            permit.release();
-        }
-        assert_eq!(known(), 0);
+        let [one, two, three] = [1, 2, 3].map(|n| Some(Client::V4(Ipv4Addr::new(192, 0, 2, n))));
+        let held = [server.acquire(one).unwrap(), server.acquire(one).unwrap()];
+        assert_eq!(server.acquire(one).err(), Some(Full::Client));
+        let other = server.acquire(two).unwrap();
+        assert_eq!(server.acquire(three).err(), Some(Full::Server));
+        let n_clients = || server.per_client.held.lock().unwrap().len();
+        assert_eq!(n_clients(), 2, "a rejected client holds no permit");
+        drop(held);
+        assert_eq!(n_clients(), 1);
+        let again = server.acquire(one).unwrap();
+        drop((other, again));
+        assert_eq!(n_clients(), 0);
     }
 }

@@ -10,13 +10,13 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue};
 
-/// Allowed request headers if a preflight names none.
+/// Allowed request headers if a preflight lists none.
 const SAFE_HEADERS: HeaderValue = HeaderValue::from_static(
     "Origin, Content-Type, Accept, If-None-Match, Authorization, InterwovenKit-Version",
 );
 
 /// Maximum bytes of requested headers that are echoed.
-const MAX_ASKED_HEADERS: usize = 1024;
+const MAX_REQUESTED_HEADERS: usize = 1024;
 
 /// The origins that may read responses.
 #[derive(Clone, Debug, Default)]
@@ -30,14 +30,14 @@ enum Origins {
     These(Vec<Pattern>),
 }
 
+/// An origin, or the sub-domains of a domain.
 #[derive(Clone, Debug)]
-enum Pattern {
-    Exact(String),
-    /// Any sub-domain of `domain` (which starts with a dot), by any scheme unless one is given.
-    Below {
-        scheme: Option<String>,
-        domain: String,
-    },
+struct Pattern {
+    /// Any scheme if there is none.
+    scheme: Option<String>,
+    /// With its dot if `is_wildcard`.
+    host: String,
+    is_wildcard: bool,
 }
 
 /// A malformed origin in the configuration.
@@ -56,11 +56,11 @@ impl Cors {
         Self(Origins::Off)
     }
 
-    /// `*` for any, exact origins (scheme included), or all sub-domains of a domain as `*.example.com`, which
-    /// does not take in `example.com` itself. No origins: [`Cors::off`].
+    /// `*` for any, exact origins (scheme included), or all sub-domains of a domain as `*.example.com`, which does not
+    /// include `example.com` itself. No origins: [`Cors::off`].
     ///
     /// # Errors
-    /// If a text is none of these.
+    /// If a text has another form.
     pub fn origins<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Self, BadOrigin> {
         let mut patterns = Vec::new();
         let mut any = false;
@@ -77,7 +77,8 @@ impl Cors {
         }))
     }
 
-    pub(crate) fn is_any(&self) -> bool {
+    #[cfg(test)]
+    fn is_any(&self) -> bool {
         matches!(self.0, Origins::Any)
     }
 
@@ -107,10 +108,11 @@ impl Cors {
         if matches!(self.0, Origins::Off) || !request.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
             return;
         }
-        let asked =
-            request.get(ACCESS_CONTROL_REQUEST_HEADERS).filter(|asked| asked.len() <= MAX_ASKED_HEADERS);
+        let requested = request
+            .get(ACCESS_CONTROL_REQUEST_HEADERS)
+            .filter(|requested| requested.len() <= MAX_REQUESTED_HEADERS);
         response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
-        response.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.cloned().unwrap_or(SAFE_HEADERS));
+        response.insert(ACCESS_CONTROL_ALLOW_HEADERS, requested.cloned().unwrap_or(SAFE_HEADERS));
         response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
         response.append(
             VARY,
@@ -121,34 +123,23 @@ impl Cors {
 
 impl Pattern {
     fn parse(text: &str) -> Option<Self> {
-        let (scheme, host) = match text.split_once("://") {
-            Some((scheme, host)) => (Some(scheme.to_ascii_lowercase()), host),
-            None => (None, text),
-        };
-        let plain = |text: &str| !text.is_empty() && !text.contains(['*', '/', ' ', ',']) && text.is_ascii();
-        if scheme.as_deref().is_some_and(|scheme| !plain(scheme)) {
-            return None;
-        }
-        match (host.strip_prefix('*'), scheme) {
-            (Some(domain), scheme) if domain.len() > 1 && domain.starts_with('.') && plain(domain) => {
-                Some(Self::Below { scheme, domain: domain.to_ascii_lowercase() })
-            }
-            (None, Some(_)) if plain(host) => Some(Self::Exact(text.to_ascii_lowercase())),
-            _ => None,
-        }
+        let text = text.to_ascii_lowercase();
+        let (scheme, host) =
+            text.split_once("://").map_or((None, &*text), |(scheme, host)| (Some(scheme), host));
+        let domain = host.strip_prefix('*').filter(|domain| domain.len() > 1 && domain.starts_with('.'));
+        let is_plain =
+            |text: &str| !text.is_empty() && !text.contains(['*', '/', ' ', ',']) && text.is_ascii();
+        let (is_wildcard, host) = (domain.is_some(), domain.unwrap_or(host));
+        let is_valid = is_plain(host) && scheme.map_or(is_wildcard, is_plain);
+        is_valid.then(|| Self { scheme: scheme.map(str::to_owned), host: host.to_owned(), is_wildcard })
     }
 
     fn matches(&self, origin: &str) -> bool {
-        match self {
-            Self::Exact(exact) => exact.eq_ignore_ascii_case(origin),
-            Self::Below { scheme, domain } => {
-                let Some((its_scheme, host)) = origin.split_once("://") else { return false };
-                let cut = host.len().saturating_sub(domain.len());
-                scheme.as_ref().is_none_or(|scheme| scheme.eq_ignore_ascii_case(its_scheme))
-                    && cut > 0
-                    && host.get(cut..).is_some_and(|end| end.eq_ignore_ascii_case(domain))
-            }
-        }
+        let origin = origin.to_ascii_lowercase();
+        let Some((scheme, host)) = origin.split_once("://") else { return false };
+        let is_below = || host.len() > self.host.len() && host.ends_with(&self.host);
+        self.scheme.as_deref().is_none_or(|own| own == scheme)
+            && if self.is_wildcard { is_below() } else { host == self.host }
     }
 }
 
@@ -164,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_everybody_may_read() {
+    fn by_default_every_origin_may_read() {
         assert_eq!(allowed(&Cors::default(), "https://app.example").as_deref(), Some("*"));
         assert_eq!(allowed(&Cors::off(), "https://app.example"), None);
     }
@@ -198,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn a_star_among_others_is_everybody_and_none_is_nobody() {
+    fn a_star_among_others_allows_every_origin_and_an_empty_list_none() {
         assert!(Cors::origins(["https://a.example", "*"]).unwrap().is_any());
         assert_eq!(allowed(&Cors::origins([""; 0]).unwrap(), "https://a.example"), None);
     }
 
     #[test]
-    fn a_text_that_is_no_origin_is_refused() {
+    fn an_invalid_origin_is_an_error() {
         for text in
             ["", "app.example", "https://", "*example.com", "*.", "https://a/*", "https://a.*.b", "*://a.b"]
         {

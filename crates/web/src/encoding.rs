@@ -1,7 +1,7 @@
 //! Content negotiation of compression: `Accept-Encoding` with its weights (RFC 9110 §12.5.3).
 //!
 //! The heaviest weight wins. Between equals zstd comes before gzip (faster and smaller here) and both before no
-//! compression. A client that refuses everything gets the body uncompressed rather than nothing.
+//! compression. A client that accepts no coding gets the body uncompressed.
 
 use http::HeaderValue;
 
@@ -17,8 +17,8 @@ pub(crate) enum Coding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) coding: Coding,
-    /// The client refuses an uncompressed body, however small.
-    pub(crate) identity_refused: bool,
+    /// The client does not accept an uncompressed body, however small.
+    pub(crate) identity_excluded: bool,
 }
 
 /// A weight in thousandths, as the grammar has three digits.
@@ -37,14 +37,14 @@ pub(crate) fn choose<'h>(lines: impl IntoIterator<Item = &'h HeaderValue>) -> Ch
     let mut weights = Weights::default();
     for line in lines {
         for item in line.as_bytes().split(|byte| *byte == b',') {
-            weights.note(item.trim_ascii());
+            weights.add(item.trim_ascii());
         }
     }
     weights.choose()
 }
 
 impl Weights {
-    fn note(&mut self, item: &[u8]) {
+    fn add(&mut self, item: &[u8]) {
         let mut parts = item.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let name = parts.next().unwrap_or_default();
         let weight = parts.find_map(weight).unwrap_or(1000);
@@ -61,11 +61,11 @@ impl Weights {
     }
 
     fn choose(&self) -> Choice {
-        let identity_refused = self.identity.or(self.any) == Some(0);
+        let identity_excluded = self.identity.or(self.any) == Some(0);
         let gzip = self.gzip.or(self.any).unwrap_or(0);
-        // `*` does not say which codings the client can decode; gzip is universally supported.
+        // `*` does not tell which coding the client can decode; gzip is universally supported.
         let zstd = self.zstd.unwrap_or(0);
-        // Unless the client weighs it, no compression is only what is left.
+        // Without a weight of its own, no compression is the last choice.
         let identity = self.identity.unwrap_or(0);
         let coding = if zstd > 0 && zstd >= gzip && zstd >= identity {
             Coding::Zstd
@@ -74,11 +74,11 @@ impl Weights {
         } else {
             Coding::Identity
         };
-        Choice { coding, identity_refused }
+        Choice { coding, identity_excluded }
     }
 }
 
-/// `q=0.25` as 250; an ill-formed weight is 0; `None` if this is no weight.
+/// `q=0.25` as 250; a malformed weight is 0; `None` for another parameter.
 fn weight(parameter: &[u8]) -> Option<Weight> {
     let value = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q="))?;
     let (whole, digits) = match value {
@@ -125,17 +125,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_add_up() {
+    fn all_header_lines_count() {
         let lines = [HeaderValue::from_static("gzip;q=0.5"), HeaderValue::from_static("zstd;q=0.4")];
         assert_eq!(choose(&lines).coding, Coding::Gzip);
     }
 
     #[test]
-    fn no_compression_can_be_refused() {
-        let refused = |line| choose([&HeaderValue::from_static(line)]).identity_refused;
-        assert!(refused("gzip, identity;q=0"));
-        assert!(refused("gzip, *;q=0"));
-        assert!(!refused("gzip, identity;q=0.1, *;q=0"));
-        assert!(!refused("gzip"));
+    fn no_compression_can_be_excluded() {
+        let excluded = |line| choose([&HeaderValue::from_static(line)]).identity_excluded;
+        assert!(excluded("gzip, identity;q=0"));
+        assert!(excluded("gzip, *;q=0"));
+        assert!(!excluded("gzip, identity;q=0.1, *;q=0"));
+        assert!(!excluded("gzip"));
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::call::Call;
-use crate::refusal::Refusal;
+use crate::http_error::HttpError;
 use crate::reply::Reply;
-use crate::schema::Schema;
+use crate::schema::Object;
 
 /// One operation. `A` is the shared state of the handlers.
 pub struct Endpoint<A: 'static> {
@@ -26,23 +26,23 @@ pub struct Endpoint<A: 'static> {
     /// Every parameter that the handler reads; it cannot see others.
     pub params: &'static [Param],
     /// The schema of a 200 response.
-    pub response: &'static Schema,
+    pub response: &'static dyn Object,
     /// The handler.
     pub handler: Handler<A>,
     /// How long a client may cache a 200.
-    pub cache: Freshness,
+    pub cache: MaxAge,
 }
 
 /// The handler of an [`Endpoint`].
 pub enum Handler<A: 'static> {
     /// Synchronous. It runs on the server's own threads, so it may block on the disk but not on the network.
-    Now(fn(&A, &Call<'_>) -> Result<Reply, Refusal>),
+    Sync(fn(&A, &Call<'_>) -> Result<Reply, HttpError>),
     /// Asynchronous, for handlers that query other machines; bounded by [`crate::limits::Limits::answer`].
-    Later(AsyncHandler<A>),
+    Async(AsyncHandler<A>),
 }
 
 /// An asynchronous handler.
-pub type AsyncHandler<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>>;
+pub type AsyncHandler<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>>;
 
 /// The request methods an endpoint can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +55,12 @@ pub enum Method {
 
 /// The `max-age` of a 200 in seconds, sent as `Cache-Control: public, max-age=N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Freshness(pub u32);
+pub struct MaxAge(pub u32);
 
-impl Freshness {
+impl MaxAge {
     /// Lists and the status: one second, as the deployed indexer caches them.
     pub const LIST: Self = Self(1);
-    /// A single record that is final once it is there: ten seconds, as the deployed indexer caches it.
+    /// A single record that is final once it exists: ten seconds, as the deployed indexer caches it.
     pub const RECORD: Self = Self(10);
 
     /// The same as a duration.
@@ -79,7 +79,7 @@ pub enum Param {
     /// Several names in the query string.
     Group(&'static [QueryParam]),
     /// The JSON object in the body of a `POST`.
-    Body(&'static Schema),
+    Body(&'static dyn Object),
 }
 
 /// A segment of the path: always present, always text.
@@ -135,7 +135,7 @@ impl Param {
         Self::Query(QueryParam { name, ty, doc, default: Some(default) })
     }
 
-    /// The query parameters in it: none, one or several.
+    /// The query parameters that it declares: none, one or several.
     pub const fn queries(&self) -> &[QueryParam] {
         match self {
             Self::Path(_) | Self::Body(_) => &[],

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 
-use crate::refusal::Refusal;
+use crate::http_error::HttpError;
 
 /// The methods of both paths, as `Allow` lists them.
 pub(crate) const METHODS: &str = "GET, HEAD, OPTIONS";
@@ -55,13 +55,13 @@ impl Health {
             Probe::Live => Ok(()),
             Probe::Ready => self.check(),
         };
-        ready.map_or_else(|reason| not_ready(&reason).response(), |()| well())
+        ready.map_or_else(|reason| unavailable(&reason).response(), |()| ok())
     }
 
     /// The error for a request during startup.
-    pub(crate) fn refusal(&self) -> Refusal {
+    pub(crate) fn not_ready(&self) -> HttpError {
         // A process that is ready but has no API yet is still starting.
-        not_ready(&self.check().err().unwrap_or_else(|| "starting".to_owned()))
+        unavailable(&self.check().err().unwrap_or_else(|| "starting".to_owned()))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -78,11 +78,11 @@ impl Default for Health {
     }
 }
 
-fn not_ready(reason: &str) -> Refusal {
-    Refusal::unavailable(format!("not ready: {reason}"))
+fn unavailable(reason: &str) -> HttpError {
+    HttpError::unavailable(format!("not ready: {reason}"))
 }
 
-fn well() -> Response<Bytes> {
+fn ok() -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(b"ok"));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -1,15 +1,15 @@
 //! HTTP server framework: a list of endpoints defines a server; routing, limits and OpenAPI derive from it.
 //!
 //! # Invariants
-//! * This crate knows neither chains nor the store, and is the only one that names hyper's server.
-//! * Every request is answered or refused within bounded memory and time.
+//! * This crate depends on neither chains nor the store.
+//! * Every request is answered or rejected within bounded memory and time.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
 //! | [`schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
-//! | [`reply`], [`refusal`] | success and error responses of handlers |
+//! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |
 //! | [`cors`] | cross-origin resource sharing |
@@ -17,15 +17,14 @@
 //! | [`limits`], [`clock`] | all limits of a server, and their clock |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
-//! | [`serve`], [`raw`] | an [`app::App`], or any request handler, on a socket |
-//! | [`upgrade`] | protocol upgrade of a connection (101) |
+//! | [`serve`] | an [`app::App`], or any request handler, on a socket |
 //! | [`server`] | a server with its own threads |
 //!
 //! ```
 //! use web::app::App;
 //! use web::call::Call;
-//! use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
-//! use web::refusal::Refusal;
+//! use web::endpoint::{Endpoint, MaxAge, Handler, Method, Param};
+//! use web::http_error::HttpError;
 //! use web::reply::Reply;
 //! use web::schema::{Field, Kind, Schema};
 //!
@@ -42,15 +41,15 @@
 //!     path: "/greet/{name}",
 //!     tag: "Greetings",
 //!     summary: "A greeting by name.",
-//!     params: &[Param::path("name", "Whom to greet.")],
+//!     params: &[Param::path("name", "The name to greet.")],
 //!     response: &GREETING,
-//!     handler: Handler::Now(greet),
-//!     cache: Freshness::LIST,
+//!     handler: Handler::Sync(greet),
+//!     cache: MaxAge::LIST,
 //! }]];
 //!
-//! fn greet(greetings: &Greetings, call: &Call<'_>) -> Result<Reply, Refusal> {
+//! fn greet(greetings: &Greetings, call: &Call<'_>) -> Result<Reply, HttpError> {
 //!     match call.text("name") {
-//!         "unknown" => Err(Refusal::not_found("there is no greeting for this name")),
+//!         "unknown" => Err(HttpError::not_found("there is no greeting for this name")),
 //!         name => Ok(Reply::json(format!(r#"{{"text":"{} {name}"}}"#, greetings.greeting).into_bytes())),
 //!     }
 //! }
@@ -70,26 +69,23 @@ pub mod clock;
 pub mod cors;
 pub mod endpoint;
 pub mod health;
+pub mod http_error;
 pub mod limits;
 pub mod meter;
 pub mod openapi;
-pub mod raw;
-pub mod refusal;
 pub mod reply;
 pub mod router;
 pub mod schema;
 pub mod serve;
 pub mod server;
-pub mod upgrade;
 
 mod compress;
 mod concurrency_limit;
 mod encoding;
 mod etag;
-mod lazy_timeout;
 mod percent;
 mod query;
 mod rate_limit;
+mod request_timer;
 mod response_body;
 mod service;
-mod timeout_stream;

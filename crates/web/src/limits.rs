@@ -1,6 +1,6 @@
 //! All limits of a server.
 //!
-//! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Now`]), because a thread cannot be
+//! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Sync`]), because a thread cannot be
 //! cancelled: the rows of its page bound its work. Slow requests are counted ([`crate::meter::SLOW`]).
 
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use crate::clock::Clock;
 
-/// The most parameters that a path template can have.
+/// Maximum number of parameters of a path template.
 pub const MAX_PATH_PARAMS: usize = 4;
 
 /// Limits of a server and of each of its clients. The defaults are those of `indexer-api.md` §1.7.
@@ -20,17 +20,17 @@ pub struct Limits {
     /// Maximum of open connections; further ones wait in the kernel's queue.
     pub connections: usize,
     /// Maximum of connections per client; further ones are closed at once. Does not apply to `trusted_proxies` and
-    /// [`crate::raw`].
+    /// [`crate::serve::serve_fn`].
     pub connections_per_client: usize,
-    /// Maximum of concurrent requests, each counted from its head until its response is flushed; beyond it the response
-    /// is 503, before the body is read. It bounds the unsent responses in memory: at most two per request, if the
-    /// client pipelines.
+    /// Maximum of concurrent requests, each counted from its head until nearly all of its response is sent; beyond it
+    /// the response is 503, before the body is read. It bounds the unsent responses in memory: at most two per request,
+    /// if the client pipelines.
     pub requests: usize,
     /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses
-    /// must not block others. Does not apply to [`crate::raw`].
+    /// must not block others. Does not apply to [`crate::serve::serve_fn`].
     pub requests_per_client: usize,
     /// Request rate per client, beyond which the response is 429; `None` is unlimited. Does not apply to `OPTIONS`,
-    /// `/healthz`, `/readyz` and [`crate::raw`].
+    /// `/healthz`, `/readyz` and [`crate::serve::serve_fn`].
     pub per_client: Option<Rate>,
     /// Request rates per client and path, in addition to `per_client`: the stricter one applies.
     pub per_client_of_path: Vec<PathRate>,
@@ -55,7 +55,7 @@ pub struct Limits {
     pub answer: Duration,
     /// Idle timeout between two requests.
     pub keep_alive: Duration,
-    /// Timeout of a write of which the client reads nothing.
+    /// Timeout of a write while the client reads nothing.
     pub write_stall: Duration,
     /// Grace period for requests in flight when the server stops.
     pub stop: Duration,
@@ -83,7 +83,7 @@ pub struct PathRate {
     pub path: &'static str,
     /// The rate.
     pub rate: Rate,
-    /// The setting that configures it; the 429 response names it.
+    /// The setting that configures it; the 429 response contains its name.
     pub setting: &'static str,
 }
 

@@ -12,11 +12,11 @@ use std::time::Duration;
 use http::StatusCode;
 use metrics::{Counter, Histogram, counter, describe_counter, describe_histogram, histogram};
 
-/// Requests by `endpoint` (its template, or [`NO_ENDPOINT`]) and `status`; `/healthz` and `/readyz` are not among them.
+/// Requests by `endpoint` (its template, or [`NO_ENDPOINT`]) and `status`, without `/healthz` and `/readyz`.
 pub const REQUESTS: &str = "cairn_http_requests_total";
 
-/// Seconds from the whole request to the whole answer by `endpoint`: not the sending, and not what was refused before
-/// it reached the endpoint or given up by [`crate::limits::Limits::answer`].
+/// Seconds from the complete request to the complete response by `endpoint`. Sending is not included; requests that
+/// were rejected before their handler ran or ended by [`crate::limits::Limits::answer`] are not counted.
 pub const SECONDS: &str = "cairn_http_request_seconds";
 
 /// Requests that took over [`SLOW_AFTER`], by `endpoint`.
@@ -52,8 +52,11 @@ const STATUSES: [(u16, &str); 18] = [
 
 /// Registers the descriptions of the metrics.
 pub fn describe() {
-    describe_counter!(REQUESTS, "HTTP requests by the endpoint that was asked and the status of the answer");
-    describe_histogram!(SECONDS, "seconds from a whole HTTP request to its whole answer, by endpoint");
+    describe_counter!(REQUESTS, "HTTP requests by endpoint and status of the response");
+    describe_histogram!(
+        SECONDS,
+        "seconds from a complete HTTP request to its complete response, by endpoint"
+    );
     describe_counter!(SLOW, "HTTP requests that took over a second, by endpoint");
 }
 
@@ -73,9 +76,9 @@ impl Meter {
 
     /// Counts a response.
     pub(crate) fn count(&self, status: StatusCode) {
-        let known = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
-        let label = known.map_or("other", |at| STATUSES[at].1);
-        let counter = &self.by_status[known.unwrap_or(STATUSES.len())];
+        let position = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
+        let label = position.map_or("other", |at| STATUSES[at].1);
+        let counter = &self.by_status[position.unwrap_or(STATUSES.len())];
         counter
             .get_or_init(|| counter!(REQUESTS, "endpoint" => self.endpoint, "status" => label))
             .increment(1);
@@ -88,7 +91,7 @@ impl Meter {
         seconds.record(took.as_secs_f64());
         if took > SLOW_AFTER {
             self.slow.get_or_init(|| counter!(SLOW, "endpoint" => self.endpoint)).increment(1);
-            tracing::debug!(endpoint = self.endpoint, ?took, "a request took long");
+            tracing::debug!(endpoint = self.endpoint, ?took, "slow request");
         }
     }
 }
@@ -100,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_took_long_is_counted_on_its_own() {
+    fn slow_requests_have_their_own_counter() {
         let recorder = PrometheusBuilder::new().build_recorder();
         metrics::with_local_recorder(&recorder, || {
             let meter = Meter::new("/slow");

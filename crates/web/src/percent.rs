@@ -1,53 +1,31 @@
 //! Percent-decoding of path segments and query strings (RFC 3986 §2.1).
 //!
-//! Each value is decoded exactly once; an invalid escape or invalid UTF-8 is an error.
+//! # Invariants
+//! * Each value is decoded exactly once.
+//! * An invalid escape and invalid UTF-8 are errors: the result is `None`.
 
 use std::borrow::Cow;
 
-/// An escape that is not two hex digits, or bytes that are not UTF-8.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+use percent_encoding::percent_decode_str;
 
 /// A path segment: `+` is itself.
-pub(crate) fn decode_segment(raw: &str) -> Result<Cow<'_, str>, Malformed> {
-    match memchr::memchr(b'%', raw.as_bytes()) {
-        None => Ok(Cow::Borrowed(raw)),
-        Some(_) => decode(raw, b'+'),
+pub(crate) fn decode_segment(raw: &str) -> Option<Cow<'_, str>> {
+    let is_escape = |after: &str| {
+        after.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    // The library leaves an invalid escape as it is.
+    if !raw.split('%').skip(1).all(is_escape) {
+        return None;
     }
+    percent_decode_str(raw).decode_utf8().ok()
 }
 
 /// A name or a value of a query string: `+` is a space.
-pub(crate) fn decode_query(raw: &str) -> Result<Cow<'_, str>, Malformed> {
-    match memchr::memchr2(b'%', b'+', raw.as_bytes()) {
-        None => Ok(Cow::Borrowed(raw)),
-        Some(_) => decode(raw, b' '),
+pub(crate) fn decode_query(raw: &str) -> Option<Cow<'_, str>> {
+    if raw.contains('+') {
+        return decode_segment(&raw.replace('+', " ")).map(|text| Cow::Owned(text.into_owned()));
     }
-}
-
-fn decode(raw: &str, plus: u8) -> Result<Cow<'_, str>, Malformed> {
-    let mut decoded = Vec::with_capacity(raw.len());
-    let mut bytes = raw.bytes();
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => {
-                let high = bytes.next().and_then(hex_digit).ok_or(Malformed)?;
-                let low = bytes.next().and_then(hex_digit).ok_or(Malformed)?;
-                high << 4 | low
-            }
-            b'+' => plus,
-            other => other,
-        });
-    }
-    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| Malformed)
-}
-
-fn hex_digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
+    decode_segment(raw)
 }
 
 #[cfg(test)]
@@ -68,10 +46,10 @@ mod tests {
     }
 
     #[test]
-    fn broken_escapes_and_broken_utf8_are_refused() {
+    fn invalid_escapes_and_invalid_utf8_are_errors() {
         for raw in ["%", "%4", "%zz", "%4g", "a%", "%+1", "%ff", "%C3", "%c3%28", "%ed%a0%80"] {
-            assert_eq!(decode_segment(raw), Err(Malformed), "{raw}");
-            assert_eq!(decode_query(raw), Err(Malformed), "{raw}");
+            assert_eq!(decode_segment(raw), None, "{raw}");
+            assert_eq!(decode_query(raw), None, "{raw}");
         }
     }
 

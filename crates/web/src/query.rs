@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
+use crate::http_error::HttpError;
 use crate::percent::decode_query;
-use crate::refusal::Refusal;
 
-/// Twice what the longest sensible request needs: 64 message types, each a parameter of its own.
+/// Twice the need of the longest sensible request: 64 message types, each a separate parameter.
 pub(crate) const MAX_PARAMETERS: usize = 128;
 
 /// The declared parameters in the order of the query string.
@@ -21,20 +21,20 @@ impl<'a> Query<'a> {
     ///
     /// # Errors
     /// 400 if there are over 128 parameters, or if a declared one does not decode.
-    pub(crate) fn parse(raw: &'a str, declared: impl Fn(&str) -> bool) -> Result<Self, Refusal> {
+    pub(crate) fn parse(raw: &'a str, declared: impl Fn(&str) -> bool) -> Result<Self, HttpError> {
         let mut pairs = Vec::new();
         for (n, pair) in raw.split('&').filter(|pair| !pair.is_empty()).enumerate() {
             if n == MAX_PARAMETERS {
-                return Err(Refusal::bad_request(format!("over {MAX_PARAMETERS} query parameters")));
+                return Err(HttpError::bad_request(format!("over {MAX_PARAMETERS} query parameters")));
             }
             let (raw_name, raw_value) = pair.split_once('=').unwrap_or((pair, ""));
-            // A name that does not decode is no declared one.
-            let Ok(name) = decode_query(raw_name) else { continue };
+            // A name that does not decode is not declared.
+            let Some(name) = decode_query(raw_name) else { continue };
             if !declared(&name) {
                 continue;
             }
             let value =
-                decode_query(raw_value).map_err(|_| Refusal::not_percent_encoded(&name, raw_value))?;
+                decode_query(raw_value).ok_or_else(|| HttpError::not_percent_encoded(&name, raw_value))?;
             pairs.push((name, value));
         }
         Ok(Self { pairs })
@@ -63,15 +63,15 @@ mod tests {
     }
 
     #[test]
-    fn an_undeclared_parameter_is_ignored_even_if_broken() {
+    fn an_undeclared_parameter_is_ignored_even_if_malformed() {
         assert_eq!(values("c=%zz&%zz=1&a.b=1"), ["1"]);
     }
 
     #[test]
-    fn a_broken_declared_one_is_named() {
-        let refusal = Query::parse("a.b=%zz", |_| true).unwrap_err();
+    fn a_malformed_declared_parameter_is_reported() {
+        let error = Query::parse("a.b=%zz", |_| true).unwrap_err();
         assert_eq!(
-            refusal.message(),
+            error.message(),
             "[INVALID_VALUE] invalid value for a.b: %zz (must be percent-encoded UTF-8)"
         );
     }

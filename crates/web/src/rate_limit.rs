@@ -22,8 +22,8 @@ use lru::LruCache;
 use serde_json::json;
 
 use crate::clock::Clock;
+use crate::http_error::HttpError;
 use crate::limits::{Limits, PathRate, Rate};
-use crate::refusal::Refusal;
 
 /// Entries of one table: about 6 MB.
 const CLIENTS: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
@@ -34,27 +34,19 @@ const FORWARDED: &str = "x-forwarded-for";
 /// Client identification and rate limits of a server.
 pub(crate) struct Clients {
     proxies: Vec<IpAddr>,
-    rate: Option<Rates>,
-    of_paths: Vec<(PathRate, Rates)>,
-}
-
-struct Rates {
-    rate: Rate,
     clock: Clock,
-    buckets: Mutex<Buckets>,
+    rate: Option<(Rate, Mutex<Buckets>)>,
+    of_paths: Vec<(PathRate, Mutex<Buckets>)>,
 }
 
 impl Clients {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let rates = |rate| Rates {
-            rate,
-            clock: limits.clock.clone(),
-            buckets: Mutex::new(Buckets::new(rate, CLIENTS)),
-        };
+        let buckets = |rate| Mutex::new(Buckets::new(rate, CLIENTS));
         Self {
             proxies: limits.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
-            rate: limits.per_client.map(rates),
-            of_paths: limits.per_client_of_path.iter().map(|of| (*of, rates(of.rate))).collect(),
+            clock: limits.clock.clone(),
+            rate: limits.per_client.map(|rate| (rate, buckets(rate))),
+            of_paths: limits.per_client_of_path.iter().map(|of| (*of, buckets(of.rate))).collect(),
         }
     }
 
@@ -70,13 +62,16 @@ impl Clients {
 
     /// # Errors
     /// 429 with `Retry-After` if a rate is configured and the client's bucket is empty.
-    pub(crate) fn admit(&self, client: Client, path: &str) -> Result<(), Refusal> {
-        if let Some(rates) = &self.rate {
-            rates.take(client).map_err(|wait| too_many(rates.rate, wait, ""))?;
+    pub(crate) fn admit(&self, client: Client, path: &str) -> Result<(), HttpError> {
+        let take = |buckets: &Mutex<Buckets>| {
+            buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, self.clock.now())
+        };
+        if let Some((rate, buckets)) = &self.rate {
+            take(buckets).map_err(|wait| too_many(*rate, wait, ""))?;
         }
-        for (of, rates) in &self.of_paths {
+        for (of, buckets) in &self.of_paths {
             if is_path(path, of.path) {
-                rates.take(client).map_err(|wait| {
+                take(buckets).map_err(|wait| {
                     let entry = json!({
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                         "reason": "RATE_LIMIT",
@@ -94,26 +89,19 @@ impl Clients {
     }
 }
 
-impl Rates {
-    fn take(&self, client: Client) -> Result<(), Duration> {
-        let now = self.clock.now();
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, now)
-    }
+/// True if the router maps both to the same path.
+fn is_path(requested: &str, path: &str) -> bool {
+    requested.strip_suffix('/').unwrap_or(requested).eq_ignore_ascii_case(path)
 }
 
-/// Whether the router maps both to the same path.
-fn is_path(asked: &str, path: &str) -> bool {
-    asked.strip_suffix('/').unwrap_or(asked).eq_ignore_ascii_case(path)
-}
-
-fn too_many(rate: Rate, wait: Duration, to: &str) -> Refusal {
-    // Rounded up, so that a client that waits as long as it is asked to is not refused again.
+fn too_many(rate: Rate, wait: Duration, to: &str) -> HttpError {
+    // Rounded up, so that a client that waits for this long is not rejected again.
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let Rate { per_second, burst } = rate;
     let message = format!(
         "over {per_second} requests a second{to} from your address, or {burst} at once; try again in {seconds} s"
     );
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
+    HttpError::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
 }
 
 /// The origin of a request: the peer or, behind trusted proxies, the nearest address that is not one of them.
@@ -230,7 +218,7 @@ mod tests {
         assert_eq!(buckets.take(us, after(249)), Err(Duration::from_millis(1)));
         assert_eq!(buckets.take(us, after(250)), Ok(()));
         assert_eq!(buckets.take(us, after(250)), Err(Duration::from_millis(250)));
-        // A clock that goes back gives nothing.
+        // A clock that goes backwards refills nothing.
         assert!(buckets.take(us, start).is_err());
         // A long idle time refills the bucket and no more.
         let n_taken = (0..10).filter(|_| buckets.take(us, after(3_600_000)).is_ok()).count();
@@ -254,7 +242,7 @@ mod tests {
         assert!(buckets.take(a, now).is_err());
         assert!(buckets.take(c, now).is_ok());
         assert_eq!(buckets.full_at.len(), 2);
-        assert!(buckets.take(a, now).is_err(), "it asked after the other");
+        assert!(buckets.take(a, now).is_err(), "it came after the other");
         assert!(buckets.take(b, now).is_ok());
     }
 

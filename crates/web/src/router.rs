@@ -1,16 +1,21 @@
-//! A routing trie: maps paths to endpoints.
+//! A linear route table: maps paths to endpoints.
 //!
-//! Segments are compared without regard to case and a slash at the end is ignored, as the deployed server does
-//! (`indexer-api.md` §1.1). A literal segment takes precedence over a parameter, with backtracking to the parameter.
-//! The path is split before anything is decoded, so an escaped slash stays inside its segment.
+//! # Invariants
+//! * Segments are compared without regard to case and a slash at the end is ignored, as the deployed server does
+//!   (`indexer-api.md` §1.1).
+//! * If several templates match, the one whose first literal comes earliest is chosen.
+//! * The path is split before anything is decoded, so an escaped slash stays inside its segment.
 
 use bytes::Bytes;
 use http::HeaderValue;
 
-use crate::endpoint::{Endpoint, Freshness, Method, Param};
+use crate::endpoint::{Endpoint, MaxAge, Method, Param};
 use crate::health::Probe;
 use crate::limits::MAX_PATH_PARAMS;
 use crate::meter::Meter;
+
+/// Maximum number of segments of a path template.
+const MAX_SEGMENTS: usize = 16;
 
 /// An invalid list of endpoints.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +23,7 @@ pub enum RouteError {
     /// Two endpoints answer the same requests.
     #[error("`{0}`: another endpoint has this method and path")]
     Duplicate(&'static str),
-    /// Every server answers this path by itself.
+    /// Every server answers this path itself.
     #[error("`{0}`: the path is one of those that every server has (see web::health)")]
     Taken(&'static str),
     /// The template is malformed.
@@ -26,29 +31,34 @@ pub enum RouteError {
         "`{0}`: a path starts with `/`, does not end with it, and each segment is a literal or `{{name}}`"
     )]
     Template(&'static str),
-    /// Too many parameters.
-    #[error("`{0}`: over {MAX_PATH_PARAMS} parameters in a path")]
+    /// Too many parameters or segments.
+    #[error("`{0}`: over {MAX_PATH_PARAMS} parameters or {MAX_SEGMENTS} segments in a path")]
     TooMany(&'static str),
     /// Template and declared parameters differ.
     #[error("`{path}`: parameter `{name}` is not both in the path and among the parameters")]
     Undeclared {
         /// The template.
         path: &'static str,
-        /// What is missing on one side.
+        /// The parameters that one side lacks.
         name: &'static str,
     },
 }
 
-/// The endpoints of a server as a tree of path segments.
+/// The endpoints of a server by path, in the order of precedence.
 pub struct Router<A: 'static> {
-    nodes: Vec<Node<A>>,
+    paths: Vec<PathRoutes<A>>,
 }
 
-struct Node<A: 'static> {
-    literals: Vec<(&'static str, usize)>,
-    parameter: Option<usize>,
+struct PathRoutes<A: 'static> {
+    template: Vec<Segment>,
     get: Option<Route<A>>,
     post: Option<Route<A>>,
+}
+
+#[derive(Clone, Copy)]
+enum Segment {
+    Literal(&'static str),
+    Parameter,
 }
 
 /// An endpoint and the values derived from it at startup.
@@ -64,23 +74,21 @@ pub(crate) struct Route<A: 'static> {
 pub(crate) struct Found<'r, 'p, A: 'static> {
     pub(crate) get: Option<&'r Route<A>>,
     pub(crate) post: Option<&'r Route<A>>,
-    pub(crate) values: Values<'p>,
-}
-
-#[derive(Default)]
-pub(crate) struct Values<'p> {
-    raw: [&'p str; MAX_PATH_PARAMS],
-    len: usize,
+    /// In the order of the template; those beyond its parameters are empty.
+    pub(crate) values: [&'p str; MAX_PATH_PARAMS],
 }
 
 impl<A> Router<A> {
     /// # Errors
-    /// If an endpoint's path is not a template, differs from its parameters, or is there twice.
+    /// If an endpoint's path is not a template, differs from its parameters, or is a duplicate.
     pub fn new(groups: &'static [&'static [Endpoint<A>]]) -> Result<Self, RouteError> {
-        let mut router = Self { nodes: vec![Node::default()] };
+        let mut router = Self { paths: Vec::new() };
         for endpoint in groups.iter().copied().flatten() {
             router.add(endpoint)?;
         }
+        router.paths.sort_by_cached_key(|routes| {
+            routes.template.iter().map(|segment| matches!(segment, Segment::Parameter)).collect::<Vec<_>>()
+        });
         Ok(router)
     }
 
@@ -93,88 +101,81 @@ impl<A> Router<A> {
     pub(crate) fn find<'p>(&self, path: &'p str) -> Option<Found<'_, 'p, A>> {
         let path = path.strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
-        let mut values = Values::default();
-        let node = self.descend(0, Some(path).filter(|path| !path.is_empty()), &mut values)?;
-        let Node { get, post, .. } = &self.nodes[node];
+        let (mut segments, mut len) = ([""; MAX_SEGMENTS], 0);
+        for segment in path.split('/').filter(|_| !path.is_empty()) {
+            // A longer path matches no template.
+            *segments.get_mut(len)? = segment;
+            len += 1;
+        }
+        let segments = &segments[..len];
+        let PathRoutes { template, get, post } = self.paths.iter().find(|routes| routes.matches(segments))?;
+        let mut values = [""; MAX_PATH_PARAMS];
+        let parameters = template.iter().zip(segments).filter(|(part, _)| matches!(part, Segment::Parameter));
+        for (value, (_, segment)) in values.iter_mut().zip(parameters) {
+            *value = segment;
+        }
         Some(Found { get: get.as_ref(), post: post.as_ref(), values })
-    }
-
-    /// Visits a node at most once, so its cost is bounded by the tree whatever the path.
-    fn descend<'p>(&self, node: usize, path: Option<&'p str>, values: &mut Values<'p>) -> Option<usize> {
-        let here = &self.nodes[node];
-        let Some(path) = path else {
-            return (here.get.is_some() || here.post.is_some()).then_some(node);
-        };
-        let (segment, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
-        let literal = here.literals.iter().find(|(literal, _)| literal.eq_ignore_ascii_case(segment));
-        if let Some(found) = literal.and_then(|(_, next)| self.descend(*next, rest, values)) {
-            return Some(found);
-        }
-        let next = here.parameter.filter(|_| !segment.is_empty())?;
-        let len = values.len;
-        values.push(segment);
-        let found = self.descend(next, rest, values);
-        if found.is_none() {
-            values.len = len;
-        }
-        found
     }
 
     fn add(&mut self, endpoint: &'static Endpoint<A>) -> Result<(), RouteError> {
         let path = endpoint.path;
-        let bad = RouteError::Template(path);
         if Probe::of(path).is_some() {
             return Err(RouteError::Taken(path));
         }
         let inner = path.strip_prefix('/').ok_or(RouteError::Template(path))?;
-        let mut names = Vec::new();
-        let mut node = 0;
+        let (mut template, mut names) = (Vec::new(), Vec::new());
         for segment in inner.split('/').filter(|_| !inner.is_empty()) {
-            node = match segment.strip_prefix('{').map(|name| name.strip_suffix('}')) {
+            template.push(match segment.strip_prefix('{').map(|name| name.strip_suffix('}')) {
                 Some(Some(name)) if !name.is_empty() => {
                     names.push(name);
-                    self.parameter_below(node)
+                    Segment::Parameter
                 }
                 None if !segment.is_empty() && !segment.contains(['{', '}', '%']) => {
-                    self.literal_below(node, segment)
+                    Segment::Literal(segment)
                 }
-                _ => return Err(bad),
-            };
+                _ => return Err(RouteError::Template(path)),
+            });
+        }
+        if names.len() > MAX_PATH_PARAMS || template.len() > MAX_SEGMENTS {
+            return Err(RouteError::TooMany(path));
         }
         check_names(endpoint, &names)?;
         let meter = Meter::new(path);
         let route = Route { endpoint, names, cache_control: cache_control(endpoint.cache), meter };
+        let known = self.paths.iter().position(|routes| routes.has_template(&template));
+        let at = known.unwrap_or_else(|| {
+            self.paths.push(PathRoutes { template, get: None, post: None });
+            self.paths.len() - 1
+        });
         let place = match endpoint.method {
-            Method::Get => &mut self.nodes[node].get,
-            Method::Post => &mut self.nodes[node].post,
+            Method::Get => &mut self.paths[at].get,
+            Method::Post => &mut self.paths[at].post,
         };
         match place.replace(route) {
             Some(_) => Err(RouteError::Duplicate(path)),
             None => Ok(()),
         }
     }
+}
 
-    fn parameter_below(&mut self, node: usize) -> usize {
-        self.nodes[node].parameter.unwrap_or_else(|| {
-            let next = self.push();
-            self.nodes[node].parameter = Some(next);
-            next
-        })
+impl<A> PathRoutes<A> {
+    /// Compares from the end, where paths differ most.
+    fn matches(&self, segments: &[&str]) -> bool {
+        self.template.len() == segments.len()
+            && self.template.iter().zip(segments).rev().all(|(part, segment)| match part {
+                Segment::Literal(literal) => literal.eq_ignore_ascii_case(segment),
+                Segment::Parameter => !segment.is_empty(),
+            })
     }
 
-    fn literal_below(&mut self, node: usize, segment: &'static str) -> usize {
-        let known = self.nodes[node].literals.iter().find(|(other, _)| other.eq_ignore_ascii_case(segment));
-        let known = known.map(|(_, next)| *next);
-        known.unwrap_or_else(|| {
-            let next = self.push();
-            self.nodes[node].literals.push((segment, next));
-            next
-        })
-    }
-
-    fn push(&mut self) -> usize {
-        self.nodes.push(Node::default());
-        self.nodes.len() - 1
+    /// True if both templates match the same paths.
+    fn has_template(&self, other: &[Segment]) -> bool {
+        self.template.len() == other.len()
+            && self.template.iter().zip(other).all(|pair| match pair {
+                (Segment::Literal(one), Segment::Literal(other)) => one.eq_ignore_ascii_case(other),
+                (Segment::Parameter, Segment::Parameter) => true,
+                _ => false,
+            })
     }
 }
 
@@ -198,28 +199,8 @@ impl<'r, A> Found<'r, '_, A> {
     }
 }
 
-impl<'p> Values<'p> {
-    pub(crate) fn raw(&self) -> &[&'p str] {
-        &self.raw[..self.len]
-    }
-
-    fn push(&mut self, segment: &'p str) {
-        self.raw[self.len] = segment;
-        self.len += 1;
-    }
-}
-
-impl<A> Default for Node<A> {
-    fn default() -> Self {
-        Self { literals: Vec::new(), parameter: None, get: None, post: None }
-    }
-}
-
 fn check_names<A>(endpoint: &Endpoint<A>, names: &[&'static str]) -> Result<(), RouteError> {
     let path = endpoint.path;
-    if names.len() > MAX_PATH_PARAMS {
-        return Err(RouteError::TooMany(path));
-    }
     let declared: Vec<_> = endpoint
         .params
         .iter()
@@ -237,7 +218,7 @@ fn check_names<A>(endpoint: &Endpoint<A>, names: &[&'static str]) -> Result<(), 
 }
 
 #[expect(clippy::expect_used, reason = "the text says why it cannot fail")]
-fn cache_control(freshness: Freshness) -> HeaderValue {
+fn cache_control(freshness: MaxAge) -> HeaderValue {
     let value = Bytes::from(format!("public, max-age={}", freshness.0));
     HeaderValue::from_maybe_shared(value).expect("letters and digits are a header value")
 }

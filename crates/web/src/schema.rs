@@ -1,8 +1,31 @@
-//! The JSON objects of an API, as constants for the OpenAPI document.
+//! The JSON objects of an API, for the OpenAPI document: serde types with `#[derive(JsonSchema)]`, and tables for
+//! objects without a type, because their bytes are stored.
 //!
-//! An object refers to another by reference, so that a definition that is used exists.
+//! An object refers to another by reference, so that every used definition exists.
 
-/// A named JSON object.
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, SchemaGenerator};
+
+/// A JSON object that the document defines.
+pub trait Object: Debug + Sync {
+    /// Adds the definitions of the object and of all objects in it; returns a reference to it.
+    fn define(&self, definitions: &mut SchemaGenerator) -> schemars::Schema;
+}
+
+impl<T: JsonSchema + Sync> Object for PhantomData<T> {
+    fn define(&self, definitions: &mut SchemaGenerator) -> schemars::Schema {
+        definitions.subschema_for::<T>()
+    }
+}
+
+/// The object that `T` is on the wire; its definition has the name of `#[schemars(rename = "…")]`.
+pub const fn of<T: JsonSchema + Sync + 'static>() -> &'static dyn Object {
+    &PhantomData::<T>
+}
+
+/// A named JSON object as a table.
 #[derive(Debug)]
 pub struct Schema {
     /// Its name among the definitions, for example `tx.TxsResponse`; one name, one definition.
@@ -18,17 +41,17 @@ pub struct Schema {
 pub struct Field {
     /// As on the wire.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its value.
     pub kind: Kind,
-    /// One sentence; empty if the name says it all.
+    /// One sentence; empty if the name is self-explanatory.
     pub doc: &'static str,
-    /// Whether it can be `null`.
+    /// True if it can be `null`.
     pub nullable: bool,
-    /// Whether it can be missing.
+    /// True if it can be missing.
     pub optional: bool,
 }
 
-/// What a member holds.
+/// The type of a member's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A text.

@@ -1,4 +1,4 @@
-//! The accept loop of every server, and HTTP/1.1 service of an [`App`].
+//! The accept loop of every server, and HTTP/1.1 connections.
 //!
 //! # Invariants
 //! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
@@ -7,39 +7,51 @@
 //! * A stop closes the listener, then idle connections, then waits for requests in flight, and aborts the rest at the
 //!   deadline.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::Service;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, sink};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{AcquireError, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_io_timeout::TimeoutWriter;
+use tokio_util::io::InspectReader;
 
 use crate::app::App;
-use crate::concurrency_limit::{ClientPermit, ConcurrencyLimit, PerClientLimit, RequestPermit};
+use crate::concurrency_limit::{ConcurrencyLimit, PerClientLimit};
 use crate::limits::Limits;
 use crate::rate_limit::Clients;
-use crate::response_body::{ConnState, CutShort, ResponseBody};
-use crate::service::AppService;
-use crate::timeout_stream::{REQUEST_LINE, TimeoutStream};
+use crate::request_timer::RequestTimer;
+use crate::response_body::{ResponseBody, with_permit};
+use crate::service::{AppServer, AppService, acquire, check_size, read, with_close};
 
-/// Backoff after a failed `accept`: when descriptors run out, only time helps.
+/// Backoff after a failed `accept`: if descriptors run out, only waiting helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// The minimum that hyper accepts.
 const LEAST_BUFFER: usize = 8192;
 
-/// Interval of the warning that an address is at its connection limit.
+/// Bytes of a request line besides its target: `OPTIONS  HTTP/1.1`, the line end, and some reserve.
+const REQUEST_LINE: usize = 64;
+
+/// Time and byte limits of a lingering close.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: u64 = 1 << 20;
+
+/// Minimum interval between warnings that an address is at its connection limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
 /// Serves until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
@@ -53,41 +65,77 @@ pub async fn serve<A: Send + Sync + 'static>(
     shutdown: impl Future<Output = ()>,
 ) {
     let limits = Arc::new(limits);
-    let extra_header = if app.cors().is_any() { "access-control-allow-origin: *\r\n" } else { "" };
     let clients = Arc::new(Clients::new(&limits));
-    let accept_loop =
-        AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)), extra_header };
-    let service = move |conn, peer| {
-        let (app, limits, clients) = (Arc::clone(&app), Arc::clone(&limits), Arc::clone(&clients));
-        AppService { app, limits, clients, peer, conn }
+    let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
+    let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
+    let server = Arc::new(AppServer { app, limits, clients, requests });
+    let service = |peer, timer| AppService { server: Arc::clone(&server), peer, timer };
+    accept_loop.run(listener, service, shutdown).await;
+}
+
+/// As [`serve`], with `handler` in the place of an app. Bodies of up to [`Limits::body`] bytes are read for every
+/// method; a request that breaks a limit is rejected before `handler` runs. The limits per client do not apply.
+pub async fn serve_fn<H, F>(
+    listener: TcpListener,
+    limits: Limits,
+    handler: H,
+    shutdown: impl Future<Output = ()>,
+) where
+    H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<Bytes>> + Send + 'static,
+{
+    let limits = Arc::new(limits);
+    let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: None };
+    let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
+    let shared = Arc::new((handler, limits, requests));
+    let service = |_, timer: Arc<RequestTimer>| {
+        let shared = Arc::clone(&shared);
+        service_fn(move |request: Request<Incoming>| {
+            timer.begin();
+            let (shared, timer) = (Arc::clone(&shared), Arc::clone(&timer));
+            Box::pin(async move {
+                let (handler, limits, requests) = &*shared;
+                let (head, body) = request.into_parts();
+                let checked = acquire(requests, None, limits)
+                    .and_then(|permit| check_size(&head, &body, limits).map(|()| permit));
+                let (permit, body) = match checked {
+                    Ok(permit) => (Some(permit), read(body, limits).await),
+                    Err(error) => (None, Err(error)),
+                };
+                let response = match body {
+                    Ok(body) => handler(Request::from_parts(head, body)).await,
+                    Err(error) => with_close(error.response()),
+                };
+                Ok(with_permit(response, permit, &timer))
+            })
+        })
     };
     accept_loop.run(listener, service, shutdown).await;
 }
 
 /// The accept loop, with the settings that all connections share.
-pub(crate) struct AcceptLoop {
-    pub(crate) limits: Arc<Limits>,
+struct AcceptLoop {
+    limits: Arc<Limits>,
     /// Identifies clients for the connection limit per client; `None` disables that limit.
-    pub(crate) clients: Option<Arc<Clients>>,
-    /// See [`TimeoutStream::new`].
-    pub(crate) extra_header: &'static str,
+    clients: Option<Arc<Clients>>,
 }
 
 impl AcceptLoop {
-    /// Runs the loop; `service` makes the service of one connection from the peer address.
-    pub(crate) async fn run<S>(
+    /// Runs the loop; `service` makes the service of one connection from the peer address and the connection's timer.
+    async fn run<S>(
         self,
         listener: TcpListener,
-        service: impl Fn(Arc<ConnState>, IpAddr) -> S,
+        service: impl Fn(IpAddr, Arc<RequestTimer>) -> S,
         shutdown: impl Future<Output = ()>,
     ) where
-        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = CutShort> + Send + 'static,
-        S::Future: Send + 'static,
+        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
+        S: Unpin + Send + 'static,
+        S::Future: Unpin + Send + 'static,
     {
         let mut shutdown = pin!(shutdown);
         let permits = Arc::new(Semaphore::new(self.limits.connections));
-        let slots = ConcurrencyLimit::new(self.limits.requests, self.limits.requests_per_client);
-        let mut per_client = ConnectionLimit::new(self.clients.clone(), self.limits.connections_per_client);
+        let per_client = PerClientLimit::new(self.limits.connections_per_client);
+        let mut warned: Option<Instant> = None;
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         loop {
@@ -102,15 +150,22 @@ impl AcceptLoop {
             };
             // The semaphore is never closed.
             let Ok((permit, (stream, peer))) = next else { break };
-            let Ok(share) = per_client.admit(peer) else { continue };
-            let conn = Arc::new(ConnState::new(RequestPermit::of(&slots)));
-            let wire =
-                TimeoutStream::new(stream, Arc::clone(&conn), Arc::clone(&self.limits), self.extra_header);
-            let service = service(Arc::clone(&conn), peer);
-            let connection = self.connection(wire, service, conn, stopped.clone());
+            let client = self.clients.as_ref().and_then(|clients| clients.client_of_peer(peer));
+            let client_permit = client.map(|client| per_client.acquire(client));
+            if let Some(None) = client_permit {
+                if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+                    warned = Some(Instant::now());
+                    let limit = self.limits.connections_per_client;
+                    tracing::warn!(%peer, limit, "connection limit of a client reached; is it an untrusted proxy?");
+                }
+                continue;
+            }
+            let timer = Arc::new(RequestTimer::new());
+            let service = service(peer, Arc::clone(&timer));
+            let connection = connection(stream, service, timer, Arc::clone(&self.limits), stopped.clone());
             connections.spawn(async move {
                 connection.await;
-                drop((permit, share));
+                drop((permit, client_permit));
             });
             while let Some(ended) = connections.try_join_next() {
                 log_panic(ended);
@@ -120,78 +175,61 @@ impl AcceptLoop {
         drop(stop);
         drain(connections, self.limits.stop).await;
     }
+}
 
-    /// One connection from its first request to its last, and the upgraded protocol after it.
-    fn connection<S>(
-        &self,
-        wire: TimeoutStream,
-        service: S,
-        conn: Arc<ConnState>,
-        mut stopped: watch::Receiver<()>,
-    ) -> impl Future<Output = ()> + Send + use<S>
-    where
-        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = CutShort> + Send + 'static,
-        S::Future: Send + 'static,
-    {
-        // Heads up to this size reach the service, which distinguishes a long target from large headers.
-        let head = self.limits.target + self.limits.headers + REQUEST_LINE;
-        let connection = http1::Builder::new()
-            .max_header_size(head)
-            // hyper's default lets a pipelining client grow the buffer to 400 KiB.
-            .max_buf_size(head.max(LEAST_BUFFER))
-            .header_read_timeout(None)
-            .serve_connection(TokioIo::new(wire), service)
-            .with_upgrades();
-        async move {
-            let mut connection = pin!(connection);
-            let ended = tokio::select! {
-                biased;
-                ended = connection.as_mut() => ended,
-                // Always an error: the sender is dropped.
-                _ = stopped.changed() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(error = %error, "connection ended early");
-            } else if let Some(upgrade) = conn.take_upgrade() {
-                tokio::select! {
-                    () = upgrade.run() => {}
-                    _ = stopped.changed() => {}
-                }
-            }
-        }
+/// One connection from its first request to its last.
+async fn connection<S>(
+    stream: TcpStream,
+    service: S,
+    timer: Arc<RequestTimer>,
+    limits: Arc<Limits>,
+    mut stopped: watch::Receiver<()>,
+) where
+    S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible> + Unpin + 'static,
+    S::Future: Unpin,
+{
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(limits.write_stall));
+    let received = Arc::clone(&timer);
+    let stream = InspectReader::new(Box::pin(stream), move |_: &[u8]| received.received());
+    // Heads up to this size reach the service, which distinguishes a long target from large headers.
+    let head = limits.target + limits.headers + REQUEST_LINE;
+    let mut connection = http1::Builder::new()
+        .max_header_size(head)
+        // hyper's default lets a pipelining client grow the buffer to 400 KiB.
+        .max_buf_size(head.max(LEAST_BUFFER))
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(stream), service);
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => Some(ended),
+        // Always an error: the sender is dropped.
+        _ = stopped.changed() => None,
+        () = timer.expired(&limits) => return,
+    };
+    let Some(ended) = ended else {
+        Pin::new(&mut connection).graceful_shutdown();
+        return log_end(connection.await);
+    };
+    log_end(ended);
+    linger(connection.into_parts().io.into_inner()).await;
+}
+
+fn log_end(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(error = %error, "connection ended early");
     }
 }
 
-/// Connections per client.
-struct ConnectionLimit {
-    clients: Option<Arc<Clients>>,
-    shares: Arc<PerClientLimit>,
-    limit: usize,
-    warned: Option<Instant>,
-}
-
-/// The client is at its connection limit.
-struct TooMany;
-
-impl ConnectionLimit {
-    fn new(clients: Option<Arc<Clients>>, limit: usize) -> Self {
-        Self { clients, shares: PerClientLimit::new(limit), limit, warned: None }
-    }
-
-    /// A permit for one more connection of `peer`; `Ok(None)` if its connections are not counted.
-    fn admit(&mut self, peer: IpAddr) -> Result<Option<ClientPermit>, TooMany> {
-        let Some(client) = self.clients.as_ref().and_then(|clients| clients.client_of_peer(peer)) else {
-            return Ok(None);
-        };
-        let share = self.shares.take(client);
-        if share.is_none() && self.warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
-            self.warned = Some(Instant::now());
-            tracing::warn!(%peer, limit = self.limit, "an address has all connections that one may have; is it a proxy that is not trusted?");
-        }
-        share.map(Some).ok_or(TooMany)
+/// Lingering close (RFC 9112 §9.6): an immediate close makes the client's kernel discard the last response if the
+/// client is still sending.
+async fn linger(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let close = async {
+        stream.shutdown().await?;
+        copy(&mut stream.take(LINGER_BYTES), &mut sink()).await
+    };
+    if let Ok(Err(error)) = timeout(LINGER, close).await {
+        tracing::debug!(error = %error, "client left before its connection was closed");
     }
 }
 
@@ -209,7 +247,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
             // The client left while it was queued; not an error of this server.
             Err(error) if is_client_error(&error) => {}
             Err(error) => {
-                tracing::warn!(error = %error, wait = ?backoff, "no connection can be accepted, trying again");
+                tracing::warn!(error = %error, wait = ?backoff, "accepting a connection failed, retrying");
                 sleep(backoff).await;
                 backoff = (2 * backoff).min(LAST_BACKOFF);
             }

@@ -21,7 +21,7 @@ use crate::serve::serve;
 /// after a restart: a client that finds the queue full retries after a second.
 const BACKLOG: u32 = 1024;
 
-/// Eight, or four for each core if that is more: a thread that waits for a disk should not leave a core idle.
+/// Eight, or four per core if that is more, so that threads waiting for the disk leave no core idle.
 pub fn default_workers() -> usize {
     const LEAST: usize = 8;
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
@@ -37,7 +37,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves `app` on `listener` (port 0 is fine) with `workers` threads, one at least.
+    /// Serves `app` on `listener` (port 0 is allowed) with `workers` threads, at least one.
     ///
     /// # Errors
     /// If the threads cannot be started or the socket cannot be used.

@@ -1,4 +1,4 @@
-//! Out of file descriptors, a server waits for better times instead of ending.
+//! A server that runs out of file descriptors waits and does not end.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use socket::Socket;
 use web::limits::Limits;
 
-/// Set in the process that serves, which is this test again with few descriptors.
+/// Set in the serving process, which is this test again with few descriptors.
 const SERVES: &str = "WEB_TEST_SERVES";
 const NAME: &str = "a_server_without_descriptors_goes_on_once_it_has_some";
 
@@ -33,7 +33,7 @@ fn a_server_without_descriptors_goes_on_once_it_has_some() {
     let address =
         lines.find_map(|line| Some(line.unwrap().split_once("listens on ")?.1.parse().unwrap())).unwrap();
 
-    // More than it has descriptors for; the kernel takes those that it does not accept.
+    // More clients than it has descriptors; the kernel queues the rest.
     let mut clients: Vec<_> = (0..60).map(|_| Socket::open(address)).collect();
     for client in &mut clients {
         client.send("GET /till HTTP/1.1\r\nhost: h\r\n\r\n");
@@ -51,7 +51,7 @@ fn a_server_without_descriptors_goes_on_once_it_has_some() {
 }
 
 fn serve_until_the_end_of_input() {
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _slow) = shop::open(Limits::default());
     println!("listens on {}", server.address());
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     server.stop();

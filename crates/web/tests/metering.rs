@@ -1,4 +1,4 @@
-//! What is counted of requests. One test: the recorder is one for the process.
+//! Request metrics. One test: the recorder is one per process.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +14,7 @@ use web::clock::Clock;
 use web::limits::{Limits, Rate};
 
 #[test]
-fn requests_are_counted_by_endpoint_and_status_and_never_by_what_a_client_wrote() {
+fn requests_are_counted_by_endpoint_and_status_and_never_by_client_data() {
     let recorder = PrometheusBuilder::new().install_recorder().unwrap();
     web::meter::describe();
     let some = |n| NonZeroU32::new(n).unwrap();
@@ -25,16 +25,16 @@ fn requests_are_counted_by_endpoint_and_status_and_never_by_what_a_client_wrote(
         answer: Duration::from_millis(50),
         ..Limits::default()
     };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _slow) = shop::open(limits);
     let mut client = Socket::open(server.address());
     let tag = client.get("/shop/v1/items/tea").header("etag").unwrap().to_owned();
     client.get("/shop/v1/items/coffee");
-    client.ask("GET", "/shop/v1/items/tea", &format!("if-none-match: {tag}\r\n"));
+    client.request("GET", "/shop/v1/items/tea", &format!("if-none-match: {tag}\r\n"));
     client.get("/SHOP/v1/items/%zz/");
     client.get("/broken");
     client.get("/lost");
     client.get("/secret-of-a-client");
-    client.ask("DELETE", "/till", "");
+    client.request("DELETE", "/till", "");
     client.get("/healthz");
     let long = format!("/till?{}", "a".repeat(9000));
     assert_eq!(Socket::open(server.address()).get(&long).status, 414);

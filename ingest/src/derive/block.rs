@@ -12,43 +12,43 @@ use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
 
-use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, WorkerState};
+use super::{Block, EvmTx, Failure, Part, Rules, Tx, WorkerState};
+use crate::finality;
 use crate::nft::{Answers, NftAt};
 use crate::priority::yield_core;
-use crate::settled;
 
-/// What the node answered about one height.
+/// The node's answers about one height.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockAnswers<'a> {
-    /// The height that was asked for.
+    /// The requested height.
     pub height: u64,
     /// `result` of `/block`.
     pub block: &'a [u8],
     /// `result` of `/block_results`.
     pub results: &'a [u8],
-    /// `result` of `eth_getBlockReceipts`, where it was asked.
+    /// `result` of `eth_getBlockReceipts`, if it was requested.
     pub receipts: Option<&'a [u8]>,
-    /// Skip checking the receipts against the transactions.
+    /// Skips the check of the receipts against the transactions.
     pub trust_receipts: bool,
 }
 
-/// A transaction that our descriptors do not cover.
+/// A transaction that the loaded descriptors do not cover.
 #[derive(Clone, Debug)]
 pub struct Unrendered {
     /// Its position in the block.
     pub index: usize,
     /// Its bytes.
     pub raw: Vec<u8>,
-    /// Why.
+    /// The error.
     pub reason: String,
-    /// Whether newer descriptors may cover it.
+    /// True if newer descriptors may cover it.
     pub curable: bool,
 }
 
 /// Renderings by the node, by position in the block; `None` if the node cannot render the transaction either.
 pub type Rendered = HashMap<usize, Option<Bytes>>;
 
-/// Whether the header of `next` confirms these results of `block`; `None` if it is not the header after it.
+/// Whether the header of `next` confirms these results of `block`; `None` if it is not the next header.
 pub fn confirms(next: &[u8], block: &[u8], results: &[u8]) -> Option<bool> {
     let (next, block) = (comet::parse_block(next).ok()?, comet::parse_block(block).ok()?);
     if next.header.last_block_hash != Some(block.hash) || proof::check_header(&next).is_err() {
@@ -66,18 +66,18 @@ pub fn block(
     rules: &Rules,
     worker: &mut WorkerState,
 ) -> Result<Block, Failure> {
-    let block = comet::parse_block(answers.block).map_err(AskAgain::because)?;
+    let block = comet::parse_block(answers.block).map_err(Failure::ask_again)?;
     if block.header.height != answers.height {
-        return Err(AskAgain::because(format!("the node answered with block {}", block.header.height)).into());
+        return Err(Failure::ask_again(format!("the node answered with block {}", block.header.height)));
     }
-    let raw = block.raw_txs().map_err(AskAgain::because)?;
+    let raw = block.raw_txs().map_err(Failure::ask_again)?;
     let invalid = |part| move |error: &dyn Display| Failure::Invalid(part, error.to_string());
     if rules.verified {
         proof::check_header(&block).map_err(|error| invalid(Part::Block)(&error))?;
         proof::check_txs(&block, &raw).map_err(|error| invalid(Part::Block)(&error))?;
     }
-    let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
-    comet::check_pair(&block, &results).map_err(AskAgain::because)?;
+    let results = comet::parse_results(answers.results).map_err(Failure::ask_again)?;
+    comet::check_pair(&block, &results).map_err(Failure::ask_again)?;
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
@@ -110,7 +110,7 @@ pub fn block(
         about_previous: Commitments::of(&block),
         answer: None,
         origins: None,
-        chain_id: block.header.chain_id.into_owned(),
+        chain_id: block.header.chain_id,
         time: block.header.time,
         gas_used: results.txs_results.iter().map(|result| i128::from(result.gas_used)).sum(),
         gas_wanted: results.txs_results.iter().map(|result| i128::from(result.gas_wanted)).sum(),
@@ -121,12 +121,12 @@ pub fn block(
         evm_txs,
         nfts: nfts(&results, rules),
         answers: Answers::new(),
-        probe: settled::probe(&results, &raw, &rules.prefix),
+        probe: finality::probe(&results, &raw, &rules.prefix),
         erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
     })
 }
 
-/// Places are even, from 2: the odd place before an event is reserved for the collection that it reveals.
+/// Event ordinals are even, from 2: the uneven one before an event is reserved for the collection that it reveals.
 fn nfts(results: &ResultsAnswer<'_>, rules: &Rules) -> Vec<NftAt> {
     let events = chain::nft::events(rules.vm, &rules.prefix, results);
     let places = (2..).step_by(2);
@@ -188,7 +188,7 @@ impl<'a> CosmosTxs<'a> {
         let hash = hash::tx_hash(raw);
         worker.record.clear();
         write_tx_record(&mut worker.record, &hash, self.height, result, &worker.body, self.time)
-            .map_err(|error| AskAgain::because(format!("data of transaction {index}: {error}")))?;
+            .map_err(|error| Failure::ask_again(format!("data of transaction {index}: {error}")))?;
 
         let (mut signers, mut types) = (Vec::new(), Vec::new());
         if let Ok(tx) = decoded {
@@ -202,11 +202,11 @@ impl<'a> CosmosTxs<'a> {
         } else if self.rules.verified {
             self.decoded.push(None);
         }
-        let mut accounts = AccountSet::new();
+        let mut accounts = AccountSet::default();
         let Rules { vm, prefix, .. } = self.rules;
         involved::accounts(&result.events, prefix, *vm, &self.owners, &signers, &mut accounts);
         let payload = worker.tx.encode(&worker.record);
-        self.txs.push(Tx { hash, payload, involved: accounts.as_slice().to_vec(), signers, types });
+        self.txs.push(Tx { hash, payload, involved: accounts.into_iter().collect(), signers, types });
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl<'a> CosmosTxs<'a> {
         };
         match self.rendered.get(&index) {
             Some(Some(by_node)) => splice(by_node, out),
-            // Bytes that are no transaction cannot be rendered by any node (an L1's vote data, indexing.md §17).
+            // No node can render bytes that are not a transaction (an L1's vote data, indexing.md §17).
             Some(None) => proto::json::write_opaque_tx(registry, raw, out),
             None if !decodes => proto::json::write_opaque_tx(registry, raw, out),
             None => {
@@ -247,17 +247,17 @@ impl<'a> CosmosTxs<'a> {
     }
 }
 
-/// The node's `{"body":…}` with the `@type` that our own rendering begins with.
+/// The node's `{"body":…}` with the `@type` with which our own rendering begins.
 fn splice(by_node: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"@type":"/cosmos.tx.v1beta1.Tx","#);
     out.extend_from_slice(by_node.trim_ascii().strip_prefix(b"{").unwrap_or(by_node).trim_ascii_start());
 }
 
 fn receipts(answer: &[u8], height: u64, expected: usize) -> Result<Vec<evm::Receipt<'_>>, Failure> {
-    let receipts = evm::parse_receipts(answer).map_err(AskAgain::because)?;
+    let receipts = evm::parse_receipts(answer).map_err(Failure::ask_again)?;
     match evm::check_receipts(&receipts, height, expected) {
         Err(error @ evm::Error::TooFew { .. }) => Err(Failure::ReceiptsMissing(error.to_string())),
-        other => Ok(other.map(|()| receipts).map_err(AskAgain::because)?),
+        other => Ok(other.map(|()| receipts).map_err(Failure::ask_again)?),
     }
 }
 
@@ -265,15 +265,15 @@ fn evm_txs(receipts: &[evm::Receipt<'_>], worker: &mut WorkerState) -> Result<Ve
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
         worker.record.clear();
         evm::write_evm_tx(&mut worker.record, receipt);
-        let mut accounts = AccountSet::new();
+        let mut accounts = AccountSet::default();
         receipt.accounts(&mut accounts)?;
         yield_core();
         Ok(EvmTx {
             hash: receipt.hash()?,
             payload: worker.evm_tx.encode(&worker.record),
-            involved: accounts.as_slice().to_vec(),
+            involved: accounts.into_iter().collect(),
             from: receipt.signer()?,
         })
     };
-    Ok(receipts.iter().map(evm_tx).collect::<Result<_, _>>().map_err(AskAgain::because)?)
+    receipts.iter().map(evm_tx).collect::<Result<_, _>>().map_err(Failure::ask_again)
 }

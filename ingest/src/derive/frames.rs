@@ -8,21 +8,21 @@ use chain::{Account, AccountSet, hash};
 use schema::internal_tx::CHUNK_FRAMES;
 use schema::payload::Frames;
 
-use super::{AskAgain, BlockFrames, Chunk, Failure, Parties, TxFrames, WorkerState};
+use super::{BlockFrames, Chunk, Failure, Parties, TxFrames, WorkerState};
 
-/// Bytes of frames after which a chunk is closed: a page that wants one of them decompresses no more than this and one
-/// frame.
+/// Bytes of frames after which a chunk is closed: to read one of its frames, a page decompresses no more than this and
+/// one frame.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Call trees of single transactions, by EVM hash, for those that the block's trace failed on; `None` where the node
-/// has none either.
+/// Call trees of single transactions, by EVM hash, for those that the block's trace failed on; `None` if the node
+/// cannot trace the transaction by itself either.
 pub type Retraced = HashMap<[u8; 32], Option<Bytes>>;
 
 /// Derives the call frames of a block from the `result` of `debug_traceBlockByNumber`.
 ///
-/// There must be one entry for each of `expected`, the EVM hashes of the block's transactions in order: what the node
-/// traced is the block that is indexed. Entries that failed and are not in
-/// `retraced` come back as [`Failure::Untraced`]; those that failed for good have no frames.
+/// There must be one entry for each of `expected`, the EVM hashes of the block's transactions in order, so that the
+/// traced block is the indexed one. Entries that failed and are not in `retraced` are returned as
+/// [`Failure::Untraced`]; those that failed permanently have no frames.
 pub fn frames(
     height: u64,
     expected: &[[u8; 32]],
@@ -30,14 +30,14 @@ pub fn frames(
     retraced: &Retraced,
     worker: &mut WorkerState,
 ) -> Result<BlockFrames, Failure> {
-    let traces = trace::parse_traces(answer).map_err(AskAgain::because)?;
+    let traces = trace::parse_traces(answer).map_err(Failure::ask_again)?;
     if traces.len() != expected.len() {
         let (found, expected) = (traces.len(), expected.len());
-        return Err(AskAgain::because(format!("{found} traces for {expected} EVM transactions")).into());
+        return Err(Failure::ask_again(format!("{found} traces for {expected} EVM transactions")));
     }
     if let Some((trace, hash)) = traces.iter().zip(expected).find(|(trace, hash)| trace.hash != **hash) {
         let (found, expected) = (hash::to_hex(&trace.hash), hash::to_hex(hash));
-        return Err(AskAgain::because(format!("a trace of {found} where the block has {expected}")).into());
+        return Err(Failure::ask_again(format!("a trace of {found} where the block has {expected}")));
     }
     let failed = traces.iter().filter(|trace| trace.error.is_some() && !retraced.contains_key(&trace.hash));
     let untraced: Vec<[u8; 32]> = failed.map(|trace| trace.hash).collect();
@@ -54,7 +54,7 @@ pub fn frames(
             }
         }
     };
-    let txs = traces.iter().map(tx).collect::<Result<_, _>>().map_err(AskAgain::because)?;
+    let txs = traces.iter().map(tx).collect::<Result<_, _>>().map_err(Failure::ask_again)?;
     Ok(BlockFrames { height, txs })
 }
 
@@ -84,9 +84,9 @@ fn tx_frames(
 }
 
 fn parties(frame: &Frame<'_>) -> Result<Parties, trace::Error> {
-    let mut accounts = AccountSet::new();
+    let mut accounts = AccountSet::default();
     frame.accounts(&mut accounts)?;
-    let mut accounts = accounts.as_slice().iter().copied();
+    let mut accounts = accounts.iter().copied();
     let pair: [Option<Account>; 2] = [accounts.next(), accounts.next()];
     Ok(Parties(pair))
 }

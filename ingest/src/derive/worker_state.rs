@@ -8,13 +8,13 @@ use chain::key::KeyCache;
 use proto::json::Registry;
 use schema::payload::{Codec, Encoder, Kind};
 
-/// Public keys whose addresses a worker remembers: 66 bytes each, twice.
+/// Public keys in a worker's address cache: 66 bytes each, twice.
 const REMEMBERED_KEYS: usize = 1 << 14;
 
 /// The rules of one chain.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Which virtual machine the chain runs.
+    /// The chain's virtual machine.
     pub vm: Vm,
     /// Human-readable part of its account addresses, e.g. `init`.
     pub prefix: String,
@@ -22,7 +22,7 @@ pub struct Rules {
     pub registry: Arc<Registry>,
     /// SHA-256 of the descriptor set; identifies the registry.
     pub descriptors: [u8; 32],
-    /// Whether answers are checked against the hashes that commit to them (`indexing.md` §17).
+    /// True if answers are checked against the hashes that commit to them (`indexing.md` §17).
     pub verified: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct WorkerState {
     pub(crate) body: Vec<u8>,
 }
 
-/// A pool of worker states, and the rules in force.
+/// A pool of worker states, and the current rules.
 #[derive(Debug)]
 pub struct WorkerPool {
     codec: Arc<Codec>,
@@ -58,7 +58,7 @@ impl WorkerPool {
         Arc::clone(&self.codec)
     }
 
-    /// The rules in force.
+    /// The current rules.
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -45,7 +45,7 @@ impl BlockIndex for BlockRows {
             time: block.time.unix_nanos(),
             json,
         };
-        txn.append::<Blocks>(&block.height, &Message(row));
+        txn.put_unread::<Blocks>(&block.height, &Message(row));
         Ok(())
     }
 }

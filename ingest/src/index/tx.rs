@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
-use schema::keys::{Owner, Role, hash_prefix};
+use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::BlockLane;
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
@@ -37,15 +37,15 @@ impl TxRows {
 impl BlockIndex for TxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         for (seq, tx) in (before.txs + 1..).zip(&block.txs) {
-            txn.append::<Txs>(&seq, &tx.payload);
-            txn.append::<TxByHash>(&(hash_prefix(&tx.hash), seq), &());
+            txn.put_unread::<Txs>(&seq, &tx.payload);
+            txn.put_unread::<TxByHash>(&(hash_prefix(&tx.hash), seq), &());
             let set = self.set(&tx.types, seq, txn)?;
             txn.push::<SetTxs>(&set, seq)?;
             let involved = tx.involved.iter().map(|account| (*account, Role::Involved));
             let signers = tx.signers.iter().map(|account| (*account, Role::Signer));
             for (account, role) in involved.chain(signers) {
-                txn.push::<AccountTxs>(&(Owner(account), role), seq)?;
-                txn.push::<AccountSetTxs>(&(Owner(account), role, set), seq)?;
+                txn.push::<AccountTxs>(&(AccountKey(account), role), seq)?;
+                txn.push::<AccountSetTxs>(&(AccountKey(account), role, set), seq)?;
             }
             yield_core();
         }

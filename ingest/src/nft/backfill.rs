@@ -1,9 +1,8 @@
 //! Backfill of NFT metadata: asks the stored questions until they are answered.
 //!
-//! Questions of the newest blocks are asked often, because their state was not final yet. Older ones met a node that
-//! does not answer, and are asked with growing pauses.
+//! Questions of the newest blocks are asked often, because their state was not final yet. Older ones failed on a node
+//! that does not answer, and are asked with backoff.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,8 +15,8 @@ use tokio::time::Instant;
 
 use super::LateAnswer;
 use super::client::MetadataClient;
-use crate::settled::DEEP;
-use crate::{Error, Mark};
+use crate::finality::DEEP;
+use crate::{Error, Progress};
 
 /// Questions per round.
 const ROUND: usize = 256;
@@ -27,7 +26,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Backoff between rounds of older questions without an answer.
 const PAUSES: Backoff =
-    Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter_percent: 20 };
+    Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter: true };
 
 /// Pause between rounds of the newest blocks' questions: states are committed within a fraction of a second.
 const SOON: Duration = Duration::from_millis(200);
@@ -40,7 +39,7 @@ pub(crate) struct Backfill {
     pub(crate) client: Arc<MetadataClient>,
     pub(crate) store: Arc<dyn Store>,
     /// Progress of the block lane, which stores questions and takes answers.
-    pub(crate) blocks: watch::Receiver<Mark>,
+    pub(crate) blocks: watch::Receiver<Progress>,
     pub(crate) answers: mpsc::Sender<LateAnswer>,
 }
 
@@ -50,7 +49,7 @@ impl Backfill {
     /// Runs until the lane has ended.
     pub(crate) async fn run(mut self) -> Result<(), Error> {
         let (mut after, mut older_open, mut fruitless, mut due) = (None, false, 0_u32, Instant::now());
-        let mut outage = Outage::default();
+        let mut log = FailureLog::default();
         loop {
             let last = self.blocks.borrow_and_update().height;
             let newest = question_number(last.saturating_sub(DEEP), 0);
@@ -68,7 +67,9 @@ impl Backfill {
             }
             let (answered, failure) = self.ask(round, newest).await?;
             let count = answered.len();
-            outage.note(count, failure);
+            if let Some(error) = failure {
+                log.add(&error);
+            }
             for late in answered {
                 if self.answers.send(late).await.is_err() {
                     return Ok(());
@@ -109,31 +110,28 @@ impl Backfill {
         Ok(rows.take_while(|(number, _)| *number <= last).collect())
     }
 
-    /// Asks height by height. Returns the answers, and the reason of a failure; a state that is not committed yet is no
-    /// failure for questions after `newest`.
+    /// Asks height by height. Returns the answers, and the reason of a failure; for questions after `newest`, a state
+    /// that is not committed yet is not a failure.
     async fn ask(
         &self,
-        round: Vec<Numbered>,
+        mut round: Vec<Numbered>,
         newest: u64,
     ) -> Result<(Vec<LateAnswer>, Option<String>), Error> {
-        let mut heights: BTreeMap<u64, Vec<Numbered>> = BTreeMap::new();
-        for (number, question) in round {
-            heights.entry(question_height(number)).or_default().push((number, question));
-        }
+        round.retain(|(_, question)| question.about.is_some());
+        round.sort_unstable_by_key(|(number, _)| *number);
         let (mut answered, mut failure) = (Vec::new(), None);
-        for (height, questions) in heights {
+        for questions in round.chunk_by(|(a, _), (b, _)| question_height(*a) == question_height(*b)) {
+            let height = questions.first().map_or(0, |(number, _)| question_height(*number));
             let probe = self.client.probe(height)?;
-            let questions = questions.into_iter().filter_map(|(n, it)| Some((n, it.about.clone()?, it)));
-            let (abouts, questions): (Vec<About>, Vec<Numbered>) =
-                questions.map(|(number, about, question)| (about, (number, question))).unzip();
-            let asked = self.client.ask(height, probe.as_ref(), &abouts);
-            let Ok(replies) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await else {
+            let abouts: Vec<About> = questions.iter().filter_map(|(_, it)| it.about.clone()).collect();
+            let request = self.client.ask(height, probe.as_ref(), &abouts);
+            let Ok(replies) = tokio::time::timeout(ANSWER_TIMEOUT, request).await else {
                 failure.get_or_insert_with(|| {
                     format!("no answer about height {height} within {ANSWER_TIMEOUT:?}")
                 });
                 continue;
             };
-            for ((number, question), reply) in questions.into_iter().zip(replies) {
+            for ((number, question), reply) in questions.iter().cloned().zip(replies) {
                 match reply {
                     Ok(reply) => answered.push(LateAnswer { number, question, reply }),
                     Err(error) if error.kind() == Kind::NotYet && number > newest => {}
@@ -145,28 +143,15 @@ impl Backfill {
     }
 }
 
-/// Log lines about unanswered questions: one when an outage begins, one when it ends.
+/// Log lines about unanswered questions, at most one per [`REMINDER`].
 #[derive(Default)]
-struct Outage {
-    lasts: bool,
-    logged: Option<Instant>,
-}
+struct FailureLog(Option<Instant>);
 
-impl Outage {
-    fn note(&mut self, answered: usize, failure: Option<String>) {
-        match failure {
-            Some(error) if !self.lasts => {
-                self.lasts = true;
-                if self.logged.is_none_or(|logged| logged.elapsed() >= REMINDER) {
-                    self.logged = Some(Instant::now());
-                    tracing::warn!(error, "names or URIs of NFTs are missing until the node answers");
-                }
-            }
-            None if self.lasts && answered > 0 => {
-                self.lasts = false;
-                tracing::info!("the node answers questions about NFTs");
-            }
-            _ => {}
+impl FailureLog {
+    fn add(&mut self, error: &str) {
+        if self.0.is_none_or(|logged| logged.elapsed() >= REMINDER) {
+            self.0 = Some(Instant::now());
+            tracing::warn!(error, "names or URIs of NFTs are missing until the node answers");
         }
     }
 }

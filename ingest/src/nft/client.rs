@@ -1,7 +1,7 @@
 //! NFT metadata client: sends the questions about one height to the node.
 //!
 //! # Invariants
-//! * An answer is final (`settled`).
+//! * An answer is final (`finality`).
 //! * Only a refusal by the contract or module, or an answer that does not decode, is a "no". Every other failure leaves
 //!   the question open.
 
@@ -15,35 +15,35 @@ use node::{ContractCall, Error, Evm, Node, Probe, Rest, StateAt};
 use schema::nft::{About, Subject};
 
 use super::Reply;
-use crate::settled::{Returned, Settled, call_all};
+use crate::finality::{Finality, Returned, call_all};
 
 /// Concurrent requests for one height, if each question is a request of its own.
 const CONCURRENT_REQUESTS: usize = 16;
 
 /// Queries the node of one chain.
 pub(crate) struct MetadataClient {
-    pub(crate) settled: Settled,
+    pub(crate) finality: Finality,
     vm: Vm,
-    /// A request has timed out, and none was answered since.
+    /// True if a request has timed out, and none was answered since.
     unresponsive: AtomicBool,
 }
 
 impl MetadataClient {
     /// A client for a chain with this VM.
-    pub(crate) fn new(settled: Settled, vm: Vm) -> Self {
-        Self { settled, vm, unresponsive: AtomicBool::new(false) }
+    pub(crate) fn new(finality: Finality, vm: Vm) -> Self {
+        Self { finality, vm, unresponsive: AtomicBool::new(false) }
     }
 
     fn node(&self) -> &Node {
-        &self.settled.node
+        &self.finality.node
     }
 
-    /// Whether the last requests timed out.
+    /// True if the last requests timed out.
     pub(crate) fn is_unresponsive(&self) -> bool {
         self.unresponsive.load(Ordering::Relaxed)
     }
 
-    /// A request has timed out.
+    /// Records a timeout.
     pub(crate) fn give_up(&self) {
         self.unresponsive.store(true, Ordering::Relaxed);
     }
@@ -52,11 +52,11 @@ impl MetadataClient {
     pub(crate) fn probe(&self, height: u64) -> Result<Option<Probe>, crate::Error> {
         match self.vm {
             Vm::Evm => Ok(None),
-            _ => self.settled.probe(height),
+            _ => self.finality.probe(height),
         }
     }
 
-    /// Whether the service for this chain's questions is configured.
+    /// True if the service for this chain's questions is configured.
     pub(crate) fn can_ask(&self) -> bool {
         match self.vm {
             Vm::Evm => self.node().evm.is_some(),
@@ -75,15 +75,16 @@ impl MetadataClient {
     ) -> Vec<Result<Reply, Error>> {
         let replies = match (self.node(), self.vm) {
             (Node { evm: Some(evm), .. }, Vm::Evm) => {
-                erc721(evm, &self.settled.contract_state(height), questions).await
+                erc721(evm, &self.finality.contract_state(height), questions).await
             }
             (Node { rest: Some(rest), .. }, Vm::Move | Vm::Wasm) => {
-                let state = match self.settled.state(height, probe) {
+                let state = match self.finality.state(height, probe) {
                     Ok(state) => state,
                     Err(error) => return vec![Err(error); questions.len()],
                 };
-                let asked: Vec<_> = questions.iter().map(|about| self.by_rest(rest, &state, about)).collect();
-                futures_util::stream::iter(asked).buffered(CONCURRENT_REQUESTS).collect().await
+                let requests: Vec<_> =
+                    questions.iter().map(|about| self.by_rest(rest, &state, about)).collect();
+                futures_util::stream::iter(requests).buffered(CONCURRENT_REQUESTS).collect().await
             }
             _ => vec![Ok(Reply::Unknown); questions.len()],
         };
@@ -102,7 +103,7 @@ impl MetadataClient {
     }
 
     async fn cw721(&self, rest: &Rest, state: &StateAt, about: &About) -> Result<Reply, Error> {
-        let prefix = &self.settled.prefix;
+        let prefix = &self.finality.prefix;
         let bech32 = |bytes: &[u8]| {
             let account = Account::from_bytes(bytes);
             account.map(|account| account.to_bech32(prefix)).unwrap_or_default()
@@ -194,7 +195,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
                     places.push(place);
                     calls.push(call);
                 }
-                // An invalid address or number is no contract or token of this kind.
+                // An invalid address or number is not a contract or token of this kind.
                 None => *step = Step::Done(Ok(Reply::No)),
             }
         }
@@ -221,10 +222,10 @@ fn call(step: &Step, about: &About) -> Option<ContractCall> {
     };
     let to = <[u8; 20]>::try_from(contract.as_slice()).ok()?;
     let data = match step {
-        Step::Erc165 => abi::supports_erc721().to_vec(),
-        Step::OwnerOf => abi::owner_of(decimal(token_id)?).to_vec(),
-        Step::Name => abi::name().to_vec(),
-        Step::Uri => abi::token_uri(decimal(token_id)?).to_vec(),
+        Step::Erc165 => abi::supports_erc721(),
+        Step::OwnerOf => abi::owner_of(decimal(token_id)?),
+        Step::Name => abi::name(),
+        Step::Uri => abi::token_uri(decimal(token_id)?),
         Step::Done(_) => return None,
     };
     Some(ContractCall { to, data })
@@ -253,19 +254,19 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
     }
 }
 
-/// The number that an EVM token's id is.
+/// The number in an EVM token's id.
 fn decimal(token_id: &str) -> Option<U256> {
-    // A non-number is no token of this kind.
+    // Text that is not a number is not a token of this kind.
     U256::from_str_radix(token_id, 10).ok()
 }
 
 /// The answer for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
-async fn answer_or_refusal<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
+async fn answer_or_refusal<T, F>(state: &StateAt, request: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
-    let answer = match ask(state.clone()).await {
-        Err(Error::Pruned { .. }) => ask(StateAt::default()).await,
+    let answer = match request(state.clone()).await {
+        Err(Error::Pruned { .. }) => request(StateAt::default()).await,
         answer => answer,
     };
     match answer {

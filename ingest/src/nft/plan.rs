@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use chain::Account;
 use chain::nft::{NftEvent, TokenRef};
-use node::retry::Backoff;
-use node::{Kind, Probe};
-use schema::keys::Owner;
+use node::Probe;
+use schema::keys::AccountKey;
 use schema::meta::{self, BlockLane};
-use schema::nft::{About, Collections, ObjectTokens, Refused, Subject, TokenKey, Tokens};
+use schema::nft::{About, Collections, NonCollections, ObjectTokens, Subject, TokenKey, Tokens};
 use store::key::Text;
 use store::{Snapshot, Store};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::client::MetadataClient;
 use super::{Answers, NftAt, QuestionKey, Reply};
@@ -33,7 +33,7 @@ const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
 pub(crate) struct MetadataFetcher {
     client: Arc<MetadataClient>,
     store: Arc<dyn Store>,
-    /// Whether the index began after the chain: some collections and tokens are unknown to it.
+    /// True if the index began after the chain: it lacks some collections and tokens.
     mid_chain: bool,
     /// The height to be planned next.
     turn: watch::Sender<u64>,
@@ -41,34 +41,18 @@ pub(crate) struct MetadataFetcher {
 }
 
 /// Subjects that uncommitted blocks reveal or ask about, each with the block's height.
-#[derive(Default)]
-struct InFlight(HashMap<QuestionKey, u64>);
-
-impl InFlight {
-    fn has(&self, what: &QuestionKey) -> bool {
-        self.0.contains_key(what)
-    }
-
-    /// Removes the subjects of `height`, whose events may have changed.
-    fn forget(&mut self, height: u64) {
-        self.0.retain(|_, of| *of != height);
-    }
-
-    fn forget_up_to(&mut self, height: u64) {
-        self.0.retain(|_, of| *of > height);
-    }
-}
+type InFlight = HashMap<QuestionKey, u64>;
 
 /// The questions of one block.
 #[derive(Default)]
 struct Plan {
     subjects: Vec<About>,
-    /// Each with its collection, which may turn out to be none.
+    /// Each token with its collection, which may turn out not to be one.
     uris: Vec<(Account, About)>,
 }
 
 impl MetadataFetcher {
-    /// For a lane that starts at `next`.
+    /// A plan for a lane that starts at `next`.
     pub(crate) fn new(
         client: Arc<MetadataClient>,
         store: Arc<dyn Store>,
@@ -92,7 +76,8 @@ impl MetadataFetcher {
             Plan::default()
         } else {
             let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-            in_flight.forget(height);
+            // The events of the height may have changed.
+            in_flight.retain(|_, of| *of != height);
             self.plan(height, nfts, &mut in_flight)?
         };
         // A height that is planned again does not advance the turn.
@@ -117,40 +102,25 @@ impl MetadataFetcher {
         Ok(answers)
     }
 
-    /// Asks until everything is answered, or the rest is not worth waiting for.
+    /// Asks once. Questions without an answer are left to the backfill: a block waits neither for the node's state nor
+    /// for the repair of a node.
     async fn put(
         &self,
         (height, probe): (u64, Option<&Probe>),
         questions: Vec<About>,
         answers: &mut Answers,
     ) {
-        let (mut left, mut tries) = (questions, 0);
-        let asking = async {
-            while !left.is_empty() {
-                let replies = self.client.ask(height, probe, &left).await;
-                let (mut again, mut pause) = (Vec::new(), Backoff::default().delay(tries));
-                for (about, reply) in std::mem::take(&mut left).into_iter().zip(replies) {
-                    match reply {
-                        Ok(reply) => answers.extend(QuestionKey::of(&about).map(|asked| (asked, reply))),
-                        Err(error) if error.kind() == Kind::Transient => {
-                            pause = pause.max(error.pause().unwrap_or_default());
-                            again.push(about);
-                        }
-                        // Left to the backfill: a block waits neither for the node's state nor for the repair of a
-                        // node.
-                        Err(_) => {}
-                    }
-                }
-                left = again;
-                if !left.is_empty() {
-                    tokio::time::sleep(pause).await;
-                    tries += 1;
-                }
-            }
-        };
+        if questions.is_empty() {
+            return;
+        }
         let limit = if self.client.is_unresponsive() { SHORT_ANSWER_TIMEOUT } else { ANSWER_TIMEOUT };
-        if tokio::time::timeout(limit, asking).await.is_err() {
+        let Ok(replies) = timeout(limit, self.client.ask(height, probe, &questions)).await else {
             self.client.give_up();
+            return;
+        };
+        for (about, reply) in questions.iter().zip(replies) {
+            let key = QuestionKey::of(about);
+            answers.extend(key.zip(reply.ok()));
         }
     }
 
@@ -158,20 +128,17 @@ impl MetadataFetcher {
     fn plan(&self, height: u64, nfts: &[NftAt], in_flight: &mut InFlight) -> Result<Plan, Error> {
         let snapshot = self.store.snapshot()?;
         let committed: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
-        in_flight.forget_up_to(committed.height);
+        in_flight.retain(|_, of| *of > committed.height);
         let owners = final_owners(nfts);
         let mut plan = Plan::default();
         for nft in nfts {
-            for asked in self.open(&nft.event, &*snapshot, in_flight)? {
-                in_flight.0.insert(asked.clone(), height);
-                match asked {
+            for key in self.open(&nft.event, &*snapshot, in_flight)? {
+                in_flight.insert(key.clone(), height);
+                match key {
                     QuestionKey::Collection(collection) => {
                         plan.subjects.push(About::Collection(subject(collection, &owners)));
                     }
-                    QuestionKey::Object(object) => {
-                        let address = object.as_bytes().to_vec();
-                        plan.subjects.push(About::Object(Subject { address, ..Subject::default() }));
-                    }
+                    QuestionKey::Object(object) => plan.subjects.push(About::Object(bare_subject(object))),
                     QuestionKey::Uri(collection, token_id) => {
                         let key = (collection, token_id);
                         // A token that is burnt by the end of the block has no URI then.
@@ -183,14 +150,12 @@ impl MetadataFetcher {
                     }
                 }
             }
-            for known in makes_known(&nft.event) {
-                in_flight.0.insert(known, height);
-            }
+            in_flight.extend(revealed(&nft.event).into_iter().map(|key| (key, height)));
         }
         Ok(plan)
     }
 
-    /// The subjects that an event leaves unknown.
+    /// The subjects of an event that are still unknown.
     fn open(
         &self,
         event: &NftEvent,
@@ -199,13 +164,13 @@ impl MetadataFetcher {
     ) -> Result<Vec<QuestionKey>, Error> {
         let mut open = Vec::new();
         if let Some(collection) = collection_of(event) {
-            let asked = QuestionKey::Collection(collection);
-            if store::table::read::<Refused>(snapshot, &Owner(collection))?.is_some() {
+            let key = QuestionKey::Collection(collection);
+            if store::table::read::<NonCollections>(snapshot, &AccountKey(collection))?.is_some() {
                 return Ok(open);
             }
-            let is_known = store::table::read::<Collections>(snapshot, &Owner(collection))?.is_some();
-            if !is_known && !in_flight.has(&asked) {
-                open.push(asked);
+            let is_indexed = store::table::read::<Collections>(snapshot, &AccountKey(collection))?.is_some();
+            if !is_indexed && !in_flight.contains_key(&key) {
+                open.push(key);
             }
         }
         match event {
@@ -217,16 +182,16 @@ impl MetadataFetcher {
                 (None, ..) => {}
             },
             NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, .. } => {
-                let asked = QuestionKey::Uri(*collection, token_id.clone());
-                let key = (Owner(*collection), Text(token_id.clone()));
-                if !in_flight.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
-                    open.push(asked);
+                let key = QuestionKey::Uri(*collection, token_id.clone());
+                let row = (AccountKey(*collection), Text(token_id.clone()));
+                if !in_flight.contains_key(&key) && store::table::read::<Tokens>(snapshot, &row)?.is_none() {
+                    open.push(key);
                 }
             }
             NftEvent::Transfer { token: TokenRef::Object(object), .. } if self.mid_chain => {
-                let asked = QuestionKey::Object(*object);
-                if !in_flight.has(&asked) && !is_known_object(snapshot, *object)? {
-                    open.push(asked);
+                let key = QuestionKey::Object(*object);
+                if !in_flight.contains_key(&key) && !is_known_object(snapshot, *object)? {
+                    open.push(key);
                 }
             }
             // The other events are about known subjects, or are irrelevant.
@@ -249,10 +214,9 @@ impl MetadataFetcher {
             if let Reply::Token { collection, .. } = reply
                 && seen.insert(*collection)
                 && !answers.contains_key(&QuestionKey::Collection(*collection))
-                && !is_settled(&*snapshot, *collection)?
+                && !is_classified(&*snapshot, *collection)?
             {
-                let address = collection.as_bytes().to_vec();
-                questions.push(About::Collection(Subject { address, ..Subject::default() }));
+                questions.push(About::Collection(bare_subject(*collection)));
             }
         }
         Ok(questions)
@@ -274,7 +238,7 @@ fn collection_of(event: &NftEvent) -> Option<Account> {
 }
 
 /// The subjects that an event reveals.
-fn makes_known(event: &NftEvent) -> Vec<QuestionKey> {
+fn revealed(event: &NftEvent) -> Vec<QuestionKey> {
     match event {
         NftEvent::Create { collection, .. } => vec![QuestionKey::Collection(*collection)],
         NftEvent::Mint { collection, token_id, object, .. } => {
@@ -285,7 +249,7 @@ fn makes_known(event: &NftEvent) -> Vec<QuestionKey> {
     }
 }
 
-/// The final owner of each token that the events name by id; `None` if it is burnt.
+/// The final owner of each token whose id the events contain; `None` if it is burnt.
 pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<Account>> {
     let mut owners = HashMap::new();
     for nft in nfts {
@@ -310,22 +274,27 @@ pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<
 pub(crate) fn subject(collection: Account, owners: &HashMap<(Account, String), Option<Account>>) -> Subject {
     let left = owners.iter().filter(|((of, _), _)| *of == collection);
     let left = left.filter_map(|((_, id), owner)| owner.map(|owner| (id, owner)));
-    let address = collection.as_bytes().to_vec();
-    match left.min_by(|(a, _), (b, _)| a.cmp(b)) {
-        Some((id, owner)) => Subject { address, token_id: id.clone(), owner: owner.as_bytes().to_vec() },
-        None => Subject { address, ..Subject::default() },
-    }
+    let (token_id, owner) = match left.min_by(|(a, _), (b, _)| a.cmp(b)) {
+        Some((id, owner)) => (id.clone(), owner.as_bytes().to_vec()),
+        None => Default::default(),
+    };
+    Subject { token_id, owner, ..bare_subject(collection) }
 }
 
-/// Whether the collection is known to exist or not to exist.
-fn is_settled(snapshot: &dyn Snapshot, collection: Account) -> Result<bool, Error> {
-    let owner = Owner(collection);
+/// An address as the subject of a question, without a token to test it with.
+pub(crate) fn bare_subject(address: Account) -> Subject {
+    Subject { address: address.as_bytes().to_vec(), ..Subject::default() }
+}
+
+/// True if the collection is known to exist or not to exist.
+fn is_classified(snapshot: &dyn Snapshot, collection: Account) -> Result<bool, Error> {
+    let owner = AccountKey(collection);
     Ok(store::table::read::<Collections>(snapshot, &owner)?.is_some()
-        || store::table::read::<Refused>(snapshot, &owner)?.is_some())
+        || store::table::read::<NonCollections>(snapshot, &owner)?.is_some())
 }
 
 fn is_known_object(snapshot: &dyn Snapshot, object: Account) -> Result<bool, Error> {
-    let owner = Owner(object);
+    let owner = AccountKey(object);
     Ok(store::table::read::<ObjectTokens>(snapshot, &owner)?.is_some()
-        || store::table::read::<Refused>(snapshot, &owner)?.is_some())
+        || store::table::read::<NonCollections>(snapshot, &owner)?.is_some())
 }

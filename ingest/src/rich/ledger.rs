@@ -1,22 +1,23 @@
-//! Balance changes: the transfers of one block → balances.
+//! Balance changes: the transfers of one block → balances. Planned without writes, so that unknown balances can be
+//! requested before the block is applied.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chain::U256;
 use chain::erc20::Erc20Event;
-use schema::rich::{self, Address, Balances, Before, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
+use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts, UndoBuilder};
 use store::key::Text;
-use store::{Message, Txn};
+use store::{Message, Snapshot, Txn};
 
-use super::BalanceAnswer;
+use super::lane::BalanceAnswer;
 use crate::Error;
 use crate::meter::Event;
 
-/// The amounts that an account received and sent in a block; `None` if a sum exceeds 256 bits, which no honest token
-/// does.
+/// The amounts that an account received and sent in a block; `None` if a sum exceeds 256 bits, which only a malicious
+/// token causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flow(Option<(U256, U256)>);
+struct Flow(Option<(U256, U256)>);
 
 impl Default for Flow {
     fn default() -> Self {
@@ -36,7 +37,7 @@ impl Flow {
     }
 
     /// The balance after this flow, from the balance `before`; `None` if that is impossible.
-    pub(super) fn after(self, before: U256) -> Option<U256> {
+    fn after(self, before: U256) -> Option<U256> {
         let (received, sent) = self.0?;
         // The intermediate sum may exceed 256 bits.
         if received >= sent {
@@ -46,14 +47,15 @@ impl Flow {
         }
     }
 
-    /// Like [`Flow::after`], for a token that cannot be queried: zero if impossible.
-    fn at_least_nothing(self, before: U256) -> U256 {
+    /// Like [`Flow::after`], for a token that cannot be queried: zero if that is impossible.
+    fn after_or_zero(self, before: U256) -> U256 {
         self.after(before).unwrap_or(U256::ZERO)
     }
 }
 
-/// The flows of a block, by contract and account; the zero address, where tokens come from and go to, holds nothing.
-pub(super) fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow> {
+/// The flows of a block, by contract and account. The zero address, the source of mints and the target of burns, has no
+/// balance.
+fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow> {
     let mut flows: BTreeMap<(Address, Address), Flow> = BTreeMap::new();
     for event in events {
         if let Erc20Event::Transfer { contract, from, to, amount } = event {
@@ -69,150 +71,172 @@ pub(super) fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow>
 
 /// A balance that cannot be computed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ToAsk {
+pub(super) struct UnknownBalance {
     pub(super) contract: Address,
     pub(super) account: Address,
     held: Option<U256>,
     flow: Flow,
 }
 
-/// Applies the events of `height`. `ask` returns the contracts' answers at that height, in the order of its argument;
-/// `None` from it means stop, and is returned.
-pub(super) fn apply(
-    height: u64,
-    events: &[Erc20Event],
-    txn: &mut Txn<'_>,
-    ask: impl FnOnce(&[ToAsk]) -> Result<Option<Vec<BalanceAnswer>>, Error>,
-) -> Result<Option<()>, Error> {
-    let mut before = Before::default();
+/// The changes of one block.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Contracts that the block creates, unless it also shows that they are ERC-20s.
+    created: BTreeSet<Address>,
+    denoms: Vec<(String, Address)>,
+    tokens: BTreeMap<Address, Erc20>,
+    /// Contract, account and balance.
+    balances: Vec<(Address, Address, U256)>,
+    /// Balances that the contracts must be queried for.
+    pub(super) unknown: Vec<UnknownBalance>,
+    /// Tokens that turn out to be drifting, with the reason.
+    drifting: Vec<(Address, &'static str)>,
+}
+
+/// Plans the changes by `events`, without writing.
+pub(super) fn plan(snapshot: &dyn Snapshot, events: &[Erc20Event]) -> Result<Plan, Error> {
+    let mut plan = Plan::default();
     for event in events {
-        apply_metadata(event, &mut before, txn)?;
-    }
-    let mut tokens: BTreeMap<Address, Erc20> = BTreeMap::new();
-    let (mut settled, mut to_ask, mut drifting) = (Vec::new(), Vec::new(), Vec::new());
-    for ((contract, account), flow) in flows(events) {
-        let token = match tokens.entry(contract) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unread) => {
-                let stored = txn.get::<Erc20s>(&contract)?;
-                unread.insert(stored.map_or_else(Erc20::default, |Message(token)| token))
+        match event {
+            Erc20Event::Contract { contract } => {
+                let is_token = plan.tokens.contains_key(contract)
+                    || store::table::read::<Erc20s>(snapshot, contract)?.is_some();
+                plan.created.extend((!is_token).then_some(*contract));
             }
-        };
-        let held = rich::balance(txn, &contract, &account)?.map(U256::from_be_bytes);
+            Erc20Event::Denom { denom, contract } => {
+                plan.add_token(contract, snapshot)?;
+                plan.denoms.push((denom.clone(), *contract));
+            }
+            Erc20Event::Transfer { contract, .. } => plan.add_token(contract, snapshot)?,
+        }
+    }
+    for ((contract, account), flow) in flows(events) {
+        let token = plan.tokens.entry(contract).or_default();
+        let held = rich::balance(snapshot, &contract, &account)?.map(U256::from_be_bytes);
         if let Some(amount) = balance(token, held, flow) {
-            settled.push((contract, account, amount));
+            plan.balances.push((contract, account, amount));
             continue;
         }
         if held.is_some() || token.complete {
-            drifting.extend(drifts(token, contract, "more went out of an account than it held"));
+            plan.drifting.extend(drifts(token, contract, "more went out of an account than it held"));
         }
-        to_ask.push(ToAsk { contract, account, held, flow });
+        plan.unknown.push(UnknownBalance { contract, account, held, flow });
     }
-    let Some(answers) = ask(&to_ask)? else { return Ok(None) };
-    for (asked, answer) in to_ask.into_iter().zip(answers) {
-        let token = tokens.entry(asked.contract).or_default();
+    Ok(plan)
+}
+
+impl Plan {
+    /// Adds a token. If it was created since the list began, all of its holders will be known.
+    fn add_token(&mut self, contract: &Address, snapshot: &dyn Snapshot) -> Result<(), Error> {
+        if let Entry::Vacant(entry) = self.tokens.entry(*contract) {
+            let mut token = store::table::read::<Erc20s>(snapshot, contract)?.map(|Message(token)| token);
+            if token.is_none() {
+                let complete = self.created.remove(contract)
+                    || store::table::read::<NewContracts>(snapshot, contract)?.is_some();
+                token = Some(Erc20 { complete, ..Erc20::default() });
+            }
+            entry.insert(token.unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+/// Writes the changes of `height`; `answers` are the contracts' answers at that height for the plan's unknown balances,
+/// in the same order.
+pub(super) fn write(
+    height: u64,
+    plan: Plan,
+    answers: &[BalanceAnswer],
+    txn: &mut Txn<'_>,
+) -> Result<(), Error> {
+    let Plan { created, denoms, mut tokens, mut balances, unknown, mut drifting } = plan;
+    for (UnknownBalance { contract, account, held, flow }, answer) in unknown.into_iter().zip(answers) {
+        let token = tokens.entry(contract).or_default();
         let amount = match answer {
-            BalanceAnswer::AtHeight(amount) => amount,
+            BalanceAnswer::AtHeight(amount) => *amount,
             BalanceAnswer::Latest(amount) => {
-                let reason = "the node has forgotten its balances of this height";
-                drifting.extend(drifts(token, asked.contract, reason));
-                amount
+                drifting.extend(drifts(token, contract, "the node has pruned its balances of this height"));
+                *amount
             }
             BalanceAnswer::NoAnswer => {
                 token.silent = true;
-                asked.flow.at_least_nothing(asked.held.unwrap_or_default())
+                flow.after_or_zero(held.unwrap_or_default())
             }
         };
-        settled.push((asked.contract, asked.account, amount));
+        balances.push((contract, account, amount));
     }
     for (contract, reason) in drifting {
         Event::Drift.count();
-        let contract = hex(&contract);
-        tracing::warn!(contract, height, reason, "balances of a token drift: they are asked for from now on");
+        tracing::warn!(
+            contract = hex(&contract),
+            height,
+            reason,
+            "token drifts: its balances are queried from now on"
+        );
+    }
+    let mut before = UndoBuilder::default();
+    for contract in &created {
+        before.record::<NewContracts>(txn, contract)?;
+        txn.put::<NewContracts>(contract, &());
     }
     for (contract, token) in &tokens {
         put_token(contract, token, &mut before, txn)?;
     }
-    for (contract, account, amount) in settled {
-        let known_without = tokens.get(&contract).is_some_and(|token| token.complete);
-        put_balance(&contract, &account, amount, known_without, &mut before, txn)?;
+    for (denom, contract) in &denoms {
+        put_denom(denom, contract, &mut before, txn)?;
     }
-    rich::put_undo(txn, height, before)?;
-    Ok(Some(()))
+    for (contract, account, amount) in balances {
+        let complete = tokens.get(&contract).is_some_and(|token| token.complete);
+        put_balance(&contract, &account, amount, complete, &mut before, txn)?;
+    }
+    Ok(rich::put_undo(txn, height, before)?)
 }
 
 /// The balance after `flow`, if it can be computed.
 fn balance(token: &Erc20, held: Option<U256>, flow: Flow) -> Option<U256> {
     if token.silent {
-        return Some(flow.at_least_nothing(held.unwrap_or_default()));
+        return Some(flow.after_or_zero(held.unwrap_or_default()));
     }
     let held = held.or(token.complete.then_some(U256::ZERO))?;
     flow.after(held).filter(|_| !token.drifting)
 }
 
-/// Marks a token as drifting; returns the contract and the reason if it was not marked before. They are logged only
-/// when the block is applied, which may take a second attempt.
+/// Marks a token as drifting; returns the contract and the reason if it was not marked before.
 fn drifts(token: &mut Erc20, contract: Address, reason: &'static str) -> Option<(Address, &'static str)> {
     let before = std::mem::replace(&mut token.drifting, true);
     (!before).then_some((contract, reason))
 }
 
-/// Records the contracts and denoms that an event reveals.
-fn apply_metadata(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
-    match event {
-        Erc20Event::Contract { contract } => {
-            if txn.get::<Erc20s>(contract)?.is_none() {
-                before.note::<NewContracts>(txn, contract)?;
-                txn.put::<NewContracts>(contract, &());
-            }
-        }
-        Erc20Event::Denom { denom, contract } => {
-            register_token(contract, before, txn)?;
-            register_denom(denom, contract, before, txn)?;
-        }
-        Erc20Event::Transfer { contract, .. } => register_token(contract, before, txn)?,
-    }
-    Ok(())
-}
-
-/// Registers a contract as an ERC-20. If it was created since the list began, all of its holders will be known.
-fn register_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
-    if txn.get::<Erc20s>(contract)?.is_some() {
-        return Ok(());
-    }
-    let complete = txn.get::<NewContracts>(contract)?.is_some();
-    if complete {
-        before.note::<NewContracts>(txn, contract)?;
-        txn.delete::<NewContracts>(contract);
-    }
-    put_token(contract, &Erc20 { complete, ..Erc20::default() }, before, txn)
-}
-
-/// Registers the contract of a bank denom.
-pub(super) fn register_denom(
+/// Stores the contract of a bank denom.
+pub(super) fn put_denom(
     denom: &str,
     contract: &Address,
-    before: &mut Before,
+    before: &mut UndoBuilder,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
     let exact = Text(denom.to_owned());
     let folded = (Text(denom.to_lowercase()), exact.clone());
-    before.note::<Denoms>(txn, &exact)?;
-    before.note::<DenomsFolded>(txn, &folded)?;
+    before.record::<Denoms>(txn, &exact)?;
+    before.record::<DenomsFolded>(txn, &folded)?;
     txn.put::<Denoms>(&exact, &contract.to_vec());
     txn.put::<DenomsFolded>(&folded, &());
     Ok(())
 }
 
+/// Stores a token, if it has changed; a new one is no longer an unclassified contract.
 pub(super) fn put_token(
     contract: &Address,
     token: &Erc20,
-    before: &mut Before,
+    before: &mut UndoBuilder,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
     let stored = txn.get::<Erc20s>(contract)?.map(|Message(token)| token);
+    if stored.is_none() && txn.get::<NewContracts>(contract)?.is_some() {
+        before.record::<NewContracts>(txn, contract)?;
+        txn.delete::<NewContracts>(contract);
+    }
     if stored.as_ref() != Some(token) {
-        before.note::<Erc20s>(txn, contract)?;
+        before.record::<Erc20s>(txn, contract)?;
         txn.put::<Erc20s>(contract, &Message(token.clone()));
     }
     Ok(())
@@ -223,18 +247,18 @@ pub(super) fn put_balance(
     contract: &Address,
     account: &Address,
     amount: U256,
-    known_without: bool,
-    before: &mut Before,
+    complete: bool,
+    before: &mut UndoBuilder,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
-    before.note::<Balances>(txn, &(*contract, *account))?;
-    let row = Some(amount.to_be_bytes()).filter(|_| !(known_without && amount.is_zero()));
+    before.record::<Balances>(txn, &(*contract, *account))?;
+    let row = Some(amount.to_be_bytes()).filter(|_| !(complete && amount.is_zero()));
     Ok(rich::set_balance(txn, contract, account, row)?)
 }
 
 /// An address as the log shows it.
 pub(super) fn hex(address: &Address) -> String {
-    address.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+    format!("0x{}", hex::encode(address))
 }
 
 #[cfg(test)]

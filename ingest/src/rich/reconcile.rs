@@ -3,19 +3,18 @@
 //!
 //! One token at a time, its largest holders and some others. The sample is at the lane's height, so any difference is
 //! an error. A token is repaired in chunks of its holders, between blocks: the lane does not wait for all of them, and
-//! a chunk that the node does not answer in time is retried later.
+//! a chunk that the node does not answer in time is requested again with the next sample.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use chain::U256;
-use futures_util::StreamExt as _;
 use schema::meta::RichLane;
-use schema::rich::{self, Address, Balances, Before, Erc20, Erc20s, Holders};
-use store::{Counts, Durability, Message, Order, Txn};
+use schema::rich::{self, Address, Balances, Erc20, Erc20s, Holders, UndoBuilder};
+use store::{Message, Order};
 
+use super::lane::{BalanceAnswer, End, RichList};
 use super::ledger::{hex, put_balance, put_token};
-use super::{AT_ONCE, BalanceAnswer, Worker};
 use crate::Error;
 use crate::meter::Event;
 
@@ -26,67 +25,74 @@ const OTHERS: u64 = 5;
 /// Timeout of one chunk; blocks wait meanwhile.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Holders per chunk of a repair.
-const HEALED_AT_ONCE: usize = 32;
+const REPAIRED_AT_ONCE: usize = 32;
+
+/// An account and its computed balance.
+type Holder = (Address, U256);
 
 /// Cursor of the sampling.
 #[derive(Debug, Default)]
 pub(super) struct Reconciler {
     /// The token sampled last.
     last: Option<Address>,
-    /// The token under repair.
-    healing: Option<Healing>,
+    repair: Option<Repair>,
 }
 
-/// A token that is being healed.
-#[derive(Debug)]
-struct Healing {
+/// The repair of a token.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
     contract: Address,
     /// The last holder, in the order of addresses, whose balance was queried.
-    after: Option<Address>,
-    healed: u64,
+    after: Address,
+    repaired: u64,
     /// The node did not answer the last chunk, so the next attempt waits for the next sample.
     stalled: bool,
 }
 
 impl Reconciler {
-    /// Whether the next chunk is due at once.
-    pub(super) fn is_healing(&self) -> bool {
-        self.healing.as_ref().is_some_and(|healing| !healing.stalled)
+    /// True if the next chunk is due at once.
+    pub(super) fn is_repairing(&self) -> bool {
+        self.repair.is_some_and(|repair| !repair.stalled)
     }
 }
 
-impl Worker {
-    /// Repairs the next chunk of a token, or samples the next token; `None` on stop.
-    pub(super) fn sample(&self, reconciler: &mut Reconciler, lane: &RichLane) -> Result<Option<()>, Error> {
-        if let Some(healing) = reconciler.healing.take() {
-            return self.heal(healing, reconciler, lane.height);
+impl RichList {
+    /// Repairs the next chunk of a token, or samples the next token.
+    pub(super) fn reconcile(&self, reconciler: &mut Reconciler, lane: &RichLane) -> Result<(), End> {
+        if reconciler.repair.is_none() {
+            let Some((contract, token)) = self.next_token(reconciler.last)? else { return Ok(()) };
+            reconciler.last = Some(contract);
+            if token.silent || !self.drifts(&contract, lane.height)? {
+                return Ok(());
+            }
+            // Only the zero address precedes the first holder, and it has no balance.
+            let after = Address::default();
+            reconciler.repair = Some(Repair { contract, after, repaired: 0, stalled: false });
         }
-        let Some((contract, token)) = self.next_token(reconciler.last)? else { return Ok(Some(())) };
-        reconciler.last = Some(contract);
-        if token.silent {
-            return Ok(Some(()));
+        if let Some(repair) = reconciler.repair.take() {
+            reconciler.repair = self.repair(repair, lane.height)?;
         }
-        let Some(answers) = self.ask_all(&contract, self.chosen(&contract)?, lane.height)? else {
-            return Ok(None);
-        };
+        Ok(())
+    }
+
+    /// Compares some balances of a token with its contract at `height`, the lane's height; true if one differs.
+    fn drifts(&self, contract: &Address, height: u64) -> Result<bool, End> {
+        let holders = self.sample(contract)?;
+        let answers = self.answers(contract, &holders, height)?;
         Event::Sample.count_many(answers.len() as u64);
-        let wrong = answers
-            .iter()
-            .find(|(_, held, answer)| matches!(answer, BalanceAnswer::AtHeight(amount) if amount != held));
-        let Some((account, held, _)) = wrong else { return Ok(Some(())) };
-        let (token_name, account) = (hex(&contract), hex(account));
-        tracing::warn!(
-            contract = token_name, account, added_up = %held, height = lane.height,
-            "balances of a token drift: all its holders are queried, and touched accounts from now on"
-        );
+        let differs =
+            |held: U256, answer| matches!(answer, BalanceAnswer::AtHeight(amount) if amount != held);
+        let wrong = holders.iter().zip(answers).find(|((_, held), answer)| differs(*held, *answer));
+        let Some(((account, computed), _)) = wrong else { return Ok(false) };
+        let (contract, account) = (hex(contract), hex(account));
+        tracing::warn!(contract, account, %computed, height, "token drifts: all its holders are queried");
         Event::Drift.count();
-        let healing = Healing { contract, after: None, healed: 0, stalled: false };
-        self.heal(healing, reconciler, lane.height)
+        Ok(true)
     }
 
     /// The token after `last` in the order of addresses, from the first again after the end.
     fn next_token(&self, last: Option<Address>) -> Result<Option<(Address, Erc20)>, Error> {
-        let snapshot = self.list.store.snapshot()?;
+        let snapshot = self.store.snapshot()?;
         let mut rows = match last {
             Some(last) => {
                 store::table::rows_after::<Erc20s>(&*snapshot, &store::key::All, &last, Order::Asc, 1)?
@@ -99,9 +105,9 @@ impl Worker {
         Ok(rows.pop().map(|(contract, Message(token))| (contract, token)))
     }
 
-    /// Some holders and their computed balances.
-    fn chosen(&self, contract: &Address) -> Result<Vec<(Address, U256)>, Error> {
-        let snapshot = self.list.store.snapshot()?;
+    /// The greatest holders of a token, and some others.
+    fn sample(&self, contract: &Address) -> Result<Vec<Holder>, Error> {
+        let snapshot = self.store.snapshot()?;
         let len = store::ranked::len::<Holders>(&*snapshot, contract)?;
         let mut ranks: Vec<u64> = (len.saturating_sub(GREATEST)..len).collect();
         if len > GREATEST {
@@ -109,96 +115,69 @@ impl Worker {
         }
         ranks.sort_unstable();
         ranks.dedup();
-        let mut chosen = Vec::new();
+        let mut sample = Vec::new();
         for rank in ranks {
             let holder = store::ranked::slice::<Holders>(&*snapshot, contract, rank..rank + 1)?;
-            chosen.extend(
+            sample.extend(
                 holder.into_iter().map(|((amount, account), ())| (account, U256::from_be_bytes(amount))),
             );
         }
-        Ok(chosen)
+        Ok(sample)
     }
 
-    /// The contract's answers for `holders`, or for the first of them if the timeout passes; `None` on stop.
-    #[expect(clippy::type_complexity, reason = "account, computed balance, answer")]
-    fn ask_all(
+    /// The contract's answers for `holders`; `None` if they do not arrive in time.
+    fn answers(
         &self,
         contract: &Address,
-        holders: Vec<(Address, U256)>,
+        holders: &[Holder],
         height: u64,
-    ) -> Result<Option<Vec<(Address, U256, BalanceAnswer)>>, Error> {
-        let asked = futures_util::stream::iter(holders).map(|(account, held)| async move {
-            Ok::<_, Error>((account, held, self.balance(contract, &account, height).await?))
-        });
-        let in_time = async {
-            asked.buffered(AT_ONCE).take_until(tokio::time::sleep(ANSWER_TIMEOUT)).collect::<Vec<_>>().await
-        };
-        self.wait_for(in_time).map(|answers| answers.into_iter().collect()).transpose()
+    ) -> Result<Vec<BalanceAnswer>, End> {
+        let accounts: Vec<_> = holders.iter().map(|(account, _)| (*contract, *account)).collect();
+        let request = tokio::time::timeout(ANSWER_TIMEOUT, self.balances(&accounts, height));
+        self.wait_for(async { request.await.unwrap_or_else(|_| Ok(Vec::new())) })?.map_err(End::from)
     }
 
-    /// Writes the contract's balances of the next holders, as of `height`, which is the lane's.
-    fn heal(
-        &self,
-        mut healing: Healing,
-        reconciler: &mut Reconciler,
-        height: u64,
-    ) -> Result<Option<()>, Error> {
-        let contract = healing.contract;
-        let holders = self.holders_after(&contract, healing.after)?;
-        let asked = holders.len();
-        let Some(answers) = self.ask_all(&contract, holders, height)? else { return Ok(None) };
-        healing.stalled = answers.is_empty() && asked > 0;
-        let done = answers.len() == asked && asked < HEALED_AT_ONCE;
-        let snapshot = self.list.store.snapshot()?;
-        let mut counts = Counts::new(1);
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        let mut before = Before::default();
-        let Some(Message(mut token)) = txn.get::<Erc20s>(&contract)? else { return Ok(Some(())) };
-        // From the first chunk on: a repaired holder may be touched before the last one is repaired.
-        token.drifting = true;
-        put_token(&contract, &token, &mut before, &mut txn)?;
-        for (account, held, answer) in answers {
-            if let BalanceAnswer::AtHeight(amount) | BalanceAnswer::Latest(amount) = answer
-                && amount != held
-            {
-                put_balance(&contract, &account, amount, token.complete, &mut before, &mut txn)?;
-                healing.healed += 1;
-                Event::Healed.count();
+    /// Writes the contract's balances of the next holders, as of `height`, which is the lane's. Returns the rest of the
+    /// repair.
+    fn repair(&self, mut repair: Repair, height: u64) -> Result<Option<Repair>, End> {
+        let contract = repair.contract;
+        let holders = self.holders_after(&contract, repair.after)?;
+        let answers = self.answers(&contract, &holders, height)?;
+        repair.stalled = answers.len() < holders.len();
+        store::commit_rows::<Error>(&*self.store, store::Durability::Synced, |txn| {
+            let mut before = UndoBuilder::default();
+            let Some(Message(mut token)) = txn.get::<Erc20s>(&contract)? else { return Ok(()) };
+            // Marked from the first chunk on: a repaired holder may be touched before the last one is repaired.
+            token.drifting = true;
+            put_token(&contract, &token, &mut before, txn)?;
+            for ((account, held), answer) in holders.iter().zip(answers) {
+                if let BalanceAnswer::AtHeight(amount) | BalanceAnswer::Latest(amount) = answer
+                    && amount != *held
+                {
+                    put_balance(&contract, account, amount, token.complete, &mut before, txn)?;
+                    repair.repaired += 1;
+                    Event::Repaired.count();
+                }
+                repair.after = *account;
             }
-            healing.after = Some(account);
+            Ok(rich::put_undo(txn, height, before)?)
+        })?;
+        let (contract, repaired) = (hex(&contract), repair.repaired);
+        if repair.stalled {
+            tracing::warn!(contract, repaired, height, "repair of a token waits for the node");
+        } else if holders.len() < REPAIRED_AT_ONCE {
+            tracing::warn!(contract, repaired, height, "token repaired");
+            return Ok(None);
         }
-        rich::put_undo(&mut txn, height, before)?;
-        let (batch, _pending) = txn.finish();
-        drop(snapshot);
-        self.list.store.commit(batch, Durability::Synced)?;
-        let healed = healing.healed;
-        if done {
-            tracing::warn!(contract = hex(&contract), healed, height, "the token is healed");
-        } else {
-            if healing.stalled {
-                tracing::warn!(
-                    contract = hex(&contract),
-                    healed,
-                    height,
-                    "balances for healing a token are not answered"
-                );
-            }
-            reconciler.healing = Some(healing);
-        }
-        Ok(Some(()))
+        Ok(Some(repair))
     }
 
-    /// Some holders of a token with their balances, in the order of addresses, after `after`.
-    fn holders_after(
-        &self,
-        contract: &Address,
-        after: Option<Address>,
-    ) -> Result<Vec<(Address, U256)>, Error> {
-        let snapshot = self.list.store.snapshot()?;
-        // Only the zero address comes before the first, and it holds nothing.
-        let after = (*contract, after.unwrap_or_default());
+    /// Some holders of a token, in the order of addresses, after `after`.
+    fn holders_after(&self, contract: &Address, after: Address) -> Result<Vec<Holder>, Error> {
+        let snapshot = self.store.snapshot()?;
+        let after = (*contract, after);
         let rows =
-            store::table::rows_after::<Balances>(&*snapshot, contract, &after, Order::Asc, HEALED_AT_ONCE)?;
+            store::table::rows_after::<Balances>(&*snapshot, contract, &after, Order::Asc, REPAIRED_AT_ONCE)?;
         let held = |row: Vec<u8>| rich::amount_of(&row).map(U256::from_be_bytes).unwrap_or_default();
         Ok(rows.into_iter().map(|((_, account), row)| (account, held(row))).collect())
     }

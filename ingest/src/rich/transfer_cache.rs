@@ -12,44 +12,44 @@ const MAX_EVENTS: usize = 1 << 17;
 
 /// Events by height.
 #[derive(Debug, Default)]
-pub(crate) struct TransferCache(Mutex<Kept>);
+pub(crate) struct TransferCache(Mutex<Cached>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Cached {
     heights: BTreeMap<u64, Vec<Erc20Event>>,
     events: usize,
 }
 
 impl TransferCache {
-    /// Caches the events of `height`, if there is room.
+    /// Caches the events of `height`, unless the cache is full.
     pub(crate) fn keep(&self, height: u64, events: Vec<Erc20Event>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.forget(height);
-        // An empty height takes room too.
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.remove(height);
+        // An empty height counts as well, so the number of heights is bounded too.
         let size = events.len() + 1;
-        if kept.events + size <= MAX_EVENTS {
-            kept.events += size;
-            kept.heights.insert(height, events);
+        if cached.events + size <= MAX_EVENTS {
+            cached.events += size;
+            cached.heights.insert(height, events);
         }
     }
 
     /// Clears the cache: after a rewind it may hold another history.
     pub(crate) fn clear(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Cached::default();
     }
 
     /// Removes and returns the events of `height`, if cached; lower heights are dropped.
     pub(crate) fn take(&self, height: u64) -> Option<Vec<Erc20Event>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(below) = kept.heights.keys().next().copied().filter(|below| *below < height) {
-            kept.forget(below);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(below) = cached.heights.keys().next().copied().filter(|below| *below < height) {
+            cached.remove(below);
         }
-        kept.forget(height)
+        cached.remove(height)
     }
 }
 
-impl Kept {
-    fn forget(&mut self, height: u64) -> Option<Vec<Erc20Event>> {
+impl Cached {
+    fn remove(&mut self, height: u64) -> Option<Vec<Erc20Event>> {
         let events = self.heights.remove(&height)?;
         self.events -= events.len() + 1;
         Some(events)
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_given_once_and_what_is_below_is_forgotten() {
+    fn cached_events_are_returned_once_and_lower_heights_are_dropped() {
         let event = Erc20Event::Contract { contract: [1; 20] };
         let transfer_cache = TransferCache::default();
         for height in 1..=3 {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_kept() {
+    fn events_beyond_the_bound_are_not_cached() {
         let transfer_cache = TransferCache::default();
         let many = vec![Erc20Event::Contract { contract: [1; 20] }; MAX_EVENTS - 10];
         transfer_cache.keep(1, many);

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use chain::Vm;
 use node::retry::Backoff;
-use node::{Answer, EndpointStatus, Origin};
+use node::{Answer, EndpointStatus, Node, Origin};
 
-use super::blocks::BlockSource;
-use super::{retry_until, retry_with};
 use crate::Error;
+use crate::retry::{retry_until, retry_with};
 
 /// The answers of one height with the endpoints that gave them.
 #[derive(Clone)]
@@ -23,9 +22,17 @@ const HEAD: u64 = 2;
 
 /// Backoff at the head, where a part may be missing for some milliseconds only.
 const SOON: Backoff =
-    Backoff { initial: Duration::from_millis(10), max: Duration::from_secs(5), jitter_percent: 20 };
+    Backoff { initial: Duration::from_millis(10), max: Duration::from_secs(5), jitter: true };
 
-impl BlockSource {
+/// Requests answers from the endpoints of one chain.
+pub(super) struct AnswerSource<'a> {
+    pub(super) node: &'a Node,
+    pub(super) vm: Vm,
+}
+
+impl AnswerSource<'_> {
+    /// The answers about `height`.
+    ///
     /// At the head latency counts, so the three are requested concurrently. Below it the number of requests counts, and
     /// a block without transactions has no receipts to request.
     pub(super) async fn raw(&self, height: u64) -> Result<Raw, Error> {
@@ -37,9 +44,9 @@ impl BlockSource {
     }
 
     async fn in_sequence(&self, height: u64) -> Result<Raw, Error> {
-        let comet = &self.tools.node.comet;
+        let comet = &self.node.comet;
         let block = retry_until(height, "block", || comet.block(height)).await?;
-        // Of the same endpoint if possible: results of another history do not match the block.
+        // From the same endpoint if possible: results of another history do not match the block.
         let results =
             retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
         let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
@@ -48,10 +55,10 @@ impl BlockSource {
 
     /// Each part is retried by itself, so a failure of one does not repeat the others.
     async fn concurrently(&self, height: u64, origin: &Origin) -> Result<Raw, Error> {
-        let comet = &self.tools.node.comet;
+        let comet = &self.node.comet;
         let block = retry_with(SOON, height, "block", || comet.block_by(height, origin));
         let results = retry_with(SOON, height, "block results", || comet.block_results_by(height, origin));
-        let mut receipts = std::pin::pin!(self.receipts_every(SOON, height));
+        let mut receipts = std::pin::pin!(self.receipts_with(SOON, height));
         let mut block_and_results = std::pin::pin!(async { tokio::join!(block, results) });
         let (block_and_results, early) = tokio::select! {
             both = &mut block_and_results => (both, None),
@@ -76,8 +83,8 @@ impl BlockSource {
 
     /// An endpoint that has announced the height, if that is at the head; endpoints alternate from height to height.
     fn announced_by(&self, height: u64) -> Option<Origin> {
-        let endpoints = self.tools.node.comet.endpoints();
-        let trusted = |standing| matches!(standing, EndpointStatus::Healthy | EndpointStatus::NeverSeen);
+        let endpoints = self.node.comet.endpoints();
+        let trusted = |status| matches!(status, EndpointStatus::Healthy | EndpointStatus::NeverSeen);
         let mut announcing = Vec::new();
         for endpoint in endpoints.iter().filter(|endpoint| trusted(endpoint.status)) {
             let Some(tip) = endpoint.height.filter(|tip| *tip >= height) else { continue };
@@ -91,15 +98,16 @@ impl BlockSource {
     }
 
     pub(super) fn has_receipts(&self) -> bool {
-        self.vm == Vm::Evm && self.tools.node.evm.is_some()
+        self.vm == Vm::Evm && self.node.evm.is_some()
     }
 
+    /// The receipts of `height`, if the chain has any.
     pub(super) async fn receipts(&self, height: u64) -> Result<Option<Answer>, Error> {
-        self.receipts_every(Backoff::default(), height).await
+        self.receipts_with(Backoff::default(), height).await
     }
 
-    async fn receipts_every(&self, backoff: Backoff, height: u64) -> Result<Option<Answer>, Error> {
-        match &self.tools.node.evm {
+    async fn receipts_with(&self, backoff: Backoff, height: u64) -> Result<Option<Answer>, Error> {
+        match &self.node.evm {
             Some(evm) if self.vm == Vm::Evm => {
                 retry_with(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
             }
@@ -108,8 +116,8 @@ impl BlockSource {
     }
 }
 
-/// Whether the block seems to have transactions, by its text, because it is parsed later and on another thread: a node
-/// writes `"txs":[]` for none. A wrong guess costs time only.
+/// Whether the block seems to have transactions: a node writes `"txs":[]` for none. Judged by the text, because the
+/// block is parsed later and on another thread. A wrong guess costs time only.
 fn has_txs(block: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(block, br#""txs""#) else { return false };
     let rest = block[at + br#""txs""#.len()..].iter().filter(|byte| !byte.is_ascii_whitespace());

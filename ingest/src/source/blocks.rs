@@ -1,18 +1,20 @@
 //! The block lane's source: block, results and receipts of a height, derived.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use chain::Vm;
 use tokio::time::Instant;
 
-use super::answers::Raw;
-use super::{Proposers, ReceiptFallback, Refresher, RetryBackoff, Tools, retry_until};
+use super::answers::{AnswerSource, Raw};
+use super::{Proposers, ReceiptFallback, Refresher, Tools};
 use crate::Error;
-use crate::derive::{self, AskAgain, Block, BlockAnswers, BlockOrigins, Failure, Part, Rendered, Unrendered};
+use crate::derive::{self, Block, BlockAnswers, BlockOrigins, Failure, Part, Rendered, Unrendered};
 use crate::lane::Source;
 use crate::meter::Event;
 use crate::nft::plan::MetadataFetcher;
+use crate::retry::{RetryBackoff, retry_until};
 use crate::rich::transfer_cache::TransferCache;
 
 /// Fetches blocks.
@@ -20,7 +22,7 @@ pub(crate) struct BlockSource {
     pub(crate) tools: Tools,
     pub(crate) vm: Vm,
     pub(crate) chain_id: String,
-    /// Whether `/block` answers are kept to verify signatures.
+    /// True if `/block` answers are kept to verify signatures.
     pub(crate) signed: bool,
     pub(crate) proposers: Proposers,
     pub(crate) refresher: Refresher,
@@ -31,15 +33,8 @@ pub(crate) struct BlockSource {
     pub(crate) transfer_cache: Option<Arc<TransferCache>>,
 }
 
-/// The reason why answers do not make a block.
-pub(super) enum Unusable {
-    /// Wrong or premature.
-    AskAgain(AskAgain),
-    /// There are fewer receipts than transactions.
-    WithoutReceipts(String),
-    /// This answer contradicts the hashes that commit to it.
-    Invalid(Part, String),
-}
+/// A derived block with the answers that it was derived from, or the reason why they cannot be used.
+pub(super) type Derived = Result<(Raw, Block), Failure>;
 
 impl Source for BlockSource {
     type Item = Block;
@@ -62,80 +57,99 @@ impl BlockSource {
 
     /// The block of `height` without NFT metadata.
     pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
-        let mut retry = RetryBackoff::new(height);
-        let (mut doubted_since, mut trust_receipts) = (None, false);
-        let mut settled = None;
+        let (mut retry, mut mismatch_since) = (RetryBackoff::new(height), None::<Instant>);
         loop {
-            let raw = if let Some(raw) = settled.take() {
-                raw
-            } else {
-                trust_receipts = false;
-                self.raw(height).await?
-            };
-            match self.render(height, &raw, trust_receipts).await? {
-                Ok(block) if raw.receipts.is_none() && !block.txs.is_empty() && self.has_receipts() => {
-                    // The text looked like a block without transactions.
-                    let receipts = self.receipts(height).await?;
-                    settled = Some(Raw { receipts, ..raw });
-                }
-                Ok(mut block) => {
-                    if raw.receipts.is_some() && !trust_receipts {
-                        self.receipt_fallback.reset();
-                    }
-                    if let Some(error) = self.of_another_chain(&block) {
-                        if self.tools.node.comet.endpoints().len() <= 1 {
-                            return Err(error);
-                        }
-                        let reason = error.to_string();
-                        self.tools.node.distrust(&raw.block.origin, &reason);
-                        retry.wait(&reason).await;
-                        continue;
-                    }
+            let raw = self.answers().raw(height).await?;
+            let mismatching_for = mismatch_since.map(|since| since.elapsed()).unwrap_or_default();
+            let failure = match self.attempt(height, raw, mismatching_for).await? {
+                Ok((raw, mut block)) => {
                     block.proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
                     block.answer = self.signed.then(|| raw.block.bytes.clone());
                     block.origins =
                         Some(BlockOrigins { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);
                 }
-                Err(Unusable::WithoutReceipts(reason)) => {
-                    doubted_since = None;
-                    settled = self.receipts_of_another(height, &raw).await?;
-                    if settled.is_none() {
-                        self.not_pruned(height).await?;
-                        retry.wait(&reason).await;
-                    }
+                Err(failure) => failure,
+            };
+            let mismatch = matches!(failure, Failure::Invalid(Part::Receipts, _));
+            mismatch_since = mismatch.then(|| mismatch_since.unwrap_or_else(Instant::now));
+            retry.wait(&failure).await;
+        }
+    }
+
+    pub(super) fn answers(&self) -> AnswerSource<'_> {
+        AnswerSource { node: &self.tools.node, vm: self.vm }
+    }
+
+    /// Derives `raw`, or the answers of other endpoints instead; its receipts have mismatched for `mismatching_for`.
+    async fn attempt(&self, height: u64, mut raw: Raw, mismatching_for: Duration) -> Result<Derived, Error> {
+        let mut outcome = self.render(height, &raw, false).await?;
+        let has_txs = matches!(&outcome, Ok(block) if !block.txs.is_empty());
+        if has_txs && raw.receipts.is_none() && self.answers().has_receipts() {
+            // By its text, the block seemed to have no transactions.
+            raw.receipts = self.answers().receipts(height).await?;
+            outcome = self.render(height, &raw, false).await?;
+        }
+        let derived = match outcome {
+            Ok(block) => {
+                if raw.receipts.is_some() {
+                    self.receipt_fallback.reset();
                 }
-                // Well-formed but impossible: the node has not caught up with itself.
-                Err(Unusable::AskAgain(reason)) => {
-                    doubted_since = None;
-                    retry.wait(&reason).await;
+                Ok((raw, block))
+            }
+            Err(failure) => self.resolve(height, raw, failure, mismatching_for).await?,
+        };
+        match derived {
+            Ok((raw, block)) if block.chain_id != self.chain_id => {
+                let (found, wanted) = (block.chain_id, self.chain_id.clone());
+                let error = Error::WrongChain { height, found, wanted };
+                if self.tools.node.comet.endpoints().len() <= 1 {
+                    return Err(error);
                 }
-                Err(Unusable::Invalid(Part::Receipts, reason)) => {
-                    settled = self.resolve_mismatch(height, &raw, &reason).await?;
-                    if settled.is_some() {
-                        continue;
-                    }
-                    if self.receipt_fallback.expired(doubted_since.get_or_insert_with(Instant::now).elapsed())
-                    {
-                        self.receipt_fallback.accepted();
-                        (trust_receipts, settled) = (true, Some(raw));
-                        Event::UnprovenReceipts.count();
-                        tracing::error!(
-                            height,
-                            reason,
-                            "receipts are indexed that do not follow from their transactions: no endpoint has others"
-                        );
-                    } else {
-                        retry.wait(&reason).await;
-                    }
-                }
-                Err(Unusable::Invalid(part, reason)) => {
-                    doubted_since = None;
-                    self.distrust(part, &raw, &reason);
-                    retry.wait(&reason).await;
+                self.distrust(Part::Block, &raw, &error.to_string());
+                Ok(Err(Failure::Invalid(Part::Block, error.to_string())))
+            }
+            derived => Ok(derived),
+        }
+    }
+
+    /// Resolves a failure by other endpoints' answers, or accepts mismatching receipts after their time.
+    async fn resolve(
+        &self,
+        height: u64,
+        raw: Raw,
+        failure: Failure,
+        mismatching_for: Duration,
+    ) -> Result<Derived, Error> {
+        let other = match &failure {
+            Failure::ReceiptsMissing(_) => self.with_other_receipts(height, &raw).await?,
+            Failure::Invalid(Part::Receipts, reason) => self.resolve_mismatch(height, &raw, reason).await?,
+            _ => None,
+        };
+        if let Some(other) = other {
+            self.receipt_fallback.reset();
+            return Ok(Ok(other));
+        }
+        match &failure {
+            Failure::ReceiptsMissing(_) => self.check_not_pruned(height).await?,
+            Failure::Invalid(Part::Receipts, reason) => {
+                if self.receipt_fallback.expired(mismatching_for) {
+                    self.receipt_fallback.accepted();
+                    Event::UnprovenReceipts.count();
+                    tracing::error!(
+                        height,
+                        reason,
+                        "receipts indexed that do not follow from their transactions"
+                    );
+                    let block = self.render(height, &raw, true).await?;
+                    return Ok(block.map(|block| (raw, block)));
                 }
             }
+            Failure::Invalid(part, reason) => self.distrust(*part, &raw, reason),
+            // Well-formed but inconsistent: parts of the node lag behind others.
+            Failure::AskAgain(_) | Failure::Unrendered(_) | Failure::Untraced(_) => {}
         }
+        Ok(Err(failure))
     }
 
     /// Distrusts the endpoint that gave `part`.
@@ -149,17 +163,11 @@ impl BlockSource {
         }
     }
 
-    /// Distrusts the endpoint of `block`, which contradicts its neighbours.
-    pub(crate) fn distrust_block(&self, block: &Block, reason: &str) {
+    /// Distrusts the endpoint of `block`, or of its results, which contradict its neighbours.
+    pub(crate) fn distrust_block(&self, block: &Block, part: Part, reason: &str) {
         if let Some(origins) = &block.origins {
-            self.tools.node.distrust(&origins.block, reason);
-        }
-    }
-
-    /// Distrusts the endpoint of the results of `block`, which contradict the next header.
-    pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
-        if let Some(origins) = &block.origins {
-            self.tools.node.distrust(&origins.results, reason);
+            let wrong = if part == Part::Results { &origins.results } else { &origins.block };
+            self.tools.node.distrust(wrong, reason);
         }
     }
 
@@ -182,24 +190,21 @@ impl BlockSource {
         height: u64,
         raw: &Raw,
         trust_receipts: bool,
-    ) -> Result<Result<Block, Unusable>, Error> {
+    ) -> Result<Result<Block, Failure>, Error> {
         let mut rendered = Rendered::new();
         loop {
             let used = self.tools.workers.rules().descriptors;
             match self.derive(height, raw.clone(), rendered.clone(), trust_receipts).await? {
-                Ok(block) => return Ok(Ok(block)),
                 Err(Failure::Unrendered(txs)) => {
                     if rendered.is_empty() && self.refresher.refresh(&self.tools, height, used, &txs).await {
                         continue;
                     }
                     for tx in txs {
-                        let json = self.by_node(height, &tx).await;
+                        let json = self.rendered_by_node(height, &tx).await;
                         rendered.insert(tx.index, json);
                     }
                 }
-                Err(Failure::ReceiptsMissing(reason)) => return Ok(Err(Unusable::WithoutReceipts(reason))),
-                Err(Failure::Invalid(part, reason)) => return Ok(Err(Unusable::Invalid(part, reason))),
-                Err(other) => return Ok(Err(Unusable::AskAgain(AskAgain::because(other)))),
+                outcome => return Ok(outcome),
             }
         }
     }
@@ -221,15 +226,10 @@ impl BlockSource {
     }
 
     /// The node's own rendering of a transaction, or `None` if it has none.
-    async fn by_node(&self, height: u64, tx: &Unrendered) -> Option<Bytes> {
+    async fn rendered_by_node(&self, height: u64, tx: &Unrendered) -> Option<Bytes> {
         let Unrendered { index, reason, raw, .. } = tx;
         let Some(rest) = &self.tools.node.rest else {
-            tracing::warn!(
-                height,
-                index,
-                reason,
-                "transaction stored opaque: there is no REST address to ask"
-            );
+            tracing::warn!(height, index, reason, "transaction stored opaque: no REST address");
             return None;
         };
         match retry_until(height, "decoded transaction", || rest.decode_tx(raw)).await {
@@ -242,20 +242,15 @@ impl BlockSource {
     }
 
     /// An error if the node has pruned its EVM index below `height`: its receipts would never arrive.
-    async fn not_pruned(&self, height: u64) -> Result<(), Error> {
+    async fn check_not_pruned(&self, height: u64) -> Result<(), Error> {
         let Some(evm) = &self.tools.node.evm else { return Ok(()) };
         let tip = retry_until(height, "EVM height", || evm.block_number()).await?;
-        // Endpoints alternate; one that still has the height is asked for the receipts too.
+        // Endpoints alternate; one that still has the height will also be queried for the receipts.
         for _ in 0..evm.servers() {
             if tip < height || retry_until(height, "EVM block", || evm.block_exists(height)).await? {
                 return Ok(());
             }
         }
         Err(Error::ReceiptsPruned { height, tip })
-    }
-
-    fn of_another_chain(&self, block: &Block) -> Option<Error> {
-        let (height, found, wanted) = (block.height, &block.chain_id, &self.chain_id);
-        (found != wanted).then(|| Error::WrongChain { height, found: found.clone(), wanted: wanted.clone() })
     }
 }

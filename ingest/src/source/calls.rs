@@ -13,10 +13,11 @@ use serde::Deserialize;
 use store::{Bounds, Message, Order, Row, Store, Table as _};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use super::{RetryBackoff, Tools, retry_until};
+use super::Tools;
 use crate::derive::{self, BlockFrames, Failure, Retraced};
 use crate::lane::Source;
-use crate::{Error, Mark};
+use crate::retry::{RetryBackoff, retry_until};
+use crate::{Error, Progress};
 
 /// The chain's first height cannot be traced: there is no state before it (`indexing.md` §7.1).
 const FIRST_TRACEABLE: u64 = 2;
@@ -42,20 +43,20 @@ pub(crate) struct CallSource {
 /// block lane is far behind the head there is one trace at a time, so that blocks are served early. It is never zero: a
 /// block lane that stays far behind must not stop the traces.
 pub(crate) struct Pace {
-    chain: watch::Receiver<Mark>,
-    blocks: watch::Receiver<Mark>,
+    chain: watch::Receiver<Progress>,
+    blocks: watch::Receiver<Progress>,
     one: Semaphore,
 }
 
 impl Pace {
-    pub(crate) fn new(chain: watch::Receiver<Mark>, blocks: watch::Receiver<Mark>) -> Self {
+    pub(crate) fn new(chain: watch::Receiver<Progress>, blocks: watch::Receiver<Progress>) -> Self {
         Self { chain, blocks, one: Semaphore::new(1) }
     }
 
     /// Waits until a trace may be requested; hold the permit, if any, during the request.
     async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         let mut blocks = self.blocks.clone();
-        let is_near = |blocks: &Mark| self.chain.borrow().height.saturating_sub(blocks.height) <= NEAR;
+        let is_near = |blocks: &Progress| self.chain.borrow().height.saturating_sub(blocks.height) <= NEAR;
         tokio::select! {
             biased;
             // An error means that the block lane has ended.
@@ -92,9 +93,9 @@ impl CallSource {
             };
             let trace = retry_until(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
             drop(permit);
-            let (known, expected) = (retraced.clone(), Arc::clone(&expected));
+            let (retraced_before, expected) = (retraced.clone(), Arc::clone(&expected));
             let work = move |worker: &mut derive::WorkerState, _: &derive::Rules| {
-                derive::frames(height, &expected, &trace, &known, worker)
+                derive::frames(height, &expected, &trace, &retraced_before, worker)
             };
             match self.tools.derive(height, work).await? {
                 Ok(frames) => return Ok(frames),
@@ -142,14 +143,14 @@ fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// Whether the tracer failed on the transaction, not the transport.
+/// True if the tracer failed on the transaction, not the transport.
 fn is_of_the_tracer(error: &node::Error) -> bool {
     matches!(error, node::Error::Faulty { .. } | node::Error::TimedOut { .. })
         || error.kind() == Kind::Permanent
 }
 
 /// The call tree of one transaction, or `None` if the node fails on it repeatedly: a tracer that times out does so
-/// every time, and one transaction must not stop the lane (`indexing.md` T5).
+/// every time, and one transaction must not stop the lane (`indexing.md`).
 async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
     let mut retry = RetryBackoff::new(height);
     let mut failures = 0;
@@ -162,7 +163,8 @@ async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
             }
         }
     }
-    tracing::error!(height, hash = %chain::hash::to_hex(&hash), "no call trace: the transaction is indexed without internal transactions");
+    let hash = chain::hash::to_hex(&hash);
+    tracing::error!(height, hash, "transaction indexed without internal transactions: no call trace");
     None
 }
 
@@ -172,8 +174,8 @@ mod tests {
 
     use super::*;
 
-    fn at(height: u64) -> watch::Sender<Mark> {
-        watch::Sender::new(Mark { height, records: 0 })
+    fn at(height: u64) -> watch::Sender<Progress> {
+        watch::Sender::new(Progress { height, records: 0 })
     }
 
     #[test]
@@ -187,7 +189,7 @@ mod tests {
         let _first = pace.turn().now_or_never().unwrap();
         let mut second = Box::pin(pace.turn());
         assert!((&mut second).now_or_never().is_none());
-        blocks.send_modify(|mark| mark.height = 1_000 - NEAR);
+        blocks.send_modify(|progress| progress.height = 1_000 - NEAR);
         assert!(second.now_or_never().is_some_and(|permit| permit.is_none()));
         assert!(pace.turn().now_or_never().is_some_and(|permit| permit.is_none()));
     }

@@ -8,31 +8,29 @@
 use super::BlockSource;
 use super::answers::Raw;
 use crate::Error;
-use crate::derive::{self, Part};
+use crate::derive::{self, Block, Part};
 
 impl BlockSource {
-    /// The answers of `height` with receipts, or else results, of another endpoint that match; `None` if there are
-    /// none.
+    /// The block of `height` with receipts, or else results, of another endpoint that match; `None` if there are none.
     pub(super) async fn resolve_mismatch(
         &self,
         height: u64,
         raw: &Raw,
         reason: &str,
-    ) -> Result<Option<Raw>, Error> {
-        let node = &self.tools.node;
-        if let Some(tried) = self.receipts_of_another(height, raw).await? {
+    ) -> Result<Option<(Raw, Block)>, Error> {
+        let comet = &self.tools.node.comet;
+        if let Some(derived) = self.with_other_receipts(height, raw).await? {
             self.distrust(Part::Receipts, raw, reason);
-            return Ok(Some(tried));
+            return Ok(Some(derived));
         }
-        if let Ok(Some(results)) = node.comet.results_from_other(height, &raw.results.origin).await {
-            let tried = Raw { results, ..raw.clone() };
-            if self.render(height, &tried, false).await?.is_ok() {
-                self.distrust(Part::Results, raw, reason);
-                return Ok(Some(tried));
-            }
+        if let Ok(Some(results)) = comet.results_from_other(height, &raw.results.origin).await
+            && let Some(derived) = self.derived(height, Raw { results, ..raw.clone() }).await?
+        {
+            self.distrust(Part::Results, raw, reason);
+            return Ok(Some(derived));
         }
         // There is no next block at the head.
-        if let Ok(next) = node.comet.block(height.saturating_add(1)).await
+        if let Ok(next) = comet.block(height.saturating_add(1)).await
             && let Some(confirmed) = derive::confirms(&next.bytes, &raw.block.bytes, &raw.results.bytes)
         {
             self.distrust(if confirmed { Part::Receipts } else { Part::Results }, raw, reason);
@@ -40,13 +38,21 @@ impl BlockSource {
         Ok(None)
     }
 
-    /// The answers of `height` with the receipts of another endpoint, if they match.
-    pub(super) async fn receipts_of_another(&self, height: u64, raw: &Raw) -> Result<Option<Raw>, Error> {
+    /// The block of `height` with the receipts of another endpoint, if they match.
+    pub(super) async fn with_other_receipts(
+        &self,
+        height: u64,
+        raw: &Raw,
+    ) -> Result<Option<(Raw, Block)>, Error> {
         let (Some(evm), Some(receipts)) = (&self.tools.node.evm, &raw.receipts) else { return Ok(None) };
-        let Ok(Some(others)) = evm.receipts_from_other(height, &receipts.origin).await else {
-            return Ok(None);
-        };
-        let tried = Raw { receipts: Some(others), ..raw.clone() };
-        Ok(self.render(height, &tried, false).await?.is_ok().then_some(tried))
+        match evm.receipts_from_other(height, &receipts.origin).await {
+            Ok(Some(others)) => self.derived(height, Raw { receipts: Some(others), ..raw.clone() }).await,
+            _ => Ok(None),
+        }
+    }
+
+    async fn derived(&self, height: u64, raw: Raw) -> Result<Option<(Raw, Block)>, Error> {
+        let block = self.render(height, &raw, false).await?.ok();
+        Ok(block.map(|block| (raw, block)))
     }
 }

@@ -2,19 +2,18 @@
 //! query the node (`indexing.md` §2).
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use chain::record::Proposer;
 use node::Node;
 use node::retry::{self, Backoff};
-use tokio::time::Instant;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 
 /// Minimum time between two requests of the list, also while an address is missing from it.
-const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
+const REQUEST_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Time to wait for the list the first time. Blocks wait meanwhile; a block whose proposer is not found is stored
-/// without a name.
+/// Time to wait for the list. Blocks wait meanwhile; a block whose proposer is not found is stored without a name.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time to wait after a list that did not arrive, so that an index with a dead REST server stays at the head.
@@ -24,24 +23,23 @@ const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Proposers {
     prefix: String,
-    known: RwLock<Known>,
-    /// Held during a request to the node.
-    asking: tokio::sync::Mutex<()>,
+    /// Locked during a request to the node.
+    list: Mutex<ValidatorList>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct ValidatorList {
     by_address: HashMap<[u8; 20], Proposer>,
-    asked: Option<Instant>,
-    /// Whether the last request succeeded.
+    requested: Option<Instant>,
+    /// True if the last request succeeded.
     answered: bool,
 }
 
-impl Known {
+impl ValidatorList {
     /// Time to wait for the list, if it is to be requested.
     fn wait_limit(&self, now: Instant) -> Option<Duration> {
-        match self.asked {
-            Some(asked) if now - asked < ASK_AGAIN_AFTER => None,
+        match self.requested {
+            Some(requested) if now - requested < REQUEST_INTERVAL => None,
             Some(_) if !self.answered => Some(SHORT_ANSWER_TIMEOUT),
             _ => Some(ANSWER_TIMEOUT),
         }
@@ -50,62 +48,45 @@ impl Known {
 
 impl Proposers {
     pub(crate) fn new(prefix: String) -> Self {
-        Self { prefix, known: RwLock::default(), asking: tokio::sync::Mutex::default() }
+        Self { prefix, list: Mutex::default() }
     }
 
-    /// The validator with the consensus address `address`; if the node knows none, one without a name whose operator
-    /// is the consensus address itself.
+    /// The validator with the consensus address `address`; if the node has none, one without a name whose operator is
+    /// the consensus address itself.
     pub(crate) async fn of(&self, node: &Node, address: &[u8; 20]) -> Proposer {
-        if let Some(proposer) = self.known(address) {
-            return proposer;
+        let mut list = self.list.lock().await;
+        if !list.by_address.contains_key(address)
+            && let Some(wait_limit) = list.wait_limit(Instant::now())
+        {
+            let validators = validators(node, wait_limit).await;
+            (list.requested, list.answered) = (Some(Instant::now()), validators.is_some());
+            list.by_address.extend(validators.into_iter().flatten());
         }
-        let _one_at_a_time = self.asking.lock().await;
-        if let Some(proposer) = self.known(address) {
-            return proposer;
-        }
-        let wait_limit = self.known.read().unwrap_or_else(PoisonError::into_inner).wait_limit(Instant::now());
-        if let Some(wait_limit) = wait_limit {
-            self.ask(node, wait_limit).await;
-        }
-        self.known(address).unwrap_or_else(|| Proposer {
+        list.by_address.get(address).cloned().unwrap_or_else(|| Proposer {
             moniker: String::new(),
             identity: String::new(),
             operator_address: chain::address::valoper(&self.prefix, address),
         })
     }
+}
 
-    fn known(&self, address: &[u8; 20]) -> Option<Proposer> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).by_address.get(address).cloned()
-    }
-
-    async fn ask(&self, node: &Node, wait_limit: Duration) {
-        let Some(rest) = &node.rest else { return };
-        let asking = retry::until(Backoff::default(), "validators", || rest.validators());
-        let validators = match tokio::time::timeout(wait_limit, asking).await {
-            Ok(Ok(validators)) => Some(validators),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "REST lists no validators: blocks are stored without the name of their proposer");
-                None
-            }
-            Err(_) => {
-                tracing::warn!(
-                    waited_s = wait_limit.as_secs(),
-                    "REST does not answer: blocks are stored without the name of their proposer"
-                );
-                None
-            }
-        };
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        (known.asked, known.answered) = (Some(Instant::now()), validators.is_some());
-        known.by_address.extend(validators.into_iter().flatten().map(|validator| {
-            let proposer = Proposer {
-                moniker: validator.moniker,
-                identity: String::new(),
-                operator_address: validator.operator_address,
+/// The node's validators; `None` if it does not list them in time.
+async fn validators(node: &Node, wait_limit: Duration) -> Option<Vec<([u8; 20], Proposer)>> {
+    let rest = node.rest.as_ref()?;
+    let request = retry::until(Backoff::default(), "validators", || rest.validators());
+    let reason = match timeout(wait_limit, request).await {
+        Ok(Ok(validators)) => {
+            let proposer = |validator: node::Validator| {
+                let (moniker, operator_address) = (validator.moniker, validator.operator_address);
+                (validator.consensus_address, Proposer { moniker, identity: String::new(), operator_address })
             };
-            (validator.consensus_address, proposer)
-        }));
-    }
+            return Some(validators.into_iter().map(proposer).collect());
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {wait_limit:?}"),
+    };
+    tracing::warn!(reason, "blocks are stored without the name of their proposer");
+    None
 }
 
 #[cfg(test)]
@@ -113,14 +94,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_asked_for_once_a_minute_and_waited_for_less_after_it_did_not_come() {
+    fn the_list_is_requested_once_a_minute_and_waited_for_less_after_a_timeout() {
         let now = Instant::now();
-        let known = |asked, answered| Known { asked, answered, ..Known::default() };
-        assert_eq!(known(None, false).wait_limit(now), Some(ANSWER_TIMEOUT));
+        let list = |requested, answered| ValidatorList { requested, answered, ..ValidatorList::default() };
+        assert_eq!(list(None, false).wait_limit(now), Some(ANSWER_TIMEOUT));
         for (answered, wait_limit) in [(true, ANSWER_TIMEOUT), (false, SHORT_ANSWER_TIMEOUT)] {
-            let known = known(Some(now), answered);
-            assert_eq!(known.wait_limit(now + ASK_AGAIN_AFTER / 2), None);
-            assert_eq!(known.wait_limit(now + ASK_AGAIN_AFTER), Some(wait_limit));
+            let list = list(Some(now), answered);
+            assert_eq!(list.wait_limit(now + REQUEST_INTERVAL / 2), None);
+            assert_eq!(list.wait_limit(now + REQUEST_INTERVAL), Some(wait_limit));
         }
     }
 }

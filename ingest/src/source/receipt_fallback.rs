@@ -1,8 +1,8 @@
 //! Fallback for receipts that do not follow from their transactions, if no endpoint has others.
 //!
 //! No header commits to receipts. A node whose receipts differ from the known format must not stop the index or slow it
-//! down for ever; a node that is wrong now and then, or has strayed to another history, must not be trusted. So
-//! mismatching receipts are accepted only after a time, or at once if several heights in a row mismatch.
+//! down permanently; a node that is wrong now and then, or follows another history, must not be trusted. So mismatching
+//! receipts are accepted only after a time, or at once if several heights in a row mismatch.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -23,19 +23,19 @@ impl ReceiptFallback {
         Self { retry_for, accepted_in_a_row: AtomicU32::new(0) }
     }
 
-    /// Whether receipts that have mismatched for this long are to be accepted.
-    pub(crate) fn expired(&self, doubted: Duration) -> bool {
+    /// True if receipts that have mismatched for this long are to be accepted.
+    pub(crate) fn expired(&self, mismatching_for: Duration) -> bool {
         let systematic = self.accepted_in_a_row.load(Ordering::Relaxed) >= IN_A_ROW;
-        systematic || doubted >= self.retry_for
+        systematic || mismatching_for >= self.retry_for
     }
 
-    /// Mismatching receipts were accepted.
+    /// Records that mismatching receipts were accepted.
     pub(crate) fn accepted(&self) {
         // Wraps after 2^32 heights, to wait three times more.
         self.accepted_in_a_row.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Receipts matched.
+    /// Records that receipts matched.
     pub(crate) fn reset(&self) {
         self.accepted_in_a_row.store(0, Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_contradicts_height_after_height_is_soon_taken_until_one_fits() {
+    fn receipts_that_mismatch_several_heights_in_a_row_are_accepted_at_once_until_some_match() {
         let minute = Duration::from_mins(1);
         let receipt_fallback = ReceiptFallback::new(minute);
         for _ in 0..IN_A_ROW {

@@ -6,13 +6,14 @@ use std::time::Duration;
 use node::Node;
 use proto::json::Registry;
 use schema::descriptors::{DescriptorSet, Descriptors};
-use store::{Counts, Durability, Message, Order, Store, Txn};
+use store::{Message, Order, Store};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::{Tools, retry_until};
+use super::Tools;
 use crate::Error;
 use crate::derive::Unrendered;
+use crate::retry::retry_until;
 
 /// zstd level for a stored set: 150 kB once in a chain's life.
 const LEVEL: i32 = 9;
@@ -21,7 +22,7 @@ const LEVEL: i32 = 9;
 const MAX_SETS: usize = 256;
 
 /// Minimum time between two requests while a type is missing.
-const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
+const REQUEST_INTERVAL: Duration = Duration::from_mins(1);
 
 /// A compiled descriptor set and its SHA-256.
 pub(crate) type Compiled = (Registry, [u8; 32]);
@@ -30,14 +31,10 @@ pub(crate) type Compiled = (Registry, [u8; 32]);
 /// ones.
 pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Result<Compiled, Error> {
     match retry_until(height, "descriptors", || node.descriptors()).await {
-        Ok(set) => {
-            let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
-            keep(store, set.sha256, &set.bytes, height)?;
-            Ok((registry, set.sha256))
-        }
+        Ok(set) => compile_and_store(&set, store, height),
         Err(error) => {
             let Some((sha256, bytes)) = newest(store)? else { return Err(error) };
-            tracing::warn!(%error, "the node gives no descriptors: the stored ones are used");
+            tracing::warn!(%error, "no descriptors from the node, using the stored ones");
             Ok((Registry::from_descriptors(&bytes).map_err(Error::descriptors)?, sha256))
         }
     }
@@ -46,16 +43,16 @@ pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Re
 /// Fetches newer descriptors, rate-limited.
 pub(crate) struct Refresher {
     store: Arc<dyn Store>,
-    asked: Mutex<Option<Instant>>,
+    requested: Mutex<Option<Instant>>,
 }
 
 impl Refresher {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, asked: Mutex::new(None) }
+        Self { store, requested: Mutex::new(None) }
     }
 
-    /// Fetches newer descriptors for `txs`, which the descriptors `used` did not cover. True if there are others than
-    /// `used`. A failure is only logged: the node's own rendering comes next.
+    /// Fetches newer descriptors for `txs`, which the descriptors `used` did not cover. True if the current ones differ
+    /// from `used`. A failure is only logged, because the node's own rendering is the fallback.
     pub(crate) async fn refresh(
         &self,
         tools: &Tools,
@@ -66,58 +63,56 @@ impl Refresher {
         if !txs.iter().any(|tx| tx.curable) {
             return false;
         }
-        let mut asked = self.asked.lock().await;
+        let mut requested = self.requested.lock().await;
         // Another height may have refreshed them meanwhile.
         if tools.workers.rules().descriptors != used {
             return true;
         }
-        if asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN_AFTER) {
+        if requested.is_some_and(|at| at.elapsed() < REQUEST_INTERVAL) {
             return false;
         }
-        *asked = Some(Instant::now());
-        match self.fresh(tools, height).await {
+        *requested = Some(Instant::now());
+        match self.request(tools, height).await {
             Ok((registry, sha256)) => {
                 let newer = sha256 != used;
-                tracing::info!(
-                    height,
-                    newer,
-                    "descriptors asked for again: a transaction is not covered by them"
-                );
+                tracing::info!(height, newer, "descriptors requested for an unknown message type");
                 if newer {
                     tools.workers.set_registry(Arc::new(registry), sha256);
                 }
                 newer
             }
             Err(error) => {
-                tracing::warn!(height, %error, "no newer descriptors");
+                tracing::warn!(height, %error, "request for newer descriptors failed");
                 false
             }
         }
     }
 
-    async fn fresh(&self, tools: &Tools, height: u64) -> Result<Compiled, Error> {
-        let asked = tools.node.descriptors().await;
-        let set = asked.map_err(|source| Error::node(height, "descriptors", source))?;
-        let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
-        keep(&*self.store, set.sha256, &set.bytes, height)?;
-        Ok((registry, set.sha256))
+    async fn request(&self, tools: &Tools, height: u64) -> Result<Compiled, Error> {
+        let set = tools.node.descriptors().await;
+        let set = set.map_err(|source| Error::node(height, "descriptors", source))?;
+        compile_and_store(&set, &*self.store, height)
     }
+}
+
+fn compile_and_store(set: &node::Descriptors, store: &dyn Store, height: u64) -> Result<Compiled, Error> {
+    let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
+    keep(store, set.sha256, &set.bytes, height)?;
+    Ok((registry, set.sha256))
 }
 
 /// The SHA-256 of a stored descriptor set, and the set.
 type Stored = ([u8; 32], Vec<u8>);
 
 fn keep(store: &dyn Store, sha256: [u8; 32], bytes: &[u8], height: u64) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    if store::table::read::<Descriptors>(&*snapshot, &sha256)?.is_some() {
+    if store::table::read::<Descriptors>(&*store.snapshot()?, &sha256)?.is_some() {
         return Ok(());
     }
     let compressed = zstd::bulk::compress(bytes, LEVEL).map_err(Error::descriptors)?;
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    txn.put::<Descriptors>(&sha256, &Message(DescriptorSet { first_height: height, compressed }));
-    let (batch, _) = txn.finish();
-    Ok(store.commit(batch, Durability::Synced)?)
+    store::commit_rows::<Error>(store, store::Durability::Synced, |txn| {
+        txn.put::<Descriptors>(&sha256, &Message(DescriptorSet { first_height: height, compressed }));
+        Ok(())
+    })
 }
 
 fn newest(store: &dyn Store) -> Result<Option<Stored>, Error> {

@@ -1,58 +1,88 @@
-//! Reindex: rolls heights back and indexes them again.
+//! Reindex: removes heights from the database and indexes them again.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::Node;
-use schema::meta::{self, BlockLane, CallLane, Identity, RichLane};
+use node::retry::{self, Backoff};
+use node::{Node, Status};
+use schema::meta::{self, BlockLane, CallLane, RichLane};
 use schema::open;
 use schema::rollback::{self, RollbackError};
-use store::{Snapshot, Store};
+use store::Store;
 use tokio::sync::watch;
 
-use super::chain::status;
 use crate::config::{self, Config, Verify};
 use crate::{Error, Ingest};
 
 /// Poll interval of the node's height while the last blocks are indexed.
 const POLL: Duration = Duration::from_millis(200);
 
+/// Timeout of the first request; a node that exceeds it is down.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// The reindexed range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reindexed {
     /// Its first height.
     pub from: u64,
-    /// The last height of every lane now.
+    /// The current last height of every lane.
     pub to: u64,
 }
 
-/// Rolls back `from` and everything above, whatever state it is in, and indexes it again up to the previous height, or
-/// the node's if that is lower. Ends early on `stop`; the next ingest continues from there.
-pub async fn reindex(
-    store: &Arc<dyn Store>,
-    node: &Arc<Node>,
+/// A possible reindex: database and node have its heights.
+pub struct Reindex {
     from: u64,
-    stop: watch::Receiver<bool>,
-) -> Result<Reindexed, Error> {
-    let identity = open::existing(&**store)?;
-    let (config, last) = {
-        let snapshot = store.snapshot()?;
-        let lane: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
-        (config(&*snapshot, &identity)?, lane.height)
-    };
-    let first = identity.start_height;
-    if from < first || from > last + 1 {
-        return Err(RollbackError::OutOfRange { to: from.saturating_sub(1), first, last }.into());
+    /// The last height before the reindex.
+    last: u64,
+    config: Config,
+    node: Arc<Node>,
+}
+
+impl Reindex {
+    /// Checks that `from` and everything above, by default all heights, can be indexed again.
+    pub async fn plan(store: &dyn Store, node: &Arc<Node>, from: Option<u64>) -> Result<Self, Error> {
+        let (identity, config) = (open::existing(store)?, config(store)?);
+        let last = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default().height;
+        let first = identity.start_height;
+        let from = from.unwrap_or(first);
+        if from < first || (from > last + 1 && from > first) {
+            return Err(RollbackError::OutOfRange { to: from.saturating_sub(1), first, last }.into());
+        }
+        // Before the removal: a node that is down or has pruned the heights cannot supply them again.
+        let there = status(node, &identity.chain_id).await?;
+        if there.earliest_height > from {
+            let remedy = "what it has forgotten cannot be indexed again: add an endpoint with older blocks, or restore \
+                          a backup";
+            let (earliest, latest) = (there.earliest_height, there.latest_height);
+            return Err(Error::NothingToCompare { earliest, latest, last, remedy });
+        }
+        Ok(Self { from, last, config, node: Arc::clone(node) })
     }
-    // Before the rollback: a node that is down or has pruned the heights cannot supply them again.
-    let there = status(node, &identity.chain_id).await?;
-    if there.earliest_height > from {
-        let remedy = "what it has forgotten cannot be indexed again: add an endpoint with older blocks";
-        let (earliest, latest) = (there.earliest_height, there.latest_height);
-        return Err(Error::NothingToCompare { earliest, latest, last, remedy });
+
+    /// Marks the heights as removed, in one commit. The next start removes them, if this process does not.
+    pub fn begin(&self, store: &dyn Store) -> Result<(), Error> {
+        Ok(rollback::begin_force_rollback(store, self.from)?)
     }
-    rollback::force_rollback(&**store, from)?;
-    catch_up(store, node, config, last, stop).await.map(|to| Reindexed { from, to })
+
+    /// Removes the heights, whatever state their rows are in, and indexes them again up to the previous height, or the
+    /// node's if that is lower. Ends early on `stop`; the next ingest continues from there.
+    pub async fn run(self, store: &Arc<dyn Store>, stop: watch::Receiver<bool>) -> Result<Reindexed, Error> {
+        rollback::finish_pending(&**store)?;
+        let to = catch_up(store, &self.node, self.config, self.last, stop).await?;
+        Ok(Reindexed { from: self.from, to })
+    }
+}
+
+/// The status of the node, after a check that it serves this chain; an error if it does not answer in time.
+pub(super) async fn status(node: &Node, chain_id: &str) -> Result<Status, Error> {
+    let asked = retry::until(Backoff::default(), "status", || node.comet.verify_chain(chain_id));
+    if let Ok(status) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await {
+        return status.map_err(|source| Error::start("status", source));
+    }
+    // Repeated for the reason of the failure.
+    let silent =
+        |error: node::Error| Error::Silent { seconds: ANSWER_TIMEOUT.as_secs(), reason: error.to_string() };
+    node.comet.verify_chain(chain_id).await.map_err(silent)
 }
 
 /// Indexes the missing heights up to `last`, in every lane; returns the lowest height of all lanes.
@@ -68,14 +98,15 @@ pub(super) async fn catch_up(
 }
 
 /// The configuration that the database was made with: its lanes.
-pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Config, Error> {
+pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
+    let (identity, snapshot) = (open::existing(store)?, store.snapshot()?);
     Ok(Config {
-        chain_id: identity.chain_id.clone(),
+        chain_id: identity.chain_id,
         vm: identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?,
-        prefix: Some(identity.prefix.clone()),
+        prefix: Some(identity.prefix),
         start_height: Some(identity.start_height),
-        internal_txs: meta::read::<CallLane>(snapshot)?.is_some(),
-        rich_list: meta::read::<RichLane>(snapshot)?.is_some(),
+        internal_txs: meta::read::<CallLane>(&*snapshot)?.is_some(),
+        rich_list: meta::read::<RichLane>(&*snapshot)?.is_some(),
         reconcile_every: None,
         believe_after: config::BELIEVE_AFTER,
         look_ahead: config::LOOK_AHEAD,
@@ -89,17 +120,17 @@ pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Con
 /// Runs `ingest` until every lane has reached `last`, or the node's height at the start if that is lower.
 pub(super) async fn run_to(ingest: &Ingest, last: u64, stop: watch::Receiver<bool>) -> Result<u64, Error> {
     let (end, ended) = watch::channel(false);
-    let mut marks = ingest.marks();
-    let last = last.min(marks.chain.borrow().height);
+    let mut progress = ingest.progress();
+    let last = last.min(progress.chain.borrow().height);
     let watching = async {
-        while marks.done() < last && !*stop.borrow() {
+        while progress.done() < last && !*stop.borrow() {
             let mut stop = stop.clone();
             tokio::select! {
-                () = marks.moved() => {}
+                () = progress.moved() => {}
                 stopped = stop.wait_for(|stop| *stop) => {
-                    // The sender of `stop` is gone: no stop can come.
+                    // The sender of `stop` was dropped: no stop can come.
                     if stopped.is_err() {
-                        marks.moved().await;
+                        progress.moved().await;
                     }
                 }
             }
@@ -110,5 +141,5 @@ pub(super) async fn run_to(ingest: &Ingest, last: u64, stop: watch::Receiver<boo
         watching.await;
     });
     outcome?;
-    Ok(ingest.marks().done())
+    Ok(ingest.progress().done())
 }

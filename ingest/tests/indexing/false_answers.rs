@@ -14,10 +14,10 @@ use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-/// Longer than what is waited for here takes.
+/// Longer than any wait here takes.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Enough for lies about transactions of all kinds.
+/// Enough for false answers about transactions of all kinds.
 const PART: u64 = 90;
 
 fn evm() -> Arc<Recording> {
@@ -52,8 +52,8 @@ async fn undisturbed() -> &'static [TableDigest] {
     DIGEST.get_or_init(index).await
 }
 
-/// Indexes from `node` what its servers show, and then one block more, which nobody lies about: at the head of a chain only
-/// the next header tells.
+/// Indexes all blocks that the servers of `node` show, and then one more with true answers from all: at the head of a
+/// chain only the next header proves the last block.
 async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc<MemStore> {
     let store = Arc::new(MemStore::new());
     let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
@@ -68,16 +68,17 @@ async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc
     store
 }
 
-/// Who is known to have lied: of CometBFT's servers, of REST and of the EVM's.
+/// The endpoints that are known to have given false answers: CometBFT's, REST's and the EVM's.
 fn liars(node: &Node) -> Vec<bool> {
     node.endpoints().iter().map(|endpoint| endpoint.false_answers > 0).collect()
 }
 
-/// One endpoint of three tells `lie`: what is indexed is true, and it is known who lied.
+/// One endpoint of three gives the false answer `lie`: the index is correct, and the endpoint is identified.
 async fn is_found_out(lie: &str) {
     let chain = evm();
     let (honest, liar) = (play(&chain, PART, &[]).await, play(&chain, PART, &[lie]).await);
-    // A third, or block and results of every height, which are asked for in turns, would always come from the same two.
+    // With a third endpoint, block and results of every height, which are requested in rotation, would always come from
+    // the same two.
     let third = play(&chain, PART, &[]).await;
     let node = clients(&[&liar, &honest, &third]);
     let store = index(&node, &[&liar, &honest, &third], indexed::config(&chain).unwrap()).await;
@@ -92,32 +93,32 @@ async fn is_found_out(lie: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_transactions_are_found_out() {
+async fn false_transactions_are_detected() {
     is_found_out("lie-txs").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_header_is_found_out() {
+async fn a_false_header_is_detected() {
     is_found_out("lie-header").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_header_with_a_hash_of_its_own_is_found_out_by_its_neighbours() {
+async fn a_false_header_with_a_matching_hash_is_detected_by_its_neighbours() {
     is_found_out("lie-header-rehashed@0.5").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_results_are_found_out_by_the_next_header() {
+async fn false_results_are_detected_by_the_next_header() {
     is_found_out("lie-results@0.5").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_receipts_are_found_out_by_their_transactions() {
+async fn false_receipts_are_detected_by_their_transactions() {
     is_found_out("lie-receipts").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_single_endpoint_that_lies_now_and_then_is_asked_until_it_does_not() {
+async fn a_single_endpoint_with_false_answers_is_queried_until_an_answer_is_true() {
     let chain = evm();
     for lie in ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.2", "lie-receipts@0.3", "other-height@0.3"] {
         let liar = play(&chain, PART, &[lie]).await;
@@ -128,13 +129,13 @@ async fn a_single_endpoint_that_lies_now_and_then_is_asked_until_it_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn receipts_that_nobody_gives_otherwise_are_taken_and_their_teller_is_named() {
+async fn receipts_that_every_endpoint_gives_are_accepted_and_the_endpoint_is_logged() {
     let chain = evm();
     let liar = play(&chain, PART, &["lie-receipts"]).await;
     let node = clients(&[&liar]);
     let config = Config {
         believe_after: Duration::from_millis(300),
-        // Receipts that name another transaction would have it wait for the trace of that one.
+        // With false receipts about another transaction, the lane would wait for the trace of that transaction.
         internal_txs: false,
         ..indexed::config(&chain).unwrap()
     };
@@ -147,7 +148,7 @@ async fn receipts_that_nobody_gives_otherwise_are_taken_and_their_teller_is_name
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_of_another_chain_among_others_is_not_asked() {
+async fn an_endpoint_of_another_chain_gets_no_requests() {
     let chain = evm();
     let other = Arc::new(Recording::open(&recording("move-scenario")).unwrap());
     let (honest, foreign) = (play(&chain, PART, &[]).await, play(&other, 40, &[]).await);
@@ -160,7 +161,7 @@ async fn an_endpoint_of_another_chain_among_others_is_not_asked() {
     live.reach(&chain, PART).await.unwrap();
     live.stop().await.unwrap();
     assert_eq!(node.comet.endpoints()[1].status, EndpointStatus::WrongChain);
-    assert_eq!(foreign.asked(Call::Block), 0);
+    assert_eq!(foreign.call_count(Call::Block), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,11 +175,11 @@ async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_
     let store = index(&clients(&[&node]), &[&node], signed(&chain)).await;
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 
-    // A whole other history, sound in itself, of one endpoint: only signatures tell.
+    // Another complete, consistent history of one endpoint: only signatures identify it.
     let forged = Arc::new(chain.forked(40, 2).unwrap());
     let (honest, liar) = (play(&chain, PART, &[]).await, play(&forged, PART, &[]).await);
     let mut endpoints = indexed::endpoints(&honest).unwrap();
-    // State and receipts are the honest one's: those of another history no header tells from these.
+    // State and receipts are the honest endpoint's: no header distinguishes those of another history.
     endpoints.comet.insert(0, liar.comet_url().parse().unwrap());
     let node = Arc::new(Node::new(endpoints, Limits::default()).unwrap());
     let store = index(&node, &[&honest, &liar], signed(&chain)).await;
@@ -186,10 +187,10 @@ async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_of_the_first_block_that_turn_out_untrue_are_taken_back() {
+async fn results_of_the_first_block_that_turn_out_false_are_rewound() {
     let chain = evm();
-    // It has transactions, so that there is something to lie about.
-    // The recording has no list of accounts at this height for a rich list to begin with.
+    // It has transactions, so that false answers about them are possible.
+    // The recording has no list of accounts at this height for the baseline of a rich list.
     let config = Config { start_height: Some(7), rich_list: false, ..indexed::config(&chain).unwrap() };
     let mut digests = Vec::new();
     for faults in [&["lie-results"][..], &[]] {
@@ -206,7 +207,7 @@ async fn results_of_the_first_block_that_turn_out_untrue_are_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
+async fn an_index_never_passes_a_trusted_block_that_is_not_on_the_chain() {
     let chain = evm();
     let node = play(&chain, PART, &[]).await;
     let mut config = indexed::config(&chain).unwrap();
@@ -215,23 +216,23 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
     let clients_of = clients(&[&node]);
     let mut live = Live::start(Arc::clone(&clients_of), config.clone(), shared).await.unwrap();
-    // The node is asked about blocks 20 and 21 again and again, and block 20 is never handed on.
+    // The node is queried for blocks 20 and 21 repeatedly, and block 20 is never forwarded.
     let mut heads = clients_of.comet.heads();
     timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].false_answers >= 8)).await.unwrap().unwrap();
-    assert!(live.marks.blocks.borrow_and_update().height < 20);
+    assert!(live.progress.blocks.borrow_and_update().height < 20);
     live.stop().await.unwrap();
 
-    // Nor is it where it is the first block and the last one.
+    // The same if it is both the first block and the last one.
     let (alone, shared) = (play(&chain, 20, &[]).await, Arc::new(MemStore::new()));
     let clients_of = clients(&[&alone]);
     let from_20 = Config { start_height: Some(20), ..config.clone() };
     let mut live = Live::start(Arc::clone(&clients_of), from_20, Arc::clone(&shared) as _).await.unwrap();
     let mut heads = clients_of.comet.heads();
     timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].false_answers >= 4)).await.unwrap().unwrap();
-    assert_eq!(live.marks.blocks.borrow_and_update().height, 0);
+    assert_eq!(live.progress.blocks.borrow_and_update().height, 0);
     live.stop().await.unwrap();
 
-    // And an index that has another one is not gone on with.
+    // And an index with another block at that height does not continue.
     let (node, store) = (play(&chain, PART, &[]).await, Arc::new(MemStore::new()));
     indexed::index(chain, Options { up_to: Some(PART), ..Options::default() }, Arc::clone(&store) as _)
         .await

@@ -13,14 +13,14 @@ use store::{MemStore, Store};
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 
-/// Half of the chain is enough to meet each fault by itself: 101 transactions of all kinds.
+/// Half of the chain suffices to meet each fault: 101 transactions of all kinds.
 const PART: u64 = 120;
 
 fn evm() -> Arc<Recording> {
     Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
 }
 
-/// The digest of an undisturbed run up to `height`, worked out once.
+/// The digest of an undisturbed run up to `height`, computed once.
 async fn undisturbed(height: u64) -> &'static [TableDigest] {
     static PARTIAL: OnceCell<Vec<TableDigest>> = OnceCell::const_new();
     static WHOLE: OnceCell<Vec<TableDigest>> = OnceCell::const_new();
@@ -56,27 +56,27 @@ async fn a_slow_node_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_wants_fewer_questions_gets_them() {
+async fn a_node_that_limits_the_rate_gets_fewer_requests() {
     part_undisturbed_by("429@0.15").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_orders_a_pause_gets_it() {
+async fn a_pause_that_a_node_orders_is_respected() {
     part_undisturbed_by("json-rpc:429=1s@0.1").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_node_is_asked_again() {
+async fn requests_to_a_failing_node_are_repeated() {
     part_undisturbed_by("500@0.15").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_breaks_off_is_never_taken_for_whole() {
+async fn a_truncated_answer_is_never_accepted() {
     part_undisturbed_by("cut@0.15").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_connection_is_no_answer() {
+async fn a_closed_connection_is_not_an_answer() {
     part_undisturbed_by("hang-up@0.15").await;
 }
 
@@ -113,8 +113,8 @@ async fn all_faults_together_change_nothing_of_a_whole_chain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_endpoint_that_is_dead_changes_nothing() {
-    // Bound and closed again: nothing listens there.
+async fn a_second_endpoint_that_is_down_changes_nothing() {
+    // Bound and closed again: the address has no listener.
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (recording, store) = (evm(), Arc::new(MemStore::new()));
     let config = indexed::config(&recording).unwrap();
@@ -129,7 +129,7 @@ async fn a_second_endpoint_that_is_dead_changes_nothing() {
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed(PART).await);
 }
 
-/// Prepares with a node that plays `recording`, and gives the refusal with all of its causes.
+/// Prepares with a node that plays `recording`, and returns the refusal with all of its causes.
 async fn refusal(config: Config, recording: &Arc<Recording>, store: &Arc<MemStore>) -> (Error, String) {
     let played = ReplayNode::start(Arc::clone(recording), Addresses::default(), Options::default());
     let played = played.await.unwrap();
@@ -154,7 +154,7 @@ fn holds(text: &str, parts: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_of_another_chain_is_refused_with_both_names() {
+async fn a_node_of_another_chain_is_refused_with_both_chain_ids() {
     let (recording, store) = (evm(), Arc::new(MemStore::new()));
     let config = Config { chain_id: "other-1".to_owned(), ..indexed::config(&recording).unwrap() };
     let (_, text) = refusal(config, &recording, &store).await;
@@ -183,7 +183,7 @@ async fn a_database_of_another_chain_is_refused_whatever_differs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_without_the_first_height_is_refused_with_the_first_it_has() {
+async fn a_node_without_the_first_height_is_refused_with_its_first_height() {
     let recording = Arc::new(Recording::open(&testkit::recording("wasm-scenario")).unwrap());
     let config = Config { start_height: Some(1), ..indexed::config(&recording).unwrap() };
     let (error, text) = refusal(config, &recording, &Arc::new(MemStore::new())).await;

@@ -1,4 +1,4 @@
-//! Following a chain at its head: woken by the node, or by asking it.
+//! Following a chain at its head: by the node's notifications, or by polling.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use store::{MemStore, Store};
 use testkit::live::Live;
 use testkit::{indexed, recording};
 
-/// Blocks that appear one after the other.
+/// Number of blocks that appear one after the other.
 const BLOCKS: u64 = 40;
 const BLOCK_EVERY: Duration = Duration::from_millis(50);
 
-/// Follows a growing chain; the time that it took.
+/// Follows a growing chain; returns the duration.
 async fn follow(poll: Duration, faults: &[&str]) -> Duration {
     let chain = Arc::new(Recording::open(&recording("move-scenario")).unwrap());
     let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
@@ -34,16 +34,16 @@ async fn follow(poll: Duration, faults: &[&str]) -> Duration {
 const RARELY: Duration = Duration::from_mins(2);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_tells_of_its_blocks_is_not_waited_for() {
+async fn a_node_that_sends_block_events_is_not_polled() {
     assert!(follow(RARELY, &[]).await < RARELY);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_refuses_to_tell_is_asked() {
+async fn a_node_that_refuses_a_subscription_is_polled() {
     follow(Duration::from_millis(20), &["comet:ws-refused"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_says_that_it_will_tell_and_does_not_is_asked_all_the_same() {
+async fn a_node_that_accepts_a_subscription_and_sends_no_events_is_polled() {
     follow(Duration::from_millis(20), &["comet:ws-silent"]).await;
 }

@@ -1,5 +1,5 @@
-//! A disk without room: nothing is written, everything can be read, and the ingest goes on by itself when there is room
-//! again, whatever it was about to write.
+//! A full disk: commits fail, reads continue, and the ingest resumes when there is space again, whatever it was about
+//! to write.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn refused(disk: &FullDiskStore) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blocks_wait_for_room_and_what_is_there_is_read() {
+async fn on_a_full_disk_blocks_wait_and_reads_continue() {
     let chain = chain();
     let played = play(&chain, 80).await;
     let disk = Arc::new(FullDiskStore::new(Arc::new(MemStore::new())));
@@ -60,7 +60,7 @@ async fn blocks_wait_for_room_and_what_is_there_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blocks_that_are_to_be_taken_back_wait_for_room() {
+async fn a_rewind_waits_for_free_space() {
     let chain = chain();
     let other = Arc::new(chain.forked(90, 3).unwrap());
     let played = play(&chain, 120).await;

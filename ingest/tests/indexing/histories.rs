@@ -1,5 +1,5 @@
-//! Forks and rollbacks: a reset node, a chain restored with another history, an endpoint on a fork of its own. The
-//! index ends equal to one that only saw the final history, or stops with the reason.
+//! Forks and rollbacks: a reset node, a chain restored with another history, an endpoint on its own fork. The index
+//! ends equal to one of the final history alone, or stops with the reason.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn open(name: &str) -> Arc<Recording> {
     Arc::new(Recording::open(&recording(name)).unwrap())
 }
 
-/// A database and an index of a chain that is played.
+/// A database and an index of a replayed chain.
 struct Scene {
     store: Arc<MemStore>,
     config: Config,
@@ -75,7 +75,7 @@ async fn undisturbed(chain: &Arc<Recording>, height: u64) -> Vec<TableDigest> {
     scene.digest()
 }
 
-/// The chain is indexed up to `from`, and is restored with another history above `at` that is as high as `to`.
+/// Indexes the chain up to `from`, and restores it with another history above `at` up to height `to`.
 async fn follows_a_restored_chain(name: &str, from: u64, at: u64, to: u64) {
     let chain = open(name);
     let other = Arc::new(chain.forked(at, 3).unwrap());
@@ -102,12 +102,12 @@ async fn a_restored_chain_that_is_shorter_is_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_that_lost_more_than_there_are_records_for_is_followed() {
+async fn a_rollback_beyond_the_undo_records_is_followed() {
     follows_a_restored_chain("l1-l2/l2", 800, 150, 790).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_that_changed_while_nobody_looked_is_followed() {
+async fn a_chain_that_changed_while_the_index_was_stopped_is_followed() {
     let chain = open("evm-scenario");
     let other = Arc::new(chain.forked(90, 5).unwrap());
     let scene = Scene::of(&[&chain], 120).await;
@@ -126,8 +126,8 @@ async fn a_chain_that_changed_while_nobody_looked_is_followed() {
     assert!(taken_back[0] > 0 && taken_back[0] == taken_back[1], "the second start takes nothing back");
 }
 
-/// Whoever comes first at the head is the one on a fork; `honest` others come later. Block 149 has no transactions, so that it
-/// is indexed without what only other services tell.
+/// The first endpoint at the head is on a fork; `honest` others follow later. Block 149 has no transactions, so that it
+/// is indexed without answers of other services.
 async fn a_false_last_block_is_taken_back(honest: usize, verify: Verify) {
     let chain = open("evm-scenario");
     let other = Arc::new(chain.forked(148, 3).unwrap());
@@ -147,26 +147,30 @@ async fn a_false_last_block_is_taken_back(honest: usize, verify: Verify) {
     live.reach(&chain, 155).await.unwrap();
     live.stop().await.unwrap();
     assert_eq!(scene.digest(), undisturbed(&chain, 155).await);
-    let lies: Vec<_> = node.comet.endpoints().iter().map(|endpoint| endpoint.false_answers).collect();
-    assert!(lies.iter().take(honest.len()).all(|lies| *lies == 0), "{lies:?}");
+    let false_answers: Vec<_> =
+        node.comet.endpoints().iter().map(|endpoint| endpoint.false_answers).collect();
+    assert!(
+        false_answers.iter().take(honest.len()).all(|false_answers| *false_answers == 0),
+        "{false_answers:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_endpoints_win_over_one_that_was_first() {
+async fn a_majority_of_endpoints_wins_over_the_first_one() {
     for _ in 0..3 {
         a_false_last_block_is_taken_back(2, Verify::Hashes).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signatures_win_over_one_that_was_first() {
+async fn signatures_win_over_the_first_endpoint() {
     for _ in 0..3 {
         a_false_last_block_is_taken_back(1, Verify::Signatures { trusted: None }).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_history_that_is_gone_claimed_is_not_held_against_the_next() {
+async fn digests_of_an_abandoned_history_are_not_checked_against_the_next_one() {
     let chain = open("evm-scenario");
     let other = Arc::new(chain.forked(140, 3).unwrap());
     let mut scene = Scene::of(&[&chain], 150).await;
@@ -201,7 +205,7 @@ async fn the_common_ancestor_is_found_among_answers_about_other_heights() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_was_reset_and_runs_the_same_blocks_again_takes_nothing_back() {
+async fn a_reset_node_that_repeats_the_same_blocks_causes_no_rewind() {
     let chain = open("evm-scenario");
     let scene = Scene::of(&[&chain], 120).await;
     let mut live = scene.live().await;
@@ -216,7 +220,7 @@ async fn a_node_that_was_reset_and_runs_the_same_blocks_again_takes_nothing_back
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_on_a_fork_of_its_own_is_not_followed() {
+async fn a_single_endpoint_on_a_fork_is_not_followed() {
     let chain = open("evm-scenario");
     let other = Arc::new(chain.forked(100, 9).unwrap());
     let scene = Scene::of(&[&chain, &chain], 120).await;
@@ -232,8 +236,9 @@ async fn an_endpoint_on_a_fork_of_its_own_is_not_followed() {
     live.stop().await.unwrap();
     assert_eq!(scene.digest(), undisturbed(&chain, 170).await);
     assert_eq!(scene.rewinds(), 0);
-    let lies: Vec<bool> = node.comet.endpoints().iter().map(|endpoint| endpoint.false_answers > 0).collect();
-    assert_eq!(lies, [false, true]);
+    let false_answers: Vec<bool> =
+        node.comet.endpoints().iter().map(|endpoint| endpoint.false_answers > 0).collect();
+    assert_eq!(false_answers, [false, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,11 +13,11 @@ use testkit::crashing_store::CrashingStore;
 use testkit::live::Live;
 use testkit::{indexed, recording};
 
-/// Blocks come at this pace; a third of their states lag, up to almost three blocks.
+/// Interval of the blocks; a third of their states lag, up to almost three blocks.
 const BLOCK_TIME: Duration = Duration::from_millis(150);
 const FAULT: &str = "state-lag=400ms@0.34";
 
-/// Recordings with the height at which each run begins to follow, and the one where it ends: NFTs are minted in between.
+/// Recordings with the heights at which each run begins and ends; NFTs are minted in between.
 const STRETCHES: [(&str, u64, u64); 3] =
     [("evm-scenario", 97, 121), ("wasm-scenario", 44, 60), ("move-scenario", 22, 36)];
 
@@ -28,8 +28,8 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Follows a chain at its head; gives how many answers were of a state too low, and the tables that differ from those of
-/// an undisturbed catch-up.
+/// Follows a chain at its head; returns the number of answers from a state too low, and the tables that differ from
+/// those of an undisturbed catch-up.
 async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'static str>) {
     let chain = Arc::new(Recording::open(&recording(name)).unwrap());
     let (kills, second) = (seed % 3 == 1, seed.is_multiple_of(2));
@@ -69,7 +69,7 @@ async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'st
     }
     live.reach(&chain, to).await.unwrap();
     while indexed::has_questions(&*store).unwrap() {
-        live.marks.moved().await;
+        live.progress.moved().await;
     }
     live.stop().await.unwrap();
     let lagged = nodes.iter().map(ReplayNode::lagged).sum();
@@ -83,7 +83,7 @@ async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_whose_state_lags_behind_its_blocks_leaves_nothing_wrong_in_the_index() {
+async fn a_node_whose_state_lags_behind_its_blocks_causes_no_wrong_rows() {
     let (first, runs) = (number("LAG_SEED", 1), number("LAG_RUNS", RUNS));
     for stretch in STRETCHES {
         let following = (first..first + runs).map(|seed| async move {

@@ -1,4 +1,4 @@
-//! What is asked for at the same time, and what is not.
+//! Concurrency of requests.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,16 +10,16 @@ use ingest::Config;
 use replay::answers::{Answer, Service};
 use replay::{Addresses, Call, Options, Pace, Recording, ReplayNode};
 use store::{MemStore, RocksOptions, RocksStore, Store};
-use testkit::altered::{AlteredNode, Exchange};
 use testkit::live::Live;
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
 
 use crate::malformed_answers::{HEIGHT, LAST, ending, evm, indexed_with, undisturbed};
 
-/// Far longer than two requests take on a busy machine; only a test that fails waits for it.
+/// Far longer than two requests take on a busy machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Requests that have come.
+/// Received requests.
 #[derive(Default)]
 struct Seen {
     parts: Mutex<Vec<&'static str>>,
@@ -32,7 +32,7 @@ impl Seen {
         self.came.notify_all();
     }
 
-    /// Whether each of `parts` comes, with this thread waiting for it.
+    /// True if a request for each of `parts` arrives; blocks this thread.
     fn all_come(&self, parts: &[&str]) -> bool {
         let seen = self.parts.lock().unwrap();
         let missing = |seen: &mut Vec<&str>| !parts.iter().all(|part| seen.contains(part));
@@ -41,11 +41,11 @@ impl Seen {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn at_the_head_a_block_is_asked_for_together_with_its_results_and_receipts() {
+async fn at_the_head_block_results_and_receipts_are_requested_concurrently() {
     let (seen, last) = (Arc::new(Seen::default()), format!("\"{LAST:#x}\""));
     let (noted, together) = (Arc::clone(&seen), Arc::new(Mutex::new(None)));
     let outcome = Arc::clone(&together);
-    let alter = move |exchange: Exchange<'_>| -> Answer {
+    let override_answer = move |exchange: RecordedExchange<'_>| -> Answer {
         if exchange.is_comet("block_results", LAST) {
             noted.note("results");
         } else if exchange.is_rpc("eth_getBlockReceipts", &last) {
@@ -58,40 +58,40 @@ async fn at_the_head_a_block_is_asked_for_together_with_its_results_and_receipts
         }
         ending(exchange)
     };
-    let store = indexed_with(alter).await;
+    let store = indexed_with(override_answer).await;
     assert_eq!(*together.lock().unwrap(), Some(true));
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_catching_up_no_receipts_are_asked_for_of_a_block_without_transactions() {
+async fn while_catching_up_no_receipts_are_requested_for_a_block_without_transactions() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let asked = Arc::clone(&seen);
+    let requested = Arc::clone(&seen);
     let store = indexed_with(move |exchange| {
         for height in 1..=HEIGHT {
             if exchange.is_rpc("eth_getBlockReceipts", &format!("\"{height:#x}\"")) {
-                asked.lock().unwrap().push(height);
+                requested.lock().unwrap().push(height);
             }
         }
         ending(exchange)
     })
     .await;
-    let asked = seen.lock().unwrap().clone();
-    assert!(asked.contains(&HEIGHT) && !asked.contains(&1), "{asked:?}");
+    let requested = seen.lock().unwrap().clone();
+    assert!(requested.contains(&HEIGHT) && !requested.contains(&1), "{requested:?}");
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
-/// The calls of a whole chain, and the requests that they came in.
+/// The calls of a whole chain, and the number of requests that carried them.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_contract_calls_about_nfts_of_a_block_are_few_requests() {
+async fn the_contract_calls_about_nfts_of_a_block_use_few_requests() {
     let (calls, others) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (called, asked) = (Arc::clone(&calls), Arc::clone(&others));
+    let (called, other) = (Arc::clone(&calls), Arc::clone(&others));
     let chain = evm();
-    let node = AlteredNode::start(Arc::clone(&chain), move |exchange| {
+    let node = OverriddenNode::start(Arc::clone(&chain), move |exchange| {
         if exchange.is_rpc("eth_call", "") {
             called.fetch_add(1, Relaxed);
         } else if exchange.service == Service::JsonRpc && !exchange.is_rpc("eth_blockNumber", "") {
-            asked.fetch_add(1, Relaxed);
+            other.fetch_add(1, Relaxed);
         }
         exchange.answer
     });
@@ -111,9 +111,9 @@ async fn one_trace_at_a_time_is_requested_while_the_blocks_are_far_behind_the_he
     let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let highest = Arc::clone(&most);
     let chain = evm();
-    let node = AlteredNode::start(Arc::clone(&chain), move |exchange| {
+    let node = OverriddenNode::start(Arc::clone(&chain), move |exchange| {
         if exchange.is_comet("block", STUCK) {
-            // Until enough traces have come the block lane does not get near the head.
+            // Until enough traces have been requested, the block lane is far behind the head.
             traces.all_come(&["enough"]);
             far.store(false, Relaxed);
         } else if exchange.is_rpc("debug_traceBlockByNumber", "") && far.load(Relaxed) {
@@ -135,8 +135,8 @@ async fn one_trace_at_a_time_is_requested_while_the_blocks_are_far_behind_the_he
     assert_eq!(most.load(Relaxed), 1);
 }
 
-/// The time that all of `evm-load` takes from a node as slow as a real one, against the time of its own work: for figures,
-/// by hand. The work is that of blocks and traces; each call to a contract is 1 ms more.
+/// The time to index all of `evm-load` from a node as slow as a real one, against the time of the index's own work: for
+/// measurements, run by hand. The work is that of blocks and traces; each call to a contract adds 1 ms.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures, and proves nothing"]
 #[allow(clippy::cast_precision_loss, clippy::print_stdout, reason = "figures for eyes")]
@@ -162,14 +162,14 @@ async fn time_of_catching_up_beside_a_node_of_measured_speed() {
             let node = Arc::new(indexed::clients(&played).unwrap());
             let begun = Instant::now();
             let mut live = Live::start(node, config, store).await.unwrap();
-            let mut blocks = live.marks.blocks.clone();
+            let mut blocks = live.progress.blocks.clone();
             let (_, of_blocks) = tokio::join!(live.reach(&chain, chain.last()), async {
-                blocks.wait_for(|mark| mark.height >= chain.last()).await.unwrap();
+                blocks.wait_for(|progress| progress.height >= chain.last()).await.unwrap();
                 begun.elapsed()
             });
             let took = begun.elapsed();
             live.stop().await.unwrap();
-            let calls = played.asked(Call::EthCall);
+            let calls = played.call_count(Call::EthCall);
             let limit = txs as f64 / 4860.0 + if internal_txs { traced as f64 / 867.0 } else { 0.0 };
             println!(
                 "internal_txs {internal_txs} rich_list {rich_list}: {txs} txs, {traced} traced, {calls} calls, limit {limit:.2} s, blocks {of_blocks:.2?}, all {took:.2?}, ratio {:.2}",

@@ -1,4 +1,4 @@
-//! Malformed answers that some nodes give and no recorded node gave: every case of `indexing.md` §14 that concerns the
+//! Malformed answers that some nodes give but no recorded node gave: every case of `indexing.md` §14 that concerns the
 //! block lane.
 
 use std::collections::HashSet;
@@ -15,12 +15,12 @@ use schema::digest::TableDigest;
 use schema::meta::{self, BlockLane};
 use serde_json::{Value, json};
 use store::{MemStore, Message, Store};
-use testkit::altered::{AlteredNode, Exchange};
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use web::app::App;
 
-/// A height of the EVM scenario with one transaction, which is an EVM one, and the last height of these tests.
+/// A height of the EVM scenario with one transaction, an EVM transaction, and the last height of these tests.
 pub(crate) const HEIGHT: u64 = 7;
 pub(crate) const LAST: u64 = 40;
 
@@ -39,13 +39,13 @@ pub(crate) async fn undisturbed() -> &'static [TableDigest] {
     DIGEST.get_or_init(index).await
 }
 
-/// What is altered here would be refused by its hashes; how an answer is understood is the matter.
+/// The hash checks would reject the overridden answer; these tests are about its interpretation.
 pub(crate) fn config() -> Config {
     Config { verify: Verify::Off, ..indexed::config(&evm()).unwrap() }
 }
 
-/// The recording cut off at [`LAST`]: `/status` says so, and nothing above is asked for.
-pub(crate) fn ending(exchange: Exchange<'_>) -> Answer {
+/// The recording cut off at [`LAST`]: `/status` reports it, and no height above it is requested.
+pub(crate) fn ending(exchange: RecordedExchange<'_>) -> Answer {
     if exchange.service == Service::Comet && exchange.request.uri().path() == "/status" {
         return exchange
             .with_change(|status| status["sync_info"]["latest_block_height"] = LAST.to_string().into());
@@ -53,20 +53,22 @@ pub(crate) fn ending(exchange: Exchange<'_>) -> Answer {
     exchange.answer
 }
 
-/// Indexes from a node with altered answers and gives the database.
+/// Indexes from a node with overridden answers and returns the database.
 pub(crate) async fn indexed_with(
-    alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
 ) -> Arc<MemStore> {
-    let node = AlteredNode::start(evm(), alter).await.unwrap();
+    let node = OverriddenNode::start(evm(), override_answer).await.unwrap();
     let store = Arc::new(MemStore::new());
     let clients = node.clients().unwrap();
     indexed::index_from(clients, config(), Arc::<MemStore>::clone(&store), LAST).await.unwrap();
     store
 }
 
-/// Indexes from a node with altered answers until that fails; gives why, and the height that was reached.
-async fn failure_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static) -> (Error, u64) {
-    let node = AlteredNode::start(evm(), alter).await.unwrap();
+/// Indexes from a node with overridden answers until that fails; returns the error, and the last height.
+async fn failure_with(
+    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+) -> (Error, u64) {
+    let node = OverriddenNode::start(evm(), override_answer).await.unwrap();
     let store = Arc::new(MemStore::new());
     let clients = Arc::new(node.clients().unwrap());
     let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
@@ -75,8 +77,8 @@ async fn failure_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'st
     (error, lane.height)
 }
 
-/// The permanent error of a node that an ingest ended with.
-fn said_by_node(error: Error) -> (u64, node::Error) {
+/// The permanent error of a node that ended an ingest.
+fn node_error(error: Error) -> (u64, node::Error) {
     match error {
         Error::Node { height, source, .. } => {
             assert_eq!(source.kind(), node::Kind::Permanent);
@@ -86,31 +88,31 @@ fn said_by_node(error: Error) -> (u64, node::Error) {
     }
 }
 
-/// Alters the first `times` answers to each of some questions, with `odd`.
+/// Alters the first `times` answers to each of some requests, with `invalid`.
 pub(crate) fn at_first(
     times: u64,
-    is_asked: impl Fn(&Exchange<'_>) -> bool + Send + Sync + 'static,
-    odd: impl Fn(u64, Exchange<'_>) -> Answer + Send + Sync + 'static,
-) -> impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static {
-    let asked = AtomicU64::new(0);
+    is_asked: impl Fn(&RecordedExchange<'_>) -> bool + Send + Sync + 'static,
+    invalid: impl Fn(u64, RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+) -> impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static {
+    let requests = AtomicU64::new(0);
     move |exchange| {
         if !is_asked(&exchange) {
             return ending(exchange);
         }
-        match asked.fetch_add(1, Ordering::Relaxed) {
-            n if n < times => odd(n, exchange),
+        match requests.fetch_add(1, Ordering::Relaxed) {
+            n if n < times => invalid(n, exchange),
             _ => ending(exchange),
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn null_receipts_and_errors_are_asked_again_until_the_receipts_come() {
-    let asked = |exchange: &Exchange<'_>| exchange.is_rpc("eth_getBlockReceipts", "\"0x7\"");
-    let store = indexed_with(at_first(4, asked, |n, exchange| match n {
+async fn null_receipts_and_errors_are_requested_again_until_there_are_receipts() {
+    let is_overridden = |exchange: &RecordedExchange<'_>| exchange.is_rpc("eth_getBlockReceipts", "\"0x7\"");
+    let store = indexed_with(at_first(4, is_overridden, |n, exchange| match n {
         0 | 1 => exchange.with_result(&Value::Null),
         2 => exchange.with_error(-32603, "internal error"),
-        // Those of the block are not there yet.
+        // The receipts of the block are not available yet.
         _ => exchange.with_change(|receipts| drop(receipts.as_array_mut().unwrap().pop())),
     }))
     .await;
@@ -135,7 +137,7 @@ async fn pruned_receipts_are_an_error_and_not_an_empty_block() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn receipts_that_one_endpoint_has_pruned_are_taken_from_another() {
-    let pruned = AlteredNode::start(evm(), |exchange| {
+    let pruned = OverriddenNode::start(evm(), |exchange| {
         if exchange.is_rpc("eth_getBlockReceipts", "") {
             exchange.with_result(&json!([]))
         } else if exchange.is_rpc("eth_getBlockByNumber", "") {
@@ -144,7 +146,7 @@ async fn receipts_that_one_endpoint_has_pruned_are_taken_from_another() {
             ending(exchange)
         }
     });
-    let (pruned, whole) = (pruned.await.unwrap(), AlteredNode::start(evm(), ending).await.unwrap());
+    let (pruned, whole) = (pruned.await.unwrap(), OverriddenNode::start(evm(), ending).await.unwrap());
     let mut endpoints = whole.endpoints().unwrap();
     endpoints.json_rpc.extend(pruned.endpoints().unwrap().json_rpc);
     let (node, store) = (Node::new(endpoints, Limits::default()).unwrap(), Arc::new(MemStore::new()));
@@ -159,18 +161,18 @@ async fn a_text_that_looks_like_an_empty_block_does_not_hide_its_transactions() 
             return ending(exchange);
         }
         let text = String::from_utf8(exchange.answer.body.to_vec()).unwrap();
-        let odd = text.replacen(r#""result":{"#, r#""result":{"more":{"txs":[]},"#, 1);
-        assert_ne!(odd, text);
-        Answer { status: exchange.answer.status, body: odd.into() }
+        let invalid = text.replacen(r#""result":{"#, r#""result":{"more":{"txs":[]},"#, 1);
+        assert_ne!(invalid, text);
+        Answer { status: exchange.answer.status, body: invalid.into() }
     })
     .await;
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_that_are_missing_short_or_of_another_block_are_asked_again() {
-    let asked = |exchange: &Exchange<'_>| exchange.is_comet("block_results", HEIGHT);
-    let store = indexed_with(at_first(4, asked, |n, exchange| {
+async fn results_that_are_missing_short_or_of_another_block_are_requested_again() {
+    let is_overridden = |exchange: &RecordedExchange<'_>| exchange.is_comet("block_results", HEIGHT);
+    let store = indexed_with(at_first(4, is_overridden, |n, exchange| {
         exchange.with_change(|results| match n {
             0 => results["txs_results"] = Value::Null,
             1 => results["txs_results"].as_array_mut().unwrap().push(json!({"code": 0})),
@@ -183,9 +185,9 @@ async fn results_that_are_missing_short_or_of_another_block_are_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_that_is_null_or_another_one_is_asked_again() {
-    let asked = |exchange: &Exchange<'_>| exchange.is_comet("block", HEIGHT);
-    let store = indexed_with(at_first(3, asked, |n, exchange| {
+async fn a_block_that_is_null_or_another_one_is_requested_again() {
+    let is_overridden = |exchange: &RecordedExchange<'_>| exchange.is_comet("block", HEIGHT);
+    let store = indexed_with(at_first(3, is_overridden, |n, exchange| {
         exchange.with_change(|block| match n {
             0 => block["block"] = Value::Null,
             1 => block["block"]["header"]["height"] = "8".into(),
@@ -197,21 +199,23 @@ async fn a_block_that_is_null_or_another_one_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_that_are_gone_far_below_the_tip_are_an_error() {
-    let gone = |exchange: Exchange<'_>| {
+async fn pruned_results_far_below_the_tip_are_an_error() {
+    let gone = |exchange: RecordedExchange<'_>| {
         if exchange.is_comet("block_results", HEIGHT) {
             return exchange.with_error(-32603, "could not find results for height #7");
         }
         ending(exchange)
     };
     let (error, reached) = failure_with(gone).await;
-    let (height, source) = said_by_node(error);
+    let (height, source) = node_error(error);
     assert!(matches!(source, node::Error::ResultsMissing { tip: LAST, .. }), "{source:?}");
     assert_eq!((height, reached < HEIGHT), (HEIGHT, true));
 
     // Unless another endpoint has them.
-    let (without, with) =
-        (AlteredNode::start(evm(), gone).await.unwrap(), AlteredNode::start(evm(), ending).await.unwrap());
+    let (without, with) = (
+        OverriddenNode::start(evm(), gone).await.unwrap(),
+        OverriddenNode::start(evm(), ending).await.unwrap(),
+    );
     let mut endpoints = without.endpoints().unwrap();
     endpoints.comet.extend(with.endpoints().unwrap().comet);
     let (node, store) = (Node::new(endpoints, Limits::default()).unwrap(), Arc::new(MemStore::new()));
@@ -228,20 +232,20 @@ async fn a_block_that_was_pruned_meanwhile_is_an_error() {
         ending(exchange)
     })
     .await;
-    let (height, source) = said_by_node(error);
+    let (height, source) = node_error(error);
     assert!(matches!(source, node::Error::Pruned { lowest: Some(30), .. }), "{source:?}");
     assert_eq!((height, reached < HEIGHT), (HEIGHT, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blocks_are_indexed_without_names_if_rest_never_answers_who_the_validators_are() {
+async fn blocks_are_indexed_without_proposer_names_if_rest_does_not_list_the_validators() {
     let indexing = indexed_with(|exchange| {
         if exchange.request.uri().path().ends_with("/validators") && exchange.service == Service::Rest {
             return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
         }
         ending(exchange)
     });
-    // Far longer than the list is waited for.
+    // Far longer than the wait for the list.
     let store = tokio::time::timeout(Duration::from_mins(1), indexing).await.unwrap();
     let snapshot = store.snapshot().unwrap();
     for height in 1..=LAST {
@@ -251,7 +255,7 @@ async fn blocks_are_indexed_without_names_if_rest_never_answers_who_the_validato
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_without_receipts_is_an_error_that_names_the_method() {
+async fn a_node_without_receipts_is_an_error_with_the_method() {
     let (error, _) = failure_with(|exchange| {
         if exchange.is_rpc("eth_getBlockReceipts", "") {
             return exchange
@@ -260,29 +264,29 @@ async fn a_node_without_receipts_is_an_error_that_names_the_method() {
         ending(exchange)
     })
     .await;
-    let (_, source) = said_by_node(error);
+    let (_, source) = node_error(error);
     assert!(matches!(source, node::Error::MethodMissing { .. }), "{source:?}");
     assert!(source.to_string().contains("eth_getBlockReceipts"), "{source}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_daemon_whose_node_is_mended_goes_on() {
-    // Twice, so that a second failure of the same kind is waited for too.
-    let alter = at_first(
+async fn a_daemon_continues_when_its_node_is_repaired() {
+    // Twice, so that a second failure of the same kind is covered too.
+    let override_answer = at_first(
         2,
         |exchange| exchange.is_rpc("eth_getBlockReceipts", ""),
         |_, exchange| exchange.with_error(-32601, "the method eth_getBlockReceipts does not exist"),
     );
-    let node = AlteredNode::start(evm(), alter);
+    let node = OverriddenNode::start(evm(), override_answer);
     let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
     let config = Config { keep_trying: Some(Duration::from_millis(50)), ..config() };
     let clients = Arc::new(node.clients().unwrap());
     let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
-    let mut marks = ingest.marks();
+    let mut progress = ingest.progress();
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let reached = async {
-        while marks.done() < LAST {
-            marks.moved().await;
+        while progress.done() < LAST {
+            progress.moved().await;
         }
         stop.send_replace(true);
     };
@@ -324,14 +328,14 @@ async fn a_block_of_another_chain_behind_the_same_address_stops_the_index() {
 const OF_UNKNOWN_TYPE: &str = "ChUKEwoML25vLnN1Y2guTXNnEgMKAUESABoBAA==";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_one_can_decode_is_recorded_opaque_and_never_stops_the_chain() {
-    // A height with several transactions; the first becomes garbage and the second of an unknown type.
+async fn an_undecodable_transaction_is_stored_opaque_and_never_stops_the_chain() {
+    // A height with several transactions; the first becomes random text and the second gets an unknown type.
     let recording = evm();
     let at = recording.heights().iter().find(|height| height.raw_txs().unwrap().len() >= 3).unwrap();
     let (height, txs) = (at.height, at.raw_txs().unwrap().len());
     let refused: Arc<Mutex<HashSet<String>>> = Arc::default();
-    let asked = Arc::clone(&refused);
-    let node = AlteredNode::start(Arc::clone(&recording), move |exchange| {
+    let requested = Arc::clone(&refused);
+    let node = OverriddenNode::start(Arc::clone(&recording), move |exchange| {
         if exchange.is_comet("block", height) {
             return exchange.with_change(|block| {
                 block["block"]["data"]["txs"][0] = "Z2FyYmFnZQ==".into();
@@ -340,7 +344,7 @@ async fn what_no_one_can_decode_is_recorded_opaque_and_never_stops_the_chain() {
         }
         if exchange.request.uri().path() == "/cosmos/tx/v1beta1/decode" {
             let body = String::from_utf8_lossy(exchange.request.body()).into_owned();
-            asked.lock().unwrap().insert(body);
+            requested.lock().unwrap().insert(body);
             let body = r#"{"code":2,"message":"unable to resolve type URL /no.such.Msg: tx parse error","details":[]}"#;
             return Answer { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: body.into() };
         }
@@ -361,7 +365,7 @@ async fn what_no_one_can_decode_is_recorded_opaque_and_never_stops_the_chain() {
     let listed = body["txs"].as_array().unwrap();
     assert_eq!(listed.len(), txs);
     let rest: Value = serde_json::from_slice(at.rest_txs.as_deref().unwrap()).unwrap();
-    // Each at its own place, with its own hash, and the right JSON behind the ones that are opaque.
+    // Each is at its own position, with its own hash, and the transactions after the opaque ones have the right JSON.
     for (i, raw) in ["garbage".as_bytes(), &unknown()].into_iter().enumerate() {
         let hash = chain::hash::to_hex(&chain::hash::tx_hash(raw)).to_uppercase();
         assert_eq!(listed[i]["txhash"], hash.as_str(), "{}", listed[i]);
@@ -373,7 +377,7 @@ async fn what_no_one_can_decode_is_recorded_opaque_and_never_stops_the_chain() {
         tx.as_object_mut().unwrap().remove("@type");
         assert_eq!(tx, rest[i]);
     }
-    // The node was asked about the one that is a transaction, once; garbage needs no asking.
+    // The node was queried once, for the one that is a transaction; random text needs no query.
     assert_eq!(refused.lock().unwrap().len(), 1);
     assert!(refused.lock().unwrap().iter().all(|body| body.contains(OF_UNKNOWN_TYPE)));
 }

@@ -1,4 +1,4 @@
-//! Malformed traces that some nodes give and no recorded node gave: every case of `indexing.md` §14 that concerns the
+//! Malformed traces that some nodes give but no recorded node gave: every case of `indexing.md` §14 that concerns the
 //! internal-transaction lane.
 
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use replay::answers::Answer;
 use schema::meta::{self, CallLane};
 use serde_json::{Value, json};
 use store::{MemStore, Store};
-use testkit::altered::{AlteredNode, Exchange};
 use testkit::indexed;
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use web::app::App;
 
 use crate::malformed_answers::{HEIGHT, LAST, at_first, config, ending, evm, indexed_with, undisturbed};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_does_not_trace_holds_up_nothing_but_the_traces() {
-    let node = AlteredNode::start(evm(), |exchange| {
+async fn a_node_that_does_not_trace_delays_only_the_traces() {
+    let node = OverriddenNode::start(evm(), |exchange| {
         if exchange.is_rpc("debug_traceBlockByNumber", "") {
             return exchange.with_error(-32601, "the method debug_traceBlockByNumber does not exist");
         }
@@ -27,10 +27,10 @@ async fn a_node_that_does_not_trace_holds_up_nothing_but_the_traces() {
     let clients = Arc::new(node.clients().unwrap());
     let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
     assert!(ingest.has_calls());
-    let marks = ingest.marks();
+    let progress = ingest.progress();
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let reached = async {
-        marks.blocks.clone().wait_for(|mark| mark.height >= LAST).await.unwrap();
+        progress.blocks.clone().wait_for(|progress| progress.height >= LAST).await.unwrap();
         stop.send_replace(true);
     };
     tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
@@ -40,10 +40,11 @@ async fn a_node_that_does_not_trace_holds_up_nothing_but_the_traces() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_that_fails_to_trace_within_its_block_is_traced_by_itself() {
-    let asked = |exchange: &Exchange<'_>| exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"");
-    let store = indexed_with(at_first(2, asked, |n, exchange| {
+    let is_overridden =
+        |exchange: &RecordedExchange<'_>| exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"");
+    let store = indexed_with(at_first(2, is_overridden, |n, exchange| {
         exchange.with_change(|traces| match n {
-            // Too few of them.
+            // Too few entries.
             0 => drop(traces.as_array_mut().unwrap().pop()),
             _ => untrace(&mut traces[0]),
         })
@@ -53,7 +54,7 @@ async fn a_transaction_that_fails_to_trace_within_its_block_is_traced_by_itself(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_is_traced_by_itself_however_long_nobody_can_be_reached() {
+async fn a_transaction_is_traced_by_itself_after_any_outage() {
     let refusals = AtomicU64::new(0);
     let store = indexed_with(move |exchange| {
         if exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"") {
@@ -73,8 +74,8 @@ fn untrace(entry: &mut Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_that_cannot_be_traced_is_indexed_without_frames_and_the_lane_goes_on() {
-    // The last one: there is no frame behind it that could be taken for its own.
+async fn a_transaction_that_cannot_be_traced_is_indexed_without_frames_and_the_lane_continues() {
+    // The last one: no later frame could be mistaken for its own.
     let last = format!("\"{LAST:#x}\"");
     let store = indexed_with(move |exchange| {
         if exchange.is_rpc("debug_traceBlockByNumber", &last) {

@@ -9,12 +9,12 @@ use ingest::{Config, Ingest};
 use node::{Limits, Node};
 use replay::answers::{Answer, Service};
 use replay::{Options, Recording};
-use schema::keys::Owner;
-use schema::nft::{Collection, Collections, Questions, Refused, Token, Tokens};
+use schema::keys::AccountKey;
+use schema::nft::{Collection, Collections, NonCollections, Questions, Token, Tokens};
 use serde_json::Value;
 use store::key::{All, Text};
 use store::{MemStore, Message, Order as Direction, Store};
-use testkit::altered::{AlteredNode, Exchange};
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, oracle, recording};
 use tokio::sync::watch;
 
@@ -32,14 +32,14 @@ fn evm() -> Arc<Recording> {
     Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
 }
 
-fn address(hex: &str) -> Owner {
-    Owner(Account::from_hex_literal(hex).unwrap())
+fn address(hex: &str) -> AccountKey {
+    AccountKey(Account::from_hex_literal(hex).unwrap())
 }
 
 fn collections(store: &MemStore) -> BTreeMap<String, Collection> {
     let rows =
         store::table::rows::<Collections>(&*store.snapshot().unwrap(), &All, Direction::Asc, 100).unwrap();
-    rows.into_iter().map(|(Owner(address), Message(row))| (address.to_hex(), row)).collect()
+    rows.into_iter().map(|(AccountKey(address), Message(row))| (address.to_hex(), row)).collect()
 }
 
 fn token(store: &MemStore, collection: &str, id: &str) -> Option<Token> {
@@ -55,53 +55,55 @@ fn open_questions(store: &MemStore) -> usize {
     store::table::rows::<Questions>(&*store.snapshot().unwrap(), &All, Direction::Asc, 10_000).unwrap().len()
 }
 
-/// Whether a contract is asked something about its tokens.
-fn is_about_nfts(exchange: &Exchange<'_>) -> bool {
+/// True if a request is about the tokens of a contract.
+fn is_about_nfts(exchange: &RecordedExchange<'_>) -> bool {
     [NAME, TOKEN_URI, OWNER_OF, ERC_165].iter().any(|selector| exchange.is_rpc("eth_call", selector))
 }
 
-/// Indexes all from a node with altered answers, and waits until no question is open.
-async fn indexed_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static) -> Arc<MemStore> {
+/// Indexes all heights from a node with overridden answers, and waits until no question is open.
+async fn indexed_with(
+    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+) -> Arc<MemStore> {
     let store = Arc::new(MemStore::new());
-    index_up_to(evm().last(), &store, alter).await;
+    index_up_to(evm().last(), &store, override_answer).await;
     store
 }
 
-/// Goes on with `store` until `height` at least is indexed and no question is open.
+/// Continues with `store` until at least `height` is indexed and no question is open.
 async fn index_up_to(
     height: u64,
     store: &Arc<MemStore>,
-    alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
 ) {
     let recording = evm();
-    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
     let shared = Arc::<MemStore>::clone(store);
     let config = indexed::config(&recording).unwrap();
     let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
+    let mut progress = ingest.progress();
     let watching = async {
-        while marks.done() < height || open_questions(store) > 0 {
-            marks.moved().await;
+        while progress.done() < height || open_questions(store) > 0 {
+            progress.moved().await;
         }
         stop.send_replace(true);
     };
     tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
 }
 
-/// What a node or a gateway says that does not let a contract answer.
-const UNANSWERED: [fn(Exchange<'_>) -> Answer; 6] = [
+/// Answers of a node or a gateway that cannot call contracts.
+const UNANSWERED: [fn(RecordedExchange<'_>) -> Answer; 6] = [
     |exchange| exchange.with_error(-32603, "the machine is on fire"),
     |exchange| exchange.with_error(-32601, "the method eth_call does not exist/is not available"),
     |exchange| exchange.with_error(-32602, "too many arguments"),
     |exchange| exchange.with_error(-32000, "wrong chain"),
     |exchange| exchange.with_result(&"zzz".into()),
-    // More than the client takes.
+    // Larger than the client's limit.
     |exchange| exchange.with_result(&format!("0x{}", "00".repeat(1 << 20)).into()),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_later_makes_the_same_rows() {
+async fn a_node_that_cannot_call_contracts_delays_no_block_and_late_answers_lead_to_the_same_rows() {
     let recording = evm();
     let undisturbed = Arc::new(MemStore::new());
     indexed::index(Arc::clone(&recording), Options::default(), Arc::<MemStore>::clone(&undisturbed))
@@ -109,38 +111,39 @@ async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_la
         .unwrap();
     let undisturbed = indexed::digest(&*undisturbed).unwrap();
 
-    // At the same time, because each waits for the pauses between requests.
+    // Concurrently, because each waits for the pauses between requests.
     let (recording, undisturbed) = (&recording, &undisturbed);
     let kinds = UNANSWERED.into_iter().enumerate().map(async |(kind, unanswered)| {
-        let healed = Arc::new(AtomicBool::new(false));
-        let alter = {
-            let healed = Arc::clone(&healed);
-            move |exchange: Exchange<'_>| {
-                if is_about_nfts(&exchange) && !healed.load(Ordering::Relaxed) {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let override_answer = {
+            let repaired = Arc::clone(&repaired);
+            move |exchange: RecordedExchange<'_>| {
+                if is_about_nfts(&exchange) && !repaired.load(Ordering::Relaxed) {
                     return unanswered(exchange);
                 }
                 exchange.answer
             }
         };
-        let node = AlteredNode::start(Arc::clone(recording), alter).await.unwrap();
+        let node = OverriddenNode::start(Arc::clone(recording), override_answer).await.unwrap();
         let limits = Limits { body: 2 << 20, ..Limits::default() };
         let clients = Arc::new(Node::new(node.endpoints().unwrap(), limits).unwrap());
         let store = Arc::new(MemStore::new());
         let config = indexed::config(recording).unwrap();
         let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
         let (stop, stopped) = watch::channel(false);
-        let mut marks = ingest.marks();
+        let mut progress = ingest.progress();
         let watching = async {
-            while marks.done() < recording.last() {
-                marks.moved().await;
+            while progress.done() < recording.last() {
+                progress.moved().await;
             }
-            assert!(collections(&store).is_empty(), "{kind}: nobody said that these are collections");
-            let refused = store::table::rows::<Refused>(&*store.snapshot().unwrap(), &All, Direction::Asc, 1);
-            assert!(refused.unwrap().is_empty(), "{kind}: nobody said that these are none");
+            assert!(collections(&store).is_empty(), "{kind}: no answer yet that these are collections");
+            let refused =
+                store::table::rows::<NonCollections>(&*store.snapshot().unwrap(), &All, Direction::Asc, 1);
+            assert!(refused.unwrap().is_empty(), "{kind}: no answer yet that these are none");
             assert!(open_questions(&store) > 0);
-            healed.store(true, Ordering::Relaxed);
+            repaired.store(true, Ordering::Relaxed);
             while open_questions(&store) > 0 {
-                marks.moved().await;
+                progress.moved().await;
             }
             stop.send_replace(true);
         };
@@ -159,22 +162,22 @@ async fn the_contract_calls_of_a_block_are_one_request() {
     let name = std::env::var("NFT_RECORDING").unwrap_or_else(|_| "evm-scenario".to_owned());
     let recording = Arc::new(Recording::open(&recording(&name)).unwrap());
     let (all, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let alter = {
+    let override_answer = {
         let (all, calls) = (Arc::clone(&all), Arc::clone(&calls));
-        move |exchange: Exchange<'_>| {
+        move |exchange: RecordedExchange<'_>| {
             all.fetch_add(u64::from(exchange.service == Service::JsonRpc), Ordering::Relaxed);
             calls.fetch_add(u64::from(exchange.is_rpc("eth_call", "")), Ordering::Relaxed);
             exchange.answer
         }
     };
-    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
     let config = Config { rich_list: false, ..indexed::config(&recording).unwrap() };
     let store = Arc::new(MemStore::new());
     indexed::index_from(node.clients().unwrap(), config, store, recording.last()).await.unwrap();
     let (all, calls) = (all.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
     let requests = node.requests(Service::JsonRpc);
     eprintln!("{name}: {requests} JSON-RPC requests, {all} calls in them, {calls} of contracts");
-    // One a block with tokens, or a few where there is a new collection.
+    // One per block with tokens, or a few for a new collection.
     let minting = if name == "evm-scenario" { 26 } else { calls / 2 };
     assert!(requests <= all - calls + minting, "{requests} requests for {calls} calls");
 }
@@ -189,24 +192,24 @@ fn returned(text: &[u8]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_and_uris_that_cannot_be_read_are_empty_and_nothing_waits_for_them() {
-    let odd: [(&str, Value); 5] = [
+async fn unreadable_names_and_uris_are_empty_and_delay_no_block() {
+    let invalid: [(&str, Value); 5] = [
         ("nothing", "0x".into()),
         ("a name of 32 bytes", format!("0x{}{}", "41".repeat(8), "00".repeat(24)).into()),
         ("no UTF-8", returned(&[0xff, 0xfe])),
         ("a megabyte", returned(&vec![b'a'; 1 << 20])),
         ("a length beyond the end", format!("0x{:064x}{:064x}", 32, u64::MAX).into()),
     ];
-    for (what, result) in odd {
-        let alter = move |exchange: Exchange<'_>| {
-            // What is large is not sent for every token.
+    for (what, result) in invalid {
+        let override_answer = move |exchange: RecordedExchange<'_>| {
+            // Large URIs are not requested for every token.
             let uris = if result.to_string().len() < 1000 { TOKEN_URI } else { TOKEN_URI_OF_7 };
             if exchange.is_rpc("eth_call", NAME) || exchange.is_rpc("eth_call", uris) {
                 return exchange.with_result(&result);
             }
             exchange.answer
         };
-        let store = indexed_with(alter).await;
+        let store = indexed_with(override_answer).await;
         let collections = collections(&store);
         assert_eq!(collections.len(), 2, "{what}");
         assert!(collections.values().all(|row| row.name.is_empty()), "{what}");
@@ -216,19 +219,19 @@ async fn names_and_uris_that_cannot_be_read_are_empty_and_nothing_waits_for_them
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collection_is_one_that_says_so_or_whose_tokens_tell_their_owners() {
-    // Says nothing about itself, but its tokens do.
-    let silent = indexed_with(|exchange: Exchange<'_>| {
+async fn a_collection_declares_erc721_or_has_tokens_with_owners() {
+    // Does not declare ERC-721, but its tokens have owners.
+    let silent = indexed_with(|exchange: RecordedExchange<'_>| {
         if exchange.is_rpc("eth_call", ERC_165) && exchange.is_rpc("eth_call", APES) {
             return exchange.with_error(-32000, "Reverted");
         }
         exchange.answer
     });
     assert_eq!(tokens(&*silent.await, APES), 67);
-    // Its transfers look like those of an ERC-721, and it is none: an ERC-20 whose amounts are indexed.
-    let none_of_them = |asked: &Arc<AtomicU64>| {
-        let counter = Arc::clone(asked);
-        move |exchange: Exchange<'_>| {
+    // Its transfers look like those of an ERC-721, but it is an ERC-20 whose amounts are indexed.
+    let none_of_them = |requests: &Arc<AtomicU64>| {
+        let counter = Arc::clone(requests);
+        move |exchange: RecordedExchange<'_>| {
             if is_about_nfts(&exchange) && exchange.is_rpc("eth_call", APES) {
                 counter.fetch_add(1, Ordering::Relaxed);
                 return exchange.with_error(-32000, "execution reverted");
@@ -236,15 +239,15 @@ async fn a_collection_is_one_that_says_so_or_whose_tokens_tell_their_owners() {
             exchange.answer
         }
     };
-    let (store, asked) = (Arc::new(MemStore::new()), Arc::new(AtomicU64::new(0)));
-    index_up_to(150, &store, none_of_them(&asked)).await;
-    assert!(asked.load(Ordering::Relaxed) > 0);
-    let refused = store::table::read::<Refused>(&*store.snapshot().unwrap(), &address(APES)).unwrap();
+    let (store, requests) = (Arc::new(MemStore::new()), Arc::new(AtomicU64::new(0)));
+    index_up_to(150, &store, none_of_them(&requests)).await;
+    assert!(requests.load(Ordering::Relaxed) > 0);
+    let refused = store::table::read::<NonCollections>(&*store.snapshot().unwrap(), &address(APES)).unwrap();
     assert_eq!(refused, Some(100));
-    // That is remembered: later tokens raise no question, after a restart neither.
-    let asked = Arc::new(AtomicU64::new(0));
-    index_up_to(evm().last(), &store, none_of_them(&asked)).await;
-    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    // The classification is stored: later tokens raise no question, nor after a restart.
+    let requests = Arc::new(AtomicU64::new(0));
+    index_up_to(evm().last(), &store, none_of_them(&requests)).await;
+    assert_eq!(requests.load(Ordering::Relaxed), 0);
     assert_eq!(collections(&store).into_keys().collect::<Vec<_>>(), [ZEBRAS]);
     assert_eq!(tokens(&store, APES), 0);
 }
@@ -275,30 +278,30 @@ async fn a_token_that_was_minted_before_the_index_began_is_completed_when_it_mov
     let collections = collections(&store);
     assert_eq!(collections[APES].name, "Verify Apes");
     assert_eq!(collections[APES].height, last.height, "the first transaction that the index has of it");
-    // One that never moves again is not known.
+    // A token that never moves again is not indexed.
     assert!(token(&store, APES, "0").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn move_and_wasm_tokens_that_were_there_before_are_completed_too() {
+async fn move_and_wasm_tokens_from_before_the_index_are_completed_too() {
     for (name, start, called) in [("move-scenario", 35, "Alpha Cats"), ("wasm-scenario", 57, "Wasm Cats")] {
         let recording = Arc::new(Recording::open(&recording(name)).unwrap());
         let config = Config { start_height: Some(start), ..indexed::config(&recording).unwrap() };
         let store = Arc::new(MemStore::new());
         // The recorded nodes were queried when tokens were minted; they give the same answers later.
-        let said: BTreeMap<String, Value> = oracle::lines(name, "\"status\":200")
+        let recorded: BTreeMap<String, Value> = oracle::lines(name, "\"status\":200")
             .unwrap()
             .into_iter()
             .filter_map(|line| Some((line["path"].as_str()?.to_owned(), line["answer"].clone())))
             .collect();
-        let alter = move |exchange: Exchange<'_>| {
-            let said = said.get(&exchange.request.uri().to_string());
-            match said.filter(|_| exchange.answer.status == 501) {
-                Some(said) => Answer { status: http::StatusCode::OK, body: said.to_string().into() },
+        let override_answer = move |exchange: RecordedExchange<'_>| {
+            let answer = recorded.get(&exchange.request.uri().to_string());
+            match answer.filter(|_| exchange.answer.status == 501) {
+                Some(answer) => Answer { status: http::StatusCode::OK, body: answer.to_string().into() },
                 None => exchange.answer,
             }
         };
-        let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+        let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
         let shared = Arc::<MemStore>::clone(&store);
         indexed::index_from(node.clients().unwrap(), config, shared, recording.last()).await.unwrap();
         let found = collections(&store);

@@ -1,4 +1,4 @@
-//! A node that has pruned the state of old heights: it has their blocks and cannot trace them.
+//! A node that has pruned the state of old heights: it has their blocks but cannot trace them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use testkit::live::Live;
 
 use crate::malformed_answers::evm;
 
-/// State is pruned below this height. Traced is on the state of the block before.
+/// State is pruned below this height. Tracing needs the state of the parent block.
 const BASE: u64 = 100;
 const SHOWN: u64 = 150;
 const LAST: u64 = 200;
@@ -33,7 +33,7 @@ fn frames(store: &dyn Store) -> Vec<(u64, BlockCalls)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn internal_transactions_begin_at_the_first_height_that_has_state_and_follow_the_head() {
     let chain = evm();
-    // What a pruned node says about NFTs and balances is not recorded.
+    // The recording lacks a pruned node's answers about NFTs and balances.
     let config = Config { rich_list: false, ..indexed::config(&chain).unwrap() };
     let faults = vec![format!("json-rpc:pruned={BASE}").parse().unwrap()];
     let options = Options { up_to: Some(SHOWN), faults, ..Options::default() };
@@ -60,17 +60,17 @@ async fn internal_transactions_begin_at_the_first_height_that_has_state_and_foll
     let calls = lane(&*complete).calls - missed;
     assert_eq!(lane(&*store), CallLane { height: LAST, calls, complete_from: BASE + 1 });
 
-    // With a node that has all state, it is not taken for damage.
+    // With a node that has all state, the gap is not reported as damage.
     let whole = ReplayNode::start(Arc::clone(&chain), Addresses::default(), options).await.unwrap();
     let node = Arc::new(indexed::clients(&whole).unwrap());
     let scratch = || Ok(Arc::new(MemStore::new()) as Arc<dyn Store>);
-    for scope in [Scope::Sample(200), Scope::All] {
+    for scope in [Scope::Last(200), Scope::All] {
         let report = verify(&store, Some(&node), scope, &scratch).await.unwrap();
         let of_calls = |table: &str| table.starts_with("internal_tx") || table == "meta";
         let found: Vec<_> = report.findings.iter().filter(|found| of_calls(found.table.name)).collect();
         assert!(found.is_empty(), "{found:?}");
     }
-    // Taken back into the gap, it is still one.
+    // After a rewind into the gap, there still is one.
     rollback(&*store, BASE + 40).unwrap();
     assert_eq!((lane(&*store).height, lane(&*store).complete_from), (BASE + 40, BASE + 1));
     rollback(&*store, BASE - 40).unwrap();

@@ -1,4 +1,4 @@
-//! Every recorded chain indexed whole: nothing is missing, nothing depends on the engine or on how the work was cut up.
+//! Every recorded chain indexed completely: no record is missing, and neither the engine nor the batching matters.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use store::{MemStore, Message, RocksOptions, RocksStore, Snapshot, Store, Table};
 use testkit::{indexed, recording};
 
-/// Indexes a chain twice, as differently as can be, and gives the first.
+/// Indexes a chain twice, with settings as different as possible, and returns the first index.
 async fn indexed_whole(chain: &str) -> (Arc<Recording>, MemStore) {
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
     let config = indexed::config(&recording).unwrap();
@@ -91,7 +91,7 @@ async fn a_move_rollup_is_indexed_whole_and_its_transactions_are_the_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wasm_rollup_whose_node_begins_at_height_4_is_indexed_whole_from_there() {
+async fn a_wasm_rollup_whose_node_begins_at_height_4_is_indexed_whole_from_height_4() {
     let (recording, store) = indexed_whole("wasm-scenario").await;
     assert_eq!(recording.first(), 4);
     assert_eq!(schema::open::existing(&store).unwrap().start_height, 4);

@@ -1,4 +1,4 @@
-//! Stopped, gone back and begun again: whatever the history of a database, it holds what an undisturbed one holds.
+//! Stops, rollbacks and restarts: whatever the history of a database, it equals an undisturbed one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn evm() -> Arc<Recording> {
     Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
 }
 
-/// Indexes up to `height` in one go.
+/// Indexes up to `height` in one run.
 async fn indexed_to(recording: &Arc<Recording>, height: u64) -> Vec<TableDigest> {
     let store = Arc::new(MemStore::new());
     let options = Options { up_to: Some(height), ..Options::default() };
@@ -29,7 +29,7 @@ async fn indexed_to(recording: &Arc<Recording>, height: u64) -> Vec<TableDigest>
     indexed::digest(&*store).unwrap()
 }
 
-/// Numbers that look random and are the same in every run (the step of splitmix64).
+/// Pseudorandom numbers, the same in every run (the step of splitmix64).
 fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     (1_u64..).map(move |n| {
         let z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -46,20 +46,20 @@ fn heights<S: Store + ?Sized>(store: &S) -> (u64, u64) {
     (blocks.height, calls.height)
 }
 
-/// Runs until `lane` has come to `height`, then stops in the middle of whatever is going on.
+/// Runs until `lane` has reached `height`, then stops without waiting for work in progress.
 async fn run_and_stop(ingest: &Ingest, height: u64, calls: bool) {
     let (stop, stopped) = watch::channel(false);
-    let marks = ingest.marks();
-    let lane = if calls { &marks.calls } else { &marks.blocks };
+    let progress = ingest.progress();
+    let lane = if calls { &progress.calls } else { &progress.blocks };
     let reached = async {
-        lane.clone().wait_for(|mark| mark.height >= height).await.unwrap();
+        lane.clone().wait_for(|progress| progress.height >= height).await.unwrap();
         stop.send_replace(true);
     };
     tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ingest_that_is_stopped_anywhere_goes_on_where_it_was() {
+async fn an_ingest_that_is_stopped_anywhere_resumes_at_the_same_height() {
     let (recording, dir) = (evm(), tempfile::tempdir().unwrap());
     let config = Config { look_ahead: 4, ..indexed::config(&recording).unwrap() };
     let played = ReplayNode::start(Arc::clone(&recording), Addresses::default(), Options::default());
@@ -86,13 +86,13 @@ async fn an_ingest_that_is_stopped_anywhere_goes_on_where_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rolled_back_database_is_one_that_never_went_further_and_goes_on_to_the_same_end() {
+async fn a_rolled_back_database_equals_an_undisturbed_one_and_reaches_the_same_end() {
     let (recording, store) = (evm(), Arc::new(MemStore::new()));
     let last = recording.last();
     let whole: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
     indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&whole)).await.unwrap();
     let end = indexed::digest(&*store).unwrap();
-    // The first height, one without transactions, one before the large blocks, and any two.
+    // The first height, one without transactions, one before the large blocks, and two others.
     let mut to: Vec<u64> = numbers(5).take(2).map(|random| 2 + random % (last - 2)).collect();
     to.extend([1, 6, 198]);
     for to in to {
@@ -135,7 +135,7 @@ async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anythin
             finish_pending(&*store).unwrap();
             assert_eq!(indexed::digest(&*store).unwrap(), back, "after {commits} commits");
         }
-        // The next start finishes what is left, and goes on.
+        // The next start finishes the rest, and continues.
         indexed::index(Arc::clone(&recording), Options::default(), whole).await.unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), end, "after {commits} commits");
         if outcome.is_ok() {
@@ -146,7 +146,7 @@ async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anythin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_to_where_there_is_no_block_is_refused_with_what_there_is() {
+async fn a_rollback_to_a_height_without_a_block_is_refused_with_the_heights_that_exist() {
     let recording = Arc::new(Recording::open(&testkit::recording("wasm-scenario")).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&store)).await.unwrap();

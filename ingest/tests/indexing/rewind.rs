@@ -1,4 +1,4 @@
-//! Taken back by the records of its lanes: whatever a database went through above a height, below it it never shows.
+//! Rewinds by the undo records of the lanes: the history of a database above a height leaves no trace below it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use store::{
     Batch, Bounds, Durability, Key as _, MemStore, Message, Order, RocksOptions, RocksStore, Row, Store,
     Table as _, TableSpec,
 };
-use testkit::altered::{AlteredNode, Exchange};
 use testkit::crashing_store::CrashingStore;
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 
@@ -34,20 +34,20 @@ fn on_disk(dir: &Path) -> Arc<dyn Store> {
     Arc::new(RocksStore::open(dir, schema::TABLES, RocksOptions::default()).unwrap())
 }
 
-/// Indexes `recording` up to `height`, on from where `store` is.
+/// Indexes `recording` up to `height`, continuing `store`.
 async fn index(recording: &Arc<Recording>, height: u64, store: &Arc<dyn Store>) {
     let options = Options { up_to: Some(height), ..Options::default() };
     indexed::index(Arc::clone(recording), options, Arc::clone(store)).await.unwrap();
 }
 
-/// A database that never went further than `height`.
+/// A database that was never indexed beyond `height`.
 async fn undisturbed(recording: &Arc<Recording>, height: u64) -> Arc<dyn Store> {
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     index(recording, height, &store).await;
     store
 }
 
-/// Every row of every table, but those that say how a database came to be what it is.
+/// Every row of every table, except the rows that depend on the history of a database.
 fn rows(store: &dyn Store) -> Vec<(&'static str, Vec<Row>)> {
     let left_out = [UndoRecords::SPEC, NameChanges::SPEC, Descriptors::SPEC];
     let snapshot = store.snapshot().unwrap();
@@ -78,7 +78,7 @@ fn rewinds(store: &dyn Store) -> Rewinds {
     meta::read(&*store.snapshot().unwrap()).unwrap().unwrap_or_default()
 }
 
-/// Takes a chain back to each of `heights`, the highest first, and from some of them forward again.
+/// Rewinds a chain to each of `heights`, the highest first, and from some of them indexes forward again.
 async fn there_and_back(name: &str, store: Arc<dyn Store>, heights: &[u64]) {
     let recording = open(name);
     let last = recording.last();
@@ -100,12 +100,12 @@ async fn there_and_back(name: &str, store: Arc<dyn Store>, heights: &[u64]) {
     index(&recording, last, &store).await;
     assert_eq!(indexed::digest(&*store).unwrap(), end, "{name}");
     let scratch = || Ok(Arc::new(MemStore::new()) as Arc<dyn Store>);
-    let report = verify(&store, None, Scope::Sample(1), &scratch).await.unwrap();
+    let report = verify(&store, None, Scope::Last(1), &scratch).await.unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_evm_chain_taken_back_anywhere_is_one_that_never_went_further() {
+async fn an_evm_chain_rewound_to_any_height_equals_an_undisturbed_one() {
     let heights = [225, 213, 199, 198, 121, 101, 60, 6, 1];
     there_and_back("evm-scenario", Arc::new(MemStore::new()), &heights).await;
 }
@@ -117,7 +117,7 @@ async fn on_disk_it_is_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn move_and_wasm_chains_taken_back_anywhere_are_ones_that_never_went_further() {
+async fn move_and_wasm_chains_rewound_to_any_height_equal_undisturbed_ones() {
     let dir = tempfile::tempdir().unwrap();
     there_and_back("move-scenario", on_disk(dir.path()), &[49, 44, 40, 38, 36, 35, 34, 20, 1]).await;
     let heights = [66, 65, 60, 57, 56, 50, 45, 40, 31, 5, 4];
@@ -141,14 +141,14 @@ async fn the_common_ancestor_is_found_by_the_stored_hashes() {
     assert_eq!(hash_at(&*snapshot, 31).unwrap(), None);
 }
 
-/// The sequence of the last transaction of the chain that is damaged.
+/// The sequence of the last transaction of the damaged chain.
 const LAST_TX: u64 = 46;
 
-/// Something that happens to a database and its records.
+/// A change of a database and its records.
 type Damage = fn(&mut Batch, &[(RecordKey, Vec<u8>)]);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_no_record_that_fits_is_taken_back_without() {
+async fn a_height_without_a_matching_undo_record_is_rolled_back() {
     let (recording, to) = (open("wasm-scenario"), 40);
     let wanted = undisturbed(&recording, to).await;
     let end = undisturbed(&recording, recording.last()).await;
@@ -191,7 +191,7 @@ async fn what_has_no_record_that_fits_is_taken_back_without() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rewind_that_ends_between_any_two_commits_is_gone_on_with_or_gone_on_from() {
+async fn a_rewind_interrupted_between_any_two_commits_can_be_continued_or_indexed_from() {
     let (recording, to) = (open("wasm-scenario"), 55);
     let (back, end) = (undisturbed(&recording, to).await, undisturbed(&recording, recording.last()).await);
     for commits in 0.. {
@@ -234,7 +234,7 @@ async fn no_lane_is_ahead_of_the_blocks_wherever_a_rewind_of_three_lanes_ends() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_height_that_is_not_indexed_is_refused_and_the_last_one_is_where_it_is() {
+async fn a_height_that_is_not_indexed_is_refused_and_the_last_height_changes_nothing() {
     let recording = open("wasm-scenario");
     let store = undisturbed(&recording, 50).await;
     let before = rows(&*store);
@@ -248,7 +248,7 @@ async fn a_height_that_is_not_indexed_is_refused_and_the_last_one_is_where_it_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_leaves_no_record_that_would_take_back_what_is_not_there() {
+async fn a_rollback_leaves_no_undo_record_of_removed_heights() {
     let recording = open("wasm-scenario");
     let store = undisturbed(&recording, recording.last()).await;
     rollback(&*store, 45).unwrap();
@@ -262,7 +262,7 @@ async fn a_rollback_leaves_no_record_that_would_take_back_what_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_from_before_there_were_records_is_gone_on_with() {
+async fn a_database_without_undo_records_is_continued() {
     let (recording, dir) = (open("wasm-scenario"), tempfile::tempdir().unwrap());
     let earlier = undisturbed(&recording, 40).await;
     let tables: Vec<_> = schema::TABLES.iter().copied().filter(|spec| *spec != UndoRecords::SPEC).collect();
@@ -288,7 +288,7 @@ fn copy(from: &dyn Store, to: &dyn Store, tables: &[&'static TableSpec]) {
     to.commit(batch, Durability::Buffered).unwrap();
 }
 
-fn is_about_nfts(exchange: &Exchange<'_>) -> bool {
+fn is_about_nfts(exchange: &RecordedExchange<'_>) -> bool {
     // name, tokenURI, ownerOf, supportsInterface.
     ["0x06fdde03", "0xc87b56dd", "0x6352211e", "0x01ffc9a7"]
         .iter()
@@ -300,36 +300,36 @@ fn open_questions(store: &dyn Store) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_came_after_its_block_is_taken_back_and_asked_for_again() {
+async fn a_rewind_reverts_a_late_answer_and_its_question_is_open_again() {
     let recording = open("evm-scenario");
     let healthy = Arc::new(AtomicBool::new(false));
-    let alter = {
+    let override_answer = {
         let healthy = Arc::clone(&healthy);
-        move |exchange: Exchange<'_>| -> Answer {
+        move |exchange: RecordedExchange<'_>| -> Answer {
             if is_about_nfts(&exchange) && !healthy.load(Ordering::Relaxed) {
                 return exchange.with_error(-32603, "the machine is on fire");
             }
             exchange.answer
         }
     };
-    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = indexed::config(&recording).unwrap();
     let node = Arc::new(node.clients().unwrap());
     let ingest = Ingest::prepare(config.clone(), Arc::clone(&node), Arc::clone(&store)).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
+    let mut progress = ingest.progress();
     let watching = async {
-        while marks.done() < recording.last() {
-            marks.moved().await;
+        while progress.done() < recording.last() {
+            progress.moved().await;
         }
-        let asked = (rows(&*store), open_questions(&*store));
+        let before = (rows(&*store), open_questions(&*store));
         healthy.store(true, Ordering::Relaxed);
         while open_questions(&*store) > 0 {
-            marks.moved().await;
+            progress.moved().await;
         }
         stop.send_replace(true);
-        asked
+        before
     };
     let ((), (unanswered, questions)) = tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
     assert!(questions > 0);
@@ -337,7 +337,7 @@ async fn an_answer_that_came_after_its_block_is_taken_back_and_asked_for_again()
     let late = records(&*store).into_iter().filter(|(_, height, part)| (*height, *part > 0) == (last, true));
     assert!(late.count() > 0, "answers are commits of their own");
 
-    // Back and forth over the last height alone: what was open before it is open again.
+    // Back and forth over the last height alone: the earlier question is open again.
     assert_eq!(rewind(&*store, last - 1).unwrap().by, By::UndoRecords);
     let open_again: Vec<_> =
         rows(&*store).into_iter().filter(|(table, _)| *table == Questions::SPEC.name).collect();
@@ -346,14 +346,14 @@ async fn an_answer_that_came_after_its_block_is_taken_back_and_asked_for_again()
     assert_eq!(open_again, was_open);
     let collections =
         store::table::rows::<Collections>(&*store.snapshot().unwrap(), &All, Order::Asc, 9).unwrap();
-    assert!(collections.is_empty(), "nobody had said that these are collections");
+    assert!(collections.is_empty(), "no answer yet that these are collections");
 
     let ingest = Ingest::prepare(config, node, Arc::clone(&store)).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
+    let mut progress = ingest.progress();
     let watching = async {
-        while marks.done() < last || open_questions(&*store) > 0 {
-            marks.moved().await;
+        while progress.done() < last || open_questions(&*store) > 0 {
+            progress.moved().await;
         }
         stop.send_replace(true);
     };

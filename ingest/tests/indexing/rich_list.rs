@@ -1,4 +1,4 @@
-//! The rich list where events do not tell everything.
+//! The rich list for tokens whose events are incomplete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use schema::digest::TableDigest;
 use schema::meta::{self, RichLane};
 use schema::rich::{Address, Erc20, Erc20s, Holders, balance};
 use store::{MemStore, Message, Store};
-use testkit::altered::{AlteredNode, Exchange};
 use testkit::live::Live;
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 
 const BALANCE_OF: &str = "0x70a08231";
-/// `GAS`, which everybody holds.
+/// `GAS`, which every account holds.
 const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
 
 fn evm() -> Arc<Recording> {
@@ -34,7 +34,7 @@ fn token(store: &MemStore, contract: &str) -> Option<Erc20> {
     row.map(|Message(token)| token)
 }
 
-/// What the holders of `contract` hold, least first.
+/// The amounts of the holders of `contract`, least first.
 fn amounts(store: &MemStore, contract: &str) -> Vec<U256> {
     let snapshot = store.snapshot().unwrap();
     let len = store::ranked::len::<Holders>(&*snapshot, &address(contract)).unwrap();
@@ -42,25 +42,25 @@ fn amounts(store: &MemStore, contract: &str) -> Vec<U256> {
     holders.into_iter().map(|((amount, _), ())| U256::from_be_bytes(amount)).collect()
 }
 
-/// Indexes all of `recording` from a node with altered answers, and goes on until `done`.
+/// Indexes all of `recording` from a node with overridden answers, and continues until `done`.
 async fn index(
     config: Config,
-    alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
     done: impl Fn(&MemStore) -> bool,
 ) -> Arc<MemStore> {
     let recording = evm();
-    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
     let store = Arc::new(MemStore::new());
     let shared = Arc::<MemStore>::clone(&store);
     let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
+    let mut progress = ingest.progress();
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     let watching = async {
-        while marks.done() < recording.last() {
-            marks.moved().await;
+        while progress.done() < recording.last() {
+            progress.moved().await;
         }
-        // Nothing tells of a commit that is no block's.
+        // Commits without a block send no notification.
         while !done(&store) {
             looks.tick().await;
         }
@@ -72,12 +72,12 @@ async fn index(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_changes_balances_without_telling_is_found_out_and_healed() {
+async fn a_token_whose_balances_change_without_events_is_detected_and_repaired() {
     let recording = evm();
     let seven = format!("0x{:064x}", 7);
     let at_the_end = format!("{:#x}", recording.last());
-    // Since the last block everybody holds 7 GAS.
-    let alter = move |exchange: Exchange<'_>| {
+    // Since the last block every account holds 7 GAS.
+    let override_answer = move |exchange: RecordedExchange<'_>| {
         if exchange.is_rpc("eth_call", BALANCE_OF) && exchange.is_rpc("eth_call", &at_the_end) {
             if exchange.is_rpc("eth_call", GAS) {
                 return exchange.with_result(&seven.clone().into());
@@ -88,35 +88,35 @@ async fn a_token_that_changes_balances_without_telling_is_found_out_and_healed()
     };
     let config = Config {
         reconcile_every: Some(Duration::from_millis(20)),
-        // What is altered here would be refused by its hashes.
+        // The hash checks would reject the overridden answer.
         verify: Verify::Off,
         ..indexed::config(&recording).unwrap()
     };
-    let healed = |store: &MemStore| amounts(store, GAS).iter().all(|amount| *amount == U256::from(7));
-    let store = index(config, alter, healed).await;
+    let repaired = |store: &MemStore| amounts(store, GAS).iter().all(|amount| *amount == U256::from(7));
+    let store = index(config, override_answer, repaired).await;
     assert!(token(&store, GAS).unwrap().drifting);
     assert_eq!(amounts(&store, GAS).len(), 45);
-    // Where the contract says nothing there is nothing to compare.
+    // A contract without an answer cannot be compared.
     let other = "0x4605ac7f98658de8dda464aa92f4e75023b1ab9e";
     assert!(!token(&store, other).unwrap().drifting);
     assert!(amounts(&store, other).iter().any(|amount| *amount > U256::from(7)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_there_before_the_list_began_is_asked_for_where_it_is_touched() {
+async fn a_balance_older_than_the_list_is_queried_when_it_is_touched() {
     // The baseline is empty, so balances of GAS, which existed before, are unknown.
-    nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts")).await;
+    index_without_balances_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_of_which_only_the_first_page_is_told_are_not_taken_for_all() {
-    nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts?page=2")).await;
+async fn the_first_page_of_accounts_does_not_count_as_complete() {
+    index_without_balances_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts?page=2")).await;
 }
 
-/// Indexes from a node that refuses the questions that `refused` says. It tells accounts in two pages, of which the second
-/// is at `?page=2`.
-async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 'static) {
-    let alter = move |exchange: Exchange<'_>| {
+/// Indexes from a node that refuses the requests for which `refused` is true. It lists accounts on two pages, of which
+/// the second is at `?page=2`.
+async fn index_without_balances_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 'static) {
+    let override_answer = move |exchange: RecordedExchange<'_>| {
         let target = exchange.request.uri().to_string();
         let is_second = target.contains("pagination.key=");
         let target = if is_second { target.replace("accounts?", "accounts?page=2&") } else { target };
@@ -134,11 +134,15 @@ async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 
         exchange.answer
     };
     let recording = evm();
-    let store =
-        index(Config { verify: Verify::Off, ..indexed::config(&recording).unwrap() }, alter, |_| true).await;
+    let store = index(
+        Config { verify: Verify::Off, ..indexed::config(&recording).unwrap() },
+        override_answer,
+        |_| true,
+    )
+    .await;
     let gas = token(&store, GAS).unwrap();
     assert!(!gas.complete && !gas.drifting && !gas.silent, "{gas:?}");
-    // The oracle: an account has the balance that the contract returned at the last height that touched it.
+    // The expected value: an account has the balance that the contract returned at the last height that touched it.
     let snapshot = store.snapshot().unwrap();
     let calls = testkit::oracle::eth_calls("evm-scenario", BALANCE_OF).unwrap();
     let mut last = std::collections::BTreeMap::new();
@@ -148,21 +152,22 @@ async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 
     assert!(last.len() > 30);
     for call in last.values() {
         let held = balance(&*snapshot, &call.to, &Address::try_from(&call.argument[12..]).unwrap()).unwrap();
-        let told = U256::from_be_slice(call.result.as_deref().unwrap());
-        assert_eq!(held.map(U256::from_be_bytes).unwrap_or_default(), told, "{call:?}");
+        let expected = U256::from_be_slice(call.result.as_deref().unwrap());
+        assert_eq!(held.map(U256::from_be_bytes).unwrap_or_default(), expected, "{call:?}");
     }
     let lane: RichLane = meta::read(&*snapshot).unwrap().unwrap();
     assert_eq!((lane.baseline, lane.height), (1, recording.last()));
 }
 
-/// Indexes all with a pause in which the list falls behind, after which the first `lies` answers about results are
-/// those of another history.
-async fn asked_for_again(lies: u64) -> Vec<TableDigest> {
-    // At which height the chain is, whether contracts answer, and how many more results are those of another history.
-    let (tip, deaf, untrue) =
+/// Indexes all with a pause in which the list falls behind, after which the first `false_answers` results are those of
+/// another history.
+async fn fetched_again(false_answers: u64) -> Vec<TableDigest> {
+    // The chain's height, whether contracts answer, and the remaining number of results from another history.
+    let (tip, unresponsive, false_results) =
         (Arc::new(AtomicU64::new(2)), Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let node = AlteredNode::start(evm(), {
-        let (tip, deaf, untrue) = (Arc::clone(&tip), Arc::clone(&deaf), Arc::clone(&untrue));
+    let node = OverriddenNode::start(evm(), {
+        let (tip, unresponsive, false_results) =
+            (Arc::clone(&tip), Arc::clone(&unresponsive), Arc::clone(&false_results));
         move |exchange| {
             let path = exchange.request.uri().path();
             if exchange.service == Service::Comet && path == "/status" {
@@ -172,17 +177,17 @@ async fn asked_for_again(lies: u64) -> Vec<TableDigest> {
                     status["sync_info"]["latest_block_hash"] = "".into();
                 });
             }
-            if exchange.is_rpc("eth_call", "") && deaf.load(Ordering::Relaxed) {
+            if exchange.is_rpc("eth_call", "") && unresponsive.load(Ordering::Relaxed) {
                 return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
             }
-            // Nothing is known of any balance, so that contracts have to be asked.
+            // No balance is stored, so that contracts have to be queried.
             if path.starts_with("/cosmos/auth/v1beta1/accounts") {
                 let body = r#"{"code":12,"message":"Not Implemented","details":[]}"#.into();
                 return Answer { status: http::StatusCode::NOT_IMPLEMENTED, body };
             }
             let one_less = |left: u64| left.checked_sub(1);
             if path == "/block_results"
-                && untrue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+                && false_results.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
             {
                 return exchange.with_change(|results| {
                     for result in results["txs_results"].as_array_mut().into_iter().flatten() {
@@ -204,23 +209,23 @@ async fn asked_for_again(lies: u64) -> Vec<TableDigest> {
     };
     let mut live = start().await;
     live.reach(&recording, 2).await.unwrap();
-    deaf.store(true, Ordering::Relaxed);
+    unresponsive.store(true, Ordering::Relaxed);
     tip.store(last, Ordering::Relaxed);
-    live.marks.calls.wait_for(|mark| mark.height == last).await.unwrap();
-    let behind = live.marks.rich.borrow().height;
+    live.progress.calls.wait_for(|progress| progress.height == last).await.unwrap();
+    let behind = live.progress.rich.borrow().height;
     assert!(behind < last - 8, "the list is to wait for contracts, and is at {behind}");
     live.stop().await.unwrap();
 
-    deaf.store(false, Ordering::Relaxed);
-    untrue.store(lies, Ordering::Relaxed);
+    unresponsive.store(false, Ordering::Relaxed);
+    false_results.store(false_answers, Ordering::Relaxed);
     let mut live = start().await;
     live.reach(&recording, last).await.unwrap();
     live.stop().await.unwrap();
-    assert_eq!(untrue.load(Ordering::Relaxed), 0, "nothing untrue was told");
+    assert_eq!(false_results.load(Ordering::Relaxed), 0, "the false results were not requested");
     indexed::digest(&*store).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_that_are_asked_for_again_are_held_against_the_next_header() {
-    assert_eq!(asked_for_again(12).await, asked_for_again(0).await);
+async fn refetched_results_are_checked_against_the_next_header() {
+    assert_eq!(fetched_again(12).await, fetched_again(0).await);
 }

@@ -1,4 +1,4 @@
-//! Which threads do the work.
+//! Assignment of work to threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,8 @@ use std::thread::{self, ThreadId};
 use ingest::Config;
 use schema::evm_tx::EvmTxs;
 use store::{Batch, Bounds, Durability, MemStore, Order, Row, Snapshot, Store, Table as _, TableSpec};
-use testkit::altered::AlteredNode;
 use testkit::indexed;
+use testkit::overridden_node::OverriddenNode;
 
 use crate::malformed_answers::evm;
 
@@ -62,11 +62,11 @@ impl Snapshot for View<'_> {
     }
 }
 
-/// The runtime has this one thread for everything that waits.
+/// The runtime has only this thread for all asynchronous tasks.
 #[tokio::test(flavor = "current_thread")]
-async fn the_records_of_traced_transactions_are_not_read_on_a_thread_that_waits_for_sockets() {
+async fn the_records_of_traced_transactions_are_not_read_on_an_async_thread() {
     let chain = evm();
-    let node = AlteredNode::start(Arc::clone(&chain), |exchange| exchange.answer).await.unwrap();
+    let node = OverriddenNode::start(Arc::clone(&chain), |exchange| exchange.answer).await.unwrap();
     let store = Arc::new(Watched {
         store: MemStore::new(),
         runtime: thread::current().id(),

@@ -1,7 +1,7 @@
 //! The SDK's big numbers: `math.Int` and `math.LegacyDec`, decimal digits on the wire.
 //!
-//! Go would also read `0x10`, `010` or `1_000`. A node never writes such digits; a transaction that has them is
-//! refused here, so that the node itself is asked for its JSON.
+//! Go would also read `0x10`, `010` or `1_000`. A node never writes such digits; a transaction with them is an error
+//! here, and ingest requests its JSON from the node.
 
 use crate::json::wire::WireError;
 
@@ -15,7 +15,7 @@ const MAX_DECIMAL: &[u8] =
 /// Digits after the point of a `math.LegacyDec`.
 const SCALE: usize = 18;
 
-/// A whole number; no bytes mean an unset one, printed as 0.
+/// A whole number; empty bytes mean an unset one, printed as 0.
 pub(crate) fn write_integer(digits: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (sign, digits) = split(digits, MAX_INTEGER)?;
     out.push(b'"');
@@ -25,7 +25,7 @@ pub(crate) fn write_integer(digits: &[u8], out: &mut Vec<u8>) -> Result<(), Wire
     Ok(())
 }
 
-/// A number scaled by 10^18, with all 18 digits after the point; no bytes mean an unset one, printed as `"0"`
+/// A number scaled by 10^18, with all 18 digits after the point; empty bytes mean an unset one, printed as `"0"`
 /// without a point, as `LegacyDec.MarshalJSON` does.
 pub(crate) fn write_decimal(digits: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     if digits.is_empty() {

@@ -1,7 +1,7 @@
 //! Turns a descriptor set into tables.
 //!
-//! The Go types behind a field decide its JSON, and gogoproto's options decide the Go types. Enums with a
-//! hand-written Go `String` method are the one thing that no descriptor shows; they are listed here.
+//! The Go types behind a field decide its JSON, and gogoproto's options decide the Go types. Descriptors do not show
+//! enums with a hand-written Go `String` method, so those are listed here.
 
 use crate::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FieldLabel, FieldOptions, FieldType,
@@ -9,9 +9,9 @@ use crate::descriptor::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::json::table::{Absent, Enum, Field, Form, Kind, Message, Number, Shape};
+use crate::json::table::{Absent, Enum, Field, Form, Kind, Message, Shape};
 
-/// Enums that print otherwise than their descriptors say: full name, names by number, name of all others.
+/// Enums with other names in JSON than in their descriptors: full name, names by number, name of all other numbers.
 /// Source: `String` of `AccessType` in wasmd `x/wasm/types/params.go`.
 type HandWritten = (&'static str, &'static [(i32, &'static str)], &'static str);
 const HAND_WRITTEN: &[HandWritten] = &[(
@@ -20,7 +20,7 @@ const HAND_WRITTEN: &[HandWritten] = &[(
     "\"Unspecified\"",
 )];
 
-/// Compiles every message and enum of a set. Of two types with one name the first counts.
+/// Compiles every message and enum of a set. Of two types with the same name the first counts.
 pub(crate) fn compile(set: &FileDescriptorSet) -> (Vec<Message>, Vec<Enum>) {
     let mut found = Found::default();
     for file in &set.file {
@@ -34,15 +34,15 @@ pub(crate) fn compile(set: &FileDescriptorSet) -> (Vec<Message>, Vec<Enum>) {
     (messages, found.enums)
 }
 
-/// What the first walk over the set finds, and the second refers to.
+/// The types that the first pass over the set finds; the second pass refers to them.
 #[derive(Default)]
 struct Found<'a> {
     sources: Vec<(String, &'a DescriptorProto)>,
-    /// Index and whether it is a map entry, by full name with a leading dot.
+    /// Index by full name with a leading dot, and true for a map entry.
     messages: FxHashMap<String, (usize, bool)>,
     enums: Vec<Enum>,
     enum_names: FxHashMap<String, usize>,
-    /// Names of types that are referred to but not there; their indices follow those of `sources`.
+    /// Names of types that fields refer to but the set lacks; their indices follow those of `sources`.
     missing: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// A field with a number that no wire bytes can have is left out.
+    /// Fields with a number that is invalid on the wire are left out.
     fn field(&mut self, source: &FieldDescriptorProto, total: usize) -> Option<Field> {
         let number = u32::try_from(source.number).ok()?;
         let standard = FieldOptions::default();
@@ -111,25 +111,25 @@ impl<'a> Found<'a> {
             FieldType::Message if options.stdduration => Kind::Span,
             FieldType::Message => {
                 let (index, is_entry) = match self.messages.get(&source.type_name) {
-                    Some(&known) => known,
+                    Some(&found) => found,
                     None => (self.refer_to_missing(&source.type_name, total), false),
                 };
                 return (Kind::Message(index), is_entry);
             }
             FieldType::Enum => match self.enum_names.get(&source.type_name) {
                 Some(&index) => Kind::Enum(index),
-                None => Kind::Number(Number::Int32),
+                None => Kind::Number(FieldType::Int32),
             },
             FieldType::String | FieldType::Bytes => text_kind(source.r#type(), options),
             FieldType::Group => Kind::Group,
-            other => Kind::Number(number(other)),
+            other => Kind::Number(other),
         };
         (kind, false)
     }
 
     fn refer_to_missing(&mut self, name: &str, total: usize) -> usize {
         let name = name.trim_start_matches('.');
-        let position = self.missing.iter().position(|known| known == name).unwrap_or_else(|| {
+        let position = self.missing.iter().position(|missing| missing == name).unwrap_or_else(|| {
             self.missing.push(name.to_owned());
             self.missing.len() - 1
         });
@@ -147,24 +147,6 @@ fn text_kind(wire: FieldType, options: &FieldOptions) -> Kind {
         (_, cast) if cast == "json.RawMessage" || cast.ends_with("RawContractMessage") => Kind::Json,
         _ if wire == FieldType::String => Kind::Text,
         _ => Kind::Bytes,
-    }
-}
-
-fn number(scalar: FieldType) -> Number {
-    match scalar {
-        FieldType::Bool => Number::Bool,
-        FieldType::Int64 => Number::Int64,
-        FieldType::Uint32 => Number::Uint32,
-        FieldType::Uint64 => Number::Uint64,
-        FieldType::Sint32 => Number::Sint32,
-        FieldType::Sint64 => Number::Sint64,
-        FieldType::Fixed32 => Number::Fixed32,
-        FieldType::Fixed64 => Number::Fixed64,
-        FieldType::Sfixed32 => Number::Sfixed32,
-        FieldType::Sfixed64 => Number::Sfixed64,
-        FieldType::Float => Number::Float,
-        FieldType::Double => Number::Double,
-        _ => Number::Int32,
     }
 }
 
@@ -213,7 +195,7 @@ fn enumeration(name: &str, source: &EnumDescriptorProto) -> Enum {
     }
     let mut names: Vec<(i32, Box<str>)> =
         source.value.iter().map(|value| (value.number, format!("\"{}\"", value.name).into())).collect();
-    // A stable sort, so that of several names for one number the first declared stays.
+    // The sort is stable, so of several names for one number the first declared one remains first.
     names.sort_by_key(|entry| entry.0);
     names.dedup_by_key(|entry| entry.0);
     Enum { names: names.into(), other: None }

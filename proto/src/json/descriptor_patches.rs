@@ -1,13 +1,13 @@
 //! Patches of descriptors: fields that a chain prints but that its descriptors lack.
 //!
-//! A chain hands out descriptors from two places of its source: those beside its Go types, and a second,
-//! generated copy (`api/`) that wins where it exists. When the copy is not regenerated, the node prints members
-//! that its own descriptors lack. An entry here needs a recording or the chain's source as proof; a field that
-//! the descriptors do have is never touched, so an entry does nothing once the chain has caught up.
+//! A chain serves descriptors from two places of its source: those beside its Go types, and a second, generated copy
+//! (`api/`), which takes precedence where it exists. While the copy is outdated, the node prints members that its own
+//! descriptors lack. An entry here needs a recording or the chain's source as proof; a field in the descriptors is
+//! never changed, so an entry has no effect once the copy is regenerated.
 //!
-//! minievm: the copy of April 2025 was served until March 2026, and lacks what `proto/minievm/evm/v1` gained in
-//! between. `CallAuthorization` came with the first of it and is not in the copy, so its presence tells such
-//! chains from older ones. Not distinguished: 1.1.9 to 1.1.15, which have no `auth_list` yet.
+//! minievm: the copy of April 2025 was served until March 2026, and lacks the later additions to
+//! `proto/minievm/evm/v1`. `CallAuthorization` was the first of these additions, so its presence in a set distinguishes
+//! such chains from older ones. Not distinguished: 1.1.9 to 1.1.15, which have no `auth_list` yet.
 
 use crate::descriptor::{DescriptorProto, FieldDescriptorProto, FieldLabel, FieldOptions, FieldType};
 use crate::descriptor::{FileDescriptorProto, FileDescriptorSet};
@@ -15,7 +15,7 @@ use crate::descriptor::{FileDescriptorProto, FileDescriptorSet};
 const MINIEVM: &str = "minievm.evm.v1";
 const MINIEVM_MARK: &str = "CallAuthorization";
 
-/// Adds what the set is known to lack.
+/// Adds the fields that the set lacks.
 pub(crate) fn apply_patches(set: &mut FileDescriptorSet) {
     let in_package = |file: &&mut FileDescriptorProto| file.package == MINIEVM;
     let has = |set: &FileDescriptorSet, name: &str| {
@@ -28,7 +28,7 @@ pub(crate) fn apply_patches(set: &mut FileDescriptorSet) {
     for (owner, field, needed) in minievm() {
         let mut messages = set.file.iter_mut().filter(in_package).flat_map(|file| &mut file.message_type);
         let Some(message) = messages.find(|message| message.name == owner) else { continue };
-        if message.field.iter().any(|known| known.number == field.number || known.name == field.name) {
+        if message.field.iter().any(|other| other.number == field.number || other.name == field.name) {
             continue;
         }
         message.field.push(field);
@@ -40,8 +40,8 @@ pub(crate) fn apply_patches(set: &mut FileDescriptorSet) {
     }
 }
 
-/// The message that lacks a field, the field, and the type that it needs
-/// (minievm v1.2.18, `proto/minievm/evm/v1/tx.proto` and `types.proto`).
+/// A message, the field that it lacks, and a type that must be in the set (minievm v1.2.18,
+/// `proto/minievm/evm/v1/tx.proto` and `types.proto`).
 fn minievm() -> [(&'static str, FieldDescriptorProto, DescriptorProto); 2] {
     let of_value = || FieldOptions { nullable: Some(false), ..FieldOptions::default() };
     let integer = FieldOptions { customtype: "cosmossdk.io/math.Int".to_owned(), ..of_value() };
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_has_the_field_or_is_of_an_older_chain_stays_as_it_is() {
+    fn a_set_that_has_the_field_or_is_of_an_older_chain_is_unchanged() {
         let caught_up = message("MsgCall", vec![field("auth_list", 6, FieldType::Message)]);
         for messages in [vec![caught_up, message(MINIEVM_MARK, vec![])], vec![message("MsgCall", vec![])]] {
             let mut amended = set(messages.clone());

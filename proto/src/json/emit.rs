@@ -1,8 +1,8 @@
 //! Writes a message from its wire bytes, field by field in declaration order.
 //!
-//! A message's bytes are indexed first (`fields`): which values each field has. Of several values of a single
-//! field the last counts, messages are merged, and in a oneof the last member counts. Depth and size are
-//! bounded here, since a few bytes of input can stand for deep or large output.
+//! A message's bytes are indexed first (`fields`): the values of each field. Of several values of a singular field the
+//! last counts, messages are merged, and in a oneof the last member counts. Depth and size are bounded here, because a
+//! few bytes of input can produce deep or large output.
 
 mod any;
 mod fields;
@@ -10,9 +10,10 @@ mod map;
 
 pub(crate) use fields::Scratch;
 
+use crate::descriptor::FieldType;
 use crate::json::amount::{write_decimal, write_integer};
 use crate::json::inline_json::write_compact;
-use crate::json::scalar::{as_i32, write_i32, write_number};
+use crate::json::scalar::{as_i32, write_number};
 use crate::json::table::{Absent, Field, Form, Kind, Message, Shape};
 use crate::json::text::{write_base64, write_hex, write_string};
 use crate::json::time_json::{ZERO_TIME, write_duration, write_span, write_timestamp};
@@ -20,11 +21,11 @@ use crate::json::wire::{Cursor, Value, WireError};
 use crate::json::{Error, Registry};
 use fields::Slot;
 
-/// Levels of objects and arrays that are written. General JSON readers stop at 128; the rest is left to the
-/// records that a transaction is put into.
+/// Maximum depth of objects and arrays. General JSON readers stop at 128; the remaining levels are for the record
+/// around a transaction.
 pub const MAX_DEPTH: usize = 100;
 
-/// Bytes that one call may write: 64 MiB. The largest transaction of a default chain gives about 6 MiB.
+/// Maximum output of one call: 64 MiB. The largest transaction of a default chain gives about 6 MiB.
 pub const MAX_JSON: usize = 64 << 20;
 
 /// Number bit of unknown fields that may be ignored (cosmos-sdk ADR-020, `codec/unknownproto`).
@@ -34,12 +35,12 @@ const NON_CRITICAL: u32 = 1 << 10;
 pub(crate) struct Emitter<'e> {
     pub(crate) registry: &'e Registry,
     pub(crate) out: &'e mut Vec<u8>,
-    /// Length that `out` may reach.
+    /// Maximum length of `out`.
     limit: usize,
     depth: usize,
     /// An Any that cannot be printed becomes its type URL and base64 instead of an error.
     opaque: bool,
-    /// Unknown fields are refused even if they are not critical.
+    /// Unknown fields are rejected even if they are not critical.
     pub(crate) strict: bool,
 }
 
@@ -49,7 +50,7 @@ impl<'e> Emitter<'e> {
         Self { registry, out, limit, depth: 0, opaque, strict: false }
     }
 
-    /// A message in the form that its type has.
+    /// A message in the JSON form of its type.
     pub(crate) fn message<'a>(
         &mut self,
         scratch: &mut Scratch<'a>,
@@ -72,7 +73,7 @@ impl<'e> Emitter<'e> {
         })
     }
 
-    /// The members of an object, without its braces; `comma` says that some came before.
+    /// The members of an object, without its braces; with `comma`, members precede them.
     fn members<'a>(
         &mut self,
         scratch: &mut Scratch<'a>,
@@ -98,7 +99,7 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// The one value of a wrapper, Struct, ListValue (set or not) or Value (which must be set).
+    /// The only value of a wrapper, Struct, ListValue (set or not) or Value (which must be set).
     fn only_field<'a>(
         &mut self,
         scratch: &mut Scratch<'a>,
@@ -118,7 +119,7 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// Sorts a message's bytes into the scratch, one slot per field.
+    /// Sorts a message's fields into the scratch, one slot per field.
     fn index<'a>(&self, scratch: &mut Scratch<'a>, message: &Message, bytes: &'a [u8]) -> Result<(), Error> {
         let mark = scratch.reserve(message.fields.len());
         let mut cursor = Cursor::new(bytes);
@@ -141,7 +142,7 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// Refuses an unknown field unless it may be ignored.
+    /// An error for an unknown field, unless it may be ignored.
     fn unknown(&self, message: &str, number: u32) -> Result<(), Error> {
         if number & NON_CRITICAL != 0 && !self.strict {
             return Ok(());
@@ -203,7 +204,7 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// A comma, unless nothing was written since `start`.
+    /// A comma, unless the output has not grown since `start`.
     fn separate(&mut self, start: usize) -> Result<(), Error> {
         if self.out.len() > start {
             self.out.push(b',');
@@ -245,10 +246,9 @@ impl<'e> Emitter<'e> {
                 Ok(())
             }
             Kind::Enum(index) => {
-                let number = as_i32(value);
-                match self.registry.enums[index].json(number) {
+                match self.registry.enums[index].json(as_i32(value)) {
                     Some(json) => out.extend_from_slice(json.as_bytes()),
-                    None => write_i32(number, out),
+                    None => write_number(FieldType::Int32, value.number, out),
                 }
                 Ok(())
             }
@@ -286,7 +286,7 @@ impl<'e> Emitter<'e> {
         result
     }
 
-    /// Refuses to go on once too much has been written.
+    /// An error if the output exceeds its maximum length.
     pub(crate) fn within_limit(&self) -> Result<(), Error> {
         if self.out.len() > self.limit { Err(Error::TooLarge { limit: MAX_JSON }) } else { Ok(()) }
     }

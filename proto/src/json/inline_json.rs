@@ -1,7 +1,7 @@
-//! JSON that a contract message carries as bytes, copied into the output without white space.
+//! JSON in a bytes field of a contract message, copied into the output without white space.
 //!
-//! Checked as it is copied, since a chain may hold bytes there that are no JSON. Go copies strings that are not
-//! UTF-8 and surrogates without a partner; both become U+FFFD here, which is what a reader in Go sees.
+//! Checked as it is copied, since a chain may contain bytes there that are not JSON. Go copies strings that are not
+//! UTF-8 and unpaired surrogates; both become U+FFFD here, as a Go reader decodes them.
 
 use crate::json::text::write_replacements;
 use crate::json::wire::WireError;
@@ -21,7 +21,7 @@ struct Copy<'a, 'o> {
 }
 
 impl Copy<'_, '_> {
-    /// The next byte after white space, not yet taken.
+    /// The next byte after white space, without consuming it.
     fn next(&mut self) -> Option<u8> {
         while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.rest {
             self.rest = rest;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_goes_and_everything_else_stays() {
+    fn white_space_is_removed_and_other_bytes_are_kept() {
         let text = " {\t\"a b\" : [ 1 , -2.50e+3,0 ,\n{ } ],\r\"\\u00e9\\n\": \"x\\\" y\" , \"a b\":null} ";
         let expected = "{\"a b\":[1,-2.50e+3,0,{}],\"\\u00e9\\n\":\"x\\\" y\",\"a b\":null}";
         assert_eq!(compact(text).unwrap(), expected);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn invalid_json_is_refused() {
         for text in [
             "",
             " ",
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_reader_could_decode_becomes_a_replacement_character() {
+    fn undecodable_text_becomes_a_replacement_character() {
         assert_eq!(compact(b"\"a\xffb\"").unwrap(), "\"a\u{fffd}b\"");
         assert_eq!(compact("\"\\ud83d\\ude00\"").unwrap(), "\"\\ud83d\\ude00\"");
         assert_eq!(compact("\"\\ud83d!\\ude00\"").unwrap(), "\"\\ufffd!\\ufffd\"");

@@ -1,6 +1,6 @@
 //! The types of one chain, compiled once, looked up by type URL.
 //!
-//! Type URLs are taken as a Cosmos node takes them: `/` and the full name, nothing before the slash.
+//! Type URLs are interpreted as by a Cosmos node: `/` and the full name, with an empty part before the slash.
 
 use crate::descriptor::FileDescriptorSet;
 use prost::Message as _;
@@ -25,10 +25,9 @@ impl Registry {
     /// Compiles the bytes of a `FileDescriptorSet`: the value of `abci_query` for
     /// `/cosmos.reflection.v1.ReflectionService/FileDescriptors`, or the gRPC answer of the same call.
     ///
-    /// Members that released chains print although their descriptors lack them are added (`descriptor_patches`).
-    /// A type that some field refers to but that is not in the set is found out only when such a field is
-    /// printed. Errors: [`Error::Descriptors`], or [`Error::NotAnApplication`] if the transaction types are
-    /// missing.
+    /// Members that released chains print although their descriptors lack them are added (`descriptor_patches`). A type
+    /// that a field refers to but the set lacks is an error only when such a field is printed. Errors:
+    /// [`Error::Descriptors`], or [`Error::NotAnApplication`] if the transaction types are missing.
     pub fn from_descriptors(bytes: &[u8]) -> Result<Self, Error> {
         let mut set = FileDescriptorSet::decode(bytes)?;
         apply_patches(&mut set);
@@ -41,18 +40,18 @@ impl Registry {
         Ok(Self { messages, enums, names, body, auth_info })
     }
 
-    /// Whether a message of this type can be printed.
+    /// True if a message of this type can be printed.
     pub fn knows(&self, type_url: &str) -> bool {
         self.resolve(type_url).is_some()
     }
 
-    /// Names of the fields that name the signers of a message, from its `cosmos.msg.v1.signer` option; empty for
-    /// a type without one and for an unknown type.
+    /// Names of the fields that contain the signers of a message, from its `cosmos.msg.v1.signer` option; empty for a
+    /// type without one and for an unknown type.
     pub fn signer_fields(&self, type_url: &str) -> &[String] {
         self.resolve(type_url).map_or(&[], |index| &self.messages[index].signers)
     }
 
-    /// Index of the message that a type URL stands for.
+    /// Index of the message type with this type URL.
     pub(crate) fn resolve(&self, type_url: &str) -> Option<usize> {
         self.named(type_url.strip_prefix('/')?)
     }

@@ -1,19 +1,19 @@
 //! The signers of a message, from its `cosmos.msg.v1.signer` option.
 //!
-//! The option names fields of text, or fields of messages that carry the option themselves
-//! (cosmos-sdk `proto/cosmos/msg/v1/msg.proto`).
+//! The option contains names of text fields, or of message fields whose types have the option themselves (cosmos-sdk
+//! `proto/cosmos/msg/v1/msg.proto`).
 
 use crate::json::Registry;
 use crate::json::table::{Field, Kind, Shape};
 use crate::json::wire::{Cursor, Value};
 
-/// Levels of nested signer options that are followed. Known messages have one (`MsgMultiSend`).
+/// Maximum nesting of signer options. Known messages have one level (`MsgMultiSend`).
 const MAX_LEVELS: usize = 8;
 
-/// The addresses that the signer fields of a message hold, in the option's order and with repetitions.
+/// The addresses in the signer fields of a message, in the option's order and with repetitions.
 ///
-/// Empty for an unknown type or one without the option. Fields that are empty, not UTF-8 or cut off are left
-/// out: this is a guess at the signers for when a transaction does not name them otherwise.
+/// Empty for an unknown type or one without the option. Fields that are empty, not UTF-8 or truncated are left out:
+/// this is a heuristic for transactions without other information about their signers.
 pub fn signers_named_by_message(registry: &Registry, type_url: &str, value: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(index) = registry.resolve(type_url) {
@@ -39,7 +39,7 @@ fn collect(registry: &Registry, index: usize, bytes: &[u8], levels: usize, found
     }
 }
 
-/// The values of one field, up to where the bytes stop making sense; of a single field the last.
+/// The values of one field, up to the first malformed byte; of a singular field the last.
 fn values<'a>(field: &Field, bytes: &'a [u8]) -> Vec<Value<'a>> {
     let mut cursor = Cursor::new(bytes);
     let mut values = Vec::new();

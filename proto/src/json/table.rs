@@ -1,7 +1,8 @@
-//! Descriptors compiled into what printing needs: small tables that refer to each other by index.
+//! Compiled descriptors: tables that refer to each other by index.
 //!
-//! Fields stand in declaration order, the order in which a node prints them.
+//! Fields are in declaration order, in which a node prints them.
 
+use crate::descriptor::FieldType;
 use crate::json::wire::Wire;
 
 /// A message type.
@@ -18,7 +19,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Index of a field by number; `expected` is looked at first, as fields mostly come in order.
+    /// Index of a field by number; `expected` is tried first, as fields mostly come in order.
     pub(crate) fn find(&self, number: u32, expected: usize) -> Option<usize> {
         if self.fields.get(expected).is_some_and(|field| field.number == number) {
             return Some(expected);
@@ -28,20 +29,20 @@ impl Message {
     }
 }
 
-/// How a message is printed: most as objects, some of Google's in a form of their own.
+/// The JSON form of a message: most are objects, some of Google's types have special forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Object,
-    /// An object too, but inside an Any it stands under `"value"` (`google.protobuf.Empty`).
+    /// An object too, but inside an Any it is under `"value"` (`google.protobuf.Empty`).
     WellKnownObject,
     Any,
     Timestamp,
     Duration,
-    /// As its only field is: wrappers, Struct, ListValue.
+    /// The form of its only field: wrappers, Struct, ListValue.
     Transparent,
-    /// As the one member that is set: `google.protobuf.Value`.
+    /// The form of the member that is set: `google.protobuf.Value`.
     Value,
-    /// Some descriptor refers to it, but it is not in the set.
+    /// Some descriptor refers to it, but the set lacks it.
     Missing,
 }
 
@@ -70,7 +71,7 @@ impl Field {
         self.key.trim_matches([':', '"'])
     }
 
-    /// Whether a value laid out like this can be one of this field.
+    /// True if a value with this wire type can belong to the field.
     pub(crate) fn accepts(&self, wire: Wire) -> bool {
         let own = self.kind.wire();
         wire == own || (wire == Wire::Bytes && self.shape == Shape::Many && own != Wire::Group)
@@ -86,10 +87,10 @@ pub(crate) enum Shape {
     Map,
 }
 
-/// What is printed for a single field (or the value of a map entry) that is not on the wire.
+/// The JSON of a singular field (or the value of a map entry) that is absent on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// Nothing: a member of a oneof.
+    /// Omitted: a member of a oneof.
     Omit,
     /// `null`: a nil pointer in Go.
     Null,
@@ -97,10 +98,11 @@ pub(crate) enum Absent {
     Zero,
 }
 
-/// Type of a field's value, as far as it decides the JSON.
+/// Type of a field's value, as far as it affects the JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Number(Number),
+    /// A scalar that is a number on the wire.
+    Number(FieldType),
     /// Index into the enums.
     Enum(usize),
     Text,
@@ -119,51 +121,19 @@ pub(crate) enum Kind {
     Span,
     /// Index into the messages.
     Message(usize),
-    /// A proto2 group: known to be one, never printed.
+    /// A proto2 group, which is never printed.
     Group,
 }
 
 impl Kind {
-    /// How one value is laid out.
+    /// Wire type of a value.
     pub(crate) fn wire(self) -> Wire {
         match self {
-            Self::Number(number) => number.wire(),
-            Self::Enum(_) => Wire::Varint,
+            Self::Number(FieldType::Fixed32 | FieldType::Sfixed32 | FieldType::Float) => Wire::Fixed32,
+            Self::Number(FieldType::Fixed64 | FieldType::Sfixed64 | FieldType::Double) => Wire::Fixed64,
+            Self::Number(_) | Self::Enum(_) => Wire::Varint,
             Self::Group => Wire::Group,
             _ => Wire::Bytes,
-        }
-    }
-}
-
-/// The scalar types that are numbers on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Number {
-    Bool,
-    Int32,
-    Int64,
-    Uint32,
-    Uint64,
-    Sint32,
-    Sint64,
-    Fixed32,
-    Fixed64,
-    Sfixed32,
-    Sfixed64,
-    Float,
-    Double,
-}
-
-impl Number {
-    /// An integer of 64 bits, which JSON holds as a string.
-    pub(crate) fn is_wide(self) -> bool {
-        matches!(self, Self::Int64 | Self::Uint64 | Self::Sint64 | Self::Fixed64 | Self::Sfixed64)
-    }
-
-    fn wire(self) -> Wire {
-        match self {
-            Self::Fixed32 | Self::Sfixed32 | Self::Float => Wire::Fixed32,
-            Self::Fixed64 | Self::Sfixed64 | Self::Double => Wire::Fixed64,
-            _ => Wire::Varint,
         }
     }
 }
@@ -173,12 +143,12 @@ impl Number {
 pub(crate) struct Enum {
     /// Numbers, ascending, with their name in quotes.
     pub(crate) names: Box<[(i32, Box<str>)]>,
-    /// What any other number is printed as; the bare number if `None`.
+    /// The form of all other numbers; the bare number if `None`.
     pub(crate) other: Option<&'static str>,
 }
 
 impl Enum {
-    /// The JSON of a number, unless it is to be the bare number.
+    /// The JSON of a number; `None` for the bare number.
     pub(crate) fn json(&self, number: i32) -> Option<&str> {
         match self.names.binary_search_by_key(&number, |entry| entry.0) {
             Ok(position) => Some(&self.names[position].1),

@@ -1,6 +1,6 @@
 //! Strings: JSON text, base64 and hex.
 //!
-//! Go accepts strings that are not UTF-8 and prints U+FFFD for each byte that is wrong; so do we.
+//! Strings that are not UTF-8 are accepted, and each invalid byte is printed as U+FFFD, as in Go.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,7 +22,7 @@ pub(crate) fn write_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// One U+FFFD for each of `count` bytes that are no UTF-8.
+/// One U+FFFD for each of `count` invalid bytes.
 pub(crate) fn write_replacements(count: usize, out: &mut Vec<u8>) {
     for _ in 0..count {
         out.extend_from_slice("\u{fffd}".as_bytes());
@@ -47,14 +47,7 @@ fn escape_one(byte: u8, out: &mut Vec<u8>) {
         b'\n' => out.extend_from_slice(b"\\n"),
         b'\r' => out.extend_from_slice(b"\\r"),
         b'\t' => out.extend_from_slice(b"\\t"),
-        _ => out.extend_from_slice(&[
-            b'\\',
-            b'u',
-            b'0',
-            b'0',
-            HEX[usize::from(byte >> 4)],
-            HEX[usize::from(byte & 15)],
-        ]),
+        _ => out.extend_from_slice(format!("\\u{byte:04X}").as_bytes()),
     }
 }
 

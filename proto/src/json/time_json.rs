@@ -4,19 +4,19 @@ use time::OffsetDateTime;
 
 use crate::json::wire::{Cursor, Wire, WireError};
 
-/// What Go's `time.Time` prints when it was never set.
+/// The JSON of an unset `time.Time` in Go.
 pub(crate) const ZERO_TIME: &[u8] = b"\"0001-01-01T00:00:00Z\"";
 
 /// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z in seconds since 1970.
 const FIRST_SECOND: i64 = -62_135_596_800;
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// Longest Duration in seconds, either way (`google/protobuf/duration.proto`).
+/// Maximum absolute value of a Duration in seconds (`google/protobuf/duration.proto`).
 const MAX_DURATION: i64 = 315_576_000_000;
 
 const NANOS: i32 = 1_000_000_000;
 
-/// Writes a `google.protobuf.Timestamp`, however Go holds it.
+/// Writes a `google.protobuf.Timestamp`, whatever its Go type.
 pub(crate) fn write_timestamp(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (seconds, nanos) = seconds_and_nanos(bytes)?;
     if !(FIRST_SECOND..=LAST_SECOND).contains(&seconds) {
@@ -27,23 +27,16 @@ pub(crate) fn write_timestamp(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Wir
     }
     let time =
         OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| "a time outside of the years 1 to 9999")?;
-    out.push(b'"');
-    let year = time.year().unsigned_abs();
-    push_padded(year, 4, out);
-    for (before, part) in [(b'-', u8::from(time.month())), (b'-', time.day()), (b'T', time.hour())] {
-        out.push(before);
-        push_padded(u32::from(part), 2, out);
-    }
-    for part in [time.minute(), time.second()] {
-        out.push(b':');
-        push_padded(u32::from(part), 2, out);
-    }
+    let date = format!("\"{:04}-{:02}-{:02}", time.year(), u8::from(time.month()), time.day());
+    let clock = format!("T{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second());
+    out.extend_from_slice(date.as_bytes());
+    out.extend_from_slice(clock.as_bytes());
     push_fraction(nanos.unsigned_abs(), out);
     out.extend_from_slice(b"Z\"");
     Ok(())
 }
 
-/// Writes a `google.protobuf.Duration` that Go holds as the message.
+/// Writes a `google.protobuf.Duration` whose Go type is the message.
 pub(crate) fn write_duration(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (seconds, nanos) = seconds_and_nanos(bytes)?;
     if seconds.unsigned_abs() > MAX_DURATION.unsigned_abs() || nanos.unsigned_abs() >= NANOS.unsigned_abs() {
@@ -62,7 +55,7 @@ pub(crate) fn write_duration(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Wire
     Ok(())
 }
 
-/// Writes a Duration that Go holds as `time.Duration`: nanoseconds in 64 bits.
+/// Writes a Duration whose Go type is `time.Duration`: nanoseconds in 64 bits.
 pub(crate) fn write_span(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (seconds, nanos) = seconds_and_nanos(bytes)?;
     seconds
@@ -87,21 +80,13 @@ fn seconds_and_nanos(bytes: &[u8]) -> Result<(i64, i32), WireError> {
 }
 
 fn push_fraction(nanos: u32, out: &mut Vec<u8>) {
-    let (digits, width) = match nanos {
+    let fraction = match nanos {
         0 => return,
-        n if n % 1_000_000 == 0 => (n / 1_000_000, 3),
-        n if n % 1_000 == 0 => (n / 1_000, 6),
-        n => (n, 9),
+        n if n % 1_000_000 == 0 => format!(".{:03}", n / 1_000_000),
+        n if n % 1_000 == 0 => format!(".{:06}", n / 1_000),
+        n => format!(".{n:09}"),
     };
-    out.push(b'.');
-    push_padded(digits, width, out);
-}
-
-fn push_padded(value: u32, width: usize, out: &mut Vec<u8>) {
-    let mut buffer = itoa::Buffer::new();
-    let digits = buffer.format(value);
-    out.extend_from_slice(&b"000000000"[..width.saturating_sub(digits.len())]);
-    out.extend_from_slice(digits.as_bytes());
+    out.extend_from_slice(fraction.as_bytes());
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whole transactions: the envelope of a block's raw bytes, body, authentication and signatures.
 //!
-//! A transaction in a block is a `TxRaw`, whose body and authentication are bytes inside; a node prints the `Tx`
-//! that they make up. What is refused leaves the output as it was.
+//! A transaction in a block is a `TxRaw`, in which body and authentication are encoded bytes; a node prints the `Tx` of
+//! these parts. An error leaves the output unchanged.
 
 use crate::json::emit::{Emitter, Scratch};
 use crate::json::text::write_base64;
@@ -10,7 +10,7 @@ use crate::json::{Error, Registry};
 
 const TYPED: &[u8] = b"{\"@type\":\"/cosmos.tx.v1beta1.Tx\",\"body\":";
 
-/// A transaction of which nothing is known (spec `indexing.md` 4.5.3).
+/// An empty transaction (spec `indexing.md` 4.5.3).
 const SKELETON: &[u8] = b"{\"@type\":\"/cosmos.tx.v1beta1.Tx\",\
 \"body\":{\"messages\":[],\"memo\":\"\",\"timeout_height\":\"0\",\"extension_options\":[],\
 \"non_critical_extension_options\":[]},\
@@ -19,16 +19,16 @@ const SKELETON: &[u8] = b"{\"@type\":\"/cosmos.tx.v1beta1.Tx\",\
 
 /// Appends the JSON of a transaction, as the node's REST prints it with `"@type"` in front, to `out`.
 ///
-/// `raw_tx` is a transaction as it stands in a block (`cosmos.tx.v1beta1.TxRaw`). Unknown fields are refused as
-/// the node refuses them when it decodes a transaction: always in the envelope and the authentication, and in
-/// the body unless their number says that they are not critical. On an error `out` is what it was.
+/// `raw_tx` is a transaction as in a block (`cosmos.tx.v1beta1.TxRaw`). Unknown fields are rejected as by the node's
+/// decoder: always in the envelope and the authentication, and in the body unless their number marks them as not
+/// critical. On an error `out` is unchanged.
 pub fn write_tx(registry: &Registry, raw_tx: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     whole(registry, out, false, |emitter| tx(emitter, raw_tx))
 }
 
 /// Appends the JSON of a message by full name (`cosmos.bank.v1beta1.MsgSend`), without `"@type"`, to `out`.
 ///
-/// On an error `out` is what it was.
+/// On an error `out` is unchanged.
 pub fn write_message(
     registry: &Registry,
     full_name: &str,
@@ -40,7 +40,7 @@ pub fn write_message(
     whole(registry, out, false, |emitter| emitter.message(&mut Scratch::default(), index, bytes))
 }
 
-/// Appends the printable part of a transaction that [`write_tx`] refuses; the last resort, which never fails.
+/// Appends the printable part of a transaction that [`write_tx`] rejects; the last resort, which never fails.
 ///
 /// An Any that cannot be printed (of an unknown type, or with bytes that do not fit) becomes
 /// `{"@type":…,"value":"<base64>"}`; nested ones as deep inside as possible. If the envelope, the body or the
@@ -51,7 +51,7 @@ pub fn write_opaque_tx(registry: &Registry, raw_tx: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Runs `write`; on an error takes back what it wrote.
+/// Runs `write`; on an error truncates its output.
 fn whole(
     registry: &Registry,
     out: &mut Vec<u8>,

@@ -1,12 +1,12 @@
 //! The protobuf wire format: one field after the other out of a byte slice.
 //!
-//! Accepts and refuses what gogoproto's generated decoders do: varints of up to ten bytes whose excess bits are
-//! dropped, groups skipped whole, field number 0 and a stray end of a group refused.
+//! Accepts the same bytes as gogoproto's generated decoders: varints of up to ten bytes whose excess bits are dropped,
+//! groups skipped whole, field number 0 and a stray end of a group rejected.
 
-/// What is wrong with some bytes; the caller adds the place.
+/// The reason why bytes are malformed; the caller adds the place.
 pub(crate) type WireError = &'static str;
 
-/// How a value is laid out on the wire.
+/// Wire type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
     Varint,
@@ -16,7 +16,7 @@ pub(crate) enum Wire {
     Fixed32,
 }
 
-/// A value as it came: `number` for the numeric layouts, `bytes` for the length-delimited one.
+/// A value on the wire: `number` for the numeric layouts, `bytes` for the length-delimited one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub(crate) wire: Wire,
@@ -25,7 +25,7 @@ pub(crate) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The value of a field that is not there: zero or empty.
+    /// The value of an absent field: zero or empty.
     pub(crate) const ABSENT: Value<'static> = Value { wire: Wire::Group, number: 0, bytes: &[] };
 
     pub(crate) fn number(wire: Wire, number: u64) -> Self {
@@ -70,8 +70,8 @@ impl<'a> Cursor<'a> {
     pub(crate) fn packed(&mut self, wire: Wire) -> Result<u64, WireError> {
         match wire {
             Wire::Varint => self.varint(),
-            Wire::Fixed32 => self.fixed32(),
-            Wire::Fixed64 => self.fixed64(),
+            Wire::Fixed32 => self.fixed::<4>(),
+            Wire::Fixed64 => self.fixed::<8>(),
             Wire::Bytes | Wire::Group => Err("a list of this type cannot be packed"),
         }
     }
@@ -87,12 +87,12 @@ impl<'a> Cursor<'a> {
     fn value(&mut self, layout: u64) -> Result<Value<'a>, WireError> {
         match layout {
             0 => Ok(Value::number(Wire::Varint, self.varint()?)),
-            1 => Ok(Value::number(Wire::Fixed64, self.fixed64()?)),
+            1 => Ok(Value::number(Wire::Fixed64, self.fixed::<8>()?)),
             2 => {
                 let length = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
                 Ok(Value::bytes(self.take(length)?))
             }
-            5 => Ok(Value::number(Wire::Fixed32, self.fixed32()?)),
+            5 => Ok(Value::number(Wire::Fixed32, self.fixed::<4>()?)),
             _ => Err("an unknown wire type"),
         }
     }
@@ -123,16 +123,12 @@ impl<'a> Cursor<'a> {
         Err(if self.rest.len() < 10 { "cut off inside a number" } else { "a number of more than ten bytes" })
     }
 
-    fn fixed32(&mut self) -> Result<u64, WireError> {
-        let (head, rest) = self.rest.split_first_chunk().ok_or("cut off inside a 32-bit number")?;
+    fn fixed<const N: usize>(&mut self) -> Result<u64, WireError> {
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or("cut off inside a fixed-size number")?;
         self.rest = rest;
-        Ok(u64::from(u32::from_le_bytes(*head)))
-    }
-
-    fn fixed64(&mut self) -> Result<u64, WireError> {
-        let (head, rest) = self.rest.split_first_chunk().ok_or("cut off inside a 64-bit number")?;
-        self.rest = rest;
-        Ok(u64::from_le_bytes(*head))
+        let mut number = [0; 8];
+        number[..N].copy_from_slice(head);
+        Ok(u64::from_le_bytes(number))
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], WireError> {
@@ -158,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn malformed_bytes_are_refused() {
         let refused: [&[u8]; 8] = [
             &[0x0b],          // a group that does not end
             &[0x0c],          // an end without a group

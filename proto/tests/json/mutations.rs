@@ -1,4 +1,4 @@
-//! Real transactions, damaged: nothing panics, a refusal leaves the output alone, and what is written is JSON.
+//! Real transactions, damaged: no panic, an error leaves the output unchanged, and all output is JSON.
 
 use std::sync::LazyLock;
 
@@ -57,7 +57,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// Checks what was written after the first byte.
+/// Checks the output after the first byte.
 fn check(result: &Result<(), proto::json::Error>, out: &[u8]) -> Result<(), TestCaseError> {
     prop_assert_eq!(out[0], b'#');
     if result.is_err() {

@@ -1,12 +1,12 @@
-//! Every recorded transaction, printed from its raw bytes and the chain's own descriptors, against what the
-//! node's REST printed for it: the same members in the same order with the same values.
+//! Every recorded transaction, printed from its raw bytes and the chain's own descriptors, against the JSON of the
+//! node's REST: the same members in the same order with the same values.
 
 use crate::recorded::{Json, blocks, descriptors, registry};
 use proto::json::{Error, Registry, signers_named_by_message, write_message, write_opaque_tx, write_tx};
 
 const TYPE: &str = "/cosmos.tx.v1beta1.Tx";
 
-/// What the node would print with `"@type"` in front.
+/// The node's JSON with `"@type"` in front.
 fn typed(rest: &Json) -> Json {
     let Json::Object(members) = rest else { panic!("a transaction is an object: {rest:?}") };
     let mut members = members.clone();
@@ -21,7 +21,7 @@ fn printed(registry: &Registry, raw: &[u8]) -> Result<Json, Error> {
     Ok(Json::parse(&out[6..]))
 }
 
-/// Compares all transactions of a chain; returns how many.
+/// Compares all transactions of a chain; returns their number.
 fn compare(chain: &str) -> usize {
     let registry = registry(chain);
     let mut count = 0;
@@ -81,7 +81,7 @@ fn vote_data_is_refused_and_recorded_as_an_empty_transaction_and_the_rest_is_as_
     assert_eq!((votes, printed_txs), (1281, 289));
 }
 
-/// The node's stand-in for a transaction that it cannot decode, without the memo that says so.
+/// The node's stand-in for a transaction that it cannot decode, without the memo with the error.
 fn without_memo(tx: &Json) -> Json {
     let Json::Object(mut members) = tx.clone() else { panic!("{tx:?}") };
     let Json::Object(body) = &mut members[1].1 else { panic!("{tx:?}") };
@@ -92,7 +92,7 @@ fn without_memo(tx: &Json) -> Json {
 }
 
 #[test]
-fn descriptors_of_another_chain_refuse_a_type_that_they_lack_and_tell_to_fetch_newer_ones() {
+fn descriptors_of_another_chain_refuse_an_unknown_type_and_suggest_newer_descriptors() {
     let (evm, wasm) = (registry("evm-scenario"), registry("wasm-scenario"));
     assert!(wasm.knows("/cosmwasm.wasm.v1.MsgExecuteContract"));
     assert!(!evm.knows("/cosmwasm.wasm.v1.MsgExecuteContract"));
@@ -118,7 +118,7 @@ fn descriptors_of_another_chain_refuse_a_type_that_they_lack_and_tell_to_fetch_n
     assert_eq!(members[2..], known[2..], "what can be printed is printed");
 }
 
-/// minievm v1.2.18 prints `auth_list`, but the descriptors that it hands out do not have it.
+/// minievm v1.2.18 prints `auth_list`, but its descriptors lack it.
 #[test]
 fn an_authorization_of_an_evm_call_is_printed_although_the_descriptors_of_the_chain_lack_it() {
     let served = descriptors("evm-scenario");
@@ -134,7 +134,7 @@ fn an_authorization_of_an_evm_call_is_printed_although_the_descriptors_of_the_ch
 }
 
 #[test]
-fn signer_fields_come_from_the_chain_and_name_the_signers_of_real_messages() {
+fn signer_fields_come_from_the_chain_and_give_the_signers_of_real_messages() {
     let registry = registry("evm-scenario");
     assert_eq!(registry.signer_fields("/cosmos.authz.v1beta1.MsgExec"), ["grantee"]);
     assert_eq!(registry.signer_fields("/minievm.evm.v1.MsgCall"), ["sender"]);

@@ -1,4 +1,4 @@
-//! The rules of the node's JSON that no recorded transaction shows, each on a message made for it.
+//! Rules of the node's JSON that no recorded transaction shows, each on a hand-made message.
 
 use crate::synthetic::{
     any, cast, custom, enumeration, field, in_oneof, json, len, list, message, not_null, num, of, registry,
@@ -31,7 +31,7 @@ fn hex_bytes_are_upper_case_hex_and_an_empty_string_when_absent() {
 }
 
 #[test]
-fn contract_messages_are_json_inline_and_bytes_that_are_none_are_refused() {
+fn contract_messages_are_json_inline_and_bytes_that_are_not_json_are_refused() {
     let raw = |name, number| cast(field(name, number, FieldType::Bytes), "RawContractMessage");
     let registry = one(vec![raw("msg", 1), list(raw("all", 2))]);
     let parts = [len(1, r#"{ "a": [1, 2] }"#), len(2, "1"), len(2, "null")];
@@ -184,7 +184,7 @@ fn lists_are_read_packed_and_unpacked_and_mixed() {
 }
 
 #[test]
-fn of_a_single_value_the_last_counts_and_messages_in_pieces_are_merged() {
+fn of_a_singular_field_the_last_value_counts_and_split_messages_are_merged() {
     let registry =
         one(vec![field("a", 1, FieldType::String), field("b", 2, FieldType::Uint32), of("m", 3, ".t.M")]);
     let parts = [len(1, "x"), len(1, "y"), len(3, len(1, "in")), len(3, num(2, 5))];
@@ -193,7 +193,7 @@ fn of_a_single_value_the_last_counts_and_messages_in_pieces_are_merged() {
 }
 
 #[test]
-fn an_any_is_flattened_and_well_known_types_stand_under_value() {
+fn an_any_is_flattened_and_well_known_types_are_under_value() {
     let registry = one(vec![any("a", 1), field("s", 2, FieldType::String)]);
     let packed = |url: &str, value: &[u8]| len(1, [len(1, url), len(2, value)].concat());
     assert_eq!(json(&registry, &[]).unwrap(), r#"{"a":null,"s":""}"#);
@@ -216,7 +216,7 @@ fn an_any_is_flattened_and_well_known_types_stand_under_value() {
 }
 
 #[test]
-fn a_type_that_is_referred_to_but_not_there_hurts_only_where_it_is_used() {
+fn a_missing_type_is_an_error_only_where_it_is_used() {
     let registry = one(vec![of("gone", 1, ".t.Gone"), field("s", 2, FieldType::String)]);
     assert_eq!(json(&registry, &[len(2, "x")]).unwrap(), r#"{"gone":null,"s":"x"}"#);
     let error = json(&registry, &[len(1, "")]).unwrap_err();
@@ -227,7 +227,7 @@ fn a_type_that_is_referred_to_but_not_there_hurts_only_where_it_is_used() {
 }
 
 #[test]
-fn unknown_fields_are_refused_unless_their_number_says_that_they_may_be_ignored() {
+fn unknown_fields_are_refused_unless_their_number_marks_them_as_ignorable() {
     let registry = one(vec![field("s", 1, FieldType::String)]);
     let error = json(&registry, &[len(1, "x"), num(2, 1)]).unwrap_err();
     assert_eq!(error, Error::UnknownField { message: "t.M".to_owned(), number: 2 });
@@ -249,7 +249,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn a_few_bytes_cannot_stand_for_output_without_bound() {
+fn a_few_bytes_cannot_produce_unbounded_output() {
     // Each empty element of the list prints its two million bytes of zero objects.
     let mut messages = vec![message("M", vec![list(of("l", 1, ".t.T0"))])];
     for level in 0..20 {
@@ -264,7 +264,7 @@ fn a_few_bytes_cannot_stand_for_output_without_bound() {
 }
 
 #[test]
-fn a_transaction_keeps_what_can_be_printed_and_hides_only_the_innermost_unknown() {
+fn an_opaque_transaction_encodes_only_the_innermost_unknown_messages() {
     let registry = one(vec![any("a", 1), field("s", 2, FieldType::String)]);
     let packed = |field, url: &str, value: &[u8]| len(field, [len(1, url), len(2, value)].concat());
     let nested = packed(1, "/gone.Msg", b"\x01\x02");
@@ -285,7 +285,7 @@ fn a_transaction_keeps_what_can_be_printed_and_hides_only_the_innermost_unknown(
 }
 
 #[test]
-fn an_envelope_with_a_field_of_its_own_is_refused() {
+fn an_envelope_with_an_unknown_field_is_refused() {
     let registry = one(vec![]);
     let mut out = Vec::new();
     let error = write_tx(&registry, &num(1024, 1), &mut out).unwrap_err();
@@ -296,7 +296,7 @@ fn an_envelope_with_a_field_of_its_own_is_refused() {
 }
 
 #[test]
-fn descriptors_that_are_none_or_of_no_application_are_refused() {
+fn malformed_descriptors_and_those_without_an_application_are_refused() {
     assert!(matches!(Registry::from_descriptors(b"\xff"), Err(Error::Descriptors(_))));
     let name = "cosmos.tx.v1beta1.TxBody";
     assert_eq!(Registry::from_descriptors(b"").unwrap_err(), Error::NotAnApplication { name });

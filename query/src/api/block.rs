@@ -1,55 +1,48 @@
 //! Blocks.
 
 use schema::block::{Block, Blocks};
-use store::{Bounds, Message, Order, Table as _};
+use store::{Message, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::{Field, Kind, Schema};
 
-use super::{list, one};
+use super::{ListRequest, PAGE, Tag, one};
 use crate::array::Run;
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
-use crate::params::{self, Paging};
+use crate::{params, record};
 
 /// Number of blocks in the average.
 const AVERAGED: u64 = 100;
 const NANOS_PER_SECOND: f64 = 1e9;
 
+const TAG: Tag = Tag("Block");
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/block/v1/blocks",
-        tag: "Block",
-        summary: "All blocks. `total` is the latest height.",
-        params: &[PAGINATION],
-        response: &BLOCKS,
-        handler: Handler::Now(blocks),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/block/v1/blocks/{height}",
-        tag: "Block",
-        summary: "One block.",
-        params: &[Param::path("height", "A height, 1 or more.")],
-        response: &BLOCK_RESPONSE,
-        handler: Handler::Now(block),
-        cache: Freshness::RECORD,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/block/v1/avg_blocktime",
-        tag: "Block",
-        summary: "The average time between the newest 100 blocks, in seconds.",
-        params: &[],
-        response: &AVERAGE,
-        handler: Handler::Now(average),
-        cache: Freshness::LIST,
-    },
+    TAG.list(
+        "/indexer/block/v1/blocks",
+        "All blocks. `total` is the latest height.",
+        &[PAGINATION],
+        &BLOCKS,
+        blocks,
+    ),
+    TAG.record(
+        "/indexer/block/v1/blocks/{height}",
+        "One block.",
+        &[Param::path("height", "A height, 1 or more.")],
+        &BLOCK_RESPONSE,
+        block,
+    ),
+    TAG.list(
+        "/indexer/block/v1/avg_blocktime",
+        "The average time between the newest 100 blocks, in seconds.",
+        &[],
+        &AVERAGE,
+        average,
+    ),
 ];
 
 static COIN: Schema = Schema {
@@ -95,10 +88,7 @@ static BLOCK: Schema = Schema {
 static BLOCKS: Schema = Schema {
     name: "block.BlocksResponse",
     doc: "A page of blocks.",
-    fields: &[
-        Field::new("blocks", Kind::Array(&Kind::Object(&BLOCK)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
+    fields: &[Field::new("blocks", Kind::Array(&Kind::Object(&BLOCK)), ""), PAGE],
 };
 
 static BLOCK_RESPONSE: Schema = Schema {
@@ -113,23 +103,16 @@ static AVERAGE: Schema = Schema {
     fields: &[Field::new("avg_block_time", Kind::Number, "Seconds; 0 with fewer than two blocks.")],
 };
 
-fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let paging = Paging::of(call, Space::Blocks)?;
-    let view = indexer.view()?;
-    let (heights, latest) = (heights(indexer, &view)?, view.blocks()?.height);
-    list(indexer, "blocks", &heights, &paging, Some(latest), |out, page| {
-        let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(()) };
-        let (start, end) = (first.min(last).to_be_bytes(), (first.max(last) + 1).to_be_bytes());
-        let order = if first <= last { Order::Asc } else { Order::Desc };
-        let bounds = Bounds { start: &start, end: Some(&end) };
-        let rows =
-            view.snapshot().scan(Blocks::SPEC, bounds, order, page.len()).map_err(Refusal::internal)?;
-        if rows.len() != page.len() {
-            return Err(Refusal::internal(format!("blocks are missing between {first} and {last}")));
-        }
-        for (i, (key, value)) in rows.iter().enumerate() {
-            let (_, Message(block)) =
-                store::table::decode_row::<Blocks>(key, value).map_err(Refusal::internal)?;
+fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let request = ListRequest::of(indexer, call, Space::Blocks)?;
+    let (heights, latest) = (heights(indexer, &request.view)?, request.view.blocks()?.height);
+    request.respond("blocks", &heights, Some(latest), |out, page| {
+        for (i, (height, row)) in
+            page.iter().zip(record::rows(request.snapshot(), Blocks::SPEC, page)?).enumerate()
+        {
+            let row = row.ok_or_else(|| record::missing(Blocks::SPEC, *height))?;
+            let block = store::table::decode_row::<Blocks>(&height.to_be_bytes(), &row);
+            let (_, Message(block)) = block.map_err(HttpError::internal)?;
             if i > 0 {
                 out.push(b',');
             }
@@ -139,26 +122,23 @@ fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     })
 }
 
-fn block(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn block(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let height = params::height(call)?;
     let found = at(&indexer.view()?, height)?
-        .ok_or_else(|| Refusal::not_found(format!("[NOT_FOUND] block not found: height {height}")))?;
-    one("block", |out| {
-        out.extend_from_slice(&found.json);
-        Ok(())
-    })
+        .ok_or_else(|| HttpError::not_found(format!("[NOT_FOUND] block not found: height {height}")))?;
+    Ok(one("block", &found.json))
 }
 
-fn average(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn average(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
     let view = indexer.view()?;
     let heights = heights(indexer, &view)?;
     let gaps = heights.len.min(AVERAGED).saturating_sub(1);
     let mut seconds = 0.0;
     if gaps > 0 {
         let last = heights.first + heights.len - 1;
-        let time = |height| -> Result<i64, Refusal> {
+        let time = |height| -> Result<i64, HttpError> {
             let block = at(&view, height)?;
-            Ok(block.ok_or_else(|| Refusal::internal(format!("block {height} is missing")))?.time)
+            Ok(block.ok_or_else(|| HttpError::internal(format!("block {height} is missing")))?.time)
         };
         // Both are exact: a hundred blocks of any chain are less than 2^53 nanoseconds, 104 days, apart, or the
         // rounding is far below the nanosecond.
@@ -170,13 +150,13 @@ fn average(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 /// All indexed heights.
-pub(super) fn heights(indexer: &Indexer, view: &View<'_>) -> Result<Run, Refusal> {
+pub(super) fn heights(indexer: &Indexer, view: &View<'_>) -> Result<Run, HttpError> {
     let (first, last) = (indexer.identity.start_height, view.blocks()?.height);
     Ok(Run { first, len: (last + 1).saturating_sub(first) })
 }
 
 /// The block at `height`, if it is indexed.
-pub(super) fn at(view: &View<'_>, height: u64) -> Result<Option<Block>, Refusal> {
-    let row = store::table::read::<Blocks>(view.snapshot(), &height).map_err(Refusal::internal)?;
+pub(super) fn at(view: &View<'_>, height: u64) -> Result<Option<Block>, HttpError> {
+    let row = store::table::read::<Blocks>(view.snapshot(), &height).map_err(HttpError::internal)?;
     Ok(row.map(|Message(block)| block))
 }

@@ -1,69 +1,53 @@
 //! Collections of NFTs.
 
 use chain::nft::normalized_name;
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::nft::{Collections, CollectionsByHeight, OwnedCollections};
 use serde_json::{Map, Value};
 use store::Message;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::{Field, Kind, Schema};
 
-use super::{list, one};
+use super::{ListRequest, PAGE, Tag, one};
 use crate::array::Array;
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
-use crate::indexer::{Indexer, View};
+use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params::{self, Paging};
 
+const TAG: Tag = Tag("NFT");
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/nft/v1/collections",
-        tag: "NFT",
-        summary: "All collections, by height.",
-        params: &[PAGINATION],
-        response: &COLLECTIONS,
-        handler: Handler::Now(all),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/nft/v1/collections/by_account/{account}",
-        tag: "NFT",
-        summary: "Collections that an account owns a token of, by height.",
-        params: &[Param::path("account", "Bech32 or hex."), PAGINATION],
-        response: &COLLECTIONS,
-        handler: Handler::Now(by_account),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/nft/v1/collections/by_name/{name}",
-        tag: "NFT",
-        summary: "Collections whose name, here or where they came from, has a part, by height.",
-        params: &[
+    TAG.list("/indexer/nft/v1/collections", "All collections, by height.", &[PAGINATION], &COLLECTIONS, all),
+    TAG.list(
+        "/indexer/nft/v1/collections/by_account/{account}",
+        "Collections that an account owns a token of, by height.",
+        &[Param::path("account", "Bech32 or hex."), PAGINATION],
+        &COLLECTIONS,
+        by_account,
+    ),
+    TAG.list(
+        "/indexer/nft/v1/collections/by_name/{name}",
+        "Collections whose name, here or where they came from, has a part, by height.",
+        &[
             Param::path("name", "A part of a name; only its letters and digits count, in either case."),
             PAGINATION,
         ],
-        response: &COLLECTIONS,
-        handler: Handler::Now(by_name),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/nft/v1/collections/{collection_addr}",
-        tag: "NFT",
-        summary: "One collection.",
-        params: &[Param::path("collection_addr", "Bech32 or hex.")],
-        response: &COLLECTION_RESPONSE,
-        handler: Handler::Now(by_address),
-        cache: Freshness::RECORD,
-    },
+        &COLLECTIONS,
+        by_name,
+    ),
+    TAG.record(
+        "/indexer/nft/v1/collections/{collection_addr}",
+        "One collection.",
+        &[Param::path("collection_addr", "Bech32 or hex.")],
+        &COLLECTION_RESPONSE,
+        by_address,
+    ),
 ];
 
 static HANDLE: Schema = Schema {
@@ -108,10 +92,7 @@ static COLLECTION: Schema = Schema {
 static COLLECTIONS: Schema = Schema {
     name: "nft.CollectionsResponse",
     doc: "A page of collections.",
-    fields: &[
-        Field::new("collections", Kind::Array(&Kind::Object(&COLLECTION)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
+    fields: &[Field::new("collections", Kind::Array(&Kind::Object(&COLLECTION)), ""), PAGE],
 };
 
 static COLLECTION_RESPONSE: Schema = Schema {
@@ -121,61 +102,55 @@ static COLLECTION_RESPONSE: Schema = Schema {
 };
 
 /// A collection by height, then by address.
-type Item = (u64, Owner);
+type Item = (u64, AccountKey);
 
 impl Row for Item {
     fn deployed(_: Space, members: &Map<String, Value>) -> Option<Start<Self>> {
         let height = members.get("height").filter(|_| members.len() == 1)?.as_u64()?;
-        let first = |height| (height, Owner(chain::Account::ZERO));
+        let first = |height| (height, AccountKey(chain::Account::ZERO));
         Some(Start::Beyond { from: first(height), to: first(height.saturating_add(1)) })
     }
 }
 
-fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let paging = Paging::of(call, Space::Collections)?;
-    every(indexer, &indexer.view()?, &paging)
+type Request<'a> = ListRequest<'a, Item>;
+
+fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let request = Request::of(indexer, call, Space::Collections)?;
+    let all = Set::<CollectionsByHeight>::all(request.snapshot(), ()).map_err(HttpError::internal)?;
+    respond(&request, &all)
 }
 
-fn every(indexer: &Indexer, view: &View<'_>, paging: &Paging<Item>) -> Result<Reply, Refusal> {
-    let all = Set::<CollectionsByHeight>::all(view.snapshot(), ()).map_err(Refusal::internal)?;
-    answer(indexer, view, paging, &all)
+fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let owner = AccountKey(params::account(call, indexer)?);
+    let request = Request::of(indexer, call, Space::Collections)?;
+    let owned = Set::<OwnedCollections>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
+    respond(&request, &owned)
 }
 
-fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let owner = Owner(params::account(call, indexer)?);
-    let paging = Paging::of(call, Space::Collections)?;
-    let view = indexer.view()?;
-    let owned = Set::<OwnedCollections>::all(view.snapshot(), owner).map_err(Refusal::internal)?;
-    answer(indexer, &view, &paging, &owned)
-}
-
-fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let part = normalized_name(call.text("name"));
-    let paging = Paging::of(call, Space::Collections)?;
     if part.is_empty() {
-        return every(indexer, &indexer.view()?, &paging);
+        return all(indexer, call);
     }
+    let paging = Paging::of(call, Space::Collections)?;
     let (view, names) = indexer.view_with_names()?;
-    answer(indexer, &view, &paging, &names.containing(&part))
+    respond(&Request { indexer, view, paging }, &names.containing(&part))
 }
 
-fn answer(
-    indexer: &Indexer,
-    view: &View<'_>,
-    paging: &Paging<Item>,
-    array: &dyn Array<Row = Item>,
-) -> Result<Reply, Refusal> {
-    list(indexer, "collections", array, paging, None, |out, items| {
-        let addresses: Vec<Owner> = items.iter().map(|(_, address)| *address).collect();
-        nft_record::collections(out, indexer, view.snapshot(), &addresses)
+fn respond(request: &Request<'_>, array: &dyn Array<Row = Item>) -> Result<Reply, HttpError> {
+    request.respond("collections", array, None, |out, items| {
+        let addresses: Vec<AccountKey> = items.iter().map(|(_, address)| *address).collect();
+        nft_record::collections(out, request.indexer, request.snapshot(), &addresses)
     })
 }
 
-fn by_address(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let address = Owner(params::collection(call, indexer)?);
+fn by_address(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let address = AccountKey(params::collection(call, indexer)?);
     let view = indexer.view()?;
-    let row = store::table::read::<Collections>(view.snapshot(), &address).map_err(Refusal::internal)?;
-    let unknown = || Refusal::not_found(format!("nft collection not found: {}", address.0.to_hex()));
+    let row = store::table::read::<Collections>(view.snapshot(), &address).map_err(HttpError::internal)?;
+    let unknown = || HttpError::not_found(format!("nft collection not found: {}", address.0.to_hex()));
     let Message(row) = row.ok_or_else(unknown)?;
-    one("collection", |out| nft_record::collection(out, indexer, view.snapshot(), address, &row))
+    let mut record = Vec::new();
+    nft_record::collection(&mut record, indexer, view.snapshot(), address, &row)?;
+    Ok(one("collection", &record))
 }

@@ -1,70 +1,50 @@
 //! EVM transactions.
 
-use schema::evm_tx::{AccountEvmTxs, EvmTxByHash};
-use schema::keys::{HashPrefix, Owner, Role, hash_prefix};
-use store::Order;
+use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use schema::keys::AccountKey;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::{Field, Kind, Schema};
 
-use super::{block, list, one};
-use crate::array::{Array, Run, Stored};
+use super::{ListRequest, PAGE, Tag, block, candidates, one};
+use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
-use crate::params::{self, Paging};
+use crate::params;
 use crate::record;
 
-/// Maximum number of records with the same hash prefix that are read.
-const MAX_CANDIDATES: usize = 64;
+const TAG: Tag = Tag("EVM Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/evm-txs",
-        tag: "EVM Tx",
-        summary: "All EVM transactions.",
-        params: &[PAGINATION],
-        response: &EVM_TXS,
-        handler: Handler::Now(txs),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/evm-txs/by_account/{account}",
-        tag: "EVM Tx",
-        summary: "EVM transactions that involve an account.",
-        params: &[
+    TAG.list("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGINATION], &EVM_TXS, txs),
+    TAG.list(
+        "/indexer/tx/v1/evm-txs/by_account/{account}",
+        "EVM transactions that involve an account.",
+        &[
             Param::path("account", "Bech32 or hex."),
-            Param::query_or("is_signer", Type::Boolean, "false", "Only transactions that the account sent."),
+            params::is_signer("Only transactions that the account sent."),
             PAGINATION,
         ],
-        response: &EVM_TXS,
-        handler: Handler::Now(by_account),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/evm-txs/by_height/{height}",
-        tag: "EVM Tx",
-        summary: "EVM transactions of a block.",
-        params: &[Param::path("height", "A height, 1 or more."), PAGINATION],
-        response: &EVM_TXS,
-        handler: Handler::Now(by_height),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/evm-txs/{tx_hash}",
-        tag: "EVM Tx",
-        summary: "One EVM transaction.",
-        params: &[Param::path("tx_hash", "The EVM hash in hex, with or without 0x.")],
-        response: &EVM_TX_RESPONSE,
-        handler: Handler::Now(by_hash),
-        cache: Freshness::RECORD,
-    },
+        &EVM_TXS,
+        by_account,
+    ),
+    TAG.list(
+        "/indexer/tx/v1/evm-txs/by_height/{height}",
+        "EVM transactions of a block.",
+        &[Param::path("height", "A height, 1 or more."), PAGINATION],
+        &EVM_TXS,
+        by_height,
+    ),
+    TAG.record(
+        "/indexer/tx/v1/evm-txs/{tx_hash}",
+        "One EVM transaction.",
+        &[Param::path("tx_hash", "The EVM hash in hex, with or without 0x.")],
+        &EVM_TX_RESPONSE,
+        by_hash,
+    ),
 ];
 
 static LOG: Schema = Schema {
@@ -107,10 +87,7 @@ static EVM_TX: Schema = Schema {
 static EVM_TXS: Schema = Schema {
     name: "evm-tx.EvmTxsResponse",
     doc: "A page of EVM transactions.",
-    fields: &[
-        Field::new("txs", Kind::Array(&Kind::Object(&EVM_TX)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
+    fields: &[Field::new("txs", Kind::Array(&Kind::Object(&EVM_TX)), ""), PAGE],
 };
 
 static EVM_TX_RESPONSE: Schema = Schema {
@@ -119,74 +96,58 @@ static EVM_TX_RESPONSE: Schema = Schema {
     fields: &[Field::new("tx", Kind::Object(&EVM_TX), "")],
 };
 
-fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let paging = Paging::of(call, Space::EvmTxs)?;
-    let view = indexer.view()?;
-    let all = Run { first: 1, len: view.blocks()?.evm_txs };
-    answer(indexer, &view, &paging, &all)
+    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let all = Run { first: 1, len: request.view.blocks()?.evm_txs };
+    request.records("txs", &all, record::payloads::<EvmTxs>)
 }
 
-fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let owner = Owner(params::account(call, indexer)?);
-    let paging = Paging::of(call, Space::EvmTxs)?;
-    let view = indexer.view()?;
-    let role = if call.boolean("is_signer", false) { Role::Signer } else { Role::Involved };
-    let all = Stored::<AccountEvmTxs>::all(view.snapshot(), (owner, role)).map_err(Refusal::internal)?;
-    answer(indexer, &view, &paging, &all)
+    let owner = AccountKey(params::account(call, indexer)?);
+    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let list = (owner, params::role(call));
+    let all = Stored::<AccountEvmTxs>::all(request.snapshot(), list).map_err(HttpError::internal)?;
+    request.records("txs", &all, record::payloads::<EvmTxs>)
 }
 
-fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let height = params::height(call)?;
-    let paging = Paging::of(call, Space::EvmTxs)?;
-    let view = indexer.view()?;
-    let of_block =
-        block::at(&view, height)?.map(|block| Run { first: block.first_evm_tx, len: block.evm_txs });
-    answer(indexer, &view, &paging, &of_block.unwrap_or(Run { first: 1, len: 0 }))
+    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let block = block::at(&request.view, height)?;
+    let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_evm_tx, len: block.evm_txs });
+    request.records("txs", &run, record::payloads::<EvmTxs>)
 }
 
-fn answer(
-    indexer: &Indexer,
-    view: &View<'_>,
-    paging: &Paging<u64>,
-    array: &dyn Array<Row = u64>,
-) -> Result<Reply, Refusal> {
-    list(indexer, "txs", array, paging, None, |out, seqs| {
-        record::evm_txs(out, view.snapshot(), &indexer.codec, seqs)
-    })
-}
-
-fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let unknown = || Refusal::not_found(format!("tx not found: {}", call.text("tx_hash")));
+    let unknown = || HttpError::not_found(format!("tx not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
     let found = find(indexer, &indexer.view()?, &hash)?.ok_or_else(unknown)?;
-    one("tx", |out| {
-        out.extend_from_slice(&found);
-        Ok(())
-    })
+    Ok(one("tx", &found))
 }
 
 /// The record of the transaction `hash`, if there is one.
-pub(super) fn find(indexer: &Indexer, view: &View<'_>, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, Refusal> {
-    let prefix: HashPrefix = hash_prefix(hash);
-    let candidates = store::table::rows::<EvmTxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_CANDIDATES)
-        .map_err(Refusal::internal)?;
+pub(super) fn find(
+    indexer: &Indexer,
+    view: &View<'_>,
+    hash: &[u8; 32],
+) -> Result<Option<Vec<u8>>, HttpError> {
     let mut candidate = Vec::new();
-    for ((_, seq), ()) in candidates {
+    for (seq, ()) in candidates::<EvmTxByHash>(view, hash)? {
         candidate.clear();
-        record::evm_txs(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
-        if has_hash(&candidate, hash) {
+        record::payloads::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
+        if has_hash(&candidate, "transactionHash", hash) {
             return Ok(Some(candidate));
         }
     }
     Ok(None)
 }
 
-/// Whether a record, which contains its hash near its end, has the hash `hash`.
-fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
-    let member = format!(r#""transactionHash":"0x{}""#, chain::hash::to_hex(hash));
+/// True if the member `name` of a record is the hash `hash`. Searched from the end, because receipts have it there.
+pub(super) fn has_hash(record: &[u8], name: &str, hash: &[u8; 32]) -> bool {
+    let member = format!(r#""{name}":"0x{}""#, chain::hash::to_hex(hash));
     memchr::memmem::rfind(record, member.as_bytes()).is_some()
 }

@@ -6,38 +6,38 @@ use serde_json::{Map, Value};
 use store::key::Text;
 use store::{Order, Snapshot, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::{Field, Kind, Schema};
 
-use super::list;
+use super::{ListRequest, PAGE, Tag};
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
-use crate::params::{self, Paging};
+use crate::params;
 
 /// Prefix of the denoms of ERC-20s without another denom; the contract's address in hex follows.
 const EVM: &str = "evm/";
 
+const TAG: Tag = Tag("Rich List");
+
 /// The group's endpoints.
-pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
-    method: Method::Get,
-    path: "/indexer/richlist/v1/{denom}",
-    tag: "Rich List",
-    summary: "Holders of a token, by amount.",
-    params: &[
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
+    "/indexer/richlist/v1/{denom}",
+    "Holders of a token, by amount.",
+    &[
         Param::path(
             "denom",
-            "A contract's address (0x...) or a denom in any case, with its slashes percent-encoded (evm%2F...).",
+            "A contract's address (0x...) or a denom in any case, with its slashes percent-encoded \
+             (evm%2F...).",
         ),
         PAGINATION,
     ],
-    response: &HOLDERS,
-    handler: Handler::Now(holders),
-    cache: Freshness::LIST,
-}];
+    &HOLDERS,
+    holders,
+)];
 
 static HOLDER: Schema = Schema {
     name: "richlist.TokenHolder",
@@ -51,10 +51,7 @@ static HOLDER: Schema = Schema {
 static HOLDERS: Schema = Schema {
     name: "richlist.TokenHoldersResponse",
     doc: "A page of holders.",
-    fields: &[
-        Field::new("holders", Kind::Array(&Kind::Object(&HOLDER)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
+    fields: &[Field::new("holders", Kind::Array(&Kind::Object(&HOLDER)), ""), PAGE],
 };
 
 /// A holder by amount, then by address.
@@ -67,44 +64,47 @@ impl Row for Item {
     }
 }
 
-fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     if !indexer.is_evm() {
         let vm = &indexer.identity.vm;
-        return Err(Refusal::not_found(format!(
+        return Err(HttpError::not_found(format!(
             "rich lists are not available on this chain: its vm is {vm}, they are kept for evm only"
         )));
     }
     let denom = call.text("denom");
-    let paging = Paging::of(call, Space::Holders)?;
-    let view = indexer.view()?;
-    let Some(contract) = resolve(view.snapshot(), denom)? else {
-        let off =
-            view.no_rich_list()?.map(|why| format!("; the rich list is off: {why}")).unwrap_or_default();
-        return Err(Refusal::not_found(format!(
+    let request = ListRequest::of(indexer, call, Space::Holders)?;
+    let Some(contract) = resolve(request.snapshot(), denom)? else {
+        let off = request
+            .view
+            .no_rich_list()?
+            .map(|why| format!("; the rich list is off: {why}"))
+            .unwrap_or_default();
+        return Err(HttpError::not_found(format!(
             "[NOT_FOUND] denom not found: {}{off}",
             params::shown(denom)
         )));
     };
-    let holders = Set::<Holders>::all(view.snapshot(), contract).map_err(Refusal::internal)?;
-    list(indexer, "holders", &holders, &paging, None, nft_record::holders)
+    let holders = Set::<Holders>::all(request.snapshot(), contract).map_err(HttpError::internal)?;
+    request.respond("holders", &holders, None, nft_record::holders)
 }
 
-/// The contract of `denom`: any address, or a known denom.
-fn resolve(snapshot: &dyn Snapshot, denom: &str) -> Result<Option<Address>, Refusal> {
+/// The contract of `denom`: any address, or an indexed denom.
+fn resolve(snapshot: &dyn Snapshot, denom: &str) -> Result<Option<Address>, HttpError> {
     if let Some(contract) = Account::from_hex_literal(denom).and_then(|account| address(account.as_bytes())) {
         return Ok(Some(contract));
     }
     if let Some(contract) = evm_denom(denom) {
-        let known = store::table::read::<Erc20s>(snapshot, &contract).map_err(Refusal::internal)?.is_some()
-            || store::ranked::len::<Holders>(snapshot, &contract).map_err(Refusal::internal)? > 0;
-        return Ok(known.then_some(contract));
+        let exists =
+            store::table::read::<Erc20s>(snapshot, &contract).map_err(HttpError::internal)?.is_some()
+                || store::ranked::len::<Holders>(snapshot, &contract).map_err(HttpError::internal)? > 0;
+        return Ok(exists.then_some(contract));
     }
     if let Some(contract) = listed(snapshot, &denom.into())? {
         return Ok(Some(contract));
     }
     let folded = Text(denom.to_lowercase());
     let spelled = store::table::rows::<DenomsFolded>(snapshot, &folded, Order::Asc, 1);
-    match spelled.map_err(Refusal::internal)?.first() {
+    match spelled.map_err(HttpError::internal)?.first() {
         Some(((_, denom), ())) => listed(snapshot, denom),
         None => Ok(None),
     }
@@ -120,10 +120,10 @@ fn evm_denom(denom: &str) -> Option<Address> {
 }
 
 /// The contract of a denom exactly as the chain writes it.
-fn listed(snapshot: &dyn Snapshot, denom: &Text) -> Result<Option<Address>, Refusal> {
-    let row = store::table::read::<Denoms>(snapshot, denom).map_err(Refusal::internal)?;
+fn listed(snapshot: &dyn Snapshot, denom: &Text) -> Result<Option<Address>, HttpError> {
+    let row = store::table::read::<Denoms>(snapshot, denom).map_err(HttpError::internal)?;
     let malformed = || {
-        Refusal::internal(format!(
+        HttpError::internal(format!(
             "table `{}`, key {:?}: not a contract's address",
             Denoms::SPEC.name,
             denom.0

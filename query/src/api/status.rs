@@ -1,25 +1,19 @@
 //! Progress of the index.
 
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method};
-use web::refusal::Refusal;
+use web::endpoint::Endpoint;
+use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
-use super::json_text;
+use super::{Tag, json_text};
 use crate::indexer::Indexer;
 
+const TAG: Tag = Tag("App");
+
 /// The group's endpoints.
-pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
-    method: Method::Get,
-    path: "/status",
-    tag: "App",
-    summary: "What is indexed, and how far.",
-    params: &[],
-    response: &STATUS,
-    handler: Handler::Now(status),
-    cache: Freshness::LIST,
-}];
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] =
+    &[TAG.list("/status", "What is indexed, and how far.", &[], &STATUS, status)];
 
 static STATUS: Schema = Schema {
     name: "status.StatusResponse",
@@ -37,7 +31,8 @@ static STATUS: Schema = Schema {
         Field::optional(
             "internal_tx_complete_from",
             Kind::Integer,
-            "Internal transactions of some blocks before this one are missing, because the node had pruned the state that traces need; absent if none are.",
+            "Internal transactions of some blocks before this one are missing, because the node \
+             had pruned the state that traces need; absent if none are.",
         ),
         Field::new(
             "rich_list_height",
@@ -52,7 +47,7 @@ static STATUS: Schema = Schema {
     ],
 };
 
-fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
     let view = indexer.view()?;
     let of_evm = if indexer.is_evm() {
         let (calls, rich) = (view.calls()?, view.rich()?.height);

@@ -1,18 +1,18 @@
 //! Tokens of NFT collections.
 
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use store::key::Text;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, PAGINATION, Param, Type};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::{Field, Kind, Schema};
 
-use super::list;
+use super::{ListRequest, PAGE, Tag};
 use crate::array::Array;
-use crate::indexer::{Indexer, View};
+use crate::indexer::Indexer;
 use crate::nft_record;
-use crate::params::{self, Paging, TokenOrder};
+use crate::params::{self, TokenOrder};
 use crate::token_list::{self, ByHeight, ById, TokenRow};
 
 const TOKEN_ID: Param = Param::query("token_id", Type::String, "Only tokens of exactly this id.");
@@ -24,34 +24,30 @@ const ORDER_BY: Param = Param::query_or(
     "By id as text, or by the height of the last change.",
 );
 
+const TAG: Tag = Tag("NFT");
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/nft/v1/tokens/by_account/{account}",
-        tag: "NFT",
-        summary: "Tokens that an account owns.",
-        params: &[
+    TAG.list(
+        "/indexer/nft/v1/tokens/by_account/{account}",
+        "Tokens that an account owns.",
+        &[
             Param::path("account", "Bech32 or hex."),
             Param::query("collection_addr", Type::String, "Only tokens of this collection; bech32 or hex."),
             TOKEN_ID,
             ORDER_BY,
             PAGINATION,
         ],
-        response: &TOKENS,
-        handler: Handler::Now(by_account),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
-        tag: "NFT",
-        summary: "Tokens of a collection.",
-        params: &[Param::path("collection_addr", "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGINATION],
-        response: &TOKENS,
-        handler: Handler::Now(by_collection),
-        cache: Freshness::LIST,
-    },
+        &TOKENS,
+        by_account,
+    ),
+    TAG.list(
+        "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
+        "Tokens of a collection.",
+        &[Param::path("collection_addr", "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGINATION],
+        &TOKENS,
+        by_collection,
+    ),
 ];
 
 static DETAILS: Schema = Schema {
@@ -81,21 +77,18 @@ static TOKEN: Schema = Schema {
 static TOKENS: Schema = Schema {
     name: "nft.NftsResponse",
     doc: "A page of tokens.",
-    fields: &[
-        Field::new("tokens", Kind::Array(&Kind::Object(&TOKEN)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
+    fields: &[Field::new("tokens", Kind::Array(&Kind::Object(&TOKEN)), ""), PAGE],
 };
 
 /// The filters in the query string, in addition to the account or collection in the path.
 struct Filter {
-    collection: Option<Owner>,
+    collection: Option<AccountKey>,
     id: Option<Text>,
 }
 
-fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let owner = Owner(params::account(call, indexer)?);
-    let collection = params::collection_filter(call, indexer)?.map(Owner);
+fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let owner = AccountKey(params::account(call, indexer)?);
+    let collection = params::collection_filter(call, indexer)?.map(AccountKey);
     let filter = Filter { collection, id: call.first("token_id").map(Text::from) };
     match params::token_order(call)? {
         TokenOrder::Id => of_account::<ById>(indexer, call, owner, filter),
@@ -106,26 +99,26 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 fn of_account<R: TokenRow>(
     indexer: &Indexer,
     call: &Call<'_>,
-    owner: Owner,
+    owner: AccountKey,
     filter: Filter,
-) -> Result<Reply, Refusal> {
-    let paging = Paging::<R>::of(call, R::SPACE)?;
-    let view = indexer.view()?;
-    let snapshot = view.snapshot();
+) -> Result<Reply, HttpError> {
+    let request = ListRequest::<R>::of(indexer, call, R::SPACE)?;
+    let snapshot = request.snapshot();
     let array = match (filter.collection, filter.id) {
         (None, None) => R::of_account(snapshot, owner),
         (Some(collection), None) => R::held(snapshot, owner, collection),
         (None, Some(id)) => R::named(snapshot, owner, id),
         (Some(collection), Some(id)) => {
-            let token = token_list::one(snapshot, collection, id, Some(owner)).map_err(Refusal::internal)?;
-            return answer(indexer, &view, &paging, &token_list::at_most(token.as_ref()));
+            let token =
+                token_list::one(snapshot, collection, id, Some(owner)).map_err(HttpError::internal)?;
+            return respond(&request, &token_list::at_most(token.as_ref()));
         }
     };
-    answer(indexer, &view, &paging, &*array.map_err(Refusal::internal)?)
+    respond(&request, &*array.map_err(HttpError::internal)?)
 }
 
-fn by_collection(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let collection = Owner(params::collection(call, indexer)?);
+fn by_collection(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let collection = AccountKey(params::collection(call, indexer)?);
     let id = call.first("token_id").map(Text::from);
     match params::token_order(call)? {
         TokenOrder::Id => of_collection::<ById>(indexer, call, collection, id),
@@ -136,27 +129,24 @@ fn by_collection(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 fn of_collection<R: TokenRow>(
     indexer: &Indexer,
     call: &Call<'_>,
-    collection: Owner,
+    collection: AccountKey,
     id: Option<Text>,
-) -> Result<Reply, Refusal> {
-    let paging = Paging::<R>::of(call, R::SPACE)?;
-    let view = indexer.view()?;
-    let snapshot = view.snapshot();
+) -> Result<Reply, HttpError> {
+    let request = ListRequest::<R>::of(indexer, call, R::SPACE)?;
+    let snapshot = request.snapshot();
     if let Some(id) = id {
-        let token = token_list::one(snapshot, collection, id, None).map_err(Refusal::internal)?;
-        return answer(indexer, &view, &paging, &token_list::at_most(token.as_ref()));
+        let token = token_list::one(snapshot, collection, id, None).map_err(HttpError::internal)?;
+        return respond(&request, &token_list::at_most(token.as_ref()));
     }
-    let array = R::of_collection(snapshot, collection).map_err(Refusal::internal)?;
-    answer(indexer, &view, &paging, &*array)
+    let array = R::of_collection(snapshot, collection).map_err(HttpError::internal)?;
+    respond(&request, &*array)
 }
 
-fn answer<R: TokenRow>(
-    indexer: &Indexer,
-    view: &View<'_>,
-    paging: &Paging<R>,
+fn respond<R: TokenRow>(
+    request: &ListRequest<'_, R>,
     array: &dyn Array<Row = R>,
-) -> Result<Reply, Refusal> {
-    list(indexer, "tokens", array, paging, None, |out, rows| {
-        nft_record::tokens(out, indexer, view.snapshot(), rows)
+) -> Result<Reply, HttpError> {
+    request.respond("tokens", array, None, |out, rows| {
+        nft_record::tokens(out, request.indexer, request.snapshot(), rows)
     })
 }

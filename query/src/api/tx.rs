@@ -1,24 +1,20 @@
 //! Cosmos transactions.
 
-use schema::keys::{HashPrefix, Owner, Role, hash_prefix};
+use schema::keys::AccountKey;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use store::{Order, Table as _};
+use store::{List, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, PAGINATION, Param, Type};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::{Field, Kind, Schema};
 
-use super::{block, list};
+use super::{ListRequest, PAGE, Tag, block, candidates};
 use crate::array::{Array, Run, Stored, Union};
 use crate::cursor::Space;
-use crate::indexer::{Indexer, View};
-use crate::params::{self, Paging};
+use crate::indexer::Indexer;
+use crate::params;
 use crate::record;
-
-/// Maximum number of records with the same hash prefix that are read. The same bytes are never included more often, and
-/// random collisions of two hashes do not occur.
-const MAX_CANDIDATES: usize = 64;
 
 const MSGS: Param = Param::query(
     "msgs",
@@ -26,68 +22,38 @@ const MSGS: Param = Param::query(
     "Only transactions with a top-level message of one of these types, e.g. cosmos.bank.v1beta1.MsgSend.",
 );
 
+const TAG: Tag = Tag("Tx");
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/txs",
-        tag: "Tx",
-        summary: "All transactions.",
-        params: &[PAGINATION, MSGS],
-        response: &TXS,
-        handler: Handler::Now(txs),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/txs/count",
-        tag: "Tx",
-        summary: "How many transactions there are.",
-        params: &[],
-        response: &COUNT,
-        handler: Handler::Now(count),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/txs/by_account/{account}",
-        tag: "Tx",
-        summary: "Transactions that involve an account.",
-        params: &[
+    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGINATION, MSGS], &TXS, txs),
+    TAG.list("/indexer/tx/v1/txs/count", "How many transactions there are.", &[], &COUNT, count),
+    TAG.list(
+        "/indexer/tx/v1/txs/by_account/{account}",
+        "Transactions that involve an account.",
+        &[
             Param::path("account", "Bech32 or hex."),
-            Param::query_or(
-                "is_signer",
-                Type::Boolean,
-                "false",
-                "Only transactions that the account signed.",
-            ),
+            params::is_signer("Only transactions that the account signed."),
             PAGINATION,
             MSGS,
         ],
-        response: &TXS,
-        handler: Handler::Now(by_account),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/txs/by_height/{height}",
-        tag: "Tx",
-        summary: "Transactions of a block.",
-        params: &[Param::path("height", "A height, 1 or more."), PAGINATION, MSGS],
-        response: &TXS,
-        handler: Handler::Now(by_height),
-        cache: Freshness::LIST,
-    },
-    Endpoint {
-        method: Method::Get,
-        path: "/indexer/tx/v1/txs/{tx_hash}",
-        tag: "Tx",
-        summary: "One transaction.",
-        params: &[Param::path("tx_hash", "Hex, with or without 0x.")],
-        response: &TX_RESPONSE,
-        handler: Handler::Now(by_hash),
-        cache: Freshness::RECORD,
-    },
+        &TXS,
+        by_account,
+    ),
+    TAG.list(
+        "/indexer/tx/v1/txs/by_height/{height}",
+        "Transactions of a block.",
+        &[Param::path("height", "A height, 1 or more."), PAGINATION, MSGS],
+        &TXS,
+        by_height,
+    ),
+    TAG.record(
+        "/indexer/tx/v1/txs/{tx_hash}",
+        "One transaction.",
+        &[Param::path("tx_hash", "Hex, with or without 0x.")],
+        &TX_RESPONSE,
+        by_hash,
+    ),
 ];
 
 static TX: Schema = Schema {
@@ -113,10 +79,7 @@ static TX: Schema = Schema {
 pub(super) static TXS: Schema = Schema {
     name: "tx.TxsResponse",
     doc: "A page of transactions.",
-    fields: &[
-        Field::new("txs", Kind::Array(&Kind::Object(&TX)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
+    fields: &[Field::new("txs", Kind::Array(&Kind::Object(&TX)), ""), PAGE],
 };
 
 static TX_RESPONSE: Schema = Schema {
@@ -131,92 +94,77 @@ static COUNT: Schema = Schema {
     fields: &[Field::new("count", Kind::String, "Decimal.")],
 };
 
-fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let paging = Paging::of(call, Space::Txs)?;
-    let view = indexer.view()?;
-    let all = Run { first: 1, len: view.blocks()?.txs };
-    within(indexer, &view, call, &paging, all)
+fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let all = Run { first: 1, len: request.view.blocks()?.txs };
+    within(&request, call, all)
 }
 
-fn count(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn count(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
     Ok(Reply::json(format!(r#"{{"count":"{}"}}"#, indexer.view()?.blocks()?.txs)))
 }
 
-fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let height = params::height(call)?;
-    let paging = Paging::of(call, Space::Txs)?;
-    let view = indexer.view()?;
-    let of_block = block::at(&view, height)?.map(|block| Run { first: block.first_tx, len: block.txs });
-    within(indexer, &view, call, &paging, of_block.unwrap_or(Run { first: 1, len: 0 }))
+    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let block = block::at(&request.view, height)?;
+    within(&request, call, block.map_or(Run::EMPTY, |block| Run { first: block.first_tx, len: block.txs }))
 }
 
 /// The transactions of `run` that pass the filter.
-fn within(
-    indexer: &Indexer,
-    view: &View<'_>,
-    call: &Call<'_>,
-    paging: &Paging<u64>,
-    run: Run,
-) -> Result<Reply, Refusal> {
-    let Some(sets) = params::sets(call, view.snapshot())? else {
-        return answer(indexer, view, paging, &run);
-    };
-    let part = |set: u32| -> Result<Box<dyn Array<Row = u64> + '_>, store::Error> {
-        Ok(Box::new(Stored::<SetTxs>::all(view.snapshot(), set)?.within(run)?))
-    };
-    let parts = sets.into_iter().map(part).collect::<Result<_, _>>().map_err(Refusal::internal)?;
-    answer(indexer, view, paging, &Union::of(parts))
+fn within(request: &ListRequest<'_, u64>, call: &Call<'_>, run: Run) -> Result<Reply, HttpError> {
+    match params::sets(call, request.snapshot())? {
+        None => request.records("txs", &run, record::payloads::<Txs>),
+        Some(sets) => {
+            of_sets(request, sets, |set| Stored::<SetTxs>::all(request.snapshot(), set)?.within(run))
+        }
+    }
 }
 
-fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let owner = Owner(params::account(call, indexer)?);
-    let paging = Paging::of(call, Space::Txs)?;
-    let view = indexer.view()?;
-    let role = if call.boolean("is_signer", false) { Role::Signer } else { Role::Involved };
-    let Some(sets) = params::sets(call, view.snapshot())? else {
-        let all = Stored::<AccountTxs>::all(view.snapshot(), (owner, role)).map_err(Refusal::internal)?;
-        return answer(indexer, &view, &paging, &all);
-    };
-    let part = |set: u32| -> Result<Box<dyn Array<Row = u64> + '_>, store::Error> {
-        Ok(Box::new(Stored::<AccountSetTxs>::all(view.snapshot(), (owner, role, set))?))
-    };
-    let parts = sets.into_iter().map(part).collect::<Result<_, _>>().map_err(Refusal::internal)?;
-    answer(indexer, &view, &paging, &Union::of(parts))
+fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let owner = AccountKey(params::account(call, indexer)?);
+    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let (snapshot, role) = (request.snapshot(), params::role(call));
+    match params::sets(call, snapshot)? {
+        None => {
+            let all = Stored::<AccountTxs>::all(snapshot, (owner, role)).map_err(HttpError::internal)?;
+            request.records("txs", &all, record::payloads::<Txs>)
+        }
+        Some(sets) => {
+            of_sets(&request, sets, |set| Stored::<AccountSetTxs>::all(snapshot, (owner, role, set)))
+        }
+    }
 }
 
-/// A page of the transactions in `array`.
-pub(super) fn answer(
-    indexer: &Indexer,
-    view: &View<'_>,
-    paging: &Paging<u64>,
-    array: &dyn Array<Row = u64>,
-) -> Result<Reply, Refusal> {
-    list(indexer, "txs", array, paging, None, |out, seqs| {
-        record::txs(out, view.snapshot(), &indexer.codec, seqs)
-    })
+/// The union of the lists of message-type sets.
+fn of_sets<'a, L: List>(
+    request: &ListRequest<'_, u64>,
+    sets: Vec<u32>,
+    list: impl Fn(u32) -> Result<Stored<'a, L>, store::Error>,
+) -> Result<Reply, HttpError> {
+    let part = |set| Ok(Box::new(list(set)?) as Box<dyn Array<Row = u64> + 'a>);
+    let parts: Result<_, store::Error> = sets.into_iter().map(part).collect();
+    request.records("txs", &Union::of(parts.map_err(HttpError::internal)?), record::payloads::<Txs>)
 }
 
-fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let unknown =
-        || Refusal::not_found(format!("[NOT_FOUND] transaction not found: {}", call.text("tx_hash")));
+        || HttpError::not_found(format!("[NOT_FOUND] transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
     let view = indexer.view()?;
-    let prefix: HashPrefix = hash_prefix(&hash);
-    let candidates = store::table::rows::<TxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_CANDIDATES)
-        .map_err(Refusal::internal)?;
+    let candidates = candidates::<TxByHash>(&view, &hash)?;
     // A single candidate, the usual case, needs no check of its outcome.
     let several = candidates.len() > 1;
     let mut found: Option<Vec<u8>> = None;
-    for ((_, seq), ()) in candidates {
+    for (seq, ()) in candidates {
         let mut body = Vec::with_capacity(4096);
         body.extend_from_slice(LEAD);
-        record::txs(&mut body, view.snapshot(), &indexer.codec, &[seq])?;
+        record::payloads::<Txs>(&mut body, view.snapshot(), &indexer.codec, &[seq])?;
         let record = &body[LEAD.len()..];
         if !has_hash(record, &hash) {
             continue;
         }
-        // The same bytes may be in several blocks: the successful one is returned, else the last (indexing.md
-        // T21).
+        // The same bytes may be in several blocks: the successful one is returned, else the last.
         if !several || succeeded(record)? {
             found = Some(body);
             break;
@@ -231,18 +179,18 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 /// The beginning of the response, so that the record is decompressed directly behind it.
 const LEAD: &[u8] = br#"{"tx":"#;
 
-/// Whether a record, which begins with its hash, has the hash `hash`.
+/// True if a record, which begins with its hash, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
     let hex = record.strip_prefix(br#"{"txhash":""#).and_then(|rest| rest.get(..64));
     hex.is_some_and(|hex| hex.eq_ignore_ascii_case(chain::hash::to_hex(hash).as_bytes()))
 }
 
-fn succeeded(record: &[u8]) -> Result<bool, Refusal> {
+fn succeeded(record: &[u8]) -> Result<bool, HttpError> {
     #[derive(serde::Deserialize)]
     struct Outcome {
         code: u32,
     }
     let outcome: Outcome = serde_json::from_slice(record)
-        .map_err(|error| Refusal::internal(format!("table `{}`: {error}", Txs::SPEC.name)))?;
+        .map_err(|error| HttpError::internal(format!("table `{}`: {error}", Txs::SPEC.name)))?;
     Ok(outcome.code == 0)
 }

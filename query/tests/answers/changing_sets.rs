@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use store::key::Text;
 use store::{Access, Counts, Durability, Key, MemStore, Ranked, Store, Table, TableSpec, Txn};
 
-/// A row with a number that many share.
+/// A row with a number that many rows share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Item(u8, Text);
 
@@ -45,7 +45,7 @@ impl Table for Items {
 impl Ranked for Items {
     type Owner = u8;
     type Item = Item;
-    // Towers in small sets too.
+    // Several levels even in small sets.
     const PROMOTION_BITS: u32 = 1;
 }
 
@@ -59,7 +59,7 @@ fn items() -> impl Strategy<Value = BTreeSet<Item>> {
     prop::collection::btree_set(item(), 0..40)
 }
 
-/// Makes the set what `model` is, with rows of neighbours beside.
+/// Makes the set equal to `model`, with rows of other owners beside it.
 fn filled(model: &BTreeSet<Item>) -> MemStore {
     let store = MemStore::new();
     let stranger = Item(1, Text::from("b"));
@@ -90,7 +90,7 @@ fn ask(store: &MemStore, at: Start<Item>, limit: u64, direction: Direction) -> P
     page(&set, &PageRequest { at: on_the_wire(at), limit, direction }).unwrap()
 }
 
-/// A cursor as it comes back from a client.
+/// A cursor after a round trip through a client.
 fn on_the_wire(start: Start<Item>) -> Start<Item> {
     match start {
         Start::Row(cursor) => decode(Space::Holders, &encode(Space::Holders, cursor)).unwrap().unwrap(),
@@ -111,7 +111,7 @@ fn direction() -> impl Strategy<Value = Direction> {
 
 proptest! {
     #[test]
-    fn pages_of_every_length_tile_the_set_and_lead_back(
+    fn pages_of_every_length_cover_the_set_in_both_directions(
         model in items(), limit in 1_u64..45, direction in direction()
     ) {
         let store = filled(&model);
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn an_offset_is_a_place_at_any_depth_and_past_the_end(
+    fn an_offset_is_a_position_at_any_depth_and_past_the_end(
         model in items(), offset in 0_u64..50, limit in 1_u64..10, direction in direction()
     ) {
         let store = filled(&model);
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_and_goes_between_pages_loses_and_repeats_nothing_that_stays(
+    fn changes_between_pages_lose_and_repeat_no_remaining_row(
         model in items(), limit in 1_u64..6, direction in direction(),
         changes in prop::collection::vec((any::<Index>(), any::<bool>(), item()), 60),
         turn in 1_usize..12,
@@ -163,7 +163,7 @@ proptest! {
             let Some(next) = one.next.clone() else { break };
             change(&store, |txn| {
                 for (which, remove, item) in changes {
-                    // Mostly of those that are there: the rows at the edges of pages too.
+                    // Mostly existing rows, including those at the edges of pages.
                     let item = if *remove && !now.is_empty() {
                         now.iter().nth(which.index(now.len())).unwrap().clone()
                     } else {
@@ -197,7 +197,7 @@ proptest! {
         } else {
             prop_assert_eq!(&kept[..], &wanted[..kept.len()]);
         }
-        // And back: all that stays, from the page on which the walk stands to the first.
+        // And back: all remaining rows, from the current page to the first.
         let mut back = one.rows.clone();
         while let Some(previous) = one.previous {
             one = ask(&store, Start::Row(previous), limit, direction);
@@ -211,12 +211,12 @@ proptest! {
                 Direction::Descending => item >= last,
             }))
             .collect();
-        // A page past the end of what is left has no row to stand on.
+        // A page past the end of the remaining rows has no row as its position.
         if !back.is_empty() { prop_assert_eq!(back, upto); }
     }
 
     #[test]
-    fn a_part_and_rows_in_memory_are_arrays_like_the_whole(
+    fn a_part_of_a_set_and_rows_in_memory_are_arrays_too(
         model in items(), (from, to) in (item(), item()), probe in item(), (a, b) in (any::<Index>(), any::<Index>())
     ) {
         let (from, to) = if from <= to { (from, to) } else { (to, from) };

@@ -1,4 +1,4 @@
-//! What is answered, over databases made by hand.
+//! Answers of the API over hand-made databases.
 //!
 //! One program, since each would take a minute to compile.
 

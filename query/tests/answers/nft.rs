@@ -1,4 +1,4 @@
-//! NFT endpoints over hand-made databases, against a plain model of what was written.
+//! NFT endpoints over hand-made databases, against a plain model of the written rows.
 
 use crate::hand_made::nfts::{IDS, NAMES, Nfts, Op, collection, escaped, ops};
 use crate::hand_made::walk::Listing;
@@ -6,7 +6,7 @@ use crate::hand_made::{HandMade, account};
 use chain::Account;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use schema::keys::{Owner, Role};
+use schema::keys::{AccountKey, Role};
 use schema::nft::fold::{At, record};
 use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
 use schema::tx::AccountTxs;
@@ -31,7 +31,7 @@ fn crowded() -> impl Strategy<Value = Vec<Vec<Op>>> {
         .prop_map(move |mints| std::iter::once(all.clone()).chain(mints).collect())
 }
 
-/// Searches with the normalized form of each.
+/// Search terms with the normalized form of each.
 const SEARCHES: [(&str, &str); 8] = [
     ("alpha", "alpha"),
     ("%20ALPHA%20c!", "alphac"),
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cursor_of_tokens_is_good_with_any_filter(blocks in crowded(), reverse: bool, by_height: bool) {
+    fn a_cursor_of_tokens_is_valid_with_any_filter(blocks in crowded(), reverse: bool, by_height: bool) {
         let nfts = nfts(&blocks);
         let order = if by_height { "&order_by=height" } else { "" };
         let lists = of_account(&nfts, 0, by_height, order);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn names_are_those_of_the_moment_whatever_has_changed_since_the_last_search(blocks in ops()) {
+    fn a_search_sees_the_current_names_whatever_has_changed_since_the_last_search(blocks in ops()) {
         let mut nfts = Nfts::new("evm");
         for block in &blocks {
             nfts.block(block);
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn deployed_cursors_go_on_after_what_they_name(blocks in ops(), reverse: bool, pick: Index) {
+    fn deployed_cursors_continue_after_their_row(blocks in ops(), reverse: bool, pick: Index) {
         let nfts = nfts(&blocks);
         let all = nfts.collections("", |_| true);
         let height = pick.index(10) as u64;
@@ -174,7 +174,7 @@ fn small() -> Nfts {
 }
 
 #[test]
-fn records_are_written_as_the_clients_know_them() {
+fn records_have_the_form_that_clients_expect() {
     let nfts = small();
     let text = |target: &str| String::from_utf8(nfts.made.app.get(target).body().to_vec()).unwrap();
     let (address, creator) = (collection(1).to_hex(), account(1).to_bech32("init"));
@@ -194,7 +194,7 @@ fn records_are_written_as_the_clients_know_them() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_and_what_is_unknown_is_empty_or_not_found() {
+fn invalid_requests_are_refused_and_unknown_items_are_empty_or_not_found() {
     let nfts = small();
     let address = collection(1).to_hex();
     for (target, status, named) in [
@@ -264,7 +264,7 @@ fn name_of(of: Account, id: &str) -> TokenName {
     TokenName { collection: of.as_bytes().to_vec(), token_id: id.to_owned() }
 }
 
-/// Collection 1 with one token, minted by transaction 1 and burnt by 2; Cosmos transactions are there too.
+/// Collection 1 with one token, minted by transaction 1 and burnt by 2; there are Cosmos transactions too.
 fn with_history(vm: &str, id: &str, object: Option<Account>) -> HandMade {
     let mut made = HandMade::new(vm, 1);
     let plan = crate::hand_made::TxPlan { involved: [].into(), signers: [].into(), types: [0].into() };
@@ -285,7 +285,7 @@ fn with_history(vm: &str, id: &str, object: Option<Account>) -> HandMade {
     made.write(|txn| {
         record(txn, At { height: 1, time: 0 }, entries.collect()).unwrap();
         if let Some(object) = object {
-            txn.push::<AccountTxs>(&(Owner(object), Role::Involved), 3).unwrap();
+            txn.push::<AccountTxs>(&(AccountKey(object), Role::Involved), 3).unwrap();
         }
     });
     made
@@ -295,7 +295,7 @@ fn with_history(vm: &str, id: &str, object: Option<Account>) -> HandMade {
 fn a_burnt_token_keeps_its_transactions_whatever_its_id() {
     for id in IDS.iter().filter(|id| !id.is_empty()) {
         let target = format!("/indexer/nft/v1/txs/{}/{}?", collection(1).to_hex(), escaped(id));
-        // Where tokens are objects, transactions are those of the object, be it alive or not.
+        // If tokens are objects, transactions are those of the object, even after a burn.
         let object = Account::from_bytes(&[5; 32]).unwrap();
         for (made, seqs) in
             [(with_history("wasm", id, None), vec![1, 2]), (with_history("move", id, Some(object)), vec![3])]
@@ -346,7 +346,7 @@ fn after_a_rebuild_names_are_read_again() {
 #[test]
 fn a_missing_row_is_500_and_never_skipped() {
     let nfts = small();
-    nfts.made.write(|txn| txn.delete::<schema::nft::Collections>(&Owner(collection(1))));
+    nfts.made.write(|txn| txn.delete::<schema::nft::Collections>(&AccountKey(collection(1))));
     for target in [
         "/indexer/nft/v1/collections".to_owned(),
         format!("{TOKENS}/by_account/{}", account(2).to_hex()),

@@ -1,4 +1,4 @@
-//! Every list of the API, page by page, against a plain model of what was written.
+//! Every list of the API, page by page, against a plain model of the written rows.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 
-/// Accounts that are used; one more is asked for.
+/// Number of accounts in use; one more is requested.
 const ACCOUNTS: u8 = 4;
 
-/// A list of the API with the sequences that it must show, ascending.
+/// A list of the API with its expected sequences, ascending.
 struct Listing {
     path: String,
-    /// Of the query, with `&` in front, if there is one.
+    /// Part of the query, with `&` in front, if any.
     filter: String,
     member: &'static str,
     rows: Vec<u64>,
-    /// Where it is not the number of rows: the latest height.
+    /// If it differs from the number of rows: the latest height.
     total: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Listing {
     }
 }
 
-/// A page as a client reads it.
+/// A page as decoded by a client.
 #[derive(Debug, PartialEq)]
 struct Page {
     rows: Vec<u64>,
@@ -69,7 +69,7 @@ fn page(made: &HandMade, list: &Listing, paging: &str) -> Page {
     }
 }
 
-/// Sequences of what is `wanted`.
+/// Sequences of the `wanted` items.
 fn seqs<T>(all: &[Placed<T>], wanted: impl Fn(&Placed<T>) -> bool) -> Vec<u64> {
     (1..).zip(all).filter(|(_, one)| wanted(one)).map(|(seq, _)| seq).collect()
 }
@@ -204,7 +204,7 @@ fn offset(made: &HandMade, list: &Listing, offset: usize, limit: usize, reverse:
         (at.previous.is_some(), at.next.is_some()),
         (offset > 0 && !wanted.is_empty(), offset + limit < wanted.len())
     );
-    // The deployed servers' cursor of the same place.
+    // The deployed servers' cursor of the same position.
     let key = ["MA", "MQ", "Mg", "Mw", "NA"].get(offset);
     if let Some(key) = key {
         assert_eq!(page(made, list, &format!("{paging}&pagination.key={key}")), at);
@@ -220,7 +220,7 @@ fn offset(made: &HandMade, list: &Listing, offset: usize, limit: usize, reverse:
     assert_eq!(uncounted, Page { total, ..at });
 }
 
-/// A cursor of one direction, used in the other: what lies on its other side.
+/// A cursor of one direction, used in the other: it gives the rows on its other side.
 fn flip(made: &HandMade, list: &Listing, limit: usize, reverse: bool) {
     let wanted = list.ordered(reverse);
     let first = page(made, list, &format!("pagination.limit={limit}&pagination.reverse={reverse}"));
@@ -265,7 +265,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(24) })]
 
     #[test]
-    fn a_walk_sees_every_row_once_in_order_and_finds_its_way_back(
+    fn a_walk_returns_every_row_once_in_order_in_both_directions(
         plans in plans(), start in 1_u64..6, picks in prop::collection::vec(any::<Index>(), 40)
     ) {
         let made = made(&plans, start);
@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn an_offset_is_a_place_in_the_list_at_any_depth(
+    fn an_offset_is_a_position_in_the_list_at_any_depth(
         plans in plans(), start in 1_u64..6, picks in prop::collection::vec(any::<Index>(), 40)
     ) {
         let made = made(&plans, start);
@@ -287,7 +287,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_that_arrive_change_nothing_of_a_descending_walk(plans in plans(), limit in 1_usize..5) {
+    fn new_rows_do_not_affect_a_descending_walk(plans in plans(), limit in 1_usize..5) {
         let mut made = made(&plans, 1);
         for i in (0..listings(&made).len()).step_by(5) {
             let list = listings(&made).swap_remove(i);
@@ -311,7 +311,7 @@ fn a_page_without_a_limit_has_100_rows_newest_first() {
     let (_, body) = made.get("/indexer/tx/v1/txs");
     let rows: Vec<u64> = body["txs"].as_array().unwrap().iter().map(|tx| tx["n"].as_u64().unwrap()).collect();
     assert_eq!(rows, (51..=150).rev().collect::<Vec<_>>());
-    // What is no number is as good as absent, as the deployed server has it.
+    // The deployed server treats a value that is not a number as absent.
     for limit in ["abc", "10.5", "", "99999999999999999999"] {
         assert_eq!(made.get(&format!("/indexer/tx/v1/txs?pagination.limit={limit}")).1, body, "{limit}");
     }

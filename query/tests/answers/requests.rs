@@ -1,4 +1,4 @@
-//! Requests that are wrong, that ask for what is not there, or that meet a damaged row.
+//! Requests that are invalid, that ask for missing records, or that reach a damaged row.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ fn bad_paging_is_refused_on_every_list_with_the_parameter_and_the_value() {
             ("pagination.key", "YWJj", "nonnegative integer"),
             ("pagination.key", "LTU=", "nonnegative integer"),
             ("pagination.key", "e2E=", "format"),
-            // One of ours, cut short.
+            // A truncated cursor of this server.
             ("pagination.key", "AQIA", "format"),
             ("pagination.limit", "%ff", "percent-encoded"),
         ] {
@@ -138,13 +138,13 @@ fn more_message_types_than_a_filter_may_have_are_refused() {
 }
 
 #[test]
-fn what_is_not_there_is_404_and_an_unknown_account_or_height_is_an_empty_list() {
+fn a_missing_record_is_404_and_an_unknown_account_or_height_is_an_empty_list() {
     let made = small();
     let unknown = "ab".repeat(32);
     for (target, named) in [
         ("/indexer/block/v1/blocks/99999999".to_owned(), "99999999"),
         (format!("/indexer/tx/v1/txs/{unknown}"), unknown.as_str()),
-        // Hex, and of no hash's length.
+        // Hex, but not of a hash's length.
         ("/indexer/tx/v1/txs/ab".to_owned(), "ab"),
         (format!("/indexer/tx/v1/evm-txs/0x{unknown}"), &unknown),
         (format!("/indexer/tx/v1/evm-internal-txs/{unknown}"), &unknown),
@@ -168,7 +168,7 @@ fn what_is_not_there_is_404_and_an_unknown_account_or_height_is_an_empty_list() 
 #[test]
 fn a_record_is_found_by_its_hash_in_every_spelling() {
     let made = small();
-    // All hashes share their first bytes with another's.
+    // Each hash shares its first bytes with another one.
     for (kind, hashes) in [
         ("txs", made.txs.iter().map(|tx| tx.hash).collect::<Vec<_>>()),
         ("evm-txs", made.evm_txs.iter().map(|tx| tx.hash).collect()),
@@ -186,7 +186,7 @@ fn a_record_is_found_by_its_hash_in_every_spelling() {
 }
 
 #[test]
-fn the_same_transaction_in_several_blocks_is_found_as_the_one_that_succeeded_else_as_the_last() {
+fn of_the_same_transaction_in_several_blocks_the_successful_or_else_the_last_is_returned() {
     for (codes, found) in [([5, 0, 5], 2), ([0, 5, 5], 1), ([5, 5, 5], 3)] {
         let made = small();
         let hash = made.txs[0].hash;
@@ -204,7 +204,7 @@ fn the_same_transaction_in_several_blocks_is_found_as_the_one_that_succeeded_els
 }
 
 #[test]
-fn a_wrong_method_is_405_with_what_is_allowed() {
+fn a_wrong_method_is_405_with_the_allowed_methods() {
     let made = small();
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
         for path in
@@ -267,7 +267,7 @@ fn an_evm_transaction_without_frames_has_an_empty_list_of_them() {
     assert_eq!((status, &body["internal_txs"]), (200, &serde_json::json!([])));
 }
 
-/// Replaces the row `key` of `T`, or takes it away.
+/// Replaces or deletes the row `key` of `T`.
 fn damage<T: Table<Key = u64, Value = Payload>>(made: &HandMade, key: u64, row: Option<&[u8]>) {
     made.write(|txn| match row {
         Some(row) => txn.put::<T>(&key, &Payload(row.to_vec())),
@@ -292,7 +292,7 @@ fn a_damaged_or_missing_record_is_500_and_never_skipped() {
     let rows: [Option<&[u8]>; 5] = [
         None,
         Some(&[]),
-        // No such form, no such dictionary, no zstd frame.
+        // An unknown form, an unknown dictionary, an invalid zstd frame.
         Some(&[7, 1, 2]),
         Some(&[1, 99, 1, 2, 3]),
         Some(&[1, 1, 0xff, 0xff, 0xff, 0xff]),
@@ -311,7 +311,7 @@ fn a_damaged_or_missing_record_is_500_and_never_skipped() {
                 let (status, message) = refusal(&made, &list);
                 assert_eq!((status, message.as_str()), (500, "internal server error"), "{list} {row:?}");
             }
-            // A page that does not show it is right as ever.
+            // A page without that record is still correct.
             let (status, _) = made.get(&format!("/indexer/tx/v1/{kind}?pagination.limit=1"));
             assert_eq!(status, 200, "{kind}");
         }

@@ -1,4 +1,4 @@
-//! What is asked of an index that was taken back: nothing of what went is shown, and what pointed to it is no error.
+//! Requests to a rewound index: no removed row is shown, and a cursor to one is not an error.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use schema::rewind::{By, rewind};
 use schema::undo::{self, Lane};
 use store::{Counts, Durability, Store, Txn};
 
-/// A block in which collections of these names are made, with the record that takes it back.
+/// A block in which collections with these names are created, and its undo record.
 fn block(made: &HandMade, height: u64, names: &[&str]) {
     let snapshot = made.store.snapshot().unwrap();
     let mut counts = Counts::new(1);
@@ -43,7 +43,7 @@ fn found(made: &HandMade, part: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_search_finds_no_name_of_a_history_that_was_taken_back() {
+fn a_search_finds_no_name_of_a_rewound_history() {
     let made = HandMade::new("evm", 1);
     block(&made, 1, &["Cats one"]);
     block(&made, 2, &["Cats two"]);
@@ -60,19 +60,19 @@ fn a_search_finds_no_name_of_a_history_that_was_taken_back() {
 }
 
 #[test]
-fn a_search_that_comes_only_after_the_other_history_finds_it_alone() {
+fn a_first_search_after_a_rewind_finds_only_the_new_history() {
     let made = HandMade::new("evm", 1);
     block(&made, 1, &["Cats one"]);
     block(&made, 2, &["Cats ghost"]);
     assert_eq!(found(&made, "cats"), ["Cats one", "Cats ghost"]);
-    // Nobody asks while it is taken back, and there are as many as before in the end.
+    // No search during the rewind, and as many changes as before at the end.
     rewind(&*made.store, 1).unwrap();
     block(&made, 2, &["Cats two"]);
     assert_eq!(found(&made, "cats"), ["Cats one", "Cats two"]);
 }
 
 #[test]
-fn a_name_that_a_collection_got_in_what_was_taken_back_is_not_found() {
+fn a_name_that_a_collection_got_in_a_rewound_block_is_not_found() {
     let made = HandMade::new("evm", 1);
     block(&made, 1, &["ibc/A1"]);
     let snapshot = made.store.snapshot().unwrap();
@@ -105,7 +105,7 @@ fn chain_of(blocks: u8) -> HandMade {
 }
 
 #[test]
-fn a_cursor_from_beyond_the_end_leads_to_what_there_is_and_never_to_an_error() {
+fn a_cursor_from_beyond_the_end_leads_to_existing_rows_and_never_to_an_error() {
     let (long, short) = (chain_of(12), chain_of(4));
     let hex = account(0).to_hex();
     let lists = [
@@ -143,7 +143,7 @@ fn a_cursor_from_beyond_the_end_leads_to_what_there_is_and_never_to_an_error() {
                 assert_eq!(status, 200, "{target}: {page}");
                 let rows = page[member].as_array().unwrap();
                 assert!(rows.len() <= 1, "{target}: {page}");
-                // What is shown is what the shorter chain has.
+                // The answer shows the contents of the shorter chain.
                 let (_, all) = short.get(&list.replace("limit=1", "limit=1000"));
                 assert!(rows.iter().all(|row| all[member].as_array().unwrap().contains(row)), "{target}");
             }

@@ -19,7 +19,7 @@ fn contract(contract: &Address) -> String {
     Account::from(*contract).to_hex()
 }
 
-/// The list of holders of what `balances` say, nothing being no holding.
+/// The list of holders for `balances`; a zero balance is not a holding.
 fn listing(target: &str, balances: &BTreeMap<u8, U256>) -> Listing {
     let mut held: Vec<(U256, u8)> = balances.iter().map(|(account, amount)| (*amount, *account)).collect();
     held.retain(|(amount, _)| !amount.is_zero());
@@ -44,7 +44,7 @@ fn made(balances: &[(u8, U256)]) -> HandMade {
 
 fn amounts() -> impl Strategy<Value = U256> {
     prop_oneof![
-        // Many equal ones.
+        // Many equal amounts.
         4 => (0_u64..4).prop_map(U256::from),
         2 => any::<[u8; 32]>().prop_map(U256::from_be_bytes),
         1 => Just(U256::MAX),
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn a_holder_who_moves_between_two_pages_makes_no_other_be_lost_or_seen_twice(
+    fn a_holder_that_moves_between_two_pages_affects_no_other_holder(
         balances in prop::collection::btree_map(any::<u8>(), amounts(), 1..30),
         moves in prop::collection::vec((any::<Index>(), amounts()), 30),
         limit in 1_u64..5, reverse: bool
@@ -121,11 +121,11 @@ fn a_denom_is_found_in_every_spelling() {
         ("l2%2FAB".to_owned(), &ours),
         ("ibc%2Fab".to_owned(), &ours),
         ("IBC%2FAB".to_owned(), &ours),
-        // As the chain writes it, else the first that is so in lower case.
+        // As the chain writes it, else the first with the same lower-case form.
         ("GAS".to_owned(), &one("10")),
         ("gAs".to_owned(), &one("20")),
         ("gas".to_owned(), &one("10")),
-        // Known, and nobody holds any; any other address.
+        // A known contract without holders; any other address.
         (evm(&other).replace('/', "%2F"), &json!([])),
         ("0x1".to_owned(), &json!([])),
         ("0x".to_owned(), &json!([])),
@@ -137,7 +137,7 @@ fn a_denom_is_found_in_every_spelling() {
 }
 
 #[test]
-fn a_denom_that_is_not_known_is_not_found_by_its_name() {
+fn an_unknown_denom_is_not_found_by_its_name() {
     let made = made(&[]);
     let unknown = "cd".repeat(20);
     for (denom, named) in [
@@ -171,7 +171,7 @@ fn a_deployed_cursor_is_an_offset_and_another_lists_is_refused() {
 }
 
 #[test]
-fn other_chains_have_no_rich_list_and_say_so() {
+fn other_chains_report_that_they_have_no_rich_list() {
     for vm in ["move", "wasm", "none"] {
         let made = HandMade::new(vm, 1);
         let (status, body) = made.get("/indexer/richlist/v1/uinit");
@@ -181,7 +181,7 @@ fn other_chains_have_no_rich_list_and_say_so() {
 }
 
 #[test]
-fn the_status_says_how_far_the_rich_list_is() {
+fn the_status_reports_the_height_of_the_rich_list() {
     let made = made(&[]);
     assert_eq!(made.get("/status").1["rich_list_height"], 0);
     made.write(|txn| meta::put(txn, &RichLane { height: 7, baseline: 5, next_accounts: String::new() }));

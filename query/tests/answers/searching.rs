@@ -1,4 +1,4 @@
-//! Searches by name from many threads while collections are being made.
+//! Searches by name from many threads while collections are being created.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -19,7 +19,7 @@ fn add(made: &HandMade, n: u64) {
 }
 
 #[test]
-fn every_search_sees_what_was_there_before_it_and_nothing_that_was_not_there_after() {
+fn every_search_sees_all_earlier_names_and_no_later_ones() {
     let made = HandMade::new("evm", 1);
     let (begun, done) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {

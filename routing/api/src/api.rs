@@ -17,16 +17,16 @@ mod wire;
 
 use serde::Serialize;
 use web::call::Call;
-use web::endpoint::{Freshness, Param, Type};
-use web::refusal::Refusal;
+use web::endpoint::{MaxAge, Param, Type};
+use web::http_error::HttpError;
 use web::reply::Reply;
 
 use crate::errors;
 
 /// The catalogue changes when an operator changes it.
-const CATALOGUE: Freshness = Freshness(10);
+const CATALOGUE: MaxAge = MaxAge(10);
 
-/// The chains that are asked for: repeated, or separated by commas, or both.
+/// Filter by chain ids: repeated, or separated by commas, or both.
 const CHAIN_IDS: Param = Param::query(
     "chain_ids",
     Type::Texts,
@@ -38,18 +38,18 @@ const ONLY_TESTNETS: Param =
     Param::query_or("only_testnets", Type::Boolean, "false", "Only chains whose tokens are worth nothing.");
 
 /// An answer as JSON.
-fn json(answer: &impl Serialize) -> Result<Reply, Refusal> {
+fn json(answer: &impl Serialize) -> Result<Reply, HttpError> {
     serde_json::to_vec(answer).map(Reply::json).map_err(errors::internal)
 }
 
-/// Which chains a call is about.
+/// Chains that a call selects.
 struct Selection<'c> {
     ids: Vec<&'c str>,
     only_testnets: bool,
 }
 
 impl<'c> Selection<'c> {
-    fn of(call: &'c Call<'_>) -> Result<Self, Refusal> {
+    fn of(call: &'c Call<'_>) -> Result<Self, HttpError> {
         let ids = call.all("chain_ids").flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
         Ok(Self { ids, only_testnets: flag(call, "only_testnets", false)? })
     }
@@ -60,8 +60,8 @@ impl<'c> Selection<'c> {
     }
 }
 
-/// `true` or `false` in the query, or what holds without it.
-fn flag(call: &Call<'_>, name: &str, default: bool) -> Result<bool, Refusal> {
+/// Parses `true` or `false` in the query; `default` if the parameter is absent.
+fn flag(call: &Call<'_>, name: &str, default: bool) -> Result<bool, HttpError> {
     match call.first(name) {
         None => Ok(default),
         Some("true") => Ok(true),

@@ -1,141 +1,179 @@
-//! Parsing of request bodies; an error names the member, its value and the allowed values.
+//! Parsing of request bodies with serde; an error names the member, its value and the allowed values.
 //!
 //! A `null` member counts as absent. A member that no known client sends is rejected, with the nearest known name,
 //! because a misspelt amount must not silently become a default.
 
 use chain::U256;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use web::call::Call;
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 
 use crate::errors;
 
 /// Digits of the largest amount: 2^256 − 1.
 const MAX_DIGITS: usize = 78;
-/// Excerpt of a rejected value for an error message.
+/// Characters of a rejected value in an error message.
 const EXCERPT: usize = 64;
-/// Entries of a list of texts or of a map.
+/// Entries of a list or of a map.
 const MAX_ENTRIES: usize = 256;
+/// Seconds until an IBC transfer may be refunded, at most.
+const MAX_TIMEOUT_SECONDS: u64 = 86_400;
+
+/// Parses the body of a call. Members in `without_effect` are accepted and dropped.
+pub(crate) fn read<T: DeserializeOwned>(call: &Call<'_>, without_effect: &[&str]) -> Result<T, HttpError> {
+    parse(members(call)?, without_effect)
+}
 
 /// The members of a body.
-pub(crate) struct Body {
-    members: Map<String, Value>,
+pub(crate) fn members(call: &Call<'_>) -> Result<Map<String, Value>, HttpError> {
+    if let Some(media) = call.media_type().filter(|media| !is_json(media)) {
+        return Err(errors::not_json(&format!("content-type is `{media}`, must be application/json")));
+    }
+    // Clients may omit an empty object.
+    let text = if call.body().trim_ascii().is_empty() { b"{}" } else { call.body() };
+    serde_json::from_slice(text).map_err(|e| errors::not_json(&e.to_string()))
 }
 
-impl Body {
-    /// Reads the body of a call, all of whose members must be among `known`.
-    pub(crate) fn read(call: &Call<'_>, known: &[&str]) -> Result<Self, Refusal> {
-        if let Some(media) = call.media_type().filter(|media| !is_json(media)) {
-            return Err(errors::not_json(&format!("content-type is `{media}`, must be application/json")));
-        }
-        // Clients may leave an empty object out.
-        let text = if call.body().trim_ascii().is_empty() { b"{}" } else { call.body() };
-        let value: Value = serde_json::from_slice(text).map_err(|e| errors::not_json(&e.to_string()))?;
-        let Value::Object(members) = value else {
-            return Err(errors::not_json(&format!("{} is no object", shown(&value))));
-        };
-        if let Some(unknown) = members.keys().find(|name| !known.contains(&name.as_str())) {
-            let near = known.iter().min_by_key(|name| strsim::damerau_levenshtein(name, unknown));
+/// The same as [`read`], for members that are already parsed.
+pub(crate) fn parse<T: DeserializeOwned>(
+    mut members: Map<String, Value>,
+    without_effect: &[&str],
+) -> Result<T, HttpError> {
+    members.retain(|name, _| !without_effect.contains(&name.as_str()));
+    serde_path_to_error::deserialize(Value::Object(members)).map_err(|error| {
+        let (path, reason) = (error.path().to_string(), error.into_inner().to_string());
+        // serde quotes names in backticks: first the rejected member, then the allowed ones.
+        let mut names = reason.split('`').skip(1).step_by(2);
+        if reason.starts_with("unknown field") {
+            let unknown = names.next().unwrap_or_default();
+            let known = names.chain(without_effect.iter().copied());
+            let near = known.min_by_key(|known| strsim::damerau_levenshtein(known, unknown));
             let hint = near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-            let name = unknown.chars().take(EXCERPT).collect::<String>();
-            return Err(Refusal::bad_request(format!("unknown field `{name}`{hint}")));
+            return HttpError::bad_request(format!(
+                "unknown field `{}`{hint}",
+                chain::truncated(unknown, EXCERPT)
+            ));
         }
-        Ok(Self { members })
-    }
+        match names.next().filter(|_| reason.starts_with("missing field")) {
+            Some(missing) if path == "." => errors::missing(missing),
+            Some(missing) => errors::missing(&format!("{path}.{missing}")),
+            None => errors::invalid(&path, &reason.chars().take(4 * EXCERPT).collect::<String>()),
+        }
+    })
+}
 
-    /// The member itself, if it is there and not null.
-    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
-        self.members.get(name).filter(|value| !value.is_null())
+/// Checks the length of a list or map.
+pub(crate) fn check_length(name: &str, length: usize) -> Result<(), HttpError> {
+    if length <= MAX_ENTRIES {
+        return Ok(());
     }
+    Err(errors::invalid(name, &format!("{length} entries, at most {MAX_ENTRIES}")))
+}
 
-    /// A text that may be missing.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
-        self.value(name).map(|value| value.as_str().ok_or_else(|| wrong(name, value, "a string"))).transpose()
+/// A text that is not empty.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, try_from = "String")]
+pub(crate) struct Text(pub(crate) String);
+
+/// An amount in base units above zero: decimal digits in a string, or a whole number.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, try_from = "String")]
+pub(crate) struct Amount(#[schemars(with = "String")] pub(crate) U256);
+
+/// Seconds until an IBC transfer may be refunded: a whole number, in a string or not.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, try_from = "String")]
+pub(crate) struct TimeoutSeconds(pub(crate) u64);
+
+/// A decimal number, in a string or not.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, try_from = "String")]
+pub(crate) struct Decimal(pub(crate) String);
+
+/// A member that is accepted only if it is absent.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "Value")]
+pub(crate) struct Unsupported;
+
+impl TryFrom<Value> for Text {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) if !text.is_empty() => Ok(Self(text)),
+            Value::Null | Value::String(_) => Err("it is missing or empty, must be a string".to_owned()),
+            other => Err(must_be(&other, "a string")),
+        }
     }
+}
 
-    /// A text that must be there and not be empty.
-    pub(crate) fn required(&self, name: &str) -> Result<&str, Refusal> {
-        self.text(name)?
-            .filter(|text| !text.is_empty())
-            .ok_or_else(|| errors::invalid(name, "it is missing or empty, must be a string"))
-    }
+impl TryFrom<Value> for Amount {
+    type Error = String;
 
-    /// A truth value, or what holds without it.
-    pub(crate) fn boolean(&self, name: &str, default: bool) -> Result<bool, Refusal> {
-        self.value(name)
-            .map_or(Ok(default), |value| value.as_bool().ok_or_else(|| wrong(name, value, "true or false")))
-    }
-
-    /// An amount in base units above zero: decimal digits in a string, or a whole number.
-    pub(crate) fn amount(&self, name: &str) -> Result<U256, Refusal> {
-        let value = self.value(name).ok_or_else(|| errors::invalid(name, "it is missing"))?;
-        amount(name, value)
-    }
-
-    /// A whole number, in a string or not.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let number = match value {
-            Value::String(text) => {
-                text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
-            }
-            Value::Number(number) => number.as_u64(),
-            _ => None,
+    fn try_from(value: Value) -> Result<Self, String> {
+        let text = match &value {
+            Value::Null => return Err("it is missing".to_owned()),
+            Value::String(text) => text.clone(),
+            Value::Number(number) if number.is_u64() => number.to_string(),
+            _ => return Err(must_be(&value, "a decimal integer in a string")),
         };
-        number.map(Some).ok_or_else(|| wrong(name, value, "a whole number"))
-    }
-
-    /// Texts; none if they are missing.
-    pub(crate) fn texts(&self, name: &str) -> Result<Vec<String>, Refusal> {
-        let Some(value) = self.value(name) else { return Ok(Vec::new()) };
-        let items = value.as_array().ok_or_else(|| wrong(name, value, "a list of strings"))?;
-        if items.len() > MAX_ENTRIES {
-            return Err(errors::invalid(name, &format!("{} entries, at most {MAX_ENTRIES}", items.len())));
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(must_be(&value, "a decimal integer in a string: digits only"));
         }
-        let text = |item: &Value| item.as_str().map(str::to_owned);
-        items.iter().map(|item| text(item).ok_or_else(|| wrong(name, item, "a string"))).collect()
-    }
-
-    /// An object with at most 256 members; `None` if it is missing.
-    pub(crate) fn object(&self, name: &str) -> Result<Option<&Map<String, Value>>, Refusal> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let object = value.as_object().ok_or_else(|| wrong(name, value, "an object"))?;
-        if object.len() > MAX_ENTRIES {
-            return Err(errors::invalid(name, &format!("{} members, at most {MAX_ENTRIES}", object.len())));
+        let digits = text.trim_start_matches('0');
+        if digits.is_empty() {
+            return Err(must_be(&value, "above zero"));
         }
-        Ok(Some(object))
+        let amount = (digits.len() <= MAX_DIGITS).then(|| U256::from_str_radix(digits, 10).ok()).flatten();
+        amount.map(Self).ok_or_else(|| format!("{} digits, at most 2^256 - 1", digits.len()))
     }
 }
 
-/// See [`Body::amount`].
-fn amount(name: &str, value: &Value) -> Result<U256, Refusal> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_u64() => number.to_string(),
-        _ => return Err(wrong(name, value, "a decimal integer in a string")),
-    };
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong(name, value, "a decimal integer in a string: digits only"));
+impl TryFrom<Value> for TimeoutSeconds {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let seconds = match &value {
+            Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+            other => other.as_u64(),
+        };
+        let seconds = seconds.ok_or_else(|| must_be(&value, "a whole number"))?;
+        if (1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
+            return Ok(Self(seconds));
+        }
+        Err(format!("{seconds} must be 1 to {MAX_TIMEOUT_SECONDS}"))
     }
-    let digits = text.trim_start_matches('0');
-    if digits.is_empty() {
-        return Err(wrong(name, value, "above zero"));
-    }
-    let amount = (digits.len() <= MAX_DIGITS).then(|| U256::from_str_radix(digits, 10).ok()).flatten();
-    amount.ok_or_else(|| errors::invalid(name, &format!("{} digits, at most 2^256 - 1", digits.len())))
 }
 
-/// What stands there, and what must.
-pub(crate) fn wrong(name: &str, value: &Value, must: &str) -> Refusal {
-    errors::invalid(name, &format!("{} must be {must}", shown(value)))
+impl TryFrom<Value> for Decimal {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            other => Err(must_be(&other, "a decimal number in a string, 0 to 100")),
+        }
+    }
 }
 
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(EXCERPT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+impl TryFrom<Value> for Unsupported {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        Err(must_be(&value, "left out: it is not supported"))
     }
+}
+
+fn must_be(value: &Value, must: &str) -> String {
+    format!("{} must be {must}", chain::truncated(&value.to_string(), EXCERPT))
 }
 
 fn is_json(media: &str) -> bool {
@@ -147,30 +185,22 @@ fn is_json(media: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn message(value: &Value) -> String {
-        amount("amount_in", value).unwrap_err().message().to_owned()
+    fn amount(value: impl Into<Value>) -> Result<U256, String> {
+        Amount::try_from(value.into()).map(|amount| amount.0)
     }
 
     #[test]
-    fn amounts_are_whole_positive_and_fit_a_word() {
-        assert_eq!(amount("a", &Value::from("0012")).ok(), Some(U256::from(12)));
-        assert_eq!(amount("a", &Value::from(7)).ok(), Some(U256::from(7)));
-        assert_eq!(amount("a", &Value::from(U256::MAX.to_string())).ok(), Some(U256::MAX));
+    fn amounts_are_whole_positive_and_fit_256_bits() {
+        assert_eq!(amount("0012"), Ok(U256::from(12)));
+        assert_eq!(amount(7), Ok(U256::from(7)));
+        assert_eq!(amount(U256::MAX.to_string()), Ok(U256::MAX));
         for bad in ["", "-1", "+1", "1.5", "1e6", "0x10", " 1", "0", "000", "１"] {
-            assert!(message(&Value::from(bad)).starts_with("invalid amount_in: "), "{bad}");
+            assert!(amount(bad).is_err(), "{bad}");
         }
         for bad in [Value::from(-1), Value::from(1.5), Value::from(true), Value::from(vec![1])] {
-            assert!(message(&bad).contains("must be a decimal integer"), "{bad}");
+            assert!(amount(bad.clone()).unwrap_err().contains("must be a decimal integer"), "{bad}");
         }
-        assert_eq!(
-            message(&Value::from("9".repeat(400))),
-            "invalid amount_in: 400 digits, at most 2^256 - 1"
-        );
-        assert!(message(&Value::from("9".repeat(78))).contains("at most 2^256 - 1"));
-    }
-
-    #[test]
-    fn what_is_refused_is_shown_in_part() {
-        assert_eq!(shown(&Value::from("é".repeat(100))).chars().count(), EXCERPT + 1);
+        assert_eq!(amount("9".repeat(400)).unwrap_err(), "400 digits, at most 2^256 - 1");
+        assert!(amount("9".repeat(78)).unwrap_err().contains("at most 2^256 - 1"));
     }
 }

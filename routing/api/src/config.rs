@@ -5,25 +5,25 @@ use std::time::Duration;
 /// Settings of a routing service.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How often the chains are asked what holds at the moment.
+    /// Interval between refreshes of the chain facts.
     pub refresh: Duration,
-    /// How long a quote of a contract is good.
+    /// Age up to which a contract's quote is reused.
     pub quote_age: Duration,
-    /// How long one question to a node may take while a client waits, and all questions to a chain about balances.
-    pub ask: Duration,
-    /// How registered transfers are followed, how many, and how long they are kept.
+    /// Timeout of a node query while a client waits, and of all balance queries of a chain together.
+    pub query_timeout: Duration,
+    /// Polling, quotas and retention of registered transfers.
     pub tracker: tracker::Options,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            // Channels and bridges are stopped by people.
+            // Channels and bridges are closed by hand, and rarely.
             refresh: Duration::from_mins(10),
-            // Clients ask for a new quote every 10 s; one that jumps makes the user confirm again.
+            // Clients fetch a new quote every 10 s; if it jumps, the user must confirm again.
             quote_age: Duration::from_secs(10),
-            // `ky` gives up after 10 s.
-            ask: Duration::from_secs(3),
+            // The client library `ky` times out after 10 s.
+            query_timeout: Duration::from_secs(3),
             tracker: tracker::Options::default(),
         }
     }

@@ -6,21 +6,26 @@ use http::StatusCode;
 use planner::NoRoute;
 use serde_json::json;
 use tracker::{Limit, Refused};
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 
 /// `NOT_FOUND` of gRPC.
 const NOT_FOUND: u8 = 5;
 /// `UNKNOWN` of gRPC: Skip's code for its own faults.
 const UNKNOWN: u8 = 2;
 
-/// A member that is not what it must be.
-pub(crate) fn invalid(name: &str, why: &str) -> Refusal {
-    Refusal::bad_request(format!("invalid {name}: {why}"))
+/// A member with an invalid value.
+pub(crate) fn invalid(name: &str, why: &str) -> HttpError {
+    HttpError::bad_request(format!("invalid {name}: {why}"))
+}
+
+/// A missing member or parameter.
+pub(crate) fn missing(name: &str) -> HttpError {
+    invalid(name, "it is missing")
 }
 
 /// No route. 400, because the wallet widget chooses its message by the HTTP status, and code 5.
-pub(crate) fn no_route(reason: &NoRoute) -> Refusal {
-    let refusal = Refusal::bad_request(reason.to_string());
+pub(crate) fn no_route(reason: &NoRoute) -> HttpError {
+    let refusal = HttpError::bad_request(reason.to_string());
     match reason {
         NoRoute::Dust { .. } => refusal,
         NoRoute::Paused(_) => refusal.with_code(NOT_FOUND).with_info("Try again later."),
@@ -30,19 +35,19 @@ pub(crate) fn no_route(reason: &NoRoute) -> Refusal {
 }
 
 /// The registry has no such chain or asset.
-pub(crate) fn unknown_asset(which: &str, denom: &str, chain: &str) -> Refusal {
+pub(crate) fn unknown_asset(which: &str, denom: &str, chain: &str) -> HttpError {
     let message = format!("no routes found: {which} `{denom}` of chain `{chain}` is not in the registry");
-    Refusal::bad_request(message).with_code(NOT_FOUND)
+    HttpError::bad_request(message).with_code(NOT_FOUND)
 }
 
-/// A chain that transactions cannot be tracked on.
-pub(crate) fn unknown_chain() -> Refusal {
-    Refusal::not_found("chain ID not supported")
+/// A chain on which transactions cannot be tracked.
+pub(crate) fn unknown_chain() -> HttpError {
+    HttpError::not_found("chain ID not supported")
 }
 
-/// As many transactions are registered as may be that no node has seen.
-pub(crate) fn too_many_unseen(limit: Limit) -> Refusal {
-    /// A transaction that was sent is seen by then, and makes room for the next one.
+/// The limit of registered transactions that no node has seen yet is reached.
+pub(crate) fn too_many_unseen(limit: Limit) -> HttpError {
+    /// Seconds. By then a transaction that was sent is seen and no longer counts.
     const RETRY_AFTER: u64 = 30;
     let (most, setting, reason) = match limit {
         Limit::Client(most) => (most, "route.unseen_per_client", "UNSEEN_PER_CLIENT"),
@@ -55,31 +60,31 @@ pub(crate) fn too_many_unseen(limit: Limit) -> Refusal {
         "metadata": { "limit": most.to_string(), "setting": setting },
     });
     let message = format!("{}; try again in {RETRY_AFTER} s", Refused::TooMany(limit));
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_details(entry).with_retry_after(RETRY_AFTER)
+    HttpError::new(StatusCode::TOO_MANY_REQUESTS, message).with_details(entry).with_retry_after(RETRY_AFTER)
 }
 
 /// The disk is full; the log has the details.
-pub(crate) fn disk_full(error: impl std::fmt::Display) -> Refusal {
+pub(crate) fn disk_full(error: impl std::fmt::Display) -> HttpError {
     tracing::debug!(%error, "a transaction was not registered");
-    Refusal::unavailable("nothing can be registered at the moment; try again").with_retry_after(10)
+    HttpError::unavailable("nothing can be registered at the moment; try again").with_retry_after(10)
 }
 
 /// The hash is not registered.
-pub(crate) fn untracked() -> Refusal {
-    Refusal::not_found("tx not found")
+pub(crate) fn untracked() -> HttpError {
+    HttpError::not_found("tx not found")
 }
 
 /// A known endpoint that is not implemented.
-pub(crate) fn unsupported() -> Refusal {
-    Refusal::not_implemented("not implemented")
+pub(crate) fn unsupported() -> HttpError {
+    HttpError::not_implemented("not implemented")
 }
 
 /// Internal error, which is logged.
-pub(crate) fn internal(fault: impl std::fmt::Display) -> Refusal {
-    Refusal::internal(fault).with_code(UNKNOWN)
+pub(crate) fn internal(fault: impl std::fmt::Display) -> HttpError {
+    HttpError::internal(fault).with_code(UNKNOWN)
 }
 
 /// A body that is too large or not declared as JSON.
-pub(crate) fn not_json(why: &str) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, format!("invalid request body: {why}"))
+pub(crate) fn not_json(why: &str) -> HttpError {
+    HttpError::new(StatusCode::BAD_REQUEST, format!("invalid request body: {why}"))
 }

@@ -14,7 +14,6 @@
 //! |---|---|
 //! | [`service`] | state that the endpoints share |
 //! | [`config`] | operator settings |
-//! | [`nodes`] | node clients by chain |
 //! | [`refresh`] | queries of current chain state |
 //! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
 //! | `quotes` | LayerZero quotes |
@@ -24,7 +23,6 @@
 
 pub mod check;
 pub mod config;
-pub mod nodes;
 pub mod refresh;
 pub mod service;
 

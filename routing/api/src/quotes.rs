@@ -14,15 +14,15 @@ use planner::Quotes;
 use registry::facts::Quote;
 use registry::{Leg, LegKind, Oft, OftRef, Registry};
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use tracker::ChainClients;
 
-use crate::nodes::Nodes;
+/// Maximum number of cached quotes; the oldest is evicted.
+const MAX_CACHED: usize = 4096;
 
-/// Quotes that are kept at most; past it the oldest go.
-const MAX_KEPT: usize = 4096;
-
-/// A question to a contract: chain id, contract, destination, amount.
+/// Cache key: chain id, contract, destination, amount.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Question {
+struct QuoteKey {
     chain: String,
     contract: String,
     eid: u32,
@@ -31,10 +31,12 @@ struct Question {
 
 type Answer = Arc<OnceCell<Option<Quote>>>;
 
-/// Asks, and remembers.
+/// Queries contracts and caches their quotes.
 pub(crate) struct Quoter {
     age: Duration,
-    kept: Mutex<HashMap<Question, (Instant, Answer)>>,
+    /// Timeout of one query.
+    timeout: Duration,
+    cache: Mutex<HashMap<QuoteKey, (Instant, Answer)>>,
 }
 
 /// Quotes of one planning request: the planner records missing ones, which are fetched before the next run.
@@ -45,49 +47,49 @@ pub(crate) struct QuoteSet<'a> {
 }
 
 impl<'a> QuoteSet<'a> {
-    /// Nothing is known yet.
-    pub(crate) fn nothing(registry: &'a Registry) -> Self {
+    /// A set without quotes.
+    pub(crate) fn empty(registry: &'a Registry) -> Self {
         Self { registry, answers: HashMap::new(), missing: Mutex::default() }
     }
 
-    /// Asks for what the last run missed; false if that was nothing.
-    pub(crate) async fn complete(&mut self, quoter: &Quoter, nodes: &Nodes) -> bool {
+    /// Fetches the quotes that the last run lacked; false if none were missing.
+    pub(crate) async fn complete(&mut self, quoter: &Quoter, clients: &ChainClients) -> bool {
         let missing = std::mem::take(self.missing.get_mut().unwrap_or_else(PoisonError::into_inner));
         let registry = self.registry;
-        let asked = missing.iter().map(async |&(oft, from, to, amount)| {
+        let queries = missing.iter().map(async |&(oft, from, to, amount)| {
             let legs = &registry[oft];
-            ((oft, from, to, amount), quoter.quote(registry, nodes, legs, from, to, amount).await)
+            ((oft, from, to, amount), quoter.quote(registry, clients, legs, from, to, amount).await)
         });
-        self.answers.extend(join_all(asked).await);
+        self.answers.extend(join_all(queries).await);
         !missing.is_empty()
     }
 }
 
 impl Quotes for QuoteSet<'_> {
     fn quote(&self, oft: OftRef, from: usize, to: usize, amount: U256) -> Option<Quote> {
-        let question = (oft, from, to, amount);
-        if let Some(answer) = self.answers.get(&question) {
+        let key = (oft, from, to, amount);
+        if let Some(answer) = self.answers.get(&key) {
             return *answer;
         }
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        if !missing.contains(&question) {
-            missing.push(question);
+        if !missing.contains(&key) {
+            missing.push(key);
         }
-        // So that the search finds out what else it needs.
+        // A provisional quote lets the search continue and find the other quotes that it needs.
         let leg = self.registry[oft].legs.get(from)?;
         Some(registry_default(self.registry, leg, amount, U256::ZERO))
     }
 }
 
 impl Quoter {
-    pub(crate) fn new(age: Duration) -> Self {
-        Self { age, kept: Mutex::default() }
+    pub(crate) fn new(age: Duration, timeout: Duration) -> Self {
+        Self { age, timeout, cache: Mutex::default() }
     }
 
     async fn quote(
         &self,
         registry: &Registry,
-        nodes: &Nodes,
+        clients: &ChainClients,
         oft: &Oft,
         from: usize,
         to: usize,
@@ -95,43 +97,42 @@ impl Quoter {
     ) -> Option<Quote> {
         let (leg, far) = (oft.legs.get(from)?, oft.legs.get(to)?);
         let chain = registry[leg.asset].chain;
-        let question = Question {
+        let key = QuoteKey {
             chain: registry[chain].id.clone(),
             contract: leg.contract.clone(),
             eid: far.eid,
             amount,
         };
-        let answer = self.slot(question);
-        let asked = answer.get_or_init(async || {
-            // A module of a Move chain is not asked: its quote is the registry's.
+        let answer = self.slot(key);
+        let quote = answer.get_or_init(async || {
+            // A module of a Move chain is not queried: its quote comes from the registry.
             if leg.kind == LegKind::Move {
                 return None;
             }
-            let evm =
-                nodes.evm(&registry[chain]).inspect_err(|error| tracing::warn!(%error, "no quote")).ok()?;
-            ask(&evm, leg, far.eid, amount).await
+            let clients = clients.of(&registry[chain]);
+            let evm = clients.evm().inspect_err(|error| tracing::warn!(%error, "no quote")).ok()?;
+            timeout(self.timeout, query_contract(evm, leg, far.eid, amount)).await.ok()?
         });
         let default = leg.messaging_fee.map(|fee| registry_default(registry, leg, amount, fee));
-        (*asked.await).or(default)
+        (*quote.await).or(default)
     }
 
     /// Cache slot, filled by the first request.
-    fn slot(&self, question: Question) -> Answer {
+    fn slot(&self, key: QuoteKey) -> Answer {
         let now = Instant::now();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (at, _)| now.duration_since(*at) < self.age);
-        if kept.len() >= MAX_KEPT
-            && let Some(oldest) =
-                kept.iter().min_by_key(|(_, (at, _))| *at).map(|(question, _)| question.clone())
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.retain(|_, (at, _)| now.duration_since(*at) < self.age);
+        if cache.len() >= MAX_CACHED
+            && let Some(oldest) = cache.iter().min_by_key(|(_, (at, _))| *at).map(|(key, _)| key.clone())
         {
-            kept.remove(&oldest);
+            cache.remove(&oldest);
         }
-        Arc::clone(&kept.entry(question).or_insert_with(|| (now, Answer::default())).1)
+        Arc::clone(&cache.entry(key).or_insert_with(|| (now, Answer::default())).1)
     }
 }
 
 /// Quote from the contract.
-async fn ask(evm: &node::Evm, leg: &Leg, eid: u32, amount: U256) -> Option<Quote> {
+async fn query_contract(evm: &node::Evm, leg: &Leg, eid: u32, amount: U256) -> Option<Quote> {
     let contract: [u8; 20] = chain::Account::from_hex_literal(&leg.contract)?.as_bytes().try_into().ok()?;
     let (limits, fee) = quote::calls(leg, eid, amount)
         .inspect_err(|error| tracing::warn!(%error, contract = leg.contract, "no quote"))
@@ -142,12 +143,12 @@ async fn ask(evm: &node::Evm, leg: &Leg, eid: u32, amount: U256) -> Option<Quote
     Some(Quote { received: quote::received(&limits)?, native_fee: with_margin(quote::native_fee(&fee)?) })
 }
 
-/// Fees move between quote and signature; what is too much is refunded (`router-mechanics.md` §4.7).
+/// Adds a margin, because fees change between quote and signature; the excess is refunded (`router-mechanics.md` §4.7).
 fn with_margin(fee: U256) -> U256 {
     fee.saturating_add(fee / U256::from(10))
 }
 
-/// One for one, but for what does not fit into the shared decimals.
+/// One to one, minus the remainder that does not fit the shared decimals.
 fn registry_default(registry: &Registry, leg: &Leg, amount: U256, fee: U256) -> Quote {
     let decimals = registry[leg.asset].decimals.saturating_sub(leg.shared_decimals);
     let unit = U256::from(10).pow(U256::from(decimals));

@@ -5,28 +5,38 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures_util::future::join;
+use futures_util::future::{BoxFuture, join};
 use futures_util::stream::{self, StreamExt as _};
 use node::Error;
 use registry::facts::{BridgeFacts, PairState, WrapperFacts};
 use registry::{AssetRef, BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Origin, Pair, Registry};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tracker::ChainClients;
 
-use crate::nodes::Nodes;
+/// Concurrent queries.
+const CONCURRENCY: usize = 16;
 
-/// Questions at once.
-const AT_ONCE: usize = 16;
+/// Result of the queries about one part of the registry.
+pub(crate) struct Queried {
+    /// The part, for logs and findings.
+    pub(crate) part: String,
+    /// The fact, or the reason why there is none.
+    pub(crate) outcome: Result<ChainFact, String>,
+}
 
-/// One chain fact, or the reason why it could not be queried.
+/// One chain fact.
 pub(crate) enum ChainFact {
-    Channel(End, Result<ChannelStatus, String>),
-    Bridge(BridgeRef, Result<BridgeFacts, String>),
-    Migration(BridgeRef, String, Result<Option<(String, String)>, String>),
-    Contract(String, String, Result<Option<String>, String>),
-    Hooks(String, Result<bool, String>),
+    Channel(End, ChannelStatus),
+    Bridge(BridgeRef, BridgeFacts),
+    /// The L1 does not have the bridge; with the text of its error.
+    NoBridge(String),
+    /// By the denomination on the L1: port and channel there, if the coin was migrated.
+    Migration(BridgeRef, String, Option<(String, String)>),
+    /// The ERC-20 of a chain's denomination.
+    Contract(String, String, Option<String>),
+    Hooks(String, bool),
     /// By the token that the wrapper made.
-    Wrapper(AssetRef, Result<WrapperFacts, String>),
+    Wrapper(AssetRef, WrapperFacts),
 }
 
 /// State of a chain's end of a channel.
@@ -43,16 +53,19 @@ pub(crate) struct ChannelStatus {
 }
 
 /// Queries all chains; a failed query keeps the fact of `before`.
-pub async fn ask(nodes: &Nodes, registry: &Registry, before: &Facts) -> Facts {
+pub async fn query_facts(clients: &ChainClients, registry: &Registry, before: &Facts) -> Facts {
     let mut facts = before.clone();
-    for said in query_all(nodes, registry).await {
-        merge(registry, &mut facts, said);
+    for Queried { part, outcome } in query_all(clients, registry).await {
+        match outcome {
+            Ok(fact) => merge(registry, &mut facts, fact),
+            Err(reason) => tracing::debug!(part, reason, "chain query failed"),
+        }
     }
     log_pairs(registry, before, &facts);
     facts
 }
 
-/// Logs each pair of a wrapper that a chain contradicts, or no longer does.
+/// Logs each wrapper pair that a chain newly contradicts, or no longer contradicts.
 fn log_pairs(registry: &Registry, before: &Facts, now: &Facts) {
     for (_, pair) in registry.wrapper_pairs() {
         let (before, now) = (before.pair(registry, &pair), now.pair(registry, &pair));
@@ -71,48 +84,54 @@ fn log_pairs(registry: &Registry, before: &Facts, now: &Facts) {
 }
 
 /// All facts, unordered.
-pub(crate) async fn query_all(nodes: &Nodes, registry: &Registry) -> Vec<ChainFact> {
-    let mut questions: Vec<futures_util::future::BoxFuture<'_, ChainFact>> = Vec::new();
+pub(crate) async fn query_all(clients: &ChainClients, registry: &Registry) -> Vec<Queried> {
+    let mut queries: Vec<BoxFuture<'_, Queried>> = Vec::new();
     for (_, channel) in registry.channels() {
         for end in [&channel.a, &channel.b] {
-            questions.push(Box::pin(async move {
-                ChainFact::Channel(end.clone(), query_channel(nodes, &registry[end.chain], end).await)
+            let chain = &registry[end.chain];
+            let part = format!("channel {}/{} of {}", end.port, end.channel, chain.id);
+            queries.push(query(part, async move {
+                query_channel(clients, chain, end).await.map(|status| ChainFact::Channel(end.clone(), status))
             }));
         }
     }
     for (reference, bridge) in registry.bridges() {
-        let l1 = &registry[bridge.l1];
-        questions.push(Box::pin(async move {
-            ChainFact::Bridge(reference, query_bridge(nodes, l1, bridge.id).await)
+        let (l1, id) = (&registry[bridge.l1], bridge.id);
+        queries.push(query(format!("bridge {id}"), async move {
+            match query_bridge(clients, l1, id).await {
+                // The L1 answers an unknown bridge with HTTP 500, not 404 (recorded pair, README).
+                Err(reason) if reason.contains("not found") => Ok(ChainFact::NoBridge(reason)),
+                outcome => outcome.map(|facts| ChainFact::Bridge(reference, facts)),
+            }
         }));
     }
     let mut wrapped: HashSet<AssetRef> = HashSet::new();
     for (made, pair) in registry.wrapper_pairs() {
         wrapped.extend([pair.remote, pair.local]);
-        questions.push(Box::pin(async move {
-            ChainFact::Wrapper(made, query_wrapper(nodes, registry, &pair).await)
+        let asset = &registry[made];
+        let part = format!("wrapper of {} of {}", asset.denom, registry[asset.chain].id);
+        queries.push(query(part, async move {
+            query_wrapper(clients, registry, &pair).await.map(|facts| ChainFact::Wrapper(made, facts))
         }));
     }
     for (reference, asset) in registry.assets() {
-        let chain = &registry[asset.chain];
-        if let Origin::Bridged { bridge, parent } = &asset.origin {
-            let (l1_denom, denom) = (&registry[*parent].denom, &asset.denom);
-            questions.push(Box::pin(async move {
-                ChainFact::Migration(
-                    *bridge,
-                    l1_denom.clone(),
-                    query_migration(nodes, registry, asset.chain, denom).await,
-                )
+        let (chain, denom) = (&registry[asset.chain], &asset.denom);
+        if let Origin::Bridged { bridge, parent } = asset.origin {
+            let l1_denom = &registry[parent].denom;
+            let part = format!("bridge {}, migration of {l1_denom}", registry[bridge].id);
+            queries.push(query(part, async move {
+                let to = query_migration(clients, registry, asset.chain, denom).await?;
+                Ok(ChainFact::Migration(bridge, l1_denom.clone(), to))
             }));
         }
         if chain.vm == chain::Vm::Evm
             && chain.kind == ChainKind::Cosmos
             && wrapped.contains(&reference)
-            && !asset.denom.starts_with("evm/")
+            && !denom.starts_with("evm/")
         {
-            questions.push(Box::pin(async move {
-                let said = query_contract(nodes, chain, &asset.denom).await;
-                ChainFact::Contract(chain.id.clone(), asset.denom.clone(), said)
+            queries.push(query(format!("asset {denom} of {}", chain.id), async move {
+                let contract = query_contract(clients, chain, denom).await?;
+                Ok(ChainFact::Contract(chain.id.clone(), denom.clone(), contract))
             }));
         }
     }
@@ -122,51 +141,51 @@ pub(crate) async fn query_all(nodes: &Nodes, registry: &Registry) -> Vec<ChainFa
             _ => None,
         });
         if let Some(wrapper) = wrapper {
-            questions.push(Box::pin(async move {
-                ChainFact::Hooks(chain.id.clone(), query_hooks(nodes, chain, wrapper).await)
+            queries.push(query(format!("hooks of {}", chain.id), async move {
+                query_hooks(clients, chain, wrapper)
+                    .await
+                    .map(|is_allowed| ChainFact::Hooks(chain.id.clone(), is_allowed))
             }));
         }
     }
-    stream::iter(questions).buffer_unordered(AT_ONCE).collect().await
+    stream::iter(queries).buffer_unordered(CONCURRENCY).collect().await
 }
 
-/// Merges a fact; a failed query changes nothing.
-fn merge(registry: &Registry, facts: &mut Facts, said: ChainFact) {
-    let warn = |what: &str, reason: &str| tracing::debug!(what, reason, "a chain was not asked");
-    match said {
-        ChainFact::Channel(end, Ok(said)) => {
+fn query<'a>(
+    part: String,
+    fact: impl Future<Output = Result<ChainFact, String>> + Send + 'a,
+) -> BoxFuture<'a, Queried> {
+    Box::pin(async move { Queried { part, outcome: fact.await } })
+}
+
+fn merge(registry: &Registry, facts: &mut Facts, fact: ChainFact) {
+    match fact {
+        ChainFact::Channel(end, status) => {
             let key = (registry[end.chain].id.clone(), end.port.clone(), end.channel.clone());
-            match said.trouble(&registry[end.chain].id, &end.channel) {
+            match status.trouble(&registry[end.chain].id, &end.channel) {
                 Some(reason) => facts.closed.insert(key, reason),
                 None => facts.closed.remove(&key),
             };
         }
-        ChainFact::Bridge(bridge, Ok(said)) => {
-            let known = of_bridge(registry, facts, bridge);
-            *known = BridgeFacts { migrated: std::mem::take(&mut known.migrated), ..said };
+        ChainFact::Bridge(bridge, new) => {
+            let old = of_bridge(registry, facts, bridge);
+            *old = BridgeFacts { migrated: std::mem::take(&mut old.migrated), ..new };
         }
-        ChainFact::Migration(bridge, denom, Ok(to)) => {
+        ChainFact::Migration(bridge, denom, to) => {
             of_bridge(registry, facts, bridge).migrated.insert(denom, to);
         }
-        ChainFact::Contract(chain, denom, Ok(Some(contract))) => {
+        ChainFact::Contract(chain, denom, Some(contract)) => {
             facts.contracts.insert((chain, denom), contract);
         }
-        ChainFact::Hooks(chain, Ok(allowed)) => {
-            facts.hooks.insert(chain, allowed);
+        ChainFact::Hooks(chain, is_allowed) => {
+            facts.hooks.insert(chain, is_allowed);
         }
-        ChainFact::Wrapper(made, Ok(said)) => {
+        ChainFact::Wrapper(made, new) => {
             if let Some(pair) = registry.wrapper_pair(made) {
-                facts.wrappers.insert(Facts::wrapper_key(registry, &pair), said);
+                facts.wrappers.insert(Facts::wrapper_key(registry, &pair), new);
             }
         }
-        ChainFact::Contract(_, _, Ok(None)) => {}
-        ChainFact::Channel(end, Err(reason)) => warn(&end.channel, &reason),
-        ChainFact::Bridge(_, Err(reason)) => warn("bridge", &reason),
-        ChainFact::Migration(_, denom, Err(reason)) | ChainFact::Contract(_, denom, Err(reason)) => {
-            warn(&denom, &reason);
-        }
-        ChainFact::Hooks(chain, Err(reason)) => warn(&chain, &reason),
-        ChainFact::Wrapper(made, Err(reason)) => warn(&registry[made].denom, &reason),
+        ChainFact::NoBridge(_) | ChainFact::Contract(_, _, None) => {}
     }
 }
 
@@ -186,101 +205,52 @@ impl ChannelStatus {
     }
 }
 
-async fn query_channel(nodes: &Nodes, chain: &Chain, end: &End) -> Result<ChannelStatus, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        channel: Channel,
-    }
-    #[derive(Deserialize)]
-    struct Channel {
-        state: String,
-        counterparty: Counterparty,
-    }
-    #[derive(Deserialize)]
-    struct Counterparty {
-        port_id: String,
-        channel_id: String,
-    }
-    #[derive(Deserialize)]
-    struct ClientAnswer {
-        identified_client_state: Identified,
-    }
-    #[derive(Deserialize)]
-    struct Identified {
-        client_id: String,
-        client_state: ClientState,
-    }
-    #[derive(Deserialize)]
-    struct ClientState {
-        #[serde(default)]
-        chain_id: String,
-    }
-    #[derive(Deserialize)]
-    struct Status {
-        status: String,
-    }
+async fn query_channel(clients: &ChainClients, chain: &Chain, end: &End) -> Result<ChannelStatus, String> {
     let path = format!("/ibc/core/channel/v1/channels/{}/ports/{}", end.channel, end.port);
-    let (state, counterparty) = match get::<Answer>(nodes, chain, &path).await? {
-        Some(Answer { channel }) => {
-            (channel.state, (channel.counterparty.port_id, channel.counterparty.channel_id))
+    let mut status = ChannelStatus {
+        state: "there is no such channel".to_owned(),
+        counterparty: (String::new(), String::new()),
+        client_status: "unknown".to_owned(),
+        client_chain: String::new(),
+    };
+    if let Some(answer) = get(clients, chain, &path).await? {
+        status.state = text(&answer, "/channel/state")?;
+        let (port, channel) = ("/channel/counterparty/port_id", "/channel/counterparty/channel_id");
+        status.counterparty = (text(&answer, port)?, text(&answer, channel)?);
+    }
+    if let Some(client) = get(clients, chain, &format!("{path}/client_state")).await? {
+        let id = text(&client, "/identified_client_state/client_id")?;
+        status.client_chain =
+            text(&client, "/identified_client_state/client_state/chain_id").unwrap_or_default();
+        if let Some(answer) = get(clients, chain, &format!("/ibc/core/client/v1/client_status/{id}")).await? {
+            status.client_status = text(&answer, "/status")?;
         }
-        None => ("there is no such channel".to_owned(), (String::new(), String::new())),
-    };
-    let client = get::<ClientAnswer>(nodes, chain, &format!("{path}/client_state")).await?;
-    let Some(Identified { client_id, client_state }) = client.map(|answer| answer.identified_client_state)
-    else {
-        let (client_status, client_chain) = ("unknown".to_owned(), String::new());
-        return Ok(ChannelStatus { state, counterparty, client_status, client_chain });
-    };
-    let status =
-        get::<Status>(nodes, chain, &format!("/ibc/core/client/v1/client_status/{client_id}")).await?;
-    let client_status = status.map_or_else(|| "unknown".to_owned(), |answer| answer.status);
-    Ok(ChannelStatus { state, counterparty, client_status, client_chain: client_state.chain_id })
+    }
+    Ok(status)
 }
 
-async fn query_bridge(nodes: &Nodes, l1: &Chain, id: u64) -> Result<BridgeFacts, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        bridge_config: Settings,
-    }
-    #[derive(Deserialize)]
-    struct Settings {
-        #[serde(default)]
-        bridge_disabled: bool,
-        finalization_period: String,
-        submission_interval: String,
-    }
-    let answer = get::<Answer>(nodes, l1, &format!("/opinit/ophost/v1/bridges/{id}")).await?;
-    let Answer { bridge_config } = answer.ok_or_else(|| format!("the L1 has no bridge {id}"))?;
+async fn query_bridge(clients: &ChainClients, l1: &Chain, id: u64) -> Result<BridgeFacts, String> {
+    let answer = get(clients, l1, &format!("/opinit/ophost/v1/bridges/{id}")).await?;
+    let answer = answer.ok_or_else(|| format!("the L1 has no bridge {id}"))?;
     Ok(BridgeFacts {
-        disabled: bridge_config.bridge_disabled,
-        finalization_seconds: seconds(&bridge_config.finalization_period),
-        submission_seconds: seconds(&bridge_config.submission_interval),
+        disabled: answer.pointer("/bridge_config/bridge_disabled").and_then(Value::as_bool).unwrap_or(false),
+        finalization_seconds: seconds(&text(&answer, "/bridge_config/finalization_period")?),
+        submission_seconds: seconds(&text(&answer, "/bridge_config/submission_interval")?),
         migrated: HashMap::new(),
     })
 }
 
-/// The L1's end of the channel that the rollup says a bridged coin goes over; `None` if it was not migrated.
+/// The L1's end of the channel that the rollup uses for a bridged coin; `None` if the coin was not migrated.
 async fn query_migration(
-    nodes: &Nodes,
+    clients: &ChainClients,
     registry: &Registry,
     l2: ChainRef,
     denom: &str,
 ) -> Result<Option<(String, String)>, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        migration_info: Info,
-    }
-    #[derive(Deserialize)]
-    struct Info {
-        ibc_channel_id: String,
-        ibc_port_id: String,
-    }
     let path = format!("/opinit/opchild/v1/migration_info/by_denom?denom={}", escaped(denom));
-    let Some(Answer { migration_info: info }) = get(nodes, &registry[l2], &path).await? else {
-        return Ok(None);
-    };
-    let (port, channel) = (info.ibc_port_id, info.ibc_channel_id);
+    let Some(answer) = get(clients, &registry[l2], &path).await? else { return Ok(None) };
+    let port = text(&answer, "/migration_info/ibc_port_id")?;
+    let channel = text(&answer, "/migration_info/ibc_channel_id")?;
     let known = registry.channel_at(l2, &port, &channel);
     let far = known.and_then(|reference| registry[reference].beyond(l2));
     let far =
@@ -290,35 +260,34 @@ async fn query_migration(
 
 /// The ERC-20 behind a denomination of a minievm chain.
 pub(crate) async fn query_contract(
-    nodes: &Nodes,
+    clients: &ChainClients,
     chain: &Chain,
     denom: &str,
 ) -> Result<Option<String>, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        address: String,
-    }
-    let denom = escaped(denom);
-    let answer =
-        get::<Answer>(nodes, chain, &format!("/minievm/evm/v1/contracts/by_denom?denom={denom}")).await?;
-    Ok(answer.map(|answer| answer.address))
+    let path = format!("/minievm/evm/v1/contracts/by_denom?denom={}", escaped(denom));
+    get(clients, chain, &path).await?.map(|answer| text(&answer, "/address")).transpose()
 }
 
 /// Answers of a wrapper about the local token of a pair.
-async fn query_wrapper(nodes: &Nodes, registry: &Registry, pair: &Pair<'_>) -> Result<WrapperFacts, String> {
+async fn query_wrapper(
+    clients: &ChainClients,
+    registry: &Registry,
+    pair: &Pair<'_>,
+) -> Result<WrapperFacts, String> {
     let local = &registry[pair.local];
     let chain = &registry[local.chain];
     let token = match local.denom.strip_prefix("evm/") {
         Some(hex) => Some(format!("0x{hex}")),
-        None => query_contract(nodes, chain, &local.denom).await?,
+        None => query_contract(clients, chain, &local.denom).await?,
     };
     let token = token.ok_or_else(|| format!("the chain has no ERC-20 for {}", local.denom))?;
     let (wrapper, token) = (address(pair.contract)?, address(&token)?);
-    let evm = nodes.evm(chain).map_err(|error| error.to_string())?;
+    let clients = clients.of(chain);
+    let evm = clients.evm().map_err(|error| error.to_string())?;
     let (remote, decimals) = messages::wrapper::calls(token);
     match join(evm.call(wrapper, &remote, None), evm.call(wrapper, &decimals, None)).await {
         (Ok(remote), Ok(decimals)) => Ok(messages::wrapper::read(&remote, &decimals)),
-        // A fixed no: a contract without these functions reverts.
+        // A definite answer: a contract without these functions reverts.
         (Err(Error::Refused { .. }), _) | (_, Err(Error::Refused { .. })) => {
             Ok(WrapperFacts::NotAWrapper("it refuses remoteTokens or remoteDecimals".to_owned()))
         }
@@ -333,54 +302,40 @@ fn address(text: &str) -> Result<[u8; 20], String> {
 }
 
 /// Whether packets may call the wrapper (`initia.ibchooks.v1`): its own entry of the list, else the default.
-async fn query_hooks(nodes: &Nodes, chain: &Chain, wrapper: &str) -> Result<bool, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        params: Params,
-    }
-    #[derive(Deserialize)]
-    struct Params {
-        #[serde(default)]
-        default_allowed: bool,
-    }
-    #[derive(Deserialize)]
-    struct List {
-        acls: Vec<Entry>,
-    }
-    #[derive(Deserialize)]
-    struct Entry {
-        address: String,
-        allowed: bool,
-    }
+async fn query_hooks(clients: &ChainClients, chain: &Chain, wrapper: &str) -> Result<bool, String> {
     let wrapper = chain::Account::from_hex_literal(wrapper).ok_or("the wrapper's address is none")?;
     let address = wrapper.to_bech32(&chain.bech32_prefix);
-    let list = get::<List>(nodes, chain, "/initia/ibchooks/v1/acls").await?;
-    let entry = list.and_then(|list| list.acls.into_iter().find(|entry| entry.address == address));
-    if let Some(entry) = entry {
-        return Ok(entry.allowed);
+    let list = get(clients, chain, "/initia/ibchooks/v1/acls").await?;
+    let entries = list.as_ref().and_then(|list| list.get("acls")?.as_array());
+    let entry = entries.into_iter().flatten().find(|entry| entry["address"] == address);
+    if let Some(is_allowed) = entry.and_then(|entry| entry["allowed"].as_bool()) {
+        return Ok(is_allowed);
     }
-    let answer = get::<Answer>(nodes, chain, "/initia/ibchooks/v1/params").await?;
-    Ok(answer.is_some_and(|answer| answer.params.default_allowed))
+    let answer = get(clients, chain, "/initia/ibchooks/v1/params").await?;
+    Ok(answer.is_some_and(|answer| answer["params"]["default_allowed"] == true))
 }
 
-/// A text as a value of a query; the gateway wants slashes escaped.
+/// A text as a query value; the gateway requires escaped slashes.
 pub(crate) fn escaped(text: &str) -> percent_encoding::PercentEncode<'_> {
     const PLAIN: &percent_encoding::AsciiSet =
         &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     percent_encoding::utf8_percent_encode(text, PLAIN)
 }
 
-/// A REST answer; `None` if there is no such thing.
-pub(crate) async fn get<T: DeserializeOwned>(
-    nodes: &Nodes,
-    chain: &Chain,
-    path: &str,
-) -> Result<Option<T>, String> {
-    let rest = nodes.rest(chain).map_err(|error| error.to_string())?;
+/// A REST answer; `None` if the object does not exist.
+pub(crate) async fn get(clients: &ChainClients, chain: &Chain, path: &str) -> Result<Option<Value>, String> {
+    let clients = clients.of(chain);
+    let rest = clients.rest().map_err(|error| error.to_string())?;
     let Some(bytes) = rest.get_or_absent(path, None).await.map_err(|error| error.to_string())? else {
         return Ok(None);
     };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{path}: {error}"))
+}
+
+/// A text of a REST answer, by its JSON pointer.
+pub(crate) fn text(answer: &Value, pointer: &str) -> Result<String, String> {
+    let text = answer.pointer(pointer).and_then(Value::as_str);
+    text.map(str::to_owned).ok_or_else(|| format!("the node's answer has no text at {pointer}"))
 }
 
 /// A protobuf duration in JSON, `604800s`, in whole seconds.

@@ -11,10 +11,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use planner::Graph;
 use registry::{AssetRef, Facts, Origin, Registry};
 use tokio::sync::watch;
-use tracker::Tracker;
+use tokio::time::timeout;
+use tracker::{ChainClients, Tracker};
 
 use crate::config::Config;
-use crate::nodes::Nodes;
 use crate::quotes::Quoter;
 use crate::refresh;
 
@@ -32,10 +32,9 @@ pub struct World {
 /// A routing service.
 pub struct Service {
     world: RwLock<World>,
-    /// Tells the tracker of a reload.
+    /// Notifies the tracker of a reload.
     registry: watch::Sender<Arc<Registry>>,
     tracker: Arc<Tracker>,
-    pub(crate) nodes: Nodes,
     pub(crate) quoter: Quoter,
     pub(crate) config: Config,
     pub(crate) version: String,
@@ -66,8 +65,7 @@ impl Service {
             world: RwLock::new(World { registry, graph, facts: Arc::default() }),
             registry: sender,
             tracker,
-            nodes: Nodes::new(config.ask),
-            quoter: Quoter::new(config.quote_age),
+            quoter: Quoter::new(config.quote_age, config.query_timeout),
             config,
             version: version.to_owned(),
         })
@@ -83,7 +81,11 @@ impl Service {
         &self.tracker
     }
 
-    /// Takes a new registry for all requests that begin from now on.
+    pub(crate) fn clients(&self) -> &ChainClients {
+        self.tracker.clients()
+    }
+
+    /// Replaces the registry for all later requests.
     pub fn replace(&self, registry: Registry) {
         let registry = Arc::new(registry);
         let graph = Arc::new(Graph::new(&registry));
@@ -106,12 +108,12 @@ impl Service {
             let world = self.world();
             tokio::select! {
                 () = &mut stop => return,
-                facts = refresh::ask(&self.nodes, &world.registry, &world.facts) => self.learn(facts),
+                facts = refresh::query_facts(self.clients(), &world.registry, &world.facts) => self.learn(facts),
             }
             tokio::select! {
                 () = &mut stop => return,
                 () = tokio::time::sleep(self.config.refresh) => {}
-                // A new registry has chains that were never asked.
+                // The chains of a new registry have no facts yet.
                 () = self.reloaded(&world.registry) => {}
             }
         }
@@ -119,11 +121,11 @@ impl Service {
 
     async fn reloaded(&self, old: &Arc<Registry>) {
         let mut registry = self.registry.subscribe();
-        // The sender lives as long as we do.
+        // The sender lives as long as the service.
         drop(registry.wait_for(|new| !Arc::ptr_eq(new, old)).await);
     }
 
-    /// Returns the facts including the ERC-20 that a wrapped token wraps; queries it if it is not known yet.
+    /// Adds the ERC-20 behind a wrapped token to the facts; queries it if it is unknown.
     pub(crate) async fn with_contract(&self, world: &World, asset: AssetRef) -> Arc<Facts> {
         let registry = &*world.registry;
         let Origin::Wrapped { parent, .. } = registry[asset].origin else { return Arc::clone(&world.facts) };
@@ -131,14 +133,13 @@ impl Service {
             return Arc::clone(&world.facts);
         }
         let (chain, denom) = (&registry[registry[parent].chain], &registry[parent].denom);
-        match refresh::query_contract(&self.nodes, chain, denom).await {
-            Ok(Some(contract)) => {
-                let mut facts = Facts::clone(&world.facts);
-                facts.contracts.insert((chain.id.clone(), denom.clone()), contract);
-                Arc::new(facts)
-            }
-            Ok(None) | Err(_) => Arc::clone(&world.facts),
-        }
+        let query = refresh::query_contract(self.clients(), chain, denom);
+        let Ok(Ok(Some(contract))) = timeout(self.config.query_timeout, query).await else {
+            return Arc::clone(&world.facts);
+        };
+        let mut facts = Facts::clone(&world.facts);
+        facts.contracts.insert((chain.id.clone(), denom.clone()), contract);
+        Arc::new(facts)
     }
 
     /// Reads the registry in `dir` again.

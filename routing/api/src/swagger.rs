@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method};
+use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::Schema;
 
@@ -19,8 +19,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     summary: "This document.",
     params: &[],
     response: &DOCUMENT,
-    handler: Handler::Now(show),
-    cache: Freshness::RECORD,
+    handler: Handler::Sync(show),
+    cache: MaxAge::RECORD,
 }];
 
 static DOCUMENT: Schema = Schema { name: "app.Document", doc: "A Swagger 2.0 document.", fields: &[] };
@@ -35,6 +35,6 @@ pub fn document(version: &str) -> Value {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
-fn show(service: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn show(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     Ok(Reply::json(document(&service.version).to_string()))
 }

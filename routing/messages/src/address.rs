@@ -16,13 +16,12 @@ use crate::error::{BuildError, truncated};
 pub struct Party {
     /// Its bytes: 20 on EVM chains.
     pub account: Account,
-    /// As the chain writes it: bech32, or `0x…` as it was given.
+    /// In the chain's format: bech32, or `0x…` as given.
     pub text: String,
 }
 
 /// Reads an address of `chain`: bech32 of 20 or 32 bytes with the chain's prefix; on chains of Initia also `0x` and 40
-/// or 64 digits; on EVM chains `0x` and 40 digits. Capitals, where there are small letters too, must be those of
-/// EIP-55. `field` is what the client calls it.
+/// or 64 digits; on EVM chains `0x` and 40 digits. Mixed case must match EIP-55. `field` is the name in the request.
 pub fn read(registry: &Registry, chain: ChainRef, field: &str, text: &str) -> Result<Party, BuildError> {
     let at = &registry[chain];
     let refused = |must: String| BuildError::Address {
@@ -78,7 +77,7 @@ pub(crate) fn contract(what: &'static str, text: &str) -> Result<Address, BuildE
     parsed.ok_or_else(|| BuildError::Registry { what, value: text.to_owned(), must: "0x and 40 hex digits" })
 }
 
-/// An account that an EVM can hold as it is.
+/// An account of 20 bytes, which an EVM can represent.
 pub(crate) fn evm_address(
     registry: &Registry,
     chain: ChainRef,
@@ -147,7 +146,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// That of `required_chain_addresses`.
+    /// The layout of `required_chain_addresses`.
     fn required(registry: &Registry, plan: &Plan) -> Self {
         let chains = plan.required_chains(registry);
         // The last address is the recipient, which signs nothing.
@@ -157,7 +156,7 @@ impl Layout {
         Self { chains, signers }
     }
 
-    /// That of `chain_ids`.
+    /// The layout of `chain_ids`.
     fn visited(registry: &Registry, plan: &Plan) -> Self {
         let passed = |hops: &[Hop]| Plan { hops: hops.to_vec() }.chains(registry).len().saturating_sub(1);
         let signers = first_hops(plan).map(|(index, _)| passed(&plan.hops[..index])).collect();

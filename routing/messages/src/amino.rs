@@ -8,31 +8,13 @@ use serde::Serialize;
 
 use crate::request::Msg;
 
-/// A type and its JSON.
-pub(crate) trait Amino: Serialize {
-    const TYPE_URL: &'static str;
+/// Type URL of [`Call`].
+pub(crate) const CALL: &str = "/minievm.evm.v1.MsgCall";
 
-    fn msg(&self) -> Msg {
-        Msg { type_url: Self::TYPE_URL, msg: json(self) }
+impl Msg {
+    pub(crate) fn new(type_url: &'static str, content: &impl Serialize) -> Self {
+        Self { type_url, msg: json(content) }
     }
-}
-
-macro_rules! amino {
-    ($($name:ident => $url:literal),* $(,)?) => {
-        $(impl Amino for $name {
-            const TYPE_URL: &'static str = $url;
-        })*
-    };
-}
-
-amino! {
-    BankSend => "/cosmos.bank.v1beta1.MsgSend",
-    Transfer => "/ibc.applications.transfer.v1.MsgTransfer",
-    Deposit => "/opinit.ophost.v1.MsgInitiateTokenDeposit",
-    Withdrawal => "/opinit.opchild.v1.MsgInitiateTokenWithdrawal",
-    Migration => "/opinit.opchild.v1.MsgMigrateToken",
-    Call => "/minievm.evm.v1.MsgCall",
-    Execute => "/initia.move.v1.MsgExecute",
 }
 
 /// `cosmos.base.v1beta1.Coin`.
@@ -55,7 +37,7 @@ pub(crate) struct BankSend {
     pub(crate) amount: [Coin; 1],
 }
 
-/// An ICS-20 transfer. Its height never times out: a height would say nothing of when.
+/// An ICS-20 transfer, which times out by time only, never by height.
 #[derive(Serialize)]
 pub(crate) struct Transfer {
     pub(crate) source_port: String,

@@ -6,27 +6,26 @@
 //! (`router-mechanics.md` §2.4, §2.6, §3.3).
 
 use alloy::primitives::Address;
+use alloy::sol_types::SolCall as _;
 use chain::U256;
 use planner::{Hop, Step};
-use registry::{BridgeRef, denom};
+use registry::denom::{self, TRANSFER_PORT};
+use registry::{BridgeRef, End};
 
 use crate::address::{Party, contract, evm_address};
-use crate::amino::{Amino as _, Call, Coin, Deposit, Invocation, Migration, Withdrawal};
-use crate::calls::{self, Packet};
+use crate::amino::{CALL, Call, Coin, Deposit, Invocation, Migration, Withdrawal};
+use crate::calls::{Erc20, Wrapper, WrapperWithMemo};
 use crate::error::BuildError;
 use crate::request::Msg;
 use crate::tx_builder::{TxBuilder, invalid_plan};
 use crate::{hook, signed, wrapper};
-
-/// The only port that the wrapper sends over.
-const TRANSFER: &str = "transfer";
 
 impl TxBuilder<'_> {
     pub(crate) fn deposit(&self, bridge: BridgeRef) -> Msg {
         self.deposit_to(bridge, self.end.text.clone(), String::new())
     }
 
-    /// The rollup credits the signer of the hook, whose calls then wrap the balance for the recipient.
+    /// The rollup credits the hook's signer; the calls of the hook then wrap the balance for the recipient.
     pub(crate) fn deposit_and_wrap(&self, bridge: BridgeRef) -> Result<Msg, BuildError> {
         let hop = &self.hops[1];
         let chain = self.chain_of(hop.to);
@@ -40,28 +39,28 @@ impl TxBuilder<'_> {
 
     fn deposit_to(&self, bridge: BridgeRef, to: String, data: String) -> Msg {
         let hop = &self.hops[0];
-        Deposit {
+        let deposit = Deposit {
             sender: self.signer.text.clone(),
             bridge_id: self.request.registry[bridge].id.to_string(),
             to,
             amount: Coin::new(self.denom(hop.from), hop.amount_in),
             data,
-        }
-        .msg()
+        };
+        Msg::new("/opinit.ophost.v1.MsgInitiateTokenDeposit", &deposit)
     }
 
     pub(crate) fn withdraw(&self) -> Result<Msg, BuildError> {
         let hop = &self.hops[0];
         self.claimable(hop)?;
-        Ok(Withdrawal {
+        let withdrawal = Withdrawal {
             sender: self.signer.text.clone(),
             to: self.end.text.clone(),
             amount: Coin::new(self.denom(hop.from), hop.amount_in),
-        }
-        .msg())
+        };
+        Ok(Msg::new("/opinit.opchild.v1.MsgInitiateTokenWithdrawal", &withdrawal))
     }
 
-    /// A claim on the L1 hashes the amount as a 64-bit number.
+    /// Checks that the amount fits 64 bits, because a claim on the L1 hashes it as such.
     fn claimable(&self, hop: &Hop) -> Result<(), BuildError> {
         if hop.amount_in <= U256::from(u64::MAX) {
             return Ok(());
@@ -71,47 +70,67 @@ impl TxBuilder<'_> {
     }
 
     pub(crate) fn wrap(&self) -> Result<Vec<Msg>, BuildError> {
-        let hop = &self.hops[0];
-        let (wrapper, address) = self.wrapper_of(hop)?;
-        let receiver = evm_address(self.request.registry, self.chain_of(hop.to), self.end)?;
-        let decimals = self.request.registry[hop.from].decimals;
-        let call = calls::wrap(receiver, self.denom(hop.from), hop.amount_in, decimals);
-        Ok(vec![self.allow(hop, address)?, self.call(wrapper, &call)])
+        self.convert(&self.hops[0], |_| self.wrap_call(&self.hops[0]))
+    }
+
+    /// Calldata that wraps the amount of a hop for the recipient.
+    pub(crate) fn wrap_call(&self, hop: &Hop) -> Result<Vec<u8>, BuildError> {
+        let call = Wrapper::toLocalCall {
+            receiver: evm_address(self.request.registry, self.chain_of(hop.to), self.end)?,
+            remoteDenom: self.denom(hop.from).to_owned(),
+            remoteAmount: hop.amount_in,
+            remoteDecimals: self.request.registry[hop.from].decimals,
+        };
+        Ok(call.abi_encode())
     }
 
     pub(crate) fn unwrap(&self, hop: &Hop, receiver: &Party) -> Result<Vec<Msg>, BuildError> {
-        let (wrapper, address) = self.wrapper_of(hop)?;
-        let receiver = evm_address(self.request.registry, self.chain_of(hop.from), receiver)?;
-        let call = calls::unwrap(receiver, self.denom(hop.from), hop.amount_in);
-        Ok(vec![self.allow(hop, address)?, self.call(wrapper, &call)])
+        self.convert(hop, |_| {
+            let call = Wrapper::toRemoteCall {
+                receiver: evm_address(self.request.registry, self.chain_of(hop.from), receiver)?,
+                localDenom: self.denom(hop.from).to_owned(),
+                localAmount: hop.amount_in,
+            };
+            Ok(call.abi_encode())
+        })
     }
 
     pub(crate) fn unwrap_and_withdraw(&self) -> Result<Vec<Msg>, BuildError> {
         let hop = &self.hops[0];
         self.claimable(&self.hops[1])?;
-        let (wrapper, address) = self.wrapper_of(hop)?;
-        let call = calls::unwrap_and_withdraw(&self.end.text, self.denom(hop.from), hop.amount_in);
-        Ok(vec![self.allow(hop, address)?, self.call(wrapper, &call)])
+        self.convert(hop, |_| {
+            let call = Wrapper::toRemoteAndOPWithdrawCall {
+                receiver: self.end.text.clone(),
+                localDenom: self.denom(hop.from).to_owned(),
+                localAmount: hop.amount_in,
+            };
+            Ok(call.abi_encode())
+        })
     }
 
     /// The wrapper sends the packet, so a forwarding chain sees it as the sender.
     pub(crate) fn unwrap_and_transfer(&self) -> Result<Vec<Msg>, BuildError> {
         let (hop, rest) = (&self.hops[0], &self.hops[1..]);
-        let (wrapper, address) = self.wrapper_of(hop)?;
-        let (source, _) = self.ends(&rest[0])?;
-        if source.port != TRANSFER {
-            let channel = &source.channel;
-            return Err(invalid_plan(format!(
-                "the wrapper sends over port {TRANSFER} only, not {}/{channel}",
-                source.port
-            )));
-        }
-        let prefix = &self.request.registry[self.chain_of(hop.from)].bech32_prefix;
-        let sender = chain::Account::from(address.into_array()).to_bech32(prefix);
-        let (receiver, memo) = self.arrival(rest, &sender)?.texts()?;
-        let packet = Packet { channel: source.channel.clone(), receiver, timeout: self.timeout, memo };
-        let call = calls::unwrap_and_transfer(self.denom(hop.from), hop.amount_in, packet);
-        Ok(vec![self.allow(hop, address)?, self.call(wrapper, &call)])
+        self.convert(hop, |wrapper| {
+            let (End { port, channel, .. }, _) = self.ends(&rest[0])?;
+            if port != TRANSFER_PORT {
+                return Err(invalid_plan(format!(
+                    "the wrapper sends over port {TRANSFER_PORT} only, not {port}/{channel}"
+                )));
+            }
+            let prefix = &self.request.registry[self.chain_of(hop.from)].bech32_prefix;
+            let sender = chain::Account::from(wrapper.into_array()).to_bech32(prefix);
+            let (receiver, memo) = self.arrival(rest, &sender)?.texts()?;
+            let (denom, channel) = (self.denom(hop.from).to_owned(), channel.clone());
+            let (amount, timeout) = (hop.amount_in, U256::from(self.timeout));
+            Ok(if memo.is_empty() {
+                let fields = (denom, amount, channel, receiver, timeout);
+                Wrapper::toRemoteAndIBCTransferCall::from(fields).abi_encode()
+            } else {
+                let fields = (denom, amount, channel, receiver, timeout, memo);
+                WrapperWithMemo::toRemoteAndIBCTransferCall::from(fields).abi_encode()
+            })
+        })
     }
 
     pub(crate) fn unwrap_and_migrate(&self) -> Result<Vec<Msg>, BuildError> {
@@ -120,7 +139,7 @@ impl TxBuilder<'_> {
         Ok(msgs)
     }
 
-    /// Turns the bridged coin into the voucher that the L1 takes back as its own, and sends that.
+    /// Migrates the bridged coin to the voucher of the L1's denomination and transfers the voucher.
     pub(crate) fn migrate(&self, hops: &[Hop]) -> Result<Vec<Msg>, BuildError> {
         let hop = &hops[0];
         let Step::MigratedWithdraw { .. } = hop.step else {
@@ -133,21 +152,31 @@ impl TxBuilder<'_> {
             (&here.port, &here.channel),
         );
         let amount = Coin::new(self.denom(hop.from), hop.amount_in);
-        let migration = Migration { sender: self.signer.text.clone(), amount }.msg();
+        let migration = Migration { sender: self.signer.text.clone(), amount };
+        let migration = Msg::new("/opinit.opchild.v1.MsgMigrateToken", &migration);
         Ok(vec![migration, self.transfer(hops, &denom::of_path(&path))?])
     }
 
-    /// Lets the wrapper take what the hop sends: exactly that, so that nothing is left allowed.
-    fn allow(&self, hop: &Hop, wrapper: Address) -> Result<Msg, BuildError> {
+    /// Allows the wrapper exactly the amount of the hop, so that no allowance remains, and calls it. `calldata`
+    /// receives the wrapper's address.
+    fn convert(
+        &self,
+        hop: &Hop,
+        calldata: impl FnOnce(Address) -> Result<Vec<u8>, BuildError>,
+    ) -> Result<Vec<Msg>, BuildError> {
+        let (wrapper, spender) = self.wrapper_of(hop)?;
+        let call = calldata(spender)?;
         let token = hook::token(self.request.registry, self.request.facts, hop.from)?;
-        Ok(self.call(&token, &calls::approve(wrapper, hop.amount_in)))
+        let approve = Erc20::approveCall { spender, amount: hop.amount_in };
+        Ok(vec![self.call(&token, &approve.abi_encode()), self.call(wrapper, &call)])
     }
 
     fn call(&self, contract: &str, calldata: &[u8]) -> Msg {
-        Call { sender: self.signer.text.clone(), input: Invocation::new(contract, calldata) }.msg()
+        let input = Invocation::new(contract, calldata);
+        Msg::new(CALL, &Call { sender: self.signer.text.clone(), input })
     }
 
-    /// The wrapper that converts in a hop, as the registry writes it.
+    /// The wrapper of a hop, in the spelling of the registry and parsed.
     pub(crate) fn wrapper_of(&self, hop: &Hop) -> Result<(&str, Address), BuildError> {
         let pair = wrapper::pair(self.request.registry, self.request.facts, hop.from, hop.to)?;
         Ok((pair.contract, contract("wrapper", pair.contract)?))

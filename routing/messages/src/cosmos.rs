@@ -3,13 +3,13 @@
 use planner::Step;
 use registry::AssetRef;
 
-use crate::amino::{Amino as _, BankSend, Coin};
+use crate::amino::{BankSend, Coin};
 use crate::error::BuildError;
 use crate::request::Msg;
 use crate::tx_builder::{TxBuilder, invalid_plan};
 
 impl TxBuilder<'_> {
-    /// The messages, in order. Which hops one signature can do: `router-mechanics.md` §3.3.
+    /// The messages, in order. `router-mechanics.md` §3.3 lists the hops that one signature can cover.
     pub(crate) fn cosmos(&self) -> Result<Vec<Msg>, BuildError> {
         let steps: Vec<Step> = self.hops.iter().map(|hop| hop.step).collect();
         match steps.as_slice() {
@@ -34,12 +34,12 @@ impl TxBuilder<'_> {
 
     fn bank_send(&self) -> Msg {
         let hop = &self.hops[0];
-        BankSend {
+        let send = BankSend {
             from_address: self.signer.text.clone(),
             to_address: self.end.text.clone(),
             amount: [Coin::new(self.denom(hop.from), hop.amount_in)],
-        }
-        .msg()
+        };
+        Msg::new("/cosmos.bank.v1beta1.MsgSend", &send)
     }
 
     pub(crate) fn denom(&self, asset: AssetRef) -> &str {

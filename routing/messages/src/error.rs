@@ -5,24 +5,24 @@ use chain::U256;
 /// Error of the message builder. The messages are for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// Not one address for each chain.
+    /// Wrong number of addresses.
     #[error(
         "address_list has {given} entries; this route takes {wanted}: one for each of [{required}], or of [{visited}]"
     )]
     AddressCount {
-        /// How many there are.
+        /// Number of addresses given.
         given: usize,
-        /// How many `required_chain_addresses` has.
+        /// Length of `required_chain_addresses`.
         wanted: usize,
         /// The chains of `required_chain_addresses`.
         required: String,
         /// The chains of `chain_ids`.
         visited: String,
     },
-    /// No address of its chain.
+    /// Invalid address.
     #[error("{field} `{address}` is no address of chain `{chain}`: {must}")]
     Address {
-        /// Which one, for example `address_list[1]`.
+        /// Name of the member, for example `address_list[1]`.
         field: String,
         /// As given; cut if it is long.
         address: String,
@@ -31,7 +31,7 @@ pub enum BuildError {
         /// Expected form.
         must: String,
     },
-    /// A wrapped token is an EVM's, whose accounts have 20 bytes.
+    /// A wrapped token cannot be held by an account of 32 bytes.
     #[error(
         "`{address}` has 32 bytes: on chain `{chain}` only an account of 20 bytes can get a wrapped token"
     )]
@@ -41,12 +41,12 @@ pub enum BuildError {
         /// The chain's id.
         chain: String,
     },
-    /// No percentage.
+    /// Invalid percentage.
     #[error(
         "slippage_tolerance_percent `{0}` must be a decimal from 0 to 100 with at most 18 digits after the point"
     )]
     Slippage(String),
-    /// No time.
+    /// Invalid timeout.
     #[error(
         "timeout_seconds {0} must be at least 1, and the time it ends must fit into 64 bits of nanoseconds; leave it out for 300"
     )]
@@ -54,10 +54,10 @@ pub enum BuildError {
     /// The plan has a deposit that only a hook can complete.
     #[error("signed_op_hook is required for this route")]
     HookRequired,
-    /// There is no deposit, or nothing to do after it.
+    /// The route has no deposit that needs an op hook.
     #[error("op hook is not required for this route")]
     HookNotRequired,
-    /// A hook that does not do what the plan needs.
+    /// An op hook that is invalid or does not match the plan.
     #[error("signed_op_hook: {0}; ask /op-hook again and sign what it answers")]
     Hook(String),
     /// The ERC-20 behind a denomination is not known.
@@ -70,7 +70,7 @@ pub enum BuildError {
         /// The chain's id.
         chain: String,
     },
-    /// A wrapper's pair that the registry has an error in, or that the chain contradicts.
+    /// A wrapper pair with an error in the registry, or contradicted by the chain.
     #[error("no message may convert `{denom}`: {why}")]
     Doubt {
         /// The local token of the pair.
@@ -78,14 +78,14 @@ pub enum BuildError {
         /// The error of the registry or of the chain.
         why: String,
     },
-    /// More bytes than the chains take.
+    /// More bytes than chains accept.
     #[error("the {what} takes {size} bytes, more than the {limit} that chains take: choose a shorter route")]
     TooLarge {
-        /// Subject.
+        /// Part of the message.
         what: &'static str,
-        /// Bytes it has.
+        /// Its size in bytes.
         size: usize,
-        /// Bytes it may have.
+        /// Maximum size in bytes.
         limit: usize,
     },
     /// An amount that a message cannot carry.
@@ -93,20 +93,20 @@ pub enum BuildError {
     Amount {
         /// Base units.
         amount: U256,
-        /// Of what.
+        /// Denomination.
         denom: String,
         /// Expected form.
         must: String,
     },
-    /// The plan's steps do not fit together, or not into one transaction.
+    /// The steps of the plan do not form valid transactions.
     #[error("this route cannot be signed: {0}")]
     Plan(String),
-    /// The registry names something that is no address or no hex.
+    /// Invalid value in the registry.
     #[error("the registry's {what} `{value}` is not {must}: correct it there")]
     Registry {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
-        /// As it stands there.
+        /// As in the registry.
         value: String,
         /// Expected form.
         must: &'static str,
@@ -115,9 +115,5 @@ pub enum BuildError {
 
 /// Truncates client input for an error message.
 pub(crate) fn truncated(text: &str) -> String {
-    const MOST: usize = 80;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    chain::truncated(text, 80)
 }

@@ -3,12 +3,13 @@
 //! A deposit credits the bridged coin; users hold its wrapped form, and only the holder can wrap it. Therefore the
 //! holder signs two calls in advance and the deposit carries them (`router-mechanics.md` §5).
 
+use alloy::sol_types::SolCall as _;
 use chain::{Account, U256, Vm};
 use registry::{AssetRef, ChainRef, Facts, Origin, Pair, Registry};
 
 use crate::address::{self, Party, contract, evm_address};
-use crate::amino::{Amino as _, Call, Invocation};
-use crate::calls;
+use crate::amino::{CALL, Call, Invocation};
+use crate::calls::{Erc20, WrapAll};
 use crate::error::BuildError;
 use crate::request::Msg;
 use crate::wrapper;
@@ -22,7 +23,7 @@ pub struct OpHookRequest<'a> {
     pub facts: &'a Facts,
     /// Asset sent.
     pub source: AssetRef,
-    /// The user's own address, in a spelling of the destination chain.
+    /// The user's own address, in a format of the destination chain.
     pub source_address: &'a str,
     /// Asset received.
     pub dest: AssetRef,
@@ -30,10 +31,10 @@ pub struct OpHookRequest<'a> {
     pub dest_address: &'a str,
 }
 
-/// What the user signs as a transaction of the rollup and then hands to [`crate::transactions`].
+/// Messages that the user signs as a transaction of the rollup and passes to [`crate::transactions`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpHook {
-    /// The rollup: whose account signs, and where it runs.
+    /// The rollup on which the messages are signed and executed.
     pub chain: ChainRef,
     /// In order.
     pub hook: Vec<Msg>,
@@ -41,8 +42,8 @@ pub struct OpHook {
 
 /// The calls to sign for a deposit of `source` that arrives as `dest`.
 ///
-/// [`BuildError::HookNotRequired`] unless `dest` is the wrapped form of what a bridge mints, `source` is on another
-/// chain, and packets cannot do the wrapping: whether the planner then takes the bridge is for the caller to ask it.
+/// Fails with [`BuildError::HookNotRequired`] unless `dest` is the wrapped form of a bridged coin, `source` is on
+/// another chain, and packets cannot call the wrapper. Whether the planner uses the bridge is not checked here.
 pub fn op_hook(request: &OpHookRequest<'_>) -> Result<OpHook, BuildError> {
     let chain = request.registry[request.dest].chain;
     if !needed(request.registry, request.facts, request.source, request.dest) {
@@ -51,7 +52,7 @@ pub fn op_hook(request: &OpHookRequest<'_>) -> Result<OpHook, BuildError> {
     let signer = address::read(request.registry, chain, "source_address", request.source_address)?;
     let recipient = address::read(request.registry, chain, "dest_address", request.dest_address)?;
     let calls = calls(request.registry, request.facts, request.dest, signer.account, &recipient)?;
-    Ok(OpHook { chain, hook: calls.iter().map(Call::msg).collect() })
+    Ok(OpHook { chain, hook: calls.iter().map(|call| Msg::new(CALL, call)).collect() })
 }
 
 fn needed(registry: &Registry, facts: &Facts, source: AssetRef, dest: AssetRef) -> bool {
@@ -80,23 +81,18 @@ pub(crate) fn calls(
     let sender = signer.to_bech32(&registry[asset.chain].bech32_prefix);
     let call =
         |contract: &str, data: &[u8]| Call { sender: sender.clone(), input: Invocation::new(contract, data) };
-    Ok([
-        call(&token(registry, facts, remote)?, &calls::approve(spender, U256::MAX)),
-        call(wrapper, &calls::wrap_all(receiver, &coin.denom, coin.decimals)),
-    ])
+    let approve = Erc20::approveCall { spender, amount: U256::MAX };
+    let wrap =
+        WrapAll::toLocalCall { receiver, remoteDenom: coin.denom.clone(), remoteDecimals: coin.decimals };
+    Ok([call(&token(registry, facts, remote)?, &approve.abi_encode()), call(wrapper, &wrap.abi_encode())])
 }
 
-/// The ERC-20 behind an asset, as registry or chain write it: what they name, else what its denomination says.
+/// The ERC-20 behind an asset, in the spelling of registry or chain.
 pub(crate) fn token(registry: &Registry, facts: &Facts, asset: AssetRef) -> Result<String, BuildError> {
-    let denom = &registry[asset].denom;
-    let said = facts.contract(registry, asset).map(str::to_owned);
-    let text = said
-        .or_else(|| denom.strip_prefix("evm/").map(|digits| format!("0x{digits}")))
-        .or_else(|| denom.starts_with("0x").then(|| denom.clone()))
-        .ok_or_else(|| BuildError::NoContract {
-            denom: denom.clone(),
-            chain: registry[registry[asset].chain].id.clone(),
-        })?;
-    contract("token contract", &text)?;
-    Ok(text)
+    let text = facts.contract(registry, asset).ok_or_else(|| BuildError::NoContract {
+        denom: registry[asset].denom.clone(),
+        chain: registry[registry[asset].chain].id.clone(),
+    })?;
+    contract("token contract", text)?;
+    Ok(text.to_owned())
 }

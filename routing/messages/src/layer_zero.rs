@@ -4,34 +4,39 @@
 
 use std::ops::Range;
 
+use alloy::primitives::{B256, Bytes};
+use alloy::sol_types::SolCall as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chain::{Account, U256};
 use planner::{Hop, Step};
 use registry::{ChainRef, Leg, LegKind, OftRef, Registry};
+use serde::Serialize;
 
 use crate::address::{contract, evm_address};
-use crate::amino::{Amino as _, Execute};
-use crate::calls::{self, OftSend};
+use crate::amino::Execute;
+use crate::calls::{MessagingFee, Oft, SendParam};
 use crate::error::BuildError;
+use crate::hook;
 use crate::request::{Approval, Msg, Tx};
 use crate::tx_builder::{TxBuilder, invalid_plan};
-use crate::{bcs, hook};
 
-/// A hop of a group: where it leaves, where it lands, the fee.
+/// Legs and fee of a hop.
 struct Crossing<'a> {
     from: &'a Leg,
     to: &'a Leg,
     fee: U256,
 }
 
-/// Encodes the options of a group's contract.
+/// Amounts of a message.
 struct Sent {
-    /// Base units of the sending chain's token, without what cannot cross.
+    /// Base units of the sending chain's token, without the remainder that stays there.
     amount: U256,
-    /// The least that must arrive, in the same.
+    /// Minimum received, in the same units.
     least: U256,
 }
 
-/// Whether a hop brings less than went in, by a fee that its contract decides; `false` for all other steps.
+/// Whether the contract of a LayerZero hop charges a fee; `false` for all other steps.
 pub(crate) fn keeps_a_fee(registry: &Registry, hop: &Hop) -> Result<bool, BuildError> {
     let Step::LayerZero { oft, from, to, .. } = hop.step else { return Ok(false) };
     let (sent, received, _) = shared(registry, hop, leg(registry, oft, from)?, leg(registry, oft, to)?)?;
@@ -57,20 +62,17 @@ impl TxBuilder<'_> {
         };
         let value =
             coin.checked_add(crossing.fee).ok_or_else(|| self.too_much(hop, "2^256 - 1 with the fee"))?;
-        let data = calls::oft_send(OftSend {
-            destination: crossing.to.eid,
-            to: padded(self.end.account),
-            amount: sent.amount,
-            least: sent.least,
-            options: options(leg)?,
-            fee: crossing.fee,
-            refund: evm_address(registry, chain, self.signer)?,
-        });
+        let receiver = padded(self.end.account);
+        let call = Oft::sendCall {
+            sendParam: send_param(leg, crossing.to.eid, receiver, sent.amount, sent.least)?,
+            fee: MessagingFee { nativeFee: crossing.fee, lzTokenFee: U256::ZERO },
+            refundAddress: evm_address(registry, chain, self.signer)?,
+        };
         let (to, signer) = (leg.contract.clone(), self.signer.text.clone());
-        Ok(Tx::Evm { chain, to, value, data: alloy::hex::encode(data), approvals, signer, hops })
+        Ok(Tx::Evm { chain, to, value, data: alloy::hex::encode(call.abi_encode()), approvals, signer, hops })
     }
 
-    /// `send_withdraw` of the module: it takes amount and fee from the sender and gives back what is left of the fee.
+    /// `send_withdraw` of the module: it withdraws amount and fee from the sender and refunds the rest of the fee.
     ///
     /// A `MsgExecute` and not a `MsgExecuteJSON`, because both real clients encode the former (`router-api.md` §7.2).
     pub(crate) fn move_send(&self) -> Result<Msg, BuildError> {
@@ -88,25 +90,25 @@ impl TxBuilder<'_> {
             u64::try_from(amount).map_err(|_| self.too_much(hop, "64 bits, as Move counts, with its fee"))
         };
         let args = vec![
-            bcs::u32(crossing.to.eid),
-            bcs::bytes(&padded(self.end.account)),
-            bcs::u64(small(sent.amount)?),
-            bcs::u64(small(sent.least)?),
-            bcs::bytes(&options(leg)?),
-            bcs::bytes(&[]),
-            bcs::bytes(&[]),
-            bcs::u64(small(crossing.fee)?),
-            bcs::u64(0),
+            argument(&crossing.to.eid),
+            argument(padded(self.end.account).as_slice()),
+            argument(&small(sent.amount)?),
+            argument(&small(sent.least)?),
+            argument(&options(leg)?),
+            argument::<[u8]>(&[]),
+            argument::<[u8]>(&[]),
+            argument(&small(crossing.fee)?),
+            argument(&0u64),
         ];
-        Ok(Execute {
+        let execute = Execute {
             sender: self.signer.text.clone(),
             module_address: leg.contract.clone(),
             module_name: "oft",
             function_name: "send_withdraw",
             type_args: [],
             args,
-        }
-        .msg())
+        };
+        Ok(Msg::new("/initia.move.v1.MsgExecute", &execute))
     }
 
     fn crossing(&self, hop: &Hop) -> Result<Crossing<'_>, BuildError> {
@@ -117,7 +119,7 @@ impl TxBuilder<'_> {
         Ok(Crossing { from: leg(registry, oft, from)?, to: leg(registry, oft, to)?, fee })
     }
 
-    /// A group without fee must bring everything; one with a fee may bring less by the tolerated part.
+    /// Without a fee, the minimum received is the amount sent; with a fee, the slippage tolerance lowers it.
     fn sent(&self, hop: &Hop, crossing: &Crossing<'_>) -> Result<Sent, BuildError> {
         let (sent, received, unit) = shared(self.request.registry, hop, crossing.from, crossing.to)?;
         let least = if received == sent { sent } else { self.slippage.least(received) };
@@ -134,8 +136,8 @@ fn leg(registry: &Registry, oft: OftRef, position: usize) -> Result<&Leg, BuildE
     registry[oft].legs.get(position).ok_or_else(|| invalid_plan("the group has no such leg"))
 }
 
-/// What goes in and what comes out in the decimals that all chains of the group share, and how many base units of the
-/// sending chain one of those is. `out <= in`, and `in * unit` is at most what the hop sends.
+/// Amount in and amount out in shared decimals, and the size of such a unit in base units of the sending chain.
+/// `out <= in`, and `in * unit` is at most the hop's amount in.
 fn shared(registry: &Registry, hop: &Hop, from: &Leg, to: &Leg) -> Result<(U256, U256, U256), BuildError> {
     let unit = |leg: &Leg| {
         let finer = registry[leg.asset].decimals.checked_sub(leg.shared_decimals);
@@ -156,18 +158,58 @@ fn shared(registry: &Registry, hop: &Hop, from: &Leg, to: &Leg) -> Result<(U256,
     Ok((sent, received, unit_in))
 }
 
-/// An account as LayerZero names it: 32 bytes, a shorter one with zeros in front.
-fn padded(account: Account) -> [u8; 32] {
-    let (bytes, mut out) = (account.as_bytes(), [0; 32]);
-    out[32 - bytes.len()..].copy_from_slice(bytes);
-    out
+/// An account as 32 bytes, padded with zeros in front.
+fn padded(account: Account) -> B256 {
+    B256::left_padding_from(account.as_bytes())
 }
 
-pub(crate) fn options(leg: &Leg) -> Result<Vec<u8>, BuildError> {
+/// A Move argument as the base64 text of a `MsgExecute`: BCS.
+#[expect(clippy::expect_used, reason = "stated in the message")]
+fn argument<T: Serialize + ?Sized>(value: &T) -> String {
+    STANDARD.encode(bcs::to_bytes(value).expect("numbers and short byte lists have a BCS form"))
+}
+
+/// The parameters of a message without composed message or command.
+pub(crate) fn send_param(
+    leg: &Leg,
+    destination: u32,
+    to: B256,
+    amount: U256,
+    least: U256,
+) -> Result<SendParam, BuildError> {
+    Ok(SendParam {
+        dstEid: destination,
+        to,
+        amountLD: amount,
+        minAmountLD: least,
+        extraOptions: options(leg)?.into(),
+        composeMsg: Bytes::new(),
+        oftCmd: Bytes::new(),
+    })
+}
+
+fn options(leg: &Leg) -> Result<Vec<u8>, BuildError> {
     let decoded = leg.options.strip_prefix("0x").and_then(|digits| alloy::hex::decode(digits).ok());
     decoded.ok_or_else(|| BuildError::Registry {
         what: "LayerZero options",
         value: leg.options.clone(),
         must: "0x and hex digits",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_the_base64_of_their_bcs_form() {
+        assert_eq!(argument(&30_101u32), "lXUAAA==");
+        assert_eq!(argument(&1_000_000u64), "QEIPAAAAAAA=");
+        assert_eq!(argument::<[u8]>(&[]), "AA==");
+        let decoded = |length: usize| STANDARD.decode(argument(&vec![9u8; length])).unwrap();
+        assert_eq!(decoded(127)[..2], [127, 9]);
+        assert_eq!(decoded(128)[..3], [0x80, 1, 9]);
+        assert_eq!(decoded(300)[..3], [0xac, 2, 9]);
+        assert_eq!(decoded(300).len(), 302);
+    }
 }

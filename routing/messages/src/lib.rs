@@ -14,7 +14,7 @@
 //! | [`request`] | input and output types |
 //! | [`transactions`](fn@transactions) | splits a plan into transactions and validates it |
 //! | `tx_builder`, `cosmos`, `evm`, `bridge`, `transfer`, `layer_zero` | messages of one transaction |
-//! | `amino`, `memo`, `calls`, `bcs` | encodings: amino JSON, packet memos, EVM calldata, Move arguments |
+//! | `amino`, `memo`, `calls` | encodings: amino JSON, packet memos, Solidity interfaces |
 //! | [`hook`], `signed` | op hooks: the calls that a deposit executes on the rollup, and their verification |
 //! | [`address`] | address parsing and the addresses that a plan needs |
 //! | [`quote`] | quote calls of OFT contracts |
@@ -23,7 +23,6 @@
 
 pub mod address;
 mod amino;
-mod bcs;
 mod bridge;
 mod calls;
 mod cosmos;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::amino::{Invocation, json};
 use crate::error::BuildError;
 
-/// Longest memo that ibc-go takes, in bytes.
+/// Maximum memo of ibc-go, in bytes.
 const MAX_MEMO: usize = 32_768;
-/// Longest receiver that ibc-go takes, in bytes.
+/// Maximum receiver of ibc-go, in bytes.
 const MAX_RECEIVER: usize = 2_048;
 
 /// Action of the receiving chain.
@@ -21,7 +21,7 @@ pub(crate) enum Memo {
     Evm(Hook),
 }
 
-/// Send it on.
+/// Forwards the packet.
 #[derive(Serialize)]
 pub(crate) struct Forward {
     receiver: String,
@@ -34,7 +34,7 @@ pub(crate) struct Forward {
     next: Option<Box<Memo>>,
 }
 
-/// Call a contract as the packet's own account.
+/// Calls a contract from the packet's own account.
 #[derive(Serialize)]
 pub(crate) struct Hook {
     message: Invocation,
@@ -47,20 +47,20 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// At an account, where it stays.
+    /// Arrival at an account, without an action.
     pub(crate) fn at(receiver: String) -> Self {
         Self { receiver, memo: None }
     }
 
-    /// At a contract, which is called. The hook wants it to be the receiver, letter by letter.
+    /// Arrival with a call of a contract. The IBC hook requires that the receiver equals the contract's text.
     pub(crate) fn calling(input: Invocation) -> Self {
         Self { receiver: input.contract_addr.clone(), memo: Some(Memo::Evm(Hook { message: input })) }
     }
 
-    /// At `receiver`, from where it is sent on over a channel of that chain and arrives as `self`.
+    /// Arrival at `receiver`, which forwards the packet over a channel of its chain; the next arrival is `self`.
     ///
-    /// Each try may take ten minutes from when it is made, and there are three: an absolute time would be read as a
-    /// duration of decades.
+    /// There are three attempts of ten minutes. The timeout is a duration: the middleware would read an absolute time
+    /// as a duration of decades.
     pub(crate) fn forwarded_by(self, receiver: String, port: &str, channel: &str) -> Self {
         let forward = Forward {
             receiver: self.receiver,
@@ -73,7 +73,7 @@ impl Arrival {
         Self { receiver, memo: Some(Memo::Forward(forward)) }
     }
 
-    /// Receiver and memo as texts, an empty one if there is none, within what ibc-go takes.
+    /// Receiver and memo as texts, within the limits of ibc-go; the memo is empty if there is none.
     pub(crate) fn texts(self) -> Result<(String, String), BuildError> {
         let memo = self.memo.as_ref().map(json).unwrap_or_default();
         within("receiver of the packet", self.receiver.len(), MAX_RECEIVER)?;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chains_would_refuse_for_its_length_is_refused_here_with_length_and_limit() {
+    fn texts_longer_than_chains_accept_are_refused_with_length_and_limit() {
         let long =
             |length: usize| Arrival::at("r".repeat(length)).texts().map(|(receiver, _)| receiver.len());
         assert_eq!(long(2_048), Ok(2_048));

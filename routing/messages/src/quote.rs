@@ -7,26 +7,19 @@ use alloy::sol_types::SolCall as _;
 use chain::U256;
 use registry::Leg;
 
-use crate::calls::sol::{Oft, SendParam};
+use crate::calls::Oft;
 use crate::error::BuildError;
-use crate::layer_zero::options;
+use crate::layer_zero::send_param;
 
-/// Whom quotes name as the receiver.
+/// The receiver in quote calls.
 const NOBODY: Address = address!("0x000000000000000000000000000000000000dEaD");
 
 /// `quoteOFT` and `quoteSend` of an amount, in that order.
 ///
-/// Refused if the leg's options are no hex.
+/// Fails if the leg's options are not hex.
 pub fn calls(leg: &Leg, destination: u32, amount: U256) -> Result<(Vec<u8>, Vec<u8>), BuildError> {
-    let param = SendParam {
-        dstEid: destination,
-        to: B256::left_padding_from(NOBODY.as_slice()),
-        amountLD: amount,
-        minAmountLD: U256::ZERO,
-        extraOptions: options(leg)?.into(),
-        composeMsg: Vec::new().into(),
-        oftCmd: Vec::new().into(),
-    };
+    let to = B256::left_padding_from(NOBODY.as_slice());
+    let param = send_param(leg, destination, to, amount, U256::ZERO)?;
     let limits = Oft::quoteOFTCall { sendParam: param.clone() }.abi_encode();
     Ok((limits, Oft::quoteSendCall { sendParam: param, payInLzToken: false }.abi_encode()))
 }

@@ -9,7 +9,7 @@ use registry::{ChainRef, Facts, Registry};
 /// Input of [`crate::transactions`].
 #[derive(Clone, Copy)]
 pub struct BuildRequest<'a> {
-    /// The registry that the plan was made from: its references point into it.
+    /// The registry of the plan: its references point into it.
     pub registry: &'a Registry,
     /// Latest chain facts.
     pub facts: &'a Facts,
@@ -22,8 +22,7 @@ pub struct BuildRequest<'a> {
     pub now_nanos: u64,
     /// Timeout of an IBC packet in seconds; 300 if the client gives none.
     pub timeout_seconds: u64,
-    /// How many percent less than planned may arrive: a decimal text from 0 to 100. It matters only where the outcome
-    /// is not exact.
+    /// Slippage tolerance in percent: a decimal text from 0 to 100. It applies only to hops with an inexact amount out.
     pub slippage_percent: &'a str,
     /// The signed messages of [`crate::op_hook`]. Ignored if the plan has no deposit that needs a hook.
     pub signed_hook: Option<&'a SignedHook>,
@@ -43,7 +42,7 @@ pub struct SignedHook {
 pub struct BuiltTxs {
     /// In order of execution.
     pub txs: Vec<Tx>,
-    /// The least that arrives, in base units of the destination asset.
+    /// Minimum received, in base units of the destination asset.
     pub min_amount_out: U256,
 }
 
@@ -54,7 +53,7 @@ pub enum Tx {
     Cosmos {
         /// Where it is signed and sent.
         chain: ChainRef,
-        /// The chains that it touches, in order, this one first; neighbours differ.
+        /// The chains of its hops, in order, starting with `chain`; no chain twice in a row.
         path: Vec<ChainRef>,
         /// Signer, in the chain's address format.
         signer: String,
@@ -73,7 +72,7 @@ pub enum Tx {
         value: U256,
         /// Hex **without** `0x`; empty if nothing is called.
         data: String,
-        /// Allowances that must be there before.
+        /// Allowances that it requires.
         approvals: Vec<Approval>,
         /// Signer, `0x…`.
         signer: String,
@@ -107,6 +106,6 @@ pub struct Approval {
     pub token: String,
     /// Spender, `0x…`.
     pub spender: String,
-    /// How much, in base units.
+    /// Base units.
     pub amount: U256,
 }

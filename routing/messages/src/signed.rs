@@ -1,67 +1,24 @@
 //! Verification of a signed op hook: it must contain exactly the calls that a deposit needs.
 //!
-//! The rollup executes the signed bytes once, as their signer (`router-mechanics.md` §5.4, §5.5). Only the rollup
-//! verifies the signature, because it covers an account number and a sequence that are known only there.
+//! The rollup executes the signed bytes once, as their signer (`router-mechanics.md` §5.4, §5.5). Only the rollup can
+//! verify the signature, because it covers an account number and a sequence of the rollup's state.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::Account;
 use chain::key::key_address;
-use prost::Message as _;
+use proto::tx::{AuthInfo, Message as _, TxBody, TxRaw};
 use registry::{ChainRef, Registry};
 
 use crate::address;
-use crate::amino::{Amino as _, Call};
+use crate::amino::{CALL, Call};
 use crate::error::BuildError;
 use crate::request::SignedHook;
 
-/// Most bytes that the L1 takes as data of a deposit (OPinit `x/ophost/types`, `MaxDataLength`).
+/// Maximum data of a deposit on the L1, in bytes (OPinit `x/ophost/types`, `MaxDataLength`).
 const MAX_DATA: usize = 10_240;
 
-/// `google.protobuf.Any`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Any {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    value: Vec<u8>,
-}
-
-/// `cosmos.tx.v1beta1.Tx`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Tx {
-    #[prost(message, optional, tag = "1")]
-    body: Option<TxBody>,
-    #[prost(message, optional, tag = "2")]
-    auth_info: Option<AuthInfo>,
-    #[prost(bytes = "vec", repeated, tag = "3")]
-    signatures: Vec<Vec<u8>>,
-}
-
-/// The members of `cosmos.tx.v1beta1.TxBody` that decide what is run.
-#[derive(Clone, PartialEq, prost::Message)]
-struct TxBody {
-    #[prost(message, repeated, tag = "1")]
-    messages: Vec<Any>,
-    #[prost(message, repeated, tag = "1023")]
-    extension_options: Vec<Any>,
-}
-
-/// The members of `cosmos.tx.v1beta1.AuthInfo` that identify the signers.
-#[derive(Clone, PartialEq, prost::Message)]
-struct AuthInfo {
-    #[prost(message, repeated, tag = "1")]
-    signer_infos: Vec<SignerInfo>,
-}
-
-/// The member of `cosmos.tx.v1beta1.SignerInfo` that identifies the signer.
-#[derive(Clone, PartialEq, prost::Message)]
-struct SignerInfo {
-    #[prost(message, optional, tag = "1")]
-    public_key: Option<Any>,
-}
-
-/// `minievm.evm.v1.MsgCall`; the lists undecoded, because there must be none.
+/// `minievm.evm.v1.MsgCall`; the lists are not decoded, because they must be empty.
 #[derive(Clone, PartialEq, prost::Message)]
 struct MsgCall {
     #[prost(string, tag = "1")]
@@ -78,7 +35,7 @@ struct MsgCall {
     auth_list: Vec<Vec<u8>>,
 }
 
-/// Checks that `given` is a transaction of `signer` on `chain` that makes the `calls` and nothing else.
+/// Checks that `given` is a transaction of `signer` on `chain` with exactly the `calls`.
 pub(crate) fn check(
     registry: &Registry,
     chain: ChainRef,
@@ -91,12 +48,10 @@ pub(crate) fn check(
     if by.account != signer {
         return Err(hook(format!("signer `{}` is not `{own}`, who sends the deposit", by.text)));
     }
-    let tx = decode(&given.hook)?;
-    let body = tx.body.unwrap_or_default();
-    let infos = tx.auth_info.unwrap_or_default().signer_infos;
-    runs(&body, calls)?;
-    let [info] = infos.as_slice() else {
-        return Err(hook(format!("it has {} signers, not 1", infos.len())));
+    let (body, auth, tx) = decode(&given.hook)?;
+    check_calls(&body, calls)?;
+    let [info] = auth.signer_infos.as_slice() else {
+        return Err(hook(format!("it has {} signers, not 1", auth.signer_infos.len())));
     };
     let [signature] = tx.signatures.as_slice() else {
         return Err(hook(format!("it has {} signatures, not 1", tx.signatures.len())));
@@ -104,7 +59,7 @@ pub(crate) fn check(
     if signature.is_empty() {
         return Err(hook("its signature is empty".to_owned()));
     }
-    // A key that we cannot derive an address of is for the rollup to judge.
+    // Only the rollup can check a key of unknown type.
     let key = info.public_key.as_ref().and_then(|key| key_address(&key.type_url, &key.value));
     match key {
         Some(account) if account != signer => {
@@ -115,7 +70,8 @@ pub(crate) fn check(
     }
 }
 
-fn decode(text: &str) -> Result<Tx, BuildError> {
+/// The body, the signers, and the transaction with the signatures.
+fn decode(text: &str) -> Result<(TxBody, AuthInfo, TxRaw), BuildError> {
     let bytes = STANDARD.decode(text).map_err(|error| hook(format!("hook is no base64 ({error})")))?;
     if bytes.len() > MAX_DATA {
         return Err(hook(format!(
@@ -123,11 +79,15 @@ fn decode(text: &str) -> Result<Tx, BuildError> {
             bytes.len()
         )));
     }
-    Tx::decode(bytes.as_slice()).map_err(|error| hook(format!("hook is no cosmos.tx.v1beta1.Tx ({error})")))
+    let refused = |error| hook(format!("hook is no cosmos.tx.v1beta1.Tx ({error})"));
+    let raw = TxRaw::decode(bytes.as_slice()).map_err(refused)?;
+    let body = TxBody::decode(raw.body_bytes.as_slice()).map_err(refused)?;
+    let auth = AuthInfo::decode(raw.auth_info_bytes.as_slice()).map_err(refused)?;
+    Ok((body, auth, raw))
 }
 
-/// Whether a body is the calls, all of them and in order.
-fn runs(body: &TxBody, calls: &[Call]) -> Result<(), BuildError> {
+/// Checks that a body has exactly the calls, in order.
+fn check_calls(body: &TxBody, calls: &[Call]) -> Result<(), BuildError> {
     if body.messages.len() != calls.len() {
         return Err(hook(format!("it has {} messages, not {}", body.messages.len(), calls.len())));
     }
@@ -135,10 +95,10 @@ fn runs(body: &TxBody, calls: &[Call]) -> Result<(), BuildError> {
         return Err(hook("it has extension options".to_owned()));
     }
     for (index, (message, call)) in body.messages.iter().zip(calls).enumerate() {
-        if message.type_url != Call::TYPE_URL {
-            return Err(hook(format!("its message {index} is no {}", Call::TYPE_URL)));
+        if message.type_url != CALL {
+            return Err(hook(format!("its message {index} is no {CALL}")));
         }
-        let signed = MsgCall::decode(message.value.as_slice())
+        let signed: MsgCall = prost::Message::decode(message.value.as_slice())
             .map_err(|error| hook(format!("its message {index} does not decode ({error})")))?;
         if let Some(member) = difference(&signed, call) {
             return Err(hook(format!("its message {index} has another {member} than this route needs")));

@@ -4,14 +4,14 @@ use chain::U256;
 
 use crate::error::{BuildError, truncated};
 
-/// Digits after the point that are taken.
+/// Maximum number of digits after the point.
 const DIGITS: usize = 18;
 /// 10^18.
 const ONE: u128 = 10u128.pow(18);
 /// 100 % in units of 10^-18 %.
 const WHOLE: u128 = 100 * ONE;
 
-/// A share of an amount that may be missing, exact to 10^-18 percent.
+/// Tolerated loss as a share of an amount, exact to 10^-18 percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slippage {
     /// In units of 10^-18 percent, at most [`WHOLE`].
@@ -37,7 +37,7 @@ impl Slippage {
     /// `amount × (100 − slippage) / 100`, rounded down.
     pub fn least(self, amount: U256) -> U256 {
         let (whole, kept) = (U256::from(WHOLE), U256::from(WHOLE - self.missing));
-        // Divided before it is multiplied, so that no product exceeds 256 bits; the remainder makes it exact.
+        // Division comes first, so that no product exceeds 256 bits; the remainder makes the result exact.
         amount / whole * kept + amount % whole * kept / whole
     }
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_missing_is_taken_off_and_the_rest_rounded_down() {
+    fn the_tolerance_is_deducted_and_the_result_rounded_down() {
         assert_eq!(least(33_150_000, "0.5"), U256::from(32_984_250));
         assert_eq!(least(1, "0.000000000000000001"), U256::ZERO);
         assert_eq!(least(3, "50"), U256::ONE);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_percentage_is_refused_with_the_text_that_was_given() {
+    fn an_invalid_percentage_is_refused_with_its_text() {
         let long = "1".repeat(400);
         for text in [
             "",

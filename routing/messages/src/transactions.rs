@@ -16,7 +16,7 @@ use crate::request::{BuildRequest, BuiltTxs, Tx};
 use crate::slippage::Slippage;
 use crate::tx_builder::{TxBuilder, invalid_plan, step_name};
 
-/// Maximum number of hops; chains would not forward a packet further.
+/// Maximum number of hops; chains do not forward a packet further.
 const MAX_HOPS: usize = 32;
 
 /// Builds the transactions of a plan; hops with the same `tx` form one transaction.
@@ -52,7 +52,7 @@ impl TxBuilder<'_> {
     }
 }
 
-/// Minimum amount out. Only an OFT group with a fee decides its amount at execution.
+/// Minimum amount out. Only an OFT group with a fee determines its amount at execution.
 fn least(request: &BuildRequest<'_>, slippage: Slippage) -> Result<U256, BuildError> {
     let mut exact = true;
     for hop in &request.plan.hops {
@@ -81,7 +81,7 @@ fn parts(registry: &Registry, plan: &Plan) -> Result<Vec<Range<usize>>, BuildErr
         }
         if hop.amount_in.is_zero() || hop.amount_out.is_zero() || hop.amount_in == U256::MAX {
             let denom = registry[hop.from].denom.clone();
-            // ICS-20 reads the largest number as "all that there is".
+            // ICS-20 reads the largest number as the whole balance.
             let must = "it must be at least 1, bring at least 1, and be below 2^256 - 1".to_owned();
             return Err(BuildError::Amount { amount: hop.amount_in, denom, must });
         }

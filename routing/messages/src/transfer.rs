@@ -4,24 +4,21 @@ use chain::Vm;
 use planner::{Hop, Step};
 use registry::{ChainRef, End, intermediary};
 
-use crate::address::evm_address;
-use crate::amino::{Amino as _, Coin, Invocation, Never, Transfer};
-use crate::calls;
+use crate::amino::{Coin, Invocation, Never, Transfer};
 use crate::error::BuildError;
 use crate::memo::Arrival;
 use crate::request::Msg;
 use crate::tx_builder::{TxBuilder, invalid_plan};
 
-/// Receiver on a chain that only forwards. It is no address on purpose: a chain that would not forward refunds then,
-/// instead of crediting somebody.
+/// Receiver on a chain that only forwards. It is not an address, so a chain without forwarding refunds the packet.
 const NOBODY: &str = "pfm";
 
 impl TxBuilder<'_> {
-    /// Sends `denom` over the channel of the first of `hops`, which are the rest of the transaction.
+    /// Sends `denom` over the channel of the first of `hops`; the memo executes the others.
     pub(crate) fn transfer(&self, hops: &[Hop], denom: &str) -> Result<Msg, BuildError> {
         let (source, _) = self.ends(&hops[0])?;
         let (receiver, memo) = self.arrival(hops, &self.signer.text)?.texts()?;
-        Ok(Transfer {
+        let transfer = Transfer {
             source_port: source.port.clone(),
             source_channel: source.channel.clone(),
             token: Coin::new(denom, hops[0].amount_in),
@@ -30,12 +27,11 @@ impl TxBuilder<'_> {
             timeout_height: Never {},
             timeout_timestamp: self.timeout.to_string(),
             memo,
-        }
-        .msg())
+        };
+        Ok(Msg::new("/ibc.applications.transfer.v1.MsgTransfer", &transfer))
     }
 
-    /// Who gets the packet that `sender` sends in the first of `hops`, and what it tells the chains to do for the
-    /// others.
+    /// Receiver and memo of the packet that `sender` sends in the first of `hops`; the memo contains the other hops.
     pub(crate) fn arrival(&self, hops: &[Hop], sender: &str) -> Result<Arrival, BuildError> {
         let (packets, wrap) = match hops {
             [packets @ .., wrap] if wrap.step == Step::Wrap => (packets, Some(wrap)),
@@ -53,7 +49,7 @@ impl TxBuilder<'_> {
         Ok(arrival)
     }
 
-    /// The receiver of every packet that is sent on.
+    /// The receiver of each packet that is forwarded.
     fn receivers_between(&self, packets: &[Hop], sender: &str) -> Result<Vec<String>, BuildError> {
         let (mut receivers, mut sender) = (Vec::new(), sender.to_owned());
         for hop in &packets[..packets.len().saturating_sub(1)] {
@@ -63,7 +59,7 @@ impl TxBuilder<'_> {
                 return Err(invalid_plan(format!("chain `{}` does not forward packets", at.id)));
             }
             if let Step::MigratedDeposit { .. } = hop.step {
-                // The middleware that forwards would look for the voucher that was just turned into the bridged coin.
+                // The middleware would forward the voucher, which the rollup has converted into the bridged coin.
                 return Err(invalid_plan(format!(
                     "what was migrated to `{}` cannot be forwarded by it",
                     at.id
@@ -77,17 +73,17 @@ impl TxBuilder<'_> {
         Ok(receivers)
     }
 
-    /// Whether a chain takes only addresses as receivers, even of what it forwards: a rollup with migrated
+    /// Whether a chain requires an address as the receiver even of a forwarded packet: a rollup with migrated
     /// denominations does (`router-mechanics.md` §4.2).
     fn reads_receivers(&self, chain: ChainRef) -> bool {
         let (registry, facts) = (self.request.registry, self.request.facts);
         let Some(bridge) = registry.bridge_to(chain).map(|bridge| &registry[bridge]) else { return false };
         let key = (registry[bridge.l1].id.clone(), bridge.id);
-        let said = facts.bridges.get(&key).is_some_and(|said| said.migrated.values().any(Option::is_some));
-        said || !bridge.migrated.is_empty()
+        let facts = facts.bridges.get(&key);
+        facts.is_some_and(|facts| facts.migrated.values().any(Option::is_some)) || !bridge.migrated.is_empty()
     }
 
-    /// The call that wraps what a packet brings. The hook has let the wrapper take it.
+    /// The call that wraps the tokens of a packet. The IBC hook has approved the wrapper.
     fn wrapping(&self, hop: &Hop) -> Result<Invocation, BuildError> {
         let (registry, chain) = (self.request.registry, self.chain_of(hop.to));
         let at = &registry[chain];
@@ -95,17 +91,12 @@ impl TxBuilder<'_> {
             return Err(invalid_plan(format!("chain `{}` does not let packets call its wrapper", at.id)));
         }
         let (wrapper, _) = self.wrapper_of(hop)?;
-        let receiver = evm_address(registry, chain, self.end)?;
-        let coin = &registry[hop.from];
-        Ok(Invocation::new(wrapper, &calls::wrap(receiver, &coin.denom, hop.amount_in, coin.decimals)))
+        Ok(Invocation::new(wrapper, &self.wrap_call(hop)?))
     }
 
     /// The sending and the receiving end of a hop's channel.
     pub(crate) fn ends(&self, hop: &Hop) -> Result<(&End, &End), BuildError> {
-        let (Step::Ibc { channel }
-        | Step::MigratedDeposit { channel, .. }
-        | Step::MigratedWithdraw { channel, .. }) = hop.step
-        else {
+        let Some(channel) = hop.step.channel() else {
             return Err(invalid_plan(format!("no single transaction does this: {}", self.describe())));
         };
         let channel = &self.request.registry[channel];

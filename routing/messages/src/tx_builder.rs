@@ -14,9 +14,9 @@ pub(crate) struct TxBuilder<'a> {
     /// Not empty.
     pub(crate) hops: &'a [Hop],
     pub(crate) signer: &'a Party,
-    /// Account that holds the tokens afterwards.
+    /// Account that has the tokens afterwards.
     pub(crate) end: &'a Party,
-    /// When packets are returned, Unix time in nanoseconds.
+    /// Time at which packets are returned, Unix time in nanoseconds.
     pub(crate) timeout: u64,
     pub(crate) slippage: Slippage,
 }

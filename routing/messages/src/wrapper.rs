@@ -8,7 +8,7 @@ use alloy::sol_types::SolCall as _;
 use registry::facts::{PairState, WrapperFacts};
 use registry::{AssetRef, Facts, Pair, Part, Registry};
 
-use crate::calls::sol::WrapperViews;
+use crate::calls::WrapperViews;
 use crate::error::BuildError;
 
 /// `remoteTokens` and `remoteDecimals` of a local token, in that order.
@@ -28,7 +28,7 @@ pub fn read(remote: &[u8], decimals: &[u8]) -> WrapperFacts {
     }
 }
 
-/// The pair that two tokens are.
+/// The pair that two tokens form.
 pub(crate) fn pair<'a>(
     registry: &'a Registry,
     facts: &Facts,

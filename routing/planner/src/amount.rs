@@ -32,12 +32,12 @@ pub(crate) enum Rejection {
 /// Conversion of decimals by a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Not at all.
+    /// None.
     Same,
     /// As the ERC20Wrapper does: a remainder is refused.
     Wrapper { from: u8, to: u8 },
-    /// As OFT contracts do: cut to the decimals that the legs share, which go over the wire as 64 bits (LayerZero V2,
-    /// `OFTCore.sol` `_toSD`).
+    /// As OFT contracts do: truncated to the shared decimals of the legs, which the message carries in 64 bits
+    /// (LayerZero V2, `OFTCore.sol` `_toSD`).
     LayerZero { from: u8, to: u8, shared: u8 },
 }
 
@@ -49,8 +49,8 @@ pub(crate) struct FeeSchedule<'a> {
 }
 
 impl FeeSchedule<'_> {
-    /// What arrives of `amount`. `received` is what is there before the operator's fee, in the units of `amount`: all
-    /// of it, or what a contract said. More than was sent is not believed.
+    /// Amount after the hop. `received` is the amount before the operator's fee, in the units of `amount`: `amount`
+    /// itself, or the quote of a contract, which is capped at `amount`.
     pub(crate) fn carry(&self, amount: U256, received: U256) -> Result<U256, Rejection> {
         if amount < self.terms.min_amount {
             return Err(Rejection::TooSmall);
@@ -60,8 +60,8 @@ impl FeeSchedule<'_> {
         self.scale.apply(net.ok_or(Rejection::TooSmall)?)
     }
 
-    /// The least amount, not below `floor`, that this hop takes and makes at least `wanted` of, if a contract keeps
-    /// nothing; `None` if there is no such amount.
+    /// The least amount from `floor` up that this hop accepts and that gives at least `wanted`, if the contract charges
+    /// no fee; `None` if there is none.
     pub(crate) fn least(&self, wanted: U256, floor: U256) -> Option<U256> {
         let floor = floor.max(self.terms.min_amount);
         let net = self.fee(floor).and_then(|fee| floor.checked_sub(fee)).unwrap_or(U256::ZERO);
@@ -69,11 +69,11 @@ impl FeeSchedule<'_> {
         let net = net.checked_next_multiple_of(step)?.max(self.scale.before(wanted)?);
         let kept = WHOLE.checked_sub(self.terms.fee_bps).filter(|kept| *kept > 0)?;
         let gross = net.checked_add(self.terms.fee_amount)?.checked_mul(U256::from(WHOLE))?;
-        // With at most one unit of fee for each unit, every net amount is reached by some amount.
+        // The fee is at most one unit for each unit, so some amount gives every net amount.
         Some(gross.div_ceil(U256::from(kept)).max(floor))
     }
 
-    /// Whether the hop is free of fees.
+    /// Whether the hop has no fees.
     pub(crate) fn is_free(&self) -> bool {
         self.terms.fee_bps == 0 && self.terms.fee_amount.is_zero()
     }
@@ -117,7 +117,7 @@ impl Scale {
         }
     }
 
-    /// The least that gives `wanted`.
+    /// The least input that gives `wanted`.
     fn before(self, wanted: U256) -> Option<U256> {
         match self {
             Self::Same => Some(wanted),
@@ -137,7 +137,7 @@ impl Scale {
         }
     }
 
-    /// How many zeros an amount ends with before the hop, if it has to end with `zeros` behind it.
+    /// Trailing zeros that the amount needs before the hop to have `zeros` after it.
     pub(crate) fn zeros_before(self, zeros: u8) -> u8 {
         match self {
             Self::Same => zeros,
@@ -148,7 +148,7 @@ impl Scale {
     }
 }
 
-/// 10 to the power of a difference in decimals. A registry has no more than 36; 10^38 is the last that fits.
+/// 10 to the power of a difference in decimals. A registry has at most 36 decimals; 10^38 is the largest that fits.
 pub(crate) fn power(exponent: u8) -> U256 {
     U256::from(10u128.saturating_pow(u32::from(exponent)))
 }
@@ -168,10 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn fees_are_rounded_up_and_the_minimum_is_of_what_goes_in() {
+    fn fees_are_rounded_up_and_the_minimum_applies_to_the_input() {
         let terms = terms(100, 7, 25);
         let left = |amount: u64| carry(&terms, Scale::Same, U256::from(amount));
-        // 0.25 % of 10,000 is 25; of 10,001 a little more.
+        // 0.25 % of 10,000 is 25; of 10,001 slightly more.
         assert_eq!(left(10_000), Ok(U256::from(9_968)));
         assert_eq!(left(10_001), Ok(U256::from(9_968)));
         assert_eq!(left(100), Ok(U256::from(92)));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_left_is_too_small() {
+    fn an_amount_that_fees_consume_is_too_small() {
         assert_eq!(carry(&terms(0, 10, 0), Scale::Same, U256::from(10)), Err(Rejection::TooSmall));
         assert_eq!(carry(&terms(0, 0, 10_000), Scale::Same, U256::MAX), Err(Rejection::TooSmall));
         assert_eq!(carry(&terms(0, 0, 10_001), Scale::Same, U256::MAX), Err(Rejection::TooSmall));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_too_large() {
+    fn an_amount_that_overflows_is_too_large() {
         let none = Terms::default();
         assert_eq!(carry(&none, Scale::Wrapper { from: 6, to: 18 }, U256::MAX), Err(Rejection::TooLarge));
         let wire = Scale::LayerZero { from: 6, to: 18, shared: 6 };
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_was_sent_does_not_arrive() {
+    fn no_more_than_the_amount_sent_arrives() {
         let none = Terms::default();
         let fees = FeeSchedule { terms: &none, scale: Scale::Same };
         assert_eq!(fees.carry(U256::from(5), U256::from(6)), Ok(U256::from(5)));
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_least_amount_is_taken_and_nothing_below_it_is_enough(
+        fn the_least_amount_is_accepted_and_no_smaller_one_suffices(
             min in 0u64..5_000, fee in 0u64..5_000, bps in 0u32..10_000, wanted in 1u64..1_000_000,
             floor in 0u64..1_000_000, scale in 0u8..4,
         ) {

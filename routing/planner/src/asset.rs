@@ -1,40 +1,53 @@
 //! JSON form of an asset (`router-api.md` §4.1).
 
-use chain::U256;
-use registry::{AssetRef, ChainKind, ChainRef, NativeCoin, Registry};
+use registry::{AssetRef, ChainKind, ChainRef, Registry};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::usd;
-
-/// The `Asset` of the wire. `symbol` and `decimals` are always told: clients sort by the one and refuse to go on
-/// without the other. Read leniently, because clients echo what they kept of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A token on a chain.
+// Symbol and decimals are always written: clients sort by the one and require the other. Missing members
+// are read as empty, because clients send back only some of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[expect(missing_docs, reason = "the names of the wire")]
+#[schemars(rename = "fungible.Asset")]
 pub struct WireAsset {
+    /// Its denomination there.
     pub denom: String,
+    /// The chain.
     pub chain_id: String,
+    /// Its denomination on the chain of its origin.
     pub origin_denom: String,
+    /// The chain of its origin.
     pub origin_chain_id: String,
-    /// The hops of its path, the latest first; empty if it did not come over a channel.
+    /// The channels that it came over: `port/channel/…`, the latest first.
     pub trace: String,
+    /// Always false.
     pub is_cw20: bool,
-    /// Whether it is on an EVM chain; those of a rollup with an EVM are not.
+    /// Whether its chain is an EVM chain.
     pub is_evm: bool,
+    /// Always false.
     pub is_svm: bool,
+    /// Short name.
     pub symbol: String,
+    /// Long name.
     pub name: Option<String>,
+    /// Address of an image.
     pub logo_uri: Option<String>,
+    /// Decimal places of the display unit.
     pub decimals: u8,
+    /// The ERC-20 behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_contract: Option<String>,
+    /// Its name at CoinGecko.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coingecko_id: Option<String>,
-    /// The symbol once more: one client prints it in errors.
+    /// The symbol again.
+    #[schemars(with = "String")]
     pub recommended_symbol: Option<String>,
+    /// Description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Told only if it is.
+    /// Clients omit it from their pickers.
     #[serde(skip_serializing_if = "is_false")]
     pub hidden: bool,
 }
@@ -57,7 +70,7 @@ impl WireAsset {
             name: about.name.clone(),
             logo_uri: about.logo_uri.clone(),
             decimals: about.decimals,
-            token_contract: about.contract.clone().or_else(|| contract_in(&about.denom)),
+            token_contract: about.contract.clone(),
             coingecko_id: about.coingecko_id.clone(),
             recommended_symbol: Some(about.symbol.clone()),
             description: about.description.clone(),
@@ -65,63 +78,17 @@ impl WireAsset {
         }
     }
 
-    /// What a chain's messaging fees are paid in: the coin of an EVM chain, the first fee asset of any other. `None` if
-    /// the registry does not know it.
+    /// The coin that pays a chain's messaging fees; `None` if the registry does not have it.
     pub fn coin(registry: &Registry, chain: ChainRef) -> Option<Self> {
-        Some(FeeCoin::of(registry, chain)?.wire(registry, chain))
+        Some(Self::of(registry, fee_coin(registry, chain)?))
     }
 }
 
-/// Coin that pays a chain's messaging fees.
-pub(crate) enum FeeCoin<'a> {
-    Listed(AssetRef),
-    Native(&'a NativeCoin),
-}
-
-impl<'a> FeeCoin<'a> {
-    pub(crate) fn of(registry: &'a Registry, chain: ChainRef) -> Option<Self> {
-        let about = &registry[chain];
-        let Some(native) = &about.native else {
-            let denom = &about.fee_assets.first()?.denom;
-            return registry.asset(chain, denom).map(Self::Listed);
-        };
-        Some(registry.native_asset(chain).map_or(Self::Native(native), Self::Listed))
-    }
-
-    pub(crate) fn wire(&self, registry: &Registry, chain: ChainRef) -> WireAsset {
-        let native = match self {
-            Self::Listed(asset) => return WireAsset::of(registry, *asset),
-            Self::Native(native) => native,
-        };
-        let chain_id = registry[chain].id.clone();
-        WireAsset {
-            denom: native.denom.clone(),
-            chain_id: chain_id.clone(),
-            origin_denom: native.denom.clone(),
-            origin_chain_id: chain_id,
-            is_evm: true,
-            symbol: native.symbol.clone(),
-            name: Some(native.name.clone()),
-            decimals: native.decimals,
-            recommended_symbol: Some(native.symbol.clone()),
-            ..WireAsset::default()
-        }
-    }
-
-    /// Value of an amount.
-    pub(crate) fn usd(&self, registry: &Registry, amount: U256) -> Option<String> {
-        match self {
-            Self::Listed(asset) => usd::of(registry, *asset, amount),
-            Self::Native(_) => None,
-        }
-    }
-}
-
-/// The ERC-20 that a denomination names.
-fn contract_in(denom: &str) -> Option<String> {
-    match denom.strip_prefix("evm/") {
-        Some(address) => Some(format!("0x{address}")),
-        None => denom.starts_with("0x").then(|| denom.to_owned()),
+/// The coin that pays a chain's messaging fees: the native coin of an EVM chain, the first fee asset of any other.
+pub(crate) fn fee_coin(registry: &Registry, chain: ChainRef) -> Option<AssetRef> {
+    match registry[chain].native {
+        Some(_) => registry.native_asset(chain),
+        None => registry.asset(chain, &registry[chain].fee_assets.first()?.denom),
     }
 }
 

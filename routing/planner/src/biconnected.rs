@@ -16,7 +16,7 @@ pub(crate) struct BiconnectedComponents {
     /// Discovery index of each node, from 0.
     found: Vec<u32>,
     /// Component of the tree edge to each node.
-    block: Vec<u32>,
+    component: Vec<u32>,
     /// First discovered node of each component.
     head: Vec<u32>,
 }
@@ -34,39 +34,39 @@ impl BiconnectedComponents {
                 walk.from(root, &edges_of, &end_of);
             }
         }
-        let (mut block, mut head) = (vec![NONE; nodes], Vec::new());
+        let (mut component, mut head) = (vec![NONE; nodes], Vec::new());
         for node in walk.order {
             let parent = walk.parent[node];
             if parent == NONE {
                 continue;
             }
             if walk.low[node] >= walk.found[parent as usize] {
-                block[node] = number(head.len());
+                component[node] = number(head.len());
                 head.push(parent);
             } else {
-                block[node] = block[parent as usize];
+                component[node] = component[parent as usize];
             }
         }
-        Self { found: walk.found, block, head }
+        Self { found: walk.found, component, head }
     }
 
-    /// The blocks that a simple way between two nodes can use, at most `limit` of them; `None` if there is no path, or
-    /// it would take more.
+    /// The components that a simple path between two nodes can use; `None` if there is no path, or more than `limit`
+    /// components.
     pub(crate) fn between(&self, a: usize, b: usize, limit: usize) -> Option<Vec<u32>> {
         let (mut a, mut b, mut components) = (a, b, Vec::with_capacity(limit));
         while a != b {
             let later = if self.found[a] > self.found[b] { &mut a } else { &mut b };
-            let block = self.block[*later];
-            if block == NONE {
+            let component = self.component[*later];
+            if component == NONE {
                 return None;
             }
-            if !components.contains(&block) {
+            if !components.contains(&component) {
                 if components.len() == limit {
                     return None;
                 }
-                components.push(block);
+                components.push(component);
             }
-            *later = self.head[block as usize] as usize;
+            *later = self.head[component as usize] as usize;
         }
         Some(components)
     }
@@ -74,7 +74,7 @@ impl BiconnectedComponents {
     /// Component of the edges between two neighbours.
     pub(crate) fn of(&self, a: usize, b: usize) -> u32 {
         // One of the two is the parent of the other.
-        self.block[if self.found[a] > self.found[b] { a } else { b }]
+        self.component[if self.found[a] > self.found[b] { a } else { b }]
     }
 }
 
@@ -131,7 +131,7 @@ impl Walk {
     }
 }
 
-/// Four billion assets do not fit into a registry.
+/// A registry never has four billion assets.
 fn number(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(NONE)
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_leaves_one_way() {
+    fn in_a_tree_each_edge_is_a_component() {
         let tree = components(6, &[(0, 1), (0, 2), (2, 3), (2, 4)]);
         let between = tree.between(1, 3, 8).unwrap();
         assert_eq!(between.len(), 3);
@@ -161,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_one_block_and_what_hangs_from_it_is_not() {
-        // 0-1-2-3-0 is a circle; 4 hangs from 1, 5 from 3; 3-6-7-3 is another circle.
+    fn a_cycle_is_one_component_and_its_branches_are_others() {
+        // 0-1-2-3-0 is a cycle; 4 is a branch of 1, 5 of 3; 3-6-7-3 is another cycle.
         let graph = components(8, &[(0, 1), (1, 2), (2, 3), (3, 0), (1, 4), (3, 5), (3, 6), (6, 7), (7, 3)]);
         assert_eq!(graph.of(0, 1), graph.of(2, 3));
         assert_ne!(graph.of(0, 1), graph.of(3, 6));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn two_edges_between_the_same_two_are_in_one_block() {
+    fn parallel_edges_are_in_one_component() {
         let graph = components(3, &[(0, 1), (0, 1), (1, 2)]);
         assert_eq!(graph.between(0, 1, 8).unwrap().len(), 1);
         assert_eq!(graph.between(0, 2, 8).unwrap().len(), 2);

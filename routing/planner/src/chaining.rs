@@ -7,29 +7,29 @@ use crate::plan::Step;
 /// Last step of the open transaction, which determines its possible continuations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TxTail {
-    /// Nothing is signed yet.
+    /// No transaction is open.
     Start,
-    /// A packet arrives: it can be forwarded, or call the wrapper.
+    /// A packet, which can be forwarded or call the wrapper.
     Packet,
-    /// A packet arrives and is turned into a bridged coin on the path: it can call the wrapper, but forwarding would
-    /// move the voucher that is no more.
+    /// A packet that arrives as a bridged coin: it can call the wrapper, but not be forwarded, because the voucher no
+    /// longer exists.
     Migrated,
-    /// The wrapper released a bridged coin and can send it on itself.
+    /// An unwrapped coin, which the wrapper can transfer or withdraw in the same call.
     Unwrapped,
-    /// A deposit arrives: it can carry a transaction of the rollup that the user signed before.
+    /// A deposit, which can carry a transaction of the rollup that the user signed before.
     Deposited,
-    /// Nothing: what comes next is signed where the asset is.
+    /// No continuation: the next hop needs a transaction on the chain of the asset.
     Closed,
 }
 
 /// Relation of a hop to the open transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joining {
-    /// It is part of the open one.
+    /// It is part of the open transaction.
     Same,
-    /// It needs one of its own.
+    /// It needs a new transaction.
     New,
-    /// It is part of the open one if the user signs an op hook, else it needs one of its own.
+    /// It is part of the open transaction if the user signs an op hook, else it needs a new one.
     Hook,
 }
 
@@ -54,8 +54,8 @@ impl TxTail {
         }
     }
 
-    /// How `step` follows. `migrated` is a transfer that the wrapper would turn into one of the migrated denomination,
-    /// had it to send it itself.
+    /// Whether `step` joins the open transaction. The wrapper itself must not send a `migrated` transfer, because it
+    /// would migrate the coin first.
     pub(crate) fn joining(self, step: Step, features: ChainFeatures, migrated: bool) -> Joining {
         let same = match (self, step) {
             (Self::Packet, Step::Ibc { .. } | Step::MigratedDeposit { .. }) => features.forwards,

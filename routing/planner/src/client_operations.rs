@@ -1,42 +1,57 @@
-//! Operations that a client sends back: parsed leniently and compared with the current plan.
+//! Lenient deserialization of the operations that a client sends back, and their comparison with the current plan.
 
 use serde_json::{Map, Value};
 
-use crate::operation::{Operation, OperationKind};
+use crate::operation::Operation;
 
-/// An operation of a client is not what this service would have answered.
+/// An operation of a client differs from that of the current plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("operations[{operation}].{field} is `{given}`, which is not this route's: it is `{expected}`")]
 pub struct Mismatch {
     /// Its position.
     pub operation: usize,
-    /// For example `transfer.channel`; `kind` if it is another operation, or one too many or too few.
+    /// For example `transfer.channel`; `kind` if the kind or the number of operations differs.
     pub field: String,
     /// As the client sent it.
     pub given: String,
-    /// As it would be answered now.
+    /// As in the current plan.
     pub expected: String,
 }
 
-/// Checks that operations that a client echoes are those of a plan made now. What says where something goes has to be
-/// the same: kinds, chains, channels, ports, bridges, denominations, contracts, endpoint ids. What a client left out,
-/// and what changes from one quote to the next (amounts, fees, pictures), does not matter.
+/// Members of operations that determine the route. Amounts, fees and pictures may change from one quote to the next.
+const ROUTE_FIELDS: [&str; 14] = [
+    "port",
+    "channel",
+    "from_chain_id",
+    "to_chain_id",
+    "chain_id",
+    "denom",
+    "denom_in",
+    "denom_out",
+    "op_init_bridge_id",
+    "source_oft_contract_address",
+    "bridge_id",
+    "destination_endpoint_id",
+    "swap_in.swap_venue.name",
+    "swap_in.swap_operations",
+];
+
+/// Compares the operations that a client sends back with those of the current plan: the kinds and `ROUTE_FIELDS`
+/// must be equal. Fields that the client left out are ignored.
 pub fn same_route(plan_operations: &[Operation], echoed: &[Operation]) -> Result<(), Mismatch> {
     for operation in 0..plan_operations.len().max(echoed.len()) {
         let (mine, theirs) = (plan_operations.get(operation), echoed.get(operation));
-        let named =
+        let kind =
             |side: Option<&Operation>| side.map_or("none", |operation| operation.kind.name()).to_owned();
-        let compared = match (mine, theirs) {
-            (Some(mine), Some(theirs)) => fields(&mine.kind, &theirs.kind),
-            _ => None,
-        };
-        let Some(compared) = compared else {
-            let (given, expected) = (named(theirs), named(mine));
+        let (expected, given) = (kind(mine), kind(theirs));
+        if expected != given {
             return Err(Mismatch { operation, field: "kind".to_owned(), given, expected });
-        };
-        for (field, expected, given) in compared {
+        }
+        let (mine, theirs) = (body(mine), body(theirs));
+        for field in ROUTE_FIELDS {
+            let (expected, given) = (member(&mine, field), member(&theirs, field));
             if !given.is_empty() && given != expected {
-                let field = format!("{}.{field}", named(mine));
+                let field = format!("{}.{field}", kind(plan_operations.get(operation)));
                 return Err(Mismatch { operation, field, given, expected });
             }
         }
@@ -44,71 +59,27 @@ pub fn same_route(plan_operations: &[Operation], echoed: &[Operation]) -> Result
     Ok(())
 }
 
-/// Name, mine, theirs.
-type Compared = (&'static str, String, String);
-
-/// Lists fields of both sides.
-macro_rules! compared {
-    ($mine:expr, $theirs:expr, $($field:ident),* $(,)?) => {
-        Some(vec![$((stringify!($field), $mine.$field.to_string(), $theirs.$field.to_string())),*])
-    };
+/// JSON of an operation, without its kind.
+fn body(operation: Option<&Operation>) -> Value {
+    let tagged = operation.and_then(|operation| serde_json::to_value(&operation.kind).ok());
+    let Some(Value::Object(tagged)) = tagged else { return Value::Null };
+    tagged.into_iter().next().map(|(_, body)| body).unwrap_or_default()
 }
 
-/// Fields that must be equal; `None` for different kinds.
-fn fields(mine: &OperationKind, theirs: &OperationKind) -> Option<Vec<Compared>> {
-    use OperationKind::{BankSend, LayerZeroTransfer, OpInitTransfer, Swap, Transfer};
-    match (mine, theirs) {
-        (Transfer(mine), Transfer(theirs)) => {
-            compared!(mine, theirs, port, channel, from_chain_id, to_chain_id, denom_in, denom_out, bridge_id)
+/// Text of a member; empty if the member is missing or was left out.
+fn member(body: &Value, field: &str) -> String {
+    match field.split('.').fold(body, |value, key| &value[key]) {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.as_u64() != Some(0) => number.to_string(),
+        Value::Array(steps) => {
+            let step = |step| ["pool", "denom_in", "denom_out"].map(|key| member(step, key)).join(" ");
+            steps.iter().map(step).collect::<Vec<_>>().join(", ")
         }
-        (BankSend(mine), BankSend(theirs)) => compared!(mine, theirs, chain_id, denom),
-        (Swap(mine), Swap(theirs)) => {
-            let mut compared: Vec<Compared> =
-                compared!(mine, theirs, from_chain_id, chain_id, denom_in, denom_out)?;
-            let venue = |swap: &crate::operation::Swap| swap.swap_in.swap_venue.name.clone();
-            compared.push(("swap_in.swap_venue.name", venue(mine), venue(theirs)));
-            let steps = |swap: &crate::operation::Swap| {
-                let steps = swap.swap_in.swap_operations.iter();
-                steps
-                    .map(|step| format!("{} {} {}", step.pool, step.denom_in, step.denom_out))
-                    .collect::<Vec<_>>()
-            };
-            compared.push(("swap_in.swap_operations", steps(mine).join(", "), steps(theirs).join(", ")));
-            Some(compared)
-        }
-        (OpInitTransfer(mine), OpInitTransfer(theirs)) => {
-            compared!(
-                mine,
-                theirs,
-                from_chain_id,
-                to_chain_id,
-                denom_in,
-                denom_out,
-                op_init_bridge_id,
-                bridge_id
-            )
-        }
-        (LayerZeroTransfer(mine), LayerZeroTransfer(theirs)) => {
-            let mut compared: Vec<Compared> = compared!(
-                mine,
-                theirs,
-                from_chain_id,
-                to_chain_id,
-                denom_in,
-                denom_out,
-                source_oft_contract_address,
-                bridge_id
-            )?;
-            let id = |id: u32| if id == 0 { String::new() } else { id.to_string() };
-            let (mine, theirs) = (mine.destination_endpoint_id, theirs.destination_endpoint_id);
-            compared.push(("destination_endpoint_id", id(mine), id(theirs)));
-            Some(compared)
-        }
-        _ => None,
+        _ => String::new(),
     }
 }
 
-/// Why an operation cannot be read.
+/// Reason why an operation cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadOperation {
     /// None of the kinds that routes of this service are made of.
@@ -119,7 +90,7 @@ pub enum BadOperation {
     /// Not exactly one kind.
     #[error("an operation has exactly one kind, this one has {0}")]
     Kinds(usize),
-    /// A field is not what it must be.
+    /// A field is invalid.
     #[error("operation `{kind}`: {why}")]
     Field {
         /// The kind.

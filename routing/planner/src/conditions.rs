@@ -6,7 +6,7 @@ use registry::{BridgeKind, BridgeRef, ChannelRef, Registry, Terms};
 use rustc_hash::FxHashMap;
 
 use crate::amount::{FeeSchedule, Rejection, Scale};
-use crate::asset::FeeCoin;
+use crate::asset::fee_coin;
 use crate::chaining::ChainFeatures;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::plan::{Step, World};
@@ -21,12 +21,12 @@ const LAYER_ZERO_SECONDS: u64 = 60;
 /// Current state of an edge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EdgeState<'a> {
-    /// Without LayerZero's fee, which depends on the amount.
+    /// The step; without LayerZero's fee, which depends on the amount.
     pub(crate) step: Step,
     pub(crate) fees: FeeSchedule<'a>,
     pub(crate) paused: bool,
     pub(crate) seconds: u64,
-    /// An IBC transfer over the channel of a migrated bridge, which the wrapper would convert.
+    /// Whether it is an IBC transfer of a bridged coin over the channel that its bridge migrated to.
     pub(crate) migrated: bool,
     pub(crate) features: ChainFeatures,
 }
@@ -36,87 +36,80 @@ pub(crate) struct Conditions<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) world: World<'a>,
     bridges: Option<&'a [BridgeKind]>,
-    ways: FxHashMap<u32, Option<EdgeState<'a>>>,
+    states: FxHashMap<u32, Option<EdgeState<'a>>>,
     /// Whether the facts have any migrated denomination.
     any_migrated: bool,
 }
 
-/// Constraints to relax in order to find the blocking one.
+/// A limit that a search ignores, to find the one that blocks a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Relax {
-    pub(crate) paused: bool,
-    pub(crate) small: bool,
-    pub(crate) dust: bool,
-    pub(crate) large: bool,
-    pub(crate) quote: bool,
-    pub(crate) hook: bool,
-    pub(crate) txs: bool,
+pub(crate) enum Relax {
+    #[default]
+    Nothing,
+    Rejection(Rejection),
+    Hook,
+    Txs,
+    Everything,
 }
 
 impl Relax {
-    fn allows(self, rejection: Rejection) -> bool {
-        match rejection {
-            Rejection::Paused => self.paused,
-            Rejection::TooSmall => self.small,
-            Rejection::Dust => self.dust,
-            Rejection::TooLarge => self.large,
-            Rejection::NoQuote => self.quote,
-        }
+    pub(crate) fn ignores(self, limit: Self) -> bool {
+        self == limit || self == Self::Everything
     }
 }
 
 impl<'a> Conditions<'a> {
     pub(crate) fn new(graph: &'a Graph, world: World<'a>, bridges: Option<&'a [BridgeKind]>) -> Self {
-        let mut said = world.facts.bridges.values().flat_map(|facts| facts.migrated.values());
-        let any_migrated = said.any(Option::is_some);
-        Self { graph, world, bridges, ways: FxHashMap::default(), any_migrated }
+        let mut migrated = world.facts.bridges.values().flat_map(|facts| facts.migrated.values());
+        let any_migrated = migrated.any(Option::is_some);
+        Self { graph, world, bridges, states: FxHashMap::default(), any_migrated }
     }
 
     /// Current state of an edge; `None` if it is unusable or excluded by the request.
-    pub(crate) fn way(&mut self, edge: u32) -> Option<EdgeState<'a>> {
-        if let Some(way) = self.ways.get(&edge) {
-            return *way;
+    pub(crate) fn state(&mut self, edge: u32) -> Option<EdgeState<'a>> {
+        if let Some(state) = self.states.get(&edge) {
+            return *state;
         }
-        let way = self.look_up(*self.graph.edge(edge));
-        self.ways.insert(edge, way);
-        way
+        let state = self.look_up(*self.graph.edge(edge));
+        self.states.insert(edge, state);
+        state
     }
 
-    /// What arrives of `amount`, and the step with its fee. Where something is relaxed, what would arrive without
-    /// it: of the next amount that gets through.
-    pub(crate) fn take(
+    /// The step with its fee, and the amount after it. If `relax` ignores the rejection of `amount`, it is the amount
+    /// after the next larger input that the hop accepts.
+    pub(crate) fn traverse(
         &self,
-        way: &EdgeState<'a>,
+        state: &EdgeState<'a>,
         amount: U256,
         relax: Relax,
     ) -> Result<(Step, U256), Rejection> {
-        if way.paused && !relax.paused {
+        if state.paused && !relax.ignores(Relax::Rejection(Rejection::Paused)) {
             return Err(Rejection::Paused);
         }
-        let (step, received) = self.received(way, amount, relax)?;
-        let (rejection, least) = match way.fees.carry(amount, received) {
+        let (step, received) = self.received(state, amount, relax)?;
+        let (rejection, least) = match state.fees.carry(amount, received) {
             Ok(out) => return Ok((step, out)),
             Err(Rejection::TooLarge) => (Rejection::TooLarge, U256::ZERO),
             Err(rejection) => (rejection, amount),
         };
-        if !relax.allows(rejection) {
+        if !relax.ignores(Relax::Rejection(rejection)) {
             return Err(rejection);
         }
-        // Near the end of 256 bits there is no next amount, but there is a small one.
-        let instead = way.fees.least(U256::ONE, least).or_else(|| way.fees.least(U256::ONE, U256::ZERO));
+        // Near 2^256 there is no next amount, but a small one is accepted.
+        let instead = state.fees.least(U256::ONE, least).or_else(|| state.fees.least(U256::ONE, U256::ZERO));
         let instead = instead.ok_or(rejection)?;
-        Ok((step, way.fees.carry(instead, instead)?))
+        Ok((step, state.fees.carry(instead, instead)?))
     }
 
     /// The step with its fee, and the amount that its contract quotes.
-    fn received(&self, way: &EdgeState<'a>, amount: U256, relax: Relax) -> Result<(Step, U256), Rejection> {
-        let Step::LayerZero { oft, from, to, .. } = way.step else { return Ok((way.step, amount)) };
-        if amount < way.fees.terms.min_amount {
-            return Ok((way.step, amount));
+    fn received(&self, state: &EdgeState<'a>, amount: U256, relax: Relax) -> Result<(Step, U256), Rejection> {
+        let Step::LayerZero { oft, from, to, .. } = state.step else { return Ok((state.step, amount)) };
+        if amount < state.fees.terms.min_amount {
+            return Ok((state.step, amount));
         }
         match self.world.quotes.quote(oft, from, to, amount) {
             Some(quote) => Ok((Step::LayerZero { oft, from, to, fee: quote.native_fee }, quote.received)),
-            None if relax.quote => Ok((way.step, amount)),
+            None if relax.ignores(Relax::Rejection(Rejection::NoQuote)) => Ok((state.step, amount)),
             None => Err(Rejection::NoQuote),
         }
     }
@@ -139,7 +132,7 @@ impl<'a> Conditions<'a> {
         Some(EdgeState {
             step,
             fees: FeeSchedule { terms, scale: scale(registry, edge) },
-            paused: terms.paused.is_some() || self.is_stopped(edge, step),
+            paused: terms.paused.is_some() || self.pause(step).is_some() || self.doubt(edge).is_some(),
             seconds: self.seconds(edge, step, terms),
             migrated: self.takes_migrated_channel(edge, step),
             features: ChainFeatures {
@@ -153,7 +146,7 @@ impl<'a> Conditions<'a> {
         let registry = self.world.registry;
         Some(match edge.kind {
             EdgeKind::Ibc { channel, rollup, .. } => {
-                // The rollup turns the voucher of a migrated denomination into its bridged coin, so none arrives.
+                // The rollup converts the voucher of a migrated denomination into its bridged coin on arrival.
                 if rollup.and_then(|bridge| self.migrated(bridge, &registry[edge.from].denom))
                     == Some(channel)
                 {
@@ -172,8 +165,8 @@ impl<'a> Conditions<'a> {
             EdgeKind::Wrap => Step::Wrap,
             EdgeKind::Unwrap => Step::Unwrap,
             EdgeKind::LayerZero { oft, from, to } => {
-                // The fee is paid in the coin of the sending chain: it has to have a name.
-                FeeCoin::of(registry, registry[edge.from].chain)?;
+                // The operation names the coin that pays the fee, so the registry must have it.
+                fee_coin(registry, registry[edge.from].chain)?;
                 Step::LayerZero { oft, from: from as usize, to: to as usize, fee: U256::ZERO }
             }
         })
@@ -185,24 +178,19 @@ impl<'a> Conditions<'a> {
         if no_migration_known { None } else { facts.migrated(registry, bridge, l1_denom) }
     }
 
-    fn is_stopped(&self, edge: Edge, step: Step) -> bool {
+    /// Why the channel or the bridge of a step must not be used now.
+    pub(crate) fn pause(&self, step: Step) -> Option<&'a str> {
         let World { registry, facts, .. } = self.world;
         match step {
-            Step::Ibc { channel }
-            | Step::MigratedDeposit { channel, .. }
-            | Step::MigratedWithdraw { channel, .. } => {
-                registry[channel].paused.is_some()
-                    || !facts.closed.is_empty() && facts.paused(registry, channel).is_some()
-            }
-            Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge).is_some(),
-            Step::Wrap | Step::Unwrap => self.doubt(edge).is_some(),
-            Step::Send | Step::LayerZero { .. } => false,
+            Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge),
+            _ => facts.paused(registry, step.channel()?),
         }
     }
 
     /// Chain fact that contradicts a wrapper's pair.
     pub(crate) fn doubt(&self, edge: Edge) -> Option<String> {
         let World { registry, facts, .. } = self.world;
+        let (EdgeKind::Wrap | EdgeKind::Unwrap) = edge.kind else { return None };
         match facts.pair(registry, &registry.wrapper_pair_of(edge.from, edge.to)?) {
             PairState::Contradicted(why) => Some(why),
             PairState::Unknown | PairState::Confirmed => None,
@@ -222,21 +210,18 @@ impl<'a> Conditions<'a> {
 
     fn seconds(&self, edge: Edge, step: Step, terms: &Terms) -> u64 {
         let World { registry, facts, .. } = self.world;
-        let (said, usual) = match step {
-            Step::Ibc { channel }
-            | Step::MigratedDeposit { channel, .. }
-            | Step::MigratedWithdraw { channel, .. } => (registry[channel].seconds, IBC_SECONDS),
+        let (configured, usual) = match step {
             Step::Deposit { bridge } => (registry[bridge].deposit_seconds, DEPOSIT_SECONDS),
-            // Terms are of both directions, and a deposit's seconds are no withdrawal's days.
+            // Terms apply to both directions, but a withdrawal takes days and a deposit takes seconds.
             Step::Withdraw { bridge } => return withdrawal(facts.periods(registry, bridge)),
-            Step::Send | Step::Wrap | Step::Unwrap => (None, 0),
             Step::LayerZero { .. } => {
                 let chain = &registry[registry[edge.from].chain];
                 let blocks = u64::from(chain.confirmations) * u64::from(chain.block_seconds);
                 (None, blocks + LAYER_ZERO_SECONDS)
             }
+            _ => step.channel().map_or((None, 0), |channel| (registry[channel].seconds, IBC_SECONDS)),
         };
-        terms.seconds.or(said).map_or(usual, u64::from)
+        terms.seconds.or(configured).map_or(usual, u64::from)
     }
 }
 
@@ -245,13 +230,13 @@ fn withdrawal((finalization, submission): (u64, u64)) -> u64 {
     (submission / 3 * 2 + submission % 3 * 2 / 3).saturating_add(finalization)
 }
 
-/// The terms of an edge: those of the child, or of the leg that sends.
+/// The terms of an edge: those of the child asset, or of the sending leg.
 pub(crate) fn terms(registry: &Registry, edge: Edge) -> &Terms {
     match edge.kind {
         EdgeKind::Ibc { voucher, .. } => &registry[voucher].terms,
         EdgeKind::Down(_) => &registry[edge.to].terms,
         EdgeKind::Up(_) => &registry[edge.from].terms,
-        // Either of a pair may be the one that was made.
+        // The terms are those of the token that the wrapper made, which may be either of the two.
         EdgeKind::Wrap | EdgeKind::Unwrap => {
             let made = registry[edge.from].origin.parent() == Some(edge.to);
             &registry[if made { edge.from } else { edge.to }].terms

@@ -8,30 +8,30 @@ use crate::plan::{Hop, NoRoute, Plan, Request, Step, World};
 use crate::reason;
 use crate::search::{PathEdge, search};
 
-/// Ways to make a transfer: the best first, then up to two alternatives that take other steps.
+/// Plans of a transfer: the best one, then up to two alternatives with other steps.
 ///
-/// `graph` is that of `world.registry`. Of two paths, that is better which has fewer withdrawals with days of waiting,
-/// then fewer trusted steps (deposit, withdrawal, LayerZero), needs no op hook, has fewer transactions, brings more,
-/// takes less time, has fewer hops; then names decide. Withdrawals that were not asked for are given only if there is
-/// nothing else. A plan has no asset twice and at most [`crate::MAX_HOPS`] hops; amounts are exact.
+/// `graph` is that of `world.registry`. Plans are compared by these criteria in order: fewer withdrawals with days of
+/// waiting, fewer trusted steps (deposit, withdrawal, LayerZero), no op hook, fewer transactions, larger amount out,
+/// less time, fewer hops, names. A withdrawal that was not requested is planned only if there is no other route. A plan
+/// visits no asset twice and has at most [`crate::MAX_HOPS`] hops; amounts are exact.
 ///
-/// An alternative is no detour: no better plan meets only assets of it. Alternatives are looked for with a bounded
-/// effort, so very dense registries may have more than are found; the best one is the best.
+/// A plan is no alternative if a better plan visits only a subset of its assets. The effort to find alternatives is
+/// bounded, so in very dense registries some may be missing; the best plan is always found.
 ///
-/// An error names what stands in the path: if several things do, the first of those each of which would be enough to
-/// remove, in this order: dust, the amount, the hook, the number of transactions, a pause, a quote.
+/// The error names the limit that blocks the transfer. If removing any one of several is enough, it is the first of:
+/// dust, amount, op hook, number of transactions, pause, quote.
 pub fn plan(graph: &Graph, world: World<'_>, request: &Request) -> Result<Vec<Plan>, NoRoute> {
     let mut conditions = Conditions::new(graph, world, request.bridges.as_deref());
     if request.from == request.to && !request.op_withdraw {
         return send(request).map(|plan| vec![plan]);
     }
-    let ways = search(&mut conditions, request, Relax::default());
+    let paths = search(&mut conditions, request, Relax::Nothing);
     let plans: Vec<_> =
-        ways.iter().filter_map(|way| follow(&mut conditions, way, request.amount_in)).collect();
+        paths.iter().filter_map(|path| to_plan(&mut conditions, path, request.amount_in)).collect();
     if plans.is_empty() { Err(reason::why(&mut conditions, request)) } else { Ok(plans) }
 }
 
-/// To another account.
+/// A send to another account of the same chain.
 fn send(request: &Request) -> Result<Plan, NoRoute> {
     let amount = request.amount_in;
     if amount.is_zero() {
@@ -43,20 +43,20 @@ fn send(request: &Request) -> Result<Plan, NoRoute> {
 }
 
 /// Converts a path of the search to a plan; `None` if an edge is unusable, which the search excludes.
-fn follow(conditions: &mut Conditions<'_>, way: &[PathEdge], amount_in: U256) -> Option<Plan> {
-    let (mut amount, mut hops) = (amount_in, Vec::with_capacity(way.len()));
-    for taken in way {
-        let edge = *conditions.graph.edge(taken.edge);
-        let way = conditions.way(taken.edge)?;
-        let (step, amount_out) = conditions.take(&way, amount, Relax::default()).ok()?;
+fn to_plan(conditions: &mut Conditions<'_>, path: &[PathEdge], amount_in: U256) -> Option<Plan> {
+    let (mut amount, mut hops) = (amount_in, Vec::with_capacity(path.len()));
+    for hop in path {
+        let edge = *conditions.graph.edge(hop.edge);
+        let state = conditions.state(hop.edge)?;
+        let (step, amount_out) = conditions.traverse(&state, amount, Relax::Nothing).ok()?;
         hops.push(Hop {
             step,
             from: edge.from,
             to: edge.to,
             amount_in: amount,
             amount_out,
-            tx: usize::from(taken.tx),
-            seconds: way.seconds,
+            tx: usize::from(hop.tx),
+            seconds: state.seconds,
         });
         amount = amount_out;
     }

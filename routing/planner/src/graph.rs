@@ -15,10 +15,10 @@ use crate::biconnected::BiconnectedComponents;
 /// Graph of a registry's assets.
 #[derive(Debug)]
 pub struct Graph {
-    /// Where the edges of each asset begin; one more at the end.
+    /// First edge of each asset; one more entry at the end.
     starts: Vec<u32>,
     edges: Vec<Edge>,
-    /// The place of each asset in the order of (chain id, denomination).
+    /// Rank of each asset in the order of (chain id, denomination).
     ranks: Vec<u32>,
     components: BiconnectedComponents,
 }
@@ -34,8 +34,8 @@ pub(crate) struct Edge {
 /// How two assets are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeKind {
-    /// Between a voucher and its parent, in either direction. `rollup` is set for a voucher on a rollup, made of a coin
-    /// of its L1: its bridge may catch what comes.
+    /// Between a voucher and its parent, in either direction. `rollup` is set towards a voucher on a rollup of a coin
+    /// of its L1: the bridge may convert it on arrival, if the denomination was migrated.
     Ibc { channel: ChannelRef, voucher: AssetRef, rollup: Option<BridgeRef> },
     /// From the L1 to the bridged coin.
     Down(BridgeRef),
@@ -43,14 +43,14 @@ pub(crate) enum EdgeKind {
     Up(BridgeRef),
     /// From the remote token of a wrapper's pair to the local one.
     Wrap,
-    /// Back.
+    /// From the local token of a wrapper's pair to the remote one.
     Unwrap,
     /// Between two legs of a group.
     LayerZero { oft: OftRef, from: u32, to: u32 },
 }
 
 impl Graph {
-    /// Reads the connections out of a registry.
+    /// Builds the graph of a registry.
     pub fn new(registry: &Registry) -> Self {
         let mut found: Vec<Edge> = Vec::new();
         let sound = |part: Part| registry.error(part).is_none();
@@ -91,12 +91,12 @@ impl Graph {
         Self { starts, edges: found, ranks, components }
     }
 
-    /// How many assets there are.
+    /// Number of assets.
     pub fn nodes(&self) -> usize {
         self.ranks.len()
     }
 
-    /// How many connections there are, each direction counted.
+    /// Number of connections, each direction counted.
     pub fn edges(&self) -> usize {
         self.edges.len()
     }
@@ -111,7 +111,7 @@ impl Graph {
         &self.edges[number as usize]
     }
 
-    /// The place of an edge among those of its asset, in an order that is made of names.
+    /// Rank of an edge among those of its asset, by names.
     pub(crate) fn rank(&self, edge: u32) -> (u32, u32) {
         let of = self.edge(edge);
         (self.ranks[of.to.index()], edge - self.starts[of.from.index()])
@@ -135,7 +135,7 @@ impl EdgeKind {
     }
 }
 
-/// The asset one step back, how to get there and how to get back from there.
+/// The parent, the edge to it and its opposite.
 fn to_parent(registry: &Registry, asset: AssetRef) -> Option<(AssetRef, EdgeKind, EdgeKind)> {
     let kinds = match registry[asset].origin {
         Origin::Native => return None,

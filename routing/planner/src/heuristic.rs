@@ -14,7 +14,7 @@ use crate::conditions::Conditions;
 use crate::graph::EdgeKind;
 use crate::plan::MAX_HOPS;
 
-/// The target is unreachable.
+/// Hops from an asset that cannot reach the target.
 const FAR: u8 = u8::MAX;
 
 /// Lower bounds of one search.
@@ -22,7 +22,8 @@ pub(crate) struct Heuristic {
     /// Biconnected components that a path can use; a few.
     components: Vec<u32>,
     hops: Vec<u8>,
-    /// Withdrawals and trusted steps; what is missing was not reached before the source and is at least `far`.
+    /// Withdrawals and trusted steps; at least `far` for an asset that the backward search did not reach before the
+    /// source.
     trust: Vec<Option<Trust>>,
     far: Trust,
 }
@@ -91,7 +92,7 @@ impl Heuristic {
             }
             for (_, back) in conditions.graph.leaving(to) {
                 let from = back.to;
-                // Assets out of reach need no bound.
+                // Unreachable assets need no bound.
                 let reached = self.hops[from.index()] != FAR && self.allows(conditions, from, to);
                 if reached && self.trust[from.index()].is_none() {
                     let (withdrawals, trusted) = least(conditions, back.kind);

@@ -3,18 +3,17 @@
 //! One operation is one bridge transfer. Wrapping and unwrapping have no operation kind: they are folded into the
 //! adjacent transfer of the same transaction, and become a `swap` if there is none.
 
-use chain::U256;
 use registry::{Origin, Registry};
 use serde::{Deserialize, Serialize};
 
-use crate::asset::{FeeCoin, WireAsset};
+use crate::asset::{WireAsset, fee_coin};
 use crate::plan::{Hop, Plan, Step, World};
 use crate::usd;
 
-/// The venue of a conversion that stands alone.
+/// The venue of a conversion without an adjacent transfer.
 pub const WRAPPER_VENUE: &str = "erc20-wrapper";
 
-/// One operation, with what goes in and what comes out of it in base units.
+/// One operation, with amounts in base units.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
 pub struct Operation {
@@ -58,7 +57,7 @@ impl OperationKind {
     }
 }
 
-/// An ICS-20 transfer. In what a client echoes, an empty text was left out; so in all kinds.
+/// An ICS-20 transfer. In a client's operation of any kind, an empty text stands for a member that was left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names of the wire")]
@@ -74,7 +73,7 @@ pub struct Transfer {
     pub supports_memo: bool,
     pub denom_in: String,
     pub denom_out: String,
-    /// What is kept on the path, already missing in what comes out.
+    /// Fee, already deducted from the amount out.
     pub fee_amount: Option<String>,
     pub usd_fee_amount: Option<String>,
     pub fee_asset: Option<WireAsset>,
@@ -182,7 +181,7 @@ pub struct LayerZeroTransfer {
     pub bridge_id: String,
 }
 
-/// The operations of a plan, in order. `world` has to be the one that the plan was made from.
+/// The operations of a plan, in order. `world` must be the one that the plan was made from.
 pub fn operations(world: World<'_>, plan: &Plan) -> Vec<Operation> {
     let (registry, mut operations, mut done) = (world.registry, Vec::new(), 0);
     while let Some(rest) = plan.hops.get(done..).filter(|rest| !rest.is_empty()) {
@@ -193,7 +192,7 @@ pub fn operations(world: World<'_>, plan: &Plan) -> Vec<Operation> {
     operations
 }
 
-/// How many hops the next operation is made of.
+/// Number of hops of the next operation.
 fn together(hops: &[Hop]) -> usize {
     let follows = |at: usize, wanted: fn(Step) -> bool| {
         hops.get(at).is_some_and(|hop| hop.tx == hops[0].tx && wanted(hop.step))
@@ -214,12 +213,10 @@ fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
         }
         Step::Ibc { channel }
         | Step::MigratedDeposit { channel, .. }
-        | Step::MigratedWithdraw { channel, .. } => OperationKind::Transfer(transfer(
-            registry,
-            registry[channel].on(registry[moved.from].chain)?,
-            moved,
-            ends,
-        )),
+        | Step::MigratedWithdraw { channel, .. } => {
+            let end = registry[channel].on(registry[moved.from].chain)?;
+            OperationKind::Transfer(transfer(registry, end, moved, ends))
+        }
         Step::Deposit { bridge } | Step::Withdraw { bridge } => {
             OperationKind::OpInitTransfer(OpInitTransfer {
                 from_chain_id: ends.from_chain_id,
@@ -234,19 +231,26 @@ fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
         Step::Wrap | Step::Unwrap => OperationKind::Swap(swap(registry, moved, ends)),
         Step::LayerZero { oft, from, to, fee } => {
             let (leg, other) = (registry[oft].legs.get(from)?, registry[oft].legs.get(to)?);
-            let sent = LayerZeroTransfer {
+            let coin = fee_coin(registry, registry[moved.from].chain)?;
+            OperationKind::LayerZeroTransfer(LayerZeroTransfer {
+                from_chain_id: ends.from_chain_id,
+                to_chain_id: ends.to_chain_id,
+                denom_in: ends.denom_in,
+                denom_out: ends.denom_out,
                 source_oft_contract_address: leg.contract.clone(),
                 destination_endpoint_id: other.eid,
-                ..layer_zero(registry, moved, ends, fee)?
-            };
-            OperationKind::LayerZeroTransfer(sent)
+                messaging_fee_asset: WireAsset::of(registry, coin),
+                messaging_fee_amount: fee.to_string(),
+                messaging_fee_amount_usd: usd::of(registry, coin, fee).unwrap_or_default(),
+                bridge_id: "LAYER_ZERO".to_owned(),
+            })
         }
     };
     let (amount_in, amount_out) = (first.amount_in.to_string(), last.amount_out.to_string());
     Some(Operation { kind, tx_index: first.tx, amount_in, amount_out })
 }
 
-/// Where an operation begins and ends.
+/// Chains and denominations of an operation.
 struct Ends {
     from_chain_id: String,
     to_chain_id: String,
@@ -282,9 +286,7 @@ fn transfer(registry: &Registry, end: &registry::End, hop: &Hop, ends: Ends) -> 
         usd_fee_amount: fee.and_then(|fee| usd::of(registry, hop.from, fee)),
         fee_asset: fee.map(|_| WireAsset::of(registry, hop.from)),
         bridge_id: "IBC".to_owned(),
-        smart_relay: false,
-        to_chain_entry_contract_address: None,
-        to_chain_callback_contract_address: None,
+        ..Transfer::default()
     }
 }
 
@@ -321,22 +323,6 @@ fn swap(registry: &Registry, hop: &Hop, ends: Ends) -> Swap {
         denom_out: ends.denom_out,
         swap_venues: vec![venue],
     }
-}
-
-fn layer_zero(registry: &Registry, hop: &Hop, ends: Ends, fee: U256) -> Option<LayerZeroTransfer> {
-    let chain = registry[hop.from].chain;
-    let coin = FeeCoin::of(registry, chain)?;
-    Some(LayerZeroTransfer {
-        from_chain_id: ends.from_chain_id,
-        to_chain_id: ends.to_chain_id,
-        denom_in: ends.denom_in,
-        denom_out: ends.denom_out,
-        messaging_fee_asset: coin.wire(registry, chain),
-        messaging_fee_amount: fee.to_string(),
-        messaging_fee_amount_usd: coin.usd(registry, fee).unwrap_or_default(),
-        bridge_id: "LAYER_ZERO".to_owned(),
-        ..LayerZeroTransfer::default()
-    })
 }
 
 fn text_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

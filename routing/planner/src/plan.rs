@@ -4,14 +4,14 @@ use chain::U256;
 use registry::facts::Quote;
 use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
-/// Maximum number of hops of a plan. Useful routes need at most half: up to the chain that issued a token, and down
-/// again.
+/// Maximum number of hops of a plan. Useful routes, up to the chain that issued a token and down again, need at most
+/// half.
 pub const MAX_HOPS: usize = 8;
 
 /// Input of the planner apart from the request.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
-    /// Chains, assets and what connects them.
+    /// Chains, assets and their connections.
     pub registry: &'a Registry,
     /// Latest chain facts.
     pub facts: &'a Facts,
@@ -21,8 +21,8 @@ pub struct World<'a> {
 
 /// Source of LayerZero quotes.
 pub trait Quotes {
-    /// What sending `amount` from leg `from` to leg `to` (positions in the group) costs and brings; `None` if nobody
-    /// knows, which makes the planner leave that hop out.
+    /// Fee and amount received for sending `amount` from leg `from` to leg `to` (positions in the group); without a
+    /// quote the planner leaves that hop out.
     fn quote(&self, oft: OftRef, from: usize, to: usize, amount: U256) -> Option<Quote>;
 }
 
@@ -41,41 +41,41 @@ pub struct Request {
     pub multi_tx: bool,
     /// Whether the user can sign an op hook.
     pub op_hook: bool,
-    /// Only these kinds of bridges; `None` is all.
+    /// Only these kinds of bridges; `None` allows all.
     pub bridges: Option<Vec<BridgeKind>>,
 }
 
 /// A route with exact amounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// In order, joined: each starts with what the one before brought. One at least.
+    /// At least one, in order; each starts with the output of the one before.
     pub hops: Vec<Hop>,
 }
 
 impl Plan {
-    /// Base units of what is sent.
+    /// Base units of the asset sent.
     pub fn amount_in(&self) -> U256 {
         self.hops.first().map_or(U256::ZERO, |hop| hop.amount_in)
     }
 
-    /// Base units of what arrives.
+    /// Base units of the asset received.
     pub fn amount_out(&self) -> U256 {
         self.hops.last().map_or(U256::ZERO, |hop| hop.amount_out)
     }
 
-    /// How long it usually takes. Never 0 if it leads to another chain, because clients poll by it.
+    /// Usual duration in seconds. Never 0 if it leads to another chain, because clients derive their poll interval from
+    /// it.
     pub fn seconds(&self, registry: &Registry) -> u64 {
         let sum = self.hops.iter().fold(0u64, |sum, hop| sum.saturating_add(hop.seconds));
         sum.max(u64::from(self.chains(registry).len() > 1))
     }
 
-    /// How many transactions the user signs, an op hook not counted.
+    /// Number of transactions that the user signs, an op hook not counted.
     pub fn txs(&self) -> usize {
         self.hops.last().map_or(0, |hop| hop.tx + 1)
     }
 
-    /// Whether a deposit has to carry a transaction that the user signs for the rollup: a wrap behind it in the same
-    /// transaction.
+    /// Whether a deposit must carry an op hook: it is followed by a wrap in the same transaction.
     pub fn required_op_hook(&self) -> bool {
         self.hops.windows(2).any(|pair| {
             let same = pair[0].tx == pair[1].tx;
@@ -97,12 +97,12 @@ impl Plan {
         ids(registry, self.chains(registry))
     }
 
-    /// The chains on which an address is needed. All but the last are the user's own: the source chain, then each chain
-    /// where a later transaction is signed, because what the one before brings has to arrive under an account of the
-    /// user. The last is where the recipient is. So a chain where the user signs and the recipient is stands there
-    /// twice, and a path that stays on its chain names it twice (`router-api.md` §5.4).
+    /// The chains on which an address is needed. All but the last are for the user's own addresses: the source chain,
+    /// then each chain where a later transaction is signed, because the user must hold the tokens there. The last is for
+    /// the recipient's address. So the recipient's chain is listed twice if the user signs there too, and a path that
+    /// stays on one chain lists it twice (`router-api.md` §5.4).
     ///
-    /// The signer of an op hook at the end of a path is not in it: `signed_op_hook` names it.
+    /// The signer of an op hook at the end of a path is not listed: `signed_op_hook` names it.
     pub fn required_chains(&self, registry: &Registry) -> Vec<ChainRef> {
         let mut own: Vec<ChainRef> = Vec::new();
         let mut signed = None;
@@ -139,9 +139,9 @@ pub struct Hop {
     pub amount_in: U256,
     /// Base units of `to`.
     pub amount_out: U256,
-    /// Which of the user's transactions does it, from 0.
+    /// Index of the user's transaction, from 0.
     pub tx: usize,
-    /// How long it usually takes.
+    /// Usual duration in seconds.
     pub seconds: u64,
 }
 
@@ -162,7 +162,7 @@ pub enum Step {
         /// Over this channel.
         channel: ChannelRef,
     },
-    /// `MsgMigrateToken`, then an ICS-20 transfer: a migrated denomination on its way back.
+    /// `MsgMigrateToken`, then an ICS-20 transfer: a migrated denomination returns to the L1.
     MigratedWithdraw {
         /// The bridge that it was migrated from.
         bridge: BridgeRef,
@@ -197,7 +197,17 @@ pub enum Step {
 }
 
 impl Step {
-    /// The kind of bridge that it goes over; none for a conversion or a send, which stay on their chain.
+    /// The channel of an IBC transfer.
+    pub fn channel(self) -> Option<ChannelRef> {
+        match self {
+            Self::Ibc { channel }
+            | Self::MigratedDeposit { channel, .. }
+            | Self::MigratedWithdraw { channel, .. } => Some(channel),
+            _ => None,
+        }
+    }
+
+    /// The kind of bridge; none for a conversion or a send, which stay on their chain.
     pub fn bridge_kind(self) -> Option<BridgeKind> {
         match self {
             Self::Ibc { .. } | Self::MigratedDeposit { .. } | Self::MigratedWithdraw { .. } => {
@@ -234,7 +244,7 @@ pub enum NoRoute {
         amount: U256,
         /// Minimum of the path, in base units of the source asset where it can be computed.
         minimum: U256,
-        /// Which step.
+        /// Step that rejects the amount.
         hop: String,
     },
     /// A wrapper takes whole units of the coin with fewer decimals only.
@@ -248,13 +258,13 @@ pub enum NoRoute {
     TooLarge {
         /// Requested amount.
         amount: U256,
-        /// Which step.
+        /// Step that rejects the amount.
         hop: String,
     },
     /// The route needs more transactions than the client accepts.
     #[error("no routes found in one transaction: it takes {txs}; ask with allow_multi_tx")]
     SeveralTxs {
-        /// How many it takes.
+        /// Number of transactions that it takes.
         txs: usize,
     },
     /// The route needs an op hook, which the client does not support.

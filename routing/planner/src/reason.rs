@@ -9,37 +9,24 @@ use crate::graph::{Edge, EdgeKind};
 use crate::plan::{NoRoute, Request, Step};
 use crate::search::{PathEdge, search};
 
-/// Limits in the order in which they are told if each of several would be enough to remove: first what the client can
-/// change, then what only others can.
-const ONE_BY_ONE: [Relax; 7] = {
-    let none = Relax {
-        paused: false,
-        small: false,
-        dust: false,
-        large: false,
-        quote: false,
-        hook: false,
-        txs: false,
-    };
-    [
-        Relax { dust: true, ..none },
-        Relax { small: true, ..none },
-        Relax { large: true, ..none },
-        Relax { hook: true, ..none },
-        Relax { txs: true, ..none },
-        Relax { paused: true, ..none },
-        Relax { quote: true, ..none },
-    ]
-};
-
-const EVERYTHING: Relax =
-    Relax { paused: true, small: true, dust: true, large: true, quote: true, hook: true, txs: true };
+/// Limits in order of precedence, for a request that any one of them blocks: first those that the client can change.
+const ONE_BY_ONE: [Relax; 7] = [
+    Relax::Rejection(Rejection::Dust),
+    Relax::Rejection(Rejection::TooSmall),
+    Relax::Rejection(Rejection::TooLarge),
+    Relax::Hook,
+    Relax::Txs,
+    Relax::Rejection(Rejection::Paused),
+    Relax::Rejection(Rejection::NoQuote),
+];
 
 /// Explains why a request has no plan.
 pub(crate) fn why(conditions: &mut Conditions<'_>, request: &Request) -> NoRoute {
-    let Some(anyhow) = best(conditions, request, EVERYTHING) else { return no_path(conditions, request) };
-    let way = ONE_BY_ONE.iter().find_map(|relax| best(conditions, request, *relax)).unwrap_or(anyhow);
-    on_way(conditions, request, &way)
+    let Some(unlimited) = best(conditions, request, Relax::Everything) else {
+        return no_path(conditions, request);
+    };
+    let path = ONE_BY_ONE.iter().find_map(|relax| best(conditions, request, *relax)).unwrap_or(unlimited);
+    first_rejection(conditions, request, &path)
 }
 
 fn best(conditions: &mut Conditions<'_>, request: &Request, relax: Relax) -> Option<Vec<PathEdge>> {
@@ -74,13 +61,14 @@ fn error(conditions: &Conditions<'_>, asset: AssetRef) -> Option<String> {
         let what = registry.error(Part::Asset(asset)).or(bridge)?;
         Some(format!("the registry has an error in {}: {what}", name(conditions, asset)))
     };
-    back(registry, asset).find_map(at)
+    ancestors(registry, asset).find_map(at)
 }
 
-/// The error of a group of LayerZero that has both assets, or what they were made of.
+/// The error of an OFT group that has both assets, or ancestors of them.
 fn oft_error(conditions: &Conditions<'_>, request: &Request) -> Option<String> {
     let registry = conditions.world.registry;
-    let has = |oft: &Oft, end| back(registry, end).any(|asset| oft.legs.iter().any(|leg| leg.asset == asset));
+    let has =
+        |oft: &Oft, end| ancestors(registry, end).any(|asset| oft.legs.iter().any(|leg| leg.asset == asset));
     registry.ofts().filter(|(_, oft)| has(oft, request.from) && has(oft, request.to)).find_map(
         |(oft, group)| {
             let what = registry.error(Part::Oft(oft))?;
@@ -89,28 +77,28 @@ fn oft_error(conditions: &Conditions<'_>, request: &Request) -> Option<String> {
     )
 }
 
-/// An asset, and what it was made of.
-fn back(registry: &Registry, asset: AssetRef) -> impl Iterator<Item = AssetRef> {
+/// An asset and its ancestors, nearest first.
+fn ancestors(registry: &Registry, asset: AssetRef) -> impl Iterator<Item = AssetRef> {
     std::iter::successors(Some(asset), |asset| registry[*asset].origin.parent())
 }
 
 /// The first rejection on a path that is otherwise usable.
-fn on_way(conditions: &mut Conditions<'_>, request: &Request, way: &[PathEdge]) -> NoRoute {
-    let hops: Vec<(Edge, EdgeState<'_>)> = way
+fn first_rejection(conditions: &mut Conditions<'_>, request: &Request, path: &[PathEdge]) -> NoRoute {
+    let hops: Vec<(Edge, EdgeState<'_>)> = path
         .iter()
-        .filter_map(|taken| Some((*conditions.graph.edge(taken.edge), conditions.way(taken.edge)?)))
+        .filter_map(|hop| Some((*conditions.graph.edge(hop.edge), conditions.state(hop.edge)?)))
         .collect();
     let mut amount = request.amount_in;
     for (position, (edge, hop)) in hops.iter().enumerate() {
-        match conditions.take(hop, amount, Relax::default()) {
+        match conditions.traverse(hop, amount, Relax::default()) {
             Ok((_, out)) => amount = out,
             Err(rejection) => return stopped(conditions, request, &hops, position, rejection, edge),
         }
     }
-    let txs = way.last().map_or(0, |taken| usize::from(taken.tx) + 1);
-    let needs_hook = way.windows(2).zip(hops.windows(2)).any(|(taken, hops)| {
+    let txs = path.last().map_or(0, |hop| usize::from(hop.tx) + 1);
+    let needs_hook = path.windows(2).zip(hops.windows(2)).any(|(path, hops)| {
         let deposit = matches!(hops[0].1.step, Step::Deposit { .. });
-        deposit && hops[1].1.step == Step::Wrap && taken[0].tx == taken[1].tx
+        deposit && hops[1].1.step == Step::Wrap && path[0].tx == path[1].tx
     });
     if needs_hook && !request.op_hook { NoRoute::NeedsHook } else { NoRoute::SeveralTxs { txs } }
 }
@@ -123,30 +111,33 @@ fn stopped(
     rejection: Rejection,
     edge: &Edge,
 ) -> NoRoute {
-    let (before, way) = (&hops[..position], &hops[position].1);
-    let (amount, hop) = (request.amount_in, describe(conditions, edge, way.step));
+    let (before, state) = (&hops[..position], &hops[position].1);
+    let (amount, hop) = (request.amount_in, describe(conditions, edge, state.step));
     match rejection {
-        Rejection::Paused => match (&way.fees.terms.paused, conditions.doubt(*edge)) {
+        Rejection::Paused => match (&state.fees.terms.paused, conditions.doubt(*edge)) {
             (None, Some(why)) => NoRoute::Doubt(format!("{hop} is not safe: {why}")),
-            _ => NoRoute::Paused(format!("{hop} is paused: {}", paused(conditions, way))),
+            (of_terms, _) => {
+                let why = of_terms.as_deref().or_else(|| conditions.pause(state.step));
+                NoRoute::Paused(format!("{hop} is paused: {}", why.unwrap_or("no reason given")))
+            }
         },
         Rejection::TooSmall => {
             let whole = least(hops, U256::ONE);
             let minimum = whole.filter(|minimum| *minimum > amount).or_else(|| {
-                let this = way.fees.least(U256::ONE, U256::ZERO)?;
+                let this = state.fees.least(U256::ONE, U256::ZERO)?;
                 least(before, this)
             });
             NoRoute::TooSmall { amount, minimum: minimum.unwrap_or(U256::MAX), hop }
         }
         Rejection::Dust => {
-            let zeros = way.fees.scale.zeros_before(0);
+            let zeros = state.fees.scale.zeros_before(0);
             // With a fee, no multiple guarantees an exact result.
-            let free = before.iter().all(|(_, way)| way.fees.is_free()) && way.fees.is_free();
+            let free = before.iter().all(|(_, state)| state.fees.is_free()) && state.fees.is_free();
             let zeros = before
                 .iter()
                 .rev()
                 .filter(|_| free)
-                .fold(zeros, |zeros, (_, way)| way.fees.scale.zeros_before(zeros));
+                .fold(zeros, |zeros, (_, state)| state.fees.scale.zeros_before(zeros));
             NoRoute::Dust { multiple: power(zeros) }
         }
         Rejection::TooLarge => NoRoute::TooLarge { amount, hop },
@@ -154,21 +145,9 @@ fn stopped(
     }
 }
 
-/// The least that brings `wanted` at the end of some hops.
+/// The least amount that gives `wanted` after some hops.
 fn least(hops: &[(Edge, EdgeState<'_>)], wanted: U256) -> Option<U256> {
-    hops.iter().rev().try_fold(wanted, |wanted, (_, way)| way.fees.least(wanted, U256::ZERO))
-}
-
-fn paused<'a>(conditions: &Conditions<'a>, way: &EdgeState<'a>) -> &'a str {
-    let (registry, facts) = (conditions.world.registry, conditions.world.facts);
-    let said = match way.step {
-        Step::Ibc { channel }
-        | Step::MigratedDeposit { channel, .. }
-        | Step::MigratedWithdraw { channel, .. } => facts.paused(registry, channel),
-        Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge),
-        Step::Send | Step::Wrap | Step::Unwrap | Step::LayerZero { .. } => None,
-    };
-    way.fees.terms.paused.as_deref().or(said).unwrap_or("no reason given")
+    hops.iter().rev().try_fold(wanted, |wanted, (_, state)| state.fees.least(wanted, U256::ZERO))
 }
 
 fn describe(conditions: &Conditions<'_>, edge: &Edge, step: Step) -> String {
@@ -188,17 +167,11 @@ fn describe(conditions: &Conditions<'_>, edge: &Edge, step: Step) -> String {
             let contract = &registry[oft].legs[leg as usize].contract;
             format!("LayerZero's contract {contract} of {denom} on {from}, towards {to},")
         }
-        (
-            Step::Ibc { channel }
-            | Step::MigratedDeposit { channel, .. }
-            | Step::MigratedWithdraw { channel, .. },
-            _,
-        ) => {
-            let end = registry[channel].on(registry[edge.from].chain);
+        _ => {
+            let end = step.channel().and_then(|channel| registry[channel].on(registry[edge.from].chain));
             let name = end.map_or(String::new(), |end| format!(" by {}/{}", end.port, end.channel));
             format!("the IBC transfer of {denom} from {from} to {to}{name}")
         }
-        (Step::Send | Step::LayerZero { .. }, _) => format!("sending {denom} on {from}"),
     }
 }
 

@@ -23,8 +23,8 @@ use crate::plan::{MAX_HOPS, Request, Step};
 
 /// Maximum number of paths: the best one and alternatives.
 pub(crate) const MAX_PLANS: usize = 3;
-/// Labels that are taken at most in one search. Registries of 200 chains take some hundreds; beyond it, what was found
-/// until then counts.
+/// Maximum number of labels of one search, which then returns the paths found so far. Registries of 200 chains need a
+/// few hundred.
 const MAX_LABELS: usize = 20_000;
 /// Maximum number of labels expanded for alternatives after the best path is known.
 const MAX_EXTRA: usize = 300;
@@ -67,8 +67,7 @@ impl Cost {
         (self.trust, self.hook, self.txs)
     }
 
-    /// Whether a path that costs this is better than one that costs `other`, whatever both go on with, as long as both
-    /// can go on alike.
+    /// Whether a path of this cost is better than one of cost `other` for every common continuation.
     fn beats(&self, other: &Self) -> bool {
         if self.trust != other.trust {
             return self.trust < other.trust;
@@ -79,7 +78,7 @@ impl Cost {
     }
 }
 
-/// Ways from `request.from` to `request.to`, the best first, [`MAX_PLANS`] at most.
+/// Paths from `request.from` to `request.to`, best first, at most [`MAX_PLANS`].
 pub(crate) fn search(conditions: &mut Conditions<'_>, request: &Request, relax: Relax) -> Vec<Vec<PathEdge>> {
     let Some(heuristic) = Heuristic::new(conditions, request.from, request.to) else { return Vec::new() };
     let nodes = conditions.graph.nodes();
@@ -94,7 +93,7 @@ pub(crate) fn search(conditions: &mut Conditions<'_>, request: &Request, relax: 
         arrived: Vec::new(),
     };
     search.run();
-    search.best().into_iter().map(|label| search.way(label)).collect()
+    search.best().into_iter().map(|label| search.path(label)).collect()
 }
 
 struct Search<'s, 'a> {
@@ -158,15 +157,15 @@ impl Search<'_, '_> {
             if self.heuristic.hops(about.to) >= left
                 || !self.heuristic.allows(self.conditions, about.from, about.to)
                 || self.request.op_withdraw && !allowed_in_withdrawal(label.tail, about.kind)
-                || self.meets(number, about.to)
+                || self.visits(number, about.to)
             {
                 continue;
             }
-            let Some(way) = self.conditions.way(edge) else { continue };
-            let taken = self.conditions.take(&way, label.cost.amount.0, self.relax);
-            let Ok((_, amount)) = taken else { continue };
-            for (hook, new) in joinings(&label, &way) {
-                self.add(number, (edge, about.to), &way, amount, (hook, new));
+            let Some(state) = self.conditions.state(edge) else { continue };
+            let traversed = self.conditions.traverse(&state, label.cost.amount.0, self.relax);
+            let Ok((_, amount)) = traversed else { continue };
+            for (hook, new) in joinings(&label, &state) {
+                self.add(number, (edge, about.to), &state, amount, (hook, new));
             }
         }
     }
@@ -175,25 +174,25 @@ impl Search<'_, '_> {
         &mut self,
         before: u32,
         (edge, to): (u32, AssetRef),
-        way: &EdgeState<'_>,
+        state: &EdgeState<'_>,
         amount: U256,
         (hook, new): (bool, bool),
     ) {
         let label = self.labels[before as usize];
-        let (withdrawals, trusted) = trust(way.step);
+        let (withdrawals, trusted) = trust(state.step);
         let cost = Cost {
             trust: (label.cost.trust.0 + withdrawals, label.cost.trust.1 + trusted),
             hook: label.cost.hook || hook,
             txs: label.cost.txs + u8::from(new),
             amount: Reverse(amount),
-            seconds: label.cost.seconds.saturating_add(way.seconds),
+            seconds: label.cost.seconds.saturating_add(state.seconds),
             hops: label.cost.hops + 1,
         };
-        let refused = cost.hook && !self.request.op_hook && !self.relax.hook
-            || cost.txs > 1 && !self.request.multi_tx && !self.relax.txs;
+        let refused = cost.hook && !self.request.op_hook && !self.relax.ignores(Relax::Hook)
+            || cost.txs > 1 && !self.request.multi_tx && !self.relax.ignores(Relax::Txs);
         let sibling = self.of_asset[to.index()];
         let next =
-            Label { asset: to, last: Some((edge, before)), sibling, tail: TxTail::behind(way.step), cost };
+            Label { asset: to, last: Some((edge, before)), sibling, tail: TxTail::behind(state.step), cost };
         if refused || self.is_dominated(&next) {
             return;
         }
@@ -211,8 +210,8 @@ impl Search<'_, '_> {
         self.open.push(Reverse(((least, cost.hook, cost.txs), hops, number)));
     }
 
-    /// Whether another label of the asset can go on in every way in which this one can, and is better: it stands in the
-    /// same place of a transaction with the same amount, and meets fewer assets, all of them assets of this one.
+    /// Whether another label of the asset is better and has every continuation of this one: the same open transaction
+    /// and amount, and a proper subset of its assets.
     fn is_dominated(&self, label: &Label) -> bool {
         let mut other = label.sibling;
         while let Some(number) = other {
@@ -230,8 +229,8 @@ impl Search<'_, '_> {
         false
     }
 
-    fn meets(&self, label: u32, asset: AssetRef) -> bool {
-        self.assets(&self.labels[label as usize]).any(|met| met == asset)
+    fn visits(&self, label: u32, asset: AssetRef) -> bool {
+        self.assets(&self.labels[label as usize]).any(|visited| visited == asset)
     }
 
     /// Assets of a path, last first.
@@ -249,8 +248,8 @@ impl Search<'_, '_> {
             .arrived
             .iter()
             .map(|number| {
-                let way = self.way(*number);
-                let names: Vec<_> = way.iter().map(|taken| graph.rank(taken.edge)).collect();
+                let path = self.path(*number);
+                let names: Vec<_> = path.iter().map(|hop| graph.rank(hop.edge)).collect();
                 (self.labels[*number as usize].cost, names, *number)
             })
             .collect();
@@ -277,21 +276,21 @@ impl Search<'_, '_> {
         best.into_iter().map(|(number, _)| number).collect()
     }
 
-    fn way(&self, label: u32) -> Vec<PathEdge> {
-        let mut way = Vec::with_capacity(MAX_HOPS);
+    fn path(&self, label: u32) -> Vec<PathEdge> {
+        let mut path = Vec::with_capacity(MAX_HOPS);
         let mut at = &self.labels[label as usize];
         while let Some((edge, before)) = at.last {
-            way.push(PathEdge { edge, tx: at.cost.txs.saturating_sub(1) });
+            path.push(PathEdge { edge, tx: at.cost.txs.saturating_sub(1) });
             at = &self.labels[before as usize];
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }
 
-/// Possible joinings of a hop: (with op hook, in a new transaction).
-fn joinings(label: &Label, way: &EdgeState<'_>) -> impl Iterator<Item = (bool, bool)> + use<> {
-    let (one, other) = match label.tail.joining(way.step, way.features, way.migrated) {
+/// Ways in which a hop can join: (with op hook, in a new transaction).
+fn joinings(label: &Label, state: &EdgeState<'_>) -> impl Iterator<Item = (bool, bool)> + use<> {
+    let (one, other) = match label.tail.joining(state.step, state.features, state.migrated) {
         Joining::Same => ((false, false), None),
         Joining::New => ((false, true), None),
         Joining::Hook => ((true, false), Some((false, true))),

@@ -7,7 +7,7 @@ use registry::{AssetRef, Registry};
 
 use crate::amount::power;
 
-/// Digits of a price that are read, before and behind its point; a longer one counts as none.
+/// Maximum digits of a price before and after its point; a longer price counts as unknown.
 const DIGITS: usize = 30;
 
 /// Value of `amount` base units of an asset; `None` if the price is unknown or the value overflows.
@@ -16,7 +16,7 @@ pub fn of(registry: &Registry, asset: AssetRef, amount: U256) -> Option<String> 
     worth(amount, asset.decimals, asset.price_usd.as_deref()?)
 }
 
-/// `amount` base units, `decimals` of which are behind the point, times a price; rounded half up to cents.
+/// Value of `amount` base units with `decimals` decimals at a price, rounded half up to cents.
 pub fn worth(amount: U256, decimals: u8, price: &str) -> Option<String> {
     let (digits, places) = read(price)?;
     let value = amount.checked_mul(digits)?;
@@ -24,7 +24,7 @@ pub fn worth(amount: U256, decimals: u8, price: &str) -> Option<String> {
     let cents = match places.checked_sub(2) {
         None => value.checked_mul(power(2 - places))?,
         Some(beyond) => {
-            // In two parts, because one power of ten of that size would not fit.
+            // In two parts, because a single power of ten would overflow.
             let half = power(beyond.min(38));
             let rest = power(beyond.saturating_sub(38));
             let unit = half.checked_mul(rest)?;
@@ -36,7 +36,7 @@ pub fn worth(amount: U256, decimals: u8, price: &str) -> Option<String> {
     Some(format!("{dollars}.{cents:0>2}"))
 }
 
-/// A price's digits without the point, and how many of them stand behind it.
+/// A price's digits without the point, and the number of digits after it.
 fn read(price: &str) -> Option<(U256, u8)> {
     let (whole, fraction) = price.split_once('.').unwrap_or((price, ""));
     let is_number = |text: &str| text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -11,9 +11,12 @@ mod channels;
 mod layers;
 
 use crate::build::{BadPart, Builder};
-use crate::draft::{AssetDraft, BridgeDraft, ChainDraft, Draft, Located, OftDraft, Source, VenueDraft};
+use crate::denom::TRANSFER_PORT;
+use crate::draft::{
+    AssetDraft, BridgeDraft, ChainDraft, Draft, LegDraft, Located, OftDraft, Source, VenueDraft,
+};
 use crate::fingerprint;
-use crate::model::{Bridge, Chain, ChainKind, ChainRef, Endpoints, Leg, NativeCoin, Oft, Venue};
+use crate::model::{Bridge, Chain, ChainKind, ChainRef, Endpoints, Leg, Oft, Venue};
 use crate::problem::{LoadError, Place, Problem};
 use crate::snapshot::Registry;
 use chain::Vm;
@@ -24,26 +27,27 @@ const FINALIZATION_SECONDS: u64 = 604_800;
 /// OPinit's usual interval between outputs.
 const SUBMISSION_SECONDS: u64 = 3_600;
 
-/// Puts drafts together. `imports` says whether public registries were to be read, which may lose parts on their own.
+/// Assembles drafts. With `imports`, a native part that refers to a part that no public registry has any more is
+/// skipped and reported.
 pub(crate) fn assemble(draft: Draft, imports: bool) -> Result<(Registry, Vec<Problem>), LoadError> {
     let mut assembly =
         Assembly { builder: Builder::new(), outcome: Outcome { imports, ..Outcome::default() } };
-    let mut implied = assembly.chains(draft.chains);
-    assembly.channels(draft.channels);
-    assembly.bridges(draft.bridges);
-    implied.extend(draft.assets);
+    let mut implied = assembly.chains(draft.chain);
+    assembly.channels(draft.channel);
+    assembly.bridges(draft.bridge);
+    implied.extend(draft.asset);
     assembly.assets(implied);
-    assembly.ofts(draft.ofts);
-    assembly.venues(draft.venues);
-    let mut logos = draft.bridge_logos;
-    logos.sort_by(|a, b| (a.part.0, &a.place).cmp(&(b.part.0, &b.place)));
-    for pair in logos.windows(2) {
-        if pair[0].part.0 == pair[1].part.0 {
+    assembly.ofts(draft.oft);
+    assembly.venues(draft.venue);
+    let mut kinds = draft.bridge_kind;
+    kinds.sort_by(|a, b| (a.part.id, &a.place).cmp(&(b.part.id, &b.place)));
+    for pair in kinds.windows(2) {
+        if pair[0].part.id == pair[1].part.id {
             assembly.outcome.refuse(&pair[1], format!("is there twice: also in {}", pair[0].place));
         }
     }
-    for logo in logos {
-        assembly.builder.bridge_logo(logo.part.0, logo.part.1);
+    for kind in kinds {
+        assembly.builder.bridge_logo(kind.part.id, kind.part.logo_uri);
     }
     assembly.finish()
 }
@@ -62,14 +66,14 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// A part does not fit.
+    /// Reports an invalid part.
     fn refuse<T>(&mut self, part: &Located<T>, what: impl Into<String>) {
         self.fail(part.source, &part.place, what.into());
     }
 
-    /// A part names something that is not there.
+    /// Reports a part that names a missing part.
     fn missing<T>(&mut self, part: &Located<T>, what: impl Into<String>) {
-        if self.imports && part.source == Source::Own {
+        if self.imports && part.source == Source::Native {
             self.problems.push(part.place.error(format!("{}; it is left out", what.into())));
         } else {
             self.refuse(part, what);
@@ -78,9 +82,9 @@ impl Outcome {
 
     fn fail(&mut self, source: Source, place: &Place, what: String) {
         match source {
-            Source::Own => {
+            Source::Native => {
                 let problem = place.error(what);
-                // The least, so that it does not depend on the order.
+                // The smallest problem, so that the result does not depend on the order.
                 if self.refused.as_ref().is_none_or(|refused| problem < *refused) {
                     self.refused = Some(problem);
                 }
@@ -106,61 +110,59 @@ impl Assembly {
         Ok((self.builder.finish(hash), problems))
     }
 
-    /// Adds the chains; their own coins are assets that follow from them.
-    fn chains(&mut self, drafts: Vec<Located<ChainDraft>>) -> Vec<Located<AssetDraft>> {
+    /// Merges the drafts of each part; two of the same source are an error that names the part.
+    fn merged<T>(
+        &mut self,
+        drafts: Vec<Located<T>>,
+        name: fn(&T) -> String,
+        over: fn(T, T) -> T,
+    ) -> Vec<Located<T>> {
         let outcome = &mut self.outcome;
-        let drafts = layered(
-            drafts,
-            |chain| chain.id.clone(),
-            ChainDraft::over,
-            |part, other| {
-                outcome.refuse(part, format!("chain `{}` is there twice: also in {other}", part.part.id));
-            },
-        );
-        let mut chains: Vec<_> = drafts.into_iter().map(|draft| (chain(&draft.part), draft)).collect();
-        let order = |chain: &Chain| (!chain.l1, chain.kind == ChainKind::Evm, chain.id.clone());
-        chains.sort_by_key(|(chain, _)| order(chain));
-        let mut coins = Vec::new();
-        for (chain, draft) in chains {
-            let coin = chain.native.as_ref().map(|coin| coin_asset(&chain, coin));
-            match self.builder.chain(chain) {
-                Ok(_) => coins.extend(coin.map(|part| Located {
-                    source: Source::Implied,
-                    place: draft.place.clone(),
-                    part,
-                })),
-                Err(bad) => self.outcome.refuse(&draft, bad.to_string()),
+        layered(drafts, name, over, |draft, other| {
+            outcome.refuse(draft, format!("{} is there twice: also in {other}", name(&draft.part)));
+        })
+    }
+
+    /// Converts the drafts to parts and adds them in an order that does not depend on the files.
+    fn add_all<T, P, K: Ord, R>(
+        &mut self,
+        drafts: Vec<Located<T>>,
+        convert: impl Fn(&Self, &T) -> Result<P, String>,
+        order: impl Fn(&P) -> K,
+        add: impl Fn(&mut Builder, P) -> Result<R, BadPart>,
+    ) {
+        let mut parts = Vec::new();
+        for draft in drafts {
+            match convert(self, &draft.part) {
+                Ok(part) => parts.push((part, draft)),
+                Err(what) => self.outcome.missing(&draft, what),
             }
         }
+        parts.sort_by_cached_key(|(part, _)| order(part));
+        for (part, draft) in parts {
+            if let Err(bad) = add(&mut self.builder, part) {
+                self.outcome.refuse(&draft, bad.to_string());
+            }
+        }
+    }
+
+    /// Adds the chains, and returns the assets that they imply: their native coins.
+    fn chains(&mut self, drafts: Vec<Located<ChainDraft>>) -> Vec<Located<AssetDraft>> {
+        let drafts = self.merged(drafts, |chain| format!("chain `{}`", chain.id), ChainDraft::over);
+        let coin = |draft: &Located<ChainDraft>| {
+            let part = native_asset(&chain(&draft.part))?;
+            Some(Located { source: Source::Implied, place: draft.place.clone(), part })
+        };
+        let coins = drafts.iter().filter_map(coin).collect();
+        let order = |chain: &Chain| (!chain.l1, chain.kind == ChainKind::Evm, chain.id.clone());
+        self.add_all(drafts, |_, draft| Ok(chain(draft)), order, Builder::chain);
         coins
     }
 
     fn bridges(&mut self, drafts: Vec<Located<BridgeDraft>>) {
-        let outcome = &mut self.outcome;
-        let drafts = layered(
-            drafts,
-            |bridge| bridge.l2.clone(),
-            BridgeDraft::over,
-            |part, other| {
-                outcome.refuse(
-                    part,
-                    format!("the bridge of `{}` is there twice: also in {other}", part.part.l2),
-                );
-            },
-        );
-        let mut bridges = Vec::new();
-        for draft in drafts {
-            match self.bridge(&draft.part) {
-                Ok(bridge) => bridges.push((bridge, draft)),
-                Err(what) => self.outcome.missing(&draft, what),
-            }
-        }
-        bridges.sort_by_key(|(bridge, _)| (bridge.l1, bridge.id));
-        for (bridge, draft) in bridges {
-            if let Err(bad) = self.builder.bridge(bridge) {
-                self.outcome.refuse(&draft, bad.to_string());
-            }
-        }
+        let drafts =
+            self.merged(drafts, |bridge| format!("the bridge of `{}`", bridge.l2), BridgeDraft::over);
+        self.add_all(drafts, Self::bridge, |bridge| (bridge.l1, bridge.id), Builder::bridge);
     }
 
     fn bridge(&self, draft: &BridgeDraft) -> Result<Bridge, String> {
@@ -172,13 +174,12 @@ impl Assembly {
         };
         let id = draft.id.ok_or("`id` is missing: its number on the L1")?;
         let mut migrated = Vec::new();
-        for (denom, port, channel) in draft.migrated.iter().flatten() {
-            let reference = registry.channel_at(l1, port, channel);
-            let reference = reference.ok_or_else(|| {
-                format!(
-                    "`{denom}` is migrated to {port}/{channel} of `{}`, which is in no list",
-                    registry[l1].id
-                )
+        for migrant in draft.migrated.iter().flatten() {
+            let end = migrant.channel.split_once('/');
+            let (denom, (port, channel)) = (&migrant.denom, end.unwrap_or((TRANSFER_PORT, &migrant.channel)));
+            let reference = registry.channel_at(l1, port, channel).ok_or_else(|| {
+                let l1 = &registry[l1].id;
+                format!("`{denom}` is migrated to {port}/{channel} of `{l1}`, which is in no list")
             })?;
             migrated.push((denom.clone(), reference));
         }
@@ -206,44 +207,31 @@ impl Assembly {
     }
 
     fn ofts(&mut self, mut drafts: Vec<Located<OftDraft>>) {
-        drafts.sort_by(|a, b| (&a.part.symbol, &a.place).cmp(&(&b.part.symbol, &b.place)));
-        let mut ofts = Vec::new();
-        for draft in drafts {
-            match self.oft(&draft.part) {
-                Ok(oft) => ofts.push((oft, draft)),
-                Err(what) => self.outcome.missing(&draft, what),
-            }
-        }
-        let first = |oft: &Oft| oft.legs.first().map(|leg| leg.asset);
-        ofts.sort_by(|(a, _), (b, _)| (&a.symbol, first(a)).cmp(&(&b.symbol, first(b))));
-        for (oft, draft) in ofts {
-            if let Err(bad) = self.builder.oft(oft) {
-                self.outcome.refuse(&draft, bad.to_string());
-            }
-        }
+        drafts.sort_by(|a, b| a.place.cmp(&b.place));
+        let order = |oft: &Oft| (oft.symbol.clone(), oft.legs.first().map(|leg| leg.asset));
+        self.add_all(drafts, Self::oft, order, Builder::oft);
     }
 
     fn oft(&self, draft: &OftDraft) -> Result<Oft, String> {
         let registry = self.builder.so_far();
         let mut legs = Vec::new();
         for leg in &draft.legs {
-            let chain = self.known_chain(&leg.chain).map_err(|what| format!("{}: {what}", leg.place))?;
-            let asset = registry.asset(chain, &leg.denom).ok_or_else(|| {
-                format!("{}: chain `{}` has no asset `{}`: add an [[asset]]", leg.place, leg.chain, leg.denom)
-            })?;
+            let Located { place, part: leg, .. } = leg;
+            let LegDraft { chain: id, denom, .. } = leg;
+            let chain = self.known_chain(id).map_err(|what| format!("{place}: {what}"))?;
+            let asset = registry.asset(chain, denom);
             let eid = leg.eid.or(registry[chain].layer_zero_eid);
             legs.push(Leg {
-                asset,
+                asset: asset.ok_or_else(|| {
+                    format!("{place}: chain `{id}` has no asset `{denom}`: add an [[asset]]")
+                })?,
                 kind: leg.kind,
                 contract: leg.contract.clone(),
                 eid: eid.ok_or_else(|| {
-                    format!(
-                        "{}: `eid` is missing, and chain `{}` has no layer_zero.eid",
-                        leg.place, leg.chain
-                    )
+                    format!("{place}: `eid` is missing, and chain `{id}` has no layer_zero.eid")
                 })?,
                 shared_decimals: leg.shared_decimals,
-                options: leg.options.clone(),
+                options: leg.options.clone().unwrap_or_else(|| "0x".to_owned()),
                 messaging_fee: leg.messaging_fee,
                 terms: leg.terms.clone(),
             });
@@ -253,18 +241,17 @@ impl Assembly {
     }
 
     fn venues(&mut self, mut drafts: Vec<Located<VenueDraft>>) {
-        drafts.sort_by(|a, b| {
-            (&a.part.name, &a.part.chain, &a.place).cmp(&(&b.part.name, &b.part.chain, &b.place))
+        drafts.sort_by(|a, b| a.place.cmp(&b.place));
+        let venue = |assembly: &Self, draft: &VenueDraft| {
+            let (chain, VenueDraft { name, logo_uri, .. }) =
+                (assembly.known_chain(&draft.chain)?, draft.clone());
+            Ok((draft.chain.clone(), Venue { name, chain, logo_uri }))
+        };
+        let order = |(chain, venue): &(String, Venue)| (venue.name.clone(), chain.clone());
+        self.add_all(drafts, venue, order, |builder, (_, venue)| {
+            builder.venue(venue);
+            Ok(())
         });
-        for draft in drafts {
-            match self.known_chain(&draft.part.chain) {
-                Ok(chain) => {
-                    let VenueDraft { name, logo_uri, .. } = draft.part;
-                    self.builder.venue(Venue { name, chain, logo_uri });
-                }
-                Err(what) => self.outcome.missing(&draft, what),
-            }
-        }
     }
 }
 
@@ -276,14 +263,13 @@ fn chain(draft: &ChainDraft) -> Chain {
     let initia = draft.initia.unwrap_or(l1 || vm != Vm::None);
     let name = draft.name.unwrap_or_else(|| draft.id.clone());
     let prefix = if initia && kind == ChainKind::Cosmos { "init" } else { "" };
-    // An Ethereum block takes 12 seconds, and LayerZero waits for 15 of them; a CometBFT block is final at once.
+    // An Ethereum block takes 12 seconds, and LayerZero waits for 15 blocks; a CometBFT block is final at once.
     let (confirmations, block_seconds) = if kind == ChainKind::Evm { (15, 12) } else { (1, 2) };
-    let native = draft.native.map(|coin| NativeCoin {
-        denom: coin.denom.unwrap_or_else(|| format!("{name}-native")),
-        name: coin.name,
-        symbol: coin.symbol,
-        decimals: coin.decimals,
-    });
+    let mut native = draft.native;
+    if let Some(coin) = native.as_mut().filter(|coin| coin.denom.is_empty()) {
+        coin.denom = format!("{name}-native");
+    }
+    let endpoints = draft.endpoints;
     Chain {
         id: draft.id,
         pretty_name: draft.pretty_name.unwrap_or_else(|| name.clone()),
@@ -299,36 +285,30 @@ fn chain(draft: &ChainDraft) -> Chain {
         logo_uri: draft.logo_uri,
         fee_assets: draft.fee_assets.unwrap_or_default(),
         endpoints: Endpoints {
-            rpc: draft.rpc.unwrap_or_default(),
-            rest: draft.rest.unwrap_or_default(),
-            json_rpc: draft.json_rpc.unwrap_or_default(),
-            executor: draft.executor.unwrap_or_default(),
-            secret: draft.secret.unwrap_or_default(),
+            rpc: endpoints.rpc.unwrap_or_default(),
+            rest: endpoints.rest.unwrap_or_default(),
+            json_rpc: endpoints.json_rpc.unwrap_or_default(),
+            executor: endpoints.executor.unwrap_or_default(),
+            secret: endpoints.secret.unwrap_or_default(),
         },
         explorer_tx: draft.explorer_tx,
         native,
-        layer_zero_eid: draft.layer_zero_eid,
-        layer_zero_endpoint: draft.layer_zero_endpoint,
+        layer_zero_eid: draft.layer_zero.eid,
+        layer_zero_endpoint: draft.layer_zero.endpoint,
         confirmations: draft.confirmations.unwrap_or(confirmations),
         block_seconds: draft.block_seconds.unwrap_or(block_seconds),
     }
 }
 
-fn coin_asset(chain: &Chain, coin: &NativeCoin) -> AssetDraft {
-    AssetDraft {
+/// The native coin of an EVM chain as an asset.
+fn native_asset(chain: &Chain) -> Option<AssetDraft> {
+    let coin = chain.native.clone()?;
+    Some(AssetDraft {
         chain: chain.id.clone(),
-        denom: Some(coin.denom.clone()),
-        symbol: Some(coin.symbol.clone()),
-        name: Some(coin.name.clone()),
+        denom: Some(coin.denom),
+        symbol: Some(coin.symbol),
+        name: Some(coin.name),
         decimals: Some(coin.decimals),
         ..AssetDraft::default()
-    }
-}
-
-/// Why a part does not fit.
-enum Unfit {
-    /// It names something that is not there.
-    Missing(String),
-    /// It cannot be.
-    Bad(BadPart),
+    })
 }

@@ -1,7 +1,7 @@
 //! Builder of a registry, part by part, with validation.
 //!
-//! The order is: chains, channels and bridges, assets (a parent before its child), OFTs. Each part is validated by
-//! itself, so a loader can skip an invalid part, report it and continue.
+//! The order is: chains, channels and bridges, assets (a parent before its child), OFTs. Each part is validated on its
+//! own, so a loader can skip an invalid part, report it and continue.
 
 use std::collections::hash_map::Entry;
 
@@ -13,48 +13,48 @@ use crate::model::{
 };
 use crate::snapshot::{Part, Registry};
 
-/// Why a part does not fit.
+/// Reason why a part is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPart {
-    /// Something has the same name already.
+    /// The name is already used.
     #[error("{0} is there twice")]
     Duplicate(String),
-    /// A value is not what it must be.
+    /// A value is invalid.
     #[error("{what} `{value}`: {must}")]
     Value {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
         /// As given.
         value: String,
         /// Expected form.
         must: String,
     },
-    /// A denomination is another one than its path or bridge gives.
+    /// A denomination differs from the one that its path or bridge gives.
     #[error("denom `{given}` cannot be: {how} gives `{computed}`")]
     Denom {
         /// As given.
         given: String,
         /// As computed.
         computed: String,
-        /// From what.
+        /// Source of the computed denomination.
         how: String,
     },
-    /// A channel or bridge does not end where the asset is.
+    /// A channel or bridge does not end on the asset's chain.
     #[error("{0}")]
     Disconnected(String),
 }
 
-/// Longest path of a denomination: each hop is one more transfer that somebody paid for.
+/// Maximum number of hops in the path of a denomination.
 const MOST_HOPS: usize = 32;
 
-/// A registry in the making.
+/// A registry under construction.
 #[derive(Debug, Default)]
 pub struct Builder {
     registry: Registry,
 }
 
 impl Builder {
-    /// Nothing in it.
+    /// An empty registry.
     pub fn new() -> Self {
         Self::default()
     }
@@ -82,7 +82,7 @@ impl Builder {
         Ok(reference)
     }
 
-    /// Adds a channel. One that is there already, named from either side, is that one.
+    /// Adds a channel. If it exists already, named from either side, returns the existing one.
     pub fn channel(&mut self, channel: Channel) -> Result<ChannelRef, BadPart> {
         let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
         let (a, b) = (key(&channel.a), key(&channel.b));
@@ -118,15 +118,15 @@ impl Builder {
         Ok(BridgeRef(index(self.registry.bridges.len() - 1)))
     }
 
-    /// Adds an asset. Its denomination must be what its origin gives, where that can be computed.
+    /// Adds an asset. Its denomination must equal the one computed from its origin, where that is possible.
     pub fn asset(&mut self, asset: Asset) -> Result<AssetRef, BadPart> {
         self.checked(&asset)?;
         let path = self.path(&asset)?;
         self.add(asset, path)
     }
 
-    /// Adds an ICS-20 voucher whose other chain is not known, by its full path. It counts as made here: nothing leads
-    /// back from it, but what was made of it elsewhere gets the right denominations.
+    /// Adds an ICS-20 voucher whose other chain is unknown, by its full path. It has no edge to a parent and counts as
+    /// native, but its descendants on other chains get the right denominations.
     pub fn voucher(&mut self, asset: Asset, path: &str) -> Result<AssetRef, BadPart> {
         if asset.origin != Origin::Native || denom::split(path).0.is_empty() {
             return Err(value("path", path, "of a voucher without origin: port, channel, …, base"));
@@ -153,18 +153,20 @@ impl Builder {
         Ok(())
     }
 
-    fn add(&mut self, asset: Asset, path: String) -> Result<AssetRef, BadPart> {
+    fn add(&mut self, mut asset: Asset, path: String) -> Result<AssetRef, BadPart> {
         if denom::split(&path).0.len() > MOST_HOPS {
             return Err(value("denom", &asset.denom, "a path of at most 32 hops"));
         }
         let reference = AssetRef(index(self.registry.assets.len()));
-        match self.registry.asset_by_denom.entry((asset.chain, self.registry_key(&asset))) {
+        let key = Registry::denom_key(&self.registry[asset.chain], &asset.denom);
+        match self.registry.asset_by_denom.entry((asset.chain, key)) {
             Entry::Occupied(_) => {
-                let chain = &self.registry[asset.chain].id;
+                let chain = &self.registry.chains[asset.chain.index()].id;
                 return Err(BadPart::Duplicate(format!("denom `{}` of chain `{chain}`", asset.denom)));
             }
             Entry::Vacant(entry) => entry.insert(reference),
         };
+        asset.contract = asset.contract.or_else(|| denom::contract(&asset.denom));
         self.registry.assets.push(asset);
         self.registry.paths.push(path);
         Ok(reference)
@@ -190,17 +192,17 @@ impl Builder {
         self.registry.venues.push(venue);
     }
 
-    /// Names a picture for a kind of bridge.
+    /// Sets the image of a kind of bridge.
     pub fn bridge_logo(&mut self, kind: BridgeKind, logo_uri: String) {
         self.registry.bridge_logos.insert(kind, logo_uri);
     }
 
-    /// Keeps an asset for the lists, and out of all routes.
+    /// Records an error of an asset: it stays in the lists, but no route uses it.
     pub(crate) fn fault(&mut self, asset: AssetRef, what: String) {
         self.registry.errors.entry(Part::Asset(asset)).or_insert(what);
     }
 
-    /// The whole. `hash` names the content that it was made from.
+    /// Completes the registry. `hash` is the hash of its content.
     pub fn finish(mut self, hash: String) -> Registry {
         self.registry.hash = hash;
         for (part, what) in check::errors(&self.registry) {
@@ -209,8 +211,8 @@ impl Builder {
         self.registry
     }
 
-    /// The denomination that an asset with this origin has on `chain`, and its full ICS-20 path there; `None` where
-    /// only the chain can tell (a wrapped token) or anything may be (a native one).
+    /// The denomination that an asset with this origin has on `chain`, and its full ICS-20 path there; `None` if only
+    /// the chain can give it (a wrapped token) or any denomination is possible (a native one).
     pub fn denom_of(&self, chain: ChainRef, origin: &Origin) -> Result<Option<(String, String)>, BadPart> {
         let registry = &self.registry;
         match origin {
@@ -231,28 +233,17 @@ impl Builder {
                 Ok(Some((denom.clone(), denom)))
             }
             Origin::Ibc { channel, parent } => {
-                let (src, dst) = self.ends_of(*channel, registry[*parent].chain, chain)?;
-                let path = denom::received(registry.path(*parent), src, dst);
+                let channel = &registry[*channel];
+                let (Some(from), Some(to)) = (channel.on(registry[*parent].chain), channel.on(chain)) else {
+                    let (port, name) = (&channel.a.port, &channel.a.channel);
+                    return Err(BadPart::Disconnected(format!(
+                        "{port}/{name} does not lead from its parent's chain to this one"
+                    )));
+                };
+                let (from, to) = ((&*from.port, &*from.channel), (&*to.port, &*to.channel));
+                let path = denom::received(registry.path(*parent), from, to);
                 Ok(Some((denom::of_path(&path), path)))
             }
-        }
-    }
-
-    /// (port, channel) at the sending and at the receiving end.
-    fn ends_of(
-        &self,
-        channel: ChannelRef,
-        from: ChainRef,
-        to: ChainRef,
-    ) -> Result<(Port<'_>, Port<'_>), BadPart> {
-        let channel = &self.registry[channel];
-        let pair = |end: &'_ End| -> (String, String) { (end.port.clone(), end.channel.clone()) };
-        match (channel.on(from), channel.on(to)) {
-            (Some(src), Some(dst)) => Ok(((&src.port, &src.channel), (&dst.port, &dst.channel))),
-            _ => Err(BadPart::Disconnected(format!(
-                "{:?} does not lead from its parent's chain to this one",
-                pair(&channel.a)
-            ))),
         }
     }
 
@@ -269,19 +260,13 @@ impl Builder {
         }
         Ok(path)
     }
-
-    fn registry_key(&self, asset: &Asset) -> String {
-        Registry::denom_key(&self.registry[asset.chain], &asset.denom)
-    }
 }
-
-type Port<'a> = (&'a str, &'a str);
 
 fn value(what: &'static str, value: &str, must: &str) -> BadPart {
     BadPart::Value { what, value: value.to_owned(), must: must.to_owned() }
 }
 
-/// A registry of four billion parts does not fit into memory.
+/// A registry of four billion parts exceeds memory.
 fn index(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

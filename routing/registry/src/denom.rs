@@ -6,6 +6,9 @@
 use sha2::{Digest as _, Sha256};
 use sha3::Sha3_256;
 
+/// The port of ICS-20 transfers.
+pub const TRANSFER_PORT: &str = "transfer";
+
 /// The bank denomination of a full path such as `transfer/channel-0/uinit`: the base if the path has no hop, else
 /// `ibc/` and the SHA-256 of the path in upper-case hex.
 pub fn of_path(path: &str) -> String {
@@ -17,7 +20,7 @@ pub fn of_path(path: &str) -> String {
 
 /// The hops of a full path, the latest first, and its base, slashes included.
 ///
-/// A pair is a hop while its second part is `channel-<number>` and something is left behind it.
+/// A pair is a hop if its second part is `channel-<number>` and the rest of the path is not empty.
 pub fn split(path: &str) -> (Vec<(&str, &str)>, &str) {
     let (mut hops, mut rest) = (Vec::new(), path);
     while let Some((port, channel, base)) = first_hop(rest) {
@@ -38,7 +41,7 @@ fn first_hop(path: &str) -> Option<(&str, &str, &str)> {
 /// The full path of a token on the chain that receives it.
 ///
 /// `path` is its path on the sending chain, `src` and `dst` are (port, channel) of the two ends. A token that came over
-/// this very channel loses that hop; any other gains one.
+/// the same channel loses that hop; any other gains one.
 pub fn received(path: &str, src: (&str, &str), dst: (&str, &str)) -> String {
     match path.strip_prefix(&format!("{}/{}/", src.0, src.1)) {
         Some(home) => home.to_owned(),
@@ -52,8 +55,16 @@ pub fn bridged(bridge_id: u64, l1_denom: &str) -> String {
     format!("l2/{}", hex::encode(digest))
 }
 
-/// Whether it can be a bank denomination (cosmos-sdk `types/coin.go`): a letter, then 2 to 127 of letters, digits and
-/// `/:._-`.
+/// The ERC-20 that a denomination names: `evm/…` on minievm, `0x…` on EVM chains.
+pub fn contract(denom: &str) -> Option<String> {
+    match denom.strip_prefix("evm/") {
+        Some(digits) => Some(format!("0x{digits}")),
+        None => denom.starts_with("0x").then(|| denom.to_owned()),
+    }
+}
+
+/// Whether a text is a valid bank denomination (cosmos-sdk `types/coin.go`): a letter, then 2 to 127 of letters, digits
+/// and `/:._-`.
 pub fn is_denom(text: &str) -> bool {
     let (first, rest) = text.split_at_checked(1).unwrap_or(("", ""));
     first.bytes().all(|byte| byte.is_ascii_alphabetic())

@@ -1,7 +1,7 @@
 //! Latest chain state, which supplements the registry's files.
 //!
 //! Keys are chain ids, not references, so that facts survive a reload. A fact that was never queried or answered is
-//! absent; then the files apply.
+//! absent; the files apply instead.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::wrapper::Pair;
 /// Chain facts. The refresher writes them; planners read a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Why a channel cannot be used, by (chain id, port, channel) of either end.
+    /// Reason why a channel cannot be used, by (chain id, port, channel) of either end.
     pub closed: HashMap<(String, String, String), String>,
     /// By (L1's chain id, bridge id).
     pub bridges: HashMap<(String, u64), BridgeFacts>,
@@ -22,12 +22,12 @@ pub struct Facts {
     pub contracts: HashMap<(String, String), String>,
     /// Whether a chain lets IBC packets call its ERC20Wrapper (`initia.ibchooks.v1`), by chain id.
     pub hooks: HashMap<String, bool>,
-    /// What an ERC20Wrapper answered about a local token, by (chain id, wrapper, local denomination), as the files
-    /// spell them.
+    /// Answers of an ERC20Wrapper about a local token, by (chain id, wrapper, local denomination), in the spelling of
+    /// the files.
     pub wrappers: HashMap<(String, String, String), WrapperFacts>,
 }
 
-/// The address that stands for no token.
+/// The zero address: no token.
 const NO_TOKEN: &str = "0x0000000000000000000000000000000000000000";
 
 /// Answers of an ERC20Wrapper about a local token.
@@ -37,21 +37,21 @@ pub enum WrapperFacts {
     Pair {
         /// `0x…`; zero if the wrapper has no such local token.
         remote: String,
-        /// Of the remote token.
+        /// Decimals of the remote token.
         decimals: u8,
     },
-    /// Something that no ERC20Wrapper answers, and why that is known.
+    /// The answer of a contract that is no ERC20Wrapper, with the evidence.
     NotAWrapper(String),
 }
 
 /// State of a wrapper's pair according to the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairState {
-    /// The chain was not asked or did not answer: the files hold.
+    /// The chain was not queried or did not answer: the files apply.
     Unknown,
     /// The contract has this pair.
     Confirmed,
-    /// It has not: a call would convert another token, so no route uses the pair.
+    /// The contract does not have the pair: a call would convert another token, so no route uses the pair.
     Contradicted(String),
 }
 
@@ -81,20 +81,23 @@ impl Facts {
     /// Reason why a channel is paused, from the operator or from the state of either end.
     pub fn paused<'a>(&'a self, registry: &'a Registry, channel: ChannelRef) -> Option<&'a str> {
         let channel = &registry[channel];
-        let said = |end: &crate::model::End| {
+        if channel.paused.is_some() || self.closed.is_empty() {
+            return channel.paused.as_deref();
+        }
+        let closed = |end: &crate::model::End| {
             let key = (registry[end.chain].id.clone(), end.port.clone(), end.channel.clone());
             self.closed.get(&key).map(String::as_str)
         };
-        channel.paused.as_deref().or_else(|| said(&channel.a)).or_else(|| said(&channel.b))
+        closed(&channel.a).or_else(|| closed(&channel.b))
     }
 
-    /// Why a bridge must not be used now.
+    /// Reason why a bridge must not be used now.
     pub fn stopped<'a>(&'a self, registry: &'a Registry, bridge: BridgeRef) -> Option<&'a str> {
         let disabled = self.of(registry, bridge).is_some_and(|facts| facts.disabled);
         registry[bridge].paused.as_deref().or_else(|| disabled.then_some("the bridge is disabled on the L1"))
     }
 
-    /// How long after its output a withdrawal can be claimed, and within what time there is an output; seconds.
+    /// Seconds from an output to the time when a withdrawal can be claimed, and seconds between two outputs.
     pub fn periods(&self, registry: &Registry, bridge: BridgeRef) -> (u64, u64) {
         let (files, facts) = (&registry[bridge], self.of(registry, bridge));
         (
@@ -103,10 +106,10 @@ impl Facts {
         )
     }
 
-    /// The channel that transfers of an L1 denomination go over instead of the bridge, if it was migrated.
+    /// The channel that carries transfers of a migrated L1 denomination instead of the bridge; `None` if not migrated.
     pub fn migrated(&self, registry: &Registry, bridge: BridgeRef, l1_denom: &str) -> Option<ChannelRef> {
-        if let Some(said) = self.of(registry, bridge).and_then(|facts| facts.migrated.get(l1_denom)) {
-            let (port, channel) = said.as_ref()?;
+        if let Some(fact) = self.of(registry, bridge).and_then(|facts| facts.migrated.get(l1_denom)) {
+            let (port, channel) = fact.as_ref()?;
             return registry.channel_at(registry[bridge].l1, port, channel);
         }
         registry[bridge].migrated.iter().find(|(denom, _)| denom == l1_denom).map(|(_, channel)| *channel)
@@ -120,7 +123,7 @@ impl Facts {
 
     /// Whether a chain confirms a wrapper's pair.
     pub fn pair(&self, registry: &Registry, pair: &Pair<'_>) -> PairState {
-        // Most planners ask before anything was learnt, and for each pair.
+        // Fast path: the planner checks each pair, usually before any fact is known.
         if self.wrappers.is_empty() && self.contracts.is_empty() {
             return PairState::Unknown;
         }

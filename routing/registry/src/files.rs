@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::LoadError;
 
-/// Largest file: ten times the largest asset list there is.
+/// Maximum size of a file in bytes: ten times the largest known asset list.
 const LARGEST: u64 = 16 << 20;
 
-/// Most entries of a folder that are looked at.
+/// Maximum number of entries of a folder.
 const MOST_ENTRIES: usize = 20_000;
 
 /// The text of a file.
@@ -42,18 +42,18 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     Ok(paths)
 }
 
-/// A file's name in messages: relative to the folder that is loaded.
+/// A file's name in messages: relative to the loaded folder.
 pub(crate) fn name(dir: &Path, path: &Path) -> String {
     path.strip_prefix(dir).unwrap_or(path).display().to_string()
 }
 
-/// The files of our own form in a folder: `*.toml`, `registry.json` and `*.registry.json`. Other JSON beside them
-/// belongs to others.
-pub(crate) fn own_files(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    let ours = |path: &PathBuf| {
+/// The files in the native format in a folder: `*.toml`, `registry.json` and `*.registry.json`. Other JSON files belong
+/// to other programs.
+pub(crate) fn native_files(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let native = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let json = name == "registry.json" || name.ends_with(".registry.json");
         path.is_file() && (json || path.extension().is_some_and(|end| end == "toml"))
     };
-    Ok(entries(dir)?.into_iter().filter(ours).collect())
+    Ok(entries(dir)?.into_iter().filter(native).collect())
 }

@@ -15,10 +15,12 @@ mod traces;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::draft::{Draft, Located};
-use crate::native_format::Import;
+use serde_json::Value;
+
+use crate::draft::{ChainDraft, Draft, Import, Located};
 use crate::problem::{LoadError, Place, Problem};
 
+use layout::Json;
 pub(crate) use layout::{Layout, recognize};
 
 /// Drafts of public registries, and their problems.
@@ -26,23 +28,22 @@ pub(crate) use layout::{Layout, recognize};
 pub(crate) struct Imported {
     pub(crate) draft: Draft,
     pub(crate) problems: Vec<Problem>,
-    /// Ids by name: traces of the cosmos chain registry name chains only so.
+    /// Chain ids by name: the Cosmos chain registry refers to chains by name.
     names: BTreeMap<String, String>,
-    /// The chains to take, and which of them were found; all if not given.
+    /// The chains to import, and whether they were found; `None` imports all.
     wanted: Option<BTreeMap<String, bool>>,
 }
 
 impl Imported {
-    /// With the chains that our own form knows already.
-    pub(crate) fn new(own: &Draft) -> Self {
-        let name = |chain: &Located<crate::draft::ChainDraft>| {
-            Some((chain.part.name.clone()?, chain.part.id.clone()))
-        };
-        Self { names: own.chains.iter().filter_map(name).collect(), ..Self::default() }
+    /// Starts with the chains of the native format.
+    pub(crate) fn new(native: &Draft) -> Self {
+        let name = |chain: &Located<ChainDraft>| Some((chain.part.name.clone()?, chain.part.id.clone()));
+        Self { names: native.chain.iter().filter_map(name).collect(), ..Self::default() }
     }
 
-    /// Reads what `[import]` names, relative to `dir`.
-    pub(crate) fn ask(&mut self, dir: &Path, import: &Import) -> Result<(), LoadError> {
+    /// Reads the registries that `[import]` names, relative to `dir`.
+    pub(crate) fn named(&mut self, dir: &Path, import: &Located<Import>) -> Result<(), LoadError> {
+        let Located { place, part: import, .. } = import;
         self.wanted =
             import.chains.as_ref().map(|chains| chains.iter().map(|chain| (chain.clone(), false)).collect());
         if let Some(folder) = &import.initia {
@@ -58,12 +59,11 @@ impl Imported {
             }
         }
         let missing = self.wanted.iter().flatten().filter(|(_, found)| !**found);
-        let said = |(name, _): (&String, _)| {
-            import
-                .place
-                .warning(format!("no public registry has a live chain `{name}`: take it out of `chains`"))
+        let warning = |(name, _): (&String, _)| {
+            let what = format!("no public registry has a live chain `{name}`: take it out of `chains`");
+            place.warning(what)
         };
-        self.problems.extend(missing.map(said));
+        self.problems.extend(missing.map(warning));
         Ok(())
     }
 
@@ -75,8 +75,8 @@ impl Imported {
         }
     }
 
-    /// Whether a chain is to be taken.
-    fn takes(&mut self, id: &str, name: &str) -> bool {
+    /// Whether to import a chain.
+    fn imports(&mut self, id: &str, name: &str) -> bool {
         let Some(wanted) = &mut self.wanted else { return true };
         let mut any = false;
         for key in BTreeSet::from([id, name]) {
@@ -87,7 +87,19 @@ impl Imported {
         any
     }
 
-    fn left_out(&mut self, place: &Place, what: impl std::fmt::Display) {
+    /// Reads a file, or reports that it is skipped.
+    fn read(&mut self, dir: &Path, path: &Path) -> Option<Json> {
+        Json::read(dir, path).map_err(|problem| self.skip(&problem.place, problem.what)).ok()
+    }
+
+    /// Parses a chain; `None` if it is not to be imported, or is invalid, which is reported.
+    fn chain(&mut self, place: &Place, json: &Value) -> Option<ChainDraft> {
+        let draft = chains::chain(json).map_err(|what| self.skip(place, what)).ok()??;
+        self.imports(&draft.id, draft.name.as_deref().unwrap_or_default()).then_some(draft)
+    }
+
+    /// Reports that a part is skipped.
+    fn skip(&mut self, place: &Place, what: impl std::fmt::Display) {
         self.problems.push(place.error(format!("{what}; it is left out")));
     }
 }

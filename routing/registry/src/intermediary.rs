@@ -1,4 +1,4 @@
-//! Accounts that IBC middlewares act as, in place of a packet's sender.
+//! Accounts in whose name IBC middlewares act, instead of a packet's sender.
 //!
 //! These accounts have no private keys. They are derived from the receiving chain's end of the channel and the sender
 //! in the packet (`router-mechanics.md` §2.8; packet-forward-middleware `GetReceiver`, initia `x/ibc-hooks`
@@ -7,19 +7,19 @@
 use chain::{Account, Vm};
 use sha2::{Digest as _, Sha256};
 
-/// The account that holds a packet's tokens while they are forwarded: 20 bytes.
+/// The account of a packet's tokens while they are forwarded: 20 bytes.
 ///
-/// `channel` is that of the forwarding chain's end, `sender` the packet's, as text.
+/// `channel` is the forwarding chain's end; `sender` is the packet's sender, as text.
 pub fn forwarder(channel: &str, sender: &str) -> Account {
-    // The module's name is misspelt in its source, and so in every address.
+    // The module's name is misspelt in its source, and so in the derivation of every address.
     let hash = derived("packetfowardmiddleware", channel, sender);
     let mut short = [0; 20];
     short.copy_from_slice(&hash[..20]);
     Account::from(short)
 }
 
-/// The account that calls a contract or module when a packet's memo asks for it: 32 bytes, of which the EVM uses the
-/// last 20. `None` for a chain without hooks of Initia.
+/// The account that calls a contract or module for a packet with a memo: 32 bytes, of which the EVM uses the last 20.
+/// `None` for a chain without Initia's hooks.
 pub fn hook_caller(vm: Vm, channel: &str, sender: &str) -> Option<Account> {
     let kind = match vm {
         Vm::Evm => "ibc-evm-hook-intermediary",

@@ -1,7 +1,7 @@
 //! Chain and asset registry of a routing service.
 //!
-//! A [`Registry`] is an immutable snapshot loaded from files; a request holds one snapshot until it ends. Current chain
-//! state (a closed channel, a stopped bridge) is kept separately in [`Facts`], so that a reload of the files keeps it.
+//! A [`Registry`] is an immutable snapshot loaded from files; a request uses one snapshot until it ends. Current chain
+//! state (a closed channel, a stopped bridge) is kept separately in [`Facts`], so it survives a reload of the files.
 //!
 //! # Invariants
 //!
@@ -22,9 +22,9 @@
 //! | [`mod@check`] | consistency check of a whole registry |
 //! | [`problem`] | problems and their location in files |
 //!
-//! Private modules: `native_format` parses the native format, `import` the public layouts, `draft` holds parsed parts
-//! before assembly, `assemble` merges them into a registry, `fingerprint` hashes the result, `serialize` has the serde
-//! helpers.
+//! Private modules: `native_format` parses the native format, `import` the public layouts, `draft` has the parsed parts
+//! before assembly, `assemble` merges them into a registry, `fingerprint` hashes the result, `serde_forms` has the
+//! serde forms of values.
 
 pub mod build;
 pub mod check;
@@ -45,7 +45,7 @@ mod files;
 mod fingerprint;
 mod import;
 mod native_format;
-mod serialize;
+mod serde_forms;
 
 pub use build::{BadPart, Builder};
 pub use check::check;

@@ -13,21 +13,22 @@ use crate::assemble::assemble;
 use crate::draft::Draft;
 use crate::files;
 use crate::import::{self, Imported};
-use crate::native_format::{self, Environment, Import};
+use crate::native_format::{self, Environment};
 use crate::problem::{LoadError, Problem};
 use crate::snapshot::Registry;
 
-/// A registry, and what was left out of it or is odd in it.
+/// A registry, and the problems of its files.
 #[derive(Debug)]
 pub struct Loaded {
     /// The usable registry.
     pub registry: Registry,
-    /// What is wrong, sorted; nothing is where there are only files of our own form, which would have been refused.
+    /// Parts of public registries that were skipped, and warnings; sorted. Empty if there are native files only, whose
+    /// errors fail the load.
     pub problems: Vec<Problem>,
 }
 
-/// Reads the registry in the folder `dir`; `README.md` says what may be in it. `${NAME}` in addresses of nodes stands
-/// for variables of the process's environment.
+/// Loads the registry in the folder `dir`; `README.md` documents its layouts. `${NAME}` in node addresses is replaced
+/// by the variable of the process's environment.
 pub fn load(dir: &Path) -> Result<Loaded, LoadError> {
     load_with(dir, &|name| std::env::var(name).ok())
 }
@@ -35,9 +36,9 @@ pub fn load(dir: &Path) -> Result<Loaded, LoadError> {
 /// Like [`load`], with another environment.
 pub fn load_with(dir: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, LoadError> {
     let layout = import::recognize(dir, None)?;
-    let mut paths = files::own_files(dir)?;
+    let mut paths = files::native_files(dir)?;
     if layout.is_some() {
-        // A checkout may hold others.
+        // Other files of a checkout belong to the public registry.
         paths.retain(|path| path.file_stem().is_some_and(|stem| stem == "registry"));
     }
     if paths.is_empty() && layout.is_none() {
@@ -47,15 +48,15 @@ pub fn load_with(dir: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Re
     for path in paths {
         texts.push((files::name(dir, &path), files::text(&path)?));
     }
-    let (mut draft, import) = parse(&texts, environment)?;
+    let mut draft = parse(&texts, environment)?;
     let mut imported = Imported::new(&draft);
     if let Some(layout) = &layout {
         imported.folder(dir, layout)?;
     }
-    if let Some(import) = &import {
-        imported.ask(dir, import)?;
+    if let Some(import) = &draft.import {
+        imported.named(dir, import)?;
     }
-    let imports = layout.is_some() || import.is_some();
+    let imports = layout.is_some() || draft.import.is_some();
     draft.append(imported.draft);
     let (registry, mut problems) = assemble(draft, imports)?;
     problems.append(&mut imported.problems);
@@ -63,36 +64,30 @@ pub fn load_with(dir: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Re
     Ok(Loaded { registry, problems })
 }
 
-/// Makes a registry of texts of our own form, each with the name that messages have for it; one that ends in `.json` is
-/// JSON, all others are TOML.
+/// Loads a registry from pairs of file name and text in the native format; a name that ends with `.json` is JSON, all
+/// others are TOML.
 pub fn load_texts(texts: &[(&str, &str)]) -> Result<Registry, LoadError> {
     let files: Vec<_> = texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    let (draft, import) = parse(&files, &|name| std::env::var(name).ok())?;
-    if let Some(import) = import {
+    let draft = parse(&files, &|name| std::env::var(name).ok())?;
+    if let Some(import) = &draft.import {
         return Err(import.place.error("a text has no folder to import from").into());
     }
     assemble(draft, false).map(|(registry, _)| registry)
 }
 
-/// Makes a registry of one text in TOML.
+/// Loads a registry from one text in TOML.
 pub fn load_text(text: &str) -> Result<Registry, LoadError> {
     load_texts(&[("registry.toml", text)])
 }
 
-fn parse(
-    files: &[(String, String)],
-    environment: Environment<'_>,
-) -> Result<(Draft, Option<Import>), LoadError> {
-    let (mut draft, mut import) = (Draft::default(), None::<Import>);
+fn parse(files: &[(String, String)], environment: Environment<'_>) -> Result<Draft, LoadError> {
+    let mut draft = Draft::default();
     for (name, text) in files {
         let file = native_format::read(&Arc::from(name.as_str()), text, environment)?;
-        draft.append(file.draft);
-        if let Some(other) = file.import {
-            if let Some(first) = &import {
-                return Err(other.place.error(format!("is there twice: also in {}", first.place)).into());
-            }
-            import = Some(other);
+        if let (Some(first), Some(second)) = (&draft.import, &file.import) {
+            return Err(second.place.error(format!("is there twice: also in {}", first.place)).into());
         }
+        draft.append(file);
     }
-    Ok((draft, import))
+    Ok(draft)
 }

@@ -1,15 +1,15 @@
 //! Types of a registry. Plain values; [`crate::build`] enforces the rules between them.
 
 use chain::{U256, Vm};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::serialize;
+use crate::serde_forms;
 
 macro_rules! reference {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// Only means something in the registry that it came from; the order is that in which parts were added.
+        /// Valid only for the registry that it came from; ordered by insertion.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         pub struct $name(pub(crate) u32);
 
@@ -44,9 +44,10 @@ reference! {
 }
 
 /// Kind of clients, addresses and transactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "snake_case"))]
 pub enum ChainKind {
-    /// CometBFT and the Cosmos SDK; all chains of Initia, those with an EVM too.
+    /// CometBFT and the Cosmos SDK; all chains of Initia, including those with an EVM.
     Cosmos,
     /// An Ethereum-like chain: JSON-RPC only, its id is a decimal number.
     Evm,
@@ -57,16 +58,16 @@ pub enum ChainKind {
 pub struct Chain {
     /// The chain id; for an EVM chain its decimal number.
     pub id: String,
-    /// The registry's name of it, for example `initia`; clients know the L1 by exactly that name.
+    /// The registry's name for it, for example `initia`; clients recognize the L1 by exactly that name.
     pub name: String,
     /// Display name; never empty.
     pub pretty_name: String,
     /// Cosmos or EVM.
     pub kind: ChainKind,
     /// The virtual machine of a chain of Initia, [`Vm::None`] for all others.
-    #[serde(serialize_with = "serialize::text")]
+    #[serde(serialize_with = "serde_forms::display")]
     pub vm: Vm,
-    /// Whether it belongs to Initia: `init1…` and `0x…` are the same account there.
+    /// Whether it is a chain of Initia, where `init1…` and `0x…` spell the same account.
     pub initia: bool,
     /// Whether it is Initia's layer one.
     pub l1: bool,
@@ -78,17 +79,17 @@ pub struct Chain {
     pub hidden: bool,
     /// Whether it runs the packet forward middleware.
     pub forwards: bool,
-    /// A picture.
+    /// Image URL.
     pub logo_uri: Option<String>,
     /// Fee assets.
     pub fee_assets: Vec<FeeAsset>,
-    /// Where its nodes are.
+    /// Addresses of its nodes.
     pub endpoints: Endpoints,
     /// A page that shows a transaction, with `${txHash}` in place of its hash.
     pub explorer_tx: Option<String>,
     /// The coin of an EVM chain.
     pub native: Option<NativeCoin>,
-    /// LayerZero's number of the chain.
+    /// LayerZero endpoint id.
     pub layer_zero_eid: Option<u32>,
     /// LayerZero's endpoint contract (EVM) or module address (Move).
     pub layer_zero_endpoint: Option<String>,
@@ -98,16 +99,21 @@ pub struct Chain {
     pub block_seconds: u32,
 }
 
-/// A coin that fees are paid in, with its prices a unit of gas as decimal texts; empty if not known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A coin for fees, with its prices per unit of gas as decimal texts; empty if unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FeeAsset {
     /// The denomination.
+    #[serde(deserialize_with = "serde_forms::text")]
     pub denom: String,
     /// Low gas price.
+    #[serde(default, deserialize_with = "serde_forms::price")]
     pub low: String,
-    /// For most.
+    /// Average gas price.
+    #[serde(default, deserialize_with = "serde_forms::price")]
     pub average: String,
     /// High gas price.
+    #[serde(default, deserialize_with = "serde_forms::price")]
     pub high: String,
 }
 
@@ -122,47 +128,57 @@ pub struct Endpoints {
     pub json_rpc: Vec<String>,
     /// The executor of a rollup's bridge (opinit-bots), for withdrawal proofs.
     pub executor: Vec<String>,
-    /// Those of the others that are for us alone, because they hold a key.
+    /// Addresses in the other lists that clients must not see, because they contain a key.
     pub secret: Vec<String>,
 }
 
 impl Endpoints {
-    /// The first public address of `addresses`, which has no key or password.
-    pub fn told<'a>(&self, addresses: &'a [String]) -> Option<&'a str> {
-        let may_be_told = |address: &&String| !self.secret.contains(address) && !address.contains('@');
-        addresses.iter().find(may_be_told).map(String::as_str)
+    /// The first of `addresses` that contains no key or password.
+    pub fn first_public<'a>(&self, addresses: &'a [String]) -> Option<&'a str> {
+        let is_public = |address: &&String| !self.secret.contains(address) && !address.contains('@');
+        addresses.iter().find(is_public).map(String::as_str)
     }
 }
 
 /// The coin of an EVM chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NativeCoin {
     /// For example `Ether`.
+    #[serde(deserialize_with = "serde_forms::text")]
     pub name: String,
     /// For example `ETH`.
+    #[serde(deserialize_with = "serde_forms::text")]
     pub symbol: String,
     /// For example 18.
+    #[serde(default = "native_decimals")]
     pub decimals: u8,
-    /// Its denomination here: `<name>-native`.
+    /// Its denomination here; by default the chain's name and `-native`.
+    #[serde(default, deserialize_with = "serde_forms::text")]
     pub denom: String,
+}
+
+/// Decimals of nearly all native coins.
+fn native_decimals() -> u8 {
+    18
 }
 
 /// A token on a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Asset {
-    /// Where it is.
+    /// Its chain.
     pub chain: ChainRef,
-    /// Its denomination there: `uinit`, `ibc/<HEX>`, `l2/<hex>`, `evm/<checksummed>`, `0x…`, `…-native`.
+    /// Its denomination on that chain: `uinit`, `ibc/<HEX>`, `l2/<hex>`, `evm/<checksummed>`, `0x…`, `…-native`.
     pub denom: String,
     /// Short name; never empty.
     pub symbol: String,
     /// Long name.
     pub name: Option<String>,
-    /// Decimal places of the unit that people count in.
+    /// Decimal places of the display unit.
     pub decimals: u8,
-    /// The ERC-20 behind it, `0x…`, where there is one and the files name it.
+    /// The ERC-20 behind it, `0x…`, if the files or the denomination name one.
     pub contract: Option<String>,
-    /// A picture.
+    /// Image URL.
     pub logo_uri: Option<String>,
     /// A sentence.
     pub description: Option<String>,
@@ -172,18 +188,18 @@ pub struct Asset {
     pub price_usd: Option<String>,
     /// Whether clients should leave it out of their pickers.
     pub hidden: bool,
-    /// How it came to be.
+    /// Its origin.
     pub origin: Origin,
     /// Terms of the hop between the asset and its parent; unused for a native asset.
     pub terms: Terms,
 }
 
-/// How an asset came to its chain: one step back towards where it was made.
+/// Origin of an asset: the step from its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Origin {
-    /// It was made here.
+    /// It was issued on this chain.
     Native,
-    /// ICS-20 voucher of `parent`, which came over `channel`.
+    /// ICS-20 voucher of `parent`, received over `channel`.
     Ibc {
         /// Between the two chains.
         channel: ChannelRef,
@@ -207,7 +223,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// One step back, if there is one.
+    /// The parent; a native asset has none.
     pub fn parent(&self) -> Option<AssetRef> {
         match self {
             Self::Native => None,
@@ -219,19 +235,22 @@ impl Origin {
 }
 
 /// Operator's terms of one hop.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Terms {
-    /// Why it must not be used now; `None` if it may.
+    /// Reason why it must not be used now; `None` if it may be used.
+    #[serde(deserialize_with = "serde_forms::text_option")]
     pub paused: Option<String>,
-    /// How long it takes; `None` takes the default of its kind.
+    /// Usual duration; `None` selects the default of its kind.
     pub seconds: Option<u32>,
-    /// Least amount that is taken, in base units of what goes in, before fees.
-    #[serde(serialize_with = "serialize::text")]
+    /// Minimum amount in, in base units of the input asset, before fees.
+    #[serde(serialize_with = "serde_forms::display", deserialize_with = "serde_forms::amount")]
     pub min_amount: U256,
-    /// Kept on the way, in base units of what goes in.
-    #[serde(serialize_with = "serialize::text")]
+    /// Fixed fee, in base units of the input asset.
+    #[serde(serialize_with = "serde_forms::display", deserialize_with = "serde_forms::amount")]
     pub fee_amount: U256,
-    /// Kept on the way, in hundredths of a percent of what goes in, rounded up.
+    /// Proportional fee, in hundredths of a percent of the amount in, rounded up.
+    #[serde(deserialize_with = "serde_forms::basis_points")]
     pub fee_bps: u32,
 }
 
@@ -253,19 +272,19 @@ pub struct Channel {
     pub a: End,
     /// The other.
     pub b: End,
-    /// Why it must not be used now; `None` if it may.
+    /// Reason why it must not be used now; `None` if it may be used.
     pub paused: Option<String>,
-    /// How long a packet takes; `None` takes the default.
+    /// Usual duration of a packet; `None` selects the default.
     pub seconds: Option<u32>,
 }
 
 impl Channel {
-    /// The end on `chain`, if it has one there.
+    /// The end on `chain`, if there is one.
     pub fn on(&self, chain: ChainRef) -> Option<&End> {
         [&self.a, &self.b].into_iter().find(|end| end.chain == chain)
     }
 
-    /// The end that is not on `chain`, if the other one is.
+    /// The other end of a channel with an end on `chain`.
     pub fn beyond(&self, chain: ChainRef) -> Option<&End> {
         if self.a.chain == chain {
             Some(&self.b)
@@ -282,28 +301,29 @@ impl Channel {
 pub struct Bridge {
     /// Its number on the L1, from 1.
     pub id: u64,
-    /// Where deposits are made and withdrawals are claimed.
+    /// Chain on which deposits are made and withdrawals are claimed.
     pub l1: ChainRef,
     /// The rollup.
     pub l2: ChainRef,
-    /// Why it must not be used now; `None` if it may.
+    /// Reason why it must not be used now; `None` if it may be used.
     pub paused: Option<String>,
-    /// How long a deposit takes; `None` takes the default.
+    /// Usual duration of a deposit; `None` selects the default.
     pub deposit_seconds: Option<u32>,
-    /// Seconds between an output's arrival on the L1 and when it can be claimed on; the chain's own answer wins.
+    /// Seconds from an output's arrival on the L1 until withdrawals can be claimed with it; the chain's answer has
+    /// precedence.
     pub finalization_seconds: u64,
-    /// Seconds within which the rollup proposes an output; the chain's own answer wins.
+    /// Seconds within which the rollup proposes an output; the chain's answer has precedence.
     pub submission_seconds: u64,
-    /// L1 denominations whose transfers go over a channel instead, with that channel; the chain's own answer wins.
+    /// Migrated L1 denominations, with the channel that carries their transfers; the chain's answer has precedence.
     pub migrated: Vec<(String, ChannelRef)>,
 }
 
-/// A group of tokens on several chains that LayerZero moves one for one.
+/// A group of tokens on several chains that LayerZero moves one to one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oft {
     /// Symbol of the group.
     pub symbol: String,
-    /// One for each chain, two at least.
+    /// At least two, one per chain.
     pub legs: Vec<Leg>,
 }
 
@@ -312,55 +332,59 @@ pub struct Oft {
 pub struct Leg {
     /// The token.
     pub asset: AssetRef,
-    /// How the contract holds it.
+    /// Kind of the contract.
     pub kind: LegKind,
     /// The OFT contract, `0x…` (EVM), or the address of the module (Move).
     pub contract: String,
-    /// LayerZero's number of the chain.
+    /// LayerZero endpoint id of the chain.
     pub eid: u32,
     /// Decimals of amounts in cross-chain messages.
     pub shared_decimals: u8,
-    /// Options that go with every message, hex with `0x`; `0x` leaves it to the contract.
+    /// Options of every message, hex with `0x`; `0x` selects the contract's own.
     pub options: String,
     /// Default messaging fee in base units of the chain's coin, if the contract does not answer.
-    #[serde(serialize_with = "serialize::amount")]
+    #[serde(serialize_with = "serde_forms::display_option")]
     pub messaging_fee: Option<U256>,
     /// Terms of sending from this leg.
     pub terms: Terms,
 }
 
-/// How an OFT contract holds its token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+/// Kind of an OFT contract, by its custody of the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "snake_case"))]
 pub enum LegKind {
-    /// The token itself is the OFT: burnt and minted.
+    /// The token itself is the OFT: it is burnt and minted.
     Token,
     /// The token is locked in an adapter, which needs an allowance.
     Adapter,
-    /// The chain's coin is locked in an adapter: sent as value.
+    /// The chain's coin is locked in an adapter; it is sent as value.
     NativeAdapter,
     /// A module of a Move chain.
     Move,
 }
 
-/// A place where tokens are exchanged. Told to clients; routes do not use any.
+/// A place where tokens are exchanged, listed for clients; no route uses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Venue {
     /// For example `initia-dex`.
     pub name: String,
-    /// Where it is.
+    /// Its chain.
     pub chain: ChainRef,
-    /// A picture.
+    /// Image URL.
     pub logo_uri: Option<String>,
 }
 
-/// The bridges that routes use, by the names of the wire (`BridgeType`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// Kinds of bridges that routes use, with their names on the wire (`BridgeType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum BridgeKind {
     /// ICS-20 transfers.
+    #[serde(rename(deserialize = "IBC"))]
     Ibc,
     /// The optimistic bridge of Initia's rollups.
+    #[serde(rename(deserialize = "OPINIT"))]
     OpInit,
     /// LayerZero's omnichain fungible tokens.
+    #[serde(rename(deserialize = "LAYER_ZERO"))]
     LayerZero,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * A problem is one line that names file and key and says what to do.
+//! * A problem is one line with file, key and remedy.
 //! * It never contains a value that could be a secret.
 
 use std::fmt;
@@ -12,16 +12,16 @@ use std::sync::Arc;
 /// Position in the files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
-    /// The file, relative to the directory that was loaded; `None` for what no single file says.
+    /// The file, relative to the loaded directory; `None` for a problem that concerns no single file.
     pub file: Option<Arc<str>>,
-    /// The line, from 1, where the format tells.
+    /// The line, from 1, if the format has lines.
     pub line: Option<usize>,
-    /// The key, or the chain or asset that it is about.
+    /// The key, or the chain or asset concerned.
     pub key: String,
 }
 
 impl Place {
-    /// A key of a file whose lines are not known.
+    /// A key of a file, without a line.
     pub fn new(file: &Arc<str>, key: impl Into<String>) -> Self {
         Self { file: Some(Arc::clone(file)), line: None, key: key.into() }
     }
@@ -31,12 +31,12 @@ impl Place {
         Self { file: None, line: None, key: key.into() }
     }
 
-    /// Something that the registry cannot be used with.
+    /// A problem that excludes a part.
     pub fn error(&self, what: impl Into<String>) -> Problem {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Error }
     }
 
-    /// Unusual, and possibly intended.
+    /// A problem that may be intended.
     pub fn warning(&self, what: impl Into<String>) -> Problem {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Warning }
     }
@@ -55,12 +55,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// How bad a [`Problem`] is.
+/// Severity of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// A part was left out, or routes over it will fail.
     Error,
-    /// Odd, and may be meant.
+    /// Unusual, and possibly intended.
     Warning,
 }
 
@@ -73,14 +73,14 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Something that is wrong.
+/// A problem of a registry's files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Problem {
-    /// Where.
+    /// Location.
     pub place: Place,
     /// Description and remedy.
     pub what: String,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
 }
 
@@ -90,29 +90,29 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why there is no registry.
+/// Reason why no registry was loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file or folder cannot be read.
     #[error("cannot read `{}`: {reason}", path.display())]
     Read {
-        /// Which.
+        /// File or folder.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// A folder has no file of any known form.
+    /// A folder has no file of a known format.
     #[error(
         "`{}` has no registry in it: put a registry.toml there, or a chains.json, or folders with a chain.json",
         .0.display()
     )]
     Empty(PathBuf),
-    /// A file of our own form is no TOML or JSON.
+    /// A file in the native format is not valid TOML or JSON.
     #[error("{file} cannot be parsed: {reason}")]
     Syntax {
-        /// Which.
+        /// File or folder.
         file: String,
-        /// Why not; with the line.
+        /// Reason, with the line.
         reason: String,
     },
     /// A file of the native format has an invalid value.

@@ -11,7 +11,7 @@ use crate::model::{
     Endpoints, Oft, OftRef, Origin, Venue,
 };
 
-/// A part that edges of the graph are made of.
+/// A part that the graph makes edges from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// A token.
@@ -22,13 +22,13 @@ pub enum Part {
     Oft(OftRef),
 }
 
-/// Chains, assets and what connects them.
+/// Chains, assets and their connections.
 #[derive(Debug, Default)]
 pub struct Registry {
     pub(crate) chains: Vec<Chain>,
     pub(crate) chain_by_id: FxHashMap<String, ChainRef>,
     pub(crate) assets: Vec<Asset>,
-    /// The full ICS-20 path of each asset on its chain: the denomination itself for what did not come over a channel.
+    /// The full ICS-20 path of each asset on its chain; the denomination of an asset without one.
     pub(crate) paths: Vec<String>,
     pub(crate) asset_by_denom: FxHashMap<(ChainRef, String), AssetRef>,
     pub(crate) channels: Vec<Channel>,
@@ -71,13 +71,13 @@ macro_rules! references {
 }
 
 impl Registry {
-    /// All chains. Read from files: the L1 first, then cosmos chains, then EVM chains, each by id.
+    /// All chains. Loaded from files: the L1 first, then cosmos chains, then EVM chains, each by id.
     pub fn chains(&self) -> impl Iterator<Item = (ChainRef, &Chain)> {
         references!(self.chains, ChainRef)
     }
 
-    /// All assets; a parent comes before its child. Read from files: by how many steps they are from where they were
-    /// made, then by chain and denomination.
+    /// All assets; a parent comes before its child. Loaded from files: by number of steps from the origin, then by
+    /// chain and denomination.
     pub fn assets(&self) -> impl Iterator<Item = (AssetRef, &Asset)> {
         references!(self.assets, AssetRef)
     }
@@ -102,7 +102,7 @@ impl Registry {
         &self.venues
     }
 
-    /// The kinds of bridges that any route could use, with their pictures.
+    /// The kinds of bridges that any route could use, with their images.
     pub fn bridge_kinds(&self) -> impl Iterator<Item = (BridgeKind, Option<&str>)> {
         let used = |kind: &BridgeKind| match kind {
             BridgeKind::Ibc => !self.channels.is_empty(),
@@ -113,7 +113,7 @@ impl Registry {
         BridgeKind::ALL.into_iter().filter(used).map(move |kind| (kind, logo(kind)))
     }
 
-    /// The same with other addresses of nodes, by chain id; a chain that is given none keeps its own.
+    /// A copy with other node addresses, by chain id; a chain without an entry keeps its own.
     #[must_use]
     pub fn with_endpoints(mut self, given: impl Fn(&str) -> Option<Endpoints>) -> Self {
         for chain in &mut self.chains {
@@ -124,12 +124,12 @@ impl Registry {
         self
     }
 
-    /// Names the content that it was made from.
+    /// Hash of the content.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Why no route may use a part: the first error that its files have.
+    /// Reason why no route may use a part: its first error.
     pub fn error(&self, part: Part) -> Option<&str> {
         self.errors.get(&part).map(String::as_str)
     }
@@ -139,7 +139,8 @@ impl Registry {
         self.chain_by_id.get(id).copied()
     }
 
-    /// An asset by chain and denomination. `0x…` and `evm/…` denominations are found in any case, all others exactly.
+    /// An asset by chain and denomination. `0x…` and `evm/…` denominations match case-insensitively, all others
+    /// exactly.
     pub fn asset(&self, chain: ChainRef, denom: &str) -> Option<AssetRef> {
         self.asset_by_denom.get(&(chain, Self::denom_key(&self[chain], denom))).copied()
     }
@@ -164,8 +165,8 @@ impl Registry {
         &self.paths[asset.index()]
     }
 
-    /// The hops of an asset's path, `port/channel/…`, the latest first; empty if it did not come over a channel. That
-    /// of a wrapped token is that of what it wraps.
+    /// The hops of an asset's path, `port/channel/…`, latest first; empty if it did not come over a channel. A wrapped
+    /// token has the trace of the token that it wraps.
     pub fn trace(&self, asset: AssetRef) -> String {
         let mut asset = asset;
         while let Origin::Wrapped { parent, .. } = self[asset].origin {
@@ -175,10 +176,10 @@ impl Registry {
         hops.iter().map(|(port, channel)| format!("{port}/{channel}")).collect::<Vec<_>>().join("/")
     }
 
-    /// Where an asset was made: the end of its chain of parents.
+    /// The origin of an asset: the end of its chain of parents.
     pub fn root(&self, asset: AssetRef) -> AssetRef {
         let mut root = asset;
-        // Parents come before children, so this ends.
+        // Parents come before children, so the loop ends.
         while let Some(parent) = self[root].origin.parent() {
             root = parent;
         }
@@ -190,7 +191,7 @@ impl Registry {
         self.asset(chain, &self[chain].native.as_ref()?.denom)
     }
 
-    /// Hex in a denomination has no case on EVM chains, and on minievm only the checksum's.
+    /// Lookup key: hex in a denomination is case-insensitive on EVM chains; on minievm its case is only a checksum.
     pub(crate) fn denom_key(chain: &Chain, denom: &str) -> String {
         let hex = denom.starts_with("0x") || denom.starts_with("0X") || denom.starts_with("evm/");
         if chain.kind == ChainKind::Evm || hex { denom.to_ascii_lowercase() } else { denom.to_owned() }

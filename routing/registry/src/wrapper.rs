@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! * A token that the contract cannot have made forms no pair, because a call with a wrong token mints a third one.
+//! A token that the contract cannot have made forms no pair, because a call with a wrong token mints a new token.
 
 use crate::model::{AssetRef, Origin};
 use crate::snapshot::Registry;
@@ -21,14 +21,14 @@ const REMOTE_DECIMALS: u8 = 6;
 pub struct Pair<'a> {
     /// The wrapper, `0x…`.
     pub contract: &'a str,
-    /// What `toLocal` takes and `toRemote` gives.
+    /// Input of `toLocal`, output of `toRemote`.
     pub remote: AssetRef,
-    /// What `toRemote` takes and `toLocal` gives.
+    /// Input of `toRemote`, output of `toLocal`.
     pub local: AssetRef,
 }
 
 impl Registry {
-    /// The pair of a token that the wrapper made; `None` if it made none such.
+    /// The pair of a token that the wrapper made; `None` if the wrapper did not make it.
     pub fn wrapper_pair(&self, made: AssetRef) -> Option<Pair<'_>> {
         let Origin::Wrapped { contract, parent } = &self[made].origin else { return None };
         let (here, there) = (self[made].decimals, self[*parent].decimals);
@@ -39,7 +39,7 @@ impl Registry {
         }
     }
 
-    /// The pair that two tokens are, in any order.
+    /// The pair that two tokens form, in any order.
     pub fn wrapper_pair_of(&self, one: AssetRef, other: AssetRef) -> Option<Pair<'_>> {
         let made = |made: AssetRef, from: AssetRef| {
             (self[made].origin.parent() == Some(from)).then(|| self.wrapper_pair(made))?
@@ -54,7 +54,7 @@ impl Registry {
 }
 
 impl Pair<'_> {
-    /// Whether one wrapper cannot have both pairs: a local token stands for one remote token, and a remote token, which
+    /// Whether one wrapper cannot have both pairs: a local token belongs to one remote token, and a remote token, which
     /// has one number of decimals here, has one local token.
     pub(crate) fn excludes(&self, registry: &Registry, other: &Self) -> bool {
         let at = |pair: &Self| (registry[pair.local].chain, pair.contract.to_ascii_lowercase());

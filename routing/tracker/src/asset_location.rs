@@ -18,7 +18,7 @@ pub(crate) struct Tokens {
     pub(crate) amount: Option<String>,
 }
 
-/// The tokens that are at a place of these hops.
+/// The tokens at a place of these hops.
 pub(crate) fn tokens(registry: &Registry, hops: &[ObservedHop], place: Place) -> Option<Tokens> {
     match place {
         Place::SenderOf(at) => sent(registry, hops.get(at)?),
@@ -83,8 +83,8 @@ fn called(packet: &Packet) -> Option<&str> {
     packet.hook.as_ref()?.contract.as_deref()
 }
 
-/// The same tokens as the local token of the wrapper `contract`, if the registry knows its pair. Packets and bridges
-/// carry the remote token of a pair, whichever of both the wrapper made.
+/// The same tokens as the local token of the wrapper `contract`, if the registry has its pair. Packets and bridges
+/// carry the remote token of a pair, whichever of the two the wrapper made.
 fn wrapped(registry: &Registry, tokens: &Tokens, contract: &str) -> Option<Tokens> {
     let remote = registry.asset(registry.chain(&tokens.chain)?, &tokens.denom)?;
     let is_it = |pair: &Pair<'_>| pair.remote == remote && pair.contract.eq_ignore_ascii_case(contract);
@@ -101,13 +101,13 @@ fn scaled(amount: &str, from: u8, to: u8) -> Option<String> {
     Some(amount.to_string())
 }
 
-/// The contract that an account is, in hex: a bech32 account of 20 bytes.
+/// The contract address of an account, in hex; for a bech32 account of 20 bytes.
 fn contract_of(account: &str) -> Option<String> {
     let (_, bytes) = bech32::decode(account).ok()?;
     (bytes.len() == 20).then(|| format!("0x{}", hex::encode(bytes)))
 }
 
-/// The wrapper of `chain` that a call's bytes name, in any spelling.
+/// The wrapper of `chain` whose address, in any spelling, is in a call's bytes.
 pub(crate) fn wrapper_in(registry: &Registry, chain: ChainRef, call: &[u8]) -> Option<String> {
     let call = call.to_ascii_lowercase();
     let named = |contract: &str| {
@@ -142,7 +142,7 @@ pub(crate) fn receiving_oft(registry: &Registry, hop: &LayerZero) -> Option<Stri
     receiving_leg(registry, hop).map(|leg| leg.contract.clone())
 }
 
-/// Addresses of contracts and modules are hex: case and leading zeros mean nothing.
+/// Whether two addresses are equal as hex: case and leading zeros are ignored.
 pub(crate) fn same_contract(a: &str, b: &str) -> bool {
     let digits =
         |text: &str| text.strip_prefix("0x").unwrap_or(text).trim_start_matches('0').to_ascii_lowercase();

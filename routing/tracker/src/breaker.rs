@@ -9,13 +9,13 @@
 
 use std::time::Duration;
 
-/// Failures in a row that open the circuit.
+/// Consecutive failures that open the circuit.
 const THRESHOLD: u32 = 5;
-/// How long it stays open at first; twice as long after every failed probe.
+/// First pause; every failed probe doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest that a chain that answers again has to wait for its next request.
+/// Maximum pause, and so the maximum delay before a recovered chain gets its next request.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// How long a probe may take: a few endpoints of a chain, each with the timeout of a query.
+/// Maximum duration of a probe: a few endpoints of a chain, each with the timeout of a query.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// Whether requests may be sent.
@@ -23,7 +23,7 @@ const LEASE: Duration = Duration::from_secs(30);
 pub(crate) enum State {
     /// As many as the limits allow.
     Closed,
-    /// One, to find out whether the chain answers again.
+    /// One, to probe whether the chain answers again.
     HalfOpen,
     /// None before this time, in nanoseconds since 1970.
     Open(i64),
@@ -32,7 +32,7 @@ pub(crate) enum State {
 /// The circuit to one chain.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// In a row.
+    /// Consecutive failures.
     failures: u32,
     open: Option<Open>,
 }
@@ -53,7 +53,7 @@ impl Breaker {
         }
     }
 
-    /// Whether a request may be sent now. If the circuit is half-open, this is the one.
+    /// Whether a request may be sent now. If the circuit is half-open, that request is the probe.
     pub(crate) fn admit(&mut self, now: i64) -> bool {
         let Some(open) = &mut self.open else { return true };
         if !open.is_over(now) {
@@ -63,16 +63,16 @@ impl Breaker {
         true
     }
 
-    /// An answer came. Says whether that closed the circuit.
+    /// Records an answer. Returns whether it closed the circuit.
     pub(crate) fn succeeded(&mut self) -> bool {
         self.failures = 0;
         self.open.take().is_some()
     }
 
-    /// No answer came. Says whether that opened the circuit.
+    /// Records a failure. Returns whether it opened the circuit.
     pub(crate) fn failed(&mut self, now: i64) -> bool {
         if let Some(open) = &mut self.open {
-            // Results of requests sent before it opened are ignored.
+            // Results of requests sent before the circuit opened are ignored.
             if std::mem::take(&mut open.probing) {
                 open.pause = (2 * open.pause).min(LAST_PAUSE);
                 open.until = later(now, open.pause);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_open_it_and_an_answer_in_between_does_not_let_them_add_up() {
+    fn consecutive_failures_open_it_and_an_answer_resets_their_count() {
         let mut breaker = Breaker::default();
         for _ in 0..3 * THRESHOLD {
             assert!(!breaker.failed(0) && !breaker.failed(0));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn when_the_pause_is_over_one_request_is_sent_and_its_answer_closes_it() {
+    fn after_the_pause_one_probe_is_sent_and_its_answer_closes_it() {
         let mut breaker = opened();
         assert!(!breaker.admit(SECOND - 1));
         assert_eq!(breaker.state(SECOND), State::HalfOpen);

@@ -3,7 +3,7 @@
 //! Each detected hop starts a separate transfer, in event order.
 
 use bech32::{Bech32, Hrp};
-use node::{FoundEvent, FoundTx};
+use node::{FoundEvent, TxSearchHit};
 use registry::{ChainRef, Registry};
 use sha2::{Digest as _, Sha256};
 
@@ -13,9 +13,9 @@ use crate::hop::{Ack, Deposit, Ibc, LayerZero, ObservedHop, Packet, Relation, Tx
 use crate::layer_zero;
 use crate::state::resent;
 
-/// The first hops of the transfers that a transaction of `chain` begins, in the order of its events. What cannot be
-/// read begins nothing. `sent` is where and when the transaction was seen.
-pub fn detect_hops(registry: &Registry, chain: ChainRef, tx: &FoundTx, sent: &TxRef) -> Vec<ObservedHop> {
+/// The first hops of the transfers that a transaction of `chain` starts, in the order of its events. An event that does
+/// not parse starts none. `sent` is the block of the transaction.
+pub fn detect_hops(registry: &Registry, chain: ChainRef, tx: &TxSearchHit, sent: &TxRef) -> Vec<ObservedHop> {
     let begin = |event: &FoundEvent| match event.kind.as_str() {
         "send_packet" => packet(registry, chain, event)
             .map(|packet| ObservedHop::Ibc(first(packet, Relation::Start, sent))),
@@ -75,7 +75,7 @@ pub(crate) fn again(
     sends.find(|new| new.sender == old.sender && new.denom == old.denom && new.id.sequence > old.id.sequence)
 }
 
-/// The account that the packet forward middleware sends from: `x/packet-forward/keeper`, with its own spelling.
+/// The account that the packet forward middleware sends from: `x/packet-forward/keeper`, with its misspelt name.
 fn forwarder(prefix: &str, channel: &str, sender: &str) -> Option<String> {
     let kind = Sha256::digest("packetfowardmiddleware");
     let hash = Sha256::new().chain_update(kind).chain_update(format!("{channel}/{sender}")).finalize();
@@ -102,7 +102,7 @@ fn deposit(registry: &Registry, chain: ChainRef, event: &FoundEvent, sent: &TxRe
     })
 }
 
-/// A withdrawal out of `initiate_token_withdrawal`.
+/// The withdrawal of an `initiate_token_withdrawal`.
 pub(crate) fn withdrawal(
     registry: &Registry,
     chain: ChainRef,
@@ -132,17 +132,17 @@ pub(crate) fn withdrawal(
 
 /// A LayerZero message that a Move chain sent.
 fn message(registry: &Registry, chain: ChainRef, event: &FoundEvent, sent: &TxRef) -> Option<LayerZero> {
-    let said = layer_zero::moved(event, "OftSent")?;
-    let dst_eid = said.number("dst_eid")?;
+    let oft = layer_zero::moved(event, "OftSent")?;
+    let dst_eid = oft.number("dst_eid")?;
     Some(LayerZero {
         from: registry[chain].id.clone(),
-        to: layer_zero::chain_of(registry, chain, &said.module, dst_eid),
-        guid: said.guid,
+        to: layer_zero::chain_of(registry, chain, &oft.module, dst_eid),
+        guid: oft.guid,
         dst_eid,
-        sender_oft: said.module,
+        sender_oft: oft.module,
         receiver_oft: None,
         composes: false,
-        amount: said.data.get("amount_sent_ld").and_then(layer_zero::amount)?,
+        amount: oft.data.get("amount_sent_ld").and_then(layer_zero::amount)?,
         sent: sent.clone(),
         received: None,
         alert: None,
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_account_that_forwards_is_the_one_of_the_chains() {
+    fn the_forwarding_account_equals_the_one_of_the_chains() {
         // router-mechanics §2.8.
         let account = forwarder("init", "channel-3", "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0");
         assert_eq!(account.unwrap(), "init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe");

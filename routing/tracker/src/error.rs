@@ -2,13 +2,13 @@
 
 use crate::unseen::Limit;
 
-/// The tracker cannot go on.
+/// The tracker cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database.
+    /// Error of the database.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A row is not what it must be.
+    /// A row does not decode.
     #[error(
         "table {table} has a row that is not what it must be; restore the tracker's directory or delete it"
     )]
@@ -16,10 +16,10 @@ pub enum Error {
         /// The table.
         table: &'static str,
     },
-    /// The database was written by a newer version.
+    /// The database was written by another version.
     #[error(
-        "the tracker's database has format {found}, and this version reads formats up to {known}; use the version that \
-         wrote it, or another directory"
+        "the tracker's database has format {found}, and this version reads format {known}; use the version that wrote \
+         it, or another directory"
     )]
     Format {
         /// Format of the database.
@@ -33,25 +33,25 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the disk has no room for more.
+    /// Whether the disk is full.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Store(store::Error::NoSpace { .. }))
     }
 
-    /// Whether it is about one row only, so that the others can be worked on.
+    /// Whether it concerns one row only, so that work on the others can continue.
     pub(crate) fn is_of_one_row(&self) -> bool {
         use store::Error::{Corrupt, Damaged};
         matches!(self, Self::Store(Corrupt { .. } | Damaged { .. }) | Self::Damaged { .. } | Self::Json(_))
     }
 }
 
-/// A text that is no transaction hash.
+/// A text that is not a transaction hash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no transaction hash: 64 hex digits, with or without 0x")]
 pub struct BadHash(String);
 
 impl BadHash {
-    /// Shows the beginning.
+    /// Keeps the beginning of the text.
     pub(crate) fn new(text: &str) -> Self {
         const SHOWN: usize = 80;
         Self(text.chars().take(SHOWN).collect())
@@ -64,10 +64,10 @@ pub enum Refused {
     /// The registry does not have the chain.
     #[error("chain ID not supported")]
     UnknownChain,
-    /// The hash is none.
+    /// The hash is invalid.
     #[error(transparent)]
     BadHash(#[from] BadHash),
-    /// Too many are registered that no node has seen.
+    /// Too many hashes are registered that no node has seen.
     #[error("too many transactions are registered that no node of their chain has seen: {0}")]
     TooMany(Limit),
     /// It could not be stored.
@@ -75,13 +75,13 @@ pub enum Refused {
     Failed(#[from] Error),
 }
 
-/// Why there is no answer about a transaction.
+/// Reason why there is no status of a transaction.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
-    /// The hash is none.
+    /// The hash is invalid.
     #[error(transparent)]
     BadHash(#[from] BadHash),
-    /// The database.
+    /// Error of the database.
     #[error(transparent)]
     Failed(#[from] Error),
 }

@@ -8,21 +8,21 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use node::{FoundEvent, FoundTx};
+use node::{FoundEvent, TxSearchHit};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::hop::{Ack, Finalized, Forward, Hook, Packet, PacketId};
 
 /// An event of this kind that has all of these attributes.
-pub(crate) fn find(tx: &FoundTx, kind: &str, attributes: &[(&str, &str)]) -> Option<usize> {
+pub(crate) fn find(tx: &TxSearchHit, kind: &str, attributes: &[(&str, &str)]) -> Option<usize> {
     let is_it = |event: &FoundEvent| {
         event.kind == kind && attributes.iter().all(|(key, value)| event.get(key) == Some(*value))
     };
     tx.events.iter().position(is_it)
 }
 
-/// The attributes that name a packet in an event of its sending chain, and in one of its receiving chain.
+/// Attributes that identify a packet in an event of its sending chain, and in one of its receiving chain.
 pub(crate) fn names(packet: &Packet) -> [(&'static str, String); 5] {
     [
         ("packet_sequence", packet.id.sequence.to_string()),
@@ -33,8 +33,8 @@ pub(crate) fn names(packet: &Packet) -> [(&'static str, String); 5] {
     ]
 }
 
-/// The events of the same message as the event `at`.
-pub(crate) fn around(tx: &FoundTx, at: usize) -> &[FoundEvent] {
+/// The events of the message of the event `at`.
+pub(crate) fn around(tx: &TxSearchHit, at: usize) -> &[FoundEvent] {
     const BOUNDS: [&str; 3] = ["recv_packet", "acknowledge_packet", "timeout_packet"];
     let message = |event: &FoundEvent| {
         (event.get("msg_index").map(str::to_owned), event.get("authz_msg_index").map(str::to_owned))
@@ -52,7 +52,7 @@ pub(crate) fn around(tx: &FoundTx, at: usize) -> &[FoundEvent] {
     &tx.events[from..to]
 }
 
-/// A packet out of `send_packet` on `chain`; none if it moves no tokens.
+/// The packet of a `send_packet` on `chain`; none if it moves no tokens.
 pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Option<Packet> {
     if event.kind != "send_packet" {
         return None;
@@ -130,7 +130,7 @@ struct Memo {
 }
 
 impl Memo {
-    /// A memo that is a JSON object; people write other things into it too.
+    /// A memo that is a JSON object; users write other texts into it too.
     fn read(text: &str) -> Option<Self> {
         let memo: Value = serde_json::from_str(text).ok()?;
         let memo = memo.as_object()?;
@@ -144,20 +144,20 @@ impl Memo {
     }
 }
 
-/// The answer in a `write_acknowledgement`, with the reason out of the events of the work that was undone.
+/// The acknowledgement in a `write_acknowledgement`, with the reason from the events of the reverted work.
 pub(crate) fn written_ack(event: &FoundEvent, message: &[FoundEvent]) -> Option<Ack> {
     let plain = event.get("packet_ack").filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
     let bytes = event.get("packet_ack_hex").and_then(|text| hex::decode(text).ok()).or(plain)?;
     let mut ack = ack_of(&bytes)?;
-    if let Ack::Error { message: said, reason } = &mut ack
-        && said.contains("see events for details")
+    if let Ack::Error { message: text, reason } = &mut ack
+        && text.contains("see events for details")
     {
         *reason = undone_because(message);
     }
     Some(ack)
 }
 
-/// ICS-4's JSON, with the envelope of ICS-29 around it or without.
+/// ICS-4's JSON, with or without the envelope of ICS-29.
 fn ack_of(bytes: &[u8]) -> Option<Ack> {
     #[derive(Deserialize)]
     struct Plain {
@@ -184,7 +184,7 @@ fn undone_because(message: &[FoundEvent]) -> Option<String> {
     undone.filter_map(|event| event.get("ibccallbackerror-error")).map(str::to_owned).next()
 }
 
-/// The answer that a sending chain acted on, out of the events of its transfer module.
+/// The acknowledgement that a sending chain processed, from the events of its transfer module.
 pub(crate) fn returned_ack(message: &[FoundEvent]) -> Option<Ack> {
     let mut ours = message
         .iter()
@@ -199,13 +199,13 @@ pub(crate) fn returned_ack(message: &[FoundEvent]) -> Option<Ack> {
             Some(Ack::Error { message, reason: None })
         }
         (None, _, Some(text)) if text.starts_with("result:") => Some(Ack::Good),
-        // Here it is a byte, not `true`: what counts is that it is there.
+        // The value is a byte here, not `true`; its presence means success.
         (None, Some(_), None) => Some(Ack::Good),
         _ => None,
     })
 }
 
-/// How a `finalize_token_deposit` went.
+/// Outcome of a `finalize_token_deposit`.
 pub(crate) fn finalized(event: &FoundEvent) -> Option<Finalized> {
     if event.get("success")? == "true" {
         return Some(Finalized::Good);
@@ -224,8 +224,8 @@ mod tests {
         FoundEvent { kind: kind.to_owned(), attributes: attributes.collect() }
     }
 
-    /// Two acknowledgements that one relayer brought together: the first one good, the second one not.
-    fn batch(index: [&[(&str, &str)]; 2]) -> FoundTx {
+    /// Two acknowledgements delivered by one relayer: the first a success, the second an error.
+    fn batch(index: [&[(&str, &str)]; 2]) -> TxSearchHit {
         let of = |index: &[(&str, &str)], events: [(&str, (&str, &str)); 2]| {
             events.map(|(kind, attribute)| event(kind, &[&[attribute], index].concat()))
         };
@@ -242,11 +242,11 @@ mod tests {
         );
         let events = good.into_iter().chain(bad).collect();
         let (codespace, log) = (String::new(), String::new());
-        FoundTx { hash: [0; 32], height: 1, index: 0, code: 0, codespace, log, events }
+        TxSearchHit { hash: [0; 32], height: 1, index: 0, code: 0, codespace, log, events }
     }
 
     #[test]
-    fn what_two_messages_of_one_transaction_say_is_kept_apart() {
+    fn events_of_two_messages_of_one_transaction_are_kept_apart() {
         let numbered: [&[_]; 2] = [&[("msg_index", "1")], &[("msg_index", "2")]];
         let within: [&[_]; 2] = [
             &[("authz_msg_index", "0"), ("msg_index", "0")],

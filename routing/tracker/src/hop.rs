@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * A hop is stored in this form: members are only added, with a default.
+//! A hop is stored in this form: members are only ever added, with a default.
 //! * Strings come from chains; the response size limit bounds them.
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use registry::denom;
 pub struct TxRef {
     /// The chain's id.
     pub chain: String,
-    /// The hash as it is shown: upper-case hex, or `0x` and lower-case hex on an EVM chain.
+    /// The hash in display form: upper-case hex, or `0x` and lower-case hex on an EVM chain.
     pub hash: String,
     /// The block.
     pub height: u64,
@@ -38,21 +38,21 @@ pub struct PacketId {
 /// A packet as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
-    /// Its name.
+    /// Its id.
     pub id: PacketId,
-    /// The receiving chain, if the registry knows the channel.
+    /// The receiving chain, if the registry has the channel.
     pub to: Option<String>,
     /// The port there.
     pub dst_port: String,
     /// The channel there.
     pub dst_channel: String,
-    /// From this block time of the receiving chain on it is refused; nanoseconds, 0 for never.
+    /// Block time of the receiving chain from which on it is refused; nanoseconds since 1970, 0 for never.
     pub timeout_nanos: u64,
-    /// From this height of the receiving chain on it is refused; 0 for never.
+    /// Height of the receiving chain from which on it is refused; 0 for never.
     pub timeout_height: u64,
     /// The full path of the denomination on the sending chain, or of the class of NFTs.
     pub denom: String,
-    /// Base units, or how many NFTs.
+    /// Base units, or number of NFTs.
     pub amount: String,
     /// Sender.
     pub sender: String,
@@ -69,14 +69,14 @@ pub struct Packet {
 pub struct Forward {
     /// The channel of the next packet.
     pub channel: String,
-    /// How often a packet that times out is sent again; none leaves it to the chain.
+    /// Number of times that a packet is resent after a timeout; none leaves it to the chain.
     pub retries: Option<u64>,
 }
 
-/// A call that goes with tokens.
+/// A call that accompanies tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
-    /// The contract, where it is an EVM's: `0x…`.
+    /// The contract if it is an EVM's: `0x…`.
     pub contract: Option<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct Ibc {
     pub acknowledged: Option<TxRef>,
     /// `timeout_packet`.
     pub timed_out: Option<TxRef>,
-    /// The answer, from whichever chain it was learnt first.
+    /// The acknowledgement, from the chain on which it was found first.
     pub ack: Option<Ack>,
     /// The receiving chain is past the timeout and has not received it: it can only time out.
     #[serde(default)]
@@ -121,9 +121,9 @@ pub struct Ibc {
 pub enum Relation {
     /// First hop.
     Start,
-    /// The receiving chain sent the packet on: if this hop fails, that one does.
+    /// The receiving chain forwarded the packet: if this hop fails, the previous one fails.
     Forward,
-    /// A contract that the packet called sent it: if this hop fails, the tokens stay where it began.
+    /// A contract called by the packet sent it: if this hop fails, the tokens stay where it began.
     Hook,
     /// Returns the tokens of a failed hop.
     Refund,
@@ -134,7 +134,7 @@ pub enum Relation {
 pub struct Deposit {
     /// The L1's id.
     pub from: String,
-    /// The rollup's id, if the registry knows the bridge.
+    /// The rollup's id, if the registry has the bridge.
     pub to: Option<String>,
     /// The bridge's number on the L1.
     pub bridge: u64,
@@ -146,20 +146,20 @@ pub struct Deposit {
     pub l2_denom: String,
     /// Base units.
     pub amount: String,
-    /// The ERC20Wrapper that the hook calls, if it calls one that the registry knows.
+    /// The ERC20Wrapper that the hook calls, if it calls one that the registry has.
     pub wrapper: Option<String>,
     /// `initiate_token_deposit`.
     pub sent: TxRef,
-    /// `finalize_token_deposit`, and how it went.
+    /// `finalize_token_deposit`, and its outcome.
     pub finalized: Option<(TxRef, Finalized)>,
 }
 
-/// How a deposit ended on the rollup.
+/// Outcome of a deposit on the rollup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Finalized {
-    /// As it was meant.
+    /// Success.
     Good,
-    /// The tokens arrived, the call that came with them failed.
+    /// The tokens arrived, but the call that accompanied them failed.
     HookFailed(String),
     /// The rollup could not credit them and withdrew them again.
     DepositFailed(String),
@@ -170,7 +170,7 @@ pub enum Finalized {
 pub struct Withdrawal {
     /// The rollup's id.
     pub from: String,
-    /// The L1's id and the bridge, if the registry knows them.
+    /// The L1's id and the bridge, if the registry has them.
     pub to: Option<(String, u64)>,
     /// Relation to the previous hop.
     pub link: Relation,
@@ -186,7 +186,7 @@ pub struct Withdrawal {
     pub l1_denom: String,
     /// Base units.
     pub amount: String,
-    /// Seconds between an output and when it can be claimed on.
+    /// Seconds from an output until withdrawals can be claimed with it.
     pub finalization_seconds: u64,
     /// `initiate_token_withdrawal`.
     pub sent: TxRef,
@@ -205,14 +205,14 @@ pub struct Output {
     pub index: u64,
     /// `propose_output`.
     pub tx: TxRef,
-    /// From when on it can be claimed on; nanoseconds since 1970.
+    /// Time from which on withdrawals can be claimed with it; nanoseconds since 1970.
     pub claimable_at: Option<i64>,
 }
 
-/// That a withdrawal was claimed.
+/// The claim of a withdrawal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The claim; none if the L1's state has it and no node has the transaction.
+    /// The transaction; none if only the L1's state shows the claim.
     pub tx: Option<TxRef>,
 }
 
@@ -234,17 +234,17 @@ pub enum Phase {
 pub struct LayerZero {
     /// The sending chain's id.
     pub from: String,
-    /// The receiving chain's id, if the registry knows the number.
+    /// The receiving chain's id, if the registry has the number.
     pub to: Option<String>,
     /// Globally unique message id, 32 bytes in lower-case hex.
     pub guid: String,
-    /// LayerZero's number of the receiving chain.
+    /// LayerZero endpoint id of the receiving chain.
     pub dst_eid: u32,
-    /// The OFT that sent: `0x…`.
+    /// The sending OFT: `0x…`.
     pub sender_oft: String,
-    /// The OFT that receives, 32 bytes in lower-case hex, where the packet was seen.
+    /// The receiving OFT, 32 bytes in lower-case hex, if the packet was seen.
     pub receiver_oft: Option<String>,
-    /// Whether the message carries a call that is made after the tokens arrived.
+    /// Whether the message carries a call to execute after the tokens arrive.
     pub composes: bool,
     /// Base units of the sending chain.
     pub amount: String,
@@ -252,7 +252,7 @@ pub struct LayerZero {
     pub sent: TxRef,
     /// `OFTReceived`, with base units of the receiving chain.
     pub received: Option<(TxRef, String)>,
-    /// `LzReceiveAlert`: it failed and anyone may try again.
+    /// `LzReceiveAlert`: delivery failed and any account may retry it.
     pub alert: Option<TxRef>,
     /// `ComposeDelivered`.
     pub composed: Option<TxRef>,
@@ -305,7 +305,7 @@ impl ObservedHop {
 }
 
 impl Withdrawal {
-    /// Where it is at `now`, in nanoseconds.
+    /// Phase at `now`, in nanoseconds since 1970.
     pub fn phase(&self, now: i64) -> Phase {
         match (&self.claimed, &self.output) {
             (Some(_), _) => Phase::Claimed,

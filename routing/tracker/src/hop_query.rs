@@ -12,11 +12,11 @@ use crate::state::is_settled;
 /// A query about a hop: one or two searches on one chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HopQuery {
-    /// Did the receiving chain receive the packet? And if it cannot any more: is it past the timeout?
+    /// Did the receiving chain receive the packet? If it cannot any more: is it past the timeout?
     Received,
     /// Did the receiving chain write an acknowledgement?
     Written,
-    /// Did the acknowledgement come back?
+    /// Did the sending chain process the acknowledgement?
     Acknowledged,
     /// Was the timeout proved to the sending chain?
     TimedOut,
@@ -31,7 +31,7 @@ pub enum HopQuery {
 }
 
 impl HopQuery {
-    /// The chain that answers it; none if the registry did not know it when the hop was found.
+    /// The chain to query; none if the registry did not have it when the hop was found.
     pub(crate) fn chain(self, hop: &ObservedHop) -> Option<&str> {
         match (hop, self) {
             (ObservedHop::Ibc(hop), Self::Received | Self::Written) => hop.packet.to.as_deref(),
@@ -43,7 +43,7 @@ impl HopQuery {
     }
 }
 
-/// The queries that are open at `now`, in nanoseconds since 1970, in the order of life.
+/// The queries that are open at `now`, in nanoseconds since 1970, in the order of the events.
 pub fn open_queries(hop: &ObservedHop, now: i64) -> Vec<HopQuery> {
     if is_settled(hop) {
         return Vec::new();
@@ -56,7 +56,7 @@ pub fn open_queries(hop: &ObservedHop, now: i64) -> Vec<HopQuery> {
     }
 }
 
-/// Whether a packet may be past its timeout by this clock. A height tells nothing without asking.
+/// Whether a packet may be past its timeout by this clock. Only the chain can decide on a timeout by height.
 pub fn may_be_expired(hop: &Ibc, now: i64) -> bool {
     let packet = &hop.packet;
     packet.timeout_height > 0

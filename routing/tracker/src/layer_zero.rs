@@ -115,7 +115,7 @@ struct Payload {
 
 impl Payload {
     fn read(log: &Log) -> Option<Self> {
-        /// `sendTo`, 32 bytes, and the amount in shared decimals, 8; what is behind it is a call.
+        /// `sendTo`, 32 bytes, and the amount in shared decimals, 8 bytes; a call follows.
         const PLAIN_MESSAGE: usize = 40;
         const RECEIVER: usize = 49;
         const GUID: usize = 81;
@@ -142,12 +142,12 @@ pub(crate) fn received(log: &Log, guid: &str) -> Option<String> {
     is_it.then(|| log.word(1).map(|word| U256::from_be_bytes(word).to_string())).flatten()
 }
 
-/// Whether it is an `LzReceiveAlert` of this guid: the fourth word, behind (eid, sender, nonce).
+/// Whether it is an `LzReceiveAlert` of this guid: the fourth word, after (eid, sender, nonce).
 pub(crate) fn is_alert(log: &Log, guid: &str) -> bool {
     log.is(ALERT) && log.word(3).is_some_and(|word| hex::encode(word) == guid)
 }
 
-/// Whether it is a `ComposeDelivered` of this guid: the third word, behind (from, to).
+/// Whether it is a `ComposeDelivered` of this guid: the third word, after (from, to).
 pub(crate) fn is_composed(log: &Log, guid: &str) -> bool {
     log.is(COMPOSE_DELIVERED) && log.word(2).is_some_and(|word| hex::encode(word) == guid)
 }
@@ -187,7 +187,7 @@ pub(crate) fn amount(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))
 }
 
-/// The chain that LayerZero knows by a number, as the token's own group says, else as the chains do.
+/// The chain with a LayerZero endpoint id: according to the token's own group, else according to the chains.
 pub(crate) fn chain_of(registry: &Registry, from: ChainRef, oft: &str, eid: u32) -> Option<String> {
     let group = group(registry, from, oft);
     let leg = group.and_then(|group| group.legs.iter().find(|leg| leg.eid == eid));

@@ -20,14 +20,15 @@
 //! | [`record`] | a registered transaction and its schedule |
 //! | [`hop_query`] | open queries about a hop |
 //! | [`mod@status`] | response of `/v2/tx/status` |
-//! | `chain_queries`, `search`, `nodes` | node queries and their results |
+//! | [`ChainClients`] | node clients by chain |
+//! | `chain_queries`, `search`, `query_error` | node queries and their results |
 //! | `detect`, `event`, `layer_zero` | parsing of transactions and events |
 //! | `asset_location` | chain and denomination of the tokens |
 //! | `poll_tx` | one poll of one transaction |
-//! | [`queue`], `poll` | due transactions by chain; polling and deletion |
+//! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
 //! | `unseen` | quotas for hashes that no node has |
-//! | `tracker`, `tables`, `migrate` | registration and storage; database tables; migration from format 1 |
+//! | `tracker`, `tables` | registration and storage; database tables |
 //!
 //! # When a transfer is in error
 //!
@@ -38,6 +39,7 @@
 
 mod asset_location;
 mod breaker;
+mod chain_clients;
 mod chain_queries;
 mod detect;
 mod error;
@@ -46,12 +48,12 @@ pub mod hop;
 pub mod hop_query;
 mod layer_zero;
 mod limiter;
-mod migrate;
-mod nodes;
 pub mod options;
 mod poll;
 mod poll_tx;
-pub mod queue;
+mod query_error;
+mod queue;
+mod queue_position;
 pub mod record;
 mod search;
 pub mod state;
@@ -61,6 +63,7 @@ mod tracker;
 pub mod transfer;
 mod unseen;
 
+pub use chain_clients::{ChainClients, Clients, NoAddress};
 pub use detect::detect_hops;
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use options::Options;

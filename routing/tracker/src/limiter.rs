@@ -1,118 +1,109 @@
-//! Concurrency limit and circuit breaker of one chain.
+//! Bulkhead and circuit breaker of each chain: concurrency limits by semaphores, so that a chain that does not answer
+//! delays only transfers that need it.
 //!
 //! # Invariants
 //!
 //! * Requests to one chain never wait for requests to another chain.
 //! * The number of polls that wait for a chain is bounded.
 //! * A chain whose nodes do not answer receives one request at a time ([`crate::breaker`]).
+//! * The limits of a chain survive a change of its addresses.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use node::Kind;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::breaker::{Breaker, State};
-use crate::search::QueryError;
+use crate::query_error::QueryError;
 
-/// Polls of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
+/// Maximum polls of other chains' queues that wait for this chain; later ones retry later. Each takes a few KiB.
 const WAITING: usize = 256;
+
+/// The limits of all chains.
+pub(crate) struct Limiters {
+    concurrency: usize,
+    chains: Mutex<HashMap<String, Arc<Limiter>>>,
+}
 
 /// The limits of one chain.
 pub(crate) struct Limiter {
     chain: String,
     /// Queries in flight.
-    slots: Semaphore,
+    queries: Semaphore,
     /// Polls of this chain's queue that have queried no other chain yet.
     polls: Arc<Semaphore>,
-    /// How many those are at most.
+    /// Size of `polls`.
     pub(crate) max_polls: usize,
-    waiting: AtomicUsize,
+    /// Polls of other chains' queues.
+    waiting: Arc<Semaphore>,
     breaker: Mutex<Breaker>,
 }
 
-/// One of [`WAITING`].
-pub(crate) struct Waiting(Arc<Limiter>);
-
-/// One of [`Limiter::max_polls`].
-pub(crate) type PollPermit = tokio::sync::OwnedSemaphorePermit;
-
-impl Limiter {
-    /// Allows `concurrency` queries at once.
-    pub(crate) fn new(chain: &str, concurrency: usize) -> Self {
-        let concurrency = concurrency.max(1);
-        // Enough to keep all slots busy while polls are read and written.
-        let max_polls = 2 * concurrency;
-        Self {
-            chain: chain.to_owned(),
-            slots: Semaphore::new(concurrency),
-            polls: Arc::new(Semaphore::new(max_polls)),
-            max_polls,
-            waiting: AtomicUsize::new(0),
-            breaker: Mutex::default(),
-        }
+impl Limiters {
+    /// Allows `concurrency` queries per chain.
+    pub(crate) fn new(concurrency: usize) -> Self {
+        Self { concurrency: concurrency.max(1), chains: Mutex::default() }
     }
 
+    pub(crate) fn of(&self, chain: &str) -> Arc<Limiter> {
+        let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limiter) = chains.get(chain) {
+            return Arc::clone(limiter);
+        }
+        // Enough to keep all queries busy while polls are read and written.
+        let max_polls = 2 * self.concurrency;
+        let limiter = Arc::new(Limiter {
+            chain: chain.to_owned(),
+            queries: Semaphore::new(self.concurrency),
+            polls: Arc::new(Semaphore::new(max_polls)),
+            max_polls,
+            waiting: Arc::new(Semaphore::new(WAITING)),
+            breaker: Mutex::default(),
+        });
+        chains.insert(chain.to_owned(), Arc::clone(&limiter));
+        limiter
+    }
+}
+
+impl Limiter {
     pub(crate) fn free_polls(&self) -> usize {
         self.polls.available_permits()
     }
 
-    pub(crate) fn begin_poll(&self) -> Option<PollPermit> {
+    pub(crate) fn begin_poll(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.polls).try_acquire_owned().ok()
     }
 
-    /// A place among those that wait for this chain.
-    pub(crate) fn wait(self: &Arc<Self>) -> Result<Waiting, QueryError> {
-        let one_more = |waiting: usize| (waiting < WAITING).then_some(waiting + 1);
-        match self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
-            Ok(_) => Ok(Waiting(Arc::clone(self))),
-            Err(_) => Err(QueryError::Busy { chain: self.chain.clone() }),
-        }
+    /// A slot among the polls of other chains' queues that wait for this chain.
+    pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, QueryError> {
+        let busy = |_| QueryError::Busy { chain: self.chain.clone() };
+        Arc::clone(&self.waiting).try_acquire_owned().map_err(busy)
     }
 
     pub(crate) fn state(&self, now: i64) -> State {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner).state(now)
     }
 
-    /// Asks once a slot is free, unless the circuit is open.
+    /// Runs a query as soon as a slot is free, unless the circuit is open.
     pub(crate) async fn call<T>(
         &self,
         clock: &dyn Fn() -> i64,
-        ask: impl Future<Output = Result<T, QueryError>>,
+        query: impl Future<Output = Result<T, QueryError>>,
     ) -> Result<T, QueryError> {
-        let silent = || QueryError::Silent { chain: self.chain.clone() };
-        let _slot = self.slots.acquire().await.map_err(|_| silent())?;
+        let open = || QueryError::CircuitOpen { chain: self.chain.clone() };
+        let _permit = self.queries.acquire().await.map_err(|_| open())?;
         if !self.breaker.lock().unwrap_or_else(PoisonError::into_inner).admit(clock()) {
-            return Err(silent());
+            return Err(open());
         }
-        let outcome = ask.await;
+        let outcome = query.await;
         let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
-        if outcome.as_ref().err().is_some_and(is_silence) {
+        if outcome.as_ref().err().is_some_and(QueryError::is_outage) {
             if breaker.failed(clock()) {
-                tracing::warn!(
-                    chain = self.chain,
-                    "no node of the chain answers; one request at a time from now on"
-                );
+                tracing::warn!(chain = self.chain, "chain does not answer, circuit opened");
             }
         } else if breaker.succeeded() {
-            tracing::info!(chain = self.chain, "nodes of the chain answer again");
+            tracing::info!(chain = self.chain, "chain answers, circuit closed");
         }
         outcome
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Whether a chain did not answer at all. An answer that this one query failed is one: otherwise a hash that a node
-/// cannot search for would stop the requests of everybody else.
-fn is_silence(failure: &QueryError) -> bool {
-    match failure {
-        QueryError::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
-        QueryError::Node(error) => error.kind() == Kind::Transient,
-        _ => false,
     }
 }

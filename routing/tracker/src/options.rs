@@ -2,44 +2,44 @@
 
 use std::time::Duration;
 
-/// The bounds of a [`crate::Tracker`].
+/// Settings of a [`crate::Tracker`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// A registered transaction that no node has seen for so long is abandoned.
+    /// Time after which a registered transaction that no node has is abandoned.
     pub submitted_grace: Duration,
-    /// A transfer that has not moved for so long is abandoned; later if a packet's own timeout is later, up to
+    /// Time without progress after which a transfer is abandoned; later if a packet's own timeout is later, up to
     /// [`Options::LONGEST_STALL`] times this.
     pub stall: Duration,
-    /// How long the acknowledgements of a transfer that is over are waited for.
+    /// Time for which a finished transfer is polled for its acknowledgements.
     pub post_final_watch: Duration,
-    /// A withdrawal is abandoned when it could have been claimed for so long.
+    /// Time after which a withdrawal that can be claimed is abandoned.
     pub claim_margin: Duration,
-    /// How long a transfer that was abandoned is still polled, every [`Options::abandoned_recheck_every`].
+    /// Time for which an abandoned transfer is still polled, every [`Options::abandoned_recheck_every`].
     pub abandoned_recheck: Duration,
-    /// The same for a transaction that no node has seen; then it is deleted.
+    /// The same for a transaction that no node has seen; afterwards it is deleted.
     pub unseen_kept: Duration,
-    /// How often that is.
+    /// Interval of these polls.
     pub abandoned_recheck_every: Duration,
-    /// While nodes do not answer, nothing is abandoned before this, and what no node has seen is deleted after it.
+    /// During an outage, nothing is abandoned before this time, and an unseen transaction is deleted after it.
     pub outage_grace: Duration,
-    /// How long a transfer is kept after its last change, once nothing is left to learn of it.
+    /// Time for which a transfer is kept after its last change, once no further evidence is possible.
     pub retention: Duration,
-    /// Transactions that no node has seen: how many of them one client may have registered ...
+    /// Maximum hashes that no node has seen, per client ...
     pub unseen_per_client: usize,
-    /// ... and how many all clients together on one chain. A full chain deletes what was abandoned first.
+    /// ... and per chain. A full chain deletes the ones abandoned first.
     pub unseen_per_chain: usize,
-    /// The receiving chain has to be so far past a packet's timeout before the packet counts as lost: a search may lag
+    /// Time past a packet's timeout on the receiving chain after which the packet counts as lost: a search may lag
     /// behind the chain.
     pub expiry_margin: Duration,
     /// Concurrent queries per chain.
     pub concurrency: usize,
-    /// The longest that a node may take for one query.
+    /// Timeout of one query at a node.
     pub question_timeout: Duration,
-    /// When a transfer is polled: since the last change so long (first), every so often (second). In rising order.
+    /// Polling schedule: (time since the last change, interval from then on), in rising order.
     pub plan: Vec<(Duration, Duration)>,
-    /// Blocks of an EVM chain that are scanned in one query.
+    /// Blocks of an EVM chain scanned in one query.
     pub log_range: u64,
-    /// Bytes of the file system that are left free: below it nothing is registered or polled.
+    /// Free bytes of the file system below which nothing is registered or polled.
     pub reserve_bytes: u64,
 }
 
@@ -47,14 +47,14 @@ impl Options {
     /// See [`Options::stall`].
     pub const LONGEST_STALL: u32 = 6;
 
-    /// How long to wait for the next poll when nothing changed for `quiet`.
+    /// Time until the next poll after `quiet` without a change.
     pub fn pace(&self, quiet: Duration) -> Duration {
         let step = self.plan.iter().rev().find(|(after, _)| *after <= quiet);
         step.map_or(Duration::from_secs(1), |(_, every)| *every).max(Duration::from_millis(1))
     }
 
-    /// The same for a transaction that was registered so long ago and that no node has seen: half of that time again,
-    /// so that a made-up hash costs a bounded number of queries. The last poll is when the grace time is over.
+    /// The same for a transaction registered `quiet` ago that no node has: half of that time again, so that a made-up
+    /// hash costs a bounded number of queries. The last poll is at the end of the grace time.
     pub fn unseen_pace(&self, quiet: Duration) -> Duration {
         const SHORTEST: Duration = Duration::from_secs(1);
         const LONGEST: Duration = Duration::from_mins(1);
@@ -77,7 +77,7 @@ impl Default for Options {
             unseen_kept: Duration::from_hours(1),
             outage_grace: Duration::from_hours(24),
             retention: Duration::from_hours(30 * 24),
-            // A wallet has a few; a web site that is not named as a proxy may have those of many users.
+            // A wallet has a few; a web site that is not configured as a proxy may have those of many users.
             unseen_per_client: 100,
             unseen_per_chain: 10_000,
             expiry_margin: seconds(30),
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_become_rarer_the_longer_nothing_changes() {
+    fn polls_become_rarer_the_longer_nothing_changes() {
         let options = Options::default();
         let pace = |quiet| options.pace(Duration::from_secs(quiet)).as_secs();
         let paces = [0, 9, 10, 59, 60, 599, 600, 7_199, 7_200, u64::MAX].map(pace);

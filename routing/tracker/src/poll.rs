@@ -20,67 +20,63 @@ use chain::hash::Hash;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use store::key::Text;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::breaker::State;
 use crate::chain_queries::{ChainQueries, HomeSlot};
 use crate::error::Error;
-use crate::limiter::PollPermit;
-use crate::queue::{Class, Place};
-use crate::record::moment;
+use crate::queue_position::{Class, QueuePosition};
+use crate::record::{moment, nanos};
 use crate::tables::TxKey;
 use crate::tracker::Tracker;
 
-/// Result of polling everything that was due.
+/// Result of polling all due transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polled {
     /// Transactions that were polled.
     pub polled: usize,
-    /// Those whose answer is another one now.
+    /// Transactions whose response changed.
     pub changed: usize,
     /// When the next one is due.
     pub next_due: Option<Timestamp>,
 }
 
-/// The longest sleep with nothing due, and how often what is over is deleted.
+/// Maximum sleep, and the interval of deletions of ended transactions.
 const IDLE: Duration = Duration::from_mins(1);
-/// How often commits are brought to the device while there is always something to do.
+/// Interval of syncs to the device while polls are always due.
 const SYNC: Duration = Duration::from_secs(5);
-/// Nanoseconds; a clock that is set back by less delays a poll by no more than that.
+/// Nanoseconds. A clock set back by less delays polls by at most that.
 const SET_BACK: i64 = 1_000_000_000;
 /// Interval of free-space checks while the disk is full.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
-/// How long a row that cannot be read is left alone.
+/// Delay of a row that cannot be read.
 const PUT_OFF: Duration = Duration::from_hours(24);
 /// Rows of a chain deleted per batch, between polls.
 const DELETED: usize = 256;
 
 /// Polls in flight.
-struct Looks<'a> {
+struct RunningPolls<'a> {
     tracker: &'a Tracker,
     clock: &'a dyn Fn() -> i64,
-    running: FuturesUnordered<Pin<Box<dyn Future<Output = Done> + 'a>>>,
+    futures: FuturesUnordered<Pin<Box<dyn Future<Output = Done> + 'a>>>,
     /// By chain.
     in_flight: HashMap<String, HashSet<Hash>>,
 }
 
-/// A finished poll.
-struct Done {
-    key: TxKey,
-    place: Place,
-    outcome: Result<bool, Error>,
-}
+/// A finished poll: whether the response changed.
+type Done = (TxKey, Result<bool, Error>);
 
 impl Tracker {
-    /// Polls once every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no
-    /// error: what depends on them stays as it is and is polled again.
+    /// Polls each transaction that is due at `now` once, and stores the results. A node that does not answer is no
+    /// error: dependent transactions stay unchanged and are polled again.
     pub async fn poll_due(&self, now: Timestamp) -> Result<Polled, Error> {
         let _alone = self.polling.lock().await;
         let clock = || now.unix_nanos();
-        let (mut looks, mut polled, mut changed) = (Looks::new(self, &clock), 0, 0);
+        let (mut polls, mut polled, mut changed) = (RunningPolls::new(self, &clock), 0, 0);
         loop {
-            looks.begin(now.unix_nanos())?;
-            let Some(done) = looks.running.next().await else { break };
-            let ended = looks.end_with_others(done)?;
+            polls.begin(now.unix_nanos())?;
+            let Some(done) = polls.futures.next().await else { break };
+            let ended = polls.end_with_others(done)?;
             polled += ended.0;
             changed += ended.1;
         }
@@ -89,7 +85,7 @@ impl Tracker {
         Ok(Polled { polled, changed, next_due: self.next_due(now.unix_nanos())? })
     }
 
-    /// Polls what is due, as it becomes due, until `stop` resolves. Ends early only if the database fails.
+    /// Polls transactions as they become due, until `stop` resolves. Ends early only if the database fails.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         tokio::pin!(stop);
         let _alone = self.polling.lock().await;
@@ -101,9 +97,9 @@ impl Tracker {
             if !error.is_full() {
                 return Err(error);
             }
-            tracing::error!(%error, "transfers are not followed until there is room");
+            tracing::error!(%error, "disk full, polling paused");
             tokio::select! {
-                () = self.room() => tracing::info!("there is room again, transfers are followed"),
+                () = self.room() => tracing::info!("disk has room, polling resumed"),
                 () = &mut stop => return Ok(()),
             }
         }
@@ -116,12 +112,12 @@ impl Tracker {
     }
 
     async fn follow(&self) -> Result<Infallible, Error> {
-        let mut looks = Looks::new(self, &clock);
+        let mut polls = RunningPolls::new(self, &clock);
         let (mut deleted, mut synced) = (None, Instant::now());
         loop {
             let now = clock();
-            looks.begin(now)?;
-            if looks.running.is_empty() || synced.elapsed() >= SYNC {
+            polls.begin(now)?;
+            if polls.futures.is_empty() || synced.elapsed() >= SYNC {
                 self.store.sync()?;
                 synced = Instant::now();
             }
@@ -129,19 +125,19 @@ impl Tracker {
                 deleted = Some(Instant::now());
             }
             tokio::select! {
-                Some(done) = looks.running.next() => drop(looks.end_with_others(done)?),
+                Some(done) = polls.futures.next() => drop(polls.end_with_others(done)?),
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(self.wait(now)) => {}
             }
         }
     }
 
-    /// How long until something may be polled that was not due at `now`, when polls were last begun. Not at a later
-    /// time: what became due in between would be waited for by nobody.
+    /// Time until the next poll that was not due at `now`, the time when polls were last started. With a later `now`,
+    /// no wake-up would follow for a poll that became due in between.
     fn wait(&self, now: i64) -> Duration {
         let mut soonest = u64::MAX;
         for (chain, first) in self.queues.chains() {
-            let state = self.nodes.limiter(&chain).state(now);
+            let state = self.limiters.of(&chain).state(now);
             for class in Class::POLLED {
                 let at = match (class, state) {
                     (Class::New | Class::Unseen | Class::Abandoned, State::Open(until)) => {
@@ -149,7 +145,7 @@ impl Tracker {
                     }
                     _ => first.of(class),
                 };
-                // What is due already waits for the end of a poll, and not for a time.
+                // Polls that are already due start when another poll ends, not at a time.
                 if at > moment(now) {
                     soonest = soonest.min(at);
                 }
@@ -161,7 +157,7 @@ impl Tracker {
     fn next_due(&self, now: i64) -> Result<Option<Timestamp>, Error> {
         let mut soonest: Option<u64> = None;
         for (chain, _) in self.queues.chains() {
-            let earliest = match self.nodes.limiter(&chain).state(now) {
+            let earliest = match self.limiters.of(&chain).state(now) {
                 State::Open(until) => moment(until),
                 _ => 0,
             };
@@ -174,40 +170,39 @@ impl Tracker {
         Ok(soonest.map(|at| Timestamp::from_unix_nanos(i64::try_from(at).unwrap_or(i64::MAX))))
     }
 
-    /// Moves the queues with a clock that was set back: nothing would be polled for as long as it was ahead.
+    /// Moves the queues back with a clock that was set back; otherwise polls would pause for the difference.
     fn follow_clock(&self, now: i64) -> Result<(), Error> {
         let back = self.latest.swap(now, Ordering::Relaxed).saturating_sub(now);
         if back < SET_BACK {
             return Ok(());
         }
-        tracing::warn!(seconds = back / SET_BACK, "the clock was set back, looks are due earlier by as much");
+        tracing::warn!(seconds = back / SET_BACK, "clock set back, polls moved earlier");
         for (chain, _) in self.queues.chains() {
             for class in Class::POLLED {
                 let rows = self.queues.due(&*self.store, &chain, class, u64::MAX, usize::MAX)?;
                 for (at, hash) in rows.into_iter().filter(|(at, _)| *at > moment(now)) {
                     let key = (Text::from(chain.as_str()), hash);
-                    self.reschedule(&key, Place { class, at }, at.saturating_sub(moment(back)))?;
+                    self.reschedule(&key, QueuePosition { class, at }, at.saturating_sub(moment(back)))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Deletes some of what was over for long enough, and of what no node has seen on chains that do not answer; says
-    /// whether there may be more.
+    /// Deletes a batch of ended transactions, and of unseen ones of chains that do not answer. Returns whether there
+    /// may be more.
     fn delete_old(&self, now: i64) -> Result<bool, Error> {
-        let before =
-            |age: Duration| moment(now).saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+        let before = |age: Duration| moment(now).saturating_sub(nanos(age));
         let mut is_more = false;
         for (chain, _) in self.queues.chains() {
-            let is_silent = matches!(self.nodes.limiter(&chain).state(now), State::Open(_));
+            let is_silent = matches!(self.limiters.of(&chain).state(now), State::Open(_));
             let unseen = Class::UNSEEN.into_iter().filter(|_| is_silent);
             let unseen = unseen.map(|class| (class, before(self.options.outage_grace)));
             for (class, by) in unseen.chain([(Class::Ended, before(self.options.retention))]) {
                 let rows = self.queues.due(&*self.store, &chain, class, by, DELETED)?;
                 is_more |= rows.len() == DELETED;
                 for (at, hash) in rows {
-                    self.delete(&(Text::from(chain.as_str()), hash), Place { class, at })?;
+                    self.delete(&(Text::from(chain.as_str()), hash), QueuePosition { class, at })?;
                 }
             }
         }
@@ -215,9 +210,9 @@ impl Tracker {
     }
 }
 
-impl<'a> Looks<'a> {
+impl<'a> RunningPolls<'a> {
     fn new(tracker: &'a Tracker, clock: &'a dyn Fn() -> i64) -> Self {
-        Self { tracker, clock, running: FuturesUnordered::new(), in_flight: HashMap::new() }
+        Self { tracker, clock, futures: FuturesUnordered::new(), in_flight: HashMap::new() }
     }
 
     /// Starts as many polls as the limits allow.
@@ -232,13 +227,14 @@ impl<'a> Looks<'a> {
     }
 
     fn begin_of(&mut self, chain: &str, now: i64) -> Result<(), Error> {
-        let limiter = self.tracker.nodes.limiter(chain);
+        let limiter = self.tracker.limiters.of(chain);
         let most = limiter.max_polls;
         let state = limiter.state(now);
         let mut probes = 1;
         for class in Class::POLLED {
             let n_running = self.in_flight.get(chain).map_or(0, HashSet::len);
-            // A part is left for what is seen already, which junk must not delay.
+            // A quarter of the slots is reserved for transactions that a node has, so that made-up hashes do not delay
+            // them.
             let spared = if class == Class::Followed { 0 } else { most / 4 };
             let free = limiter.free_polls().saturating_sub(spared);
             // Re-reading the queue after every poll would cost more than the poll.
@@ -262,7 +258,7 @@ impl<'a> Looks<'a> {
                     continue;
                 }
                 let Some(permit) = limiter.begin_poll() else { break };
-                self.add(chain, hash, Place { class, at }, permit);
+                self.add(chain, hash, QueuePosition { class, at }, permit);
                 begun += 1;
             }
             if class != Class::Followed {
@@ -272,49 +268,49 @@ impl<'a> Looks<'a> {
         Ok(())
     }
 
-    fn add(&mut self, chain: &str, hash: Hash, place: Place, permit: PollPermit) {
+    fn add(&mut self, chain: &str, hash: Hash, position: QueuePosition, permit: OwnedSemaphorePermit) {
         self.in_flight.entry(chain.to_owned()).or_default().insert(hash);
         let (tracker, clock, chain) = (self.tracker, self.clock, chain.to_owned());
-        self.running.push(Box::pin(async move {
+        self.futures.push(Box::pin(async move {
             let key = (Text(chain), hash);
             let registry = Arc::clone(&tracker.registry.borrow());
             let home = HomeSlot { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
-            let (nodes, options) = (&tracker.nodes, &tracker.options);
-            let queries = ChainQueries { registry: &registry, nodes, options, now: clock(), clock, home };
-            let outcome = tracker.poll_one(&queries, &key, place).await;
+            let queries = ChainQueries {
+                registry: &registry,
+                clients: &tracker.clients,
+                limiters: &tracker.limiters,
+                options: &tracker.options,
+                now: clock(),
+                clock,
+                home,
+            };
+            let mut outcome = tracker.poll_one(&queries, &key, position).await;
             drop(queries);
-            Done { key, place, outcome }
+            if let Err(error) = &outcome
+                && error.is_of_one_row()
+            {
+                let (chain, hash) = (&key.0.0, hex::encode_upper(key.1));
+                tracing::error!(%error, chain, hash, "unreadable transaction postponed by a day");
+                let later = moment(clock()).saturating_add(nanos(PUT_OFF));
+                outcome = tracker.reschedule(&key, position, later).map(|()| false);
+            }
+            (key, outcome)
         }));
     }
 
-    /// Takes note of the end of a poll, and of those that are over as well, so that the queues are read once for all of
-    /// them. Says how many they are, and how many have another answer now.
+    /// Records the end of a poll, and of those that ended meanwhile, so that the queues are read once for all of them.
+    /// Returns their number, and the number of changed responses.
     fn end_with_others(&mut self, done: Done) -> Result<(usize, usize), Error> {
-        let (mut ended, mut changed) = (1, usize::from(self.end(done)?));
-        while let Some(Some(done)) = self.running.next().now_or_never() {
-            changed += usize::from(self.end(done)?);
+        let (mut ended, mut changed, mut next) = (0, 0, Some(done));
+        while let Some(((chain, hash), outcome)) = next {
+            if let Some(running) = self.in_flight.get_mut(&chain.0) {
+                running.remove(&hash);
+            }
             ended += 1;
+            changed += usize::from(outcome?);
+            next = self.futures.next().now_or_never().flatten();
         }
         Ok((ended, changed))
-    }
-
-    /// Handles the end of a poll; returns true if the response changed.
-    fn end(&mut self, done: Done) -> Result<bool, Error> {
-        let Done { key, place, outcome } = done;
-        if let Some(running) = self.in_flight.get_mut(&key.0.0) {
-            running.remove(&key.1);
-        }
-        match outcome {
-            Err(error) if error.is_of_one_row() => {
-                let (chain, hash) = (&key.0.0, hex::encode_upper(key.1));
-                tracing::error!(%error, chain, hash, "a registered transaction cannot be read, it is tried again in a day");
-                let later = moment((self.clock)())
-                    .saturating_add(u64::try_from(PUT_OFF.as_nanos()).unwrap_or(u64::MAX));
-                self.tracker.reschedule(&key, place, later)?;
-                Ok(false)
-            }
-            outcome => outcome,
-        }
     }
 }
 

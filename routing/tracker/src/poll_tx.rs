@@ -1,4 +1,4 @@
-//! One poll of a registered transaction: sends its open queries and repeats with those that the answers open.
+//! One poll of a registered transaction: sends its open queries, and then those that the answers open.
 //!
 //! # Invariants
 //!
@@ -13,12 +13,12 @@ use futures_util::{StreamExt as _, stream};
 use crate::chain_queries::{ChainQueries, Outcome};
 use crate::hop::ObservedHop;
 use crate::hop_query::{HopQuery, open_queries};
+use crate::query_error::QueryError;
 use crate::record::{Record, Source};
-use crate::search::QueryError;
 use crate::state::Observation;
 use crate::transfer::Transfer;
 
-/// A transfer has a few hops, each complete after three rounds.
+/// Maximum rounds. A transfer has a few hops, each complete after three rounds.
 const ROUNDS: usize = 32;
 /// Concurrent queries per transaction.
 const TOGETHER: usize = 8;
@@ -32,7 +32,7 @@ pub(crate) struct PollResult {
 
 /// Polls once. `hash` is the registered one.
 pub(crate) async fn poll_tx(queries: &ChainQueries<'_>, record: Record, hash: Hash) -> PollResult {
-    let mut poll = TxPoll { queries, record, answered: true, asked: HashSet::new() };
+    let mut poll = TxPoll { queries, record, answered: true, sent: HashSet::new() };
     poll.source(hash).await;
     for _ in 0..ROUNDS {
         if !poll.round().await {
@@ -47,7 +47,7 @@ struct TxPoll<'a> {
     record: Record,
     answered: bool,
     /// By transfer, hop and packet sequence, because a resent packet needs new queries.
-    asked: HashSet<(usize, usize, u64, HopQuery)>,
+    sent: HashSet<(usize, usize, u64, HopQuery)>,
 }
 
 impl TxPoll<'_> {
@@ -73,7 +73,7 @@ impl TxPoll<'_> {
         match outcome {
             Outcome::Unseen => {
                 if !matches!(record.source, Source::Unseen { .. }) {
-                    // The block that it was in is gone.
+                    // The block of the transaction was replaced.
                     (record.source, record.transfers) = (Source::Unseen { abandoned: None }, Vec::new());
                     record.since = now;
                 }
@@ -107,7 +107,7 @@ impl TxPoll<'_> {
             .map(async |(transfer, hop, query)| {
                 let about = &record.transfers[transfer].hops[hop];
                 // Boxed: a query to any chain is a large future.
-                (transfer, hop, Box::pin(ask(queries, about, query)).await)
+                (transfer, hop, Box::pin(query_hop(queries, about, query)).await)
             })
             .buffered(TOGETHER)
             .collect()
@@ -135,7 +135,7 @@ impl TxPoll<'_> {
             for (hop_at, hop) in transfer.hops.iter().enumerate() {
                 let packet = if let ObservedHop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
                 for query in open_queries(hop, now) {
-                    if self.asked.insert((at, hop_at, packet, query)) {
+                    if self.sent.insert((at, hop_at, packet, query)) {
                         open.push((at, hop_at, query));
                     }
                 }
@@ -145,21 +145,21 @@ impl TxPoll<'_> {
     }
 
     fn unanswered(&mut self, failure: &QueryError) {
-        tracing::debug!("transaction {} of {}: {failure}", self.record.hash, self.record.chain);
+        tracing::debug!(chain = self.record.chain, hash = self.record.hash, error = %failure, "query failed");
         self.answered = false;
     }
 }
 
-async fn ask(
+async fn query_hop(
     queries: &ChainQueries<'_>,
     hop: &ObservedHop,
     query: HopQuery,
 ) -> (Vec<Observation>, Option<QueryError>) {
-    match queries.ask(hop, query).await {
+    match queries.query(hop, query).await {
         Ok(observations) => (observations, None),
         // The sending chain may have the acknowledgement.
         Err(failure) if query == HopQuery::Received => {
-            (queries.ask(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
+            (queries.query(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
         }
         Err(failure) => (Vec::new(), Some(failure)),
     }

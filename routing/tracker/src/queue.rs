@@ -4,7 +4,7 @@
 //!
 //! * A chain's queue is read without rows of other chains.
 //! * A read after a commit finds the committed row.
-//! * Memory holds a few numbers per chain that ever had a row, and nothing per transaction.
+//! * Memory holds a few numbers per chain that ever had a row, none per transaction.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,48 +13,14 @@ use chain::hash::Hash;
 use store::key::{All, Text};
 use store::{Order, Store, table};
 
+use crate::queue_position::{Class, QueuePosition};
 use crate::tables::Queue;
 
-/// The classes of a chain's queue, in the order in which they are polled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Registered, and not polled since.
-    New = 0,
-    /// Seen on its chain; it, or what it began, is not over.
-    Followed = 1,
-    /// Looked at, and no node has it.
-    Unseen = 2,
-    /// No node had it for so long that it was abandoned.
-    Abandoned = 3,
-    /// Nothing is left to learn: kept for [`crate::Options::retention`] from the time in the row on.
-    Ended = 4,
-}
-
-/// A row's place in the queue of its chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Which part of the queue.
-    pub class: Class,
-    /// When it is due; nanoseconds since 1970.
-    pub at: u64,
-}
-
-impl Class {
-    /// Classes that are polled.
-    pub(crate) const POLLED: [Self; 4] = [Self::New, Self::Followed, Self::Unseen, Self::Abandoned];
-    /// Classes of transactions that no node has.
-    pub(crate) const UNSEEN: [Self; 3] = [Self::New, Self::Unseen, Self::Abandoned];
-
-    pub(crate) fn key(self) -> u8 {
-        self as u8
-    }
-}
-
-/// By chain, where to begin to read. Rows that are gone stay in the files for a while, and a scan from the
-/// beginning would have to step over all of them.
+/// By chain, the start of the next read. Deleted rows stay in the files for a while, and a scan from the beginning
+/// would step over all of them.
 pub(crate) struct Queues(Mutex<BTreeMap<String, First>>);
 
-/// For each class: no row is due before.
+/// For each class, a time before which no row is due.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct First([u64; 5]);
 
@@ -84,12 +50,12 @@ impl Queues {
     }
 
     /// Records a committed row.
-    pub(crate) fn added(&self, chain: &str, place: Place) {
+    pub(crate) fn added(&self, chain: &str, position: QueuePosition) {
         let mut chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match chains.get_mut(chain) {
             Some(first) => {
-                let first = first.of_mut(place.class);
-                *first = place.at.min(*first);
+                let first = first.of_mut(position.class);
+                *first = position.at.min(*first);
             }
             None => {
                 chains.insert(chain.to_owned(), First::default());
@@ -103,7 +69,7 @@ impl Queues {
         chains.iter().map(|(chain, first)| (chain.clone(), *first)).collect()
     }
 
-    /// The first rows of a class that are due by then, at most `limit`.
+    /// The first rows of a class that are due at time `by`, at most `limit`.
     pub(crate) fn due(
         &self,
         store: &dyn Store,

@@ -4,7 +4,7 @@
 //!
 //! * A transfer is abandoned only after a poll that got all its answers, or after an outage longer than
 //!   [`Options::outage_grace`].
-//! * An unfinished transfer that is not long abandoned has a next poll.
+//! * An unfinished transfer that was not abandoned long ago has a next poll.
 //! * Polling of every finished transfer stops eventually.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hop::{ObservedHop, TxRef};
 use crate::options::Options;
-use crate::queue::{Class, Place};
+use crate::queue_position::{Class, QueuePosition};
 use crate::transfer::{State, Transfer};
 
 /// A registered transaction.
@@ -21,12 +21,12 @@ use crate::transfer::{State, Transfer};
 pub struct Record {
     /// The chain's id.
     pub chain: String,
-    /// The hash as it was answered when it was registered.
+    /// The hash as returned at registration.
     pub hash: String,
-    /// The other hash of a minievm transaction: that of the chain where the registered one is the EVM's.
+    /// The other hash of a minievm transaction: the chain's, if the registered one is the EVM's.
     #[serde(default)]
     pub other_hash: Option<String>,
-    /// When it was registered, or last revived; nanoseconds since 1970.
+    /// Time of registration or of the last revival; nanoseconds since 1970.
     pub since: i64,
     /// Counts the changes of this record.
     pub generation: u64,
@@ -46,21 +46,21 @@ pub struct Record {
 pub enum Source {
     /// No node has it.
     Unseen {
-        /// Whether it was abandoned, after how many seconds.
+        /// Seconds after which it was abandoned, if it was.
         abandoned: Option<u64>,
     },
     /// An EVM node has it, but its block is not final.
     Unsure,
     /// It was executed.
     Executed {
-        /// Where.
+        /// Its location.
         tx: TxRef,
         /// Whether its block can no longer change.
         is_final: bool,
     },
     /// It failed.
     Failed {
-        /// The module's code, where there is one.
+        /// The module's code, if there is one.
         code: Option<u64>,
         /// Error text.
         message: String,
@@ -68,7 +68,7 @@ pub enum Source {
 }
 
 impl Record {
-    /// Just registered.
+    /// A newly registered transaction.
     pub fn new(chain: &str, hash: &str, now: i64) -> Self {
         Self {
             chain: chain.to_owned(),
@@ -104,10 +104,10 @@ impl Record {
         revived
     }
 
-    /// Gives up what has not moved for too long, and sets when to poll next. `answered` is whether every query of
-    /// this poll was answered.
+    /// Abandons transfers without progress for too long, and sets the time of the next poll. `answered`: whether every
+    /// query of this poll was answered.
     pub fn schedule(&mut self, now: i64, answered: bool, options: &Options) {
-        // By a clock that was set back since, or nothing would be abandoned until it is there again.
+        // If the clock was set back since, a later `since` would delay abandonment by the difference.
         self.since = self.since.min(now);
         for transfer in &mut self.transfers {
             transfer.changed = transfer.changed.min(now);
@@ -129,7 +129,7 @@ impl Record {
             }
             Source::Executed { .. } | Source::Failed { .. } => None,
         };
-        let transfers = self.transfers.iter_mut().map(|transfer| look(transfer, now, answered, options));
+        let transfers = self.transfers.iter_mut().map(|transfer| schedule(transfer, now, answered, options));
         let soonest = transfers.flatten().chain(source).min();
         self.due = soonest.map(|wait| moment(now).saturating_add(nanos(wait).max(1)));
         if !self.is_unseen() {
@@ -138,11 +138,14 @@ impl Record {
     }
 
     /// Position in the queue of its chain.
-    pub fn place(&self) -> Place {
+    pub fn position(&self) -> QueuePosition {
         let class = match (&self.source, self.due) {
             (_, None) => {
                 let changed = self.transfers.iter().map(|transfer| transfer.changed).max();
-                return Place { class: Class::Ended, at: moment(self.since.max(changed.unwrap_or(0))) };
+                return QueuePosition {
+                    class: Class::Ended,
+                    at: moment(self.since.max(changed.unwrap_or(0))),
+                };
             }
             (Source::Unseen { abandoned: Some(_) }, _) => Class::Abandoned,
             // A polled transaction is due later than its registration.
@@ -150,7 +153,7 @@ impl Record {
             (Source::Unseen { .. }, _) => Class::Unseen,
             _ => Class::Followed,
         };
-        Place { class, at: self.due.unwrap_or(0) }
+        QueuePosition { class, at: self.due.unwrap_or(0) }
     }
 
     /// True if no node has it.
@@ -162,10 +165,8 @@ impl Record {
     pub fn is_expired(&self) -> bool {
         self.is_unseen() && self.due.is_none()
     }
-}
 
-impl Record {
-    /// The state of the whole (router-api §9.3).
+    /// The combined state (router-api §9.3).
     pub fn state(&self) -> State {
         match &self.source {
             Source::Unseen { abandoned: None } | Source::Unsure => State::Submitted,
@@ -176,8 +177,8 @@ impl Record {
     }
 }
 
-/// Gives a transfer up if it has not moved for too long; says how long until the next poll.
-fn look(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) -> Option<Duration> {
+/// Abandons a transfer without progress for too long; returns the time until its next poll.
+fn schedule(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) -> Option<Duration> {
     let quiet = since(transfer.changed, now);
     if transfer.verdict().state.is_final() {
         let is_waiting = !transfer.is_settled() && quiet < options.post_final_watch;
@@ -227,7 +228,7 @@ fn claimable_in(hop: &ObservedHop, now: i64) -> Option<Duration> {
     (at > now).then(|| since(now, at))
 }
 
-/// Nanoseconds since 1970 as the index of due polls has them.
+/// Nanoseconds since 1970 in the form of the queue's keys.
 pub(crate) fn moment(time: i64) -> u64 {
     u64::try_from(time).unwrap_or(0)
 }
@@ -236,7 +237,7 @@ fn since(then: i64, now: i64) -> Duration {
     Duration::from_nanos(u64::try_from(i128::from(now) - i128::from(then)).unwrap_or(0))
 }
 
-fn nanos(wait: Duration) -> u64 {
+pub(crate) fn nanos(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -19,57 +19,57 @@ pub enum Observation {
     /// A packet was received; with the acknowledgement that was written in the same message, if any, and the packet
     /// that the same message forwarded, if any.
     Received {
-        /// Which packet.
+        /// Id of the packet.
         packet: PacketId,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
-        /// The answer.
+        /// The acknowledgement.
         ack: Option<Ack>,
-        /// What follows, as a hop of its own.
+        /// The packet that the same message forwarded, as a separate hop.
         next: Option<Box<ObservedHop>>,
     },
     /// An acknowledgement was written.
     Written {
-        /// Of which packet.
+        /// Id of the packet.
         packet: PacketId,
-        /// The answer.
+        /// The acknowledgement.
         ack: Ack,
     },
-    /// The acknowledgement came back.
+    /// The sending chain processed the acknowledgement.
     Acknowledged {
-        /// Of which packet.
+        /// Id of the packet.
         packet: PacketId,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
-        /// The answer, where the sending chain's events tell.
+        /// The acknowledgement, if the sending chain's events have it.
         ack: Option<Ack>,
     },
     /// A packet timed out on its sending chain; with the packet that the same message sent in its place, if any.
     TimedOut {
-        /// Which packet.
+        /// Id of the packet.
         packet: PacketId,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
-        /// The one in its place.
+        /// The packet sent in its place.
         again: Option<Box<(Packet, TxRef)>>,
     },
     /// The receiving chain is past the timeout and has not received the packet.
     Expired {
-        /// Which packet.
+        /// Id of the packet.
         packet: PacketId,
     },
-    /// A deposit was finalized; with the withdrawal that the same message began, if any.
+    /// A deposit was finalized; with the withdrawal that the same message started, if any.
     Finalized {
         /// `l1_sequence`.
         sequence: u64,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
-        /// How it went.
+        /// Outcome.
         how: Finalized,
-        /// The withdrawal that gives the tokens back.
+        /// The withdrawal that returns the tokens.
         refund: Option<Box<ObservedHop>>,
     },
-    /// The output that covers a withdrawal when the L1 was at height `as_of`; none if there was none, or no more.
+    /// The output that covers a withdrawal at L1 height `as_of`; none if none existed, or it was deleted.
     Output {
         /// `l2_sequence`.
         sequence: u64,
@@ -82,14 +82,14 @@ pub enum Observation {
     Claimed {
         /// `l2_sequence`.
         sequence: u64,
-        /// Where, if a node still has it.
+        /// Its transaction, if a node still has it.
         at: Option<TxRef>,
     },
     /// LayerZero delivered a message.
     Delivered {
         /// Its guid.
         guid: String,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
         /// Base units of the receiving chain.
         amount: String,
@@ -98,17 +98,17 @@ pub enum Observation {
     Alerted {
         /// Its guid.
         guid: String,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
     },
-    /// The call that came with a message was made.
+    /// The call of a message was executed.
     Composed {
         /// Its guid.
         guid: String,
-        /// Where.
+        /// Its transaction.
         at: TxRef,
     },
-    /// The receiving chain was scanned up to, and without, this block.
+    /// The receiving chain was scanned up to this block, exclusive.
     Scanned {
         /// The message's guid.
         guid: String,
@@ -117,7 +117,7 @@ pub enum Observation {
     },
 }
 
-/// How far a hop is. The order is that of life; the last two are ends.
+/// Progress of a hop, in chronological order; the last two are ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
     /// The destination is unknown.
@@ -139,7 +139,7 @@ impl Progress {
     }
 }
 
-/// The hop with what the observation adds to it. An observation about something else adds nothing.
+/// The hop with the evidence of the observation. An observation about another hop adds none.
 #[must_use]
 pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
     match hop {
@@ -150,8 +150,8 @@ pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
     }
 }
 
-/// What follows the hop by this observation: the packet that was forwarded, the withdrawal of a refused deposit. `hop`
-/// is the hop after [`advance`].
+/// The next hop according to this observation: a forwarded packet, or the withdrawal of a refused deposit. `hop` is the
+/// hop after [`advance`].
 pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<&'a ObservedHop> {
     match (hop, observation) {
         (ObservedHop::Ibc(hop), Observation::Received { packet, at, next, .. })
@@ -196,7 +196,7 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
     hop
 }
 
-/// A packet without evidence after its sending.
+/// A packet that was sent, without further evidence.
 pub(crate) fn resent(link: Relation, packet: Packet, sent: TxRef) -> Ibc {
     Ibc { packet, link, sent, received: None, acknowledged: None, timed_out: None, ack: None, expired: false }
 }
@@ -205,12 +205,12 @@ fn of(hop: &Ibc, packet: &PacketId) -> bool {
     hop.packet.id == *packet
 }
 
-/// Neither there nor back.
+/// Whether the packet is neither received nor returned.
 fn is_open(hop: &Ibc) -> bool {
     hop.received.is_none() && hop.acknowledged.is_none() && hop.timed_out.is_none() && hop.ack.is_none()
 }
 
-/// The first answer holds; a later one of the same kind may bring the reason.
+/// The first acknowledgement is kept; a later one of the same kind may add the reason.
 fn learn(hop: &mut Ibc, ack: Option<&Ack>) {
     match (&mut hop.ack, ack) {
         (None, Some(ack)) => hop.ack = Some(ack.clone()),
@@ -255,7 +255,7 @@ fn layer_zero(mut hop: LayerZero, observation: &Observation) -> LayerZero {
         Observation::Delivered { guid, at, amount } if *guid == hop.guid => {
             hop.received.get_or_insert_with(|| (at.clone(), amount.clone()));
         }
-        // Tried more than once, the first time is the one that is kept.
+        // Of several attempts, the first one is kept.
         Observation::Alerted { guid, at }
             if *guid == hop.guid && hop.alert.as_ref().is_none_or(|known| at.height < known.height) =>
         {
@@ -272,7 +272,7 @@ fn layer_zero(mut hop: LayerZero, observation: &Observation) -> LayerZero {
     hop
 }
 
-/// How far a hop is by itself.
+/// Progress of a hop by its own evidence.
 pub fn progress(hop: &ObservedHop) -> Progress {
     match hop {
         ObservedHop::Ibc(hop) => match (&hop.ack, &hop.timed_out) {
@@ -302,7 +302,7 @@ pub fn progress(hop: &ObservedHop) -> Progress {
     }
 }
 
-/// Whether a failed hop has given the tokens back on its sending chain.
+/// Whether a failed hop has returned the tokens on its sending chain.
 pub fn is_refunded(hop: &ObservedHop) -> bool {
     match hop {
         ObservedHop::Ibc(hop) => {
@@ -313,7 +313,7 @@ pub fn is_refunded(hop: &ObservedHop) -> bool {
     }
 }
 
-/// Whether there is nothing left to learn of the hop.
+/// Whether no further evidence of the hop is possible.
 pub fn is_settled(hop: &ObservedHop) -> bool {
     match hop {
         ObservedHop::Ibc(hop) => {

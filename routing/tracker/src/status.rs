@@ -8,6 +8,7 @@
 
 use chain::Timestamp;
 use registry::Registry;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::asset_location::tokens;
@@ -16,29 +17,41 @@ use crate::record::{Record, Source};
 use crate::state::Progress;
 use crate::transfer::{State, Transfer};
 
-#[derive(Serialize)]
-struct Answer {
+/// Progress of a transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "tx.StatusResponse")]
+pub struct Answer {
+    /// One for each transfer that it began, with the members below.
     transfers: Vec<Status>,
     #[serde(flatten)]
     top: Status,
+    /// The older states: STATE_SUBMITTED, STATE_PENDING, STATE_COMPLETED, STATE_FAILED, STATE_ABANDONED.
     status: &'static str,
 }
 
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 struct Status {
+    /// STATE_SUBMITTED, STATE_PENDING, STATE_PENDING_ERROR, STATE_COMPLETED_SUCCESS, STATE_COMPLETED_ERROR or
+    /// STATE_ABANDONED.
     state: &'static str,
+    /// The hops that were found, in order.
     transfer_sequence: Vec<Event>,
+    /// The hop that is waited for.
     next_blocking_transfer: Option<Blocking>,
+    /// Location of the tokens, now or later.
     transfer_asset_release: Option<Release>,
-    error: Option<Fault>,
+    error: Option<TransferError>,
 }
 
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 struct Blocking {
     transfer_sequence_index: usize,
 }
 
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 struct Release {
     chain_id: String,
     denom: String,
@@ -46,77 +59,67 @@ struct Release {
     released: bool,
 }
 
-#[derive(Serialize, Clone)]
-struct Fault {
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
+struct TransferError {
     #[serde(rename = "type")]
     kind: &'static str,
     message: String,
     details: Option<Details>,
 }
 
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 struct Details {
     code: u64,
     message: String,
 }
 
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[allow(clippy::enum_variant_names, reason = "the names of the wire")]
 enum Event {
-    #[serde(rename = "ibc_transfer")]
-    Ibc(IbcEvent),
-    #[serde(rename = "op_init_transfer")]
-    OpInit(BridgeEvent<Way>),
-    #[serde(rename = "layer_zero_transfer")]
-    LayerZero(BridgeEvent<Message>),
+    IbcTransfer(HopEvent),
+    OpInitTransfer(HopEvent),
+    LayerZeroTransfer(HopEvent),
 }
 
-#[derive(Serialize, Clone)]
-struct IbcEvent {
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
+struct HopEvent {
     from_chain_id: String,
     to_chain_id: String,
     state: &'static str,
-    packet_txs: PacketTxs,
-    src_chain_id: String,
-    dst_chain_id: String,
-}
-
-#[derive(Serialize, Clone)]
-struct PacketTxs {
-    send_tx: Option<Tx>,
-    receive_tx: Option<Tx>,
-    acknowledge_tx: Option<Tx>,
-    timeout_tx: Option<Tx>,
-    error: Option<Fault>,
-}
-
-#[derive(Serialize, Clone)]
-struct BridgeEvent<T> {
-    from_chain_id: String,
-    to_chain_id: String,
-    state: &'static str,
-    txs: T,
+    #[serde(flatten)]
+    txs: Txs,
     src_chain_id: String,
     dst_chain_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     withdrawal: Option<WithdrawalAt>,
 }
 
-#[derive(Serialize, Clone)]
-struct Way {
-    send_tx: Option<Tx>,
-    receive_tx: Option<Tx>,
+/// Under `packet_txs` for a packet, under `txs` for anything else.
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[allow(clippy::enum_variant_names, reason = "the names of the wire")]
+enum Txs {
+    PacketTxs {
+        send_tx: Option<Tx>,
+        receive_tx: Option<Tx>,
+        acknowledge_tx: Option<Tx>,
+        timeout_tx: Option<Tx>,
+        error: Option<TransferError>,
+    },
+    #[serde(rename = "txs")]
+    BridgeTxs { send_tx: Option<Tx>, receive_tx: Option<Tx> },
+    #[serde(rename = "txs")]
+    MessageTxs { send_tx: Option<Tx>, receive_tx: Option<Tx>, compose_tx: Option<Tx>, error_tx: Option<Tx> },
 }
 
-#[derive(Serialize, Clone)]
-#[allow(clippy::struct_field_names, reason = "the names of the wire")]
-struct Message {
-    send_tx: Option<Tx>,
-    receive_tx: Option<Tx>,
-    compose_tx: Option<Tx>,
-    error_tx: Option<Tx>,
-}
-
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 struct WithdrawalAt {
     l2_sequence: String,
     phase: &'static str,
@@ -125,7 +128,8 @@ struct WithdrawalAt {
     claimable_at: Option<String>,
 }
 
-#[derive(Serialize, Clone)]
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 #[allow(clippy::struct_field_names, reason = "the names of the wire")]
 struct Tx {
     chain_id: String,
@@ -134,7 +138,7 @@ struct Tx {
     on_chain_at: Option<String>,
 }
 
-/// The answer about a registered transaction as of `now`, in nanoseconds since 1970.
+/// The status of a registered transaction as of `now`, in nanoseconds since 1970.
 pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, serde_json::Error> {
     let writer = Writer { registry, now };
     let transfers = match &record.source {
@@ -143,7 +147,7 @@ pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, s
         }
         Source::Unseen { abandoned: Some(seconds) } => vec![bare(
             State::Abandoned,
-            Some(fault("STATUS_ERROR_INDEXING", format!("transaction not seen for {seconds} seconds"), None)),
+            Some(error("STATUS_ERROR_INDEXING", format!("transaction not seen for {seconds} seconds"), None)),
         )],
         Source::Unseen { abandoned: None } | Source::Unsure => vec![bare(State::Submitted, None)],
         Source::Failed { code, message } => {
@@ -155,13 +159,13 @@ pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, s
     serde_json::to_vec(&Answer { transfers, top, status: legacy(state) })
 }
 
-/// The address of a page that shows a transaction; empty if the registry knows none.
+/// URL of a page that shows a transaction; empty if the registry has none.
 pub fn explorer_link(registry: &Registry, chain: &str, hash: &str) -> String {
     let page = registry.chain(chain).and_then(|chain| registry[chain].explorer_tx.as_deref());
     page.map_or_else(String::new, |page| page.replace("${txHash}", hash))
 }
 
-/// The top level: the one transfer, or what several make together (router-api §9.3).
+/// The top level: the only transfer, or the combination of several (router-api §9.3).
 fn top(state: State, transfers: &[Status]) -> Status {
     if let [only] = transfers {
         return only.clone();
@@ -184,7 +188,7 @@ fn top(state: State, transfers: &[Status]) -> Status {
     }
 }
 
-fn bare(state: State, error: Option<Fault>) -> Status {
+fn bare(state: State, error: Option<TransferError>) -> Status {
     Status {
         state: name(state),
         transfer_sequence: Vec::new(),
@@ -194,15 +198,15 @@ fn bare(state: State, error: Option<Fault>) -> Status {
     }
 }
 
-fn fault(kind: &'static str, message: String, details: Option<Details>) -> Fault {
-    Fault { kind, message, details }
+fn error(kind: &'static str, message: String, details: Option<Details>) -> TransferError {
+    TransferError { kind, message, details }
 }
 
-/// An error of the SDK reads from the inside out and ends with the registered words of its code.
-fn execution(code: Option<u64>, message: &str) -> Fault {
+/// An SDK error lists the innermost cause first and ends with the registered text of its code.
+fn execution(code: Option<u64>, message: &str) -> TransferError {
     let registered = message.rsplit(": ").next().unwrap_or(message).to_owned();
     let details = code.map(|code| Details { code, message: registered });
-    fault("STATUS_ERROR_TRANSACTION_EXECUTION", message.to_owned(), details)
+    error("STATUS_ERROR_TRANSACTION_EXECUTION", message.to_owned(), details)
 }
 
 fn name(state: State) -> &'static str {
@@ -216,7 +220,7 @@ fn name(state: State) -> &'static str {
     }
 }
 
-/// The older word for it, which one client waits for.
+/// The legacy state, which one client waits for.
 fn legacy(state: State) -> &'static str {
     match state {
         State::Submitted => "STATE_SUBMITTED",
@@ -239,11 +243,11 @@ impl Writer<'_> {
         let error = match state {
             State::CompletedError => {
                 let message = verdict.reason.unwrap_or_else(|| "transfer failed".to_owned());
-                Some(fault("STATUS_ERROR_TRANSFER", message, None))
+                Some(error("STATUS_ERROR_TRANSFER", message, None))
             }
             State::Abandoned => {
                 let message = format!("no progress for {} seconds", transfer.abandoned.unwrap_or_default());
-                Some(fault("STATUS_ERROR_INDEXING", message, None))
+                Some(error("STATUS_ERROR_INDEXING", message, None))
             }
             _ => None,
         };
@@ -264,68 +268,55 @@ impl Writer<'_> {
 
     fn event(&self, transfer: &Transfer, at: usize) -> Event {
         let progress = transfer.progress(at);
-        let (from, to) =
-            (transfer.hops[at].from().to_owned(), transfer.hops[at].to().unwrap_or_default().to_owned());
-        match &transfer.hops[at] {
-            ObservedHop::Ibc(hop) => Event::Ibc(IbcEvent {
-                from_chain_id: from.clone(),
-                to_chain_id: to.clone(),
-                state: match progress {
-                    Progress::Unknown => "TRANSFER_UNKNOWN",
-                    Progress::Sent => "TRANSFER_PENDING",
-                    Progress::Received => "TRANSFER_RECEIVED",
-                    Progress::Done => "TRANSFER_SUCCESS",
-                    Progress::Failed => "TRANSFER_FAILURE",
-                },
-                packet_txs: self.packet_txs(hop),
-                src_chain_id: from,
-                dst_chain_id: to,
-            }),
-            ObservedHop::Deposit(hop) => {
-                let txs = Way {
+        let hop = &transfer.hops[at];
+        let tx = |at: &Option<TxRef>| at.as_ref().map(|at| self.tx(at));
+        let (state, txs) = match hop {
+            ObservedHop::Ibc(hop) => {
+                let txs = Txs::PacketTxs {
                     send_tx: Some(self.tx(&hop.sent)),
-                    receive_tx: hop.finalized.as_ref().map(|(at, _)| self.tx(at)),
+                    receive_tx: tx(&hop.received),
+                    acknowledge_tx: tx(&hop.acknowledged),
+                    timeout_tx: tx(&hop.timed_out),
+                    error: packet_error(hop),
                 };
-                Event::OpInit(bridge_event(from, to, op_state(progress), txs, None))
+                (ibc_state(progress), txs)
+            }
+            ObservedHop::Deposit(hop) => {
+                let receive_tx = hop.finalized.as_ref().map(|(at, _)| self.tx(at));
+                (op_state(progress), Txs::BridgeTxs { send_tx: Some(self.tx(&hop.sent)), receive_tx })
             }
             ObservedHop::Withdrawal(hop) => {
-                let claim = hop.claimed.as_ref().and_then(|claim| claim.tx.as_ref());
-                let txs = Way { send_tx: Some(self.tx(&hop.sent)), receive_tx: claim.map(|at| self.tx(at)) };
-                let at = Some(self.withdrawal(hop));
-                Event::OpInit(bridge_event(from, to, op_state(progress), txs, at))
+                let receive_tx = hop.claimed.as_ref().and_then(|claim| tx(&claim.tx));
+                (op_state(progress), Txs::BridgeTxs { send_tx: Some(self.tx(&hop.sent)), receive_tx })
             }
             ObservedHop::LayerZero(hop) => {
-                let state = lz_state(hop, progress, transfer.abandoned.is_some());
-                Event::LayerZero(bridge_event(from, to, state, self.message(hop), None))
+                let txs = Txs::MessageTxs {
+                    send_tx: Some(self.tx(&hop.sent)),
+                    receive_tx: hop.received.as_ref().map(|(at, _)| self.tx(at)),
+                    compose_tx: tx(&hop.composed),
+                    error_tx: tx(&hop.alert),
+                };
+                (lz_state(hop, progress, transfer.abandoned.is_some()), txs)
             }
-        }
-    }
-
-    fn packet_txs(&self, hop: &Ibc) -> PacketTxs {
-        let tx = |at: &Option<TxRef>| at.as_ref().map(|at| self.tx(at));
-        let error = match (&hop.ack, &hop.timed_out) {
-            (Some(Ack::Error { message, reason }), _) => {
-                Some(ack_error(message, reason.as_deref(), hop.acknowledged.is_some()))
-            }
-            (_, Some(_)) => Some(fault("PACKET_ERROR_TIMEOUT", "packet timed out".to_owned(), None)),
-            _ => None,
         };
-        PacketTxs {
-            send_tx: Some(self.tx(&hop.sent)),
-            receive_tx: tx(&hop.received),
-            acknowledge_tx: tx(&hop.acknowledged),
-            timeout_tx: tx(&hop.timed_out),
-            error,
-        }
-    }
-
-    fn message(&self, hop: &LayerZero) -> Message {
-        let tx = |at: &Option<TxRef>| at.as_ref().map(|at| self.tx(at));
-        Message {
-            send_tx: Some(self.tx(&hop.sent)),
-            receive_tx: hop.received.as_ref().map(|(at, _)| self.tx(at)),
-            compose_tx: tx(&hop.composed),
-            error_tx: tx(&hop.alert),
+        let (from, to) = (hop.from().to_owned(), hop.to().unwrap_or_default().to_owned());
+        let event = HopEvent {
+            from_chain_id: from.clone(),
+            to_chain_id: to.clone(),
+            state,
+            txs,
+            src_chain_id: from,
+            dst_chain_id: to,
+            withdrawal: if let ObservedHop::Withdrawal(hop) = hop {
+                Some(self.withdrawal(hop))
+            } else {
+                None
+            },
+        };
+        match hop {
+            ObservedHop::Ibc(_) => Event::IbcTransfer(event),
+            ObservedHop::Deposit(_) | ObservedHop::Withdrawal(_) => Event::OpInitTransfer(event),
+            ObservedHop::LayerZero(_) => Event::LayerZeroTransfer(event),
         }
     }
 
@@ -358,25 +349,17 @@ fn seconds(nanos: i64) -> String {
     Timestamp::from_unix_nanos(nanos).seconds()
 }
 
-fn bridge_event<T>(
-    from: String,
-    to: String,
-    state: &'static str,
-    txs: T,
-    withdrawal: Option<WithdrawalAt>,
-) -> BridgeEvent<T> {
-    BridgeEvent {
-        from_chain_id: from.clone(),
-        to_chain_id: to.clone(),
-        state,
-        txs,
-        src_chain_id: from,
-        dst_chain_id: to,
-        withdrawal,
+fn ibc_state(progress: Progress) -> &'static str {
+    match progress {
+        Progress::Unknown => "TRANSFER_UNKNOWN",
+        Progress::Sent => "TRANSFER_PENDING",
+        Progress::Received => "TRANSFER_RECEIVED",
+        Progress::Done => "TRANSFER_SUCCESS",
+        Progress::Failed => "TRANSFER_FAILURE",
     }
 }
 
-/// The bridge has no state for a failure: a deposit that failed was received all the same.
+/// The wire has no failed state for the bridge: a failed deposit was received all the same.
 fn op_state(progress: Progress) -> &'static str {
     match progress {
         Progress::Unknown => "OPINIT_TRANSFER_UNKNOWN",
@@ -385,7 +368,7 @@ fn op_state(progress: Progress) -> &'static str {
     }
 }
 
-/// A message that could not be delivered can be tried again by anyone, so it has failed only when it was abandoned.
+/// Any account can retry a message that could not be delivered, so it has failed only when it is abandoned.
 fn lz_state(hop: &LayerZero, progress: Progress, is_abandoned: bool) -> &'static str {
     match progress {
         Progress::Received => "LAYER_ZERO_TRANSFER_WAITING_FOR_COMPOSE",
@@ -396,11 +379,17 @@ fn lz_state(hop: &LayerZero, progress: Progress, is_abandoned: bool) -> &'static
     }
 }
 
-/// The details come with the reason, or when the sending chain has acted on the answer.
-fn ack_error(message: &str, reason: Option<&str>, is_back: bool) -> Fault {
+/// The details require the reason, or that the sending chain has processed the acknowledgement.
+fn packet_error(hop: &Ibc) -> Option<TransferError> {
+    let Some(Ack::Error { message, reason }) = &hop.ack else {
+        return hop
+            .timed_out
+            .as_ref()
+            .map(|_| error("PACKET_ERROR_TIMEOUT", "packet timed out".to_owned(), None));
+    };
     let code = message.strip_prefix("ABCI code: ").and_then(|rest| rest.split(':').next());
     let code = code.and_then(|code| code.trim().parse().ok());
-    let told = reason.or(is_back.then_some(message));
-    let details = code.zip(told).map(|(code, told)| Details { code, message: told.to_owned() });
-    fault("PACKET_ERROR_ACKNOWLEDGEMENT", message.to_owned(), details)
+    let reason = reason.as_ref().or(hop.acknowledged.as_ref().map(|_| message));
+    let details = code.zip(reason).map(|(code, reason)| Details { code, message: reason.clone() });
+    Some(error("PACKET_ERROR_ACKNOWLEDGEMENT", message.clone(), details))
 }

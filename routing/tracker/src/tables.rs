@@ -11,13 +11,10 @@ use crate::record::Record;
 /// Chain and hash.
 pub(crate) type TxKey = (Text, Hash);
 
-/// When, chain and hash.
-pub(crate) type DueKey = (u64, Text, Hash);
-
-/// Chain, class, when, and hash.
+/// Chain, class, time, and hash.
 pub(crate) type QueueKey = (Text, u8, u64, Hash);
 
-/// Registered transactions with all that is known of them.
+/// Registered transactions with all evidence about them.
 ///
 /// | chain (text) | hash (32) | → JSON
 #[derive(Debug)]
@@ -41,19 +38,10 @@ impl Table for Answers {
     type Value = Vec<u8>;
 }
 
-/// When which transaction was polled next in databases of format 1; empty since.
-///
-/// | nanoseconds since 1970 (8, BE) | chain (text) | hash (32) | → nothing
-#[derive(Debug)]
-pub(crate) struct Due;
+/// Queue of databases of format 1, now empty. A store opens only with all tables that it was created with.
+static DUE: TableSpec = TableSpec { name: "track_due", tag: 0x12, access: Access::Scan };
 
-impl Table for Due {
-    const SPEC: &'static TableSpec = &TableSpec { name: "track_due", tag: 0x12, access: Access::Scan };
-    type Key = DueKey;
-    type Value = ();
-}
-
-/// The registered hash of a transaction by its other one (minievm gives it two).
+/// The registered hash by a transaction's other hash (minievm gives it two).
 ///
 /// | chain (text) | hash (32) | → hash (32)
 #[derive(Debug)]
@@ -65,7 +53,7 @@ impl Table for Others {
     type Value = Vec<u8>;
 }
 
-/// When which transaction of a chain is polled next, or when it ended; see [`crate::queue::Class`].
+/// The time of each transaction's next poll, or of its end; see [`crate::queue_position::Class`].
 ///
 /// | chain (text) | class (1) | nanoseconds since 1970 (8, BE) | hash (32) | → nothing
 #[derive(Debug)]
@@ -89,9 +77,9 @@ impl Table for Format {
     type Value = u64;
 }
 
-/// All of them.
+/// All tables.
 pub(crate) const TABLES: &[&TableSpec] =
-    &[Records::SPEC, Answers::SPEC, Due::SPEC, Others::SPEC, Queue::SPEC, Format::SPEC];
+    &[Records::SPEC, Answers::SPEC, &DUE, Others::SPEC, Queue::SPEC, Format::SPEC];
 
 impl Value for Record {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -100,12 +88,8 @@ impl Value for Record {
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        match serde_json::from_slice(bytes) {
-            Ok(record) => Some(record),
-            Err(e) => {
-                tracing::error!("a record of the tracker does not decode: {e}");
-                None
-            }
-        }
+        serde_json::from_slice(bytes)
+            .inspect_err(|error| tracing::error!(%error, "tracker record does not decode"))
+            .ok()
     }
 }

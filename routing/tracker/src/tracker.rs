@@ -16,19 +16,20 @@ use chain::hash::Hash;
 use chain::{Timestamp, Vm};
 use registry::{ChainKind, Registry};
 use store::key::Text;
-use store::{Counts, Durability, Order, RocksOptions, RocksStore, Store, Txn, table};
+use store::{Bounds, Durability, Order, RocksOptions, RocksStore, Store, Table as _, table};
 use tokio::sync::{Notify, watch};
 
+use crate::chain_clients::ChainClients;
 use crate::chain_queries::ChainQueries;
 use crate::error::{BadHash, Error, Refused, StatusError};
-use crate::migrate::migrate;
-use crate::nodes::Nodes;
+use crate::limiter::Limiters;
 use crate::options::Options;
 use crate::poll_tx::poll_tx;
-use crate::queue::{Class, Place, Queues};
+use crate::queue::Queues;
+use crate::queue_position::{Class, QueuePosition};
 use crate::record::Record;
 use crate::status;
-use crate::tables::{Answers, Others, Queue, Records, TABLES, TxKey};
+use crate::tables::{Answers, Format, Others, Queue, Records, TABLES, TxKey};
 use crate::unseen::{ClientId, Limit, Unseen};
 
 /// Follows registered transactions. Share it in an `Arc`.
@@ -36,7 +37,8 @@ pub struct Tracker {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) registry: watch::Receiver<Arc<Registry>>,
     pub(crate) options: Options,
-    pub(crate) nodes: Nodes,
+    pub(crate) clients: ChainClients,
+    pub(crate) limiters: Limiters,
     pub(crate) queues: Queues,
     unseen: Unseen,
     /// Held from reading a record to writing it, never during a node query.
@@ -45,32 +47,32 @@ pub struct Tracker {
     pub(crate) polling: tokio::sync::Mutex<()>,
     /// Notified when a transaction may be due.
     pub(crate) wake: Notify,
-    /// Start time of the last polls.
+    /// Time when polls were last started.
     pub(crate) latest: AtomicI64,
 }
 
-/// The answer to a registration.
+/// Response to a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracked {
-    /// The hash as it is written on its chain.
+    /// The hash in the spelling of its chain.
     pub tx_hash: String,
-    /// A page that shows it; empty if none is known.
+    /// URL of a page that shows it; empty if none is known.
     pub explorer_link: String,
 }
 
 const MIB: usize = 1 << 20;
 
 impl Tracker {
-    /// Opens the database in `dir`, or makes one. Everything that was registered goes on being followed.
+    /// Opens or creates the database in `dir`. Polling of registered transactions resumes.
     ///
-    /// The registry may change at any time: what is already known of a transfer stays, names of tokens and pages are
-    /// those of the registry when the transfer is polled next.
+    /// The registry may change at any time: existing evidence is kept, and the next poll of a transfer uses the names
+    /// and pages of the current registry.
     pub fn open(
         dir: &Path,
         registry: watch::Receiver<Arc<Registry>>,
         options: Options,
     ) -> Result<Self, Error> {
-        // Records are small and mostly asleep: the memory is for those that are awake.
+        // Records are small and mostly idle: the memory is for the active ones.
         let rocks = RocksOptions {
             cache_bytes: 32 * MIB,
             write_buffer_bytes: 32 * MIB,
@@ -80,18 +82,19 @@ impl Tracker {
         Self::over(Arc::new(RocksStore::open(dir, TABLES, rocks)?), registry, options)
     }
 
-    /// The same over a store that has the tracker's tables.
+    /// The same over a store with the tracker's tables.
     pub fn over(
         store: Arc<dyn Store>,
         registry: watch::Receiver<Arc<Registry>>,
         options: Options,
     ) -> Result<Self, Error> {
-        migrate(&*store)?;
+        check_format(&*store)?;
         let tracker = Self {
             queues: Queues::open(&*store)?,
             store,
             registry,
-            nodes: Nodes::new(options.question_timeout, options.concurrency),
+            clients: ChainClients::new(options.question_timeout),
+            limiters: Limiters::new(options.concurrency),
             options,
             unseen: Unseen::default(),
             writing: Mutex::default(),
@@ -119,13 +122,18 @@ impl Tracker {
         Ok(())
     }
 
-    /// Registers a transaction, whether or not any node has it yet. Again and again it gives the same answer and loses
-    /// nothing; one that was abandoned is taken up again. For callers that are trusted: no limit applies.
+    /// The node clients, to be shared with other users of the same chains.
+    pub fn clients(&self) -> &ChainClients {
+        &self.clients
+    }
+
+    /// Registers a transaction, whether or not any node has it yet. Idempotent; an abandoned transaction is resumed.
+    /// For trusted callers: no limit applies.
     pub fn track(&self, chain_id: &str, tx_hash: &str, now: Timestamp) -> Result<Tracked, Refused> {
         self.track_any(chain_id, tx_hash, now, None)
     }
 
-    /// The same within the limits on what no node has seen ([`Options::unseen_per_client`],
+    /// The same within the limits on transactions that no node has ([`Options::unseen_per_client`],
     /// [`Options::unseen_per_chain`]). `client` is the requesting client, if known.
     pub fn track_for(
         &self,
@@ -152,7 +160,7 @@ impl Tracker {
         Ok(Tracked { tx_hash: record.hash, explorer_link })
     }
 
-    /// The JSON of `GET /v2/tx/status`; none for what was never registered.
+    /// The JSON of `GET /v2/tx/status`; none if the hash was never registered.
     pub fn status(&self, chain_id: &str, tx_hash: &str) -> Result<Option<Vec<u8>>, StatusError> {
         let hash = hash_of(tx_hash)?;
         let snapshot = self.store.snapshot().map_err(Error::from)?;
@@ -184,14 +192,14 @@ impl Tracker {
         let is_revived = before.is_some() && record.revive(time);
         if before.is_none() || is_revived {
             let json = status::json(&record, registry, time).map_err(Error::from)?;
-            let place = before.as_ref().map(Record::place);
-            self.write(&key, place, before.as_ref(), &record, Some(&json))?;
+            let position = before.as_ref().map(Record::position);
+            self.write(&key, position, before.as_ref(), &record, Some(&json))?;
             self.wake.notify_one();
         }
         Ok(record)
     }
 
-    /// Whether one more may be registered that no node has seen; makes room on a full chain if something was abandoned.
+    /// Checks the limits for one more unseen hash; a full chain deletes an abandoned one if there is any.
     fn check_limits(&self, chain: &str, client: Option<ClientId>) -> Result<(), Refused> {
         let Options { unseen_per_client, unseen_per_chain, .. } = self.options;
         if client.is_some_and(|client| self.unseen.of_client(client) >= unseen_per_client) {
@@ -203,25 +211,25 @@ impl Tracker {
             let Some((at, hash)) = given_up.first() else {
                 return Err(Refused::TooMany(Limit::Chain(unseen_per_chain)));
             };
-            self.remove(&(chain.into(), *hash), Place { class: Class::Abandoned, at: *at })?;
+            self.remove(&(chain.into(), *hash), QueuePosition { class: Class::Abandoned, at: *at })?;
         }
         Ok(())
     }
 
-    /// Polls one transaction, which stands at `place` in the queue; says whether its answer is another one now.
+    /// Polls one transaction, which is at `position` in the queue; returns true if its response changed.
     pub(crate) async fn poll_one(
         &self,
         queries: &ChainQueries<'_>,
         key: &TxKey,
-        place: Place,
+        position: QueuePosition,
     ) -> Result<bool, Error> {
         let Some(before) = self.read::<Records>(key)? else {
-            self.delete(key, place)?;
+            self.delete(key, position)?;
             return Ok(false);
         };
-        let looked = Box::pin(poll_tx(queries, before.clone(), key.1)).await;
-        let (mut record, now) = (looked.record, (queries.clock)());
-        record.schedule(now, looked.answered, &self.options);
+        let polled = Box::pin(poll_tx(queries, before.clone(), key.1)).await;
+        let (mut record, now) = (polled.record, (queries.clock)());
+        record.schedule(now, polled.answered, &self.options);
         let json = status::json(&record, queries.registry, now)?;
 
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -231,34 +239,34 @@ impl Tracker {
             Some(stored) if (stored.generation, stored.since) != (before.generation, before.since) => {
                 return Ok(false);
             }
-            // Deleted meanwhile, to make room; not if a node has it after all.
+            // Deleted meanwhile to free a slot; stored again if a node has it after all.
             None if record.is_unseen() => return Ok(false),
             _ => {}
         }
         if record.is_expired() {
-            self.remove(key, place)?;
+            self.remove(key, position)?;
             return Ok(true);
         }
         let is_changed = self.read::<Answers>(key)?.is_none_or(|answer| answer != json);
         record.generation += 1;
-        self.write(key, Some(place), stored.as_ref(), &record, is_changed.then_some(&json))?;
+        self.write(key, Some(position), stored.as_ref(), &record, is_changed.then_some(&json))?;
         Ok(is_changed)
     }
 
-    /// One commit: the record, its place in the queue instead of that where it was found, its answer.
+    /// One commit: the record, its new queue position instead of the previous one, its response.
     fn write(
         &self,
         key: &TxKey,
-        place: Option<Place>,
+        position: Option<QueuePosition>,
         before: Option<&Record>,
         record: &Record,
         answer: Option<&Vec<u8>>,
     ) -> Result<(), Error> {
-        let after = record.place();
-        self.commit(|txn| {
+        let after = record.position();
+        store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
             txn.put::<Records>(key, record);
-            for place in place.into_iter().chain(before.map(Record::place)) {
-                txn.delete::<Queue>(&queue_key(key, place));
+            for position in position.into_iter().chain(before.map(Record::position)) {
+                txn.delete::<Queue>(&queue_key(key, position));
             }
             txn.put::<Queue>(&queue_key(key, after), &());
             if let Some(answer) = answer {
@@ -279,29 +287,29 @@ impl Tracker {
         Ok(())
     }
 
-    /// Deletes a transaction that stands at `place` in the queue.
-    pub(crate) fn delete(&self, key: &TxKey, place: Place) -> Result<(), Error> {
+    /// Deletes a transaction at `position` in the queue.
+    pub(crate) fn delete(&self, key: &TxKey, position: QueuePosition) -> Result<(), Error> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.remove(key, place)
+        self.remove(key, position)
     }
 
-    fn remove(&self, key: &TxKey, place: Place) -> Result<(), Error> {
+    fn remove(&self, key: &TxKey, position: QueuePosition) -> Result<(), Error> {
         // The other hash of an unreadable record is unknown.
         let record =
             self.read::<Records>(key).or_else(|e| if e.is_of_one_row() { Ok(None) } else { Err(e) })?;
-        // A row that was moved stays behind if its record is written before it is due.
+        // A moved row is not deleted if its record is written again before the row is due.
         let is_outdated =
-            Class::UNSEEN.contains(&place.class) && record.as_ref().is_some_and(|r| !r.is_unseen());
+            Class::UNSEEN.contains(&position.class) && record.as_ref().is_some_and(|r| !r.is_unseen());
         if is_outdated {
-            return self.commit(|txn| {
-                txn.delete::<Queue>(&queue_key(key, place));
+            return store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
+                txn.delete::<Queue>(&queue_key(key, position));
                 Ok(())
             });
         }
-        self.commit(|txn| {
-            txn.delete::<Queue>(&queue_key(key, place));
+        store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
+            txn.delete::<Queue>(&queue_key(key, position));
             if let Some(record) = &record {
-                txn.delete::<Queue>(&queue_key(key, record.place()));
+                txn.delete::<Queue>(&queue_key(key, record.position()));
             }
             txn.delete::<Records>(key);
             txn.delete::<Answers>(key);
@@ -318,25 +326,15 @@ impl Tracker {
     }
 
     /// Moves a row of the queue without reading its record.
-    pub(crate) fn reschedule(&self, key: &TxKey, place: Place, at: u64) -> Result<(), Error> {
-        let moved = Place { at, ..place };
-        self.commit(|txn| {
-            txn.delete::<Queue>(&queue_key(key, place));
+    pub(crate) fn reschedule(&self, key: &TxKey, position: QueuePosition, at: u64) -> Result<(), Error> {
+        let moved = QueuePosition { at, ..position };
+        store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
+            txn.delete::<Queue>(&queue_key(key, position));
             txn.put::<Queue>(&queue_key(key, moved), &());
             Ok(())
         })?;
         self.queues.added(&key.0.0, moved);
         Ok(())
-    }
-
-    /// There are no lists here, so nothing is pending.
-    fn commit(&self, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
-        let snapshot = self.store.snapshot()?;
-        let mut counts = Counts::new(1);
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        write(&mut txn)?;
-        let (batch, _) = txn.finish();
-        Ok(self.store.commit(batch, Durability::Buffered)?)
     }
 
     fn read<T: store::Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
@@ -347,8 +345,27 @@ impl Tracker {
 /// Client that registers a transaction; untrusted.
 struct Caller(Option<ClientId>);
 
-fn queue_key(key: &TxKey, place: Place) -> crate::tables::QueueKey {
-    (key.0.clone(), place.class.key(), place.at, key.1)
+/// Checks the format of a database; writes it if the database is new.
+fn check_format(store: &dyn Store) -> Result<(), Error> {
+    const FORMAT: u64 = 2;
+    let snapshot = store.snapshot()?;
+    match table::read::<Format>(&*snapshot, &())? {
+        Some(FORMAT) => return Ok(()),
+        Some(found) => return Err(Error::Format { found, known: FORMAT }),
+        // Format 1 was not recorded.
+        None if !snapshot.scan(Records::SPEC, Bounds::all(), Order::Asc, 1)?.is_empty() => {
+            return Err(Error::Format { found: 1, known: FORMAT });
+        }
+        None => {}
+    }
+    store::commit_rows::<Error>(store, Durability::Buffered, |txn| {
+        txn.put::<Format>(&(), &FORMAT);
+        Ok(())
+    })
+}
+
+fn queue_key(key: &TxKey, position: QueuePosition) -> crate::tables::QueueKey {
+    (key.0.clone(), position.class.key(), position.at, key.1)
 }
 
 fn other_key(key: &TxKey, record: &Record) -> Option<TxKey> {
@@ -364,7 +381,7 @@ fn hash_of(text: &str) -> Result<Hash, BadHash> {
     Ok(hash)
 }
 
-/// A hash, and how its chain writes it. A chain with both kinds keeps the one that it was given.
+/// A hash and its spelling on the chain. A chain with both kinds keeps the given spelling.
 fn spelled(text: &str, kind: ChainKind, vm: Vm) -> Result<(Hash, String), BadHash> {
     let hash = hash_of(text)?;
     let is_evm = kind == ChainKind::Evm || (vm == Vm::Evm && text.starts_with(['0']) && text.len() > 64);

@@ -19,11 +19,11 @@ pub enum State {
     Pending,
     /// It will fail; the tokens are being refunded.
     PendingError,
-    /// The tokens are where they were meant to be.
+    /// The tokens arrived at their destination.
     CompletedSuccess,
     /// Failed; the release names the location of the tokens.
     CompletedError,
-    /// No progress for so long that polling slowed down.
+    /// No progress for [`crate::Options::stall`] or longer; polling slowed down.
     Abandoned,
 }
 
@@ -50,9 +50,9 @@ pub enum Place {
 pub struct Verdict {
     /// [`State::Pending`], [`State::PendingError`] or an end.
     pub state: State,
-    /// The hop that is waited for.
+    /// The hop that the transfer waits for.
     pub blocking: Option<usize>,
-    /// Where the tokens are, and whether they are there yet.
+    /// Location of the tokens, and whether they are there yet.
     pub release: Option<(Place, bool)>,
     /// Reason of a failure, if no hop has one.
     pub reason: Option<String>,
@@ -61,9 +61,9 @@ pub struct Verdict {
 /// A chain of hops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// None for a transaction that stayed on its chain.
+    /// Empty for a transaction that stayed on its chain.
     pub hops: Vec<ObservedHop>,
-    /// When something was last learnt; nanoseconds since 1970.
+    /// Time of the latest evidence; nanoseconds since 1970.
     pub changed: i64,
     /// Seconds after which it was abandoned, if it was.
     #[serde(default)]
@@ -71,17 +71,17 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Begins with one hop, or none.
+    /// A transfer with one hop, or none.
     pub fn new(first: Option<ObservedHop>, now: i64) -> Self {
         Self { hops: first.into_iter().collect(), changed: now, abandoned: None }
     }
 
-    /// Adds what was observed about one of the hops. Says whether anything is new; whatever is new ends a giving up.
+    /// Applies an observation about one of the hops. Returns whether there is new evidence, which ends an abandonment.
     pub fn observe(&mut self, at: usize, observation: &Observation, now: i64) -> bool {
         let Some(hop) = self.hops.get(at) else { return false };
         let ended = Some(self.verdict()).filter(|verdict| verdict.state.is_final());
         let after = advance(hop.clone(), observation);
-        // Behind an end, only packets that were forwarded are still shown.
+        // After the end, only forwarded packets are still added.
         let next = following(&after, observation).filter(|next| {
             self.hops.len() == at + 1 && (ended.is_none() || next.link() == Relation::Forward)
         });
@@ -111,8 +111,8 @@ impl Transfer {
         if own.is_end() {
             return own;
         }
-        // A packet that was forwarded is answered with what became of it: good here is good there, and the other way
-        // round, since what has arrived at the end does not come back.
+        // A forwarded packet has the acknowledgement of the next packet: success of one is success of the other, in
+        // both directions, because tokens that arrived at the end do not return.
         let forwards = |hop: &ObservedHop| hop.link() == Relation::Forward;
         let later = self.hops.iter().skip(at + 1).take_while(|hop| forwards(hop));
         let mut earlier = (0..at).rev().take_while(|&i| forwards(&self.hops[i + 1]));
@@ -128,7 +128,7 @@ impl Transfer {
         };
         if self.progress(last) == Progress::Done {
             if self.may_go_on(last) {
-                // The sending chain reports success; the next hop is not known yet.
+                // The sending chain reports success; the next hop is unknown yet.
                 let blocking = Some(last);
                 return Verdict { state: State::Pending, blocking, release: None, reason: None };
             }
@@ -186,7 +186,7 @@ impl Transfer {
         hop.expired && sent_once
     }
 
-    /// Whether a packet may have been forwarded by a chain that has not answered yet.
+    /// Whether a packet may have been forwarded by a chain that has not acknowledged it yet.
     fn may_go_on(&self, at: usize) -> bool {
         let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let packet = &hop.packet;
@@ -198,12 +198,12 @@ impl Transfer {
         matches!(&self.hops[at], ObservedHop::Ibc(hop) if hop.packet.forward.is_some())
     }
 
-    /// The hop whose sender gets the tokens back when the hop `at` fails.
+    /// The hop whose sender receives the refund when the hop `at` fails.
     fn root(&self, at: usize) -> usize {
         (0..=at).rev().find(|&i| self.hops[i].link() != Relation::Forward).unwrap_or(0)
     }
 
-    /// The first hop that is not over; if all are, the first that failed.
+    /// The first unfinished hop; if all are finished, the first that failed.
     fn blocking(&self) -> Option<usize> {
         let all = 0..self.hops.len();
         all.clone()
@@ -219,7 +219,7 @@ fn is_only_scanned(before: &ObservedHop, after: &ObservedHop) -> bool {
             hop.scanned = None;
             ObservedHop::LayerZero(hop)
         }
-        // The L1 gave the same output at a greater height.
+        // The L1 returned the same output at a greater height.
         ObservedHop::Withdrawal(mut hop) => {
             hop.output_as_of = 0;
             ObservedHop::Withdrawal(hop)

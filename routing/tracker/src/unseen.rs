@@ -8,7 +8,6 @@
 //! Clients are identified by a keyed hash of their address; the key is per process. After a restart, older hashes count
 //! for their chain and for no client.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::net::IpAddr;
@@ -16,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::record::{Record, Source};
 
-/// A client, as its records name it.
+/// A client id in records.
 pub(crate) type ClientId = u64;
 
 /// A limit on hashes that no node has seen.
@@ -64,21 +63,21 @@ impl Unseen {
         counts.clients.get(&client).copied().unwrap_or(0)
     }
 
-    /// Hashes that a database had when it was opened.
+    /// Counts the hashes of a database that was opened.
     pub(crate) fn found(&self, chain: &str, n: usize) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.chains.entry(chain.to_owned()).or_default() += n;
     }
 
-    /// A record was committed in place of another one.
+    /// Updates the counts after a record was replaced by another one.
     pub(crate) fn changed(&self, before: Option<&Record>, after: Option<&Record>) {
         let is_unseen = |record: &&Record| matches!(record.source, Source::Unseen { .. });
         let (before, after) = (before.filter(is_unseen), after.filter(is_unseen));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(record) = before {
-            less(&mut counts.chains, &record.chain);
+            decrement(&mut counts.chains, &record.chain);
             if let Some(client) = record.client {
-                less(&mut counts.clients, &client);
+                decrement(&mut counts.clients, &client);
             }
         }
         if let Some(record) = after {
@@ -90,11 +89,7 @@ impl Unseen {
     }
 }
 
-fn less<K, Q>(counts: &mut HashMap<K, usize>, key: &Q)
-where
-    K: Hash + Eq + Borrow<Q>,
-    Q: Hash + Eq + ?Sized,
-{
+fn decrement<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     match counts.get_mut(key) {
         Some(count) if *count > 1 => *count -= 1,
         _ => drop(counts.remove(key)),

@@ -1,6 +1,6 @@
-//! Very many registered transactions: each is looked at once when it is due, in little memory.
+//! A very large number of registered transactions: each is polled once when it is due, in little memory.
 //!
-//! In a process of its own, since it measures the whole of it.
+//! In a separate process, because it measures the memory of the process.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there and then")]
 
@@ -14,7 +14,7 @@ use tracker::{Options, Tracker};
 
 const MANY: u32 = 100_000;
 
-/// A chain without nodes: every look is made and finds nobody to ask.
+/// A chain without nodes: every poll is made and has no node to query.
 fn chain() -> Chain {
     Chain {
         id: "test-1".to_owned(),
@@ -40,7 +40,7 @@ fn chain() -> Chain {
     }
 }
 
-/// The most memory that this process ever had, in MiB.
+/// Peak memory of this process, in MiB.
 #[cfg(target_os = "linux")]
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -50,7 +50,7 @@ fn peak_mib() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_hundred_thousand_transactions_take_one_look_each_and_less_than_200_mib() {
+async fn a_hundred_thousand_transactions_take_one_poll_each_and_less_than_200_mib() {
     let mut builder = Builder::new();
     builder.chain(chain()).unwrap();
     let (_keep, registry) = watch::channel(Arc::new(builder.finish("test".to_owned())));
@@ -70,7 +70,7 @@ async fn a_hundred_thousand_transactions_take_one_look_each_and_less_than_200_mi
         println!("{} looks in {seconds:.1} s, {} MiB at most", polled.polled, peak_mib());
         assert_eq!(polled.polled, usize::try_from(MANY).unwrap());
         assert_eq!(polled.changed, 0);
-        // Before that, nothing is due.
+        // No transaction is due before.
         let next = polled.next_due.unwrap();
         let before = Timestamp::from_unix_nanos(next.unix_nanos() - 1);
         assert_eq!(tracker.poll_due(before).await.unwrap().polled, 0);

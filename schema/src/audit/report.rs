@@ -4,41 +4,21 @@
 //!
 //! Memory is bounded regardless of the damage; findings beyond the limits are counted, not stored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use store::TableSpec;
 
-use super::shown;
-use crate::rich::Address;
-
 /// Findings of one kind that are stored.
 const KEPT: usize = 100;
-/// Rows written in one round of repair; the next round finds the others.
-const MAX_ROWS: usize = 100_000;
-/// Heights that are compared with the chain because of findings.
-const MAX_HEIGHTS: usize = 10_000;
-/// Balances that are queried because of findings.
-const MAX_BALANCES: usize = 10_000;
 /// Bytes of a value that are shown.
 const SHOWN_BYTES: usize = 60;
 
-/// The repair of a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remedy {
-    /// The row is derived from others: it is written, or deleted.
-    Row(Option<Vec<u8>>),
-    /// The NFT tables are rebuilt from their log.
-    Nfts,
-    /// The blocks are indexed again from this height on.
-    Index(u64),
-    /// The rich list is built anew.
-    RichList,
-    /// The balance is queried from the contract.
-    Balance(Address, Address),
-    /// There is no automatic repair.
-    None,
-}
+/// The kind of a row that differs from the one that follows from other tables.
+pub const DERIVED_ROW: &str = "derived row";
+
+/// The kind of an undo record that cannot be applied. A rewind works without it.
+pub const UNDO_RECORD: &str = "undo record";
 
 /// An inconsistency.
 #[derive(Clone, Debug)]
@@ -53,35 +33,16 @@ pub struct Finding {
     pub stored: String,
     /// The expected value, readable.
     pub expected: String,
-    /// The repair of the finding.
-    pub remedy: Remedy,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, table, key, stored, expected, .. } = self;
-        write!(f, "{kind}: table {}, key {}: stored {stored}, expected {expected}", table.name, shown(key))
+        let Self { kind, table, key, stored, expected } = self;
+        // A readable key: decimal for an 8-byte number, else hexadecimal.
+        let key = <[u8; 8]>::try_from(key.as_slice())
+            .map_or_else(|_| hex::encode(key), |number| u64::from_be_bytes(number).to_string());
+        write!(f, "{kind}: table {}, key {key}: stored {stored}, expected {expected}", table.name)
     }
-}
-
-/// A row to write, or without a value to delete.
-pub type Write = (&'static TableSpec, Vec<u8>, Option<Vec<u8>>);
-
-/// The repair plan.
-#[derive(Clone, Debug, Default)]
-pub struct Plan {
-    /// Rows to write or to delete.
-    pub rows: Vec<Write>,
-    /// Whether the NFT tables are to be rebuilt.
-    pub nfts: bool,
-    /// The lowest height that is to be indexed again.
-    pub from: Option<u64>,
-    /// Whether the rich list is to be built anew.
-    pub rich_list: bool,
-    /// Balances to query: contract and account.
-    pub balances: BTreeSet<(Address, Address)>,
-    /// Heights affected by findings: their rows are compared with the chain before any repair.
-    pub suspects: BTreeSet<u64>,
 }
 
 /// All findings of one run.
@@ -95,28 +56,11 @@ pub struct Report {
     pub checked: BTreeMap<&'static str, u64>,
     /// Number of items by name that could not be compared because the node does not return them.
     pub unchecked: BTreeMap<&'static str, u64>,
-    /// The repair plan.
-    pub plan: Plan,
 }
 
 impl Report {
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
-        match &finding.remedy {
-            Remedy::Row(value) if self.plan.rows.len() < MAX_ROWS => {
-                self.plan.rows.push((finding.table, finding.key.clone(), value.clone()));
-            }
-            Remedy::Nfts => self.plan.nfts = true,
-            Remedy::Index(from) => {
-                self.suspect(*from);
-                self.plan.from = Some(self.plan.from.map_or(*from, |known| known.min(*from)));
-            }
-            Remedy::RichList => self.plan.rich_list = true,
-            Remedy::Balance(contract, account) if self.plan.balances.len() < MAX_BALANCES => {
-                self.plan.balances.insert((*contract, *account));
-            }
-            Remedy::Row(_) | Remedy::Balance(..) | Remedy::None => {}
-        }
         let count = self.counts.entry(finding.kind).or_default();
         *count += 1;
         if *count <= KEPT as u64 {
@@ -130,17 +74,9 @@ impl Report {
         kind: &'static str,
         (table, key, stored): (&'static TableSpec, &[u8], Option<&[u8]>),
         expected: impl Into<String>,
-        remedy: Remedy,
     ) {
-        let (key, stored) = (key.to_vec(), stored.map_or_else(|| "nothing".to_owned(), bytes));
-        self.add(Finding { kind, table, key, stored, expected: expected.into(), remedy });
-    }
-
-    /// Adds a height to compare with the chain.
-    pub fn suspect(&mut self, height: u64) {
-        if self.plan.suspects.len() < MAX_HEIGHTS {
-            self.plan.suspects.insert(height);
-        }
+        let (key, stored) = (key.to_vec(), value_or_nothing(stored));
+        self.add(Finding { kind, table, key, stored, expected: expected.into() });
     }
 
     /// Counts checked items.
@@ -158,10 +94,20 @@ impl Report {
         self.counts.values().sum()
     }
 
-    /// Whether nothing was found.
+    /// True if all findings are about derived rows.
+    pub fn is_derivable(&self) -> bool {
+        self.counts.keys().all(|kind| [DERIVED_ROW, UNDO_RECORD].contains(kind))
+    }
+
+    /// True if there is no finding.
     pub fn is_sound(&self) -> bool {
         self.counts.is_empty()
     }
+}
+
+/// [`bytes`] of a value, or a text for an absent one.
+pub fn value_or_nothing(value: Option<&[u8]>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), bytes)
 }
 
 /// A readable value: text or hexadecimal, truncated if it is long.

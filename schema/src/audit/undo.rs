@@ -1,35 +1,29 @@
-//! Check of undo records against the heights of their lanes.
+//! Check that undo records decode and are not beyond the heights of their lanes.
 
 use store::{Bounds, Message, Table as _};
 
-use super::{Ground, Remedy, Report};
+use super::report::UNDO_RECORD;
+use super::{AuditContext, Report};
 use crate::Error;
 use crate::undo::{Lane, UndoRecords};
 
-pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
+pub(super) fn check(context: &AuditContext<'_>, report: &mut Report) -> Result<(), Error> {
     let mut n = 0;
-    store::for_each_row(ground.snapshot, UndoRecords::SPEC, Bounds::all(), |key, value| {
+    store::for_each_row(context.snapshot, UndoRecords::SPEC, Bounds::all(), |key, value| {
         n += 1;
-        // The check of rows reports rows that do not decode.
-        let Ok(((lane, height, _), Message(record))) = store::table::decode_row::<UndoRecords>(key, value)
-        else {
-            return Ok(());
-        };
-        let lane = match Lane::of_tag(lane) {
-            Some(lane) => lane.height(ground.snapshot)?,
-            None => 0,
-        };
-        let row = (UndoRecords::SPEC, key, Some(value));
-        if height > lane || record.from > height {
-            report.row(
-                "undo record",
-                row,
-                format!("nothing: the lane's height is {lane}"),
-                Remedy::Row(None),
-            );
-        } else if record.before().is_none() {
-            report.row("undo record", row, "what rows were before a commit", Remedy::Row(None));
-        }
+        let decoded = store::table::decode_row::<UndoRecords>(key, value).ok();
+        let expected =
+            match decoded.map(|((lane, height, _), Message(row))| (Lane::of_tag(lane), height, row)) {
+                Some((Some(lane), height, record)) if record.before().is_some() => {
+                    let last = lane.height(context.snapshot)?;
+                    if record.from <= height && height <= last {
+                        return Ok(());
+                    }
+                    format!("nothing: the lane's height is {last}")
+                }
+                Some(_) | None => "prior values of rows of a lane".to_owned(),
+            };
+        report.row(UNDO_RECORD, (UndoRecords::SPEC, key, Some(value)), expected);
         Ok::<(), Error>(())
     })?;
     report.checked("undo records", n);

@@ -15,7 +15,7 @@ use super::{
     TokenTxs, Tokens, TokensByHeight, Transfer,
 };
 use crate::Error;
-use crate::keys::Owner;
+use crate::keys::AccountKey;
 
 /// The block of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +66,13 @@ pub fn apply(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
         }
         Some(Change::Uri(uri)) => set_uri(txn, at, uri),
         Some(Change::Origin(origin)) => add_origin(txn, origin),
-        // Only damage: a program with other entries would have another format version.
+        // Only corruption leads here: a program with other entries would have another format version.
         None => Err(damaged("nft_log", &at.height.to_string(), "an entry says nothing")),
     }
 }
 
-/// Stores the URI that a pending query returned, in the token and in the log entry of its mint, as if it had been known
-/// then.
+/// Stores the URI that a pending query returned, in the token and in the log entry of its mint, as if the mint had
+/// contained it.
 pub fn answer_uri(txn: &mut Txn<'_>, question: u64, height: u64, uri: &str) -> Result<(), Error> {
     let Some(Message(mut log)) = txn.get::<NftLog>(&height)? else { return Ok(()) };
     let mut answered = None;
@@ -136,7 +136,7 @@ fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
 const SAME_NAME: usize = 256;
 
 /// Adds the collection to the change log of names.
-fn note_names_changed(txn: &mut Txn<'_>, address: Owner) -> Result<(), Error> {
+fn note_names_changed(txn: &mut Txn<'_>, address: AccountKey) -> Result<(), Error> {
     note_change(txn, address.0.as_bytes().to_vec())
 }
 
@@ -199,7 +199,7 @@ fn set_uri(txn: &mut Txn<'_>, at: At, new: &NewUri) -> Result<(), Error> {
 }
 
 /// Inserts a token into its table and every index.
-fn insert_token(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Error> {
+fn insert_token(txn: &mut Txn<'_>, key: &(AccountKey, Text), row: &Token) -> Result<(), Error> {
     let ((collection, id), height) = (key, row.height);
     let holder = owner(&row.owner)?;
     put_token(txn, key, row)?;
@@ -217,7 +217,7 @@ fn insert_token(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(
 }
 
 /// Removes a token from its table and every index.
-fn remove_token(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Error> {
+fn remove_token(txn: &mut Txn<'_>, key: &(AccountKey, Text), row: &Token) -> Result<(), Error> {
     let ((collection, id), height) = (key, row.height);
     let holder = owner(&row.owner)?;
     txn.remove::<Tokens>(collection, id)?;
@@ -234,7 +234,7 @@ fn remove_token(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(
     Ok(())
 }
 
-fn put_token(txn: &mut Txn<'_>, (collection, id): &(Owner, Text), row: &Token) -> Result<(), Error> {
+fn put_token(txn: &mut Txn<'_>, (collection, id): &(AccountKey, Text), row: &Token) -> Result<(), Error> {
     txn.insert::<Tokens>(collection, id, &Message(row.clone()))?;
     Ok(())
 }
@@ -243,7 +243,7 @@ fn len<R: Ranked>(txn: &Txn<'_>, owner: &R::Owner) -> Result<u64, Error> {
     Ok(store::ranked::len::<R>(txn, owner)?)
 }
 
-fn collection_height(txn: &Txn<'_>, collection: &Owner) -> Result<u64, Error> {
+fn collection_height(txn: &Txn<'_>, collection: &AccountKey) -> Result<u64, Error> {
     let Some(Message(row)) = txn.get::<Collections>(collection)? else {
         return Err(damaged("collection", &collection.0.to_hex(), "a token's collection is missing"));
     };
@@ -262,13 +262,13 @@ fn add_tx(txn: &mut Txn<'_>, token: &TokenName, tx: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn token_key(token: &TokenName) -> Result<(Owner, Text), Error> {
+fn token_key(token: &TokenName) -> Result<(AccountKey, Text), Error> {
     Ok((owner(&token.collection)?, Text(token.token_id.clone())))
 }
 
-fn owner(bytes: &[u8]) -> Result<Owner, Error> {
+fn owner(bytes: &[u8]) -> Result<AccountKey, Error> {
     let account = chain::Account::from_bytes(bytes);
-    account.map(Owner).ok_or_else(|| damaged("nft_log", "", "an address has neither 20 nor 32 bytes"))
+    account.map(AccountKey).ok_or_else(|| damaged("nft_log", "", "an address has neither 20 nor 32 bytes"))
 }
 
 fn damaged(table: &'static str, key: &str, reason: &str) -> Error {

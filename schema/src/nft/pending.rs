@@ -65,7 +65,7 @@ pub struct TokenKey {
 
 /// A pending event. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Waiter {
+pub struct PendingEvent {
     /// The block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "1")]
     pub time: i64,

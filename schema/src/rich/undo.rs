@@ -29,7 +29,7 @@ const TABLES: [&TableSpec; 7] = [
 /// Prior values of the rows that a block changed, in the order of the changes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Undo {
-    /// The rows; of several with the same key the first one holds.
+    /// The rows; of several with the same key the first one applies.
     #[prost(message, repeated, tag = "1")]
     pub rows: Vec<UndoRow>,
 }
@@ -50,14 +50,14 @@ pub struct UndoRow {
 
 /// A builder of the undo record of one block.
 #[derive(Debug, Default)]
-pub struct Before {
+pub struct UndoBuilder {
     undo: Undo,
     seen: std::collections::HashSet<(u8, Vec<u8>)>,
 }
 
-impl Before {
+impl UndoBuilder {
     /// Records the current value of the row `key`, unless it is recorded already.
-    pub fn note<T: Table>(&mut self, txn: &Txn<'_>, key: &T::Key) -> Result<(), Error> {
+    pub fn record<T: Table>(&mut self, txn: &Txn<'_>, key: &T::Key) -> Result<(), Error> {
         let key = store::Key::to_bytes(key);
         if self.seen.insert((T::SPEC.tag, key.clone())) {
             let value = store::Snapshot::get(txn, T::SPEC, &key)?;
@@ -68,7 +68,7 @@ impl Before {
 }
 
 /// Appends to the undo record of `height`, and deletes the record that is too old.
-pub fn put_undo(txn: &mut Txn<'_>, height: u64, before: Before) -> Result<(), Error> {
+pub fn put_undo(txn: &mut Txn<'_>, height: u64, before: UndoBuilder) -> Result<(), Error> {
     if !before.undo.rows.is_empty() {
         let mut undo = txn.get::<RichUndo>(&height)?.map_or_else(Undo::default, |Message(undo)| undo);
         undo.rows.extend(before.undo.rows);
@@ -119,20 +119,20 @@ fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
     let mut raw = Batch::new();
     // In reverse order, so that the first recorded value of a row is written last.
     for row in rows.into_iter().rev() {
-        let damaged = || Error::Record {
+        let invalid = || Error::Record {
             table: RichUndo::SPEC.name,
             key: height.to_string(),
             reason: "a row is not one of the rich list's".to_owned(),
         };
         if row.table == u32::from(Balances::SPEC.tag) {
             let key: (super::Address, super::Address) =
-                store::Key::from_bytes(&row.key).ok_or_else(damaged)?;
-            let amount = row.value.map(|value| amount_of(&value).ok_or_else(damaged)).transpose()?;
+                store::Key::from_bytes(&row.key).ok_or_else(invalid)?;
+            let amount = row.value.map(|value| amount_of(&value).ok_or_else(invalid)).transpose()?;
             set_balance(&mut txn, &key.0, &key.1, amount)?;
             continue;
         }
         let specs = [Erc20s::SPEC, NewContracts::SPEC, Denoms::SPEC, DenomsFolded::SPEC];
-        let spec = specs.into_iter().find(|spec| u32::from(spec.tag) == row.table).ok_or_else(damaged)?;
+        let spec = specs.into_iter().find(|spec| u32::from(spec.tag) == row.table).ok_or_else(invalid)?;
         match row.value {
             Some(value) => raw.put(spec, row.key, value),
             None => raw.delete(spec, row.key),

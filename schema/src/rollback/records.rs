@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use chain::Account;
-use chain::account_set::AccountSet;
+use chain::AccountSet;
 use chain::evm::Receipt;
 use serde::Deserialize;
 use store::{
@@ -18,10 +18,9 @@ use store::{
 };
 
 use crate::Error;
-use crate::audit::records::hash_in;
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use crate::internal_tx::{AccountCalls, Calls, CallsByHash};
-use crate::keys::{HashPrefix, Owner, Role, hash_prefix};
+use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, record_hash};
 use crate::meta::{self, PendingRollback};
 use crate::payload::{Codec, Frames, Payload};
 use crate::progress::Progress;
@@ -64,7 +63,7 @@ impl Records for Txs {
     const REMOVING: &'static str = "removing transactions";
 
     fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
-        others.batch.delete(TxByHash::SPEC, (hash_in(record).ok()?, seq).to_bytes());
+        others.batch.delete(TxByHash::SPEC, (record_hash(record).ok()?, seq).to_bytes());
         Some(1)
     }
 
@@ -82,10 +81,10 @@ impl Records for EvmTxs {
     fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
         // The record is the receipt that these accounts were extracted from.
         let receipt: Receipt<'_> = serde_json::from_slice(record).ok()?;
-        let mut accounts = AccountSet::new();
+        let mut accounts = AccountSet::default();
         receipt.accounts(&mut accounts).ok()?;
-        let signer = (Owner(receipt.signer().ok()?), Role::Signer).to_bytes();
-        let involved = accounts.as_slice().iter().map(|account| (Owner(*account), Role::Involved).to_bytes());
+        let signer = (AccountKey(receipt.signer().ok()?), Role::Signer).to_bytes();
+        let involved = accounts.iter().map(|account| (AccountKey(*account), Role::Involved).to_bytes());
         others.owners.extend(involved.chain([signer]));
         others.batch.delete(EvmTxByHash::SPEC, (hash_prefix(&receipt.hash().ok()?), seq).to_bytes());
         Some(1)
@@ -116,7 +115,7 @@ impl Records for Calls {
         for (seq, range) in (first..).zip(&ranges) {
             let frame: Frame = serde_json::from_slice(&record[range.clone()]).ok()?;
             for party in [&frame.from, &frame.to].into_iter().filter(|party| !party.is_empty()) {
-                others.owners.insert(Owner(Account::from_hex_literal(party)?).to_bytes());
+                others.owners.insert(AccountKey(Account::from_hex_literal(party)?).to_bytes());
             }
             if frame.index == 0 {
                 let mut hash = [0; 32];
@@ -200,7 +199,7 @@ fn read<R: Records>(
 
 /// Removes the dependent rows of all records above `keep` by scanning the dependent tables.
 fn remove_by_scan<R: Records>(store: &dyn Store, keep: u64) -> Result<(), Error> {
-    tracing::info!(table = R::SPEC.name, "a record is missing or damaged: reading whole tables");
+    tracing::info!(table = R::SPEC.name, "record missing or corrupt: whole tables are read");
     if let Some(list) = R::LIST {
         store::list::truncate(store, list, keep + 1)?;
     }

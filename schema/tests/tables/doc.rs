@@ -1,5 +1,5 @@
-//! `SCHEMA.md` is what the sources say of the tables: their doc comments, with name, tag, access and a row of the format
-//! golden. `UPDATE_GOLDEN=1 cargo test --test tables` rewrites it (the format golden too).
+//! `SCHEMA.md` is generated from the sources: the doc comments of the tables, with name, tag, access and a row of the
+//! format golden. `UPDATE_GOLDEN=1 cargo test --test tables` rewrites it (the format golden too).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,11 +21,11 @@ ordinals 0, 1, 2 … of each owner, and its lengths in the table `count`. A *ran
 in the order of the items, and its lengths and skip-list nodes in the table `rank` (`store::ranked`).
 ";
 
-/// `count` is declared by `store::list`, which knows no tables.
+/// `count` is declared by `store::list`, which is independent of tables.
 const COUNT: &str = "Lengths of all lists; an owner without rows has none.\n\n\
                      | tag of the list (1) | owner | → length (varint)";
 
-/// `rank` is declared by `store::ranked`, which knows no tables.
+/// `rank` is declared by `store::ranked`, which is independent of tables.
 const RANK: &str = "Lengths and skip-list nodes of all ranked sets; an owner without items has none.\n\n\
                     | tag of the set (1) | owner | 00 | → number of items, of nodes on level 1, 2, 3, 4 (varints)\n\
                     | tag of the set (1) | owner | level (1) | item | → items since the previous node (varint)";
@@ -90,7 +90,7 @@ fn without_links(doc: &str) -> String {
     doc.replace("[`crate::", "[`").replace("[`", "`").replace("`]", "`")
 }
 
-/// The layout lines of a doc comment, `| key | → value`, apart from its prose.
+/// The layout lines of a doc comment, `| key | → value`, separated from its prose.
 fn parts(doc: &str) -> (String, String) {
     let (layout, prose): (Vec<&str>, Vec<&str>) = doc.trim().lines().partition(|line| line.starts_with('|'));
     (prose.join("\n").trim().replace("\n\n\n", "\n\n"), layout.join("\n"))
@@ -108,7 +108,7 @@ fn section(spec: &TableSpec, described: &Described, golden: &str) -> String {
         spec.name, spec.tag, spec.access, described.path
     );
     let rows = golden.lines().filter_map(|line| line.strip_prefix(spec.name)?.strip_prefix(' '));
-    // The list of tables has lines of this beginning too, with the tag and no value.
+    // Lines of the list of tables begin the same way, with the tag and no value.
     for row in rows.filter(|row| !row.starts_with(&format!("{:02x} {:?}", spec.tag, spec.access))) {
         let (key, value) = row.split_once(' ').unwrap();
         writeln!(text, "{key} → {}", if value == "-" { "nothing" } else { value }).unwrap();
@@ -131,7 +131,7 @@ fn generated() -> String {
 }
 
 #[test]
-fn schema_md_says_what_the_sources_say() {
+fn schema_md_is_generated_from_the_sources() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../SCHEMA.md");
     let generated = generated();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

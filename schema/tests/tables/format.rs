@@ -1,6 +1,6 @@
-//! The on-disk format, pinned: every table with a row of it in hex, and what must hold of all of them.
+//! The on-disk format, pinned: every table with a row of it in hex, and the invariants of all tables.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test format` rewrites the golden. A change in it means that databases that exist can no
+//! `UPDATE_GOLDEN=1 cargo test --test tables` rewrites the golden. A change in it means that existing databases can no
 //! longer be read: raise [`schema::FORMAT`] with it.
 
 use std::fmt::Write as _;
@@ -11,15 +11,15 @@ use schema::block::{Block, Blocks};
 use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
-use schema::keys::{Owner, Role, hash_prefix};
+use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{
     self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, Rewinds, RichLane,
 };
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold::{self, At};
 use schema::nft::{
-    About, Change, Collection, Entry, Mint, NewCollection, NewUri, Origin, Question, Questions, Refused,
-    Subject, TokenName, Transfer, Waiter, Waiting, question_number,
+    About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, PendingEvent,
+    PendingEvents, Question, Questions, Subject, TokenName, Transfer, question_number,
 };
 use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
@@ -34,25 +34,25 @@ use store::{
 const GOLDEN: &str = "tests/format.golden";
 
 /// 20 bytes 00 to 13: a person.
-fn person() -> Owner {
-    Owner(account(20))
+fn person() -> AccountKey {
+    AccountKey(account(20))
 }
 
 /// 32 bytes 00 to 1f: a contract.
-fn contract() -> Owner {
-    Owner(account(32))
+fn contract() -> AccountKey {
+    AccountKey(account(32))
 }
 
 fn account(bytes: u8) -> Account {
     Account::from_bytes(&(0..bytes).collect::<Vec<_>>()).unwrap()
 }
 
-/// A record that is stored as it is.
+/// A record that is stored uncompressed.
 fn plain(record: &[u8]) -> Payload {
     Payload([&[0], record].concat())
 }
 
-/// One row of everything, written as the ingest writes.
+/// One row of every table, written as by the ingest.
 fn example() -> MemStore {
     let store = MemStore::new();
     let snapshot = store.snapshot().unwrap();
@@ -87,7 +87,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
     meta::put(txn, &CallLane { height: 299, calls: 12, complete_from: 290 });
     meta::put(
         txn,
-        &PendingRollback { to: 250, damaged: false, txs: Some(7), evm_txs: Some(5), calls: Some(12) },
+        &PendingRollback { to: 250, force: false, txs: Some(7), evm_txs: Some(5), calls: Some(12) },
     );
     meta::put(txn, &Rewinds { count: 3, last_to: 299 });
     txn.put::<Dictionary>(&258, &Message(DictionaryRow { kind: 1, bytes: vec![0xaa, 0xbb] }));
@@ -162,20 +162,21 @@ fn nfts(txn: &mut Txn<'_>) {
     let entries =
         (1..).zip(changes).map(|(place, change)| Entry { place, tx: 7, change: Some(change) }).collect();
     fold::record(txn, At { height: 300, time }, entries).unwrap();
-    txn.put::<Refused>(&person(), &300);
+    txn.put::<NonCollections>(&person(), &300);
     let subject = Subject { address: address.clone(), token_id: "7".to_owned(), owner: vec![4; 20] };
     let question = Question { about: Some(About::Collection(subject)) };
     txn.put::<Questions>(&question_number(300, 9), &Message(question));
-    let waiter = Waiter { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..Waiter::default() };
-    txn.put::<Waiting>(&(contract(), 300, 9), &Message(waiter));
+    let waiter =
+        PendingEvent { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..PendingEvent::default() };
+    txn.put::<PendingEvents>(&(contract(), 300, 9), &Message(waiter));
     meta::put(txn, &PendingNftRebuild { emptied: true, height: 200 });
 }
 
 fn rich_list(txn: &mut Txn<'_>) {
     let (token, account) = ([0x11; 20], [0x22; 20]);
     meta::put(txn, &RichLane { height: 300, baseline: 4, next_accounts: "AQ==".to_owned() });
-    let mut before = rich::Before::default();
-    before.note::<Balances>(txn, &(token, account)).unwrap();
+    let mut before = rich::UndoBuilder::default();
+    before.record::<Balances>(txn, &(token, account)).unwrap();
     let mut amount = [0; 32];
     amount[30..].copy_from_slice(&[0x01, 0x2c]);
     rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
@@ -186,14 +187,14 @@ fn rich_list(txn: &mut Txn<'_>) {
     txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());
 }
 
-/// Of a commit that changed a row, added one, and made a list longer.
+/// The undo record of a commit that changed a row, added one, and extended a list.
 fn undo_record() -> (RecordKey, Record) {
     let (store, mut counts) = (MemStore::new(), Counts::new(1));
     for height in [300, 301] {
         let snapshot = store.snapshot().unwrap();
         let mut txn = Txn::new(&*snapshot, &mut counts);
         meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
-        txn.append::<Txs>(&height, &plain(b"{}"));
+        txn.put_unread::<Txs>(&height, &plain(b"{}"));
         txn.push::<SetTxs>(&300, height).unwrap();
         let (batch, _) = undo::finish_with_undo_record(txn, undo::Lane::Blocks).unwrap();
         store.commit(batch, Durability::Buffered).unwrap();
@@ -254,7 +255,7 @@ fn names_and_tags_are_used_once() {
     }
 }
 
-/// What is stored decodes, and encodes to what is stored.
+/// Stored rows decode, and encode to the stored bytes.
 struct EveryRowComesBack<'a>(&'a MemStore);
 
 impl EveryRowComesBack<'_> {
@@ -282,7 +283,7 @@ impl Visitor for EveryRowComesBack<'_> {
 }
 
 #[test]
-fn the_example_comes_back_as_it_was_written() {
+fn the_example_is_read_back_unchanged() {
     schema::visit(&mut EveryRowComesBack(&example()));
 }
 
@@ -323,7 +324,7 @@ impl Visitor for AnyBytes<'_> {
     }
 }
 
-/// Bytes of the example's rows, damaged: these get further into a decoder than random ones.
+/// The example's rows with damaged bytes: these get further into a decoder than random ones.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let store = example();
     let snapshot = store.snapshot().unwrap();

@@ -11,7 +11,7 @@ use store::{Batch, Durability, RocksOptions, RocksStore, Snapshot, Store};
 
 use crate::rollback::{chain_of, copy_into, digests};
 
-/// Tells the child which database to take back.
+/// Environment variable of the child: the database to roll back.
 const DIRECTORY: &str = "SCHEMA_KILL_TEST_DIRECTORY";
 
 const LAST: u64 = 400;
@@ -48,7 +48,7 @@ impl Store for Stepped {
     }
 }
 
-/// Not a test of its own: the process that the test below starts and kills.
+/// Not a separate test: the process that the test below starts and kills.
 #[test]
 #[ignore = "started by the test that kills it"]
 fn child_that_takes_a_database_back() {
@@ -56,7 +56,7 @@ fn child_that_takes_a_database_back() {
     rewind(&Stepped(open(Path::new(&directory))), TO).unwrap();
 }
 
-/// Lets a child make some commits, and kills it while it makes the next one. False if the rollback ended before that.
+/// Lets a child make some commits, and kills it during the next one. False if the rollback ended before that.
 fn step_and_kill(directory: &Path) -> bool {
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "killed::child_that_takes_a_database_back", "--nocapture"])
@@ -69,7 +69,7 @@ fn step_and_kill(directory: &Path) -> bool {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut commits = lines.filter(|line| line.as_ref().is_ok_and(|line| line == "committed"));
     for _ in 0..COMMITS {
-        // A child that has ended takes none.
+        // The write fails if the child has ended.
         if writeln!(grants).is_err() || commits.next().is_none() {
             assert!(child.wait().unwrap().success());
             return false;
@@ -82,7 +82,7 @@ fn step_and_kill(directory: &Path) -> bool {
 }
 
 #[test]
-fn a_rollback_that_is_killed_again_and_again_comes_to_its_end() {
+fn a_rollback_that_is_killed_repeatedly_completes() {
     let directory = tempfile::tempdir().unwrap();
     copy_into(&chain_of(LAST, TO + 10), &open(directory.path()));
     let mut kills = 0;
@@ -97,6 +97,6 @@ fn a_rollback_that_is_killed_again_and_again_comes_to_its_end() {
     assert!(kills > 5, "only {kills} kills");
     let store = open(directory.path());
     assert_eq!(digests(&store), digests(&chain_of(TO, TO)));
-    // Nothing is left to do.
+    // The rollback is complete.
     assert_eq!(rewind(&store, TO).unwrap().by, By::UndoRecords);
 }

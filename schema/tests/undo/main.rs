@@ -1,22 +1,24 @@
-//! Which records a lane keeps, and what they take back.
+//! The undo records that a lane keeps, and their effects.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
 mod killed;
 mod rollback;
 
-use schema::audit::{Ground, Report, audit};
+use std::sync::Arc;
+
+use schema::audit::{AuditContext, Report, audit};
 use schema::block::{Block, Blocks, hash_at};
 use schema::digest;
 use schema::meta::{self, BlockLane, Identity, Rewinds};
-use schema::nft::Refused;
+use schema::nft::NonCollections;
 use schema::rewind::{By, Rewound, rewind};
 use schema::rollback::force_rollback;
 use schema::undo::{HEIGHTS, Lane, Record, RecordKey, UndoRecords, finish_with_undo_record};
 use store::key::All;
 use store::{
-    Batch, Bounds, Counts, Durability, Key as _, MemStore, Message, Order, Snapshot, Store, Table as _,
-    TableSpec, Txn,
+    Batch, Bounds, CopyOnWrite, Counts, Durability, Key as _, MemStore, Message, Order, Snapshot, Store,
+    Table as _, TableSpec, Txn,
 };
 
 /// How a commit ends.
@@ -51,7 +53,7 @@ fn blocks(store: &dyn Store, heights: std::ops::RangeInclusive<u64>, end: End) {
         for height in heights {
             let json = format!(r#"{{"height":"{height}","hash":"{}"}}"#, hex::encode_upper(hash(height)));
             let block = Block { first_tx: 1, first_evm_tx: 1, json: json.into_bytes(), ..Block::default() };
-            txn.append::<Blocks>(&height, &Message(block));
+            txn.put_unread::<Blocks>(&height, &Message(block));
             meta::put(txn, &BlockLane { height, hash: hash(height).to_vec(), ..BlockLane::default() });
         }
     });
@@ -67,14 +69,14 @@ fn commit(store: &dyn Store, end: End, write: impl FnOnce(&mut Txn<'_>)) {
     store.commit(batch, Durability::Buffered).unwrap();
 }
 
-/// Something that is no height's.
+/// A commit that belongs to no height.
 fn late(store: &MemStore, account: u8, found_at: u64, end: End) {
-    let account = schema::keys::Owner(chain::Account::from_bytes(&[account; 20]).unwrap());
-    commit(store, end, |txn| txn.put::<Refused>(&account, &found_at));
+    let account = schema::keys::AccountKey(chain::Account::from_bytes(&[account; 20]).unwrap());
+    commit(store, end, |txn| txn.put::<NonCollections>(&account, &found_at));
 }
 
 fn refused(store: &MemStore) -> usize {
-    store::table::rows::<Refused>(&*store.snapshot().unwrap(), &All, Order::Asc, 100).unwrap().len()
+    store::table::rows::<NonCollections>(&*store.snapshot().unwrap(), &All, Order::Asc, 100).unwrap().len()
 }
 
 /// Heights and parts of the records, which need not decode.
@@ -115,7 +117,7 @@ fn a_lane_keeps_the_records_of_its_last_heights() {
 }
 
 #[test]
-fn what_is_older_than_a_commit_without_a_record_is_forgotten() {
+fn records_older_than_a_commit_without_a_record_are_deleted() {
     let store = database();
     for height in 1..=10 {
         blocks(&store, height..=height, End::Sealed);
@@ -125,7 +127,7 @@ fn what_is_older_than_a_commit_without_a_record_is_forgotten() {
     blocks(&store, 22..=22, End::Sealed);
     assert_eq!(records(&store), [(21, 0), (22, 0)]);
     assert_eq!(rewind(&store, 20).unwrap().by, By::UndoRecords);
-    // One that belongs to a height without a record leads nowhere, and hides nothing.
+    // A record of a height without earlier records is useless, but hides no other record.
     late(&store, 1, 20, End::Sealed);
     assert_eq!(records(&store), [(20, 0)]);
     assert_eq!(rewind(&store, 19).unwrap().by, By::FullRollback);
@@ -133,7 +135,7 @@ fn what_is_older_than_a_commit_without_a_record_is_forgotten() {
 }
 
 #[test]
-fn commits_of_no_height_are_parts_of_the_last_and_go_with_it() {
+fn commits_without_a_height_are_parts_of_the_last_one_and_are_reverted_with_it() {
     let store = database();
     blocks(&store, 1..=1, End::Sealed);
     late(&store, 1, 1, End::Sealed);
@@ -141,7 +143,7 @@ fn commits_of_no_height_are_parts_of_the_last_and_go_with_it() {
     for account in 2..5 {
         late(&store, account, 2, End::Sealed);
     }
-    // Nothing changes, so there is nothing to take back.
+    // The commit changes no row, so it needs no record.
     late(&store, 4, 2, End::Sealed);
     assert_eq!(records(&store), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]);
     assert_eq!(rewind(&store, 1).unwrap().by, By::UndoRecords);
@@ -151,7 +153,7 @@ fn commits_of_no_height_are_parts_of_the_last_and_go_with_it() {
 }
 
 #[test]
-fn a_late_commit_without_a_record_is_noticed_where_it_changed_what_a_record_is_about() {
+fn a_late_commit_without_a_record_is_detected_if_it_changed_the_rows_of_a_record() {
     let store = database();
     blocks(&store, 1..=1, End::Sealed);
     blocks(&store, 2..=2, End::Sealed);
@@ -161,7 +163,7 @@ fn a_late_commit_without_a_record_is_noticed_where_it_changed_what_a_record_is_a
     assert_eq!((height(&store), refused(&store)), (1, 1));
 }
 
-/// A database of which no record can be read.
+/// A database with unreadable undo records only.
 struct Unreadable(MemStore);
 
 struct UnreadableSnapshot<'a>(Box<dyn Snapshot + 'a>);
@@ -209,7 +211,7 @@ impl Snapshot for UnreadableSnapshot<'_> {
 }
 
 #[test]
-fn records_that_cannot_be_read_stop_neither_blocks_nor_a_rewind() {
+fn unreadable_records_stop_neither_blocks_nor_a_rewind() {
     let last = HEIGHTS + 10;
     for damaged in [false, true] {
         let store = database();
@@ -217,7 +219,7 @@ fn records_that_cannot_be_read_stop_neither_blocks_nor_a_rewind() {
         assert_eq!(records(&store).len(), usize::try_from(HEIGHTS).unwrap());
         let store = if damaged {
             let store = Unreadable(store);
-            // The oldest goes all the same: its key is known.
+            // The oldest is deleted in spite of that: its key is known.
             blocks(&store, last + 1..=last + 1, End::Sealed);
             assert_eq!(records(&store.0).first(), Some(&(12, 0)));
             assert_eq!(rewind(&store, last - 1).unwrap().by, By::FullRollback);
@@ -230,7 +232,7 @@ fn records_that_cannot_be_read_stop_neither_blocks_nor_a_rewind() {
             blocks(&store, last + 1..=last + 1, End::Sealed);
             assert_eq!(records_by_key(&store).first(), Some(&(12, 0)));
             assert_eq!(rewind(&store, last - 2).unwrap().by, By::FullRollback);
-            // Above what stays there are none left, decoded or not.
+            // No records remain above the target height, decodable or not.
             assert_eq!(records_by_key(&store).last(), Some(&(last - 2, 0)));
             store
         };
@@ -241,7 +243,7 @@ fn records_that_cannot_be_read_stop_neither_blocks_nor_a_rewind() {
 }
 
 #[test]
-fn a_commit_of_several_heights_is_taken_back_whole_or_not_at_all() {
+fn a_commit_of_several_heights_is_reverted_as_a_whole_or_not_at_all() {
     for (to, by) in [(1, By::UndoRecords), (3, By::FullRollback)] {
         let store = database();
         blocks(&store, 1..=1, End::Sealed);
@@ -275,15 +277,16 @@ fn a_rewind_is_counted_in_each_commit_and_changes_no_digest() {
 
 #[test]
 fn an_audit_finds_records_that_are_damaged_or_beyond_their_lane() {
-    let store = database();
+    let store = Arc::new(database());
     for height in 1..=3 {
-        blocks(&store, height..=height, End::Sealed);
+        blocks(&*store, height..=height, End::Sealed);
     }
-    let checked = |store: &MemStore| {
+    let checked = |store: &Arc<MemStore>| {
         let (snapshot, mut report) = (store.snapshot().unwrap(), Report::default());
-        audit(&Ground::new(&*snapshot).unwrap(), &MemStore::new(), &mut report).unwrap();
-        let of_records = report.plan.rows.into_iter().filter(|(spec, ..)| *spec == UndoRecords::SPEC);
-        (report.checked["undo records"], of_records.map(|(_, key, value)| (key, value)).collect::<Vec<_>>())
+        let copy = CopyOnWrite::new(Arc::clone(store) as Arc<dyn Store>, Arc::new(MemStore::new()));
+        audit(&AuditContext::new(&*snapshot).unwrap(), &copy, &mut report).unwrap();
+        let found = report.findings.into_iter().filter(|found| found.table == UndoRecords::SPEC);
+        (report.checked["undo records"], found.map(|found| found.key).collect::<Vec<_>>())
     };
     assert_eq!(checked(&store), (3, vec![]));
     let snapshot = store.snapshot().unwrap();
@@ -300,11 +303,11 @@ fn an_audit_finds_records_that_are_damaged_or_beyond_their_lane() {
         batch.put(UndoRecords::SPEC, key.to_bytes(), prost::Message::encode_to_vec(record));
     }
     store.commit(batch, Durability::Buffered).unwrap();
-    let found: Vec<_> = bad.iter().map(|(key, _)| (key.to_bytes(), None)).collect();
+    let found: Vec<_> = bad.iter().map(|(key, _)| key.to_bytes()).collect();
     assert_eq!(checked(&store), (6, found));
 }
 
 #[test]
-fn lanes_are_known_by_their_numbers() {
+fn lanes_are_identified_by_their_tags() {
     assert_eq!([0, 1, 2, 3].map(Lane::of_tag), [None, Some(Lane::Blocks), Some(Lane::InternalTxs), None]);
 }

@@ -1,4 +1,4 @@
-//! What a rollback beyond the undo records leaves and reads, also one that is interrupted.
+//! Result and cost of a rollback beyond the undo records, also if it is interrupted.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,14 +9,14 @@ use schema::block::{Block, Blocks};
 use schema::digest::{self, TableDigest};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
-use schema::keys::{Owner, Role, hash_prefix};
+use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane, PendingNftRebuild, PendingRollback, Rewinds, RichLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
 use schema::nft::fold::{self, At};
 use schema::nft::rebuild::FOLDED;
 use schema::nft::{
-    Change, Collection, Entry, Mint, NameChanges, NewCollection, Question, Questions, Refused, TokenName,
-    Tokens, Waiter, Waiting, question_number,
+    Change, Collection, Entry, Mint, NameChanges, NewCollection, NonCollections, PendingEvent, PendingEvents,
+    Question, Questions, TokenName, Tokens, question_number,
 };
 use schema::payload::{Codec, Frames, Kind};
 use schema::rich::{Holders, set_balance};
@@ -61,37 +61,38 @@ pub(crate) fn chain_of(last: u64, mints: u64) -> MemStore {
     store
 }
 
-/// A block with one transaction of each kind, of one account that is in all of them and one that is new, and two call frames.
+/// A block with one transaction of each kind, by one account that is in all of them and one new account, and two call
+/// frames.
 fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
     let (busy, fresh, hash) = (account(0), account(height), hash(height));
     let digits = hex::encode(hash);
     let json = format!(r#"{{"height":"{height}","hash":"{}"}}"#, digits.to_uppercase()).into_bytes();
     let row = Block { first_tx: height, txs: 1, first_evm_tx: height, evm_txs: 1, json, ..Block::default() };
-    txn.append::<Blocks>(&height, &Message(row));
+    txn.put_unread::<Blocks>(&height, &Message(row));
 
     let mut encoder = codec.encoder(Kind::Tx).unwrap();
     let record = format!(r#"{{"txhash":"{}","height":"{height}"}}"#, digits.to_uppercase());
-    txn.append::<Txs>(&height, &encoder.encode(record.as_bytes()));
-    txn.append::<TxByHash>(&(hash_prefix(&hash), height), &());
+    txn.put_unread::<Txs>(&height, &encoder.encode(record.as_bytes()));
+    txn.put_unread::<TxByHash>(&(hash_prefix(&hash), height), &());
     let set = u32::try_from(height / 64).unwrap();
     if height.is_multiple_of(64) {
         let name = format!("type{set}");
-        txn.append::<MsgSets>(&set, &Message(MsgSet { names: vec![name.clone()], first_tx: height }));
-        txn.append::<MsgSetByNames>(&Text(name.clone()), &u64::from(set));
-        txn.append::<MsgSetByType>(&(Text(name), set), &());
+        txn.put_unread::<MsgSets>(&set, &Message(MsgSet { names: vec![name.clone()], first_tx: height }));
+        txn.put_unread::<MsgSetByNames>(&Text(name.clone()), &u64::from(set));
+        txn.put_unread::<MsgSetByType>(&(Text(name), set), &());
     }
     txn.push::<SetTxs>(&set, height).unwrap();
     for involved in [busy, fresh] {
-        txn.push::<AccountTxs>(&(Owner(involved), Role::Involved), height).unwrap();
-        txn.push::<AccountSetTxs>(&(Owner(involved), Role::Involved, set), height).unwrap();
+        txn.push::<AccountTxs>(&(AccountKey(involved), Role::Involved), height).unwrap();
+        txn.push::<AccountSetTxs>(&(AccountKey(involved), Role::Involved, set), height).unwrap();
     }
 
     let (from, to) = (hex::encode(busy.as_bytes()), hex::encode(fresh.as_bytes()));
     let record = format!(r#"{{"transactionHash":"0x{digits}","from":"0x{from}","to":"0x{to}","logs":[]}}"#);
-    txn.append::<EvmTxs>(&height, &encoder.encode(record.as_bytes()));
-    txn.append::<EvmTxByHash>(&(hash_prefix(&hash), height), &());
+    txn.put_unread::<EvmTxs>(&height, &encoder.encode(record.as_bytes()));
+    txn.put_unread::<EvmTxByHash>(&(hash_prefix(&hash), height), &());
     for owner in [(busy, Role::Involved), (fresh, Role::Involved), (busy, Role::Signer)] {
-        txn.push::<AccountEvmTxs>(&(Owner(owner.0), owner.1), height).unwrap();
+        txn.push::<AccountEvmTxs>(&(AccountKey(owner.0), owner.1), height).unwrap();
     }
 
     let (first, mut frames) = (2 * height - 1, Frames::default());
@@ -101,17 +102,17 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
         );
         frames.push(|out| out.extend_from_slice(frame.as_bytes()));
     }
-    txn.append::<Calls>(&first, &encoder.encode(&frames.take()));
-    txn.append::<CallsByHash>(&(hash_prefix(&hash), first), &2);
-    txn.append::<CallsByHeight>(&height, &Message(BlockCalls { first, count: 2 }));
-    txn.push::<AccountCalls>(&Owner(busy), first).unwrap();
-    txn.push::<AccountCalls>(&Owner(fresh), first).unwrap();
-    txn.push::<AccountCalls>(&Owner(busy), first + 1).unwrap();
+    txn.put_unread::<Calls>(&first, &encoder.encode(&frames.take()));
+    txn.put_unread::<CallsByHash>(&(hash_prefix(&hash), first), &2);
+    txn.put_unread::<CallsByHeight>(&height, &Message(BlockCalls { first, count: 2 }));
+    txn.push::<AccountCalls>(&AccountKey(busy), first).unwrap();
+    txn.push::<AccountCalls>(&AccountKey(fresh), first).unwrap();
+    txn.push::<AccountCalls>(&AccountKey(busy), first + 1).unwrap();
 
     if height.is_multiple_of(100) {
-        txn.put::<Refused>(&Owner(fresh), &height);
+        txn.put::<NonCollections>(&AccountKey(fresh), &height);
         txn.put::<Questions>(&question_number(height, 7), &Message(Question::default()));
-        txn.put::<Waiting>(&(Owner(busy), height, 7), &Message(Waiter::default()));
+        txn.put::<PendingEvents>(&(AccountKey(busy), height, 7), &Message(PendingEvent::default()));
     }
     let lane =
         BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
@@ -156,14 +157,14 @@ pub(crate) fn copy_into(from: &MemStore, store: &dyn Store) {
     store.commit(batch, Durability::Buffered).unwrap();
 }
 
-/// A store that counts the rows that are read and the snapshots that are held, and fails for good after some commits.
+/// A store that counts read rows and held snapshots, and fails permanently after some commits.
 struct Watched {
     store: MemStore,
-    /// By table; of tables that several share, by the first byte of the key too.
+    /// By table; for shared tables, by the first byte of the key too.
     read: Mutex<BTreeMap<(&'static str, u8), u64>>,
     commits_left: AtomicU64,
     held: AtomicU64,
-    /// Snapshots held during a commit, at most.
+    /// Maximum number of snapshots held during a commit.
     most_held: AtomicU64,
 }
 
@@ -238,7 +239,7 @@ impl Snapshot for WatchedSnapshot<'_> {
 }
 
 #[test]
-fn a_database_taken_back_is_one_that_never_went_further() {
+fn a_rolled_back_database_equals_an_undisturbed_one() {
     let (end, mints) = (400, 200);
     let whole = chain_of(end, mints);
     for to in [1, 63, 64, 150, 200, 201, 330, 399, 400] {
@@ -250,7 +251,7 @@ fn a_database_taken_back_is_one_that_never_went_further() {
 }
 
 #[test]
-fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
+fn the_rows_read_grow_with_the_removed_rows_and_not_with_the_remaining_ones() {
     let read = |end: u64| {
         let store = Watched::new(chain_of(end, 10), u64::MAX);
         rollback(&store, end - 20).unwrap();
@@ -258,9 +259,9 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         assert_eq!(store.most_held.load(Ordering::Relaxed), 1, "no snapshot is held from stage to stage");
         store.take_read()
     };
-    // The same place between two sets, so that the same goes.
+    // The same position between two sets, so that the same rows are removed.
     let (small, large) = (read(640), read(2560));
-    // The end of each list of Cosmos accounts is read, all sets, what is not an NFT and what waits.
+    // Reads the end of each list of Cosmos accounts, all sets, non-collections and pending events.
     let grows = [
         (COUNT.name, AccountTxs::SPEC.tag),
         (COUNT.name, AccountSetTxs::SPEC.tag),
@@ -269,11 +270,11 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         (AccountSetTxs::SPEC.name, 0),
         (SetTxs::SPEC.name, 0),
         (MsgSets::SPEC.name, 0),
-        (Refused::SPEC.name, 0),
-        (Waiting::SPEC.name, 0),
+        (NonCollections::SPEC.name, 0),
+        (PendingEvents::SPEC.name, 0),
     ];
     for (table, rows) in &large {
-        // A search in a list that is four times as long takes two more steps.
+        // A search in a list four times as long takes two more steps.
         let bound = small.get(table).copied().unwrap_or_default() + 2 * 3;
         assert!(
             grows.contains(table) || *rows <= bound,
@@ -282,7 +283,7 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         assert!(FOLDED.iter().all(|spec| spec.name != table.0), "{table:?} was read though no NFT goes");
     }
     assert_eq!(large[&(Txs::SPEC.name, 0)], 20 + 1, "each record that goes, and whether there is one");
-    // Row by row, not only in the end.
+    // Lengths are read for the accounts of removed records only.
     assert!(
         large[&(COUNT.name, AccountEvmTxs::SPEC.tag)] < 3 * 20
             && large[&(COUNT.name, AccountCalls::SPEC.tag)] < 3 * 20
@@ -290,7 +291,7 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
 }
 
 #[test]
-fn a_rollback_takes_the_rich_list_back_and_lets_all_names_be_read_again() {
+fn a_rollback_rewinds_the_rich_list_and_invalidates_all_names() {
     let (store, to) = (chain_of(40, 30), 20);
     commit(&store, End::Plain, |txn| {
         meta::put(txn, &RichLane { height: 40, baseline: 1, ..RichLane::default() });
@@ -304,7 +305,7 @@ fn a_rollback_takes_the_rich_list_back_and_lets_all_names_be_read_again() {
 }
 
 #[test]
-fn what_stands_beside_a_removed_range_stays() {
+fn rows_beside_a_removed_range_remain() {
     let (store, to, contract) = (chain_of(40, 30), 20, [0xcc; 20]);
     commit(&store, End::Plain, |txn| {
         meta::put(txn, &RichLane { height: to, baseline: 1, ..RichLane::default() });
@@ -323,9 +324,9 @@ fn what_stands_beside_a_removed_range_stays() {
 }
 
 #[test]
-fn what_an_earlier_version_began_is_finished() {
+fn a_rebuild_that_an_earlier_version_began_is_finished() {
     let (whole, to) = (chain_of(60, 30), 20);
-    // It kept no note of how far it had come.
+    // It stored no position.
     let store = copy(&whole);
     commit(&store, End::Plain, |txn| meta::put(txn, &PendingRollback { to, ..PendingRollback::default() }));
     finish_pending(&store).unwrap();
@@ -342,7 +343,7 @@ fn what_an_earlier_version_began_is_finished() {
 }
 
 #[test]
-fn records_that_are_missing_or_damaged_do_not_leave_their_other_rows() {
+fn missing_or_damaged_records_leave_no_dependent_rows() {
     let (whole, to) = (chain_of(200, 0), 150);
     let wanted = digests(&chain_of(to, 0));
     for (spec, seq) in
@@ -364,7 +365,7 @@ fn records_that_are_missing_or_damaged_do_not_leave_their_other_rows() {
 }
 
 #[test]
-fn an_interrupted_rollback_continues_where_it_was() {
+fn an_interrupted_rollback_continues_at_its_position() {
     let (end, to, mints) = (400, 120, 130);
     let whole = chain_of(end, mints);
     let wanted = digests(&chain_of(to, to));
@@ -383,11 +384,12 @@ fn an_interrupted_rollback_continues_where_it_was() {
         if commits == 0 {
             continue;
         }
-        // Readers look for nothing that is being removed.
+        // Readers access no row that is being removed.
         let snapshot = store.store.snapshot().unwrap();
         assert_eq!(Lane::ALL.map(|lane| lane.height(&*snapshot).unwrap()), [to, to]);
         drop(snapshot);
-        // It ends again and again, after fewer commits than the fold takes: if it began anew it would never be done.
+        // It is interrupted repeatedly, after fewer commits than the fold takes: if it restarted each time, it would
+        // never end.
         let mut rounds = 0;
         loop {
             store.commits_left.store(1 + rounds % 3, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a tool for developers that stops at the first surprise"
+    reason = "a developer tool that panics at the first error"
 )]
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ fn main() {
         for (number, seed) in (target.seeds)().iter().enumerate() {
             fs::write(corpus.join(format!("seed-{number}")), seed).unwrap();
         }
-        // libFuzzer takes an empty file for a missing one.
+        // libFuzzer treats an empty file as a missing one.
         let mut words = format!("# {}\n", target.name);
         for word in target.words {
             words.push('"');

@@ -1,10 +1,10 @@
-//! `pagination.key`: what we wrote is read as the same place, on its own lists and on no others; anything is a place or
-//! refused.
+//! `pagination.key`: one of our cursors decodes to the same position, on its own lists only; any other text decodes to
+//! a position or is rejected.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use query::cursor::{BadCursor, Cursor, Row, Space, Start, decode, encode};
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use store::Key;
 use store::key::Text;
 
@@ -21,19 +21,19 @@ const SPACES: [Space; 8] = [
     Space::Holders,
 ];
 
-/// Names and values of cursors of the deployed servers.
+/// Names and values in cursors of the deployed servers.
 pub const WORDS: &[&str] =
     &["{\"sequence\":", "{\"height\":", "\"token_id\":", "18446744073709551615", "==", "{}", "AQ", "+", "-"];
 
-/// A byte that chooses the rows of a list, then the key of a row, or a text.
+/// Input: a byte that selects a list's rows, then the key of a row, or a text.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let which = input.byte();
     match which % 5 {
         0 => of_rows::<u64>(which, input),
-        1 => of_rows::<(u64, Owner)>(which, input),
-        2 => of_rows::<(Text, u64, Owner)>(which, input),
-        3 => of_rows::<(u64, Text, Owner)>(which, input),
+        1 => of_rows::<(u64, AccountKey)>(which, input),
+        2 => of_rows::<(Text, u64, AccountKey)>(which, input),
+        3 => of_rows::<(u64, Text, AccountKey)>(which, input),
         _ => of_rows::<([u8; 32], [u8; 20])>(which, input),
     }
 }
@@ -53,7 +53,7 @@ fn of_rows<R: Row + PartialEq + std::fmt::Debug>(which: u8, input: Input<'_>) ->
     keys.map(|key| any::<R>(space, key)).contains(&true) || is_row
 }
 
-/// A cursor that we hand out.
+/// Checks one of our cursors.
 fn ours<R: Row + PartialEq + std::fmt::Debug>(space: Space, cursor: &Cursor<R>) {
     let key = encode(space, cursor.clone());
     assert!(key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'), "{key}");
@@ -67,12 +67,12 @@ fn ours<R: Row + PartialEq + std::fmt::Debug>(space: Space, cursor: &Cursor<R>) 
     }
 }
 
-/// A text that somebody sends.
+/// Checks any text as a cursor.
 fn any<R: Row + PartialEq + std::fmt::Debug>(space: Space, key: &str) -> bool {
     let read = decode::<R>(space, key);
-    let is_place = read.is_ok();
+    let is_cursor = read.is_ok();
     match read {
-        // A place that is named by its whole row is one that we would name so too.
+        // A position given by a whole row is one that we can encode.
         Ok(Some(Start::Row(cursor))) => ours(space, &cursor),
         Ok(Some(Start::Beyond { from, to })) => {
             assert!(from.to_bytes() <= to.to_bytes(), "{from:?} to {to:?}");
@@ -80,12 +80,12 @@ fn any<R: Row + PartialEq + std::fmt::Debug>(space: Space, key: &str) -> bool {
         Ok(Some(Start::Offset(_)) | None) => {}
         Err(error) => assert!(error.to_string().contains("pagination.key")),
     }
-    is_place
+    is_cursor
 }
 
-/// Rows of every kind, and cursors as they are sent.
+/// Rows of every kind, and cursors as clients send them.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let owner = Owner(chain::Account::from([7; 20]));
+    let owner = AccountKey(chain::Account::from([7; 20]));
     let id = Text("token 1".to_owned());
     let rows = [
         7_u64.to_bytes(),

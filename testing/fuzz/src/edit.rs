@@ -1,18 +1,18 @@
-//! Changes of a JSON value, made from the bytes of an input: what is JSON stays JSON.
+//! Structure-aware mutation of JSON, driven by the bytes of an input.
 //!
-//! A byte-wise change of JSON is mostly no JSON any more, and no parser gets further than that. An edit is a place (two
-//! bytes, counted round), what is done there (one byte) and what it is done with (a length and bytes).
+//! Most byte-wise mutations of JSON are not JSON, so parsers reject them at once. An edit is a place (two bytes, modulo
+//! the number of places), an operation (one byte) and its operand (a length and bytes).
 
 use serde_json::Value;
 
 use crate::input::Input;
 
-/// More edits of one input are not made.
-const MOST: usize = 24;
+/// Maximum number of edits of one input.
+const MAX_EDITS: usize = 24;
 
-/// Applies what `input` says to `value`, which stays as it is where there is nothing left.
+/// Applies the edits in `input` to `value`.
 pub fn apply(value: &mut Value, input: &mut Input<'_>) {
-    for _ in 0..MOST {
+    for _ in 0..MAX_EDITS {
         if input.is_empty() {
             return;
         }
@@ -23,9 +23,9 @@ pub fn apply(value: &mut Value, input: &mut Input<'_>) {
 fn edit(root: &mut Value, input: &mut Input<'_>) {
     let mut places = Vec::new();
     collect(root, &mut String::new(), &mut places);
-    let (place, what) = (input.one_of(&places).clone(), input.byte());
+    let (place, operation) = (input.one_of(&places).clone(), input.byte());
     let with = input.piece();
-    let new = match what % 12 {
+    let new = match operation % 12 {
         0 => return remove(root, &place),
         1 => Value::Null,
         2 => String::from_utf8_lossy(with).into_owned().into(),
@@ -38,7 +38,7 @@ fn edit(root: &mut Value, input: &mut Input<'_>) {
             let from: &String = Input::new(with).one_of(&places);
             root.pointer(from).cloned().unwrap_or_default()
         }
-        9 => return double(root, &place),
+        9 => return duplicate(root, &place),
         10 => format!("0x{}", hex::encode(with)).into(),
         _ => return splice(root, &place, with),
     };
@@ -76,15 +76,15 @@ fn remove(root: &mut Value, place: &str) {
     }
 }
 
-/// Puts an item of a list there twice.
-fn double(root: &mut Value, place: &str) {
+/// Duplicates an item of a list.
+fn duplicate(root: &mut Value, place: &str) {
     let Some((parent, name)) = place.rsplit_once('/') else { return };
     if let (Some(Value::Array(items)), Ok(index)) = (root.pointer_mut(parent), name.parse::<usize>()) {
         items.insert(index, items[index].clone());
     }
 }
 
-/// Changes a text: puts bytes in the place of as many others.
+/// Overwrites bytes of a text.
 fn splice(root: &mut Value, place: &str, with: &[u8]) {
     let Some(Value::String(text)) = root.pointer_mut(place) else { return };
     let Some((&at, with)) = with.split_first() else { return };

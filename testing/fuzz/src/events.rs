@@ -1,4 +1,5 @@
-//! A block, its results and its receipts: what is derived is whole and the same each time; anything else is asked again.
+//! A block, its results and its receipts: accepted answers give a complete block, deterministically; others are
+//! requested again.
 
 use std::sync::LazyLock;
 
@@ -38,11 +39,11 @@ pub const WORDS: &[&str] = &[
     "\\u0000",
 ];
 
-/// The longest answers of a height that a seed is made of, together.
+/// Maximum length of the answers of a height in a seed, together.
 const LARGEST: usize = 24_000;
 
-/// A byte for the chain, a byte for the form, and then: block, results and receipts, a line each; or the number of a
-/// recorded height, and edits of its answers.
+/// Input: a byte for the chain, a byte for the form, and then: block, results and receipts, one line each; or the
+/// number of a recorded height, and edits of its answers.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let which = usize::from(input.byte()) % chains().len();
@@ -52,16 +53,16 @@ pub fn run(data: &[u8]) -> bool {
     any_chain(results);
     let height = comet::parse_block(block).map_or(0, |block| block.header.height);
     let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
-    // Changed answers are refused by their hashes, which are for `proofs`; here they are to get as far as they can.
+    // Hashes would reject mutated answers, so they are checked by `proofs` only.
     let answers = BlockAnswers { height, block, results, receipts, trust_receipts: true };
     proofs(block, results);
     if let Some(receipts) = receipts {
         of_receipts(receipts);
     }
-    chain.workshops.with(|workshop| derived(chain, &answers, workshop)).unwrap()
+    chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap()
 }
 
-/// What hashes prove of a changed block and its results: yes or no, of any bytes, and the same each time.
+/// Checks against hashes accept or reject any block and results, deterministically.
 fn proofs(block: &[u8], results: &[u8]) {
     let Ok(block) = comet::parse_block(block) else { return };
     assert_eq!(proof::check_header(&block), proof::check_header(&block));
@@ -109,7 +110,7 @@ fn recorded(chain: &Chain) -> Vec<&Height> {
         .collect()
 }
 
-/// Events are read whatever the chain that they are taken to be of.
+/// Reads events as those of every VM.
 fn any_chain(results: &[u8]) {
     let Ok(results) = comet::parse_results(results) else { return };
     for vm in [Vm::Evm, Vm::Move, Vm::Wasm] {
@@ -123,33 +124,33 @@ fn any_chain(results: &[u8]) {
     assert_eq!(hash.is_ok(), all_base64);
 }
 
-fn derived(chain: &Chain, answers: &BlockAnswers<'_>, workshop: &mut WorkerState) -> bool {
+fn derived(chain: &Chain, answers: &BlockAnswers<'_>, worker: &mut WorkerState) -> bool {
     let mut rendered = Rendered::new();
-    let mut derive = |rendered: &Rendered| derive::block(answers, rendered, &chain.rules, workshop);
+    let mut derive = |rendered: &Rendered| derive::block(answers, rendered, &chain.rules, worker);
     let mut outcome = derive(&rendered);
     if let Err(Failure::Unrendered(txs)) = &outcome {
         rendered.extend(txs.iter().map(|tx| (tx.index, None)));
         outcome = derive(&rendered);
         assert!(
             !matches!(outcome, Err(Failure::Unrendered(_))),
-            "what nobody renders is opaque, and not asked for twice"
+            "an unrendered transaction is opaque and requested only once"
         );
     }
     let Ok(block) = outcome else { return false };
     whole(chain, answers, &block);
-    let again = derive(&rendered).expect("the same answers are a block again");
+    let again = derive(&rendered).expect("the same answers give a block");
     assert_eq!(format!("{block:?}"), format!("{again:?}"), "the same answers give the same block");
     !block.txs.is_empty()
 }
 
-/// What is stored of a block is JSON, and of accounts each is there once.
+/// Checks that stored records are JSON and that lists of accounts have no duplicates.
 fn whole(chain: &Chain, answers: &BlockAnswers<'_>, block: &Block) {
     assert_eq!(block.height, answers.height);
     for tx in &block.txs {
         json(chain, schema::tx::Txs::SPEC, &tx.payload);
         distinct(&tx.involved);
         distinct(&tx.signers);
-        assert!(tx.signers.iter().all(|signer| tx.involved.contains(signer)), "who signs is involved");
+        assert!(tx.signers.iter().all(|signer| tx.involved.contains(signer)), "a signer is involved");
         assert!(
             tx.types.windows(2).all(|two| two[0] < two[1]),
             "types are sorted, each once: {:?}",
@@ -172,8 +173,8 @@ fn json(chain: &Chain, table: &'static TableSpec, payload: &Payload) {
 }
 
 fn distinct(accounts: &[chain::Account]) {
-    let mut set = AccountSet::new();
-    assert!(accounts.iter().all(|account| set.insert(*account)), "an account is there once");
+    let mut set = AccountSet::default();
+    assert!(accounts.iter().all(|account| set.insert(*account)), "no duplicates");
 }
 
 fn of_receipts(answer: &[u8]) {
@@ -183,14 +184,14 @@ fn of_receipts(answer: &[u8]) {
         evm::write_evm_tx(&mut out, receipt);
         let read = serde_json::from_slice::<IgnoredAny>(&out);
         assert!(read.is_ok(), "{read:?} in {}", String::from_utf8_lossy(&out));
-        let mut accounts = AccountSet::new();
+        let mut accounts = AccountSet::default();
         if receipt.accounts(&mut accounts).is_ok() {
-            distinct(accounts.as_slice());
+            distinct(&Vec::from_iter(accounts));
         }
     }
 }
 
-/// Recorded heights, as text and to be edited.
+/// Recorded heights, as text and as edits.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for (number, heights) in (0_u8..).zip(RECORDED.iter()) {

@@ -4,14 +4,14 @@
 //!
 //! - An input of any length is valid: missing bytes are zero, so that a finding can be minimised by truncation.
 
-/// What is left of an input.
+/// The unread rest of an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Input<'a> {
-    /// All of `data`.
+    /// An input of all of `data`.
     pub fn new(data: &'a [u8]) -> Self {
         Self { rest: data }
     }
@@ -36,12 +36,12 @@ impl<'a> Input<'a> {
     /// One of `choices`, chosen by two bytes.
     ///
     /// # Panics
-    /// If there is none to choose.
+    /// If `choices` is empty.
     pub fn one_of<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
         &choices[usize::from(self.short()) % choices.len()]
     }
 
-    /// The next bytes, as many as the byte before them says, or as there are.
+    /// The next bytes: as many as the preceding byte states, or as remain.
     pub fn piece(&mut self) -> &'a [u8] {
         let length = usize::from(self.byte()).min(self.rest.len());
         let (piece, rest) = self.rest.split_at(length);
@@ -49,12 +49,12 @@ impl<'a> Input<'a> {
         piece
     }
 
-    /// Everything that is left.
+    /// All remaining bytes.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether nothing is left.
+    /// Whether no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

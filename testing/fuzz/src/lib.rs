@@ -1,24 +1,23 @@
 //! Fuzz targets and the properties that they check.
 //!
-//! A target is a function of any bytes that stops where something does not hold: not only where there is a panic, but
-//! where what was read is not written again as it was, where an order is not kept, a limit is passed or an answer is a
-//! server's error. The targets of `libfuzzer/` call these functions; `tests/short.rs` runs them with a bounded number of
-//! changed seeds, so that they are part of every test run. `docs/fuzzing.md` says how to run them for long.
+//! A target is a function of any bytes that panics if a property is violated: a value that does not round-trip, a wrong
+//! order, an exceeded limit, a server error. The targets of `libfuzzer/` call these functions. `tests/short.rs` runs
+//! them on a bounded number of mutated seeds in every test run. `docs/fuzzing.md` describes long runs.
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`cursor`], [`request`] | what clients send to the indexer |
+//! | [`cursor`], [`request`] | requests of clients to the indexer |
 //! | [`rows`] | keys and values of every table |
-//! | [`events`], [`traces`], [`tx`] | what nodes answer |
-//! | [`memo`], [`registry_files`] | what the routing service reads |
-//! | [`recording_files`] | what a replay node is played from |
-//! | [`input`], [`edit`], [`mutate`] | bytes as choices, as changes of JSON; changed bytes |
-//! | [`recorded`] | the recordings that seeds and rules are taken from |
+//! | [`events`], [`traces`], [`tx`] | answers of nodes |
+//! | [`memo`], [`registry_files`] | input of the routing service |
+//! | [`recording_files`] | recordings that a replay node serves |
+//! | [`input`], [`edit`], [`mutate`] | bytes as choices, bytes as edits of JSON, mutations of bytes |
+//! | [`recorded`] | the recordings that provide seeds and rules |
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a target stops at the first surprise: that is what it is for"
+    reason = "a target panics at the first violation: that is its purpose"
 )]
 
 pub mod cursor;
@@ -35,17 +34,17 @@ pub mod rows;
 pub mod traces;
 pub mod tx;
 
-/// Something that is fuzzed.
+/// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, that of the file in `libfuzzer/targets` too.
+    /// Its name, and that of its file in `libfuzzer/targets`.
     pub name: &'static str,
-    /// Takes any bytes and panics where something does not hold. Whether they were more than refused: a run of which nothing
-    /// is says nothing.
+    /// Takes any bytes and panics if a property is violated. Returns whether the bytes were accepted: a run in which no
+    /// input is accepted tests nothing.
     pub run: fn(&[u8]) -> bool,
-    /// Inputs to begin with, small and of every form that the target knows.
+    /// Seed inputs, small and of every form that the target accepts.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Pieces that inputs are made of, to be put in where chance would not find them.
+    /// The dictionary: pieces of inputs that random mutations would not find.
     pub words: &'static [&'static str],
 }
 
@@ -75,7 +74,7 @@ pub const TARGETS: &[Target] = &[
 /// Runs the target `name`.
 ///
 /// # Panics
-/// If there is none of that name.
+/// If no target has that name.
 pub fn run(name: &str, data: &[u8]) -> bool {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target in the list");
     (target.run)(data)

@@ -1,5 +1,5 @@
-//! Memos of packets, and what clients send back of a route: what we write into a memo is read out of it again; what others
-//! write is read as it says or not at all.
+//! Memos of packets, and routes that clients send back: our memos round-trip; other memos are read according to their
+//! content or rejected.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::U256;
 use messages::{BuildRequest, OpHookRequest, SignedHook, Tx};
-use node::{FoundEvent, FoundTx};
+use node::{FoundEvent, TxSearchHit};
 use planner::{Graph, Operation, Plan, Quotes, Request, World};
 use registry::facts::Quote;
 use registry::{AssetRef, ChainKind, ChainRef, Facts, OftRef, Registry};
@@ -38,17 +38,17 @@ pub const WORDS: &[&str] = &[
 ];
 
 /// The chains of the worked examples.
-struct Known {
+struct Examples {
     registry: Registry,
     graph: Graph,
     facts: Facts,
     assets: Vec<AssetRef>,
     plans: Vec<(Request, Plan)>,
-    /// Those whose deposits carry what the user signed.
+    /// Plans whose deposits carry a signed hook.
     hooked: Vec<(Request, Plan)>,
 }
 
-/// What a LayerZero contract asks for.
+/// The quotes of a LayerZero contract.
 struct Fee;
 
 impl Quotes for Fee {
@@ -57,26 +57,26 @@ impl Quotes for Fee {
     }
 }
 
-static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+static EXAMPLES: LazyLock<Examples> = LazyLock::new(|| {
     let loaded = registry::load(&testkit::root().join("routing/api/tests/mainnet")).unwrap();
     let registry = loaded.registry;
     let graph = Graph::new(&registry);
     let assets: Vec<AssetRef> = registry.assets().map(|(asset, _)| asset).collect();
     let mut facts = Facts::default();
     facts.hooks.insert("cabal-1".to_owned(), true);
-    let mut known = Known { registry, graph, facts, assets, plans: Vec::new(), hooked: Vec::new() };
-    // Who signs once gets other plans than who signs often.
-    known.plans = [false, true].into_iter().flat_map(|multi_tx| known.plans(multi_tx)).collect();
-    known.hooked = known.plans.iter().filter(|(_, plan)| plan.required_op_hook()).cloned().collect();
-    known
+    let mut examples = Examples { registry, graph, facts, assets, plans: Vec::new(), hooked: Vec::new() };
+    // Plans in one transaction differ from plans in several.
+    examples.plans = [false, true].into_iter().flat_map(|multi_tx| examples.plans(multi_tx)).collect();
+    examples.hooked = examples.plans.iter().filter(|(_, plan)| plan.required_op_hook()).cloned().collect();
+    examples
 });
 
-impl Known {
+impl Examples {
     fn world(&self) -> World<'_> {
         World { registry: &self.registry, facts: &self.facts, quotes: &Fee }
     }
 
-    /// The best plan from each asset to each other one.
+    /// The best plan between each ordered pair of assets.
     fn plans(&self, multi_tx: bool) -> Vec<(Request, Plan)> {
         let amount_in = U256::from(10_u64.pow(18));
         let of_pair = |(from, to): (AssetRef, AssetRef)| {
@@ -90,7 +90,7 @@ impl Known {
     }
 }
 
-/// A byte for the form, and what is read in it.
+/// Input: a byte for the form, and the content.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     match input.byte() % 6 {
@@ -103,23 +103,24 @@ pub fn run(data: &[u8]) -> bool {
     }
 }
 
-/// A text in the memo of a packet that is fine otherwise.
+/// Checks a text as the memo of an otherwise valid packet.
 fn text(memo: &[u8]) -> bool {
     let memo = String::from_utf8_lossy(memo);
     let data = json!({ "denom": "uinit", "amount": "5", "sender": "a", "receiver": "b", "memo": memo });
-    let packet = sent(&send_packet("packet_data", &data.to_string())).expect("a packet whatever its memo");
+    let packet =
+        sent(&send_packet("packet_data", &data.to_string())).expect("the memo does not affect the packet");
     assert_eq!((packet.denom.as_str(), packet.amount.as_str(), packet.sender.as_str()), ("uinit", "5", "a"));
-    let said: Value = serde_json::from_str(&memo).unwrap_or_default();
-    let channel = said["forward"]["channel"].as_str();
+    let content: Value = serde_json::from_str(&memo).unwrap_or_default();
+    let channel = content["forward"]["channel"].as_str();
     assert_eq!(packet.forward.map(|forward| forward.channel).as_deref(), channel);
-    let called = ["evm", "move", "wasm"].iter().any(|vm| said.get(vm).is_some());
-    let contract = said["evm"]["message"]["contract_addr"].as_str();
+    let called = ["evm", "move", "wasm"].iter().any(|vm| content.get(vm).is_some());
+    let contract = content["evm"]["message"]["contract_addr"].as_str();
     assert_eq!(packet.hook.is_some(), called);
     assert_eq!(packet.hook.and_then(|hook| hook.contract).as_deref(), contract);
     channel.is_some() || called
 }
 
-/// Bytes as the data of a packet: the same whether the event has them as text or in hex.
+/// Checks bytes as packet data: the result is the same for text and for hex.
 fn packet_data(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
     let in_hex = sent(&send_packet("packet_data_hex", &hex::encode(text.as_bytes())));
@@ -130,7 +131,7 @@ fn packet_data(data: &[u8]) -> bool {
     in_hex.is_some()
 }
 
-/// Lines: a kind of event, or an attribute of the last one with `=` in it.
+/// Checks events from lines: a kind of event, or an attribute of the last event, which contains `=`.
 fn events(data: &[u8]) -> bool {
     let mut events: Vec<FoundEvent> = Vec::new();
     for line in String::from_utf8_lossy(data).lines() {
@@ -139,17 +140,17 @@ fn events(data: &[u8]) -> bool {
             _ => events.push(FoundEvent { kind: line.to_owned(), attributes: Vec::new() }),
         }
     }
-    let mut begun = false;
-    for (chain, _) in KNOWN.registry.chains() {
+    let mut started = false;
+    for (chain, _) in EXAMPLES.registry.chains() {
         let hops = starts(chain, events.clone());
-        assert!(hops.len() <= events.len(), "an event begins one transfer at most");
-        begun |= !hops.is_empty();
+        assert!(hops.len() <= events.len(), "an event starts at most one transfer");
+        started |= !hops.is_empty();
         for hop in hops {
-            assert_eq!(hop.from(), KNOWN.registry[chain].id);
-            assert!(hop.to().is_none_or(|to| KNOWN.registry.chain(to).is_some()));
+            assert_eq!(hop.from(), EXAMPLES.registry[chain].id);
+            assert!(hop.to().is_none_or(|to| EXAMPLES.registry.chain(to).is_some()));
         }
     }
-    begun
+    started
 }
 
 fn send_packet(key: &str, data: &str) -> FoundEvent {
@@ -169,7 +170,7 @@ fn send_packet(key: &str, data: &str) -> FoundEvent {
 
 /// The packet of an event.
 fn sent(event: &FoundEvent) -> Option<Packet> {
-    let (chain, _) = KNOWN.registry.chains().next().unwrap();
+    let (chain, _) = EXAMPLES.registry.chains().next().unwrap();
     match starts(chain, vec![event.clone()]).pop() {
         Some(ObservedHop::Ibc(ibc)) => Some(ibc.packet),
         _ => None,
@@ -178,18 +179,18 @@ fn sent(event: &FoundEvent) -> Option<Packet> {
 
 fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<ObservedHop> {
     let (codespace, log) = (String::new(), String::new());
-    let tx = FoundTx { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events };
+    let tx = TxSearchHit { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events };
     let seen =
-        TxRef { chain: KNOWN.registry[chain].id.clone(), hash: "01".repeat(32), height: 7, time: None };
-    tracker::detect_hops(&KNOWN.registry, chain, &tx, &seen)
+        TxRef { chain: EXAMPLES.registry[chain].id.clone(), hash: "01".repeat(32), height: 7, time: None };
+    tracker::detect_hops(&EXAMPLES.registry, chain, &tx, &seen)
 }
 
-/// What a plan's own messages have in their memos is what they do.
+/// Checks that the memos in a plan's messages round-trip.
 fn ours(mut input: Input<'_>) -> bool {
-    let (_, plan) = input.one_of(&KNOWN.plans);
+    let (_, plan) = input.one_of(&EXAMPLES.plans);
     let account = input.byte();
     let addresses: Vec<String> =
-        plan.required_chains(&KNOWN.registry).into_iter().map(|chain| address(chain, account)).collect();
+        plan.required_chains(&EXAMPLES.registry).into_iter().map(|chain| address(chain, account)).collect();
     let msgs = msgs(plan, &addresses, None);
     for msg in &msgs {
         let Some(memo) = msg["memo"].as_str() else { continue };
@@ -203,15 +204,15 @@ fn ours(mut input: Input<'_>) -> bool {
 }
 
 fn address(chain: ChainRef, account: u8) -> String {
-    let (chain, account) = (&KNOWN.registry[chain], chain::Account::from([account; 20]));
+    let (chain, account) = (&EXAMPLES.registry[chain], chain::Account::from([account; 20]));
     if chain.kind == ChainKind::Evm { account.to_hex() } else { account.to_bech32(&chain.bech32_prefix) }
 }
 
-/// The messages of a plan's Cosmos transactions; none if it is refused.
+/// The messages of a plan's Cosmos transactions; none if the builder rejects it.
 fn msgs(plan: &Plan, addresses: &[String], signed_hook: Option<&SignedHook>) -> Vec<Value> {
-    let ask = BuildRequest {
-        registry: &KNOWN.registry,
-        facts: &KNOWN.facts,
+    let request = BuildRequest {
+        registry: &EXAMPLES.registry,
+        facts: &EXAMPLES.facts,
         plan,
         addresses,
         now_nanos: 1_700_000_000_000_000_000,
@@ -219,9 +220,9 @@ fn msgs(plan: &Plan, addresses: &[String], signed_hook: Option<&SignedHook>) -> 
         slippage_percent: "1",
         signed_hook,
     };
-    let Ok(made) = messages::transactions(&ask) else { return Vec::new() };
+    let Ok(built) = messages::transactions(&request) else { return Vec::new() };
     let mut all = Vec::new();
-    for tx in made.txs {
+    for tx in built.txs {
         if let Tx::Cosmos { msgs, .. } = tx {
             all.extend(msgs.iter().map(|msg| serde_json::from_str::<Value>(&msg.msg).unwrap()));
         }
@@ -229,51 +230,51 @@ fn msgs(plan: &Plan, addresses: &[String], signed_hook: Option<&SignedHook>) -> 
     all
 }
 
-/// Operations that a client sends back, edited: read as they are written, and compared with those of the plan.
+/// Checks a client's edited operations: they round-trip and compare with those of the plan.
 fn operations(mut input: Input<'_>) -> bool {
-    let (_, plan) = input.one_of(&KNOWN.plans);
-    let mine = planner::operations(KNOWN.world(), plan);
+    let (_, plan) = input.one_of(&EXAMPLES.plans);
+    let mine = planner::operations(EXAMPLES.world(), plan);
     assert_eq!(planner::same_route(&mine, &mine), Ok(()));
     let mut echoed = serde_json::to_value(&mine).unwrap();
     edit::apply(&mut echoed, &mut input);
     let Ok(read) = serde_json::from_value::<Vec<Operation>>(echoed) else { return false };
     let again: Vec<Operation> = serde_json::from_value(serde_json::to_value(&read).unwrap()).unwrap();
-    assert_eq!(read, again, "operations are read as they are written");
+    assert_eq!(read, again, "operations read back");
     if planner::same_route(&mine, &read).is_ok() {
         assert_eq!(mine.len(), read.len());
     }
     true
 }
 
-/// Addresses, slippage and a signed hook of anybody's.
+/// Checks arbitrary addresses, slippage and signed hook.
 fn signed(mut input: Input<'_>) -> bool {
-    let (request, plan) = input.one_of(&KNOWN.hooked);
+    let (request, plan) = input.one_of(&EXAMPLES.hooked);
     let account = input.byte();
     let mut addresses: Vec<String> =
-        plan.required_chains(&KNOWN.registry).into_iter().map(|chain| address(chain, account)).collect();
+        plan.required_chains(&EXAMPLES.registry).into_iter().map(|chain| address(chain, account)).collect();
     let signer = addresses.first().cloned().unwrap_or_default();
-    let strange = String::from_utf8_lossy(input.piece()).into_owned();
-    let hook_ask = OpHookRequest {
-        registry: &KNOWN.registry,
-        facts: &KNOWN.facts,
+    let arbitrary = String::from_utf8_lossy(input.piece()).into_owned();
+    let hook_request = OpHookRequest {
+        registry: &EXAMPLES.registry,
+        facts: &EXAMPLES.facts,
         source: request.from,
-        source_address: if strange.is_empty() { &signer } else { &strange },
+        source_address: if arbitrary.is_empty() { &signer } else { &arbitrary },
         dest: request.to,
         dest_address: addresses.last().map_or("", String::as_str),
     };
-    let hook = messages::op_hook(&hook_ask);
-    if let Err(refused) = &hook {
-        assert!(!refused.to_string().is_empty());
+    let hook = messages::op_hook(&hook_request);
+    if let Err(error) = &hook {
+        assert!(!error.to_string().is_empty());
     }
-    if !strange.is_empty() {
-        addresses[0] = strange;
+    if !arbitrary.is_empty() {
+        addresses[0] = arbitrary;
     }
     let by_client = SignedHook { signer, hook: STANDARD.encode(input.rest()) };
     msgs(plan, &addresses, Some(&by_client));
     hook.is_ok()
 }
 
-/// Every form, with memos that middlewares read.
+/// Seeds of every form, with memos that middlewares read.
 pub fn seeds() -> Vec<Vec<u8>> {
     let forward = br#"{"forward":{"receiver":"pfm","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"next":{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd","value":"0","access_list":[]}}}}}"#;
     let hook = br#"{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd"}}}"#;

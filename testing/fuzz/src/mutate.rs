@@ -1,6 +1,6 @@
-//! Changed bytes, the same ones for the same seed: what the short run puts in the place of a fuzzer.
+//! Deterministic byte mutations, the short run's replacement for a fuzzer.
 
-/// Random numbers that are the same for the same seed (splitmix64).
+/// A seeded random number generator (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -29,16 +29,16 @@ impl Random {
     }
 }
 
-/// `base` with one to four changes: bits, lengths, pieces of `other`, and `words`.
-pub fn changed(random: &mut Random, base: &[u8], other: &[u8], words: &[&str]) -> Vec<u8> {
+/// `base` with one to four mutations: bits, lengths, pieces of `other`, and `words`.
+pub fn mutated(random: &mut Random, base: &[u8], other: &[u8], words: &[&str]) -> Vec<u8> {
     let mut bytes = base.to_vec();
     for _ in 0..=random.below(4) {
-        change(random, &mut bytes, other, words);
+        mutate(random, &mut bytes, other, words);
     }
     bytes
 }
 
-fn change(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8], words: &[&str]) {
+fn mutate(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8], words: &[&str]) {
     let at = random.below(bytes.len() + 1);
     let length = random.below(16);
     let end = (at + length).min(bytes.len());
@@ -71,7 +71,7 @@ fn flip(random: &mut Random, bytes: &mut [u8]) {
     }
 }
 
-/// Puts a byte at an end of its range, or a digit in the place of a digit.
+/// Sets a byte to a bound of its range, or a digit to another digit.
 fn number(random: &mut Random, bytes: &mut [u8]) {
     let at = random.below(bytes.len());
     let Some(byte) = bytes.get_mut(at) else { return };

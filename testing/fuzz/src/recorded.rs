@@ -1,4 +1,4 @@
-//! The recorded chains that inputs begin with and whose rules hold.
+//! Recorded chains that provide seeds and chain rules.
 //!
 //! # Invariants
 //!
@@ -19,24 +19,24 @@ use schema::payload::Codec;
 use serde_json::Value;
 use store::{MemStore, Store as _};
 
-/// A recorded chain with what deriving needs.
+/// A recorded chain with the state that deriving needs.
 #[derive(Debug)]
 pub struct Chain {
     /// The node's answers.
     pub recording: Arc<Recording>,
-    /// The chain's rules, as an ingest asks a node for them.
+    /// The chain's rules, as ingest reads them from a node.
     pub rules: Rules,
-    /// What records are compressed with.
+    /// The codec of records.
     pub codec: Arc<Codec>,
-    /// Workers' tools.
-    pub workshops: WorkerPool,
+    /// Worker threads that derive blocks.
+    pub workers: WorkerPool,
 }
 
 const NAMES: [&str; 4] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l2"];
 
 static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(|| NAMES.into_iter().map(Chain::open).collect());
 
-/// One chain of each kind, and a rollup with packets and bridge.
+/// One chain of each kind, including a rollup with packets and a bridge.
 pub fn chains() -> &'static [Chain] {
     &CHAINS
 }
@@ -52,8 +52,8 @@ impl Chain {
             verified: false,
         };
         let codec = Arc::new(codec(&rules));
-        let workshops = WorkerPool::new(Arc::clone(&codec), rules.clone());
-        Self { recording: Arc::new(recording), rules, codec, workshops }
+        let workers = WorkerPool::new(Arc::clone(&codec), rules.clone());
+        Self { recording: Arc::new(recording), rules, codec, workers }
     }
 
     /// The bytes of all transactions, in chain order.

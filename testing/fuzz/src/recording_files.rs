@@ -1,4 +1,5 @@
-//! A recording's files: what opens is dense and answers any question without a panic; what does not says why.
+//! A recording's files: an accepted recording has no gaps and answers any request without a panic; any other is an
+//! error.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -15,7 +16,7 @@ use tempfile::TempDir;
 use crate::input::Input;
 use crate::recorded::chains;
 
-/// Members of lines, and questions.
+/// Members of lines, and requests.
 pub const WORDS: &[&str] = &[
     "\"height\":1",
     "\"block\":{}",
@@ -36,17 +37,18 @@ pub const WORDS: &[&str] = &[
     "%ff",
 ];
 
-/// The longest line that a seed has.
+/// Maximum length of a line in a seed.
 const LARGEST: usize = 5_000;
 
-/// A byte for the form: the three files as they are or their lines compressed by us, or questions to a recorded chain.
+/// Input: a byte for the form: the three files as they are, their lines compressed here, or requests to a recorded
+/// chain.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     match input.byte() % 4 {
         0 => files(&summary(1), &compressed(input.rest()), &compressed(b"")),
         1 => files(&summary(0), &compressed(HEIGHT.as_bytes()), &compressed(input.rest())),
         2 => torn(input),
-        _ => question(input),
+        _ => request(input),
     }
 }
 
@@ -64,7 +66,7 @@ fn compressed(lines: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(lines, 1).unwrap()
 }
 
-/// Files that are no zstd, cut short or with a wrong summary.
+/// Checks files that are not zstd, truncated or with a wrong summary.
 fn torn(mut input: Input<'_>) -> bool {
     let (which, rest) = (input.byte() % 3, input.rest());
     let (mut about, mut blocks, mut state) = (summary(0), compressed(HEIGHT.as_bytes()), compressed(b""));
@@ -117,22 +119,22 @@ fn open(folder: &Path) -> bool {
         ),
         (Service::Executor, "/status", ""),
     ] {
-        ask(&recording, service, recording.last(), target, body.as_bytes());
+        send(&recording, service, recording.last(), target, body.as_bytes());
     }
     true
 }
 
-/// A byte for the chain, one for the service, one for the height that is shown, the target in a line and the body.
-fn question(mut input: Input<'_>) -> bool {
+/// Input: a byte for the chain, one for the service, one for the node's height, the target in a line, the body.
+fn request(mut input: Input<'_>) -> bool {
     let recording = &chains()[usize::from(input.byte()) % chains().len()].recording;
     let service = Service::ALL[usize::from(input.byte()) % Service::ALL.len()];
     let shown = recording.first() + u64::from(input.byte());
     let mut lines = input.rest().splitn(2, |byte| *byte == b'\n');
     let target = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
-    ask(recording, service, shown.min(recording.last()), &target, lines.next().unwrap_or_default())
+    send(recording, service, shown.min(recording.last()), &target, lines.next().unwrap_or_default())
 }
 
-fn ask(recording: &Recording, service: Service, shown: u64, target: &str, body: &[u8]) -> bool {
+fn send(recording: &Recording, service: Service, shown: u64, target: &str, body: &[u8]) -> bool {
     let method = if body.is_empty() { "GET" } else { "POST" };
     let request = Request::builder()
         .method(method)
@@ -143,11 +145,11 @@ fn ask(recording: &Recording, service: Service, shown: u64, target: &str, body: 
     let view =
         View { recording, shown, deviations: Deviations::default(), lagging: &[], counters: &counters };
     let one = answer(service, view, &request);
-    assert_eq!(one, answer(service, view, &request), "the same question has the same answer");
+    assert_eq!(one, answer(service, view, &request), "answers are deterministic");
     one.status.is_success()
 }
 
-/// Small recorded lines, and a question of every kind.
+/// Small recorded lines, and a request of every kind.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = vec![[&[0], HEIGHT.as_bytes(), HEIGHT.replace('1', "2").as_bytes()].concat()];
     seeds.extend((0_u8..3).map(|which| [&[2, which], compressed(HEIGHT.as_bytes()).as_slice()].concat()));
@@ -161,8 +163,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
             line.write_all(b"}\n").unwrap();
             seeds.push([&[0], line.as_slice(), line.as_slice()].concat());
         }
-        for (service, question) in QUESTIONS {
-            seeds.push([&[3, number, *service, 40], question.as_bytes()].concat());
+        for (service, request) in REQUESTS {
+            seeds.push([&[3, number, *service, 40], request.as_bytes()].concat());
         }
     }
     seeds.extend(
@@ -174,8 +176,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The number of a service, and a question to it.
-const QUESTIONS: &[(u8, &str)] = &[
+/// The number of a service, and a request to it.
+const REQUESTS: &[(u8, &str)] = &[
     (0, "/status"),
     (0, "/block?height=20"),
     (0, "/block_results?height=20"),

@@ -1,5 +1,4 @@
-//! Registry files, ours and public ones: a registry that holds together and is the same each time, or one line that says
-//! where it does not.
+//! Registry files, native and public: a consistent registry, the same for the same files, or an error of one line.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -12,7 +11,7 @@ use tempfile::TempDir;
 use crate::edit;
 use crate::input::Input;
 
-/// Tables and keys of our own form, and values that they have.
+/// Tables, keys and values of the native format.
 pub const WORDS: &[&str] = &[
     "[[chain]]\n",
     "[[asset]]\n",
@@ -50,19 +49,19 @@ const COSMOS: [&str; 7] = [
     "osmosis/chain.json",
 ];
 
-/// A byte for the form: text of ours in TOML or JSON, or a public file by number with edits or as a text.
+/// Input: a byte for the form: native text in TOML or JSON, or a public file by number with edits or as a text.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     match input.byte() % 6 {
-        0 | 1 => own(&[("registry.toml", &String::from_utf8_lossy(input.rest()))]),
-        2 => own(&[("registry.json", &String::from_utf8_lossy(input.rest()))]),
+        0 | 1 => native(&[("registry.toml", &String::from_utf8_lossy(input.rest()))]),
+        2 => native(&[("registry.json", &String::from_utf8_lossy(input.rest()))]),
         3 => example(input),
         form => public(form == 5, input),
     }
 }
 
-/// Texts of our own form.
-fn own(files: &[(&str, &str)]) -> bool {
+/// Checks files in the native format.
+fn native(files: &[(&str, &str)]) -> bool {
     match registry::load_texts(files) {
         Ok(registry) => {
             sound(&registry);
@@ -71,18 +70,18 @@ fn own(files: &[(&str, &str)]) -> bool {
             registry.chains().next().is_some()
         }
         Err(error) => {
-            told(&error);
+            one_line(&error);
             false
         }
     }
 }
 
-fn told(error: &LoadError) {
+fn one_line(error: &LoadError) {
     let text = error.to_string();
     assert!(!text.is_empty() && !text.contains('\n'), "one line: {text:?}");
 }
 
-/// Our example, some bytes of which are other ones.
+/// Checks the example registry with mutated bytes.
 fn example(mut input: Input<'_>) -> bool {
     let mut files = EXAMPLE.clone();
     while !input.is_empty() {
@@ -96,7 +95,7 @@ fn example(mut input: Input<'_>) -> bool {
         *text = String::from_utf8_lossy(&bytes).into_owned();
     }
     let texts: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    own(&texts)
+    native(&texts)
 }
 
 static EXAMPLE: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
@@ -105,7 +104,7 @@ static EXAMPLE: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     ["chains.toml", "bridges.toml", "assets.toml"].map(text).to_vec()
 });
 
-/// What must hold of every registry.
+/// Checks the invariants of every registry.
 fn sound(registry: &Registry) {
     for (asset, part) in registry.assets() {
         assert!(part.origin.parent().is_none_or(|parent| parent < asset), "a parent comes first");
@@ -121,7 +120,7 @@ fn sound(registry: &Registry) {
     assert!(graph.nodes() >= registry.assets().count());
 }
 
-/// A public registry of which one file is changed.
+/// A public registry, one file of which is mutated.
 struct Public {
     folder: TempDir,
     files: Vec<(String, String)>,
@@ -168,7 +167,7 @@ fn public(as_text: bool, mut input: Input<'_>) -> bool {
         std::fs::write(&place, changed).unwrap();
         let loaded = registry::load_with(folder.path(), &|_| None);
         std::fs::write(&place, text).unwrap();
-        // One that is wrong is left out, and never fails the rest.
+        // An invalid file is skipped and does not affect the others.
         match loaded {
             Ok(loaded) => sound(&loaded.registry),
             Err(error) => panic!("{file}: {error}"),
@@ -177,7 +176,7 @@ fn public(as_text: bool, mut input: Input<'_>) -> bool {
     })
 }
 
-/// Texts of ours, and edits of public files.
+/// Native files, and edits of public files.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = EXAMPLE.iter().map(|(_, text)| [&[0], text.as_bytes()].concat()).collect();
     let all: String = EXAMPLE.iter().map(|(_, text)| text.as_str()).collect();

@@ -1,5 +1,5 @@
-//! Requests to the indexer over recorded chains: never a server's error, pages within their limit, and paths through a list
-//! that lead back.
+//! Requests to the indexer over recorded chains: no server errors, pages within their limit, and `previous` is the
+//! inverse of `next`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,10 +13,10 @@ use web::app::App;
 
 use crate::input::Input;
 
-/// Rows of a page at most (`indexer-api.md` §1.3).
+/// Maximum number of rows of a page (`indexer-api.md` §1.3).
 const MAX_ROWS: usize = 1_000;
 
-/// Parameters of a query string at most (`web`).
+/// Maximum number of parameters of a query string (`web`).
 const MAX_PARAMETERS: usize = 128;
 
 const NAMES: [&str; 3] = ["evm-scenario", "move-scenario", "wasm-scenario"];
@@ -30,7 +30,7 @@ static APPS: LazyLock<Vec<App<Indexer>>> = LazyLock::new(|| {
     STORES.iter().map(app).collect()
 });
 
-/// Parameters, and values that they have.
+/// Parameters and their values.
 pub const WORDS: &[&str] = &[
     "pagination.key=",
     "pagination.offset=",
@@ -64,7 +64,7 @@ pub const WORDS: &[&str] = &[
 /// A recorded chain, indexed.
 ///
 /// # Panics
-/// If it is none of those that are asked.
+/// If no recording has that name.
 pub fn store(name: &str) -> Arc<dyn Store> {
     Arc::clone(&STORES[NAMES.iter().position(|other| *other == name).unwrap()])
 }
@@ -77,7 +77,7 @@ fn index(name: &str) -> Arc<dyn Store> {
     store
 }
 
-/// A byte for the chain, a byte for the method, and lines: the target, then headers.
+/// Input: a byte for the chain, a byte for the method, and lines: the target, then headers.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let app = &APPS[usize::from(input.byte()) % APPS.len()];
@@ -86,7 +86,7 @@ pub fn run(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input.rest());
     let mut lines = text.split('\n');
     let target = lines.next().unwrap_or_default();
-    // What is no target or no header never gets as far as this; hyper refuses it.
+    // Hyper rejects invalid targets and headers before our code.
     let Ok(mut request) = Request::builder().method(method.clone()).uri(target).body(()) else {
         return false;
     };
@@ -120,7 +120,7 @@ fn checked(target: &str, response: &Response<bytes::Bytes>) -> Option<Value> {
     Some(body)
 }
 
-/// A page of a list: no longer than asked for, and the page before the next one is this one.
+/// Checks a page of a list: it is within its limit, and the page before the next one is this one.
 fn page(app: &App<Indexer>, target: &Uri, body: &Value) {
     let Some(pagination) = body.get("pagination") else { return };
     let shown = rows(body);
@@ -138,20 +138,20 @@ fn rows(body: &Value) -> Option<&Vec<Value>> {
     body.as_object()?.iter().find(|(name, _)| *name != "pagination")?.1.as_array()
 }
 
-/// The page of the same list that `key` names; `None` if that takes a parameter too many.
+/// The page of the same list at `key`; `None` if the request has too many parameters.
 fn go(app: &App<Indexer>, target: &Uri, key: &str) -> Option<Value> {
     let (path, query) = (target.path(), target.query().unwrap_or_default());
     if query.matches('&').count() + 2 > MAX_PARAMETERS {
         return None;
     }
-    // The first parameter of a name counts.
+    // The server uses the first parameter of a name.
     let target = format!("{path}?pagination.key={key}&{query}");
     let response = app.get(&target);
     assert_eq!(response.status(), StatusCode::OK, "{target}");
-    Some(checked(&target, &response).expect("nothing is compressed that was not asked for"))
+    Some(checked(&target, &response).expect("a response without Accept-Encoding is not compressed"))
 }
 
-/// Every endpoint with what a chain has, in both directions.
+/// Every endpoint, with data of the chains.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut targets = Vec::new();
     let account = "0x0000000000000000000000000000000000000001";
@@ -180,12 +180,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Lists of accounts, collections and tokens that there are.
+/// Lists of existing accounts, collections and tokens.
 fn real() -> Vec<(u8, String)> {
     let mut targets = Vec::new();
     for (chain, app) in (0_u8..).zip(APPS.iter()) {
-        let ask = |target: &str| checked(target, &app.get(target)).unwrap_or_default();
-        let collections = ask("/indexer/nft/v1/collections?pagination.limit=3");
+        let get = |target: &str| checked(target, &app.get(target)).unwrap_or_default();
+        let collections = get("/indexer/nft/v1/collections?pagination.limit=3");
         let found = collections["collections"].as_array().cloned().unwrap_or_default();
         for collection in &found {
             let Some(address) = collection["object_addr"].as_str() else { continue };
@@ -193,7 +193,7 @@ fn real() -> Vec<(u8, String)> {
             for order in ["token_id", "height"] {
                 targets.push((chain, format!("{tokens}&order_by={order}")));
             }
-            let body = ask(&tokens);
+            let body = get(&tokens);
             let Some(owner) = body["tokens"][0]["owner_addr"].as_str() else { continue };
             for order in ["token_id", "height"] {
                 let list =

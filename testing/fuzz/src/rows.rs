@@ -1,6 +1,6 @@
-//! Keys and values of every table: what decodes is written again as it was, in the order that it had.
+//! Keys and values of every table: encoding is the inverse of decoding, and bytes sort like values.
 //!
-//! [`schema::visit`] says which tables there are, so a new one is fuzzed without a change here.
+//! [`schema::visit`] lists the tables, so a new one is fuzzed without a change here.
 
 use std::any::TypeId;
 use std::sync::LazyLock;
@@ -13,40 +13,40 @@ use store::{Key, List, Table, Value};
 use crate::input::Input;
 use crate::recorded::chains;
 
-/// What is done with a row's bytes; whether they are one.
+/// Checks the bytes of a row; returns whether they decode.
 type Check = fn(key: &[u8], value: &[u8]) -> bool;
 
-/// A table by name.
-struct Shown {
+/// A table with its check.
+struct Checked {
     name: &'static str,
     check: Check,
 }
 
-static TABLES: LazyLock<Vec<Shown>> = LazyLock::new(|| {
-    struct Collect(Vec<Shown>);
+static TABLES: LazyLock<Vec<Checked>> = LazyLock::new(|| {
+    struct Collect(Vec<Checked>);
     impl Visitor for Collect {
         fn table<T: Table>(&mut self) {
-            self.0.push(Shown { name: T::SPEC.name, check: row::<T> });
+            self.0.push(Checked { name: T::SPEC.name, check: row::<T> });
         }
 
         fn list<L: List>(&mut self) {
-            self.0.push(Shown { name: L::SPEC.name, check: entry::<L> });
+            self.0.push(Checked { name: L::SPEC.name, check: entry::<L> });
         }
     }
     let mut tables = Collect(Vec::new());
     schema::visit(&mut tables);
-    // Of lengths and of towers: their keys hold those of other tables.
+    // Keys of the length and skip-list tables contain keys of other tables.
     let length: Check = |key, value| {
         key_of::<(u8, Text)>(key);
         exact::<u64>(value);
         <(u8, Text)>::from_bytes(key).is_some()
     };
-    tables.0.push(Shown { name: store::COUNT.name, check: length });
-    assert_eq!(tables.0.len() + 1, schema::TABLES.len(), "every table but that of towers");
+    tables.0.push(Checked { name: store::COUNT.name, check: length });
+    assert_eq!(tables.0.len() + 1, schema::TABLES.len(), "every table but that of skip lists");
     tables.0
 });
 
-/// A byte for the table, the key with its length, and the value.
+/// Input: a byte for the table, the key with its length, and the value.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let which = usize::from(input.byte());
@@ -73,7 +73,7 @@ fn entry<L: List>(key: &[u8], value: &[u8]) -> bool {
     <(L::Owner, u64)>::from_bytes(key).is_some() && u64::decode(value).is_some()
 }
 
-/// A key is its bytes, and is the same key with anything behind it.
+/// Checks that a key decodes from its bytes, also if other bytes follow.
 fn key_of<K: Key>(bytes: &[u8]) {
     let mut rest = bytes;
     let Some(key) = K::take(&mut rest) else {
@@ -88,7 +88,7 @@ fn key_of<K: Key>(bytes: &[u8]) {
     }
 }
 
-/// Values but messages are their bytes; messages are, once they were written by us.
+/// Checks that encoding is the inverse of decoding; for messages, after we have encoded them once.
 fn value_of<V: Value + 'static>(bytes: &[u8]) {
     let plain = [
         TypeId::of::<()>(),
@@ -103,7 +103,7 @@ fn value_of<V: Value + 'static>(bytes: &[u8]) {
     if let Some(value) = V::decode(bytes) {
         let written = encoded(&value);
         exact::<V>(&written);
-        assert!(V::decode(&written).is_some(), "what was written is read");
+        assert!(V::decode(&written).is_some(), "an encoded value decodes");
     }
 }
 
@@ -119,7 +119,7 @@ fn encoded(value: &impl Value) -> Vec<u8> {
     out
 }
 
-/// Parts of keys sort as what they stand for.
+/// Checks that encoded key parts sort like their values.
 fn parts(one: &[u8], other: &[u8]) {
     let texts = [one, other].map(|bytes| Text(String::from_utf8_lossy(bytes).into_owned()));
     let numbers = [one, other].map(|bytes| Input::new(bytes).long());
@@ -141,12 +141,12 @@ fn sorted<K: Key + Ord>(one: &K, other: &K) {
     assert!(K::from_bytes(&one.to_bytes()).is_some_and(|read| read == *one));
 }
 
-/// A stored record: what decompresses is within what it promised, what does not leaves nothing behind.
+/// Checks a stored record: decompression respects the stated length, and a failure leaves the output unchanged.
 fn payload(bytes: &[u8]) {
     let mut out = b"#".to_vec();
     let read = chains()[0].codec.decode_into(schema::tx::Txs::SPEC, 1, bytes, &mut out);
     if read.is_err() {
-        assert_eq!(out, b"#", "a refusal leaves the output alone");
+        assert_eq!(out, b"#", "an error leaves the output unchanged");
     }
     if let Some(ranges) = Frames::ranges(bytes) {
         assert!(ranges.windows(2).all(|two| two[0].end == two[1].start));
@@ -154,7 +154,7 @@ fn payload(bytes: &[u8]) {
     }
 }
 
-/// Every row that a small chain has, a few of each table.
+/// A few rows of each table of a small chain.
 pub fn seeds() -> Vec<Vec<u8>> {
     let store = crate::request::store("wasm-scenario");
     let snapshot = store.snapshot().unwrap();

@@ -1,4 +1,4 @@
-//! Call traces: what is derived is every frame once, as JSON; anything else is asked again.
+//! Call traces: an accepted answer gives every frame once, as JSON; any other answer is requested again.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ use crate::edit;
 use crate::input::Input;
 use crate::recorded::{Chain, chains};
 
-/// Members of a frame and values that they have.
+/// Members of a frame and their values.
 pub const WORDS: &[&str] = &[
     "\"calls\":[",
     "\"type\":\"CREATE2\"",
@@ -31,10 +31,10 @@ pub const WORDS: &[&str] = &[
     "\\ud800",
 ];
 
-/// The longest answer that a seed is made of.
+/// Maximum length of an answer in a seed.
 const LARGEST: usize = 6_000;
 
-/// A byte, then the text of an answer; or a number of a recorded one, and edits of it.
+/// Input: a byte, then an answer; or the number of a recorded answer, and edits of it.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let chain = &chains()[0];
@@ -51,7 +51,7 @@ pub fn run(data: &[u8]) -> bool {
     {
         assert!(frames.len() <= answer.len(), "no more frames than bytes");
     }
-    chain.workshops.with(|workshop| block(chain, &answer, workshop)).unwrap()
+    chain.workers.with(|worker| block(chain, &answer, worker)).unwrap()
 }
 
 /// Small recorded traces.
@@ -63,18 +63,18 @@ static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
     traces.step_by(4).collect()
 });
 
-fn block(chain: &Chain, answer: &[u8], workshop: &mut WorkerState) -> bool {
+fn block(chain: &Chain, answer: &[u8], worker: &mut WorkerState) -> bool {
     let Ok(traces) = trace::parse_traces(answer) else { return false };
     let expected: Vec<[u8; 32]> = traces.iter().map(|trace| trace.hash).collect();
     let one_more = [&expected[..], &[[0; 32]]].concat();
-    let one_more = derive::frames(7, &one_more, answer, &Retraced::new(), workshop);
+    let one_more = derive::frames(7, &one_more, answer, &Retraced::new(), worker);
     assert!(matches!(one_more, Err(Failure::AskAgain(_))), "a block has one trace for each transaction");
     let mut retraced = Retraced::new();
-    let derived = match derive::frames(7, &expected, answer, &retraced, workshop) {
+    let derived = match derive::frames(7, &expected, answer, &retraced, worker) {
         Err(Failure::Untraced(hashes)) => {
             retraced.extend(hashes.into_iter().map(|hash| (hash, None)));
-            let again = derive::frames(7, &expected, answer, &retraced, workshop);
-            assert!(!matches!(again, Err(Failure::Untraced(_))), "what has no trace is not asked for twice");
+            let again = derive::frames(7, &expected, answer, &retraced, worker);
+            assert!(!matches!(again, Err(Failure::Untraced(_))), "a missing trace is requested only once");
             again
         }
         other => other,
@@ -92,11 +92,11 @@ fn block(chain: &Chain, answer: &[u8], workshop: &mut WorkerState) -> bool {
     !traces.is_empty()
 }
 
-/// A chunk is as many frames as it says, each of them JSON.
+/// Checks that a chunk has the stated number of frames, each of them JSON.
 fn frames(chain: &Chain, payload: &[u8], count: u64) {
     let mut chunk = Vec::new();
     chain.codec.decode_into(Calls::SPEC, 1, payload, &mut chunk).unwrap();
-    let ranges = Frames::ranges(&chunk).expect("a chunk that was just made");
+    let ranges = Frames::ranges(&chunk).expect("a chunk of ours");
     assert_eq!(u64::try_from(ranges.len()).unwrap(), count);
     for range in ranges {
         let frame = serde_json::from_slice::<&RawValue>(&chunk[range]);
@@ -104,7 +104,7 @@ fn frames(chain: &Chain, payload: &[u8], count: u64) {
     }
 }
 
-/// Recorded traces, as text and to be edited.
+/// Recorded traces, as text and as edits.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = RECORDED.iter().map(|trace| [&[0], *trace].concat()).collect();
     seeds.truncate(12);

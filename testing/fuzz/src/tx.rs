@@ -1,5 +1,5 @@
-//! Real transactions, changed: what is written is JSON, the same each time; a refusal leaves no trace; what both of our
-//! decoders take they take for the same.
+//! Mutated transactions: the output is JSON and deterministic; an error leaves the output unchanged; both of our
+//! decoders agree.
 
 use std::sync::LazyLock;
 
@@ -43,10 +43,10 @@ const NAMES: [&str; 16] = [
     "google.protobuf.FieldMask",
 ];
 
-/// The longest transaction that a seed is.
+/// Maximum length of a transaction in a seed.
 const LARGEST: usize = 3_000;
 
-/// A byte for the chain, a byte for a transaction or a type, and the bytes of it.
+/// Input: a byte for the chain, a byte for a transaction or a type, and its bytes.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let chain = &chains()[usize::from(input.byte()) % chains().len()];
@@ -67,7 +67,7 @@ fn transaction(chain: &Chain, raw: &[u8]) -> bool {
     let decoded = DecodedTx::decode(raw);
     let opaque = opaque.expect("the last resort never fails");
     let Some(json) = strict else { return false };
-    assert_eq!(json, opaque, "there is nothing to hide");
+    assert_eq!(json, opaque, "a transaction that can be printed has no opaque parts");
     let Ok(tx) = decoded else { return true };
     let Some(messages) = json["body"]["messages"].as_array() else { panic!("{json}") };
     assert_eq!(messages.len(), tx.messages.len());
@@ -86,15 +86,15 @@ fn message(chain: &Chain, name: &str, bytes: &[u8]) -> bool {
     twice(|out| write_message(registry, name, bytes, out)).is_some()
 }
 
-/// Writes behind something else, and again: the same, JSON, within its limit, or nothing at all.
+/// Writes twice, after other bytes: both times the same JSON within the limit, or no output.
 fn twice<E>(write: impl Fn(&mut Vec<u8>) -> Result<(), E>) -> Option<Value> {
     let (mut out, mut again) = (b"#".to_vec(), b"#".to_vec());
     let outcome = write(&mut out);
     assert_eq!(write(&mut again).is_ok(), outcome.is_ok());
-    assert_eq!(out, again, "the same bytes give the same text");
+    assert_eq!(out, again, "the output is deterministic");
     assert!(out.len() <= 1 + proto::json::MAX_JSON, "{} bytes", out.len());
     if outcome.is_err() {
-        assert_eq!(out, b"#", "a refusal leaves the output alone");
+        assert_eq!(out, b"#", "an error leaves the output unchanged");
         return None;
     }
     let json = serde_json::from_slice(&out[1..]);
@@ -106,11 +106,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
     static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         let mut seeds = Vec::new();
         for (number, chain) in (0_u8..).zip(chains()) {
-            let mut known = Vec::new();
+            let mut seen = Vec::new();
             for raw in chain.txs().filter(|raw| raw.len() <= LARGEST) {
                 let types = DecodedTx::decode(&raw).map(|tx| tx.message_types).unwrap_or_default();
-                if !known.contains(&types) {
-                    known.push(types);
+                if !seen.contains(&types) {
+                    seen.push(types);
                     seeds.push([&[number, 0], raw.as_slice()].concat());
                 }
             }

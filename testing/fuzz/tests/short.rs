@@ -1,21 +1,21 @@
-//! A short run of every target: its seeds, and a bounded number of changed ones.
+//! A short run of every target: its seeds, and a bounded number of mutated seeds.
 //!
-//! `FUZZ_SEED` chooses other changes, `FUZZ_RUNS` more of them. A failure names target and input; `hex` of an input goes
-//! into [`findings`] when it is fixed.
+//! `FUZZ_SEED` selects other mutations, `FUZZ_RUNS` their number. A failure names target and input; the input of a
+//! fixed failure is added to [`FINDINGS`].
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails at the first violation")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use fuzz::mutate::{Random, changed};
+use fuzz::mutate::{Random, mutated};
 use fuzz::{TARGETS, Target};
 
-/// Changed seeds of a target, unless time is up before.
+/// Maximum number of mutated seeds of a target.
 const RUNS: u64 = 20_000;
-/// What one target may take.
+/// Maximum duration of one target.
 const TIME: Duration = Duration::from_secs(2);
-/// The longest changed seed.
+/// Maximum length of a mutated seed.
 const LONGEST: usize = 64 << 10;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -29,8 +29,8 @@ fn run(target: &Target, seed: u64, number: u64, input: &[u8]) -> bool {
     })
 }
 
-/// Of every hundred inputs so many at least are more than refused, or the run says nothing.
-const TAKEN: u64 = 4;
+/// Minimum number of accepted inputs of every hundred; with fewer the run tests nothing.
+const MIN_ACCEPTED: u64 = 4;
 
 fn short(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
@@ -38,21 +38,21 @@ fn short(name: &str) {
     let seeds = (target.seeds)();
     assert!(!seeds.is_empty(), "{name} has seeds");
     let good = seeds.iter().filter(|input| run(target, seed, 0, input)).count();
-    assert!(good * 2 >= seeds.len(), "{name}: {good} of {} seeds are taken", seeds.len());
+    assert!(good * 2 >= seeds.len(), "{name}: {good} of {} seeds are accepted", seeds.len());
     let mut random = Random(seed);
     let begun = Instant::now();
-    let (mut done, mut taken) = (0, 0);
+    let (mut done, mut accepted) = (0, 0);
     for number in 1..=runs {
         if runs == RUNS && begun.elapsed() > TIME {
             break;
         }
         let (base, other) = (random.below(seeds.len()), random.below(seeds.len()));
-        let mut input = changed(&mut random, &seeds[base], &seeds[other], target.words);
+        let mut input = mutated(&mut random, &seeds[base], &seeds[other], target.words);
         input.truncate(LONGEST);
-        taken += u64::from(run(target, seed, number, &input));
+        accepted += u64::from(run(target, seed, number, &input));
         done = number;
     }
-    assert!(taken * 100 >= done * TAKEN, "{name}: {taken} of {done} changed seeds are taken");
+    assert!(accepted * 100 >= done * MIN_ACCEPTED, "{name}: {accepted} of {done} mutated seeds are accepted");
 }
 
 macro_rules! targets {
@@ -60,7 +60,7 @@ macro_rules! targets {
         $(#[test] fn $test() { short($name); })*
 
         #[test]
-        fn every_target_has_a_short_run_and_a_file_of_its_own() {
+        fn every_target_has_a_short_run_and_a_file() {
             let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
             assert_eq!(names, [$($name),*]);
             let folder = testkit::root().join("testing/fuzz/libfuzzer/targets");
@@ -88,11 +88,11 @@ targets! {
     changed_recordings_answer_or_are_refused => "replay",
 }
 
-/// Inputs that once failed, by target, in hex.
+/// Inputs that failed in the past, by target, in hex.
 const FINDINGS: &[(&str, &str)] = &[];
 
 #[test]
-fn what_once_failed_holds() {
+fn fixed_failures_stay_fixed() {
     for (name, input) in FINDINGS {
         fuzz::run(name, &hex::decode(input).unwrap());
     }

@@ -52,7 +52,7 @@ calls! {
     RestTxs = "rest txs",
     /// REST `tx/v1beta1/decode`.
     Decode = "rest decode",
-    /// Any other REST question.
+    /// Any other REST request.
     RestState = "rest state",
     /// `eth_blockNumber`.
     EthBlockNumber = "eth_blockNumber",
@@ -70,7 +70,7 @@ calls! {
     EthCall = "eth_call",
     /// `eth_getLogs`.
     EthLogs = "eth_getLogs",
-    /// Any question to the bridge's executor.
+    /// Any request to the bridge's executor.
     Executor = "executor",
     /// Any other JSON-RPC method.
     EthOther = "json-rpc other",
@@ -82,19 +82,19 @@ impl fmt::Display for Call {
     }
 }
 
-/// The questions that a recording had no answer to.
+/// Requests without a recorded answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// How many there were.
+    /// Their number.
     pub count: u64,
-    /// The texts of the last of them, at most 100.
+    /// The texts of the last 100.
     pub questions: Vec<String>,
 }
 
 /// The counters of a replay node.
 #[derive(Debug)]
 pub struct Counters {
-    asked: Vec<AtomicU64>,
+    calls: Vec<AtomicU64>,
     missing: AtomicU64,
     lagged: AtomicU64,
     questions: Mutex<VecDeque<String>>,
@@ -103,7 +103,7 @@ pub struct Counters {
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            asked: Call::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            calls: Call::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
             missing: AtomicU64::new(0),
             lagged: AtomicU64::new(0),
             questions: Mutex::default(),
@@ -112,18 +112,18 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// How often a kind of call was made; every call of a batch counts.
-    pub fn asked(&self, call: Call) -> u64 {
-        self.asked[call as usize].load(Relaxed)
+    /// Number of calls of a kind; every call of a batch counts.
+    pub fn call_count(&self, call: Call) -> u64 {
+        self.calls[call as usize].load(Relaxed)
     }
 
-    /// The questions that had no answer.
+    /// The requests without a recorded answer.
     pub fn missing(&self) -> Missing {
         let questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
         Missing { count: self.missing.load(Relaxed), questions: questions.iter().cloned().collect() }
     }
 
-    /// How many answers about state were those of the height before.
+    /// Number of answers from the state of the previous height.
     pub fn lagged(&self) -> u64 {
         self.lagged.load(Relaxed)
     }
@@ -133,12 +133,12 @@ impl Counters {
     }
 
     pub(crate) fn count(&self, call: Call) {
-        self.asked[call as usize].fetch_add(1, Relaxed);
+        self.calls[call as usize].fetch_add(1, Relaxed);
     }
 
-    /// Notes a question without an answer, and gives the message to answer it with.
+    /// Records a request without an answer; returns the message of its error.
     pub(crate) fn miss(&self, question: &str) -> String {
-        tracing::warn!(question, "not recorded");
+        tracing::warn!(request = question, "no recorded answer");
         self.missing.fetch_add(1, Relaxed);
         let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
         if questions.len() == KEPT {
@@ -159,12 +159,12 @@ mod tests {
         for (i, call) in Call::ALL.iter().enumerate() {
             (0..=i).for_each(|_| counters.count(*call));
         }
-        let counts: Vec<_> = Call::ALL.iter().map(|call| counters.asked(*call)).collect();
+        let counts: Vec<_> = Call::ALL.iter().map(|call| counters.call_count(*call)).collect();
         assert_eq!(counts, (1..=Call::ALL.len() as u64).collect::<Vec<_>>());
     }
 
     #[test]
-    fn the_texts_of_missing_questions_are_bounded_and_their_number_is_not() {
+    fn the_texts_of_unanswered_requests_are_bounded_and_their_number_is_not() {
         let counters = Counters::default();
         (0..250).for_each(|i| assert_eq!(counters.miss(&format!("q{i}")), format!("not recorded: q{i}")));
         let missing = counters.missing();

@@ -16,7 +16,7 @@ pub(crate) fn text<'a>(json: &'a Value, path: &str) -> Result<&'a str, String> {
     get(json, path)?.as_str().ok_or_else(|| format!("{path} is no text"))
 }
 
-/// The items at a path; `null` is none.
+/// The items at a path; `null` is an empty list.
 pub(crate) fn list<'a>(json: &'a Value, path: &str) -> Result<&'a [Value], String> {
     match get(json, path)? {
         Value::Null => Ok(&[]),
@@ -25,7 +25,7 @@ pub(crate) fn list<'a>(json: &'a Value, path: &str) -> Result<&'a [Value], Strin
     }
 }
 
-/// The bytes that are written in hex at a path.
+/// The bytes in hex at a path.
 pub(crate) fn hex(json: &Value, path: &str) -> Result<Vec<u8>, String> {
     hex::decode(text(json, path)?).map_err(|e| format!("{path}: {e}"))
 }
@@ -50,7 +50,7 @@ pub(crate) fn put(json: &mut Value, path: &str, new: impl Into<Value>) -> Result
     Ok(())
 }
 
-/// A quantity as the EVM's JSON-RPC writes it.
+/// A quantity in the EVM's JSON-RPC encoding.
 pub(crate) fn quantity(number: u64) -> String {
     format!("{number:#x}")
 }

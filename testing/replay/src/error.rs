@@ -1,64 +1,64 @@
-//! What can go wrong with a recording or a replay node.
+//! Errors of recordings, the recorder and the replay node.
 //!
-//! Every message names the file (and the line, counted from 1), the address or the call, and what to do about it.
+//! Every message names the file (and the line, counted from 1), the address or the call, and the remedy.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Why a recording could not be read or written, or a replay node not started.
+/// A recording cannot be read or written, or a replay node cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// An operation on a file failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done: `open`, `read`, `write` …
+        /// The operation: `open`, `read`, `write` …
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// One line of a recording is not what the format says.
+    /// A line of a recording is invalid.
     #[error("{} line {line}: {message}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
-    /// A whole file is not what the format says.
+    /// A file of a recording is invalid.
     #[error("{}: {message}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
-    /// An address could not be listened on.
+    /// Listening on an address failed.
     #[error("the replayed {service} cannot listen on {address}: {source}; choose another address")]
     Listen {
         /// `comet`, `rest`, `json-rpc` or `executor`.
         service: &'static str,
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// A height that the recording does not have was to be shown.
+    /// The recording does not have the height.
     #[error("height {height} is not in the recording: it has {first} to {last}")]
     NoSuchHeight {
-        /// The height asked for.
+        /// The requested height.
         height: u64,
         /// The first recorded height.
         first: u64,
         /// The last recorded height.
         last: u64,
     },
-    /// A recorded height cannot be forged, because it is not what a node of these versions says.
+    /// A recorded height cannot be forged: its format is not that of the supported node versions.
     #[error("height {height} cannot be forged: {message}; fork above it")]
     Fork {
         /// The height.
@@ -66,7 +66,7 @@ pub enum Error {
         /// The reason.
         message: String,
     },
-    /// A recording was to be played by a node that does not listen for one of its services.
+    /// The running node has no listener for a service of the recording.
     #[error(
         "{name} has answers of the service {service}, which the running node does not listen for; start another node"
     )]
@@ -82,12 +82,12 @@ pub enum Error {
     /// The clients of a live node could not be set up.
     #[error("recording: {0}")]
     Setup(#[from] node::SetupError),
-    /// A live node answered the recorder something that is no answer to the call.
+    /// An answer of a live node does not match the call.
     #[error("recording: {call}: {message}")]
     Answer {
         /// The call.
         call: String,
-        /// What is wrong with the answer.
+        /// The defect of the answer.
         message: String,
     },
 }

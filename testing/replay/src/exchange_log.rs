@@ -1,8 +1,8 @@
-//! The log of requests that an indexer made while recording, with their answers: the state part of a recording.
+//! The log of requests that an indexer sent while recording, with their answers: the state part of a recording.
 //!
 //! # Invariants
 //!
-//! - Blocks, results, receipts, traces and all that follows from them are left out: a recording has them by height.
+//! Blocks, results, receipts, traces and everything derived from them are omitted: a recording has them by height.
 //! - Of several answers to a request, a result is kept rather than an error, and the last rather than an earlier one,
 //!   because the indexer retries until an answer is final.
 //! - All answers are in memory, as they are when the recording is replayed.
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use crate::Error;
 use crate::recording::{Line, RecordingWriter};
 
-/// What a replay node answers from the heights, by the beginning of the path.
+/// Prefixes of the paths that a replay node answers from the heights.
 const OF_HEIGHTS: [&str; 10] = [
     "/status",
     "/block?",
@@ -30,7 +30,7 @@ const OF_HEIGHTS: [&str; 10] = [
     "/cosmos/tx/",
     "/cosmos/base/tendermint/v1beta1/blocks/",
 ];
-/// The same by the method.
+/// The same by method.
 const METHODS_OF_HEIGHTS: [&str; 5] = [
     "eth_blockNumber",
     "eth_getBlockReceipts",
@@ -38,7 +38,7 @@ const METHODS_OF_HEIGHTS: [&str; 5] = [
     "debug_traceBlockByNumber",
     "debug_traceTransaction",
 ];
-/// What a replay node says where it has no answer: no answer of the chain.
+/// The error of a replay node without an answer, which is not the chain's.
 const NOT_RECORDED: &str = "not recorded: ";
 
 /// The answers so far.
@@ -80,7 +80,7 @@ struct Envelope<'a> {
 }
 
 impl ExchangeLog {
-    /// Keeps the exchange if its answer is about state.
+    /// Adds the exchange if its answer is about state.
     pub(crate) fn record(&self, exchange: Exchange<'_>) {
         let Exchange { service, path, state_height: height, status, .. } = exchange;
         if OF_HEIGHTS.iter().any(|start| path.starts_with(start)) {
@@ -101,7 +101,7 @@ impl ExchangeLog {
         }
     }
 
-    /// The calls of a request, single or a batch, and what each was answered with.
+    /// The calls of a request, single or a batch, each with its answer.
     fn record_calls(&self, exchange: Exchange<'_>) {
         let Ok(calls) = one_or_many::<Call<'_>>(exchange.body.unwrap_or_default()) else { return };
         let Ok(answers) = one_or_many::<Envelope<'_>>(exchange.answer) else { return };
@@ -131,7 +131,7 @@ impl ExchangeLog {
         }
     }
 
-    /// Writes the answers about states up to `to`; the latest state is taken for that of `to`.
+    /// Writes the answers about states up to `to`; the latest state counts as that of `to`.
     pub(crate) fn write(&self, writer: &mut RecordingWriter, to: u64) -> Result<(), Error> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (question, answer) in &*all {
@@ -208,16 +208,16 @@ mod tests {
     }
 
     fn kept(exchanges: &[Exchange<'_>]) -> Vec<(Question, String)> {
-        let asked = ExchangeLog::default();
+        let log = ExchangeLog::default();
         for exchange in exchanges {
-            asked.record(*exchange);
+            log.record(*exchange);
         }
-        let all = asked.0.into_inner().unwrap();
+        let all = log.0.into_inner().unwrap();
         all.into_iter().map(|(question, answer)| (question, answer.text)).collect()
     }
 
     #[test]
-    fn the_last_result_is_kept_and_an_error_only_where_there_is_none() {
+    fn the_last_result_is_kept_and_an_error_only_without_one() {
         let (no, first, last) = (r#"{"code":5}"#, r#"{"a":1}"#, r#"{"a":2}"#);
         let of = |path, exchanges: &[(u16, &'static str)]| {
             let exchanges: Vec<_> =
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn of_cometbft_results_are_kept_that_do_not_follow_from_blocks() {
+    fn cometbft_results_are_kept_unless_blocks_imply_them() {
         let comet = |path, answer: &'static str| {
             let answer = answer.as_bytes();
             Exchange { service: "comet", path, state_height: None, body: None, status: 200, answer }
@@ -260,12 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_found_by_the_question_and_nothing_above_the_last_height() {
+    fn written_answers_are_found_by_request_and_none_above_the_last_height() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = RecordingWriter::open(dir.path(), true).unwrap();
-        let asked = ExchangeLog::default();
-        asked.record(rest("/a?k=x%3D", 5, 404, r#"{"code":5}"#));
-        asked.record(rest("/a?k=x%3D", 6, 200, "{}"));
+        let log = ExchangeLog::default();
+        log.record(rest("/a?k=x%3D", 5, 404, r#"{"code":5}"#));
+        log.record(rest("/a?k=x%3D", 6, 200, "{}"));
         for (height, answer) in
             [("0x5", r#"{"id":1,"result":"0x01"}"#), ("0x6", r#"{"id":1,"result":"0x02"}"#)]
         {
@@ -274,9 +274,9 @@ mod tests {
             );
             let (body, answer) = (Some(body.as_bytes()), answer.as_bytes());
             let (service, path, state_height) = ("json-rpc", "", None);
-            asked.record(Exchange { service, path, state_height, body, status: 200, answer });
+            log.record(Exchange { service, path, state_height, body, status: 200, answer });
         }
-        asked.write(&mut writer, 5).unwrap();
+        log.write(&mut writer, 5).unwrap();
         drop(writer);
         let text = std::fs::read_to_string(dir.path().join("state.ndjson.partial")).unwrap();
         let mut state = StateAnswers::default();

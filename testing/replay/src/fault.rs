@@ -1,7 +1,7 @@
 //! Fault injection: slow, refused, truncated, stale and false answers, each with a probability.
 //!
-//! Which requests are hit is a function of the seed, the service, the ordinal of the request on that service and the
-//! fault's place in the list: the same seed and the same requests give the same faults. Delays are bounded.
+//! The seed, the service, the ordinal of the request on that service and the fault's position in the list determine the
+//! affected requests: the same seed and the same requests give the same faults. Delays are bounded.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use http::StatusCode;
 use crate::answers::{Deviation, Deviations, Service};
 use crate::seeded_rng::{mix, random_at, unit};
 
-/// The longest delay that can be asked for.
+/// The longest delay.
 pub const MAX_DELAY: Duration = Duration::from_mins(1);
 
-/// Heights that a `stale` fault without a number takes off the tip.
+/// Heights that a `stale` fault without a number subtracts from the tip.
 const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
@@ -27,43 +27,43 @@ const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50
 /// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The answer comes this much later.
+    /// The answer is delayed by this time.
     Delay(Duration),
-    /// This status and no answer; a 429 may say after how many seconds to come again.
+    /// This status instead of an answer; a 429 may have a `Retry-After` in seconds.
     Status(StatusCode, Option<u64>),
-    /// The body ends in the middle, as when the connection breaks.
+    /// The body ends in the middle, as when a connection breaks.
     Cut,
     /// The connection is closed without an answer.
     HangUp,
     /// Answered as if the tip were this many heights lower.
     Stale(u64),
-    /// Answered otherwise than by a sound node.
+    /// The answer differs from that of a correct node.
     Deviation(Deviation),
-    /// A deviation that carries a height: [`Deviation::Pruned`] or [`Deviation::PrunedReceipts`].
+    /// A deviation with a height: [`Deviation::Pruned`] or [`Deviation::PrunedReceipts`].
     DeviationBelow(Deviation, u64),
-    /// For up to this long after a height is shown, questions about its state are answered from the state of the height
-    /// before. The probability is that of a height; later heights end no lag, unless they are eight or more.
+    /// For up to this time after a height is shown, requests about its state are answered from the state of the
+    /// previous height. The probability applies per height; eight later heights end the lag.
     StateLag(Duration),
-    /// Websockets are opened and stay silent.
+    /// Websockets open and then send no messages.
     WsSilent,
-    /// Websockets are refused with 404, as by a proxy that does not pass them on.
+    /// Websockets are rejected with 404, as by a proxy without websocket support.
     WsRefused,
 }
 
-/// A fault with the services and the share of requests that it hits.
+/// A fault with its services and its share of requests.
 ///
-/// Parsed from text such as `delay=50ms@0.1` or `json-rpc:500@0.2`; without a probability it hits every request.
+/// Parsed from text such as `delay=50ms@0.1` or `json-rpc:500@0.2`; without a probability it affects every request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
-    /// The service; every one if none is named.
+    /// The service; `None` means every service.
     pub service: Option<Service>,
-    /// What goes wrong.
+    /// The kind.
     pub kind: Kind,
     /// The share of requests, 0 to 1.
     pub probability: f64,
 }
 
-/// A text that is no fault.
+/// The text is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no fault: {reason}; {ALLOWED}")]
 pub struct FaultError {
@@ -83,7 +83,7 @@ pub(crate) struct Effects {
     pub(crate) websocket: Websocket,
 }
 
-/// What a fault does to a websocket when it is opened.
+/// The effect of a fault on a websocket when it is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Websocket {
     #[default]
@@ -126,7 +126,7 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
         ("429", Some(value)) => {
             let after = duration(value)?;
             if after.subsec_nanos() > 0 {
-                return Err("retry-after is told in whole seconds, as in 429=2s");
+                return Err("retry-after is in whole seconds, as in 429=2s");
             }
             Kind::Status(StatusCode::TOO_MANY_REQUESTS, Some(after.as_secs()))
         }
@@ -194,7 +194,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What `faults` do to request number `ordinal` of a service.
+/// The effects of `faults` on request number `ordinal` of a service.
 pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u64) -> Effects {
     let mut effects = Effects::default();
     for (place, fault) in (0_u64..).zip(faults) {
@@ -210,7 +210,7 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
             Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(random)),
             Kind::DeviationBelow(deviation, height) => effects.deviations.add(deviation, height),
-            // It hits heights, not requests: see `lag`.
+            // It applies to heights, not requests: see `lag`.
             Kind::StateLag(_) => {}
             Kind::WsSilent => effects.websocket = Websocket::Silent,
             Kind::WsRefused => effects.websocket = Websocket::Refused,
@@ -219,9 +219,9 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
     effects
 }
 
-/// For how long after it is shown the state of a height lags on a service; zero for most heights.
+/// Time for which the state of a height lags on a service after it is shown; zero for most heights.
 ///
-/// It is a function of the seed, the height, and the history that the height belongs to, which has a number of its own.
+/// A function of the seed, the height, and the number of the history that the height belongs to.
 pub(crate) fn lag(faults: &[Fault], seed: u64, service: Service, history: u64, height: u64) -> Duration {
     let lags = faults.iter().filter_map(|fault| match fault.kind {
         Kind::StateLag(longest) if fault.service.is_none_or(|only| only == service) => Some((fault, longest)),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn every_deviation_can_be_asked_for_and_is_named_in_the_refusal_of_others() {
+    fn every_deviation_is_parsed_and_named_in_the_error_of_others() {
         for (name, deviation) in Deviation::ALL {
             let text = if deviation.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
@@ -274,21 +274,21 @@ mod tests {
     }
 
     #[test]
-    fn a_lie_is_another_one_at_each_request_and_the_same_one_with_the_same_seed() {
+    fn a_false_answer_differs_by_request_and_repeats_with_the_same_seed() {
         let faults = ["lie-txs".parse().unwrap()];
-        let chances = |seed| -> Vec<_> {
+        let numbers = |seed| -> Vec<_> {
             (0..50)
                 .map(|n| effects(&faults, seed, Service::Comet, n).deviations.get(Deviation::FalseTxs))
                 .collect()
         };
-        let mut first = chances(3);
-        assert_eq!(first, chances(3));
+        let mut first = numbers(3);
+        assert_eq!(first, numbers(3));
         first.dedup();
         assert_eq!(first.len(), 50);
     }
 
     #[test]
-    fn texts_that_are_no_faults_are_named_with_what_is_allowed() {
+    fn an_invalid_fault_is_an_error_with_the_allowed_ones() {
         for text in [
             "",
             "delay",
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_one_service_leaves_the_others_alone() {
+    fn a_fault_of_one_service_does_not_affect_the_others() {
         let faults =
             ["json-rpc:hang-up".parse().unwrap(), "stale=2".parse().unwrap(), "stale=9".parse().unwrap()];
         assert!(effects(&faults, 1, Service::JsonRpc, 0).hang_up);

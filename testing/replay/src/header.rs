@@ -1,6 +1,6 @@
 //! The hash of a `CometBFT` header: the Merkle root over its 14 fields (indexing §17, `types.Header.Hash`).
 //!
-//! Independent of the code that the indexer checks headers with, because forged chains test that code.
+//! Independent of the indexer's own header check, because forged chains test that check.
 
 use chain::time::Timestamp;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub fn header_hash(header: &Value) -> Result<[u8; 32], String> {
     Ok(root(&leaves))
 }
 
-/// RFC 6962 with the left side the largest power of two below the length.
+/// RFC 6962: the left side is the largest power of two below the length.
 fn root(leaves: &[Vec<u8>]) -> [u8; 32] {
     match leaves {
         [] => Sha256::digest([]).into(),
@@ -47,7 +47,7 @@ fn root(leaves: &[Vec<u8>]) -> [u8; 32] {
     }
 }
 
-/// `tendermint.version.Consensus`; a node leaves out an application version of 0.
+/// `tendermint.version.Consensus`; a node omits an application version of 0.
 fn version(header: &Value) -> Result<Vec<u8>, String> {
     let app = if header.pointer("/version/app").is_some() { number(header, "/version/app")? } else { 0 };
     Ok([field_of_number(1, number(header, "/version/block")?), field_of_number(2, app)].concat())
@@ -62,7 +62,7 @@ fn time(text: &str) -> Result<Vec<u8>, String> {
     Ok([field_of_number(1, seconds.cast_unsigned()), field_of_number(2, rest.cast_unsigned())].concat())
 }
 
-/// `tendermint.types.BlockID`; its part set is written even where it is empty.
+/// `tendermint.types.BlockID`; its part set is written even if it is empty.
 fn block_id(header: &Value) -> Result<Vec<u8>, String> {
     let parts = [
         field_of_number(1, number(header, "/last_block_id/parts/total")?),
@@ -72,7 +72,7 @@ fn block_id(header: &Value) -> Result<Vec<u8>, String> {
     Ok([field_of_bytes(1, &hex(header, "/last_block_id/hash")?), length_delimited(2, &parts)].concat())
 }
 
-/// A varint field, nothing for 0.
+/// A varint field; no bytes for 0.
 fn field_of_number(field: u8, number: u64) -> Vec<u8> {
     if number == 0 {
         return Vec::new();
@@ -82,7 +82,7 @@ fn field_of_number(field: u8, number: u64) -> Vec<u8> {
     out
 }
 
-/// A length-delimited field, nothing if it is empty.
+/// A length-delimited field; no bytes if it is empty.
 fn field_of_bytes(field: u8, bytes: &[u8]) -> Vec<u8> {
     if bytes.is_empty() { Vec::new() } else { length_delimited(field, bytes) }
 }

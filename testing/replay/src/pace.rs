@@ -1,9 +1,9 @@
-//! The time that a node takes for its answers: so many transactions and calls a second, as measured on a real one.
+//! Simulated service time: a node as a single-server queue with a rate of transactions and calls.
 //!
-//! The node is one resource that is given out in the order of the requests, a request as a whole: on a real node blocks,
-//! traces and calls share the processors, and the time to get blocks and traces together was measured to be the sum of
-//! both. So a client that asks for many traces waits longer for its blocks. The clock is virtual: each answer is due when
-//! the work of all requests before it and its own is done, so a late timer delays one answer and never the rate.
+//! Requests are served one after the other, in order: on a real node blocks, traces and calls share the processors, and
+//! the measured time for blocks and traces together is the sum of both. A client that requests many traces therefore
+//! waits longer for its blocks. The clock is virtual: an answer is due when its own work and that of all earlier
+//! requests is done, so a late timer delays one answer and never the rate.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use crate::answers::Work;
 /// A block, its results and its receipts are three answers.
 const ANSWERS_OF_A_BLOCK: f64 = 3.0;
 
-/// How fast a node is; the default takes no time.
+/// Speed of a node; the default takes no time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Transactions a second, of blocks with their results and receipts.
+    /// Transactions per second, of blocks with their results and receipts.
     pub txs: Option<NonZeroU32>,
-    /// Transactions traced a second.
+    /// Transactions traced per second.
     pub traces: Option<NonZeroU32>,
-    /// The time of an `eth_call`.
+    /// Duration of an `eth_call`.
     pub call: Duration,
 }
 
 impl Pace {
-    /// The time that some work takes.
+    /// Duration of the work.
     pub(crate) fn time(&self, work: Work) -> Duration {
         let calls = u32::try_from(work.calls).unwrap_or(u32::MAX);
         part(work.txs, self.txs).div_f64(ANSWERS_OF_A_BLOCK)
@@ -41,12 +41,12 @@ fn part(txs: u64, per_second: Option<NonZeroU32>) -> Duration {
     per_second.map_or(Duration::ZERO, |rate| Duration::from_secs(1) * txs / rate.get())
 }
 
-/// When the node is free again.
+/// Time at which the node is idle again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock(Option<Instant>);
 
 impl Clock {
-    /// When work that comes in now is done.
+    /// Adds work that arrives at `now`; returns the time at which it is done.
     pub(crate) fn book(&mut self, now: Instant, time: Duration) -> Instant {
         let done = self.0.map_or(now, |free| free.max(now)) + time;
         self.0 = Some(done);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_wait_for_those_that_were_asked_before_and_idle_time_is_not_saved() {
+    fn requests_are_served_in_order_and_idle_time_is_not_saved() {
         let (mut clock, begun) = (Clock::default(), Instant::now());
         let second = Duration::from_secs(1);
         let trace = pace().time(Work { traced: 867, ..Work::default() });

@@ -1,11 +1,11 @@
-//! Records a live node: every height of a range, what a replay needs to play the chain, and the answers about state that
-//! an index asks for.
+//! Recorder of a live node: every height of a range, all data that a replay needs, and the state answers that an index
+//! requests.
 //!
 //! # Invariants
 //!
-//! - Heights are written as the node sent them, byte for byte.
-//! - A failed request is retried or ends the recording; it is never written as an answer.
-//! - An interrupted recording continues only on the chain that it began with.
+//! * Heights are written byte for byte as the node sent them.
+//! * A failed request is retried or ends the recording; it is never written as an answer.
+//! * An interrupted recording continues only on the same chain.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::Error;
 use crate::exchange_log::ExchangeLog;
 use crate::recording::{Height, Line, RecordingWriter, Summary, Trace, raw_txs};
 
-/// The page of transactions that a gateway gives without complaint.
+/// Page size of transactions that every gateway accepts.
 const PAGE: usize = 100;
 
 const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
 const EVM_PARAMS: &str = "/minievm/evm/v1/params";
-/// Requested of every chain: answers that say "not here" tell an indexer which chain it is on.
+/// Requested of every chain: "not found" answers show an indexer the kind of chain.
 const STATE: [&str; 5] = [
     NODE_INFO,
     "/cosmos/auth/v1beta1/bech32",
@@ -37,16 +37,16 @@ const STATE: [&str; 5] = [
 const DESCRIPTORS: &str = "/abci_query?path=\"/cosmos.reflection.v1.ReflectionService/FileDescriptors\"";
 const ETH: [&str; 4] = ["eth_chainId", "net_version", "web3_clientVersion", "eth_blockNumber"];
 
-/// How a recording is made.
+/// Settings of a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
     /// The recording's name.
     pub name: String,
-    /// The denomination of fees, where the chain does not say (it does on an EVM chain).
+    /// The denomination of fees, if the chain does not report it (an EVM chain does).
     pub fee_denom: String,
-    /// Heights asked for at once.
+    /// Heights requested concurrently.
     pub in_flight: usize,
-    /// The zstd level of the files, 1 to 22; the higher, the smaller and the slower.
+    /// The zstd level of the files, 1 to 22; a higher level is smaller and slower.
     pub level: i32,
     /// The bounds of the clients.
     pub limits: Limits,
@@ -60,26 +60,26 @@ impl RecordOptions {
     }
 }
 
-/// The clients of the node that is recorded.
+/// The clients of the recorded node.
 struct Source {
     node: Node,
     rest: Rest,
-    /// The two other services, asked for what their own clients do not ask: JSON over HTTP, handed on as it came.
+    /// The two other services, for requests that their own clients lack: raw JSON over HTTP.
     comet_json: Rest,
     evm_json: Option<Rest>,
 }
 
-/// What the node says that it is.
+/// The identity of the node.
 struct Chain {
     chain_id: String,
     vm: &'static str,
 }
 
-/// Records the heights `from` to `to`, waiting for those that the chain does not have yet, then the state.
+/// Records the heights `from` to `to`, waiting for heights that do not exist yet, then the state.
 ///
-/// Needs the `CometBFT` and REST addresses, and the JSON-RPC's on an EVM chain. `on_height` is called after each
-/// height is written. Going on in a directory with an interrupted recording of the same chain starts after its last
-/// height. Fails on a permanent refusal of the node, and sits out what may pass.
+/// Needs the `CometBFT` and REST addresses, and the JSON-RPC's on an EVM chain. Calls `on_height` after each written
+/// height. In a directory with an interrupted recording of the same chain, it continues after its last height. Fails on
+/// a permanent error of the node; other errors are retried.
 pub async fn record(
     endpoints: Endpoints,
     dir: &Path,
@@ -93,7 +93,7 @@ pub async fn record(
     recorder.finish().await
 }
 
-/// A recording in the making: first [`Recorder::heights`], then the requests of an indexer to [`Recorder::node`], and
+/// A recording in progress: first [`Recorder::heights`], then the requests of an indexer to [`Recorder::node`], and
 /// [`Recorder::finish`].
 pub struct Recorder {
     endpoints: Endpoints,
@@ -103,11 +103,11 @@ pub struct Recorder {
     next: u64,
     to: u64,
     options: RecordOptions,
-    asked: Arc<ExchangeLog>,
+    exchanges: Arc<ExchangeLog>,
 }
 
 impl Recorder {
-    /// Opens a directory for the heights `from` to `to`, going on with what an interrupted recording left there.
+    /// Opens a directory for the heights `from` to `to`, continuing an interrupted recording.
     pub async fn open(
         endpoints: Endpoints,
         dir: &Path,
@@ -125,8 +125,8 @@ impl Recorder {
                 last.height + 1
             }
         };
-        let (options, asked) = (options.clone(), Arc::default());
-        Ok(Self { endpoints, source, chain, writer, next, to, options, asked })
+        let (options, exchanges) = (options.clone(), Arc::default());
+        Ok(Self { endpoints, source, chain, writer, next, to, options, exchanges })
     }
 
     /// The chain's id.
@@ -139,7 +139,7 @@ impl Recorder {
         self.chain.vm
     }
 
-    /// Writes the heights, waiting for those that the chain does not have yet.
+    /// Writes the heights, waiting for heights that do not exist yet.
     pub async fn heights(&mut self, mut on_height: impl FnMut(u64)) -> Result<(), Error> {
         let (source, evm) = (&self.source, self.chain.vm == "evm");
         let heights = stream::iter(self.next..=self.to).map(|height| source.height(height, evm));
@@ -153,9 +153,9 @@ impl Recorder {
 
     /// Clients whose answers about state become part of the recording.
     pub fn node(&self) -> Result<Node, Error> {
-        let asked = Arc::clone(&self.asked);
-        let observer: Observer = Arc::new(move |exchange| asked.record(exchange));
-        // Descriptors by gRPC would not be seen.
+        let exchanges = Arc::clone(&self.exchanges);
+        let observer: Observer = Arc::new(move |exchange| exchanges.record(exchange));
+        // Descriptors by gRPC would not be recorded.
         let endpoints = Endpoints { grpc: Vec::new(), ..self.endpoints.clone() };
         Ok(Node::observed(endpoints, self.options.limits, &observer)?)
     }
@@ -164,14 +164,14 @@ impl Recorder {
     pub async fn finish(mut self) -> Result<Summary, Error> {
         let (evm, options) = (self.chain.vm == "evm", &self.options);
         let fee_denom = self.source.state(&mut self.writer, self.to, evm).await?;
-        self.asked.write(&mut self.writer, self.to)?;
+        self.exchanges.write(&mut self.writer, self.to)?;
         let fee_denom = fee_denom.as_deref().unwrap_or(&options.fee_denom);
         let about = Summary::about(&options.name, &self.chain.chain_id, self.chain.vm, fee_denom);
         finish(self.writer, about, options.level).await
     }
 }
 
-/// Compresses on a thread of its own: it takes a minute on a long recording.
+/// Compresses on a separate thread: a long recording takes a minute.
 async fn finish(writer: RecordingWriter, about: Summary, level: i32) -> Result<Summary, Error> {
     let stopped = |e: tokio::task::JoinError| Error::Answer {
         call: "writing the files".to_owned(),
@@ -201,7 +201,7 @@ impl Source {
         Ok(Chain { chain_id: info.chain_id, vm })
     }
 
-    /// Refuses to go on with a recording of other heights or of another chain.
+    /// Rejects continuation of a recording of other heights or of another chain.
     async fn same_chain(&self, dir: &Path, last: &Height, from: u64, to: u64) -> Result<(), Error> {
         let height = last.height;
         if !(from..=to).contains(&height) {
@@ -239,7 +239,7 @@ impl Source {
         Ok(recorded)
     }
 
-    /// All transactions of a block in the gateway's JSON; those that do not decode are left out by the node.
+    /// All transactions of a block in the gateway's JSON; the node omits those that do not decode.
     async fn rest_txs(&self, height: u64, total: usize) -> Result<Bytes, Error> {
         #[derive(Deserialize)]
         struct Page<'a> {
@@ -267,7 +267,7 @@ impl Source {
     async fn add_evm(&self, recorded: &mut Height, txs: usize) -> Result<(), Error> {
         let height = recorded.height;
         let evm = self.node.evm.as_ref().ok_or_else(|| no_json_rpc("eth_getBlockReceipts"))?;
-        // The receipts are not null once the index is there, and then so are the block and the trace.
+        // If the receipts are not null, the index has the height, and so the block and the trace.
         let receipts = until(Backoff::default(), "receipts", || evm.block_receipts(height)).await?.bytes;
         recorded.eth_receipts = Some(receipts);
         let params = format!(r#"["{height:#x}",false]"#);
@@ -290,7 +290,7 @@ impl Source {
         opened(method, &answer)
     }
 
-    /// Asks the state questions and writes them; gives the fee denomination of an EVM chain.
+    /// Requests and writes the answers about state; returns the fee denomination of an EVM chain.
     async fn state(&self, writer: &mut RecordingWriter, to: u64, evm: bool) -> Result<Option<String>, Error> {
         #[derive(Deserialize)]
         struct Answer {
@@ -325,7 +325,7 @@ impl Source {
         Ok(Some(answer.params.fee_denom))
     }
 
-    /// Writes a REST answer, also one that says that there is no such thing; gives it if it was a good one.
+    /// Writes a REST answer, including "not found"; returns it if it is a success.
     async fn rest_state(&self, writer: &mut RecordingWriter, path: &str) -> Result<Option<Bytes>, Error> {
         let (status, body) = match until(Backoff::default(), path, || self.rest.get(path, None)).await {
             Ok(body) => (200, body),
@@ -349,14 +349,16 @@ impl Source {
     }
 }
 
-/// Status and body of a fixed no in the gateway's own form (its `details` are always empty on these questions);
-/// nothing where a replay node says that it was not recorded.
+/// Status and body of a definite refusal in the gateway's own form (its `details` are always empty for these requests);
+/// none if the node is a replay node without a recorded answer.
 fn refusal(error: node::Error) -> Result<Option<(u16, Bytes)>, Error> {
-    let (code, said) = match error {
-        node::Error::MethodMissing { said, .. } if said.starts_with("not recorded: ") => return Ok(None),
-        node::Error::MethodMissing { said, .. } if said == "Not Found" => (5, said),
-        node::Error::MethodMissing { said, .. } => (12, said),
-        node::Error::Refused { code, said, .. } => (code, said),
+    let (code, message) = match error {
+        node::Error::MethodMissing { message, .. } if message.starts_with("not recorded: ") => {
+            return Ok(None);
+        }
+        node::Error::MethodMissing { message, .. } if message == "Not Found" => (5, message),
+        node::Error::MethodMissing { message, .. } => (12, message),
+        node::Error::Refused { code, message, .. } => (code, message),
         other => return Err(other.into()),
     };
     // grpc-gateway's HTTPStatusFromCode.
@@ -368,7 +370,7 @@ fn refusal(error: node::Error) -> Result<Option<(u16, Bytes)>, Error> {
         16 => 401,
         _ => 500,
     };
-    let body = serde_json::json!({ "code": code, "message": said, "details": [] });
+    let body = serde_json::json!({ "code": code, "message": message, "details": [] });
     Ok(Some((status, Bytes::from(body.to_string()))))
 }
 

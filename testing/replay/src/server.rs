@@ -1,4 +1,4 @@
-//! The replay node: HTTP servers of a recording, with control of tip, recording and faults while they run.
+//! The replay node: HTTP servers of a recording, with control of tip, recording and faults at runtime.
 //!
 //! # Invariants
 //!
@@ -12,8 +12,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use web::limits::Limits;
-use web::raw::serve_raw;
 
 use crate::Error;
 use crate::answers::Service;
@@ -21,17 +19,14 @@ use crate::counters::{Call, Missing};
 use crate::fault::Fault;
 use crate::pace::Pace;
 use crate::recording::Recording;
-use crate::respond::reply;
-use crate::state::{NodeState, Snapshot};
+use crate::respond::serve;
+use crate::state::{NodeState, Snapshot, until_stopped};
 
-/// The largest request body: a batch of 1,000 calls fits ten times over (go-ethereum's own limit).
-const MAX_REQUEST: usize = 5 << 20;
-
-/// The shortest time between two blocks.
+/// Minimum time between two blocks.
 pub const MIN_BLOCK_TIME: Duration = Duration::from_millis(1);
 
-/// Where the services listen; port 0 takes a free one. Only those that a recording has are started: the JSON-RPC alone
-/// for an EVM chain that is no rollup, the executor where answers of one were recorded.
+/// Listening addresses of the services; port 0 selects a free one. Only the services of a recording are started: only
+/// the JSON-RPC for an EVM chain that is not a rollup, the executor only if its answers were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// `CometBFT` RPC.
@@ -63,23 +58,23 @@ impl Default for Addresses {
     }
 }
 
-/// How a recording is played. The default shows everything and plays no faults.
+/// Options of a replay. The default shows everything and injects no faults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// The height that is shown at first; heights above it are held back.
+    /// The height shown at first; later heights are withheld.
     pub up_to: Option<u64>,
-    /// Shows one height more each time, from `up_to` or the first height, until the last; at least
+    /// Interval at which one more height is shown, from `up_to` or the first height to the last; at least
     /// [`MIN_BLOCK_TIME`].
     pub block_every: Option<Duration>,
-    /// What goes wrong.
+    /// The injected faults.
     pub faults: Vec<Fault>,
-    /// Which requests the faults hit; print it, so that a run can be repeated.
+    /// Determines the affected requests; print it, so that a run can be repeated.
     pub seed: u64,
-    /// How fast it answers.
+    /// Speed of its answers.
     pub pace: Pace,
 }
 
-/// A running replay node. Dropping it closes its sockets at once; [`ReplayNode::stop`] is the graceful way.
+/// A running replay node. Dropping it closes its sockets at once; [`ReplayNode::stop`] is graceful.
 #[derive(Debug)]
 pub struct ReplayNode {
     state: Arc<NodeState>,
@@ -90,9 +85,9 @@ pub struct ReplayNode {
 }
 
 impl ReplayNode {
-    /// Listens on the addresses of the services that the recording has and answers until stopped. Call it within a tokio runtime.
+    /// Listens on the addresses of the recording's services and answers until stopped. Call it within a tokio runtime.
     ///
-    /// Fails when an address is taken or `up_to` is not a recorded height.
+    /// Fails if an address is taken or `up_to` is not a recorded height.
     pub async fn start(recording: Arc<Recording>, at: Addresses, options: Options) -> Result<Self, Error> {
         let Options { up_to, block_every, faults, seed, pace } = options;
         let shown = match (up_to, block_every) {
@@ -106,7 +101,7 @@ impl ReplayNode {
         for service in services(&recording) {
             let (listener, bound) = listen(service, *addresses.of(service)).await?;
             *addresses.of(service) = bound;
-            tasks.spawn(serve(Arc::clone(&state), service, listener, until_stopped(stopped.clone())));
+            tasks.spawn(serve(Arc::clone(&state), service, listener, stopped.clone()));
         }
         if let Some(every) = block_every {
             let (state, stopped) = (Arc::clone(&state), until_stopped(stopped));
@@ -120,8 +115,8 @@ impl ReplayNode {
         Ok(Self { state, recording, addresses, stop, tasks })
     }
 
-    /// `http://host:port` of the `CometBFT` RPC. Nothing listens there if the recording is of an EVM chain that is no
-    /// rollup.
+    /// `http://host:port` of the `CometBFT` RPC. No server listens there if the recording is of an EVM chain that is
+    /// not a rollup.
     pub fn comet_url(&self) -> String {
         format!("http://{}", self.addresses.comet)
     }
@@ -136,12 +131,12 @@ impl ReplayNode {
         format!("http://{}", self.addresses.json_rpc)
     }
 
-    /// `http://host:port` of the bridge's executor, if answers of one were recorded.
+    /// `http://host:port` of the bridge's executor, if its answers were recorded.
     pub fn executor_url(&self) -> Option<String> {
         self.recording().has_executor().then(|| format!("http://{}", self.addresses.executor))
     }
 
-    /// The recording that the node was started with; [`ReplayNode::switch`] may have put another in its place.
+    /// The recording that the node was started with; [`ReplayNode::switch`] may have replaced it.
     pub fn recording(&self) -> &Arc<Recording> {
         &self.recording
     }
@@ -164,10 +159,10 @@ impl ReplayNode {
         })
     }
 
-    /// From now on plays another recording with its tip at `shown`, as a node does that was reset or restored. Requests
-    /// see the one or the other, never both; websockets are closed, as when a node is started again.
+    /// Replaces the recording, with its tip at `shown`, as when a node is reset or restored. A request uses one of the
+    /// two recordings, never both; websockets are closed, as by a restart.
     ///
-    /// Fails, and changes nothing, when `shown` is not one of its heights or it has a service without a listener.
+    /// Fails without a change if `shown` is not one of its heights or it has a service without a listener.
     pub fn switch(&self, recording: Arc<Recording>, shown: u64) -> Result<(), Error> {
         let started = services(&self.recording);
         if let Some(service) = services(&recording).into_iter().find(|service| !started.contains(service)) {
@@ -181,14 +176,14 @@ impl ReplayNode {
         })
     }
 
-    /// From now on plays these faults and no others. Which requests they hit goes on to follow from the seed and the
-    /// number of the request since the start.
+    /// Replaces the faults. The seed and the ordinal of a request since the start still determine the affected
+    /// requests.
     pub fn set_faults(&self, faults: Vec<Fault>) {
         self.change(|snapshot| snapshot.faults = faults.into());
     }
 
-    /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`];
-    /// websockets are closed. What comes in meanwhile is neither counted nor hit by faults.
+    /// Closes every connection without an answer, including the executor's, until [`ReplayNode::up`]; websockets are
+    /// closed. Requests in this state are not counted and not affected by faults.
     pub fn down(&self) {
         self.change(|snapshot| snapshot.down = true);
     }
@@ -208,9 +203,9 @@ impl ReplayNode {
         self.state.counters.missing()
     }
 
-    /// Number of answered calls of a kind, without those that a fault swallowed.
-    pub fn asked(&self, call: Call) -> u64 {
-        self.state.counters.asked(call)
+    /// Number of answered calls of a kind, without those that a fault left unanswered.
+    pub fn call_count(&self, call: Call) -> u64 {
+        self.state.counters.call_count(call)
     }
 
     /// Number of requests hit by a fault.
@@ -218,19 +213,19 @@ impl ReplayNode {
         self.state.faulted()
     }
 
-    /// How many answers about state were those of the height before, by a `state-lag`.
+    /// Number of answers from the state of the previous height, by a `state-lag`.
     pub fn lagged(&self) -> u64 {
         self.state.counters.lagged()
     }
 
-    /// A change that leaves the shown height as it is, and so cannot fail.
+    /// Applies a change that keeps the shown height, and so cannot fail.
     fn change(&self, change: impl FnOnce(&mut Snapshot)) {
         let changed = self.state.change(|snapshot| {
             change(snapshot);
             Ok(())
         });
         if let Err(e) = changed {
-            tracing::error!("the replay node cannot be changed: {e}");
+            tracing::error!(error = %e, "changing the replay node failed");
         }
     }
 
@@ -239,13 +234,13 @@ impl ReplayNode {
         self.stop.send_replace(true);
         while let Some(ended) = self.tasks.join_next().await {
             if let Err(e) = ended {
-                tracing::error!("a task of the replay node failed: {e}");
+                tracing::error!(error = %e, "a task of the replay node failed");
             }
         }
     }
 }
 
-/// The services that a recording has; every rollup has a JSON-RPC, be it to say that there is no EVM.
+/// The services of a recording; every rollup has a JSON-RPC, even if only to report that there is no EVM.
 fn services(recording: &Recording) -> Vec<Service> {
     let has = |service: &Service| match service {
         Service::Comet | Service::Rest => !recording.is_ethereum(),
@@ -260,21 +255,4 @@ async fn listen(service: Service, address: SocketAddr) -> Result<(TcpListener, S
     let listener = TcpListener::bind(address).await.map_err(error)?;
     let bound = listener.local_addr().map_err(error)?;
     Ok((listener, bound))
-}
-
-async fn serve(
-    state: Arc<NodeState>,
-    service: Service,
-    listener: TcpListener,
-    stopped: impl Future<Output = ()>,
-) {
-    let limits = Limits { body: MAX_REQUEST, ..Limits::default() };
-    serve_raw(listener, limits, move |request| reply(Arc::clone(&state), service, request), stopped).await;
-}
-
-/// Resolves when the node is stopped or dropped.
-async fn until_stopped(mut stopped: watch::Receiver<bool>) {
-    if let Err(dropped) = stopped.wait_for(|stopped| *stopped).await {
-        tracing::debug!("the replay node was dropped: {dropped}");
-    }
 }

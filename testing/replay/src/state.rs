@@ -1,8 +1,8 @@
-//! The state that the servers of a replay node share: recording, tip, faults and counters.
+//! Shared state of a replay node's servers: recording, tip, faults and counters.
 //!
 //! # Invariants
 //!
-//! - A request sees one consistent snapshot: recording, tip and faults change together, between requests.
+//! A request uses one consistent snapshot: recording, tip and faults change together, between requests.
 //! - The tip is always a recorded height.
 
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ pub(crate) struct Snapshot {
 pub(crate) struct NodeState {
     snapshot: watch::Sender<Snapshot>,
     shown: watch::Sender<u64>,
-    /// Heights that were shown together, and when.
+    /// Heights that were shown together, and the time.
     shown_at: Mutex<VecDeque<(RangeInclusive<u64>, Instant)>>,
     seed: u64,
     pace: Pace,
@@ -55,7 +55,7 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    /// Fails when `shown` is not a recorded height.
+    /// Fails if `shown` is not a recorded height.
     pub(crate) fn new(
         recording: Arc<Recording>,
         shown: u64,
@@ -93,12 +93,12 @@ impl NodeState {
         self.shown.subscribe()
     }
 
-    /// How many requests were hit by a fault.
+    /// Number of requests that a fault hit.
     pub(crate) fn faulted(&self) -> u64 {
         self.faulted.load(Relaxed)
     }
 
-    /// Applies `change` to the snapshot; an error leaves it as it was.
+    /// Applies `change` to the snapshot; an error leaves it unchanged.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut Snapshot) -> Result<(), Error>,
@@ -117,7 +117,7 @@ impl NodeState {
             } else if next.shown > snapshot.shown {
                 self.record_shown(snapshot.shown + 1..=next.shown);
             }
-            // Sent under the lock of the snapshot, so that receivers see changes in their order.
+            // Sent under the lock of the snapshot, so that receivers get changes in order.
             self.shown.send_if_modified(|shown| std::mem::replace(shown, next.shown) != next.shown);
             *snapshot = next;
             true
@@ -125,7 +125,7 @@ impl NodeState {
         outcome
     }
 
-    /// Records when heights were shown.
+    /// Records the time at which heights were shown.
     fn record_shown(&self, heights: RangeInclusive<u64>) {
         let mut shown_at = self.shown_at.lock().unwrap_or_else(PoisonError::into_inner);
         if shown_at.len() == TIP_CHANGES {
@@ -144,7 +144,7 @@ impl NodeState {
         near.filter(|(height, since)| *since < lags(*height)).map(|(height, _)| height).collect()
     }
 
-    /// Shows one height more each time, as long as there is one; never ends.
+    /// Shows one more height at each interval, if there is one; never ends.
     pub(crate) async fn grow(&self, every: Duration) {
         let mut ticks = interval_at(Instant::now() + every, every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -155,7 +155,7 @@ impl NodeState {
                 Ok(())
             });
             if let Err(e) = grown {
-                tracing::error!("the chain cannot grow: {e}");
+                tracing::error!(error = %e, "showing the next height failed");
             }
         }
     }
@@ -170,7 +170,7 @@ impl NodeState {
         effects
     }
 
-    /// Waits as long as a node of this pace takes for an answer; false if it takes no time.
+    /// Waits for the simulated service time of an answer; false if it is zero.
     pub(crate) async fn take_time(&self, work: impl FnOnce() -> Work) -> bool {
         let is_paced = self.pace != Pace::default();
         if is_paced {
@@ -200,4 +200,11 @@ impl NodeState {
 fn recorded(recording: &Recording, height: u64) -> Result<(), Error> {
     let (first, last) = (recording.first(), recording.last());
     if (first..=last).contains(&height) { Ok(()) } else { Err(Error::NoSuchHeight { height, first, last }) }
+}
+
+/// Resolves when the node is stopped or dropped.
+pub(crate) async fn until_stopped(mut stopped: watch::Receiver<bool>) {
+    if let Err(error) = stopped.wait_for(|stopped| *stopped).await {
+        tracing::debug!(%error, "replay node dropped");
+    }
 }

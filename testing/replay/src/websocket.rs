@@ -15,16 +15,17 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
-use web::raw::RawReply;
-use web::upgrade::{Socket, Upgrade};
 
 use crate::answers::{Service, Subscriptions};
 use crate::fault::{Effects, Websocket};
-use crate::state::{NodeState, Snapshot};
+use crate::state::{NodeState, Snapshot, until_stopped};
 
 /// The path of the websocket.
 pub(crate) const PATH: &str = "/websocket";
@@ -34,37 +35,51 @@ const MAX_MESSAGE: usize = 1 << 20;
 /// Read buffer per client, small because there may be as many clients as connections.
 const READ_BUFFER: usize = 4 << 10;
 
-/// The end of a client's websocket, which is no error.
+/// The end of a client's websocket, which is not an error.
 struct End;
 
-/// Answers the request that opens a websocket.
-pub(crate) fn open(state: Arc<NodeState>, request: &Request<Bytes>, kind: Websocket) -> RawReply {
+type Socket = TokioIo<Upgraded>;
+
+/// Answers the request that opens a websocket, and serves it until the node is stopped or dropped.
+pub(crate) fn open(
+    state: Arc<NodeState>,
+    request: &Request<Bytes>,
+    kind: Websocket,
+    upgrade: OnUpgrade,
+    stopped: watch::Receiver<bool>,
+) -> Response<Bytes> {
     if kind == Websocket::Refused {
-        return plain_text(StatusCode::NOT_FOUND, "404 page not found\n").into();
+        return plain_text(StatusCode::NOT_FOUND, "404 page not found\n");
     }
     let Some(accept) = acceptance(request) else {
-        return plain_text(StatusCode::BAD_REQUEST, "Bad Request\n").into();
+        return plain_text(StatusCode::BAD_REQUEST, "Bad Request\n");
     };
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let mut response = plain_text(StatusCode::SWITCHING_PROTOCOLS, "");
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     let snapshot = state.snapshot();
-    let upgrade = Upgrade::new(move |socket| async move {
+    tokio::spawn(async move {
         let mut snapshots = state.snapshots();
-        // A closed channel is a node that is gone.
+        // A closed channel means that the node was dropped.
         let over = snapshots.wait_for(|now| now.down || now.history != snapshot.history);
+        let served = async {
+            match upgrade.await {
+                Ok(socket) => serve(&state, snapshot.shown, TokioIo::new(socket), kind).await,
+                Err(error) => tracing::debug!(%error, "the connection did not leave HTTP"),
+            }
+        };
         tokio::select! {
             _ = over => {}
-            () = serve(&state, snapshot.shown, socket, kind) => {}
+            () = until_stopped(stopped) => {}
+            () = served => {}
         }
     });
-    RawReply::Upgrade(response, upgrade)
+    response
 }
 
-/// The header that accepts the websocket, if the request asks for one (RFC 6455 §4.2.1).
+/// The header that accepts the websocket, if the request is a handshake (RFC 6455 §4.2.1).
 fn acceptance(request: &Request<Bytes>) -> Option<HeaderValue> {
     let headers = request.headers();
     let sound = request.method() == Method::GET
@@ -80,7 +95,8 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(token))
 }
 
-fn plain_text(status: StatusCode, text: &'static str) -> Response<Bytes> {
+/// A plain-text response of a proxy or of the HTTP server, not of the node.
+pub(crate) fn plain_text(status: StatusCode, text: &'static str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(text.as_bytes()));
     *response.status_mut() = status;
     response
@@ -89,10 +105,10 @@ fn plain_text(status: StatusCode, text: &'static str) -> Response<Bytes> {
 /// Serves one client; heights above `announced` are new to it.
 async fn serve(state: &NodeState, announced: u64, mut socket: Socket, kind: Websocket) {
     if kind == Websocket::Silent {
-        // Not even a ping is answered.
+        // Pings are not answered either.
         match tokio::io::copy(&mut socket, &mut tokio::io::sink()).await {
-            Ok(read) => tracing::debug!(read, "a client left a silent websocket"),
-            Err(error) => tracing::debug!(%error, "a client left a silent websocket"),
+            Ok(read) => tracing::debug!(read, "client left a silent websocket"),
+            Err(error) => tracing::debug!(%error, "client left a silent websocket"),
         }
         return;
     }
@@ -121,7 +137,7 @@ impl Client<'_> {
                 message = self.socket.next() => match message {
                     Some(Ok(Message::Text(text))) => self.handle(text.as_bytes()).await,
                     Some(Ok(Message::Binary(bytes))) => self.handle(&bytes).await,
-                    // Pings and closings are answered while the next message is waited for.
+                    // Pings and closings are answered while the loop waits for the next message.
                     Some(Ok(_)) => Ok(()),
                     Some(Err(_)) | None => Err(End),
                 },
@@ -154,13 +170,13 @@ impl Client<'_> {
 
     /// Announces every height above the last announced one.
     async fn announce(&mut self, snapshot: &Snapshot) -> Result<(), End> {
-        // A lower tip is not announced; heights that it takes back are announced again when shown again.
+        // A lower tip is not announced; the heights above it are announced again when they are shown again.
         self.announced = self.announced.min(snapshot.shown);
         while self.announced < snapshot.shown {
             self.announced += 1;
             let Some(height) = snapshot.recording.height(self.announced) else { continue };
             let events = self.subscriptions.announce(height).map_err(|e| {
-                tracing::error!(height = self.announced, "cannot be told on a websocket: {e}");
+                tracing::error!(height = self.announced, error = %e, "announcing a height failed");
                 End
             })?;
             if !events.is_empty() {

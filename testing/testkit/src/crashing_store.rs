@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use store::{Batch, Durability, Snapshot, Store};
 
-/// A store that rejects all commits after a number of them; reads continue.
+/// A store that rejects all commits after a given number; reads continue.
 pub struct CrashingStore {
     store: Arc<dyn Store>,
     commits_left: AtomicU64,

@@ -14,7 +14,7 @@ pub struct FullDiskStore {
 }
 
 impl FullDiskStore {
-    /// `store`, with room.
+    /// `store`, with free space.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, full: AtomicBool::new(false), refused: watch::Sender::new(0) }
     }

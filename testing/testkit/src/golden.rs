@@ -1,22 +1,22 @@
 //! Golden answers of the deployed server on the recorded chains, and the allowed differences.
 //!
-//! The rules are those of `goldens/compare.mjs`; the table of why is in `goldens/README.md`.
+//! The rules are those of `goldens/compare.mjs`; `goldens/README.md` gives the reasons.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
-/// One question and the deployed server's answer.
+/// A request and the deployed server's answer.
 #[derive(Debug)]
 pub struct Case {
     /// Path and query.
     pub target: String,
     /// HTTP status.
     pub status: u16,
-    /// The body: JSON, or a text where the answer is an error.
+    /// The body: JSON, or the text of an error.
     pub body: Value,
 }
 
-/// The questions of `goldens/<name>.ndjson.zst`.
+/// The requests of `goldens/<name>.ndjson.zst`.
 pub fn cases(name: &str) -> Result<Vec<Case>> {
     let path = crate::root().join("testing/goldens").join(format!("{name}.ndjson.zst"));
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
@@ -35,7 +35,7 @@ fn case(line: &str) -> Result<Case> {
 }
 
 impl Case {
-    /// Why the answer is not compared, if it is not.
+    /// The reason why the answer is not compared, if there is one.
     pub fn left_out(&self) -> Option<&'static str> {
         let target = self.target.as_str();
         let msgs = target.split(['?', '&']).find_map(|pair| pair.strip_prefix("msgs="));
@@ -46,7 +46,7 @@ impl Case {
         } else if msgs.is_some_and(|msgs| msgs.is_empty() || msgs.starts_with("no.such")) {
             Some("it ignores an unknown message type")
         } else if msgs.is_some_and(|msgs| msgs.starts_with('/')) {
-            // The client kit asks for the filter here.
+            // The client kit sends the filter in this form.
             Some("it takes a name with its leading slash for an unknown message type")
         } else if target.contains("is_signer=true") && target.contains("/txs/by_account") {
             Some("it knows only the first signer")
@@ -54,7 +54,7 @@ impl Case {
             Some("a document of its own")
         } else if target.contains("/nft/") && target.split('?').next().is_some_and(|path| path.contains('%'))
         {
-            // The client kit asks for the name and the token that are meant.
+            // The client kit sends the decoded name and token.
             Some("it takes a path parameter as it is encoded")
         } else if target.contains("richlist") && self.body["holders"].as_array().is_some_and(Vec::is_empty) {
             Some("an empty list where there is no rich list: ours is 404")
@@ -63,7 +63,7 @@ impl Case {
         }
     }
 
-    /// How our answer differs from the deployed server's beyond what may differ; `None` if it does not.
+    /// The difference from the deployed server's answer, if it is not an allowed one.
     pub fn difference(&self, status: u16, body: &[u8]) -> Option<String> {
         if status != self.status {
             return Some(format!("status {status}, expected {}", self.status));
@@ -74,7 +74,7 @@ impl Case {
             return (!error).then(|| format!("not an error body: {ours}"));
         }
         let (mut theirs, mut ours) = (self.body.clone(), ours);
-        // It estimates some totals or says -1, and counts holders of nothing.
+        // It estimates some totals or returns -1, and counts holders with amount 0.
         let total = &theirs["pagination"]["total"];
         if total == "-1" || (total.is_string() && self.target.contains("richlist")) {
             theirs["pagination"]["total"].clone_from(&ours["pagination"]["total"]);
@@ -85,8 +85,7 @@ impl Case {
     }
 }
 
-/// Members that belong to a build or to a form of cursor, the `@type` that is ours, holders of nothing, and the order of
-/// those who hold the same.
+/// Removes the build's members, cursors, our `@type` and holders with amount 0, and sorts holders of equal amounts.
 fn normalise(value: &mut Value) {
     const OTHERS: [&str; 6] =
         ["version", "commit_hash", "evm_ret_cleanup_height", "rich_list_height", "next_key", "previous_key"];
@@ -109,7 +108,7 @@ fn normalise(value: &mut Value) {
     }
 }
 
-/// Where two values part, for a reader.
+/// The first difference of two values, as text.
 fn first_difference(path: &str, theirs: &Value, ours: &Value) -> Option<String> {
     match (theirs, ours) {
         (Value::Object(a), Value::Object(b)) => {
@@ -128,5 +127,5 @@ fn first_difference(path: &str, theirs: &Value, ours: &Value) -> Option<String> 
 }
 
 fn short(value: &Value) -> String {
-    value.to_string().chars().take(300).collect()
+    chain::truncated(&value.to_string(), 300)
 }

@@ -1,4 +1,4 @@
-//! A recorded chain, played by a replay node and indexed: real sockets, the real pipeline, any engine.
+//! A recorded chain, served by a replay node and indexed: real sockets, the real pipeline, any engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use store::key::All;
 use store::{Order, Store};
 use tokio::sync::watch;
 
-/// No recorded chain takes longer than this in a debug build on two cores.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// Timeout of indexing a recorded chain: enough for a debug build on two cores.
+const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Nor does a permanent error of a node take longer to be told.
-const PATIENCE_WITH_ERRORS: Duration = Duration::from_mins(1);
+/// Timeout until a permanent error of a node is reported.
+const ERROR_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The configuration that indexes `recording`.
 pub fn config(recording: &Recording) -> Result<Config> {
@@ -30,7 +30,7 @@ pub fn config(recording: &Recording) -> Result<Config> {
         start_height: None,
         internal_txs: true,
         rich_list: true,
-        // What a recording was not asked it cannot answer.
+        // A recording answers only the recorded requests.
         reconcile_every: None,
         believe_after: ingest::config::BELIEVE_AFTER,
         look_ahead: ingest::config::LOOK_AHEAD,
@@ -57,13 +57,14 @@ pub fn clients(played: &ReplayNode) -> Result<Node> {
     Ok(Node::new(endpoints(played)?, Limits::default())?)
 }
 
-/// Plays `recording` with `options` and indexes all of it, every lane, into `store`. No question may stay unanswered.
+/// Serves `recording` with `options` and indexes all of it, every lane, into `store`. An unrecorded request is an
+/// error.
 pub async fn index(recording: Arc<Recording>, options: Options, store: Arc<dyn Store>) -> Result<()> {
     let config = config(&recording)?;
     index_as(config, recording, options, store).await
 }
 
-/// Like [`index`], with settings of the caller's. Without `block_every`, `up_to` is the end.
+/// Like [`index`], with another configuration. Without `block_every`, it ends at `up_to`.
 pub async fn index_as(
     config: Config,
     recording: Arc<Recording>,
@@ -77,34 +78,34 @@ pub async fn index_as(
     let played = ReplayNode::start(recording, Addresses::default(), options).await?;
     index_from(clients(&played)?, config, store, last).await?;
     let missing = played.missing();
-    ensure!(missing.count == 0, "questions that are not recorded: {:?}", missing.questions);
+    ensure!(missing.count == 0, "requests that are not recorded: {:?}", missing.questions);
     played.stop().await;
     Ok(())
 }
 
-/// Indexes what `node` has, up to `last`, until no question about NFTs is open.
+/// Indexes the chain of `node` up to `last`, until no query about NFTs is pending.
 pub async fn index_from(node: Node, config: Config, store: Arc<dyn Store>, last: u64) -> Result<()> {
     let ingest = Ingest::prepare(config, Arc::new(node), Arc::clone(&store)).await?;
     run_until(&ingest, last, || Ok(!has_questions(&*store)?)).await
 }
 
-/// Whether the node has still to answer something about NFTs.
+/// Whether a query about NFTs is pending.
 pub fn has_questions(store: &dyn Store) -> Result<bool> {
     let open = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
     Ok(!open.is_empty())
 }
 
-/// The error with which `ingest` stops unasked.
+/// The error that ends `ingest`.
 pub async fn failure(ingest: &Ingest) -> Result<ingest::Error> {
     let (_nobody, stopped) = watch::channel(false);
-    let ended = tokio::time::timeout(PATIENCE_WITH_ERRORS, ingest.run(stopped)).await;
+    let ended = tokio::time::timeout(ERROR_TIMEOUT, ingest.run(stopped)).await;
     match ended.context("the ingest does not come to its end")? {
         Ok(()) => bail!("the ingest ended without an error"),
         Err(error) => Ok(error),
     }
 }
 
-/// What is in `store`, a hash for each table: equal if and only if the same was indexed.
+/// A hash of the content of each table of `store`: equal if and only if the indexed data is equal.
 pub fn digest(store: &dyn Store) -> Result<Vec<TableDigest>> {
     Ok(schema::digest::tables(&*store.snapshot()?)?)
 }
@@ -116,20 +117,20 @@ pub async fn run_to(ingest: &Ingest, height: u64) -> Result<()> {
 
 async fn run_until(ingest: &Ingest, height: u64, done: impl Fn() -> Result<bool>) -> Result<()> {
     let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
+    let mut progress = ingest.progress();
     let reached = async {
-        while marks.done() < height || !done()? {
-            marks.moved().await;
+        while progress.done() < height || !done()? {
+            progress.moved().await;
         }
         stop.send_replace(true);
         anyhow::Ok(())
     };
     let both = async { tokio::try_join!(async { Ok(ingest.run(stopped).await?) }, reached) };
-    tokio::time::timeout(PATIENCE, both).await.context("the ingest does not come to its end")??;
+    tokio::time::timeout(TIMEOUT, both).await.context("the ingest does not come to its end")??;
     Ok(())
 }
 
-/// The indexer API over what was indexed.
+/// The indexer API over an indexed store.
 pub fn indexer(store: Arc<dyn Store>) -> Result<Indexer> {
     let build = Build { version: "test".to_owned(), commit: "unknown".to_owned() };
     Ok(Indexer::open(store, build, EmptyCursor::Null)?)

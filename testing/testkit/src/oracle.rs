@@ -1,9 +1,9 @@
-//! Oracle: the answers of a recorded chain about its own state, to compare an index with.
+//! Oracle: the answers of a recorded chain about its own state, the reference for an index.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// A recorded question about state and its answer, as a line of the file has it.
+/// A recorded query of state with its answer, as in a line of the file.
 pub type Line = Value;
 
 /// Every line of the state file of a recording whose text contains `mark`.
@@ -18,13 +18,13 @@ pub fn lines(recording: &str, mark: &str) -> Result<Vec<Line>> {
 /// A recorded `eth_call`.
 #[derive(Clone, Debug)]
 pub struct EthCall {
-    /// The height of the state that was asked.
+    /// The height of the queried state.
     pub height: u64,
     /// The contract.
     pub to: [u8; 20],
-    /// What it was called with, behind the selector.
+    /// The call data after the selector.
     pub argument: Vec<u8>,
-    /// What it returned; none if it reverted.
+    /// The returned data; none if it reverted.
     pub result: Option<Vec<u8>>,
 }
 

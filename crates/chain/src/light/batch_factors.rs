@@ -25,7 +25,7 @@ impl FactorSeed {
         Self(Sha256::new().chain_update(b"cairn batch of signatures").chain_update(block))
     }
 
-    /// Takes in one signature; its parts cannot run into each other, the last being the only one of variable length.
+    /// Adds one signature. Only its last part has variable length, so its encoding is unambiguous.
     pub(super) fn absorb(&mut self, key: &[u8; 32], signature: &[u8; 64], message: &[u8]) {
         self.0.update(key);
         self.0.update(signature);

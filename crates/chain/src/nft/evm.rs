@@ -1,7 +1,7 @@
 //! ERC-721: tokens in the logs of contracts (indexing §8.1).
 //!
-//! Contracts that are no ERC-721 can log the same shape (an ERC-20 that indexes its amounts): query the
-//! contract before making a collection of it. ERC-1155 has other events and is never taken for this.
+//! Contracts that are not an ERC-721 can log the same shape (an ERC-20 that indexes its amounts): query the contract
+//! before creating a collection for it. ERC-1155 has other events and never matches.
 
 use alloy::primitives::U256;
 

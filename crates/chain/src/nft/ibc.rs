@@ -1,9 +1,9 @@
-//! Names of collections that came by IBC (ICS-721): the name of a voucher's class on its own chain (indexing §9).
+//! Names of collections that arrived by IBC (ICS-721): the name of a voucher's class on its own chain (indexing §9).
 //!
 //! # Invariants
 //!
-//! * A packet counts only if its acknowledgement in the same transaction reports success; a refused packet can carry any
-//!   name.
+//! * A packet counts only if its acknowledgement in the same transaction reports success; a refused packet can contain
+//!   any name.
 //! * Packet data is text from a relayer, so malformed packets are skipped.
 
 use std::borrow::Cow;
@@ -17,10 +17,10 @@ use sha2::{Digest, Sha256};
 use super::NftEvent;
 use crate::comet::{Event, TxResult};
 use crate::json::push_hex_upper;
-use crate::serde_lenient::optional_text;
+use crate::serde_lenient::JsonText;
 use crate::vm::Vm;
 
-/// What makes a packet one and the same to its receiver.
+/// The attributes that identify a packet at its receiver.
 const IDENTITY: [&str; 3] = ["packet_sequence", "packet_dst_port", "packet_dst_channel"];
 
 /// ICS-721 packet data, in protobuf's JSON or with the names of the specification.
@@ -32,12 +32,12 @@ struct PacketData {
     class_data: String,
 }
 
-/// The pair of names that a `recv_packet` event of this transaction brings.
+/// The pair of names in a `recv_packet` event of this transaction.
 pub(super) fn class_name(vm: Vm, packet: &Event<'_>, result: &TxResult<'_>) -> Option<NftEvent> {
     let value = |key| packet.value(key).map(AsRef::as_ref);
     let src_port = value("packet_src_port").filter(|port| *port == "nft-transfer" && result.code == 0)?;
     let data: PacketData = serde_json::from_slice(&bytes(packet, "packet_data", "packet_data_hex")?).ok()?;
-    // A token that comes home is itself again and no voucher.
+    // A returning token is the original again, not a voucher.
     let way_home = format!("{src_port}/{}/", value("packet_src_channel")?);
     if data.class_id.starts_with(&way_home) || !is_received(packet, &data.class_id, &result.events) {
         return None;
@@ -59,7 +59,7 @@ fn origin_name(class_data: &str) -> Option<String> {
     Some(crate::sanitize::without_nuls(&class.name)).filter(|name| !name.is_empty())
 }
 
-/// What the class is called here: the whole trace on wasm; elsewhere a hash of it, as of a denom (Initia
+/// The name of the class on this chain: the whole trace on wasm; elsewhere a hash of it, as for denoms (Initia
 /// `x/ibc/nft-transfer` `ParseClassTrace`, `IBCClassId`).
 fn local_name(vm: Vm, port: &str, channel: &str, class_id: &str) -> String {
     let mut trace = format!("{port}/{channel}/{class_id}");
@@ -69,7 +69,7 @@ fn local_name(vm: Vm, port: &str, channel: &str, class_id: &str) -> String {
     let parts: Vec<&str> = trace.split('/').collect();
     let hops = parts.chunks_exact(2).take_while(|hop| is_channel(hop[1])).count();
     if 2 * hops == parts.len() {
-        // Nothing is left for the base, which still has its slash.
+        // Nothing remains for the base, which still has its slash.
         trace.push('/');
     }
     let mut name = b"ibc/".to_vec();
@@ -83,8 +83,8 @@ fn is_channel(text: &str) -> bool {
     digits.bytes().all(|digit| digit.is_ascii_digit()) && digits.parse::<u64>().is_ok()
 }
 
-/// Whether the packet was received for good. Its own acknowledgement decides; where the transaction wrote none, the
-/// module's event about this class in the same message does.
+/// True if the packet was received. Its own acknowledgement decides; if the transaction wrote none, the module's event
+/// about this class in the same message does.
 fn is_received(packet: &Event<'_>, class_id: &str, events: &[Event<'_>]) -> bool {
     let same =
         |event: &Event<'_>, key| event.value(key).is_some_and(|value| Some(value) == packet.value(key));
@@ -103,16 +103,15 @@ fn is_received(packet: &Event<'_>, class_id: &str, events: &[Event<'_>]) -> bool
     })
 }
 
-/// An acknowledgement of ICS-4, as it is or wrapped by ICS-29.
+/// An acknowledgement of ICS-4, plain or wrapped by ICS-29.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Acknowledgement<'a> {
-    #[serde(borrow)]
     result: Option<&'a RawValue>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    /// The application's own, in base64.
-    #[serde(borrow, default, rename = "app_acknowledgement", deserialize_with = "optional_text")]
-    app: Option<Cow<'a, str>>,
+    /// The application's own acknowledgement, in base64.
+    #[serde(rename = "app_acknowledgement")]
+    app: Option<JsonText<'a>>,
     #[serde(default)]
     underlying_app_success: bool,
 }
@@ -133,7 +132,7 @@ impl Acknowledgement<'_> {
     }
 }
 
-/// Bytes that an event has as text, or, since ibc-go 9, in hex only (T17).
+/// Bytes that an event has as text, or, since ibc-go 9, in hex only.
 fn bytes<'e>(event: &'e Event<'_>, plain: &str, in_hex: &str) -> Option<Cow<'e, [u8]>> {
     let text = |key| event.value(key).filter(|text| !text.is_empty());
     match text(plain) {

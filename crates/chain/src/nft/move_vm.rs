@@ -1,10 +1,9 @@
 //! Move's NFTs: the standard library's events, joined within their transaction, and its resources (indexing §8.2).
 //!
 //! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`
-//! can emit them, so their values are right; an object's owner is followed until the mint, which may come after a
+//! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`
+//! can emit them, so their values are correct; an object's owner is tracked until the mint, which may come after a
 //! transfer.
-
-use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
@@ -14,45 +13,35 @@ use super::{NftEvent, TokenRef};
 use crate::address::Account;
 use crate::comet::Event;
 use crate::sanitize::{bounded, without_nuls};
-use crate::serde_lenient::{optional_text, text};
+use crate::serde_lenient::JsonText;
 
-/// What the events of one transaction so far tell about the later ones.
+/// State of one transaction that its later events need.
 #[derive(Default)]
 pub(super) struct Joins {
     tx: Option<usize>,
-    /// Owners of the objects that it made.
+    /// Owners of the objects that it created.
     owners: FxHashMap<Account, Account>,
-    /// Mints whose URI is not known yet: where they are in the list.
+    /// Mints without a URI so far: their positions in the list.
     open: FxHashMap<(Account, String), usize>,
-    /// Collections that it made: newer standard libraries say it twice.
+    /// Collections that it created: newer standard libraries emit two events for each.
     made: FxHashSet<Account>,
 }
 
-/// The members of all events that count; each has some of them.
+/// The members of all relevant events; each event has some of them.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Data<'a> {
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    collection: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    creator: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    name: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    nft: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    object: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    owner: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    to: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    token_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    uri: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    mutated_field_name: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    new_value: Cow<'a, str>,
+    collection: Option<JsonText<'a>>,
+    creator: Option<JsonText<'a>>,
+    name: JsonText<'a>,
+    nft: Option<JsonText<'a>>,
+    object: Option<JsonText<'a>>,
+    owner: Option<JsonText<'a>>,
+    to: Option<JsonText<'a>>,
+    token_id: Option<JsonText<'a>>,
+    uri: JsonText<'a>,
+    mutated_field_name: JsonText<'a>,
+    new_value: JsonText<'a>,
 }
 
 /// The types whose data is worth parsing: most events are about fungible assets.
@@ -68,7 +57,7 @@ const TYPES: [&str; 8] = [
 ];
 
 impl Joins {
-    /// Adds what an event of type `move` says.
+    /// Adds the NFT event in an event of type `move`.
     pub(super) fn read(
         &mut self,
         tx: Option<usize>,
@@ -78,13 +67,13 @@ impl Joins {
         if self.tx != tx {
             *self = Self { tx, ..Self::default() };
         }
-        // The first of each key: a field of the struct may have the same name and then comes again (T15).
+        // The first value of each key: a field of the struct may have the same name, and its attribute comes later.
         let tag = event.value("type_tag").and_then(|tag| framework_type(tag));
         let Some(kind) = tag.filter(|kind| TYPES.contains(kind)) else { return };
         let Some(Ok(data)) = event.value("data").map(|data| serde_json::from_str::<Data<'_>>(data)) else {
             return;
         };
-        let said = match kind {
+        let nft_event = match kind {
             "collection::CreateCollectionEvent" | "collection::CreateEvent" => self.create(&data),
             "collection::MintEvent" => self.mint(&data, out.len()),
             "collection::BurnEvent" => account(data.nft.as_deref()).map(burn),
@@ -93,7 +82,7 @@ impl Joins {
             "object::TransferEvent" => self.transfer(&data),
             _ => self.own(&data),
         };
-        out.extend(said.map(|said| (tx, said)));
+        out.extend(nft_event.map(|nft_event| (tx, nft_event)));
     }
 
     fn create(&mut self, data: &Data<'_>) -> Option<NftEvent> {
@@ -102,7 +91,7 @@ impl Joins {
         self.made.insert(collection).then_some(NftEvent::Create { collection, creator, name })
     }
 
-    /// A mint that will be at this place of the list.
+    /// A mint that will be at this position of the list.
     fn mint(&mut self, data: &Data<'_>, at: usize) -> Option<NftEvent> {
         let (collection, object) = (account(data.collection.as_deref())?, account(data.nft.as_deref())?);
         let token_id = data.token_id.as_deref().map(without_nuls);
@@ -150,7 +139,7 @@ fn account(text: Option<&str>) -> Option<Account> {
     Account::from_hex_literal(text?)
 }
 
-/// What follows `0x1::` in the tag of a framework's type; the address may have its leading zeros.
+/// The part after `0x1::` in the tag of a framework's type; the address may have its leading zeros.
 fn framework_type(tag: &str) -> Option<&str> {
     tag.strip_prefix("0x")?.trim_start_matches('0').strip_prefix("1::")
 }
@@ -215,7 +204,7 @@ pub fn object_owner(answer: &[u8]) -> Option<Account> {
     Account::from_hex_literal(&resource::<Object>(answer)?.owner)
 }
 
-/// The node hands a resource out as JSON in a JSON string.
+/// The node returns a resource as JSON in a JSON string.
 fn resource<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
     #[derive(Deserialize)]
     struct Answer {

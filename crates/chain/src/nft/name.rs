@@ -1,18 +1,18 @@
-//! How names of collections are compared when they are searched for.
+//! Normalized names of collections, for substring search.
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
-/// Only the letters, marks and numbers of a name, lower-case: a search asks whether one such text is part of another
-/// (indexer-api 5.6).
+/// Only the letters, marks and numbers of a name, lower-case: a search tests whether one normalized text is part of
+/// another (indexer-api 5.6).
 ///
-/// Each character by itself, so that a part of a name becomes the same as it becomes within the whole.
+/// Each character is normalized by itself, so that a part of a name gets the same form alone as within the whole.
 pub fn normalized_name(name: &str) -> String {
     name.chars().filter(|&c| counts(c)).flat_map(char::to_lowercase).collect()
 }
 
 fn counts(c: char) -> bool {
     use GeneralCategoryGroup::{Letter, Mark, Number};
-    // The standard library's idea of alphanumeric leaves out most marks and takes in some symbols.
+    // The standard library's `is_alphanumeric` excludes most marks and includes some symbols.
     c.is_ascii_alphanumeric()
         || (!c.is_ascii() && matches!(c.general_category_group(), Letter | Mark | Number))
 }

@@ -1,7 +1,7 @@
 //! cw721: tokens in the events of contracts, and the contracts' answers (indexing §8.3).
 //!
-//! Every contract writes what it likes into a `wasm` event; only `_contract_address` is the chain's own. Of a key
-//! that is written twice the first value counts (T15), and an event whose owner is no address has no owner.
+//! A contract chooses all attributes of a `wasm` event but `_contract_address`, which the chain writes. Of a repeated
+//! key the first value counts, and an owner that is not an address is ignored.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -89,7 +89,7 @@ pub fn token_owner(answer: &[u8], prefix: &str) -> Option<Account> {
     Account::from_bech32(&data::<Info>(answer)?.owner, prefix)
 }
 
-/// The gateway puts what a contract answers into a member.
+/// The gateway wraps a contract's answer in a member.
 fn data<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
     #[derive(Deserialize)]
     struct Answer<T> {

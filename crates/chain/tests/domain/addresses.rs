@@ -1,4 +1,4 @@
-//! One address, many spellings (indexer-api 2.3; T10, T11).
+//! One address, many spellings (indexer-api 2.3).
 
 use chain::Account;
 use chain::address::{consensus_address, is_prefix, valoper};
@@ -29,7 +29,7 @@ fn every_spelling_of_an_address_is_the_same_account() {
 }
 
 #[test]
-fn short_and_odd_move_addresses_are_padded_to_20_or_32_bytes() {
+fn short_and_uneven_move_addresses_are_padded_to_20_or_32_bytes() {
     let one = format!("{}01", "00".repeat(19));
     for (text, hex) in [
         ("0x1", one.as_str()),
@@ -52,7 +52,7 @@ fn short_and_odd_move_addresses_are_padded_to_20_or_32_bytes() {
 }
 
 #[test]
-fn what_is_no_address_of_this_chain_is_refused() {
+fn an_invalid_address_of_this_chain_is_refused() {
     for text in [
         "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2se", // checksum
         "Init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd", // mixed case

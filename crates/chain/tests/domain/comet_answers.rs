@@ -1,4 +1,4 @@
-//! Answers of `CometBFT` that are not ready, that leave things out, or that are hostile (T24, T36, T37).
+//! Answers of `CometBFT` that are not ready, incomplete, or hostile.
 
 use chain::comet::{Error, check_pair, parse_block, parse_results};
 
@@ -6,14 +6,16 @@ const HASH: &str = "F052018A264A0945B1785B346ECB3AF58EA335912358D3D18C1818B4FB4E
 
 fn block(txs: &str) -> String {
     format!(
-        r#"{{"block_id":{{"hash":"{HASH}"}},"block":{{"header":{{"chain_id":"c","height":"5",
-        "time":"2026-11-21T07:07:32.504854311Z","last_block_id":{{"hash":""}},"data_hash":"",
+        r#"{{"block_id":{{"hash":"{HASH}"}},"block":{{"header":{{"version":{{"block":"11"}},"chain_id":"c",
+        "height":"5","time":"2026-11-21T07:07:32.504854311Z","last_block_id":{{"hash":""}},
+        "last_commit_hash":"","data_hash":"","validators_hash":"","next_validators_hash":"","consensus_hash":"",
+        "app_hash":"","last_results_hash":"","evidence_hash":"",
         "proposer_address":"1EE89CF575071411054630257C1961840657C338"}},"data":{{"txs":{txs}}}}}}}"#
     )
 }
 
 #[test]
-fn a_node_that_has_not_got_the_block_is_asked_again() {
+fn a_node_without_the_block_is_queried_again() {
     for answer in [
         r#"{"block_id":{"hash":"","parts":{"total":0,"hash":""}},"block":null}"#,
         r#"{"block_id":null,"block":null}"#,
@@ -26,7 +28,7 @@ fn a_node_that_has_not_got_the_block_is_asked_again() {
 }
 
 #[test]
-fn results_that_are_missing_fewer_or_of_another_height_are_asked_for_again() {
+fn missing_short_or_mismatching_results_are_requested_again() {
     let text = block(r#"["AA==","AQ=="]"#);
     let block = parse_block(text.as_bytes()).unwrap();
     for (answer, expected) in [
@@ -46,7 +48,7 @@ fn results_that_are_missing_fewer_or_of_another_height_are_asked_for_again() {
 }
 
 #[test]
-fn an_empty_block_is_one_that_says_so() {
+fn a_block_is_empty_only_if_the_answer_is_explicit() {
     let text = block("null");
     let block = parse_block(text.as_bytes()).unwrap();
     check_pair(&block, &parse_results(br#"{"height":"5","txs_results":null}"#).unwrap()).unwrap();
@@ -82,11 +84,13 @@ fn old_begin_and_end_events_are_merged_unless_there_are_finalize_events() {
 }
 
 #[test]
-fn malformed_answers_are_errors_that_name_the_place() {
+fn malformed_answers_are_errors_with_the_place() {
     for (answer, expected) in [
         (block("[]").replace(HASH, "F0"), "block_id.hash is \"F0\", expected 32 bytes"),
-        (block("[]").replace("2026-11-21T", "today "), "block.header.time"),
-        (block("[]").replace("1EE89C", "zzE89C"), "block.header.proposer_address"),
+        (block("[]").replace("2026-11-21T", "today "), "the answer of /block"),
+        (block("[]").replace("2026-11-21T", "0001-11-21T"), "block.header.time"),
+        (block("[]").replace("1EE89C", ""), "block.header.proposer_address"),
+        (block("[]").replace("1EE89C", "zzE89C"), "the answer of /block"),
         (block("{}"), "the answer of /block"),
         (String::new(), "the answer of /block"),
     ] {

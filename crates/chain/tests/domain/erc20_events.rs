@@ -1,4 +1,4 @@
-//! What recorded blocks say about ERC-20 balances: replayed, it must give what `balanceOf` answered (T31).
+//! ERC-20 events of recorded blocks: replayed, they must give the recorded answers of `balanceOf`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 #[derive(Default)]
 struct Ledger {
     balances: HashMap<([u8; 20], [u8; 20]), U256>,
-    /// Contracts whose whole life is in the recording.
+    /// Contracts that were created within the recording.
     whole: HashSet<[u8; 20]>,
 }
 
@@ -39,7 +39,7 @@ impl Ledger {
 }
 
 #[test]
-fn replayed_transfers_give_every_balance_that_the_contracts_name() {
+fn replayed_transfers_give_every_balance_that_the_contracts_report() {
     for (chain, expected) in [("evm-scenario", 203), ("l1-l2/l2", 118)] {
         let mut asked: Vec<_> = states(chain).filter(|state| state.data.starts_with("0x70a08231")).collect();
         asked.sort_by_key(|state| state.height);
@@ -79,7 +79,7 @@ fn address(text: &str) -> [u8; 20] {
 }
 
 #[test]
-fn every_recorded_denom_comes_with_the_contract_that_the_node_gives_it() {
+fn every_recorded_denom_has_the_contract_that_the_node_reports() {
     let mut denoms: Vec<(String, [u8; 20])> = Vec::new();
     for line in heights("l1-l2/l2") {
         let results = parse_results(line.block_results.get().as_bytes()).unwrap();
@@ -130,7 +130,7 @@ fn every_log_of_failed_transactions_and_of_the_block_counts_in_chain_order() {
     let of_block = |mode: &str, amount| {
         let mut event = evm(&[moved(amount)]);
         let attributes = event["attributes"].as_array_mut().unwrap();
-        // The emitter's own: the chain's comes behind it.
+        // The emitter's own attribute: the chain's comes after it.
         attributes
             .insert(0, json!({ "key": "mode", "value": if amount < 6 { "EndBlock" } else { "BeginBlock" } }));
         attributes.push(json!({ "key": "mode", "value": mode }));
@@ -146,7 +146,7 @@ fn every_log_of_failed_transactions_and_of_the_block_counts_in_chain_order() {
 }
 
 #[test]
-fn what_is_no_well_formed_transfer_is_passed_over() {
+fn malformed_transfers_are_skipped() {
     let [a, b, amount] = [word(1), word(2), word(3)];
     let long = format!("{amount}00");
     let wide = format!("0x1{}", &word(1)[3..]);

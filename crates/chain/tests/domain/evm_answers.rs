@@ -1,4 +1,4 @@
-//! Receipts and call trees that recordings do not hold: creations, missing members, hostile nesting (T3, T13, T33).
+//! Receipts and call trees that recordings lack: creations, missing members, hostile nesting.
 
 use chain::evm::{self, check_receipts, parse_receipts, write_evm_tx};
 use chain::trace::{self, parse_frames, parse_traces, write_internal_tx};
@@ -48,7 +48,7 @@ fn accounts_of_a_receipt_are_from_to_contract_and_those_of_its_logs() {
     let zeros = "0".repeat(24);
     let of = |more: &str| -> Result<Vec<String>, String> {
         let answer = receipt(more);
-        let (receipts, mut set) = (parse_receipts(answer.as_bytes()).unwrap(), AccountSet::new());
+        let (receipts, mut set) = (parse_receipts(answer.as_bytes()).unwrap(), AccountSet::default());
         receipts[0].accounts(&mut set).map_err(|e| e.to_string())?;
         assert_eq!(receipts[0].signer().unwrap().to_hex(), FROM);
         Ok(set.as_slice()[1..]
@@ -72,7 +72,7 @@ fn accounts_of_a_receipt_are_from_to_contract_and_those_of_its_logs() {
 }
 
 #[test]
-fn a_receipt_that_stands_for_a_cosmos_transaction_is_signed_by_the_zero_address() {
+fn the_receipt_of_a_cosmos_transaction_is_signed_by_the_zero_address() {
     let answer = receipt("").replace(FROM, "0x0000000000000000000000000000000000000000");
     let receipts = parse_receipts(answer.as_bytes()).unwrap();
     assert_eq!(receipts[0].signer().unwrap(), Account::ZERO);
@@ -115,9 +115,9 @@ fn an_internal_transaction_shows_bytes_and_never_the_output_of_frame_0() {
             r#"{{"height":7,"hash":"0x{hash}","parent_index":0,"index":1,"type":"CALL","from":"0xab","to":"0xcd","#
         ) + r#""input":"0xabcd","output":"0x12","value":"0x00","gas":"0x0fff","gasUsed":"0x"}"#
     );
-    let mut set = AccountSet::new();
+    let mut set = AccountSet::default();
     frames[1].accounts(&mut set).unwrap();
-    assert_eq!(set.as_slice().len(), 2);
+    assert_eq!(set.len(), 2);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_transaction_that_could_not_be_traced_leaves_the_others_alone() {
 }
 
 #[test]
-fn malformed_trees_are_errors_that_name_the_transaction_and_the_place() {
+fn malformed_trees_are_errors_with_the_transaction_and_the_place() {
     for (tree, expected) in [
         ("7", "expected a frame"),
         (r#"{"type":"CALL""#, "expected a member of a frame"),
@@ -170,5 +170,5 @@ fn malformed_trees_are_errors_that_name_the_transaction_and_the_place() {
     let none = format!(r#"[{{"txHash":"0x{}"}}]"#, "ab".repeat(32));
     assert!(matches!(parse_traces(none.as_bytes()), Err(trace::Error::Empty { .. })));
     let frames = parse_frames(&[0; 32], r#"{"from":"0x"}"#).unwrap();
-    frames[0].accounts(&mut AccountSet::new()).unwrap();
+    frames[0].accounts(&mut AccountSet::default()).unwrap();
 }

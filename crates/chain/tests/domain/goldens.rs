@@ -1,10 +1,10 @@
-//! The deployed server's answers on the recorded chains: which transactions it lists under which account, and the
+//! The deployed server's answers on the recorded chains: the transactions that it lists under each account, and the
 //! records themselves.
 
 use std::collections::HashMap;
 
 use crate::recorded::{Golden, Line, goldens, heights};
-use chain::account_set::AccountSet;
+use chain::AccountSet;
 use chain::comet::{parse_block, parse_results};
 use chain::evm::{parse_receipts, write_evm_tx};
 use chain::fee::FeeTotals;
@@ -20,18 +20,17 @@ use serde_json::Value;
 /// A list of records: their JSON, in order.
 type Rows = Vec<Value>;
 
-/// What an index of a chain would hold, built with nothing but this crate.
+/// The contents of a chain's index, built with this crate alone.
 #[derive(Default)]
 struct Index {
     txs: HashMap<Account, Rows>,
-    /// By the first signer, as the deployed server has it.
+    /// By the first signer, as on the deployed server.
     signed: HashMap<Account, Rows>,
     evm_txs: HashMap<Account, Rows>,
     evm_signed: HashMap<Account, Rows>,
     internal: HashMap<Account, Rows>,
     blocks: HashMap<u64, Value>,
     owners: StoreOwners,
-    keys: KeyCache,
 }
 
 impl Index {
@@ -56,13 +55,13 @@ impl Index {
         for (position, (raw, result)) in raw_txs.iter().zip(&results.txs_results).enumerate() {
             let tx = DecodedTx::decode(raw).unwrap();
             fees.add(&tx.fee);
-            let signers = signers(&tx, &result.events, Vec::new, "init", &mut self.keys);
-            let mut set = AccountSet::new();
+            let signers = signers(&tx, &result.events, Vec::new, "init", &mut KeyCache::new(1));
+            let mut set = AccountSet::default();
             accounts(&result.events, "init", vm, &self.owners, &signers, &mut set);
             let mut out = Vec::new();
             let node_tx = serde_json::to_vec(&line.rest_txs.as_ref().unwrap()[position]).unwrap();
             write_tx_record(&mut out, &tx_hash(raw), height, result, &node_tx, time).unwrap();
-            push(&mut self.txs, set.as_slice(), &out);
+            push(&mut self.txs, &set, &out);
             push(&mut self.signed, &signers[..1], &out);
         }
         self.add_evm(line);
@@ -89,23 +88,23 @@ impl Index {
 
     fn add_evm(&mut self, line: &Line) {
         for receipt in parse_receipts(line.receipts()).unwrap() {
-            let (mut set, mut out) = (AccountSet::new(), Vec::new());
+            let (mut set, mut out) = (AccountSet::default(), Vec::new());
             receipt.accounts(&mut set).unwrap();
             write_evm_tx(&mut out, &receipt);
-            push(&mut self.evm_txs, set.as_slice(), &out);
+            push(&mut self.evm_txs, &set, &out);
             push(&mut self.evm_signed, &[receipt.signer().unwrap()], &out);
         }
         for tx in parse_traces(line.traces()).unwrap() {
             for frame in &tx.frames {
-                let (mut set, mut out) = (AccountSet::new(), Vec::new());
+                let (mut set, mut out) = (AccountSet::default(), Vec::new());
                 frame.accounts(&mut set).unwrap();
                 write_internal_tx(&mut out, line.height, &tx.hash, frame);
-                push(&mut self.internal, set.as_slice(), &out);
+                push(&mut self.internal, &set, &out);
             }
         }
     }
 
-    /// The list that a question asks for and the member that holds it; `None` for what is not compared here.
+    /// The requested list and the member that holds it; `None` for lists that are not compared here.
     fn list(&self, question: &str) -> Option<(&'static str, Rows)> {
         let (path, query) = question.split_once('?').unwrap_or((question, ""));
         let (route, account) = path.rsplit_once('/')?;
@@ -124,14 +123,18 @@ impl Index {
     }
 }
 
-fn push(lists: &mut HashMap<Account, Rows>, accounts: &[Account], json: &[u8]) {
+fn push<'a>(
+    lists: &mut HashMap<Account, Rows>,
+    accounts: impl IntoIterator<Item = &'a Account>,
+    json: &[u8],
+) {
     let json: Value = serde_json::from_slice(json).unwrap();
     for account in accounts {
         lists.entry(*account).or_default().push(json.clone());
     }
 }
 
-/// The page of a list that the query asks for; `None` if it asks in a way that is not compared here.
+/// The requested page of a list; `None` for queries that are not compared here.
 fn page(mut rows: Rows, query: &str) -> Option<Rows> {
     let mut limit = 100;
     rows.reverse();
@@ -147,7 +150,7 @@ fn page(mut rows: Rows, query: &str) -> Option<Rows> {
     Some(rows)
 }
 
-/// Compares all golden lists by account, and blocks; how many were compared.
+/// Compares all golden lists by account, and blocks; returns the number of compared answers.
 fn compare(chain: &str, golden: &str, vm: Vm) -> usize {
     let index = Index::of(chain, vm);
     let mut compared = 0;

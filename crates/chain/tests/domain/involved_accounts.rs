@@ -1,4 +1,4 @@
-//! Which values of events are accounts, straight from the table of indexing 5.1 (T10, T15, T30, T39).
+//! Values of events that are accounts, from the table of indexing 5.1.
 
 use chain::comet::{Attribute, Event};
 use chain::involved::{StoreOwners, accounts, primary_stores};
@@ -14,12 +14,12 @@ fn event<'a>(kind: &'a str, attributes: &[(&'a str, &'a str)]) -> Event<'a> {
 }
 
 fn found(event: &Event<'_>, vm: Vm) -> Vec<String> {
-    let mut out = AccountSet::new();
+    let mut out = AccountSet::default();
     accounts(std::slice::from_ref(event), "init", vm, &StoreOwners::default(), &[], &mut out);
-    out.as_slice().iter().map(short).collect()
+    out.iter().map(short).collect()
 }
 
-/// Hex without leading zeros: what the event said.
+/// Hex without leading zeros, as in the event.
 fn short(account: &Account) -> String {
     let hex = account.to_hex();
     format!("{}:0x{}", account.as_bytes().len(), hex[2..].trim_start_matches('0'))
@@ -43,7 +43,7 @@ fn any_attribute_counts_by_the_shape_of_its_whole_value() {
         (&digits64, vec![format!("32:{digits64}")]),
         ("0x0", vec!["20:0x".to_owned()]),
         ("0xAbC", vec!["20:0xabc".to_owned()]),
-        // Not the whole value, or no address.
+        // Not the whole value, or not an address.
         (&format!("{ALICE}/5"), vec![]),
         (&format!("{ALICE}, 0x1"), vec![alice.clone()]),
         ("100uinit", vec![]),
@@ -61,7 +61,7 @@ fn any_attribute_counts_by_the_shape_of_its_whole_value() {
 }
 
 #[test]
-fn the_returned_data_of_a_call_is_skipped_and_of_nothing_else() {
+fn only_the_returned_data_of_a_call_is_skipped() {
     assert!(of("call", "ret", ALICE_HEX).is_empty());
     assert_eq!(of("call", "contract", ALICE_HEX).len(), 1);
     assert_eq!(of("create", "ret", ALICE_HEX).len(), 1);
@@ -78,7 +78,7 @@ fn an_evm_log_counts_its_contract_and_the_later_topics_with_24_zeros() {
             log(&format!(r#""0x1","{word}""#)),
             vec!["20:0xaa", "20:0x1b9f30d48692d9f043a72ca7427cbdacec3788cf"],
         ),
-        // Token ids and amounts become accounts, as on the deployed server (T39).
+        // Token ids and amounts become accounts, as on the deployed server.
         (log(&format!(r#""0x1","0x{zeros}{:040x}""#, 5)), vec!["20:0xaa", "20:0x5"]),
         (log(&format!(r#""0x1","0x{}""#, "b".repeat(64))), vec!["20:0xaa"]),
         (log(&format!(r#""0x1","0x{zeros}zz""#)), vec!["20:0xaa"]),
@@ -113,7 +113,7 @@ fn move_data_counts_every_literal_anywhere_and_the_first_64_digits_of_longer_one
 }
 
 #[test]
-fn hex_is_no_address_where_the_chain_writes_none() {
+fn hex_is_not_an_address_on_a_chain_that_writes_bech32_only() {
     for vm in [Vm::Wasm, Vm::None] {
         for (kind, key, value) in [
             ("transfer", "amount", ALICE_HEX),
@@ -127,13 +127,13 @@ fn hex_is_no_address_where_the_chain_writes_none() {
 }
 
 #[test]
-fn the_prefix_is_the_chains_own_and_signers_are_always_in() {
+fn the_prefix_is_the_chains_own_and_signers_are_always_included() {
     let account = Account::from_bytes(&[3; 20]).unwrap();
     let (abc, signer) = (account.to_bech32("abc"), Account::from_bytes(&[4; 20]).unwrap());
     let events = [event("transfer", &[("recipient", &abc), ("sender", ALICE)])];
-    let mut out = AccountSet::new();
+    let mut out = AccountSet::default();
     accounts(&events, "abc", Vm::Evm, &StoreOwners::default(), &[signer, account], &mut out);
-    assert_eq!(out.as_slice(), [account, signer]);
+    assert_eq!(Vec::from_iter(out), [account, signer]);
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn the_owner_of_a_fungible_store_is_found_through_the_event_that_created_it() {
         ("0x1::fungible_asset::DepositEvent", vec!["20:0x8e4", "20:0x77", "20:0x1d"]),
         ("0x1::other::DepositEvent", vec!["20:0x8e4", "20:0x77"]),
     ] {
-        let mut out = AccountSet::new();
+        let mut out = AccountSet::default();
         let events = [event("move", &[("type_tag", tag), ("data", deposit)])];
         accounts(&events, "init", Vm::Move, &owners, &[], &mut out);
-        // The tag itself is no address as a whole.
-        assert_eq!(out.as_slice().iter().map(short).collect::<Vec<_>>(), expected);
+        // The tag itself is not an address as a whole.
+        assert_eq!(out.iter().map(short).collect::<Vec<_>>(), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The domain words against recorded chains and hand-made edge cases.
+//! The domain types against recorded chains and hand-made edge cases.
 //!
 //! One program, because linking each file as its own takes longer than running it.
 

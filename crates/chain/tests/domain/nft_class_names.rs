@@ -1,4 +1,4 @@
-//! Names that come with packets of ICS-721, in every form of packet and acknowledgement (T17).
+//! Names in packets of ICS-721, in every form of packet and acknowledgement.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -110,7 +110,7 @@ fn packet_of(sequence: &str, text: &str) -> Value {
 }
 
 #[test]
-fn where_no_acknowledgement_is_written_the_event_of_the_module_decides() {
+fn without_an_acknowledgement_the_event_of_the_module_decides() {
     let text = data("a", "A");
     let packet = packet_of("4", &text);
     let told = |success: &str, class: &str, message: &str| {
@@ -137,7 +137,7 @@ fn the_local_name_is_a_hash_of_the_trace_and_on_wasm_the_trace() {
     assert_eq!(local(Vm::Evm, "move/5f0c"), hash(one_hop));
     let two_hops = "nft-transfer/channel-1/nft-transfer/channel-3/cats";
     assert_eq!(local(Vm::Move, "nft-transfer/channel-3/cats"), hash(two_hops));
-    // ibc-go joins path and base with a slash even where hops leave no base.
+    // ibc-go joins path and base with a slash even if hops leave no base.
     assert_eq!(
         local(Vm::Move, "nft-transfer/channel-3"),
         hash("nft-transfer/channel-1/nft-transfer/channel-3/")
@@ -151,7 +151,7 @@ fn the_local_name_is_a_hash_of_the_trace_and_on_wasm_the_trace() {
 }
 
 #[test]
-fn returning_other_and_malformed_packets_bring_no_name() {
+fn returning_other_and_malformed_packets_give_no_name() {
     let ack = acknowledged("4", ("packet_ack", DONE));
     let class = |class: &str| json!({ "classId": "a", "classData": class }).to_string();
     let odd = [

@@ -1,4 +1,4 @@
-//! What recorded blocks say about NFTs, and whether replaying it leads to the state that the nodes report.
+//! NFT events of recorded blocks: their numbers, and whether replaying them gives the state that the nodes report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use chain::comet::parse_results;
 use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
 use chain::{Account, U256, Vm, abi};
 
-/// Everything that a recorded chain says, with height and index of the transaction.
+/// All NFT events of a recorded chain, with height and index of the transaction.
 fn said(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {
     let mut all = Vec::new();
     for line in heights(chain) {
@@ -39,7 +39,7 @@ fn account(text: &str) -> Account {
 }
 
 #[test]
-fn every_recorded_chain_says_so_much_and_no_more() {
+fn every_recorded_chain_has_the_expected_number_of_events() {
     for (chain, vm, expected) in [
         ("evm-scenario", Vm::Evm, [0, 0, 71, 2, 1, 0, 0]),
         ("evm-load", Vm::Evm, [0, 0, 4142, 2, 1, 0, 0]),
@@ -55,7 +55,7 @@ fn every_recorded_chain_says_so_much_and_no_more() {
 }
 
 #[test]
-fn a_move_mint_comes_with_its_first_owner_and_its_uri() {
+fn a_move_mint_has_its_first_owner_and_its_uri() {
     let said = said("move-scenario", Vm::Move);
     let maker = account("0x1b9f30d48692d9f043a72ca7427cbdacec3788cf");
     let collection = account("0x86a3b655e0bd4f46a83d75d6229bf4bc29f8139e5fa73c85700bd9302aa4a3cd");
@@ -80,7 +80,7 @@ fn a_move_mint_comes_with_its_first_owner_and_its_uri() {
 }
 
 #[test]
-fn a_name_comes_with_each_class_that_was_received_and_with_no_refused_or_returning_one() {
+fn received_classes_have_a_name_and_refused_or_returning_ones_do_not() {
     let names = |chain, vm| -> Vec<(u64, NftEvent)> {
         let named = |event: &NftEvent| matches!(event, NftEvent::ClassName { .. });
         said(chain, vm)
@@ -92,7 +92,7 @@ fn a_name_comes_with_each_class_that_was_received_and_with_no_refused_or_returni
     let name = |local: &str, origin: &str| NftEvent::ClassName { local: local.into(), origin: origin.into() };
     let cats = name("ibc/D5A84DCDEB356CA19280EAFFB4A623DC04AF53D447E9AE6E673E531E7B8218AF", "Bridge Cats");
     let apes = name("ibc/0AB7456FAC59E9A3733187696736F0B544B5BC1E6BE3EE961E15E40BF84BBCC3", "Rollup Apes");
-    // 293 on the rollup was refused, 636 on the layer one came home.
+    // 293 on the rollup was refused, 636 on the layer one returned home.
     assert_eq!(names("l1-l2/l2", Vm::Evm), [(219, cats.clone()), (221, cats)]);
     assert_eq!(names("l1-l2/l1", Vm::Move), [(746, apes)]);
 }
@@ -100,7 +100,7 @@ fn a_name_comes_with_each_class_that_was_received_and_with_no_refused_or_returni
 /// Tokens by collection and id, with owner and URI.
 type Tokens = BTreeMap<(Account, String), (Account, Option<String>)>;
 
-/// The naive meaning of events that name tokens by id.
+/// Applies the simplest meaning of events that contain the token's id.
 fn apply(tokens: &mut Tokens, event: &NftEvent) {
     match event.clone() {
         NftEvent::Mint { collection, token_id, owner, uri, .. } => {
@@ -128,7 +128,7 @@ fn after(
 }
 
 #[test]
-fn replayed_erc721_events_end_at_the_owners_that_the_contracts_name() {
+fn replayed_erc721_events_give_the_owners_that_the_contracts_report() {
     for (chain, expected) in [("evm-scenario", 74), ("l1-l2/l2", 7)] {
         let (mut tokens, mut owners) = (Tokens::new(), 0);
         let mut said = said(chain, Vm::Evm).into_iter().peekable();
@@ -153,7 +153,7 @@ fn bytes(hex_text: &serde_json::Value) -> Vec<u8> {
 }
 
 #[test]
-fn every_recorded_answer_of_a_contract_reads_as_what_it_is() {
+fn every_recorded_answer_of_a_contract_is_classified_correctly() {
     let (mut names, mut uris, mut erc721) = (BTreeSet::new(), Vec::new(), (0, 0));
     for chain in ["evm-scenario", "l1-l2/l2"] {
         let said = said(chain, Vm::Evm);
@@ -181,13 +181,13 @@ fn every_recorded_answer_of_a_contract_reads_as_what_it_is() {
     for name in ["Verify Apes", "Zebra Set", "Rollup Apes", "GAS", "Fixed"] {
         assert!(names.contains(name), "{names:?}");
     }
-    // `Zebra Set` gives its three tokens none.
+    // `Zebra Set` gives no URI to its three tokens.
     let empty = uris.iter().filter(|uri| uri.is_empty()).count();
     assert_eq!((names.len(), uris.len(), empty, erc721), (12, 80, 3, (30, 10)));
 }
 
 #[test]
-fn replayed_cw721_events_end_at_the_tokens_that_the_contracts_name() {
+fn replayed_cw721_events_give_the_tokens_that_the_contracts_report() {
     let mut tokens = Tokens::new();
     let mut said = said("wasm-scenario", Vm::Wasm).into_iter().peekable();
     let (mut owners, mut uris, mut gone, mut named) = (0, 0, 0, 0);
@@ -225,7 +225,7 @@ fn replayed_cw721_events_end_at_the_tokens_that_the_contracts_name() {
     assert_eq!((owners, uris, gone, named), (12, 12, 2, 3));
 }
 
-/// The contract that was asked, and the question to it.
+/// The queried contract, and the query.
 fn question(path: &str) -> (String, Option<serde_json::Value>) {
     use base64::Engine as _;
     let rest = path.strip_prefix("/cosmwasm/wasm/v1/contract/").unwrap();
@@ -235,7 +235,7 @@ fn question(path: &str) -> (String, Option<serde_json::Value>) {
 }
 
 #[test]
-fn recorded_move_resources_say_what_the_events_said() {
+fn recorded_move_resources_agree_with_the_events() {
     for (chain, expected) in [("move-scenario", (6, 8, 1)), ("l1-l2/l1", (4, 4, 0))] {
         let (mut collections, mut nfts, mut gone) = (0, 0, 0);
         let said = said(chain, Vm::Move);
@@ -267,7 +267,7 @@ fn recorded_move_resources_say_what_the_events_said() {
     }
 }
 
-/// The last URI that the events gave an object up to a height.
+/// The last URI of an object by the events up to a height.
 fn uri(said: &[(u64, Option<usize>, NftEvent)], of: Account, height: u64) -> Option<String> {
     said.iter().take_while(|(at, ..)| *at <= height).fold(None, |last, (.., event)| match event {
         NftEvent::Mint { object: Some(object), uri, .. } if *object == of => uri.clone(),

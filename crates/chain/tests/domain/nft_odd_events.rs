@@ -1,4 +1,4 @@
-//! NFT events that recordings do not hold: repeats, wrong shapes, names that only look alike, order (T14 to T16).
+//! NFT events that recordings lack: repeats, wrong shapes, names that only look alike, order.
 
 use std::slice::from_ref;
 
@@ -20,7 +20,7 @@ fn said_in(vm: Vm, answer: &Value) -> Vec<(Option<usize>, NftEvent)> {
     events(vm, "init", &parse_results(text.as_bytes()).unwrap())
 }
 
-/// What the events of one transaction say.
+/// The NFT events of one transaction.
 fn said(vm: Vm, of_tx: &[Value]) -> Vec<NftEvent> {
     let said = said_in(vm, &json!({ "txs_results": [{ "events": of_tx }] }));
     said.into_iter().map(|(_, event)| event).collect()
@@ -84,7 +84,7 @@ fn a_token_id_is_decimal_up_to_the_largest() {
 }
 
 #[test]
-fn data_may_be_absent_and_whatever_is_no_erc721_transfer_is_passed_over() {
+fn data_may_be_absent_and_other_logs_than_erc721_transfers_are_skipped() {
     let id = format!("0x{:064x}", 7);
     let topics = json!([TRANSFER, topic(0), topic(1), id]);
     let good = [
@@ -112,7 +112,7 @@ fn data_may_be_absent_and_whatever_is_no_erc721_transfer_is_passed_over() {
 }
 
 #[test]
-fn undone_work_and_bytecode_make_no_nft() {
+fn reverted_work_and_bytecode_give_no_nft_event() {
     let log = nft_log(0, 1, &topic(7));
     let bytecode = format!("0x{}", "60".repeat(5_000));
     let undone = [
@@ -123,7 +123,7 @@ fn undone_work_and_bytecode_make_no_nft() {
         event("erc721_minted", &[("contract", CONTRACT), ("token_id", "7"), ("token_origin_id", "a")]),
     ];
     assert_eq!(said(Vm::Evm, &undone), []);
-    // The logs of another virtual machine are nobody's.
+    // The logs of another virtual machine have no meaning.
     assert_eq!(said(Vm::Wasm, &[event("evm", &[("log", &log)])]), []);
 }
 
@@ -220,7 +220,7 @@ fn older_and_newer_move_libraries_are_read() {
 }
 
 #[test]
-fn malformed_and_unrelated_move_events_are_passed_over() {
+fn malformed_and_unrelated_move_events_are_skipped() {
     let odd = [
         event("move", &[("type_tag", "0x1::object::TransferEvent"), ("data", "{")]),
         event("move", &[("type_tag", "0x1::object::TransferEvent")]),
@@ -248,7 +248,7 @@ fn bech32(byte: u8, long: bool) -> String {
 }
 
 #[test]
-fn of_repeated_wasm_keys_the_first_counts_and_an_event_may_say_two_things() {
+fn of_repeated_wasm_keys_the_first_counts_and_an_event_may_have_two_meanings() {
     let (contract, a, b) = (bech32(7, true), bech32(1, false), bech32(2, false));
     let collection = object(7);
     let minted = event(
@@ -284,7 +284,7 @@ fn of_repeated_wasm_keys_the_first_counts_and_an_event_may_say_two_things() {
 }
 
 #[test]
-fn cw20_events_and_owners_that_are_no_address_make_no_nft() {
+fn cw20_events_and_owners_that_are_not_an_address_give_no_nft_event() {
     let (contract, a) = (bech32(7, true), bech32(1, false));
     let odd: [&[(&str, &str)]; 8] = [
         &[("action", "mint"), ("to", &a), ("amount", "5")],
@@ -309,7 +309,7 @@ fn cw20_events_and_owners_that_are_no_address_make_no_nft() {
 }
 
 #[test]
-fn answers_of_look_ups_lose_their_nuls_and_odd_ones_are_none() {
+fn answers_of_queries_lose_their_nuls_and_malformed_ones_are_none() {
     let resource = |data: Value| {
         json!({ "resource": { "move_resource": json!({ "data": data }).to_string() } }).to_string()
     };

@@ -1,4 +1,4 @@
-//! Receipts against the transactions and results that they belong to: all recorded ones fit, and none fits changed.
+//! Receipts against their transactions and results: all recorded receipts fit, and none fits after a change.
 
 use crate::recorded::{Line, heights};
 use base64::Engine as _;
@@ -33,7 +33,7 @@ fn every_recorded_receipt_belongs_to_its_transaction() {
         for line in heights(chain) {
             let receipts = std::str::from_utf8(line.receipts()).unwrap();
             let bound = check(&line, Some("GAS"), line.block_results.get(), receipts).unwrap();
-            // Less is asked for where the token of fees is not known, and it finds the same.
+            // If the fee token is unknown, fewer receipts are required, with the same result.
             if chain != "evm-load" {
                 assert_eq!(check(&line, None, line.block_results.get(), receipts), Ok(bound));
             }
@@ -46,7 +46,7 @@ fn every_recorded_receipt_belongs_to_its_transaction() {
     }
 }
 
-/// The first block that holds a receipt of which this is true, and the receipt's place.
+/// The first block with a receipt for which `wanted` is true, and the receipt's position.
 fn find(chain: &str, wanted: impl Fn(&Value) -> bool) -> (Line, usize) {
     let found = heights(chain).find_map(|line| {
         let receipts: Vec<Value> = serde_json::from_slice(line.receipts()).unwrap();
@@ -79,7 +79,7 @@ fn refuse_all(line: &Line, place: usize, edits: &[(&str, Value)]) {
 }
 
 #[test]
-fn a_sender_is_arbitrary_only_where_the_sdk_says_that_the_signature_is_wrong() {
+fn a_sender_is_arbitrary_only_if_the_sdk_reports_a_wrong_signature() {
     let (line, place) = find("evm-scenario", |receipt| receipt["status"] == "0x0");
     let results: Value = serde_json::from_str(line.block_results.get()).unwrap();
     assert_eq!((place, results["txs_results"].as_array().unwrap().len()), (0, 1), "a receipt and its result");
@@ -96,7 +96,7 @@ fn a_sender_is_arbitrary_only_where_the_sdk_says_that_the_signature_is_wrong() {
 }
 
 #[test]
-fn every_change_to_the_receipt_of_a_call_is_refused_by_name() {
+fn every_change_to_the_receipt_of_a_call_is_refused_with_the_member() {
     let (line, place) = find("evm-scenario", |receipt| {
         receipt["logs"].as_array().is_some_and(|logs| logs.len() > 1) && receipt["to"].is_string()
     });
@@ -143,7 +143,7 @@ fn every_change_to_the_receipt_of_a_call_is_refused_by_name() {
 }
 
 #[test]
-fn every_change_to_the_receipt_of_a_creation_a_failure_or_a_stand_in_is_refused_by_name() {
+fn every_change_to_the_receipt_of_a_creation_a_failure_or_a_stand_in_is_refused_with_the_member() {
     let address = json!(format!("0x{}", "ab".repeat(20)));
     let (line, place) = find("evm-scenario", |receipt| receipt["contractAddress"].is_string());
     refuse_all(
@@ -192,7 +192,7 @@ fn receipts_left_out_added_twice_or_out_of_order_are_refused() {
 }
 
 #[test]
-fn events_that_lie_about_proven_logs_are_refused_even_where_the_receipt_agrees() {
+fn false_events_about_proven_logs_are_refused_even_if_the_receipt_agrees() {
     let (line, place) =
         find("evm-scenario", |receipt| receipt["logs"].as_array().is_some_and(|logs| logs.len() == 1));
     let mut results: Value = serde_json::from_str(line.block_results.get()).unwrap();

@@ -1,4 +1,4 @@
-//! Every recorded block of every recorded chain goes through the parsers and comes out as the node said.
+//! Every recorded block of every recorded chain is parsed and written as the node wrote it.
 
 use crate::recorded::{CHAINS, heights};
 use chain::Account;
@@ -90,14 +90,15 @@ fn text<'v>(value: &'v Value, member: &str) -> &'v str {
 }
 
 #[test]
-fn every_receipt_is_written_as_the_node_said_and_none_is_missing() {
+fn every_receipt_is_written_as_by_the_node_and_none_is_missing() {
     for (chain, expected) in [("evm-scenario", 642), ("l1-l2/l2", 83), ("evm-load", 34_183)] {
         let mut receipts_seen = 0;
         for line in heights(chain) {
             let receipts = parse_receipts(line.receipts()).unwrap();
             let eth_txs = eth_txs_of(&line);
             check_receipts(&receipts, line.height, eth_txs).unwrap();
-            // Receipts from nobody stand for Cosmos transactions: the others are exactly those that the rule counts.
+            // Receipts from the zero address belong to Cosmos transactions: the others are exactly those that the rule
+            // counts.
             let from_someone = receipts.iter().filter(|receipt| receipt.signer().unwrap() != Account::ZERO);
             assert_eq!(from_someone.count(), eth_txs, "{chain} {}", line.height);
             let node: Vec<Value> = serde_json::from_slice(line.receipts()).unwrap();

@@ -1,4 +1,4 @@
-//! The JSON of blocks and Cosmos transactions: order and form of the members, old logs, hostile text (T20, T26, T36).
+//! The JSON of blocks and Cosmos transactions: order and form of the members, old logs, hostile text.
 
 use chain::Timestamp;
 use chain::comet::{TxResult, parse_results};
@@ -42,7 +42,7 @@ fn logs_are_parsed_from_the_old_form_and_empty_for_any_other() {
 }
 
 #[test]
-fn data_that_is_no_base64_is_an_error_and_leaves_nothing_behind() {
+fn data_that_is_not_base64_is_an_error_and_leaves_no_output() {
     let mut out = b"before".to_vec();
     let result = TxResult { data: Some("@".into()), ..TxResult::default() };
     let time = Timestamp::from_unix_nanos(0);
@@ -88,7 +88,7 @@ fn a_block_has_its_members_in_the_order_of_the_contract() {
 
 proptest! {
     #[test]
-    fn whatever_a_node_says_the_record_is_valid_json_with_the_same_texts(
+    fn for_any_answer_the_record_is_valid_json_with_the_same_texts(
         log in any::<String>(), info in any::<String>(), value in "[\\x00-\\x7fä\u{2028}]*"
     ) {
         let answer = serde_json::json!({"height": "1", "txs_results": [{"log": log, "info": info,

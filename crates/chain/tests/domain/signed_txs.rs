@@ -1,4 +1,4 @@
-//! Signers, message types and Ethereum transactions (T2, T12, T28, T29).
+//! Signers, message types and Ethereum transactions.
 
 use chain::Account;
 use chain::comet::{Attribute, Event};
@@ -63,7 +63,7 @@ fn every_key_type_has_the_address_that_the_chain_gives_it() {
         (key(SECP256K1, KEY), "0x751e76e8199196d454941c45d1b3a323f1433bd6"),
         (key(ETH, KEY), "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf"),
         (key("/noble.forwarding.v1.ForwardingPubKey", &"22".repeat(20)), &format!("0x{}", "22".repeat(20))),
-        // The next were computed apart from this code, with Python's hashlib.
+        // The next were computed independently, with Python's hashlib.
         (
             key("/cosmos.crypto.ed25519.PubKey", &"11".repeat(32)),
             "0x02d449a31fbb267c8f352e9968a79e3e5fc95c1b",
@@ -143,7 +143,7 @@ fn event(kind: &'static str, key: &'static str, value: String) -> Event<'static>
     }
 }
 
-/// Keys, events, signers named by the first message, and the signers that must be found.
+/// Keys, events, signers from the first message, and the expected signers.
 type Case<'a> = (Vec<Option<Any>>, &'a [Event<'a>], Vec<Account>, Vec<Account>);
 
 #[test]
@@ -167,7 +167,7 @@ fn a_signer_without_a_usable_key_is_found_by_sequence_then_message_then_sender()
     ];
     for (at, (keys, events, by_message, expected)) in cases.into_iter().enumerate() {
         let tx = DecodedTx::decode(&raw(&["/a.M"], keys, vec![])).unwrap();
-        let found = signers(&tx, events, || by_message, "init", &mut KeyCache::default());
+        let found = signers(&tx, events, || by_message, "init", &mut KeyCache::new(1));
         assert_eq!(found, expected, "case {at}");
     }
 }
@@ -177,7 +177,7 @@ fn a_forwarding_registration_is_signed_by_its_key_with_an_empty_signature() {
     let keys = vec![Some(key("/noble.forwarding.v1.ForwardingPubKey", &"22".repeat(20)))];
     let tx = DecodedTx::decode(&raw(&["/noble.forwarding.v1.MsgRegisterAccount"], keys, vec![])).unwrap();
     assert_eq!(tx.signatures, [[0; 0]]);
-    let found = signers(&tx, &[], Vec::new, "init", &mut KeyCache::default());
+    let found = signers(&tx, &[], Vec::new, "init", &mut KeyCache::new(1));
     assert_eq!(found, [Account::from_bytes(&[0x22; 20]).unwrap()]);
 }
 
@@ -213,7 +213,7 @@ fn sign_mode_9999_and_amounts_beyond_128_bits_survive() {
 }
 
 #[test]
-fn bytes_that_are_no_transaction_are_an_error() {
+fn bytes_that_are_not_a_transaction_are_an_error() {
     let good = raw(&["/a.M"], vec![None], vec![]);
     let mut trailing = good.clone();
     trailing.extend([0x20, 1]);
@@ -226,7 +226,7 @@ fn bytes_that_are_no_transaction_are_an_error() {
     }
 }
 
-/// A change to a transaction after which it is no Ethereum one.
+/// A change to a transaction after which it is not an Ethereum transaction.
 type Change = fn(&mut DecodedTx);
 
 /// A message with this sender.
@@ -239,7 +239,7 @@ fn one(denom: &str) -> chain::tx::Coin {
 }
 
 #[test]
-fn an_ethereum_transaction_is_told_by_message_memo_mode_signature_sender_and_fee() {
+fn an_ethereum_transaction_is_recognized_by_message_memo_mode_signature_sender_and_fee() {
     let memo = r#"{"type":2,"gas_fee_cap":1000000000000000000000000,"gas_tip_cap":0,"gas_limit":200000}"#;
     let mut tx = DecodedTx::decode(&raw(&["/minievm.evm.v1.MsgCall"], vec![None], vec![])).unwrap();
     tx.memo = memo.to_owned();

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use bytesize::ByteSize;
 use chain::Timestamp;
 use serde_json::{Value, json};
 use store::{Backup, Backups};
@@ -20,7 +21,6 @@ use super::own;
 use crate::control::{self, CHECKPOINT, SOCKET};
 use crate::output;
 use crate::settings::Settings;
-use crate::settings::units::bytes_text;
 
 /// Timeout of the control socket: a checkpoint flushes the memtables first, and another backup may be in progress.
 const CONTROL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -47,7 +47,7 @@ pub(super) fn back_up(settings: &Settings, how: &How) -> anyhow::Result<()> {
         return Ok(output::print(&lines)?);
     }
     let source = Source::of(settings.data()?)?;
-    let made = backups.add(source.path(), schema::TABLES)?;
+    let made = backups.add(&source.path, schema::TABLES)?;
     drop(source);
     output::print(&line(&made)?)?;
     if let Some(n) = how.keep {
@@ -66,16 +66,15 @@ fn line(backup: &Backup) -> Result<String, std::fmt::Error> {
     let Backup { number, made, bytes, files } = *backup;
     let time = Timestamp::from_unix_nanos(made.saturating_mul(1_000_000_000)).seconds();
     let mut text = String::new();
-    writeln!(text, "backup {number} of {time}: {} in {files} files", bytes_text(bytes))?;
+    writeln!(text, "backup {number} of {time}: {} in {files} files", ByteSize::b(bytes))?;
     Ok(text)
 }
 
-/// The checkpoint to copy from.
-enum Source {
-    /// Made by the writer of the database, which keeps it while the connection is open.
-    Remote { path: PathBuf, _connection: UnixStream },
-    /// Made by this process.
-    Local { path: PathBuf },
+/// The checkpoint to copy from. One that the writer of the database made exists while the connection to it is open; one
+/// that this process made is removed on drop.
+struct Source {
+    path: PathBuf,
+    connection: Option<UnixStream>,
 }
 
 impl Source {
@@ -85,9 +84,9 @@ impl Source {
             // No process listens on the socket: the writer has ended, or has no socket.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
                 let store = own(data).context(
-                    "the database is not ours and its owner listens on no control socket: stop it, or look at its log for why",
+                    "another process has the database open and listens on no control socket: stop it, or read its log",
                 )?;
-                Ok(Self::Local { path: control::checkpoint(&store)? })
+                Ok(Self { path: control::checkpoint(&store)?, connection: None })
             }
             Err(error) => {
                 Err(error).with_context(|| format!("connecting to {}", data.join(SOCKET).display()))
@@ -114,22 +113,16 @@ impl Source {
              the same user",
             path.display()
         );
-        Ok(Self::Remote { path, _connection: connection })
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Remote { path, .. } | Self::Local { path } => path,
-        }
+        Ok(Self { path, connection: Some(connection) })
     }
 }
 
 impl Drop for Source {
     fn drop(&mut self) {
-        if let Self::Local { path } = self
-            && let Err(error) = control::discard(path)
+        if self.connection.is_none()
+            && let Err(error) = control::discard(&self.path)
         {
-            tracing::warn!(%error, path = %path.display(), "the checkpoint is left behind");
+            tracing::warn!(%error, path = %self.path.display(), "the checkpoint is left behind");
         }
     }
 }

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `tables` | a file for each table, a line for each row |
 //! | `heights` | one file, a line for each height |
-//! | `key` | keys as arrays |
-//! | `value` | values as JSON |
+//! | `value` | keys and values as JSON |
 //!
 //! # Invariants
 //! * All files are of one snapshot, also while another process writes.
@@ -13,12 +12,11 @@
 //! * A directory with `export.json` is complete.
 
 mod heights;
-mod key;
 mod tables;
 mod value;
 
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
@@ -62,18 +60,18 @@ enum Form {
 /// Writes the export.
 pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
     for name in &what.table {
-        let known: Vec<&str> = schema::TABLES.iter().map(|spec| spec.name).collect();
-        ensure!(known.contains(&&**name), "there is no table `{name}`; there are: {}", known.join(", "));
+        let tables: Vec<&str> = schema::TABLES.iter().map(|spec| spec.name).collect();
+        ensure!(
+            tables.contains(&&**name),
+            "there is no table `{name}`; the tables are {}",
+            tables.join(", ")
+        );
     }
     let Viewed { store, own: _own } = view(settings.data()?)?;
     let identity = schema::open::existing(&store)?;
-    let empty = match fs::read_dir(&what.to) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == ErrorKind::NotFound => true,
-        Err(error) => return Err(error).with_context(|| format!("reading {}", what.to.display())),
-    };
-    ensure!(empty, "{} is not empty: name another directory, or empty it", what.to.display());
-    fs::create_dir_all(&what.to).with_context(|| format!("making {}", what.to.display()))?;
+    fs::create_dir_all(&what.to).with_context(|| format!("creating {}", what.to.display()))?;
+    let is_empty = fs::read_dir(&what.to).is_ok_and(|mut entries| entries.next().is_none());
+    ensure!(is_empty, "{} is not empty: name another directory, or empty it", what.to.display());
     let snapshot = store.snapshot()?;
     let files = match what.form {
         Form::Tables => tables::write(&*snapshot, &what.to, &what.table)?,
@@ -102,7 +100,7 @@ pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
     Ok(output::print(&format!("exported {lines} lines in {} files to {}\n", files.len(), what.to.display()))?)
 }
 
-/// A file of lines that is being written.
+/// An NDJSON file that is being written.
 struct Lines {
     name: String,
     count: u64,
@@ -113,7 +111,7 @@ impl Lines {
     fn create(directory: &Path, name: &str) -> anyhow::Result<Self> {
         let name = format!("{name}.ndjson.zst");
         let path = directory.join(&name);
-        let file = File::create_new(&path).with_context(|| format!("making {}", path.display()))?;
+        let file = File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
         Ok(Self { name, count: 0, out: zstd::Encoder::new(BufWriter::new(file), LEVEL)? })
     }
 
@@ -124,7 +122,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The file's name and number of lines, once it is whole.
+    /// Completes the file; returns its name and number of lines.
     fn finish(self) -> anyhow::Result<(String, u64)> {
         self.out.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
         Ok((self.name, self.count))

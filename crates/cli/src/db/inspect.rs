@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
+use bytesize::ByteSize;
 use schema::digest;
 use store::Store as _;
 
 use super::{Viewed, lanes, view};
 use crate::output;
 use crate::settings::Settings;
-use crate::settings::units::bytes_text;
 
-/// Prints what the database is of, how far it has come, and how large it is.
+/// Prints the identity, the heights and the size of the database.
 pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
     let data = settings.data()?;
     let Viewed { store, own: _own } = view(data)?;
@@ -35,16 +35,16 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
     let each = bytes
         .checked_div(blocks.txs)
         .map_or_else(String::new, |each| format!(", {each} bytes a transaction"));
-    writeln!(text, "on disk       {} ({bytes} bytes, logs included{each})", bytes_text(bytes))?;
+    writeln!(text, "on disk       {} ({bytes} bytes, logs included{each})", ByteSize::b(bytes))?;
     writeln!(text, "\n{:<20} {:>14} {:>12} {:>12}", "table", "rows, about", "in files", "in memory")?;
     for size in store.table_sizes()? {
-        let (files, memory) = (bytes_text(size.file_bytes), bytes_text(size.memory_bytes));
+        let (files, memory) = (ByteSize::b(size.file_bytes), ByteSize::b(size.memory_bytes));
         writeln!(text, "{:<20} {:>14} {files:>12} {memory:>12}", size.name, size.estimated_rows)?;
     }
     Ok(output::print(&text)?)
 }
 
-/// Prints one hash over all records, and one for each table if wanted.
+/// Prints one hash over all records, and with `with_tables` one for each table.
 pub(super) fn print_digest(settings: &Settings, with_tables: bool) -> anyhow::Result<()> {
     let Viewed { store, own: _own } = view(settings.data()?)?;
     schema::open::existing(&store)?;

@@ -4,14 +4,13 @@
 //! * Without `--repair`, only temporary directories are written, and another process may write the database.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use ingest::verify::{Scope, Scratch};
 use schema::audit::Report;
-use store::{CorruptRange, RocksOptions, RocksStore, Store};
+use store::{RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 
 use super::node::{node, require_endpoints};
@@ -22,17 +21,17 @@ use crate::{output, runtime, shutdown};
 /// How it is verified.
 #[derive(Debug, clap::Args)]
 pub(crate) struct How {
-    /// About so many heights, tokens and balances are compared with the node, the first and the last height among them
-    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "all")]
-    sample: usize,
-    /// Indexes the whole chain a second time, into a temporary directory (TMPDIR), and compares every row
+    /// The last N heights are indexed a second time, into a temporary directory (TMPDIR), and every row is compared
+    #[arg(long, value_name = "N", alias = "sample", default_value_t = 100, conflicts_with_all = ["all", "repair"])]
+    last: u64,
+    /// The whole chain is indexed a second time
     #[arg(long, conflicts_with = "offline")]
     all: bool,
     /// Asks no node: the database against itself only
     #[arg(long)]
     offline: bool,
-    /// Repairs what is found and verifies again; the indexer must not be running. Rows that follow from others are
-    /// written from them; what only the chain knows is indexed again, from the lowest height that is wrong
+    /// Repairs what is found and verifies again; the indexer must not be running. Indexes the whole chain a second
+    /// time, and writes the rows that differ. With --offline, rows that follow from others are written from them
     #[arg(long)]
     repair: bool,
 }
@@ -42,7 +41,7 @@ pub(crate) struct How {
 #[error("the database could not be checked")]
 pub(crate) struct NotChecked(#[source] anyhow::Error);
 
-/// Verifies the database, and fails if something is wrong with it.
+/// Verifies the database, and fails if it is damaged.
 pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
     if !how.offline {
         require_endpoints(settings).context("the node to compare with; `--offline` needs none")?;
@@ -52,36 +51,37 @@ pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether it is sound in the end.
+/// Verifies or repairs; returns true if the database is sound at the end.
 async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     let stop = shutdown::watch()?;
     let data = settings.data()?;
+    let corrupt = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
+    if !corrupt.is_empty() {
+        let files = corrupt.iter().fold(String::new(), |text, file| format!("{text}{file}\n"));
+        let remedy = "`cairn db reindex` makes the database anew from the node; or restore a backup";
+        let n = corrupt.len();
+        output::print(&format!(
+            "{files}damaged: {n} files cannot be read, so nothing else was checked; {remedy}\n"
+        ))?;
+        return Ok(false);
+    }
     let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
-        let found = salvage(data)?;
-        output::print(&lines(&found))?;
         let store = own(data)?;
-        // Compact the files again; damage that appears later is left to the next repair.
-        output::print(&lines(&store.recheck()?))?;
+        // All files are readable (again).
+        store.resume_compaction()?;
         (Arc::new(store), None)
     } else {
-        let found = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
-        if !found.is_empty() {
-            output::print(&lines(&found))?;
-            let what = "what cannot be read cannot be compared; --repair goes on without it";
-            output::print(&format!("damaged: {} stretches of rows are unreadable; {what}\n", found.len()))?;
-            return Ok(false);
-        }
         let Viewed { store, own } = view(data)?;
         (Arc::new(store), Some(own))
     };
     let identity = schema::open::existing(&*store)?;
     let node = if how.offline { None } else { Some(node(settings, &identity)?) };
-    let scope = if how.all { Scope::All } else { Scope::Sample(how.sample) };
+    let scope = if how.all { Scope::All } else { Scope::Last(how.last) };
     let dir =
         tempfile::Builder::new().prefix("cairn-verify-").tempdir().context("making a temporary directory")?;
     let scratch = scratch(&dir);
     if how.repair {
-        let done = ingest::verify::repair(&store, node.as_ref(), scope, &scratch, stop).await?;
+        let done = ingest::verify::repair(&store, node.as_ref(), &scratch, stop).await?;
         let mut text = report(&done.found);
         if !done.found.is_sound() || !done.steps.is_empty() {
             for step in &done.steps {
@@ -101,23 +101,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     Ok(found.is_sound())
 }
 
-/// Removes unreadable rows from their tables, so that the repair treats them as missing.
-fn salvage(data: &Path) -> anyhow::Result<Vec<CorruptRange>> {
-    let found = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
-    // Salvage opens the database without checks, so skip it if everything is readable.
-    if found.is_empty() {
-        return Ok(found);
-    }
-    let done = RocksStore::salvage(data, schema::TABLES, RocksOptions::default())?;
-    tracing::warn!(stretches = done.len(), "took unreadable rows out of their tables");
-    Ok(done)
-}
-
-fn lines(found: &[CorruptRange]) -> String {
-    found.iter().fold(String::new(), |text, damage| format!("{text}{damage}\n"))
-}
-
-/// Makes stores in directories of their own below `dir`.
+/// Makes stores in temporary directories below `dir`.
 fn scratch(dir: &TempDir) -> Box<Scratch> {
     let (path, made) = (dir.path().to_owned(), AtomicUsize::new(0));
     Box::new(move || {
@@ -140,7 +124,7 @@ fn report(report: &Report) -> String {
         }
     }
     text.push_str(&line("checked", report.checked.iter()));
-    text.push_str(&line("not told by the node", report.unchecked.iter()));
+    text.push_str(&line("not compared", report.unchecked.iter()));
     let summary = match report.total() {
         0 => "sound: nothing is wrong\n".to_owned(),
         n => format!("damaged: {n} findings{}", line("", report.counts.iter())),
@@ -148,7 +132,7 @@ fn report(report: &Report) -> String {
     text + &summary
 }
 
-/// `title: what n, what n`; nothing where there is none.
+/// `title: name n, name n`; empty without counts.
 fn line<'a>(title: &str, counts: impl Iterator<Item = (&'a &'static str, &'a u64)>) -> String {
     let counts: Vec<String> =
         counts.filter(|(_, n)| **n > 0).map(|(what, n)| format!("{what} {n}")).collect();

@@ -13,17 +13,17 @@ use tokio::sync::watch;
 use web::cors::Cors;
 
 use crate::route::{self, Routing};
-use crate::settings::routing::RouteSettings;
+use crate::settings::RouteSettings;
 
-/// Where the example registry is, seen from a directory above the recordings: in the repository, and beside an
+/// Path of the example registry, relative to the parent of the recordings' directory: in the repository, and beside an
 /// installed program.
 const REGISTRIES: [&str; 2] = ["routing/registry/example", "registry/example"];
 
 /// The recorded chains of the example registry.
 const RECORDINGS: [&str; 4] = ["l1-l2/l1", "l1-l2/l2", "evm-oft/a", "evm-oft/b"];
 
-/// Recorded transfers that are registered, so that their status can be looked at: a packet that is forwarded, a
-/// deposit, a withdrawal that was claimed, an omnichain token.
+/// Recorded transfers that the demo registers, for status queries: a forwarded packet, a deposit, a claimed withdrawal,
+/// an omnichain token.
 const TRANSFERS: [(&str, &str); 4] = [
     ("e2e-l1-1", "80AB577C8435BC2C746415571CD99C7E593E6BBC67749B4C40B4AA5186CDEB4A"),
     ("e2e-l1-1", "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88"),
@@ -42,7 +42,7 @@ pub(crate) struct RouteDemo {
 }
 
 impl RouteDemo {
-    /// Plays the chains in `recordings` and serves routes between them; none if they are not all there.
+    /// Replays the chains in `recordings` and serves routes between them; `None` if a recording is missing.
     pub(crate) async fn start(
         recordings: &Path,
         data: &Path,
@@ -71,10 +71,10 @@ impl RouteDemo {
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
             tracker: tracker::Options::default(),
         };
-        let known = route::load(&settings.registry)?.with_endpoints(|chain| {
+        let registry = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
         });
-        let routing = Routing::start(&settings, known)?;
+        let routing = Routing::start(&settings, registry)?;
         for (chain, hash) in TRANSFERS {
             routing.service().tracker().track(chain, hash, now()?)?;
         }
@@ -103,7 +103,7 @@ impl RouteDemo {
         self.routing.work(&self.settings.registry, stop).await
     }
 
-    /// Stops what answers, and then the nodes that it asks.
+    /// Stops the service, and then the nodes that it queries.
     pub(crate) async fn stop(self) {
         self.routing.stop().await;
         for node in self.nodes {

@@ -5,27 +5,69 @@
 //! * A value of any TOML type is converted to the text of a flag, so that the same code parses both.
 //! * No error repeats a line of the file, which may contain a password.
 
+use std::fs;
 use std::path::Path;
 
+use clap::{Arg, ArgAction};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::keys::{self, KEYS};
-use super::value::{Error, Source, Value, Values};
+use super::values::{Error, Source, Value, Values, split};
 
-/// The settings of the file at `path`.
-pub(crate) fn read(path: &Path) -> Result<Values, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::File { path: path.to_owned(), reason: error.to_string() })?;
-    parse(path, &text)
+/// The settings of the file at `path`; `known` are all existing settings.
+pub(super) fn read(path: &Path, known: &[Arg]) -> Result<Values, Error> {
+    let text = fs::read_to_string(path).map_err(|error| Error(format!("{}: {error}", path.display())))?;
+    parse(path, &text, known)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Values, Error> {
-    let bad = |error: toml::de::Error| Error::File { path: path.to_owned(), reason: syntax(text, &error) };
-    let document = DeTable::parse(text).map_err(bad)?;
-    let mut reader = Reader { path, text, values: Values::new() };
-    reader.table("", document.get_ref())?;
-    Ok(reader.values)
+fn parse(path: &Path, text: &str, known: &[Arg]) -> Result<Values, Error> {
+    let document = DeTable::parse(text)
+        .map_err(|error| Error(format!("{}: {}", path.display(), syntax(text, &error))))?
+        .into_inner();
+    let mut values = Values::new();
+    for (key, value) in entries(document, known) {
+        let line = 1 + text[..key.span().start].matches('\n').count();
+        let source = Source::File { path: path.to_owned(), line };
+        let name = key.into_inner();
+        let bad = |reason: String| Error(format!("{source}: `{name}`: {reason}"));
+        let arg = known.iter().find(|arg| arg.get_id() == &name).ok_or_else(|| bad(unknown(&name, known)))?;
+        let is_list = matches!(arg.get_action(), ArgAction::Append);
+        let texts = match value {
+            // Each element is one value; commas do not split it.
+            DeValue::Array(items) if is_list => {
+                items.into_iter().map(|item| scalar(item.into_inner())).collect::<Option<_>>()
+            }
+            value => scalar(value).map(|text| split(arg, &text)),
+        };
+        let accepted =
+            if is_list { "a text or an array of texts" } else { "a text, a number or true or false" };
+        let texts = texts.ok_or_else(|| bad(format!("the value must be {accepted}")))?;
+        values.insert(name, Value { texts, source });
+    }
+    Ok(values)
+}
+
+/// The keys of the file with their positions; those of a section as `section.key`.
+fn entries<'a>(document: DeTable<'a>, known: &[Arg]) -> Vec<(Spanned<String>, DeValue<'a>)> {
+    let mut entries = Vec::new();
+    for (key, value) in document {
+        let prefix = format!("{}.", key.get_ref());
+        match value.into_inner() {
+            DeValue::Table(section) if known.iter().any(|arg| arg.get_id().as_str().starts_with(&prefix)) => {
+                let name = |key: &Spanned<_>| Spanned::new(key.span(), format!("{prefix}{}", key.get_ref()));
+                entries.extend(section.into_iter().map(|(key, value)| (name(&key), value.into_inner())));
+            }
+            value => entries.push((Spanned::new(key.span(), key.get_ref().to_string()), value)),
+        }
+    }
+    entries
+}
+
+fn unknown(name: &str, known: &[Arg]) -> String {
+    let similarity = |arg: &&Arg| strsim::jaro_winkler(&name.replace('-', "_"), arg.get_id().as_str());
+    let nearest = known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    let hint = nearest.map(|arg| format!("; the nearest known one is `{}`", arg.get_id()));
+    format!("there is no such setting{}", hint.unwrap_or_default())
 }
 
 /// Message and position. The error's own `Display` would repeat the line.
@@ -39,70 +81,11 @@ fn syntax(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}, column {column}: {message}")
 }
 
-struct Reader<'a> {
-    path: &'a Path,
-    text: &'a str,
-    values: Values,
-}
-
-impl Reader<'_> {
-    fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), Error> {
-        for (key, value) in table {
-            let name = format!("{section}{}", key.get_ref());
-            let line = self.line(key.span().start);
-            if let DeValue::Table(inner) = value.get_ref()
-                && section.is_empty()
-                && KEYS.iter().any(|key| key.name.starts_with(&format!("{name}.")))
-            {
-                self.table(&format!("{name}."), inner)?;
-                continue;
-            }
-            let Some(key) = keys::find(&name) else { return Err(self.unknown(&name, line)) };
-            let source = Source::File { path: self.path.to_owned(), line };
-            let value = match value.get_ref() {
-                // Each element is one value; commas do not split it.
-                DeValue::Array(items) if key.many => {
-                    let texts = items.iter().map(scalar).collect::<Option<_>>();
-                    Value { texts: texts.ok_or_else(|| self.shape(&name, line))?, source }
-                }
-                _ => Value::split(key, [scalar(value).ok_or_else(|| self.shape(&name, line))?], source),
-            };
-            self.values.insert(key.name, value);
-        }
-        Ok(())
-    }
-
-    fn unknown(&self, name: &str, line: usize) -> Error {
-        let similarity = |known: &str| strsim::jaro_winkler(&name.replace('-', "_"), known);
-        let nearest = KEYS.iter().max_by(|a, b| similarity(a.name).total_cmp(&similarity(b.name)));
-        let hint =
-            nearest.map_or_else(String::new, |key| format!("; the nearest known one is `{}`", key.name));
-        self.bad(name, line, &format!("there is no such setting{hint}"))
-    }
-
-    fn shape(&self, name: &str, line: usize) -> Error {
-        let many = keys::find(name).is_some_and(|key| key.many);
-        let wanted = if many { "a text or an array of texts" } else { "a text, a number or true or false" };
-        self.bad(name, line, &format!("the value must be {wanted}"))
-    }
-
-    fn bad(&self, name: &str, line: usize, reason: &str) -> Error {
-        Error::Bad {
-            place: format!("{} line {line}: `{name}`", self.path.display()),
-            reason: reason.to_owned(),
-        }
-    }
-
-    fn line(&self, offset: usize) -> usize {
-        1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
-    }
-}
-
 /// The value as the text of a flag.
-fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
-    match value.get_ref() {
-        DeValue::String(text) => Some(text.clone().into_owned()),
-        DeValue::Integer(number) => Some(integer(number)),
+fn scalar(value: DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.into_owned()),
+        DeValue::Integer(number) => Some(integer(&number)),
         DeValue::Float(number) => Some(number.as_str().to_owned()),
         DeValue::Boolean(value) => Some(value.to_string()),
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
@@ -114,17 +97,16 @@ fn integer(number: &DeInteger<'_>) -> String {
     let decimal = i128::from_str_radix(number.as_str(), number.radix());
     decimal.map_or_else(|_| number.to_string(), |number| number.to_string())
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn texts(text: &str, name: &str) -> Vec<String> {
-        parse("cairn.toml".as_ref(), text).unwrap()[name].texts.clone()
+        parse("cairn.toml".as_ref(), text, &super::super::args()).unwrap()[name].texts.clone()
     }
 
     fn refused(text: &str) -> String {
-        parse("cairn.toml".as_ref(), text).unwrap_err().to_string()
+        parse("cairn.toml".as_ref(), text, &super::super::args()).unwrap_err().to_string()
     }
 
     #[test]
@@ -160,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_a_mistake_is_named_and_not_repeated() {
+    fn an_invalid_line_is_reported_by_number_and_not_repeated() {
         for line in [
             "comet = [\"https://me:hunter2@node\"",
             "comet = \"https://me:hunter2@node",
@@ -168,9 +150,12 @@ mod tests {
             "comet = \"a\" \"https://me:hunter2@node\"",
             "rest = \"https://me:hunter2@node\"",
         ] {
-            let said = refused(&format!("# ä\nrest = \"a\"\n{line}\n"));
-            assert!(said.starts_with("cairn.toml: line 3, column ") || said.contains("line 4"), "{said}");
-            assert!(!said.contains("hunter2") && !said.contains('\n'), "{said}");
+            let message = refused(&format!("# ä\nrest = \"a\"\n{line}\n"));
+            assert!(
+                message.starts_with("cairn.toml: line 3, column ") || message.contains("line 4"),
+                "{message}"
+            );
+            assert!(!message.contains("hunter2") && !message.contains('\n'), "{message}");
         }
     }
 }

@@ -4,83 +4,102 @@
 //! * The output is a valid configuration file.
 //! * Credentials and paths of URLs are masked.
 
-use std::fmt::Write as _;
+use clap::{Arg, ArgAction};
 
-use super::keys::{KEYS, Key};
-use super::value::{Source, Value, Values};
+use super::args;
+use super::values::{Values, env_of, flag_of};
 
 /// Columns of the example's comments.
 const WIDTH: usize = 100;
 
+/// Example values of the settings that every deployment gives.
+pub(super) const REQUIRED: &[(&str, &str)] = &[
+    ("data", "/var/lib/cairn"),
+    ("chain_id", "minimove-1"),
+    ("vm", "move"),
+    ("comet", "http://127.0.0.1:26657"),
+    ("rest", "http://127.0.0.1:1317"),
+];
+
+/// Example values of the other settings without a default.
+pub(super) const OPTIONAL: &[(&str, &str)] = &[
+    ("metrics", "127.0.0.1:9464"),
+    ("json_rpc", "http://127.0.0.1:8545"),
+    ("grpc", "http://127.0.0.1:9090"),
+    ("prefix", "init"),
+    ("start_height", "1"),
+    ("trusted", "1:2D352275F6F4D7F8F5DA86DD8BB5988FF2C5FBAC58FF8C5374ACD85459F9184C"),
+    ("rate_limit", "50/s:200"),
+    ("trusted_proxies", "127.0.0.1"),
+    ("route.registry", "routing/registry/example"),
+    ("route.data", "/var/lib/cairn-route"),
+];
+
 /// The effective settings, each with its source.
 pub(crate) fn effective(values: &Values) -> String {
-    let line = |key: &Key| match (values.get(key.name), key.default) {
-        (Some(value), _) => {
-            format!("{} # {}", assignment(key, &shown(key, value)), place(key, &value.source))
-        }
-        (None, Some(default)) => format!("{} # default", assignment(key, &[default.to_owned()])),
-        (None, None) => format!("# {} is not set", leaf(key)),
-    };
-    with_sections(|text, key| line_into(text, &line(key)))
+    with_sections(|arg| match values.get(arg.get_id().as_str()) {
+        Some(value) => format!("{} # {}\n", assignment(arg, &value.texts), value.source),
+        None => format!("# {} is not set\n", leaf(arg)),
+    })
 }
 
-/// The names of the settings that differ, whichever source gives them.
-pub(crate) fn changed(before: &Values, after: &Values) -> Vec<&'static str> {
-    let texts = |values: &Values, key: &Key| {
-        let default = || key.default.map(|default| vec![default.to_owned()]);
-        values.get(key.name).map(|value| value.texts.clone()).or_else(default)
-    };
-    KEYS.iter().filter(|key| texts(before, key) != texts(after, key)).map(|key| key.name).collect()
+/// The names of the settings whose values differ, whatever their sources.
+pub(crate) fn changed(before: &Values, after: &Values) -> Vec<String> {
+    let texts = |values: &Values, name: &str| values.get(name).map(|value| value.texts.clone());
+    let names = args().into_iter().map(|arg| arg.get_id().to_string());
+    names.filter(|name| texts(before, name) != texts(after, name)).collect()
 }
 
-/// A configuration file with every setting: those that every operator gives, and the others as comments.
+/// A configuration file with every setting: those that every deployment gives, and the others as comments.
 pub(crate) fn example() -> String {
     let intro = "# A configuration of cairn: every setting, with its default where it has one.\n\
                  # Use it by `cairn run --config FILE`. An environment variable comes before the file, and a flag before both.\n";
-    let body = with_sections(|text, key| {
-        line_into(text, "");
-        for line in wrapped(&format!("{}.", key.help)) {
-            line_into(text, &format!("# {line}"));
-        }
-        line_into(text, &format!("# Flag --{}, variable {}.", key.flag, key.env));
-        let value = assignment(key, &[key.default.unwrap_or(key.example).to_owned()]);
-        let asked = matches!(key.name, "data" | "chain_id" | "vm" | "comet" | "rest");
-        line_into(text, &if asked { value } else { format!("#{value}") });
+    let body = with_sections(|arg| {
+        let name = arg.get_id().as_str();
+        let help = wrapped(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        let sign = if REQUIRED.iter().any(|(required, _)| *required == name) { "" } else { "#" };
+        let (flag, env, value) = (flag_of(name), env_of(name), assignment(arg, &[example_of(arg)]));
+        format!("\n{help}.\n# Flag --{flag}, variable {env}.\n{sign}{value}\n")
     });
     format!("{intro}{body}")
 }
 
-/// Writes every setting, with a heading in front of each section.
-fn with_sections(write: impl Fn(&mut String, &Key)) -> String {
+/// The default, or an example where there is none.
+fn example_of(arg: &Arg) -> String {
+    let example = REQUIRED.iter().chain(OPTIONAL).find(|(name, _)| arg.get_id() == name);
+    let default = || arg.get_default_values().first().map(|text| text.to_string_lossy().into_owned());
+    example.map(|(_, text)| (*text).to_owned()).or_else(default).unwrap_or_default()
+}
+
+/// The text of every setting, with a heading in front of each section.
+fn with_sections(text_of: impl Fn(&Arg) -> String) -> String {
     let mut text = String::new();
     let mut section = None;
-    for key in KEYS {
-        let own = key.name.split_once('.').map(|(section, _)| section);
-        if let Some(name) = own
-            && own != section
-        {
-            line_into(&mut text, &format!("\n[{name}]"));
+    for arg in args() {
+        let own = arg.get_id().as_str().split_once('.').map(|(section, _)| section.to_owned());
+        if let Some(name) = own.as_ref().filter(|_| own != section) {
+            text.extend(["\n[", name, "]\n"]);
         }
         section = own;
-        write(&mut text, key);
+        text += &text_of(&arg);
     }
     text
 }
 
-fn line_into(text: &mut String, line: &str) {
-    text.push_str(line);
-    text.push('\n');
-}
-
 /// The setting's name inside its section.
-fn leaf(key: &Key) -> &'static str {
-    key.name.split_once('.').map_or(key.name, |(_, leaf)| leaf)
+fn leaf(arg: &Arg) -> &str {
+    let name = arg.get_id().as_str();
+    name.split_once('.').map_or(name, |(_, leaf)| leaf)
 }
 
-fn assignment(key: &Key, texts: &[String]) -> String {
-    let literals: Vec<_> = texts.iter().map(|text| literal(text)).collect();
-    let value = literals.join(", ");
-    if key.many { format!("{} = [{value}]", leaf(key)) } else { format!("{} = {value}", leaf(key)) }
+fn assignment(arg: &Arg, texts: &[String]) -> String {
+    let is_url = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "URL"));
+    let literals = texts.iter().map(|text| if is_url { literal(&node::masked(text)) } else { literal(text) });
+    let value = literals.collect::<Vec<_>>().join(", ");
+    match arg.get_action() {
+        ArgAction::Append => format!("{} = [{value}]", leaf(arg)),
+        _ => format!("{} = {value}", leaf(arg)),
+    }
 }
 
 /// `text` in TOML: bare where it is a number or a boolean in its only spelling, else a string.
@@ -92,57 +111,21 @@ fn literal(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-fn place(key: &Key, source: &Source) -> String {
-    match source {
-        Source::Default => "default".to_owned(),
-        Source::File { path, line } => format!("{} line {line}", path.display()),
-        Source::Environment => key.env.to_owned(),
-        Source::Flag => format!("--{}", key.flag),
-    }
-}
-
-fn shown(key: &Key, value: &Value) -> Vec<String> {
-    let shown = |text: &String| if key.value == "URL" { masked(text) } else { text.clone() };
-    value.texts.iter().map(shown).collect()
-}
-
-/// An address with `***` for its credentials and for its path, in which providers put keys.
-fn masked(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let (place, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
-    let mut text = String::new();
-    if !scheme.is_empty() {
-        text.push_str(scheme);
-        text.push_str("://");
-    }
-    match place.rsplit_once('@') {
-        Some((_, host)) => text.extend(["***@", host]),
-        None => text.push_str(place),
-    }
-    if path.len() > 1 {
-        text.push_str("/***");
-    }
-    text
-}
-
-/// `text` in lines of at most [`WIDTH`] columns with the comment sign.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+/// `text` as comment lines of at most [`WIDTH`] columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec!["#".to_owned()];
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.len() + word.len() + 3 <= WIDTH => {
-                // Writing to a string cannot fail.
-                write!(line, " {word}").unwrap_or_default();
-            }
-            _ => lines.push(word.to_owned()),
+            Some(line) if line.len() + word.len() < WIDTH => line.extend([" ", word]),
+            _ => lines.push(format!("# {word}")),
         }
     }
-    lines
+    lines.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::known;
+    use super::super::values::{Source, Value};
     use super::*;
 
     #[test]
@@ -155,11 +138,11 @@ mod tests {
             ("https://node?key=hunter2", "https://node/***"),
         ];
         for (address, text) in cases {
-            assert_eq!(masked(address), text);
+            assert_eq!(node::masked(address), text);
         }
-        let key = known("comet");
-        let value = Value::split(key, ["https://me:hunter2@node/hunter2".to_owned()], Source::Flag);
-        let text = effective(&Values::from([(key.name, value)]));
+        let texts = vec!["https://me:hunter2@node/hunter2".to_owned()];
+        let value = Value { texts, source: Source::Flag("comet".to_owned()) };
+        let text = effective(&Values::from([("comet".to_owned(), value)]));
         assert!(text.contains("comet = [\"https://***@node/***\"] # --comet\n"), "{text}");
     }
 
@@ -169,5 +152,12 @@ mod tests {
         assert_eq!(literal("007"), "\"007\"");
         assert_eq!(literal("true"), "true");
         assert_eq!(literal("a\"b"), "'a\"b'");
+    }
+
+    #[test]
+    fn every_setting_has_an_example() {
+        for arg in args() {
+            assert!(!example_of(&arg).is_empty(), "{} has no default and no example", arg.get_id());
+        }
     }
 }

@@ -1,100 +1,104 @@
-//! Flags and environment variables of a command, as clap arguments derived from the table of settings.
+//! Flags, environment variables and the file of a command, merged.
 
-use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use clap::builder::ValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::file;
-use super::keys::{KEYS, Key, Scope};
-use super::value::{Error, Source, Value, Values};
+use super::values::{Error, Source, Value, Values, env_of, flag_of, split};
+use super::{Settings, args, file};
 
 const CONFIG: &str = "config";
 
-/// A group of settings that a command accepts.
-pub(crate) trait Group {
-    /// The scopes of the group.
-    const SCOPES: &'static [Scope];
+/// Groups of settings as bits; a command accepts the settings of its groups as flags.
+pub(crate) type Groups = u8;
 
-    /// Flag aliases: name of the setting, alias.
-    const ALIASES: &'static [(&'static str, &'static str)] = &[];
-}
+/// Settings of the log.
+pub(crate) const LOG: Groups = 1;
+/// The data directory.
+pub(crate) const DATA: Groups = 2;
+/// The node's endpoints.
+pub(crate) const NODE: Groups = 4;
+/// Settings of an indexer and its interface.
+const INDEX: Groups = 8;
+/// Settings of every server.
+const SERVER: Groups = 16;
+/// Settings of the routing service.
+const ROUTE: Groups = 32;
+/// Not a group: marks the aliases of `cairn query`.
+const FOLLOW: Groups = 64;
+/// All settings.
+pub(crate) const SERVICE: Groups = LOG | DATA | NODE | INDEX | SERVER | ROUTE;
+/// All settings, for `cairn query`.
+pub(crate) const FOLLOWER: Groups = SERVICE | FOLLOW;
+/// Settings of `cairn route`.
+pub(crate) const ROUTER: Groups = LOG | SERVER | ROUTE;
 
-/// Settings of commands that only log.
-#[derive(Clone, Debug)]
-pub(crate) struct Log;
-
-/// Settings of commands on a data directory.
-#[derive(Clone, Debug)]
-pub(crate) struct Data;
-
-/// Settings of commands that query a node.
-#[derive(Clone, Debug)]
-pub(crate) struct Node;
-
-/// Settings of `query`: all.
-#[derive(Clone, Debug)]
-pub(crate) struct Follower;
-
-/// Settings of `run` and `ingest`: all.
-#[derive(Clone, Debug)]
-pub(crate) struct Service;
-
-/// Settings of `route`.
-#[derive(Clone, Debug)]
-pub(crate) struct Router;
-
-impl Group for Log {
-    const SCOPES: &'static [Scope] = &[Scope::Log];
-}
-
-impl Group for Data {
-    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data];
-}
-
-impl Group for Node {
-    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Node];
-}
-
-impl Group for Service {
-    const SCOPES: &'static [Scope] =
-        &[Scope::Log, Scope::Data, Scope::Node, Scope::Service, Scope::Server, Scope::Route];
-}
-
-impl Group for Router {
-    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Server, Scope::Route];
-
-    const ALIASES: &'static [(&'static str, &'static str)] =
-        &[("route.registry", "registry"), ("route.data", "data"), ("route.listen", "listen")];
-}
-
-impl Group for Follower {
-    const SCOPES: &'static [Scope] = Service::SCOPES;
-
-    const ALIASES: &'static [(&'static str, &'static str)] = &[("data", "follow")];
-}
-
-/// The settings of group `G` from flags and environment, and the path of the configuration file.
-#[derive(Clone, Debug)]
-pub(crate) struct Sources<G> {
-    file: Option<PathBuf>,
-    values: Values,
-    group: PhantomData<G>,
-}
-
-impl<G> Sources<G> {
-    /// Merges the sources: file < environment < flags.
-    pub(crate) fn merged(self) -> Result<Values, Error> {
-        let mut values = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        values.extend(self.values);
-        Ok(values)
+fn group_of(name: &str) -> Groups {
+    match name {
+        "log" | "log_format" => LOG,
+        "data" => DATA,
+        "comet" | "rest" | "json_rpc" => NODE,
+        "disk_reserve" | "max_connections" | "max_requests" | "rate_limit" | "trusted_proxies" | "cors" => {
+            SERVER
+        }
+        name if name.starts_with("route.") => ROUTE,
+        _ => INDEX,
     }
 }
 
-impl<G: Group> Args for Sources<G> {
+/// The settings of groups `G` from flags and environment, and the path of the configuration file.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources<const G: Groups> {
+    file: Option<PathBuf>,
+    values: Values,
+}
+
+impl<const G: Groups> Sources<G> {
+    /// Merges the sources: defaults < file < environment < flags.
+    pub(crate) fn merged(&self) -> Result<Values, Error> {
+        let args: Vec<_> = args().into_iter().map(with_aliases::<G>).collect();
+        let mut values = Values::new();
+        for arg in &args {
+            let texts: Vec<_> =
+                arg.get_default_values().iter().map(|text| text.to_string_lossy().into()).collect();
+            if !texts.is_empty() {
+                values.insert(arg.get_id().to_string(), Value { texts, source: Source::Default });
+            }
+        }
+        if let Some(path) = &self.file {
+            values.extend(file::read(path, &args)?);
+        }
+        values.extend(self.values.clone());
+        Ok(values)
+    }
+
+    /// The effective settings.
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        Settings::new(&self.merged()?)
+    }
+}
+
+/// The argument with its other names, and its default, in a command.
+fn with_aliases<const G: Groups>(arg: Arg) -> Arg {
+    match (arg.get_id().as_str(), G) {
+        ("data", FOLLOWER) => arg.visible_alias("follow"),
+        ("route.registry", ROUTER) => arg.visible_alias("registry"),
+        ("route.data", ROUTER) => arg.visible_alias("data").default_value("cairn-route"),
+        ("route.listen", ROUTER) => arg.visible_alias("listen"),
+        _ => arg,
+    }
+}
+
+/// The arguments of the groups. Their values are parsed after the sources are merged.
+fn accepted<const G: Groups>() -> impl Iterator<Item = Arg> {
+    let own = args().into_iter().filter(|arg| group_of(arg.get_id().as_str()) & G != 0);
+    own.map(|arg| with_aliases::<G>(arg).value_parser(ValueParser::os_string()))
+}
+
+impl<const G: Groups> Args for Sources<G> {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new(CONFIG)
             .long(CONFIG)
@@ -103,13 +107,7 @@ impl<G: Group> Args for Sources<G> {
             .value_name("FILE")
             .value_parser(ValueParser::path_buf())
             .help("Configuration file, TOML; environment and flags come before it");
-        keys::<G>().fold(command.arg(config), |command, key| {
-            let alias = G::ALIASES.iter().find(|(name, _)| *name == key.name);
-            command.arg(match alias {
-                Some((_, alias)) => arg(key).visible_alias(*alias),
-                None => arg(key),
-            })
-        })
+        command.arg(config).args(accepted::<G>())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -117,48 +115,33 @@ impl<G: Group> Args for Sources<G> {
     }
 }
 
-impl<G: Group> FromArgMatches for Sources<G> {
+impl<const G: Groups> FromArgMatches for Sources<G> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut values = Values::new();
-        for key in keys::<G>() {
-            let Some(raw) = matches.get_raw(key.name) else { continue };
-            let text = |raw: &std::ffi::OsStr| {
-                raw.to_str().map(str::to_owned).ok_or_else(|| {
+        for arg in accepted::<G>() {
+            let name = arg.get_id().as_str();
+            let source = match matches.value_source(name) {
+                Some(ValueSource::CommandLine) => Source::Flag(flag_of(name)),
+                Some(ValueSource::EnvVariable) => Source::Environment(env_of(name)),
+                _ => continue,
+            };
+            let mut texts = Vec::new();
+            for raw in matches.get_raw(name).into_iter().flatten() {
+                let text = raw.to_str().ok_or_else(|| {
                     clap::Error::raw(
                         ErrorKind::InvalidUtf8,
-                        format!("--{}: the value is no UTF-8 text\n", key.flag),
+                        format!("{source}: the value is not UTF-8 text\n"),
                     )
-                })
-            };
-            let texts = raw.map(text).collect::<Result<Vec<_>, _>>()?;
-            let source = match matches.value_source(key.name) {
-                Some(ValueSource::EnvVariable) => Source::Environment,
-                _ => Source::Flag,
-            };
-            values.insert(key.name, Value::split(key, texts, source));
+                })?;
+                texts.extend(split(&arg, text));
+            }
+            values.insert(name.to_owned(), Value { texts, source });
         }
-        Ok(Self { file: matches.get_one::<PathBuf>(CONFIG).cloned(), values, group: PhantomData })
+        Ok(Self { file: matches.get_one::<PathBuf>(CONFIG).cloned(), values })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
-}
-
-fn keys<G: Group>() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().copied().filter(|key| G::SCOPES.contains(&key.scope))
-}
-
-fn arg(key: &'static Key) -> Arg {
-    let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-    Arg::new(key.name)
-        .long(key.flag)
-        .env(key.env)
-        // An address may hold a password.
-        .hide_env_values(true)
-        .value_name(key.value)
-        .value_parser(ValueParser::os_string())
-        .action(if key.many { ArgAction::Append } else { ArgAction::Set })
-        .help(format!("{}{default}", key.help))
 }

@@ -1,4 +1,4 @@
-//! Backups of a database that is being written, and what is made of them.
+//! Backups of a database that is being written, and restores.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,7 +58,7 @@ fn a_database_is_backed_up_while_it_is_written_and_restored() {
     let second = shared(&backups);
     assert!(first.iter().all(|(name, size)| second.get(name) == Some(size)), "{first:?} {second:?}");
     assert!(second.len() > first.len());
-    // Nothing was written since.
+    // No commits since then.
     back_up(&data, &backups);
     assert_eq!(shared(&backups), second);
     assert_eq!(listed(&backups), ["1", "2", "3"]);
@@ -69,7 +69,7 @@ fn a_database_is_backed_up_while_it_is_written_and_restored() {
     assert!(!data.join("control.sock").exists());
     let whole = digest(&data);
 
-    // Without a process that writes, and with what one left behind that was killed.
+    // Without a writing process, and with the leftover of a killed one.
     fs::create_dir(data.join("checkpoint")).unwrap();
     back_up(&data, &backups);
     assert!(!data.join("checkpoint").exists());
@@ -79,13 +79,13 @@ fn a_database_is_backed_up_while_it_is_written_and_restored() {
     restore(&backups, "1", &early);
     assert!((40..LAST).contains(&height(&early)), "{}", height(&early));
     assert!(printed(&["db", "verify", "--offline", "--data", early.to_str().unwrap()]).contains("sound"));
-    // What is restored is indexed on as if nothing had been.
+    // A restored database is indexed further as if it had never been interrupted.
     Played::start("evm-scenario", &[]).index(&early);
     assert_eq!(digest(&early), whole);
 
     let flags = ["--from", backups.to_str().unwrap(), "--data", late.to_str().unwrap()];
-    let (code, said) = refused(&[&["db", "restore"], &flags[..]].concat());
-    assert!(code == 1 && said.contains("it is not empty"), "{said}");
+    let (code, message) = refused(&[&["db", "restore"], &flags[..]].concat());
+    assert!(code == 1 && message.contains("it is not empty"), "{message}");
     let text = printed(&["db", "backup", "--keep", "2", "--to", flags[1], "--data", data.to_str().unwrap()]);
     assert!(text.starts_with("backup 5 of"), "{text}");
     assert_eq!(listed(&backups), ["4", "5"]);
@@ -106,7 +106,7 @@ fn a_killed_or_damaged_backup_leaves_the_earlier_ones() {
     let args = ["db", "backup", "--to", at, "--data", data.to_str().unwrap()];
     for n in 0..8_u32 {
         let mut child = command(&args).stdout(std::process::Stdio::null()).spawn().unwrap();
-        // Not a wait for something: the moment is the test's input.
+        // Not a wait for a condition: the moment is the test's input.
         std::thread::sleep(Duration::from_millis(40) * n);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -118,7 +118,7 @@ fn a_killed_or_damaged_backup_leaves_the_earlier_ones() {
     back_up(&data, &backups);
     assert_eq!(digest(&data), whole);
 
-    // In a directory of its own: backups that were killed left files that no backup holds.
+    // In a separate directory: killed backups left files that no backup refers to.
     let backups = dir.path().join("others");
     let at = backups.to_str().unwrap();
     back_up(&data, &backups);
@@ -128,6 +128,6 @@ fn a_killed_or_damaged_backup_leaves_the_earlier_ones() {
     bytes[usize::try_from(size / 2).unwrap()] ^= 1;
     fs::write(&file, bytes).unwrap();
     let output = run(&["db", "restore", "--from", at, "--data", dir.path().join("x").to_str().unwrap()]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("hecksum"), "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("hecksum"), "{message}");
 }

@@ -1,10 +1,10 @@
-//! Files, environment and flags; what `cairn config` prints can be read back.
+//! Files, environment and flags; the output of `cairn config` can be read back.
 
 use std::fs;
 
 use crate::support::{assert_golden, command, printed, repository};
 
-/// What is printed, without the places behind the values.
+/// The printed settings, without their sources.
 fn values(text: &str) -> Vec<&str> {
     let end = |line: &str| line.find(" # ").unwrap_or(line.len());
     text.lines().map(|line| &line[..end(line)]).filter(|line| !line.starts_with("# ")).collect()
@@ -19,7 +19,7 @@ fn the_example_file_is_generated_and_parses() {
 }
 
 #[test]
-fn the_example_with_every_comment_taken_away_parses_and_has_the_defaults() {
+fn the_example_without_comment_signs_parses_and_has_the_defaults() {
     let example = printed(&["config", "--example"]);
     let all: String = example
         .lines()
@@ -37,7 +37,7 @@ fn the_example_with_every_comment_taken_away_parses_and_has_the_defaults() {
 }
 
 #[test]
-fn what_config_prints_is_read_back_as_the_same() {
+fn the_output_of_config_is_read_back_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cairn.toml");
     let flags = [
@@ -61,7 +61,7 @@ fn what_config_prints_is_read_back_as_the_same() {
 }
 
 #[test]
-fn a_flag_comes_before_the_environment_and_that_before_the_file() {
+fn a_flag_overrides_the_environment_and_that_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cairn.toml");
     fs::write(&file, "poll = \"1s\"\nlook_ahead = 1\ncache = \"16MiB\"\n").unwrap();

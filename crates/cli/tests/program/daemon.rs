@@ -1,4 +1,4 @@
-//! What an operator does to a running program, and what the program never does to an operator.
+//! Operations on a running program: reload, priorities, secrets, privileges.
 
 mod outages;
 mod start;
@@ -17,7 +17,7 @@ fn with_password(flags: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_logged_is_read_again_on_a_hangup_and_nothing_else() {
+fn a_hangup_reloads_the_log_filter_only() {
     let played = Played::start("move-scenario", &[]);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cairn.toml");
@@ -30,24 +30,24 @@ fn what_is_logged_is_read_again_on_a_hangup_and_nothing_else() {
 
     fs::write(&file, "log = \"info,ingest=debug\"\nmax_rewind = 6\n").unwrap();
     cairn.signal("HUP");
-    let told = cairn.logged_about("the log's filter was read again");
-    assert!(told.contains("info,ingest=debug"), "{told}");
-    assert!(cairn.logged_about("wait for the next start").contains("max_rewind"));
+    let reloaded = cairn.logged_about("log filter reloaded");
+    assert!(reloaded.contains("info,ingest=debug"), "{reloaded}");
+    assert!(cairn.logged_about("changed settings that need a restart").contains("max_rewind"));
 
     fs::write(&file, "log = \"info\"\nmax_rewind = \"never\"\n").unwrap();
     cairn.signal("HUP");
-    let refused = cairn.logged_about("the settings stay as they were");
+    let refused = cairn.logged_about("settings reload failed");
     assert!(refused.contains("line 2") && refused.contains("max_rewind"), "{refused}");
 
     fs::write(&file, format!("log = \"info\"\ncomet = \"http://operator:{PASSWORD}@node\n")).unwrap();
     cairn.signal("HUP");
-    let refused = cairn.logged_about("the settings stay as they were");
+    let refused = cairn.logged_about("settings reload failed");
     assert!(refused.contains("line 2") && !refused.contains(PASSWORD), "{refused}");
 
-    // What waited for the next start still does: it is not what the program runs with.
+    // Pending settings remain pending: the program does not run with them.
     fs::write(&file, "log = \"info\"\nmax_rewind = 6\n").unwrap();
     cairn.signal("HUP");
-    assert!(cairn.logged_about("wait for the next start").contains("max_rewind"));
+    assert!(cairn.logged_about("changed settings that need a restart").contains("max_rewind"));
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 }
@@ -58,7 +58,7 @@ fn what_is_logged_is_read_again_on_a_hangup_and_nothing_else() {
 fn threads(process: u32) -> Vec<(String, i64)> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let others = tasks.map(Result::unwrap).filter(|task| *task.file_name() != *process.to_string());
-    // One that ends meanwhile has no more to be read.
+    // A thread that ends meanwhile cannot be read any more.
     let stats = others.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
     let thread = |stat: String| {
         let (name, rest) = stat.split_once('(').unwrap().1.rsplit_once(')').unwrap();
@@ -69,7 +69,7 @@ fn threads(process: u32) -> Vec<(String, i64)> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_threads_of_the_index_come_after_those_that_answer() {
+fn the_threads_of_the_index_have_a_lower_priority_than_those_of_the_server() {
     let played = Played::start("move-scenario", &[]);
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
@@ -87,7 +87,7 @@ fn the_threads_of_the_index_come_after_those_that_answer() {
 }
 
 #[test]
-fn passwords_of_addresses_are_in_no_log_and_no_metric() {
+fn passwords_in_addresses_are_in_no_log_and_no_metric() {
     let played = Played::start("evm-scenario", &["--fault", "500@0.3", "--fault", "cut@0.1"]);
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
@@ -97,16 +97,16 @@ fn passwords_of_addresses_are_in_no_log_and_no_metric() {
     let mut cairn = Cairn::start(&flags);
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     cairn.logged("caught up");
-    let (_, told) = get_text(&metrics);
-    assert!(told.contains("cairn_node_requests_total"), "{told}");
-    assert!(!told.contains(PASSWORD));
+    let (_, metrics) = get_text(&metrics);
+    assert!(metrics.contains("cairn_node_requests_total"), "{metrics}");
+    assert!(!metrics.contains(PASSWORD));
     cairn.signal("TERM");
-    let said = cairn.everything();
-    assert!(said.len() > 10_000, "at this level there is much to say");
-    assert!(!said.contains(PASSWORD));
+    let message = cairn.everything();
+    assert!(message.len() > 10_000, "at this level there is much to say");
+    assert!(!message.contains(PASSWORD));
 }
 
-/// `sh -c script` as root of namespaces of its own; none where they are not permitted.
+/// `sh -c script` as root of new namespaces; `None` where they are not permitted.
 fn in_namespaces(script: &str) -> Option<Command> {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
@@ -120,7 +120,7 @@ fn in_namespaces(script: &str) -> Option<Command> {
 }
 
 #[test]
-fn it_runs_without_privileges_on_a_system_that_cannot_be_written() {
+fn it_runs_without_privileges_on_a_read_only_system() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -128,7 +128,7 @@ fn it_runs_without_privileges_on_a_system_that_cannot_be_written() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let played = Played::start("move-scenario", &[]);
     let flags = played.flags("run", &data).join(" ");
-    // Every mount becomes one that cannot be written, but for the data directory; then every capability is given up.
+    // Every mount but the data directory becomes read-only; then every capability is dropped.
     let script = format!(
         "mount --bind {data} {data} && \
          for at in $(cut -d' ' -f5 /proc/self/mountinfo); do \

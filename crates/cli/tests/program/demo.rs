@@ -1,4 +1,4 @@
-//! `cairn demo`: one command, a whole chain.
+//! `cairn demo`: a whole chain with one command.
 
 use crate::support::{Cairn, command, get};
 

@@ -1,4 +1,4 @@
-//! A database as lines of JSON.
+//! Exports as lines of JSON.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -21,20 +21,20 @@ fn summary(directory: &Path) -> Value {
 }
 
 #[test]
-fn every_row_is_a_line_and_every_height_is_one() {
+fn every_row_is_a_line_and_every_height_is_a_line() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let at = data.to_str().unwrap();
     let played = Played::start("evm-scenario", &[]);
-    // Beside the process that writes it.
+    // Beside the writing process.
     let mut cairn = Cairn::start(&played.flags("run", &data));
     let url = cairn.url();
     cairn.logged("caught up");
 
     let heights = dir.path().join("heights");
     let to = heights.to_str().unwrap();
-    let said = printed(&["db", "export", "--form", "heights", "--to", to, "--data", at]);
-    assert!(said.starts_with("exported 226 lines in 1 files"), "{said}");
+    let message = printed(&["db", "export", "--form", "heights", "--to", to, "--data", at]);
+    assert!(message.starts_with("exported 226 lines in 1 files"), "{message}");
     check_heights(&heights, &url);
 
     let tables = dir.path().join("tables");
@@ -48,13 +48,16 @@ fn every_row_is_a_line_and_every_height_is_one() {
     printed(&["db", "export", "--table", "tx", "--table", "count", "--to", to, "--data", at]);
     let files: Vec<_> = std::fs::read_dir(&some).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(files.len(), 3, "{files:?}");
-    let (code, said) = refused(&["db", "export", "--to", to, "--data", at]);
-    assert!(code == 1 && said.contains("is not empty"), "{said}");
-    let (code, said) = refused(&["db", "export", "--table", "txs", "--to", to, "--data", at]);
-    assert!(code == 1 && said.contains("there is no table `txs`; there are: count, rank"), "{said}");
+    let (code, message) = refused(&["db", "export", "--to", to, "--data", at]);
+    assert!(code == 1 && message.contains("is not empty"), "{message}");
+    let (code, message) = refused(&["db", "export", "--table", "txs", "--to", to, "--data", at]);
+    assert!(
+        code == 1 && message.contains("there is no table `txs`; the tables are count, rank"),
+        "{message}"
+    );
 }
 
-/// The heights of the recording, with the transactions that the interface shows.
+/// The heights of the recording, with the transactions of the API.
 fn check_heights(directory: &Path, url: &str) {
     let exported = lines(&directory.join("blocks.ndjson.zst"));
     let recorded = lines(&repository("testing/recordings/evm-scenario/blocks.ndjson.zst"));

@@ -16,7 +16,7 @@ fn a_database_after_kills_is_the_one_of_an_undisturbed_run() {
     Played::start("evm-scenario", &[]).index(&calm);
 
     let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
-    // Any heights will do; these are spread, and the moment within a commit is up to the scheduler.
+    // Any heights suffice; these are spread, and the scheduler determines the moment within a commit.
     for kill in 0..KILLS {
         let height = 10 + kill * (LAST - 60) / KILLS;
         let mut cairn = Cairn::start(&played.flags("run", &rough));
@@ -40,7 +40,7 @@ fn a_database_after_kills_is_the_one_of_an_undisturbed_run() {
 /// Kills of an ingest at full speed.
 const KILLS_AT_SPEED: u32 = 50;
 
-/// Printed with a failure, so that it can be played again.
+/// Printed on failure, to repeat the run.
 const SEED: u64 = 0x5eed_ca1f;
 
 #[test]
@@ -50,14 +50,14 @@ fn an_ingest_at_full_speed_survives_fifty_kills_at_random_moments() {
     let played = Played::start("evm-load", &[]);
     let start = Instant::now();
     played.index(&calm);
-    // Opening a database, RocksDB's log and all, is a part of every run; killed within it, nothing is gained.
+    // Opening a database, including RocksDB's log, is part of every run; a kill during it tests no commit.
     let run = start.elapsed() / 12;
 
     let mut random = SEED;
     let mut grown = 0;
     for _ in 0..KILLS_AT_SPEED {
         let cairn = Cairn::start(&played.flags("run", &rough));
-        // xorshift64: any spread will do, and the same one every time.
+        // xorshift64: any spread suffices, and it is the same in every run.
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;

@@ -1,4 +1,4 @@
-//! `cairn record`: what an index asks of a node is in the recording.
+//! `cairn record`: a recording contains all answers that an index requests.
 
 use crate::support::{Cairn, Played, digest, printed};
 
@@ -15,8 +15,8 @@ fn a_recording_gives_the_index_that_the_recorded_node_gave() {
         let (made, start) = (dir.path().join("made"), from.to_string());
         let original = Played::start(recording, &[]);
         let args = ["record", "--out", made.to_str().unwrap(), "--from", &start];
-        let said = printed(&[&args, &original.services()[..]].concat());
-        assert!(said.contains(&format!("heights {from} to ")), "{said}");
+        let message = printed(&[&args, &original.services()[..]].concat());
+        assert!(message.contains(&format!("heights {from} to ")), "{message}");
         let copy = Played::of("made", &made, &[]);
         let [of_original, of_copy] = [(&original, "original"), (&copy, "copy")].map(|(played, name)| {
             let data = dir.path().join(name);

@@ -19,7 +19,7 @@ const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69A
 const FINALIZED: &str = "166B05448A80AD4754C77231E06856D4015D1D268F57244BB3956D852FA41CAB";
 const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
 
-/// The two chains, played, and a copy of the example registry with their addresses.
+/// The two chains, replayed, and a copy of the example registry with their addresses.
 struct Pair {
     _l1: Played,
     _l2: Played,
@@ -70,7 +70,7 @@ fn ended(url: &str) -> Value {
 }
 
 #[test]
-fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
+fn a_transfer_is_quoted_made_and_tracked_across_a_kill() {
     let pair = Pair::start();
     let (cairn, url) = pair.route();
     let ask = json!({
@@ -90,7 +90,7 @@ fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
 
     let id = json!({ "tx_hash": DEPOSIT, "chain_id": "e2e-l1-1" });
     assert_eq!(post(&format!("{url}/v2/tx/track"), &id).1["tx_hash"], DEPOSIT);
-    // The moment after, it may not be known how far it is, but it is known.
+    // Right after the registration the status may be incomplete, but the transfer exists.
     assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).0, 200);
     cairn.kill();
 
@@ -104,7 +104,7 @@ fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 
-    // What is over is known at once.
+    // The status of a finished transfer is available at once.
     let (again, url) = pair.route();
     assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).1, status);
     again.signal("INT");
@@ -112,7 +112,7 @@ fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
 }
 
 #[test]
-fn errors_of_a_registry_are_logged_at_the_start_twenty_at_most_and_answers_name_each() {
+fn at_most_twenty_registry_errors_are_logged_at_the_start_and_answers_contain_each() {
     let pair = Pair::start();
     let assets = Path::new(&pair.registry).join("assets.toml");
     let mut text = fs::read_to_string(&assets).unwrap();
@@ -138,7 +138,7 @@ fn errors_of_a_registry_are_logged_at_the_start_twenty_at_most_and_answers_name_
     }
     let rest = cairn.logged_about("registry problem");
     assert!(rest.contains("more registry problems") && rest.contains("\"more\":5"), "{rest}");
-    // One that was not logged.
+    // A problem that was not logged.
     let ask = json!({
         "amount_in": "5000000", "source_asset_chain_id": "e2e-l2-1", "source_asset_denom": denom(24),
         "dest_asset_chain_id": "e2e-l1-1", "dest_asset_denom": "uinit",
@@ -167,11 +167,11 @@ fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
 
     fs::write(&assets, "[[asset]]\nchian = \"e2e-l2-1\"\n").unwrap();
     cairn.signal("HUP");
-    let said = cairn.logged_about("the previous one stays in use");
-    assert!(said.contains("assets.toml") && said.contains("chain"), "{said}");
+    let stderr_text = cairn.logged_about("the previous one stays in use");
+    assert!(stderr_text.contains("assets.toml") && stderr_text.contains("chain"), "{stderr_text}");
     assert_eq!(symbol("OPENED"), Some(()));
-    let (code, said) = refused(&["route", "check", "--registry", &pair.registry]);
-    assert!(code == 1 && said.contains("assets.toml"), "{code} {said}");
+    let (code, stderr_text) = refused(&["route", "check", "--registry", &pair.registry]);
+    assert!(code == 1 && stderr_text.contains("assets.toml"), "{code} {stderr_text}");
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 }
@@ -186,31 +186,37 @@ fn a_registry_is_checked_against_itself_and_against_its_chains() {
     let bridges = Path::new(&pair.registry).join("bridges.toml");
     let check = || {
         let output = run(&["route", "check", "--online", "--registry", &pair.registry]);
-        let (said, wrong) =
+        let (stderr_text, wrong) =
             (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-        (output.status.code(), said + &wrong)
+        (output.status.code(), stderr_text + &wrong)
     };
-    let (code, said) = check();
-    // Nobody asked the wrapper while the chains were recorded.
-    let wrapper = "not told: wrapper of evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2 of e2e-l2-1: ";
-    assert!(code == Some(0) && said.lines().count() == 2 && said.starts_with(wrapper), "{said}");
+    let (code, stderr_text) = check();
+    // The recording has no queries about the wrapper.
+    let wrapper = "not checked: wrapper of evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2 of e2e-l2-1: ";
+    assert!(
+        code == Some(0) && stderr_text.lines().count() == 2 && stderr_text.starts_with(wrapper),
+        "{stderr_text}"
+    );
 
-    // What only the chains can tell: the other end of a channel.
+    // Problems that only the chains show: the other end of a channel.
     let right = fs::read_to_string(&bridges).unwrap();
     fs::write(&bridges, right.replace("e2e-l2-1/nft-transfer/channel-1", "e2e-l2-1/nft-transfer/channel-7"))
         .unwrap();
-    let (code, said) = check();
+    let (code, stderr_text) = check();
     let wrong = "channel nft-transfer/channel-1 of e2e-l1-1: its other end is nft-transfer/channel-1";
-    assert!(code == Some(1) && said.contains(wrong), "{code:?} {said}");
+    assert!(code == Some(1) && stderr_text.contains(wrong), "{code:?} {stderr_text}");
 
-    // What the files can tell: a denomination that the bridge cannot give.
+    // Problems that the files show: a denomination that the bridge cannot produce.
     fs::write(&bridges, right.replace("id = 1\n", "id = 3\n")).unwrap();
-    let (code, said) = check();
-    assert!(code == Some(1) && said.contains("assets.toml") && said.contains("l2/771d"), "{code:?} {said}");
+    let (code, stderr_text) = check();
+    assert!(
+        code == Some(1) && stderr_text.contains("assets.toml") && stderr_text.contains("l2/771d"),
+        "{code:?} {stderr_text}"
+    );
 }
 
 #[test]
-fn an_indexer_routes_as_well_if_it_is_told_to() {
+fn an_indexer_serves_routes_if_configured() {
     let pair = Pair::start();
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
@@ -223,8 +229,8 @@ fn an_indexer_routes_as_well_if_it_is_told_to() {
     assert_eq!(get(&format!("{url}/status")).0, 200);
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
-    let (code, said) = refused(&[&played.flags("run", &index)[..], &more[..2]].concat());
-    assert!(code == 2 && said.contains("route.data"), "{code} {said}");
+    let (code, stderr_text) = refused(&[&played.flags("run", &index)[..], &more[..2]].concat());
+    assert!(code == 2 && stderr_text.contains("route.data"), "{code} {stderr_text}");
 }
 
 #[test]
@@ -259,11 +265,14 @@ fn an_indexer_whose_node_is_down_routes_and_is_backed_up() {
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 
-    // Of a database that is empty as yet there is nothing to back up.
+    // An empty database cannot be backed up.
     let (cairn, routing) = start(&new);
     assert_eq!(post(&format!("{routing}/v2/fungible/route"), &ask).0, 200);
-    let (code, said) = refused(&["db", "backup", "--to", to, "--data", new.to_str().unwrap()]);
-    assert!(code == 1 && said.contains("nothing is indexed before the node has answered"), "{said}");
+    let (code, stderr_text) = refused(&["db", "backup", "--to", to, "--data", new.to_str().unwrap()]);
+    assert!(
+        code == 1 && stderr_text.contains("nothing is indexed before the node has answered"),
+        "{stderr_text}"
+    );
     assert_eq!(printed(&["db", "backup", "--list", "--to", to]).lines().count(), 1);
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
@@ -298,7 +307,7 @@ fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
     cairn.signal("TERM");
     let indexer = url.strip_prefix("http://").unwrap();
     until("the index to be over", || TcpStream::connect(indexer).is_err().then_some(()));
-    // Not a wait for something: the moment is the test's input, later than the process would end if nothing held it.
+    // Not a wait for a condition: the moment is the test's input, later than the process would end without the request.
     thread::sleep(Duration::from_millis(400));
     stream.write_all(rest.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -310,7 +319,7 @@ fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
 #[test]
 fn an_indexer_is_not_stopped_by_a_routing_service_that_fails_and_starts_it_again() {
     let pair = Pair::start();
-    // It holds the database of tracked transfers.
+    // It locks the database of tracked transfers.
     let (other, _) = pair.route();
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
@@ -350,7 +359,7 @@ fn an_indexer_starts_a_routing_service_again_that_fails_while_it_works() {
     assert_eq!(post(&format!("{url}/v2/tx/track"), &id).0, 200);
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
-    // A key that does not decode, among the transfers that ended long ago: read by what works, and not by a start.
+    // A key that does not decode, among the long-finished transfers: the worker reads it, the start does not.
     let store = RocksStore::open(Path::new(&pair.data), TRACKED, RocksOptions::default()).unwrap();
     let rows = store.snapshot().unwrap().scan(QUEUE, Bounds::all(), Order::Asc, 2).unwrap();
     assert_eq!(rows.len(), 1);
@@ -372,18 +381,18 @@ fn an_indexer_starts_a_routing_service_again_that_fails_while_it_works() {
     assert!(failed["error"].as_str().unwrap().contains("track_queue"), "{failed}");
     let second = cairn.logged("routing");
     assert_eq!(second["url"], first["url"], "the same address");
-    // With a longer pause each time.
+    // With a longer backoff each time.
     assert_eq!(
         (&failed["pause"], &cairn.logged("the routing service failed")["pause"]),
         (&"1s".into(), &"2s".into())
     );
-    assert_eq!(height(&index), 226, "the index is not disturbed");
+    until("the index to be complete", || (height(&index) == 226).then_some(()));
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 }
 
 #[test]
-fn a_registration_too_many_is_refused_with_the_limit_and_its_setting() {
+fn a_registration_beyond_the_limit_is_refused_with_the_limit_and_its_setting() {
     let pair = Pair::start();
     let service = |more: &[&str]| {
         let args = ["route", "--registry", &pair.registry, "--data", &pair.data, "--listen", "127.0.0.1:0"];
@@ -404,7 +413,7 @@ fn a_registration_too_many_is_refused_with_the_limit_and_its_setting() {
     assert_eq!(body["details"][0]["metadata"]["limit"], "2");
     cairn.kill();
 
-    // By default, more than a person can register.
+    // The default exceeds the needs of a person.
     let (cairn, url) = service(&[]);
     let refused = (10..100).map(|number| track(&url, number)).find(|(code, _)| *code == 429);
     assert_eq!(setting(&refused.unwrap().1), "route.track_rate");
@@ -433,12 +442,12 @@ fn a_routing_service_has_its_settings_from_file_environment_and_flags() {
 
     fs::write(&file, text("warn") + "# and more\n").unwrap();
     cairn.signal("HUP");
-    assert!(cairn.logged_about("the log's filter was read again").contains("warn"));
+    assert!(cairn.logged_about("log filter reloaded").contains("warn"));
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 
-    let (code, said) = refused(&["route", "--config", file.to_str().unwrap()]);
-    assert!(code == 2 && said.contains("cairn.toml line 5: `route.listen`"), "{code} {said}");
-    let (code, said) = refused(&["route"]);
-    assert!(code == 2 && said.contains("`route.registry` is not set"), "{code} {said}");
+    let (code, stderr_text) = refused(&["route", "--config", file.to_str().unwrap()]);
+    assert!(code == 2 && stderr_text.contains("cairn.toml line 5: `route.listen`"), "{code} {stderr_text}");
+    let (code, stderr_text) = refused(&["route"]);
+    assert!(code == 2 && stderr_text.contains("`route.registry` is not set"), "{code} {stderr_text}");
 }

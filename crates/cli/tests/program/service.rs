@@ -7,7 +7,7 @@ use crate::support::{Cairn, Played, digest, get, get_text, printed, refused, unt
 /// The last height of `evm-scenario`.
 const LAST: u64 = 226;
 
-/// In which a stop must be done.
+/// Maximum duration of a stop.
 const STOP: Duration = Duration::from_secs(2);
 
 #[test]
@@ -27,11 +27,11 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     assert_eq!(get(&format!("{url}/indexer/block/v1/blocks/{LAST}")).0, 200);
     assert_eq!(get_text(&format!("{url}/readyz")), (200, "ok".to_owned()));
 
-    let (code, said) = refused(&played.flags("run", &data));
+    let (code, message) = refused(&played.flags("run", &data));
     assert_eq!(code, 1);
-    assert!(said.contains("is in use: stop the process that writes it"), "{said}");
-    let (code, said) = refused(&["db", "rollback", "--to", "100", "--data", at]);
-    assert!(code == 1 && said.contains("is in use"), "{said}");
+    assert!(message.contains("is in use: stop the process that writes it"), "{message}");
+    let (code, message) = refused(&["db", "rollback", "--to", "100", "--data", at]);
+    assert!(code == 1 && message.contains("is in use"), "{message}");
     let whole = digest(&data);
 
     cairn.signal("TERM");
@@ -52,8 +52,8 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     assert!(done.starts_with("rolled back from height 226 to 100, "), "{done}");
     assert!(printed(&["db", "info", "--data", at]).contains("height 100, "));
     assert_ne!(digest(&data), whole);
-    let (code, said) = refused(&["db", "rollback", "--to", "101", "--data", at]);
-    assert!(code == 1 && said.contains("the database holds 1 to 100"), "{said}");
+    let (code, message) = refused(&["db", "rollback", "--to", "101", "--data", at]);
+    assert!(code == 1 && message.contains("the database holds 1 to 100"), "{message}");
 
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
@@ -93,13 +93,13 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
 }
 
 #[test]
-fn a_client_that_asks_too_often_is_refused_and_the_probes_are_not() {
+fn a_client_beyond_its_rate_is_refused_and_probes_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let played = Played::start("evm-scenario", &[]);
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--rate-limit", "1/s:2"]].concat());
     let url = cairn.url();
-    // A third within the second that a token takes.
+    // A third request within the second that a token takes.
     until("a refusal", || (get_text(&format!("{url}/status")).0 == 429).then_some(()));
     for path in ["healthz", "readyz"] {
         assert_ne!(get_text(&format!("{url}/{path}")).0, 429);
@@ -113,11 +113,11 @@ fn a_database_of_another_chain_or_with_another_start_is_refused() {
     let data = dir.path().join("data");
     Played::start("move-scenario", &[]).index(&data);
     let other = Played::start("wasm-scenario", &[]);
-    let (code, said) = refused(&other.flags("run", &data));
+    let (code, message) = refused(&other.flags("run", &data));
     assert_eq!(code, 1);
-    assert!(said.contains("chain-id `e2e-move-1`, not `e2e-wasm-1`"), "{said}");
-    let (code, said) = refused(&other.flags("query", &data));
-    assert!(code == 1 && said.contains("of chain `e2e-move-1`, not `e2e-wasm-1`"), "{said}");
+    assert!(message.contains("chain-id `e2e-move-1`, not `e2e-wasm-1`"), "{message}");
+    let (code, message) = refused(&other.flags("query", &data));
+    assert!(code == 1 && message.contains("of chain `e2e-move-1`, not `e2e-wasm-1`"), "{message}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_query_process_follows_a_database_that_another_one_makes_and_makes_again_aft
 }
 
 #[test]
-fn a_query_process_outlasts_a_database_that_is_away_for_a_while() {
+fn a_query_process_survives_a_temporarily_missing_database() {
     let dir = tempfile::tempdir().unwrap();
     let (data, away) = (dir.path().join("data"), dir.path().join("away"));
     let played = Played::start("evm-scenario", &["--block-every", "10ms"]);
@@ -197,44 +197,44 @@ fn a_second_signal_ends_the_program_at_once() {
     let mut cairn = Cairn::start(&played.flags("run", dir.path()));
     let url = cairn.url();
     cairn.logged("caught up");
-    // A request that does not end holds up the clean stop for as long as it may.
+    // A request that does not end delays the clean stop for the whole grace period.
     let mut stream = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     std::io::Write::write_all(&mut stream, b"GET /status HTTP/1.1\r\n").unwrap();
     cairn.signal("INT");
-    cairn.logged("stopping; once more to end at once");
+    cairn.logged("stopping; a second signal ends the process at once");
     cairn.signal("INT");
     assert_eq!(cairn.ended().0, Some(130));
 }
 
 #[test]
-fn what_was_recorded_of_a_played_node_is_a_chain_to_show() {
+fn a_recording_of_a_replayed_node_is_a_chain_for_the_demo() {
     // The whole chain: the answers about state that a recording has are those of its last height.
     let played = Played::start("move-scenario", &[]);
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("again");
     let out = out.to_str().unwrap();
-    let told = printed(&[&["record", "--out", out], &played.services()[..]].concat());
-    assert!(told.contains("again: e2e-move-1 heights 1 to 50, 34 transactions"), "{told}");
+    let reloaded = printed(&[&["record", "--out", out], &played.services()[..]].concat());
+    assert!(reloaded.contains("again: e2e-move-1 heights 1 to 50, 34 transactions"), "{reloaded}");
 
     let mut demo = Cairn::start(&["demo", "--recording", out, "--listen", "127.0.0.1:0"]);
     demo.line("e2e-move-1 is indexed: 34 transactions in heights 1 to 50");
 }
 
 #[test]
-fn a_start_that_the_node_no_longer_has_is_refused_with_what_it_has() {
+fn a_start_that_the_node_has_pruned_is_refused_with_its_first_height() {
     // This chain's recording begins at height 4.
     let played = Played::start("wasm-scenario", &[]);
     let dir = tempfile::tempdir().unwrap();
-    let (code, said) = refused(&[&played.flags("run", dir.path())[..], &["--start-height", "2"]].concat());
+    let (code, message) = refused(&[&played.flags("run", dir.path())[..], &["--start-height", "2"]].concat());
     assert_eq!(code, 1);
     assert!(
-        said.contains("\nerror: height 2 is the next to index, but the node only has 4 and later"),
-        "{said}"
+        message.contains("\nerror: height 2 is the next to index, but the node only has 4 and later"),
+        "{message}"
     );
 }
 
 #[test]
-fn a_program_that_waits_for_its_node_stops_when_it_is_told() {
+fn a_program_that_waits_for_its_node_stops_on_a_signal() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let nobody = "http://127.0.0.1:1";
@@ -268,15 +268,15 @@ fn a_node_of_another_chain_ends_the_program_with_the_reason() {
     let mut flags = played.flags("run", dir.path());
     let chain = flags.iter().position(|flag| *flag == "e2e-move-1").unwrap();
     flags[chain] = "another-1";
-    let (code, said) = refused(&flags);
-    assert!(code == 1 && said.contains("another-1") && said.contains("e2e-move-1"), "{said}");
+    let (code, message) = refused(&flags);
+    assert!(code == 1 && message.contains("another-1") && message.contains("e2e-move-1"), "{message}");
 }
 
 #[test]
-fn an_address_that_is_taken_is_named() {
+fn an_address_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (code, said) = refused(&[
+    let (code, message) = refused(&[
         "demo",
         "--recording",
         "testing/recordings/move-scenario",
@@ -287,7 +287,7 @@ fn an_address_that_is_taken_is_named() {
     ]);
     assert_eq!(code, 1);
     assert!(
-        said.contains(&format!("cannot listen on {address}; choose another address with --listen")),
-        "{said}"
+        message.contains(&format!("cannot listen on {address}; choose another address with --listen")),
+        "{message}"
     );
 }

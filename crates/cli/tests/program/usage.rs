@@ -1,4 +1,4 @@
-//! What the program says of itself, and to those who use it wrongly.
+//! Help, version, and errors of wrong usage.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -40,7 +40,7 @@ fn the_help_of_every_command_is_the_golden_one() {
 }
 
 #[test]
-fn the_openapi_document_in_the_repository_is_what_the_program_prints() {
+fn the_openapi_document_in_the_repository_is_the_output_of_the_program() {
     assert_golden("docs/openapi/indexer.json", &printed(&["openapi"]));
     assert_golden("docs/openapi/route.json", &printed(&["openapi", "--route"]));
 }
@@ -76,17 +76,17 @@ fn wrong_usage_exits_with_2_and_a_fault_with_1() {
         (&["demo", "--recording", "no-such-recording"], "no-such-recording"),
     ];
     for (args, words) in faults {
-        let (code, said) = refused(args);
-        assert_eq!(code, 1, "{args:?}: {said}");
-        assert!(said.contains("error: ") && said.contains(words), "{args:?}: {said}");
+        let (code, message) = refused(args);
+        assert_eq!(code, 1, "{args:?}: {message}");
+        assert!(message.contains("error: ") && message.contains(words), "{args:?}: {message}");
     }
     assert!(!dir.path().join("none").exists(), "looking at a directory must not make it");
 }
 
 #[test]
-fn a_demo_without_its_recording_says_where_it_was_looked_for() {
+fn a_demo_without_its_recording_lists_the_searched_places() {
     let dir = tempfile::tempdir().unwrap();
-    // A copy of the program that has no recording above it.
+    // A copy of the program without a recording in a parent directory.
     let program = dir.path().join("cairn");
     fs::copy(env!("CARGO_BIN_EXE_cairn"), &program).unwrap();
     // A process that another test starts may have inherited the file while it was written.
@@ -98,12 +98,12 @@ fn a_demo_without_its_recording_says_where_it_was_looked_for() {
         }
     });
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("recordings/evm-scenario") && said.contains("--recording DIR"), "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("recordings/evm-scenario") && message.contains("--recording DIR"), "{message}");
 }
 
 #[test]
-fn what_a_command_needs_is_named_with_every_way_to_give_it() {
+fn a_missing_setting_is_reported_with_every_way_to_give_it() {
     let steps = [
         (&[][..], "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file"),
         (&["--chain-id", "c-1"], "`vm` is not set"),
@@ -114,41 +114,45 @@ fn what_a_command_needs_is_named_with_every_way_to_give_it() {
     let mut args = vec!["run"];
     for (more, words) in steps {
         args.extend(more);
-        let (code, said) = refused(&args);
-        assert_eq!(code, 2, "{said}");
-        assert!(said.starts_with(&format!("error: {words}")), "{said}");
+        let (code, message) = refused(&args);
+        assert_eq!(code, 2, "{message}");
+        assert!(message.starts_with(&format!("error: {words}")), "{message}");
     }
 }
 
 #[test]
-fn a_bad_value_is_refused_with_its_place_and_what_is_allowed() {
+fn an_invalid_value_is_refused_with_its_place_and_the_allowed_values() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cairn.toml");
     let config = |text: &str| {
         fs::write(&file, text).unwrap();
         refused(&["config", "--config", file.to_str().unwrap()])
     };
-    let (code, said) = config("chain_id = \"c\"\nlook_ahead = 5000\n");
+    let (code, message) = config("chain_id = \"c\"\nlook_ahead = 5000\n");
     assert_eq!(code, 2);
-    assert!(said.ends_with("cairn.toml line 2: `look_ahead`: `5000` is not from 1 to 1024\n"), "{said}");
-    let (_, said) = config("\npagination.empty_curser = \"null\"\n");
     assert!(
-        said.contains("line 2: `pagination.empty_curser`") && said.contains("`pagination.empty_cursor`"),
-        "{said}"
+        message.ends_with("cairn.toml line 2: `look_ahead`: `5000` is not a number from 1 to 1024\n"),
+        "{message}"
     );
-    let (_, said) = config("look_ahead = \n");
-    assert!(said.contains("cairn.toml: ") && said.contains("line 1"), "{said}");
+    let (_, message) = config("\npagination.empty_curser = \"null\"\n");
+    assert!(
+        message.contains("line 2: `pagination.empty_curser`")
+            && message.contains("`pagination.empty_cursor`"),
+        "{message}"
+    );
+    let (_, message) = config("look_ahead = \n");
+    assert!(message.contains("cairn.toml: ") && message.contains("line 1"), "{message}");
 
-    let (code, said) = refused(&["config", "--vm", "EVM"]);
-    assert_eq!((code, said.as_str()), (2, "error: --vm: unknown vm \"EVM\": use evm, move, wasm or none\n"));
+    let (code, message) = refused(&["config", "--vm", "EVM"]);
+    assert_eq!(
+        (code, message.as_str()),
+        (2, "error: --vm: unknown vm \"EVM\": use evm, move, wasm or none\n")
+    );
 
     let output = command(&["config"]).env("CAIRN_POLL", "often").output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        said,
-        "error: environment variable CAIRN_POLL: `often` is not a time such as 250ms, 2s, 1m, 6h or 30d\n"
-    );
+    assert_eq!(message, "error: CAIRN_POLL: `often` is not a time from 10ms to 60s\n");
 }
 
 #[test]
@@ -161,6 +165,9 @@ fn passwords_in_addresses_are_shown_nowhere() {
     );
     let help = command(&["run", "--help"]).env("CAIRN_COMET", secret).output().unwrap();
     assert!(help.status.success() && !String::from_utf8(help.stdout).unwrap().contains("hunter2"));
-    let (code, said) = refused(&["config", "--comet", "ftp://me:hunter2@node.example/hunter2"]);
-    assert!(code == 2 && said.contains("ftp://node.example") && !said.contains("hunter2"), "{said}");
+    let (code, message) = refused(&["config", "--comet", "ftp://me:hunter2@node.example/hunter2"]);
+    assert!(
+        code == 2 && message.contains("ftp://***@node.example/***") && !message.contains("hunter2"),
+        "{message}"
+    );
 }

@@ -1,10 +1,10 @@
-//! A database that is looked at, damaged, healed and indexed again, through the whole program.
+//! A database that is verified, damaged, repaired and reindexed, through the whole program.
 
 use std::path::Path;
 
 use crate::support::{Cairn, Played, digest, refused, run};
 use schema::nft::{NftLog, Tokens};
-use schema::tx::AccountTxs;
+use schema::tx::{AccountTxs, TxByHash};
 use store::{
     Batch, Bounds, Durability, List as _, Order, RocksOptions, RocksStore, Store as _, Table as _, TableSpec,
 };
@@ -12,11 +12,11 @@ use store::{
 /// Standard output and exit code of `cairn db verify` with these flags.
 fn verify(data: &Path, flags: &[&str]) -> (i32, String) {
     let output = run(&[&["db", "verify", "--data", data.to_str().unwrap()], flags].concat());
-    let said = String::from_utf8(output.stderr).unwrap();
-    (output.status.code().unwrap(), format!("{}{said}", String::from_utf8(output.stdout).unwrap()))
+    let report = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), format!("{}{report}", String::from_utf8(output.stdout).unwrap()))
 }
 
-/// Loses the row in the middle of a table.
+/// Deletes the row in the middle of a table.
 fn lose(data: &Path, spec: &'static TableSpec) {
     let store = RocksStore::open(data, schema::TABLES, RocksOptions::default()).unwrap();
     let rows = store.snapshot().unwrap().scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap();
@@ -32,14 +32,14 @@ fn a_database_is_verified_damaged_repaired_and_indexed_again() {
     let data = dir.path().join("data");
     let at = data.to_str().unwrap();
 
-    // Beside the process that writes it, which is left alone.
+    // Beside the writing process, which must not be affected.
     let mut cairn = Cairn::start(&played.flags("ingest", &data));
     cairn.logged("caught up");
-    let (code, said) = verify(&data, &played.services());
-    assert!(code == 0 && said.ends_with("sound: nothing is wrong\n"), "{code} {said}");
-    assert!(said.contains("heights with the node 64") && said.contains("records 46"), "{said}");
-    let (code, said) = verify(&data, &[&played.services()[..], &["--repair"]].concat());
-    assert!(code == 2 && said.contains("is in use"), "{code} {said}");
+    let (code, report) = verify(&data, &played.services());
+    assert!(code == 0 && report.ends_with("sound: nothing is wrong\n"), "{code} {report}");
+    assert!(report.contains("heights with the node 64") && report.contains("records 46"), "{report}");
+    let (code, report) = verify(&data, &[&played.services()[..], &["--repair"]].concat());
+    assert!(code == 2 && report.contains("is in use"), "{code} {report}");
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
     let whole = digest(&data);
@@ -48,28 +48,33 @@ fn a_database_is_verified_damaged_repaired_and_indexed_again() {
     lose(&data, NftLog::SPEC);
     let damaged = digest(&data);
     assert_ne!(damaged, whole);
-    let (code, said) = verify(&data, &["--offline"]);
-    assert!(code == 1 && said.contains("entry of a list: table account_tx, key 14"), "{code} {said}");
-    assert!(said.contains("error: the database is damaged"), "{said}");
-    let (code, said) = verify(&data, &played.services());
+    let (code, report) = verify(&data, &["--offline"]);
+    assert!(code == 1 && report.contains("entry of a list: table account_tx, key 14"), "{code} {report}");
+    assert!(report.contains("error: the database is damaged"), "{report}");
+    for scope in [&[][..], &["--all"], &["--last", "20"], &["--sample", "20"]] {
+        let (code, report) = verify(&data, &[&played.services()[..], scope].concat());
+        let expected = "row unlike a new index's: table nft_log, key 54: stored nothing";
+        assert!(code == 1 && report.contains(expected), "{scope:?}: {code} {report}");
+    }
+    let (code, report) = verify(&data, &[&played.services()[..], &["--last", "3"]].concat());
     assert!(
-        code == 1 && said.contains("row unlike the chain's: table nft_log, key 54: stored nothing"),
-        "{code} {said}"
+        code == 1 && !report.contains("table nft_log") && report.contains("heights with the node 3"),
+        "{report}"
     );
-    let (code, said) = verify(&data, &[&played.services()[..], &["--all"]].concat());
-    assert!(code == 1 && said.contains("row unlike a new index's: table nft_log, key 54"), "{code} {said}");
     assert_eq!(digest(&data), damaged, "looking changes nothing");
 
-    let (code, said) = verify(&data, &[&played.services()[..], &["--repair"]].concat());
-    assert!(code == 0 && said.contains("repair: indexed heights "), "{code} {said}");
-    assert!(said.ends_with("sound: nothing is wrong\n"), "{said}");
+    let (code, report) = verify(&data, &[&played.services()[..], &["--repair"]].concat());
+    assert!(
+        code == 0 && report.contains("repair: wrote ") && report.contains(" rows of a new index"),
+        "{code} {report}"
+    );
+    assert!(report.ends_with("sound: nothing is wrong\n"), "{report}");
     assert_eq!(digest(&data), whole);
 
-    lose(&data, AccountTxs::SPEC);
+    lose(&data, TxByHash::SPEC);
     lose(&data, Tokens::SPEC);
-    let all = [&played.services()[..], &["--all", "--repair"]].concat();
-    let (code, said) = verify(&data, &all);
-    assert!(code == 0 && said.contains("repair: wrote "), "{code} {said}");
+    let (code, report) = verify(&data, &["--offline", "--repair"]);
+    assert!(code == 0 && report.contains("rows that follow from others"), "{code} {report}");
     assert_eq!(digest(&data), whole);
 
     lose(&data, AccountTxs::SPEC);
@@ -81,31 +86,37 @@ fn a_database_is_verified_damaged_repaired_and_indexed_again() {
         assert_eq!(text, format!("indexed heights {from} to 67 again\n"));
     }
     assert_eq!(digest(&data), whole);
+    lose(&data, AccountTxs::SPEC);
+    let output = run(&[&["db", "reindex", "--data", at], &played.services()[..]].concat());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "indexed heights 4 to 67 again\n");
+    assert_eq!(digest(&data), whole);
     let args = [&["db", "reindex", "--from", "3", "--data", at], &played.services()[..]].concat();
-    let (code, said) = refused(&args);
-    assert!(code == 1 && said.contains("the database holds 4 to 67"), "{said}");
+    let (code, report) = refused(&args);
+    assert!(code == 1 && report.contains("the database holds 4 to 67"), "{report}");
 }
 
 #[test]
 fn a_database_that_cannot_be_checked_is_neither_sound_nor_damaged() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let (code, said) = verify(&data, &["--offline"]);
-    assert!(code == 2 && said.contains("holds no database yet"), "{code} {said}");
+    let (code, report) = verify(&data, &["--offline"]);
+    assert!(code == 2 && report.contains("holds no database yet"), "{code} {report}");
     assert!(!data.exists(), "looking at a directory must not make it");
-    let (code, said) = verify(&data, &[]);
-    assert!(code == 2 && said.contains("--comet") && said.contains("--offline"), "{code} {said}");
-    let (code, said) = verify(&data, &["--offline", "--all"]);
-    assert!(code == 2 && said.contains("cannot be used with"), "{code} {said}");
+    let (code, report) = verify(&data, &[]);
+    assert!(code == 2 && report.contains("--comet") && report.contains("--offline"), "{code} {report}");
+    for flags in [["--offline", "--all"], ["--repair", "--last=5"]] {
+        let (code, report) = verify(&data, &flags);
+        assert!(code == 2 && report.contains("cannot be used with"), "{code} {report}");
+    }
 
     let played = Played::start("wasm-scenario", &[]);
     played.index(&data);
     let other = Played::start("move-scenario", &[]);
-    let (code, said) = verify(&data, &other.services());
-    assert!(code == 2 && said.contains("e2e-move-1"), "{code} {said}");
+    let (code, report) = verify(&data, &other.services());
+    assert!(code == 2 && report.contains("e2e-move-1"), "{code} {report}");
     assert_eq!(verify(&data, &["--offline"]).0, 0);
     let services: Vec<String> = played.services().into_iter().map(str::to_owned).collect();
     drop(played);
-    let (code, said) = verify(&data, &services.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(code == 2 && said.contains("the node does not answer within 15 s"), "{code} {said}");
+    let (code, report) = verify(&data, &services.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(code == 2 && report.contains("the node does not answer within 15 s"), "{code} {report}");
 }

@@ -1,4 +1,4 @@
-//! Many contract calls in one request, and how their state is shown to be the right one.
+//! Many contract calls in one request, and the proof of their state's height.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,7 +32,7 @@ fn word(number: u64) -> Value {
     json!({ "result": format!("0x{number:064x}") })
 }
 
-/// Answers each call of a batch, the last first; a call alone is answered alone.
+/// Answers each call of a batch, the last first; a single call gets a single answer.
 fn each(say: impl Fn(&Value) -> Value + Send + Sync + 'static) -> impl Fn(usize, &Asked) -> Play {
     move |_, asked| {
         let body: Value = serde_json::from_str(&asked.body).unwrap();
@@ -49,7 +49,7 @@ fn each(say: impl Fn(&Value) -> Value + Send + Sync + 'static) -> impl Fn(usize,
     }
 }
 
-/// Gives back the data of a call; runs in the state of `height`, which is the newest.
+/// Returns the data of a call; runs in the state of `height`, which is the newest.
 fn echo(height: u64) -> impl Fn(&Value) -> Value {
     move |call| match &call["params"][0]["data"] {
         _ if call["method"] == "eth_blockNumber" => json!({ "result": format!("{height:#x}") }),
@@ -59,7 +59,7 @@ fn echo(height: u64) -> impl Fn(&Value) -> Value {
 }
 
 #[tokio::test]
-async fn calls_go_together_between_calls_for_the_height_and_one_that_fails_fails_no_other() {
+async fn calls_are_batched_between_calls_for_the_height_and_a_failing_one_affects_no_other() {
     let server = Server::play(each(|call| match call["params"][0]["data"].as_str() {
         Some("0x01") => json!({ "error": { "code": 3, "message": "execution reverted" } }),
         Some("0x02") => json!({ "error": { "code": -32003, "message": "response too large" } }),
@@ -88,7 +88,7 @@ async fn a_request_has_a_bounded_number_of_calls() {
 }
 
 #[tokio::test]
-async fn no_answer_is_taken_from_the_state_of_another_height_and_another_server_is_asked() {
+async fn answers_from_the_state_of_another_height_are_rejected_and_another_server_is_queried() {
     let there = Server::play(each(echo(9))).await;
     // The newest height, the height of the state, the same after the calls; whether the calls count.
     let cases = [
@@ -125,7 +125,7 @@ async fn no_answer_is_taken_from_the_state_of_another_height_and_another_server_
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_batches_is_asked_singly_between_calls_for_the_height() {
+async fn a_server_without_batches_gets_single_calls_between_calls_for_the_height() {
     for (height, taken) in [(9, true), (8, false), (10, false)] {
         for refusal in [r#"{"id":null,"error":{"code":-32600,"message":"no batches"}}"#, "<html>no</html>"] {
             let singly = each(echo(height));
@@ -145,7 +145,7 @@ async fn a_server_that_takes_no_batches_is_asked_singly_between_calls_for_the_he
 }
 
 #[tokio::test]
-async fn what_a_gateway_says_is_never_a_contracts_no() {
+async fn an_error_of_a_gateway_is_never_a_contracts_refusal() {
     for (code, message) in
         [(-32601, "the method does not exist"), (-32600, "no"), (-32602, "no"), (-32005, "limit")]
     {

@@ -1,4 +1,4 @@
-//! Which chain the REST and EVM servers of a node belong to.
+//! The chains of the REST and EVM servers of a node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::scripted::{Asked, Play, Server, json, limits, nowhere, result};
 
 const STATUS: &str = r#"{"node_info":{"network":"c-1","version":"0.38.19"},"sync_info":{"latest_block_height":"9","earliest_block_height":"1","catching_up":false}}"#;
 
-/// An EVM server that says this chain id while it is up.
+/// An EVM server that reports this chain id while it is up.
 struct Says {
     server: Server,
     id: Arc<AtomicU64>,
@@ -32,7 +32,7 @@ async fn says(id: u64) -> Says {
     Says { server, id, is_up }
 }
 
-/// A node with a sound CometBFT server.
+/// A node with a correct CometBFT server.
 async fn node(rest: &[&Server], evm: &[&Says]) -> Node {
     let endpoints = Endpoints {
         comet: vec![Server::always(result(STATUS)).await.url],
@@ -43,7 +43,7 @@ async fn node(rest: &[&Server], evm: &[&Says]) -> Node {
     Node::new(endpoints, limits()).unwrap()
 }
 
-/// How the EVM servers stand after one more check.
+/// The statuses of the EVM servers after one more check.
 async fn standings(node: &Node) -> Vec<EndpointStatus> {
     node.verify_chain("c-1").await.unwrap();
     let states = node.endpoints().into_iter();
@@ -51,7 +51,7 @@ async fn standings(node: &Node) -> Vec<EndpointStatus> {
 }
 
 #[tokio::test]
-async fn an_evm_server_of_another_chain_stays_unasked_when_the_right_one_is_away() {
+async fn an_evm_server_of_another_chain_stays_excluded_when_the_right_one_is_down() {
     let (right, stray) = (says(1).await, says(2).await);
     let node = node(&[], &[&right, &stray]).await;
     assert_eq!(standings(&node).await, [EndpointStatus::Healthy, EndpointStatus::WrongChain]);
@@ -64,7 +64,7 @@ async fn an_evm_server_of_another_chain_stays_unasked_when_the_right_one_is_away
 }
 
 #[tokio::test]
-async fn who_was_taken_for_a_stranger_has_no_voice_before_all_have_spoken() {
+async fn an_excluded_server_does_not_vote_before_all_have_answered() {
     let (right, stray, away) = (says(1).await, says(2).await, says(1).await);
     away.is_up.store(false, Ordering::Relaxed);
     let node = node(&[], &[&right, &stray, &away]).await;
@@ -74,7 +74,7 @@ async fn who_was_taken_for_a_stranger_has_no_voice_before_all_have_spoken() {
 }
 
 #[tokio::test]
-async fn a_stranger_that_was_alone_at_first_is_found_out_when_the_right_one_comes() {
+async fn a_server_of_another_chain_that_was_alone_at_first_is_detected_when_the_right_one_answers() {
     let (right, stray) = (says(1).await, says(2).await);
     right.is_up.store(false, Ordering::Relaxed);
     let node = node(&[], &[&right, &stray]).await;
@@ -84,7 +84,7 @@ async fn a_stranger_that_was_alone_at_first_is_found_out_when_the_right_one_come
 }
 
 #[tokio::test]
-async fn evm_servers_that_all_go_over_to_another_chain_are_an_error() {
+async fn evm_servers_that_all_change_to_another_chain_are_an_error() {
     let servers = [says(1).await, says(1).await];
     let node = node(&[], &[&servers[0], &servers[1]]).await;
     node.verify_chain("c-1").await.unwrap();
@@ -101,7 +101,7 @@ async fn evm_servers_that_all_go_over_to_another_chain_are_an_error() {
 }
 
 #[tokio::test]
-async fn rest_servers_of_another_chain_are_an_error_and_one_that_is_down_is_none() {
+async fn rest_servers_of_another_chain_are_an_error_and_an_unreachable_one_is_not() {
     let info = |_: usize, _: &Asked| json(r#"{"default_node_info":{"network":"c-2"}}"#);
     let strays = [Server::play(info).await, Server::play(info).await];
     let error = node(&[&strays[0], &strays[1]], &[]).await.verify_chain("c-1").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The texts of CometBFT and what they mean.
+//! The classification of CometBFT's error texts.
 
 use node::{Comet, Error, Kind};
 
@@ -16,7 +16,7 @@ fn envelope(data: &str) -> String {
     )
 }
 
-/// A node with tip 1000 that says `data` about every block.
+/// A node with tip 1000 that answers `data` for every block.
 async fn says(status: u16, data: &str) -> Server {
     let play = fault(status, &envelope(data));
     Server::play(move |_, asked| if asked.line == "GET /status" { result(STATUS) } else { play.clone() })
@@ -37,14 +37,14 @@ async fn a_future_height_is_a_wait_with_the_endpoints_tip() {
 }
 
 #[tokio::test]
-async fn a_pruned_height_names_the_lowest_there_is() {
+async fn the_error_of_a_pruned_height_contains_the_lowest_available_one() {
     let server = says(500, "height 5 is not available, lowest height is 90").await;
     let error = comet(&[&server]).block(5).await.unwrap_err();
     assert!(matches!(error, Error::Pruned { lowest: Some(90), .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn missing_results_are_a_wait_at_the_tip_and_a_no_below_it() {
+async fn missing_results_are_a_wait_at_the_tip_and_permanent_below_it() {
     for (height, kind) in
         [(1000, Kind::NotYet), (999, Kind::NotYet), (998, Kind::Permanent), (500, Kind::Permanent)]
     {
@@ -55,7 +55,7 @@ async fn missing_results_are_a_wait_at_the_tip_and_a_no_below_it() {
 }
 
 #[tokio::test]
-async fn missing_results_far_below_the_tip_are_looked_for_elsewhere() {
+async fn missing_results_far_below_the_tip_are_requested_elsewhere() {
     let without = says(500, "could not find results for height #500").await;
     let with = Server::always(result(r#"{"height":"500"}"#)).await;
     let results = comet(&[&without, &with]).block_results(500).await.unwrap();
@@ -63,7 +63,7 @@ async fn missing_results_far_below_the_tip_are_looked_for_elsewhere() {
 }
 
 #[tokio::test]
-async fn missing_results_are_a_failure_while_the_tip_cannot_be_told() {
+async fn missing_results_are_a_failure_while_the_tip_is_unknown() {
     let play = fault(500, &envelope("could not find results for height #500"));
     let down = Play::Answer(502, "", b"<html>".into());
     let server =
@@ -74,7 +74,7 @@ async fn missing_results_are_a_failure_while_the_tip_cannot_be_told() {
 }
 
 #[tokio::test]
-async fn a_node_without_results_is_told_what_to_set() {
+async fn a_node_without_results_is_an_error_with_the_setting() {
     let server = says(500, "node is not persisting finalize block responses").await;
     let error = comet(&[&server]).block_results(5).await.unwrap_err();
     assert!(matches!(error, Error::ResultsDiscarded { .. }), "{error:?}");
@@ -91,7 +91,7 @@ async fn a_damaged_store_is_permanent() {
 }
 
 #[tokio::test]
-async fn the_wrong_service_and_a_bad_height_are_fixed_noes() {
+async fn the_wrong_service_and_an_invalid_height_are_permanent_errors() {
     for (body, missing) in [
         (r#"{"error":{"code":-32601,"message":"Method not found"}}"#.to_owned(), true),
         (r#"{"error":{"code":-32602,"message":"Invalid params","data":"height"}}"#.to_owned(), false),
@@ -105,7 +105,7 @@ async fn the_wrong_service_and_a_bad_height_are_fixed_noes() {
 }
 
 #[tokio::test]
-async fn the_bytes_of_a_result_are_handed_on_as_they_came() {
+async fn the_bytes_of_a_result_are_returned_unchanged() {
     let text = format!(r#"{{ "block" : {{"é":"\u003c","pad":"{}"}} }}"#, "x".repeat(2000));
     let server = Server::always(result(&text)).await;
     assert_eq!(comet(&[&server]).block(7).await.unwrap().bytes, text);
@@ -115,10 +115,10 @@ async fn the_bytes_of_a_result_are_handed_on_as_they_came() {
 }
 
 #[tokio::test]
-async fn a_status_with_a_height_that_is_none_is_a_failure() {
+async fn a_status_with_an_invalid_height_is_a_failure() {
     let server = Server::always(result(&STATUS.replace("\"1000\"", "\"-1\""))).await;
     let error = comet(&[&server]).status().await.unwrap_err();
-    assert!(error.to_string().contains("latest_block_height `-1`"), "{error}");
+    assert!(error.to_string().contains("`-1` at /sync_info/latest_block_height"), "{error}");
     assert_eq!(error.kind(), Kind::Transient);
 }
 
@@ -156,7 +156,7 @@ async fn a_validator_set_is_fetched_page_by_page_from_one_endpoint() {
 }
 
 #[tokio::test]
-async fn a_validator_set_that_never_ends_is_given_up() {
+async fn a_validator_set_that_never_ends_is_an_error() {
     for (play, questions) in [(validators(1, 1_000_000), 100), (validators(0, 5), 1)] {
         let server = Server::always(play).await;
         let error = comet(&[&server]).validators(5).await.unwrap_err();
@@ -166,7 +166,7 @@ async fn a_validator_set_that_never_ends_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_chain_is_verified_by_those_who_answer() {
+async fn a_chain_is_verified_by_the_endpoints_that_answer() {
     let (good, down) = (Server::always(result(STATUS)).await, Server::always(Play::Close).await);
     assert_eq!(comet(&[&down, &good]).verify_chain("c-1").await.unwrap().earliest_height, 90);
     assert_eq!(comet(&[&down]).verify_chain("c-1").await.unwrap_err().kind(), Kind::Transient);
@@ -194,7 +194,7 @@ async fn a_query_without_value_is_empty_and_one_with_a_code_is_refused() {
     let server = Server::always(result(answer)).await;
     let error = comet(&[&server]).abci_query("/x", "").await.unwrap_err();
     assert!(
-        matches!(&error, Error::Refused { code: 6, said, .. } if said.starts_with("unknown query")),
+        matches!(&error, Error::Refused { code: 6, message, .. } if message.starts_with("unknown query")),
         "{error}"
     );
     let server = Server::always(json(r#"{"result":{"response":{"value":"*"}}}"#)).await;

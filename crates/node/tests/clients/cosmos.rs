@@ -37,7 +37,7 @@ async fn every_code_and_text_has_its_meaning() {
             Kind::NotYet,
         ),
         (500, 2, "VMError: execution reverted: query wasm contract failed", Kind::Permanent),
-        // What a contract gives as its reason is never the node's own word.
+        // A contract's reason is never treated as the node's own text.
         (500, 2, "invalid height: query wasm contract failed", Kind::Permanent),
         (500, 2, "unexpected EOF: query wasm contract failed", Kind::Permanent),
         (500, 2, "post failed: dial tcp 127.0.0.1:26657: connect: connection refused", Kind::Transient),
@@ -62,7 +62,7 @@ async fn every_code_and_text_has_its_meaning() {
 }
 
 #[tokio::test]
-async fn pruned_state_and_a_state_to_come_are_told_apart_with_the_tip() {
+async fn pruned_and_future_states_are_distinguished_with_the_tip() {
     let say = |text: &str| fault(500, &format!(r#"{{"code":2,"message":"{text}"}}"#));
     let pruned = Server::always(say("failed to load state at height 5; x (latest height: 100)")).await;
     let error = rest(&pruned).get("/x", Some(5)).await.unwrap_err();
@@ -72,7 +72,7 @@ async fn pruned_state_and_a_state_to_come_are_told_apart_with_the_tip() {
 }
 
 #[tokio::test]
-async fn a_contract_that_talks_of_lost_state_has_refused() {
+async fn a_contracts_error_about_lost_state_is_a_refusal() {
     let text = "failed to load state at height 5; (latest height: 9): query wasm contract failed";
     let server = Server::always(fault(500, &format!(r#"{{"code":2,"message":"{text}"}}"#))).await;
     let error = rest(&server).get("/x", Some(5)).await.unwrap_err();
@@ -96,7 +96,10 @@ async fn a_page_of_a_proxy_is_a_failure_whatever_its_status() {
     for status in [200, 401, 404, 500, 502] {
         let server = Server::always(Play::Answer(status, "", b"<html>no</html>".into())).await;
         let error = rest(&server).get("/x", None).await.unwrap_err();
-        assert!(matches!(&error, Error::Unreadable { said, .. } if said == "<html>no</html>"), "{error:?}");
+        assert!(
+            matches!(&error, Error::Unreadable { message, .. } if message == "<html>no</html>"),
+            "{error:?}"
+        );
         assert_eq!(error.kind(), Kind::Transient);
     }
 }
@@ -118,7 +121,7 @@ async fn the_height_goes_into_the_header_and_the_body_into_a_post() {
 }
 
 #[tokio::test]
-async fn a_path_that_no_request_can_hold_is_refused_without_asking() {
+async fn a_path_that_no_request_can_hold_is_refused_without_a_request() {
     let server = Server::always(json("{}")).await;
     let error = rest(&server).get("/a b\r\nx: y", None).await.unwrap_err();
     assert!(matches!(error, Error::InvalidRequest { .. }), "{error:?}");
@@ -157,7 +160,7 @@ async fn validators_come_from_the_module_that_the_chain_has_page_by_page() {
     let names: Vec<_> =
         validators.iter().map(|v| (v.moniker.as_str(), v.operator_address.as_str())).collect();
     assert_eq!(names, [("one", "one"), ("two", "two")]);
-    // The L1's validator in the recording `l1-l2`: CometBFT's /validators names this address for this key.
+    // The L1's validator in the recording `l1-l2`: CometBFT's /validators has this address for this key.
     assert_eq!(
         hex::encode_upper(validators[0].consensus_address),
         "F229F741D6027732AF3D2D875C44FFE9AACCA6DF"
@@ -180,7 +183,7 @@ async fn pages_that_never_end_are_an_error() {
 }
 
 #[tokio::test]
-async fn a_failing_module_is_not_taken_for_a_missing_one() {
+async fn a_failing_module_does_not_count_as_missing() {
     let server = Server::play(|_, asked| {
         if asked.line.contains("opinit") {
             Play::Answer(502, "", b"<html>".into())

@@ -1,4 +1,4 @@
-//! The EVM server's answers and what they mean.
+//! The classification of the EVM server's answers.
 
 use node::{Error, Evm, Kind};
 
@@ -23,7 +23,7 @@ async fn a_null_for_a_block_is_a_wait_and_never_an_empty_block() {
 }
 
 #[tokio::test]
-async fn an_empty_list_is_handed_on_and_the_block_can_be_looked_for() {
+async fn an_empty_list_is_returned_and_the_block_can_be_queried() {
     let server = Server::in_turn(vec![result("[]"), result(r#"{"number":"0x9"}"#)]).await;
     let evm = evm(&server);
     assert_eq!(evm.block_receipts(9).await.unwrap().bytes, "[]");
@@ -31,7 +31,7 @@ async fn an_empty_list_is_handed_on_and_the_block_can_be_looked_for() {
 }
 
 #[tokio::test]
-async fn questions_are_asked_by_explicit_hex_height_with_growing_ids() {
+async fn requests_have_explicit_hex_heights_and_growing_ids() {
     let server = Server::always(result(r#""0xe2""#)).await;
     let evm = evm(&server);
     assert_eq!(evm.block_number().await.unwrap(), 226);
@@ -57,7 +57,7 @@ async fn questions_are_asked_by_explicit_hex_height_with_growing_ids() {
 }
 
 #[tokio::test]
-async fn a_missing_debug_namespace_is_permanent_and_says_what_to_set() {
+async fn a_missing_debug_namespace_is_permanent_with_the_setting() {
     let text = "the method debug_traceBlockByNumber does not exist/is not available";
     let server = Server::always(fault(-32601, text)).await;
     let error = evm(&server).trace_block(9).await.unwrap_err();
@@ -95,7 +95,7 @@ async fn every_error_has_its_meaning() {
 }
 
 #[tokio::test]
-async fn the_first_block_has_no_trace_and_that_is_no_pruning() {
+async fn the_missing_trace_of_the_first_block_is_not_pruning() {
     let server = Server::always(fault(-32000, "genesis is not traceable")).await;
     let error = evm(&server).trace_block(1).await.unwrap_err();
     assert!(matches!(error, Error::Untraceable { .. }), "{error:?}");
@@ -103,7 +103,7 @@ async fn the_first_block_has_no_trace_and_that_is_no_pruning() {
 }
 
 #[tokio::test]
-async fn pruned_state_is_told_apart() {
+async fn pruned_state_is_distinguished() {
     let server =
         Server::always(fault(-32603, "failed to load state at height 8; x (latest height: 100)")).await;
     let error = evm(&server).trace_block(9).await.unwrap_err();
@@ -111,14 +111,14 @@ async fn pruned_state_is_told_apart() {
 }
 
 #[tokio::test]
-async fn the_answer_to_another_question_is_a_failure() {
+async fn the_answer_to_another_request_is_a_failure() {
     let server = Server::always(json(r#"{"jsonrpc":"2.0","id":4711,"result":[]}"#)).await;
     let error = evm(&server).block_receipts(9).await.unwrap_err();
     assert!(matches!(&error, Error::Malformed { reason, .. } if reason == "id 4711, not 1"), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_block_number_that_is_none_is_a_failure() {
+async fn an_invalid_block_number_is_a_failure() {
     for text in ["null", "226", r#""226""#, r#""0x""#, r#""0x+1""#, r#""0x10000000000000000""#, "[]"] {
         let server = Server::always(result(text)).await;
         let error = evm(&server).block_number().await.unwrap_err();
@@ -127,7 +127,7 @@ async fn a_block_number_that_is_none_is_a_failure() {
 }
 
 #[tokio::test]
-async fn receipts_that_come_late_are_asked_for_until_they_are_there() {
+async fn late_receipts_are_requested_until_they_are_available() {
     let server = Server::in_turn(vec![
         result("null"),
         result("null"),
@@ -142,7 +142,7 @@ async fn receipts_that_come_late_are_asked_for_until_they_are_there() {
 }
 
 #[tokio::test]
-async fn a_call_is_asked_with_exactly_its_contract_its_data_and_its_height() {
+async fn a_call_has_exactly_its_contract_data_and_height() {
     let server = Server::always(result(r#""0x00ff""#)).await;
     let evm = evm(&server);
     assert_eq!(evm.call([0xab; 20], &[1, 2], Some(17)).await.unwrap(), [0, 255]);
@@ -158,7 +158,7 @@ async fn a_call_is_asked_with_exactly_its_contract_its_data_and_its_height() {
 }
 
 #[tokio::test]
-async fn a_contracts_end_of_a_call_is_a_fixed_no_and_a_failure_of_the_server_is_none() {
+async fn a_contracts_error_is_a_refusal_and_a_failure_of_the_server_is_not() {
     let table = [
         (-32000, "Reverted", Kind::Permanent),
         (-32000, "revert: ERC721: invalid token ID: Reverted", Kind::Permanent),
@@ -167,7 +167,7 @@ async fn a_contracts_end_of_a_call_is_a_fixed_no_and_a_failure_of_the_server_is_
         (-32015, "invalid opcode: INVALID", Kind::Permanent),
         (3, "execution reverted", Kind::Permanent),
         (-32000, "execution reverted: no", Kind::Permanent),
-        // What a contract gives as its reason is never the server's own word.
+        // A contract's reason is never treated as the server's own text.
         (-32000, "revert: block #9 not found: Reverted", Kind::Permanent),
         (-32000, "revert: failed to load state at height 9; (latest height: 5): Reverted", Kind::Permanent),
         (3, "execution reverted: failed to load state at height 9; (latest height: 5)", Kind::Permanent),
@@ -185,13 +185,13 @@ async fn a_contracts_end_of_a_call_is_a_fixed_no_and_a_failure_of_the_server_is_
         assert_eq!(matches!(error, Error::Refused { .. }), kind == Kind::Permanent, "{error:?}");
         assert!(error.to_string().contains(", eth_call at height 9: "), "{error}");
     }
-    // Of another method the same text means what it meant.
+    // For another method the same text keeps its meaning.
     let server = Server::always(fault(-32000, "out of gas")).await;
     assert_eq!(evm(&server).trace_block(9).await.unwrap_err().kind(), Kind::Transient);
 }
 
 #[tokio::test]
-async fn a_call_in_pruned_state_says_so_and_can_be_asked_at_the_latest() {
+async fn a_call_in_pruned_state_is_an_error_and_can_be_sent_at_the_latest() {
     let gone = "failed to load state at height 8; version does not exist (latest height: 100)";
     let server = Server::in_turn(vec![fault(-32603, gone), result(r#""0x""#)]).await;
     let evm = evm(&server);
@@ -201,7 +201,7 @@ async fn a_call_in_pruned_state_says_so_and_can_be_asked_at_the_latest() {
 }
 
 #[tokio::test]
-async fn what_a_call_returns_must_be_bytes() {
+async fn the_result_of_a_call_must_be_bytes() {
     for text in ["null", r#""""#, r#""0x1""#, r#""1234""#, r#""0xzz""#, "5", "{}"] {
         let server = Server::always(result(text)).await;
         let error = evm(&server).call([1; 20], &[], Some(9)).await.unwrap_err();

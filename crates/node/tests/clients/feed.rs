@@ -1,7 +1,7 @@
-//! The websocket side of the scripted server: what a test sends is what the client hears.
+//! The websocket side of the scripted server, which sends the test's messages.
 //!
-//! Holds: every connection is upgraded properly and its subscription confirmed; what the client says is kept among what
-//! the server was asked. One connection at a time gets the test's frames.
+//! Every connection is upgraded properly and its subscription confirmed; the client's messages are stored with the
+//! requests of the server. One connection at a time gets the test's frames.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::scripted::Asked;
 
-/// Where a test puts what the client is to hear. Dropping it ends the connection.
-pub(crate) type Mouth = mpsc::UnboundedSender<Message>;
+/// Sender of the test's messages. Dropping it ends the connection.
+pub(crate) type EventSender = mpsc::UnboundedSender<Message>;
 
 /// The frames for one websocket.
 #[derive(Clone)]
 pub(crate) struct Feed(Arc<Mutex<mpsc::UnboundedReceiver<Message>>>);
 
-/// A websocket that is up to the test.
-pub(crate) fn feed() -> (Mouth, Feed) {
-    let (mouth, ear) = mpsc::unbounded_channel();
-    (mouth, Feed(Arc::new(Mutex::new(ear))))
+/// A websocket whose messages the test sends.
+pub(crate) fn feed() -> (EventSender, Feed) {
+    let (events, ear) = mpsc::unbounded_channel();
+    (events, Feed(Arc::new(Mutex::new(ear))))
 }
 
 /// A `NewBlockHeader` event as CometBFT 0.38 sends it.
@@ -38,7 +38,7 @@ pub(crate) fn event(chain_id: &str, height: u64) -> Message {
 }
 
 impl Feed {
-    /// Speaks on one connection until the test or the client ends it.
+    /// Serves one connection until the test or the client ends it.
     pub(crate) async fn speak(&self, mut socket: TcpStream, asked: &Asked, hear: impl Fn(Asked)) {
         let accept = derive_accept_key(asked.key.as_bytes());
         let head = format!(

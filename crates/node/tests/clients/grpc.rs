@@ -1,4 +1,4 @@
-//! Descriptors by gRPC and without it.
+//! Descriptors with and without gRPC.
 
 use std::convert::Infallible;
 
@@ -49,7 +49,7 @@ fn grpc(urls: Vec<Url>) -> Grpc {
 }
 
 #[tokio::test]
-async fn the_bytes_of_the_message_are_handed_on_from_the_first_that_answers() {
+async fn the_bytes_of_the_message_come_from_the_first_server_that_answers() {
     let good = server(b"\x0a\x03abc", "0", "").await;
     let bytes = grpc(vec![nowhere().await, good]).file_descriptors().await.unwrap();
     assert_eq!(&bytes[..], b"\x0a\x03abc");
@@ -68,7 +68,7 @@ async fn a_status_has_the_meaning_of_its_code() {
 }
 
 #[tokio::test]
-async fn descriptors_come_by_grpc_and_without_it_by_rpc() {
+async fn descriptors_come_by_grpc_or_else_by_rpc() {
     let comet = Server::always(result(r#"{"response":{"code":0,"value":"CgNkZWY="}}"#)).await;
     let good = server(b"\x0a\x03abc", "0", "").await;
     let node = |grpc: Vec<Url>| {

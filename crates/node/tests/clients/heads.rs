@@ -1,4 +1,4 @@
-//! Following the endpoints' heights, by websocket and by polling, and whose chain they are.
+//! Heights of the endpoints, by websocket and by polling, and their chains.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(crate) fn status(chain_id: &str, height: u64) -> Play {
     ))
 }
 
-/// A node whose height is up to the test, with a websocket or without.
+/// A node whose height the test sets, with a websocket or without.
 async fn node(height: &Arc<AtomicU64>, websocket: Option<Feed>) -> Server {
     let height = Arc::clone(height);
     Server::play(move |_, asked| match &websocket {
@@ -42,7 +42,7 @@ pub(crate) fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet 
     Comet::new(servers.into_iter().map(|server| server.url.clone()).collect(), limits()).unwrap()
 }
 
-/// Watches until the first endpoint is as it should be; then does the rest, watching on.
+/// Runs `then` while the endpoints are watched.
 pub(crate) async fn watching<T>(comet: &Comet, poll: Duration, then: impl Future<Output = T>) -> T {
     tokio::select! {
         never = comet.watch("c-1", poll) => match never {},
@@ -51,7 +51,7 @@ pub(crate) async fn watching<T>(comet: &Comet, poll: Duration, then: impl Future
     }
 }
 
-/// The first endpoint's state as soon as it is so.
+/// The first endpoint's state as soon as it satisfies the condition.
 pub(crate) async fn until(comet: &Comet, so: impl Fn(&EndpointState) -> bool) -> EndpointState {
     let mut heads = comet.heads();
     let states = heads.wait_for(|states| so(&states[0])).await.unwrap();
@@ -65,7 +65,7 @@ async fn heard(server: &Server, line: &str) {
 }
 
 #[tokio::test]
-async fn those_that_are_known_to_have_the_height_are_asked_first() {
+async fn endpoints_that_are_known_to_have_the_height_are_queried_first() {
     let (behind, ahead) = (node(&at(5), None).await, node(&at(10), None).await);
     let comet = comet([&behind, &ahead]);
     assert_eq!(comet.verify_chain("c-1").await.unwrap().latest_height, 10);
@@ -79,7 +79,7 @@ async fn those_that_are_known_to_have_the_height_are_asked_first() {
 }
 
 #[tokio::test]
-async fn one_that_is_behind_is_still_asked_if_the_other_cannot_help() {
+async fn an_endpoint_that_is_behind_is_queried_if_the_other_fails() {
     let behind = node(&at(5), None).await;
     let ahead =
         Server::play(|_, asked| if asked.line == "GET /status" { status("c-1", 10) } else { Play::Close })
@@ -90,7 +90,7 @@ async fn one_that_is_behind_is_still_asked_if_the_other_cannot_help() {
 }
 
 #[tokio::test]
-async fn a_status_tells_height_hash_and_age() {
+async fn a_status_sets_height_hash_and_time() {
     let server = node(&at(7), None).await;
     let comet = comet([&server]);
     assert_eq!(comet.endpoints()[0].status, EndpointStatus::NeverSeen);
@@ -108,7 +108,7 @@ async fn a_status_tells_height_hash_and_age() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_behind_is_told_of_once_and_when_it_has_caught_up() {
+async fn a_node_that_is_behind_is_logged_once_and_when_it_has_caught_up() {
     let server = Server::play(|number, asked| match (asked.line.as_str(), status("c-1", 7)) {
         ("GET /status", Play::Answer(code, headers, body)) => {
             let body = String::from_utf8(body).unwrap();
@@ -119,29 +119,29 @@ async fn a_node_that_is_behind_is_told_of_once_and_when_it_has_caught_up() {
     })
     .await;
     let comet = comet([&server]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     for _ in 0..6 {
         comet.verify_chain("c-1").await.unwrap();
     }
     drop(log);
-    let said = said.lines();
-    assert_eq!(said.len(), 2, "{said:?}");
+    let log_lines = log_lines.lines();
+    assert_eq!(log_lines.len(), 2, "{log_lines:?}");
     assert!(
-        said[0].contains("the node is behind")
-            && said[0].contains("persistent_peers under [p2p] in its config.toml")
+        log_lines[0].contains("the node is behind")
+            && log_lines[0].contains("persistent_peers under [p2p] in its config.toml")
     );
-    assert!(said[1].contains("has caught up"));
+    assert!(log_lines[1].contains("has caught up"));
 }
 
 #[tokio::test]
 async fn a_websocket_event_moves_the_height_at_once() {
-    let (mouth, feed) = feed();
+    let (events, feed) = feed();
     let server = node(&at(7), Some(feed)).await;
     let url: Url = format!("http://me:pw@{}/key", server.url.host()).parse().unwrap();
     let comet = Comet::new(vec![url], limits()).unwrap();
     watching(&comet, HOUR, async {
         for height in [8, 9, 12] {
-            mouth.send(event("c-1", height)).unwrap();
+            events.send(event("c-1", height)).unwrap();
             let state = until(&comet, |state| state.height == Some(height)).await;
             assert_eq!((state.hash, state.parent, state.by_websocket), (None, Some([0xab; 32]), true));
         }
@@ -157,11 +157,11 @@ async fn a_websocket_event_moves_the_height_at_once() {
 
 #[tokio::test]
 async fn pings_of_the_node_are_answered() {
-    let (mouth, feed) = feed();
+    let (events, feed) = feed();
     let server = node(&at(7), Some(feed)).await;
     let comet = comet([&server]);
     watching(&comet, HOUR, async {
-        mouth.send(Message::Ping("are you there".into())).unwrap();
+        events.send(Message::Ping("are you there".into())).unwrap();
         heard(&server, "WS pong").await;
     })
     .await;
@@ -170,35 +170,38 @@ async fn pings_of_the_node_are_answered() {
 
 #[tokio::test]
 async fn a_broken_websocket_is_replaced_by_polling_until_it_works_again() {
-    let (mouth, feed) = feed();
+    let (events, feed) = feed();
     let height = at(7);
     let server = node(&height, Some(feed)).await;
     let comet = comet([&server]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     watching(&comet, OFTEN, async {
-        mouth.send(event("c-1", 8)).unwrap();
+        events.send(event("c-1", 8)).unwrap();
         until(&comet, |state| state.by_websocket).await;
-        mouth.send(Message::Close(None)).unwrap();
+        events.send(Message::Close(None)).unwrap();
         until(&comet, |state| !state.by_websocket).await;
         height.store(20, Ordering::Relaxed);
         assert!(!until(&comet, |state| state.height == Some(20)).await.by_websocket);
-        mouth.send(event("c-1", 21)).unwrap();
+        events.send(event("c-1", 21)).unwrap();
         assert!(until(&comet, |state| state.height == Some(21)).await.by_websocket);
     })
     .await;
     drop(log);
-    let said = said.lines();
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("WARN") && said[0].contains("the status is polled meanwhile"), "{said:?}");
-    assert!(said[1].contains("tells new blocks again"), "{said:?}");
+    let log_lines = log_lines.lines();
+    assert_eq!(log_lines.len(), 2, "{log_lines:?}");
+    assert!(
+        log_lines[0].contains("WARN") && log_lines[0].contains("the status is polled meanwhile"),
+        "{log_lines:?}"
+    );
+    assert!(log_lines[1].contains("delivers new blocks again"), "{log_lines:?}");
 }
 
 #[tokio::test]
-async fn a_node_without_a_websocket_is_polled_and_the_log_hears_of_it_once() {
+async fn a_node_without_a_websocket_is_polled_and_logged_once() {
     let height = at(7);
     let server = node(&height, None).await;
     let comet = comet([&server]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     watching(&comet, OFTEN, async {
         for next in 8..20 {
             height.store(next, Ordering::Relaxed);
@@ -210,97 +213,97 @@ async fn a_node_without_a_websocket_is_polled_and_the_log_hears_of_it_once() {
     })
     .await;
     drop(log);
-    let said = said.lines();
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("HTTP 404; the server has no websocket at this path"), "{said:?}");
+    let log_lines = log_lines.lines();
+    assert_eq!(log_lines.len(), 1, "{log_lines:?}");
+    assert!(log_lines[0].contains("HTTP 404; the server has no websocket at this path"), "{log_lines:?}");
 }
 
 #[tokio::test]
-async fn what_is_no_event_ends_the_websocket() {
+async fn a_message_that_is_not_an_event_ends_the_websocket() {
     let refused = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error","data":"max_subscription_clients 100 reached"}}"#;
     let table = [
         (Message::text(refused), "max_subscription_clients 100 reached"),
         (Message::text("x".repeat(65 << 10)), "too long"),
         (Message::text("<html>"), "expected value"),
-        (event("c-1", 8).to_string().replace(r#""8""#, r#""-8""#).into(), "without a height"),
+        (event("c-1", 8).to_string().replace(r#""8""#, r#""-8""#).into(), "is not a number"),
     ];
     for (frame, reason) in table {
-        let (mouth, feed) = feed();
+        let (events, feed) = feed();
         let server = node(&at(7), Some(feed)).await;
         let comet = comet([&server]);
-        let (said, log) = logged();
+        let (log_lines, log) = logged();
         watching(&comet, OFTEN, async {
             heard(&server, "WS text").await;
-            mouth.send(frame).unwrap();
-            while said.lines().is_empty() {
+            events.send(frame).unwrap();
+            while log_lines.lines().is_empty() {
                 tokio::task::yield_now().await;
             }
         })
         .await;
         drop(log);
-        assert!(said.lines()[0].contains(reason), "{reason}: {:?}", said.lines());
+        assert!(log_lines.lines()[0].contains(reason), "{reason}: {:?}", log_lines.lines());
     }
 }
 
 /// Takes two checks of a websocket, which come every five seconds.
 #[tokio::test]
-async fn a_silent_websocket_is_found_out_and_replaced() {
-    let (mouth, feed) = feed();
+async fn a_stalled_websocket_is_detected_and_replaced() {
+    let (events, feed) = feed();
     let height = at(7);
     let server = node(&height, Some(feed)).await;
     let comet = comet([&server]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     watching(&comet, OFTEN, async {
-        mouth.send(event("c-1", 8)).unwrap();
+        events.send(event("c-1", 8)).unwrap();
         until(&comet, |state| state.by_websocket).await;
         height.store(9, Ordering::Relaxed);
         until(&comet, |state| !state.by_websocket).await;
         height.store(10, Ordering::Relaxed);
         until(&comet, |state| state.height == Some(10)).await;
-        mouth.send(event("c-1", 11)).unwrap();
+        events.send(event("c-1", 11)).unwrap();
         until(&comet, |state| state.by_websocket).await;
     })
     .await;
     drop(log);
-    assert!(said.lines()[0].contains("although the status shows new blocks"), "{:?}", said.lines());
+    assert!(log_lines.lines()[0].contains("although the status shows new blocks"), "{:?}", log_lines.lines());
 }
 
-/// Takes as long.
+/// Takes as long as the test above.
 #[tokio::test]
-async fn a_websocket_that_never_says_anything_is_found_out_and_replaced() {
-    let (mouth, feed) = feed();
+async fn a_websocket_without_any_event_is_detected_and_replaced() {
+    let (events, feed) = feed();
     let height = at(7);
     let server = node(&height, Some(feed)).await;
     let comet = comet([&server]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     watching(&comet, OFTEN, async {
         heard(&server, "WS text").await;
         let mut next = 8;
-        while said.lines().is_empty() {
+        while log_lines.lines().is_empty() {
             height.store(next, Ordering::Relaxed);
             until(&comet, |state| state.height == Some(next)).await;
             next += 1;
         }
-        // The first websocket may still take what is sent now.
+        // The first websocket may still receive messages that are sent now.
         while server.asked().iter().filter(|asked| asked.line == "WS text").count() < 2 {
             tokio::task::yield_now().await;
         }
-        mouth.send(event("c-1", 1_000_000)).unwrap();
+        events.send(event("c-1", 1_000_000)).unwrap();
         until(&comet, |state| state.by_websocket).await;
     })
     .await;
     drop(log);
-    assert!(said.lines()[0].contains("although the status shows new blocks"), "{:?}", said.lines());
+    assert!(log_lines.lines()[0].contains("although the status shows new blocks"), "{:?}", log_lines.lines());
 }
 
 #[tokio::test]
-async fn what_a_websocket_tells_of_another_chain_is_not_heard() {
-    let (mouth, feed) = feed();
+async fn events_of_another_chain_are_ignored() {
+    let (events, feed) = feed();
     let server = node(&at(7), Some(feed)).await;
     let comet = comet([&server]);
     watching(&comet, HOUR, async {
-        mouth.send(event("c-2", 99)).unwrap();
-        mouth.send(event("c-1", 8)).unwrap();
+        events.send(event("c-2", 99)).unwrap();
+        events.send(event("c-1", 8)).unwrap();
         let state = until(&comet, |state| state.height > Some(7)).await;
         assert_eq!(state.height, Some(8));
     })
@@ -308,7 +311,7 @@ async fn what_a_websocket_tells_of_another_chain_is_not_heard() {
 }
 
 #[tokio::test]
-async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right() {
+async fn an_endpoint_of_another_chain_is_logged_and_excluded_until_it_is_right() {
     let good = node(&at(10), None).await;
     let chain = Arc::new(AtomicU64::new(2));
     let stray = Server::play({
@@ -321,7 +324,7 @@ async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right()
     })
     .await;
     let comet = comet([&stray, &good]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     assert_eq!(comet.verify_chain("c-1").await.unwrap().latest_height, 10);
     for _ in 0..4 {
         assert_eq!(comet.block(7).await.unwrap().origin.host(), &**good.url.host());
@@ -336,13 +339,13 @@ async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right()
     drop(log);
     assert_eq!(comet.block(50).await.unwrap().origin.host(), &**stray.url.host());
     let named = format!("endpoint=comet {} chain_id=\"c-2\" expected=\"c-1\"", stray.url.host());
-    let told: Vec<_> = said.lines().into_iter().filter(|line| line.contains(&named)).collect();
+    let told: Vec<_> = log_lines.lines().into_iter().filter(|line| line.contains(&named)).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("ERROR"), "{told:?}");
 }
 
 #[tokio::test]
-async fn if_all_are_of_another_chain_nothing_is_asked_of_them() {
+async fn if_all_endpoints_are_of_another_chain_none_is_queried() {
     let stray = Server::always(status("c-2", 9)).await;
     let comet = comet([&stray]);
     let wrong = |error: Error| assert!(matches!(error, Error::WrongChain { .. }), "{error}");
@@ -353,7 +356,7 @@ async fn if_all_are_of_another_chain_nothing_is_asked_of_them() {
 }
 
 #[tokio::test]
-async fn a_rest_server_of_another_chain_is_not_asked() {
+async fn a_rest_server_of_another_chain_is_excluded() {
     let info = |chain: &str| {
         let info = format!(r#"{{"default_node_info":{{"network":"{chain}"}}}}"#);
         move |_: usize, asked: &crate::scripted::Asked| {
@@ -372,7 +375,7 @@ async fn a_rest_server_of_another_chain_is_not_asked() {
 }
 
 #[tokio::test]
-async fn an_evm_server_that_most_disagree_with_is_not_asked() {
+async fn an_evm_server_in_the_minority_is_excluded() {
     let says = |id: &'static str| async move { Server::always(result(id)).await };
     let servers = [says("\"0x2\"").await, says("\"0x1\"").await, says("\"0x1\"").await];
     let blocks = node(&at(9), None).await;

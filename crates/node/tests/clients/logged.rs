@@ -1,4 +1,4 @@
-//! What the log says while a test looks at it.
+//! Capture of log lines.
 
 use std::io::{Result, Write};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 #[derive(Clone, Default)]
 pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
 
-/// Listens to this thread's log until the guard is dropped.
+/// Captures this thread's log until the guard is dropped.
 pub(crate) fn logged() -> (Said, DefaultGuard) {
     let said = Said::default();
     let subscriber = tracing_subscriber::fmt().with_writer(said.clone()).with_ansi(false).finish();

@@ -10,7 +10,6 @@ mod evm;
 mod feed;
 mod grpc;
 mod heads;
-mod hedge;
 mod logged;
 mod numbers;
 mod outages;

@@ -1,4 +1,4 @@
-//! An endpoint that stops answering: what is logged, and in which words.
+//! Log lines of an endpoint that stops answering.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::heads::{OFTEN, status, until, watching};
 use crate::logged::logged;
 use crate::scripted::{Play, Server, limits};
 
-/// A server without a websocket that plays `of_status` when it is asked for its status, and a client of it.
+/// A server without a websocket that plays `of_status` for its status, and a client of it.
 async fn node(of_status: impl Fn() -> Play + Send + Sync + 'static) -> (Server, Node) {
     let server = Server::play(move |_, asked| match asked.line.as_str() {
         "GET /status" => of_status(),
@@ -30,12 +30,12 @@ async fn an_endpoint_that_stops_answering_is_logged_once_and_once_when_it_answer
         let down = Arc::clone(&is_down);
         let (server, node) =
             node(move || if down.load(Ordering::Relaxed) { play.clone() } else { status("c-1", 7) }).await;
-        let (said, log) = logged();
+        let (log_lines, log) = logged();
         watching(&node.comet, OFTEN, async {
             until(&node.comet, |state| state.height == Some(7) && state.down_since.is_none()).await;
             is_down.store(true, Ordering::Relaxed);
             until(&node.comet, |state| state.down_since.is_some() && state.failures > 3).await;
-            while !said.lines().iter().any(|line| line.contains("the endpoint")) {
+            while !log_lines.lines().iter().any(|line| line.contains("the endpoint")) {
                 tokio::task::yield_now().await;
             }
             assert!(node.outage().unwrap().contains(words), "{:?}", node.outage());
@@ -45,7 +45,8 @@ async fn an_endpoint_that_stops_answering_is_logged_once_and_once_when_it_answer
         })
         .await;
         drop(log);
-        let lines: Vec<_> = said.lines().into_iter().filter(|line| line.contains("the endpoint")).collect();
+        let lines: Vec<_> =
+            log_lines.lines().into_iter().filter(|line| line.contains("the endpoint")).collect();
         assert_eq!(lines.len(), 2, "{lines:?}");
         let endpoint = format!("endpoint=comet {}", server.url.host());
         assert!(lines.iter().all(|line| line.contains(&endpoint)), "{lines:?}");
@@ -62,24 +63,24 @@ async fn a_server_that_is_unavailable_for_a_moment_while_it_starts_is_not_logged
         _ => status("c-1", 7),
     })
     .await;
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     watching(&node.comet, OFTEN, async {
         until(&node.comet, |state| state.failures == 3 && state.down_since.is_none()).await;
     })
     .await;
     drop(log);
-    let lines: Vec<_> = said.lines().into_iter().filter(|line| line.contains("the endpoint")).collect();
+    let lines: Vec<_> = log_lines.lines().into_iter().filter(|line| line.contains("the endpoint")).collect();
     assert!(lines.is_empty(), "{lines:?}");
 }
 
 #[tokio::test]
-async fn one_failed_question_is_no_outage() {
+async fn one_failed_request_is_not_an_outage() {
     let server = Server::play(|_, asked| match asked.line.as_str() {
         "GET /status" => status("c-1", 7),
         _ => Play::Close,
     })
     .await;
-    // Without a log: what is logged elsewhere while `logged` begins to listen may be lost to it.
+    // Without a log: lines that are logged while `logged` starts may be lost.
     let comet = Comet::new(vec![server.url.clone()], limits()).unwrap();
     let is_down = || comet.endpoints()[0].down_since.is_some();
     for failures in 1..=3 {
@@ -90,7 +91,7 @@ async fn one_failed_question_is_no_outage() {
     assert!(!is_down());
 }
 
-/// The place of a server that says the same to everyone who connects.
+/// The address of a server that sends the same bytes to every client.
 async fn saying(first: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let place = listener.local_addr().unwrap().to_string();
@@ -98,7 +99,7 @@ async fn saying(first: &'static [u8]) -> String {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.write_all(first).await.unwrap();
-            // The client goes when it has read it.
+            // The client disconnects after reading it.
             drop(stream.read_to_end(&mut Vec::new()).await);
         }
     });
@@ -111,7 +112,7 @@ async fn failure(url: String) -> String {
 }
 
 #[tokio::test]
-async fn a_port_that_speaks_another_protocol_is_named_with_what_to_write() {
+async fn a_port_of_another_protocol_is_reported_with_the_correction() {
     let http = saying(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n").await;
     let error = failure(format!("https://{http}")).await;
     assert!(error.contains("the port does not speak TLS: write http:// instead of https://"), "{error}");
@@ -122,7 +123,7 @@ async fn a_port_that_speaks_another_protocol_is_named_with_what_to_write() {
 }
 
 #[tokio::test]
-async fn a_service_that_cannot_be_reached_is_named_with_what_enables_it() {
+async fn an_unreachable_service_is_reported_with_the_setting_that_enables_it() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let url = || vec![format!("http://{nobody}").parse().unwrap()];
     let rest = Rest::new(url(), limits()).unwrap().bech32_prefix().await.unwrap_err().to_string();

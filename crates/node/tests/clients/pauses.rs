@@ -1,4 +1,4 @@
-//! Checks and websockets keep to the pauses that servers order.
+//! Checks and websockets respect the pauses that servers order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -44,13 +44,13 @@ async fn a_pause_that_is_ordered_instead_of_a_websocket_counts() {
     })
     .await;
     let comet = comet([&server]);
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     watching(&comet, OFTEN, until(&comet, |state| state.status == EndpointStatus::RateLimited)).await;
     drop(log);
     assert!(
-        said.lines()[0].contains("HTTP 429, the server limits requests and asks for a pause of 30s"),
+        log_lines.lines()[0].contains("HTTP 429, the server limits requests and asks for a pause of 30s"),
         "{:?}",
-        said.lines()
+        log_lines.lines()
     );
     let error = comet.block(5).await.unwrap_err();
     assert!(matches!(error, Error::RateLimited { .. }), "{error}");
@@ -58,7 +58,7 @@ async fn a_pause_that_is_ordered_instead_of_a_websocket_counts() {
 
 /// Takes as long as the pause, which is ordered in whole seconds and is longer than that between two websockets.
 #[tokio::test]
-async fn neither_a_status_nor_a_websocket_is_asked_for_during_an_ordered_pause() {
+async fn neither_a_status_nor_a_websocket_is_requested_during_an_ordered_pause() {
     const PAUSE: Duration = Duration::from_secs(2);
     let (began, websockets, early) = (OnceLock::new(), AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
     let server = Server::play({
@@ -66,7 +66,7 @@ async fn neither_a_status_nor_a_websocket_is_asked_for_during_an_ordered_pause()
         move |_, asked| {
             let rests = began.get().is_some_and(|began: &Instant| began.elapsed() < PAUSE);
             if asked.line == "GET /websocket" {
-                // The first was on its way when the pause was ordered.
+                // The first was in flight when the pause was ordered.
                 let known = websockets.fetch_add(1, Ordering::Relaxed) > 0;
                 early.fetch_add(usize::from(rests && known), Ordering::Relaxed);
                 return Play::Close;

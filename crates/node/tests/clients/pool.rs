@@ -1,4 +1,4 @@
-//! Rotation, health, limits: what holds for every service.
+//! Rotation, backoff and limits, which all services share.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::{Barrier, Notify};
 
 use crate::scripted::{Play, Server, fault, json, limits, nowhere, result};
 
-/// What `retry-after: 30` orders.
+/// The pause of `retry-after: 30`.
 const PAUSE: Duration = Duration::from_secs(30);
 
 const FUTURE: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 must be less than or equal to the current blockchain height %TIP%"}}"#;
@@ -42,7 +42,7 @@ fn rest(server: &Server, limits: Limits) -> Rest {
     Rest::new(vec![server.url.clone()], limits).unwrap()
 }
 
-/// Everything that is no answer and may pass.
+/// Every failure that may be transient.
 fn faults() -> Vec<(&'static str, Play)> {
     vec![
         ("429", Play::Answer(429, "", b"slow down".into())),
@@ -67,7 +67,7 @@ fn faults() -> Vec<(&'static str, Play)> {
 }
 
 #[tokio::test]
-async fn each_fault_alone_is_transient_and_names_host_call_and_height() {
+async fn each_fault_alone_is_transient_and_reported_with_host_call_and_height() {
     for (name, play) in faults() {
         let server = Server::always(play).await;
         let error = comet([server.url.clone()]).block(50).await.unwrap_err();
@@ -88,7 +88,7 @@ async fn each_fault_leads_to_the_next_address() {
 }
 
 #[tokio::test]
-async fn an_address_where_nobody_listens_is_passed_over_and_named_when_alone() {
+async fn an_address_without_a_server_is_skipped_and_reported_when_alone() {
     let good = Server::always(result(&block())).await;
     assert_eq!(comet([nowhere().await, good.url]).block(50).await.unwrap().bytes, block());
     let error = comet([nowhere().await]).block(50).await.unwrap_err();
@@ -97,7 +97,7 @@ async fn an_address_where_nobody_listens_is_passed_over_and_named_when_alone() {
 }
 
 #[tokio::test]
-async fn questions_go_round_all_addresses() {
+async fn requests_rotate_over_all_addresses() {
     let servers = [Server::always(result(&block())).await, Server::always(result(&block())).await];
     let comet = comet(servers.iter().map(|server| server.url.clone()));
     for _ in 0..6 {
@@ -107,7 +107,7 @@ async fn questions_go_round_all_addresses() {
 }
 
 #[tokio::test]
-async fn a_wait_outranks_a_failure_and_a_failure_outranks_a_no() {
+async fn a_wait_outranks_a_failure_and_a_failure_outranks_a_permanent_error() {
     let (wait, bad, no) = (future(49), page(), fault(500, PRUNED));
     let table = [
         (vec![no.clone(), bad.clone(), wait.clone()], Kind::NotYet),
@@ -128,7 +128,7 @@ async fn a_wait_outranks_a_failure_and_a_failure_outranks_a_no() {
 }
 
 #[tokio::test]
-async fn of_several_waits_the_highest_tip_is_told() {
+async fn of_several_waits_the_highest_tip_is_returned() {
     let servers = [
         Server::always(future(47)).await,
         Server::always(future(49)).await,
@@ -139,7 +139,7 @@ async fn of_several_waits_the_highest_tip_is_told() {
 }
 
 #[tokio::test]
-async fn an_ordered_pause_is_kept_to() {
+async fn an_ordered_pause_is_respected() {
     let server = Server::always(busy()).await;
     let alone = comet([server.url.clone()]);
     let first = alone.block(50).await.unwrap_err();
@@ -157,7 +157,7 @@ async fn an_ordered_pause_is_kept_to() {
 }
 
 #[tokio::test]
-async fn an_answer_to_what_was_under_way_does_not_end_an_ordered_pause() {
+async fn an_answer_to_an_earlier_request_does_not_end_an_ordered_pause() {
     let allowed = Arc::new(Notify::new());
     let server = Server::play({
         let allowed = Arc::clone(&allowed);
@@ -184,7 +184,7 @@ async fn an_answer_to_what_was_under_way_does_not_end_an_ordered_pause() {
 }
 
 #[tokio::test]
-async fn of_several_that_rest_the_first_to_be_ready_is_waited_for() {
+async fn of_several_rate_limited_endpoints_the_shortest_pause_is_returned() {
     let busy = async |pause| Server::always(Play::Answer(429, pause, Vec::new())).await;
     let pauses = ["retry-after: 30\r\n", "retry-after: 20\r\n"];
     for [first, second] in [[0, 1], [1, 0]] {
@@ -200,7 +200,7 @@ async fn of_several_that_rest_the_first_to_be_ready_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_an_endpoint_did_wrong_is_remembered_and_a_height_too_high_is_nothing_wrong() {
+async fn the_last_failure_is_published_and_a_future_height_is_not_a_failure() {
     let server = Server::in_turn(vec![page(), future(40), future(41)]).await;
     let comet = comet([server.url.clone()]);
     let mut said = Vec::new();
@@ -212,7 +212,7 @@ async fn what_an_endpoint_did_wrong_is_remembered_and_a_height_too_high_is_nothi
 }
 
 #[tokio::test]
-async fn a_lack_is_told_to_who_follows_the_endpoints() {
+async fn a_permanent_error_wakes_the_receivers_of_heads() {
     let server = Server::in_turn(vec![result(&block()), fault(500, PRUNED)]).await;
     let comet = comet([server.url.clone()]);
     let mut heads = comet.heads();
@@ -225,7 +225,7 @@ async fn a_lack_is_told_to_who_follows_the_endpoints() {
 }
 
 #[tokio::test]
-async fn a_long_pause_of_one_does_not_put_off_a_question_that_another_may_be_asked() {
+async fn a_long_pause_of_one_endpoint_does_not_delay_a_retry_at_another() {
     for plays in [[busy(), page()], [page(), busy()]] {
         let servers = plays.map(Server::always);
         let servers = futures_util::future::join_all(servers).await;
@@ -235,7 +235,7 @@ async fn a_long_pause_of_one_does_not_put_off_a_question_that_another_may_be_ask
 }
 
 #[tokio::test]
-async fn a_no_from_those_who_may_be_asked_is_not_final_while_another_rests() {
+async fn permanent_errors_are_not_final_while_another_endpoint_is_rate_limited() {
     let busy = Server::always(Play::Answer(503, "retry-after: 30\r\n", Vec::new())).await;
     let no = Server::always(fault(500, PRUNED)).await;
     let comet = comet([busy.url.clone(), no.url.clone()]);
@@ -246,7 +246,7 @@ async fn a_no_from_those_who_may_be_asked_is_not_final_while_another_rests() {
 }
 
 #[tokio::test]
-async fn an_address_that_keeps_failing_is_asked_last_but_still_asked() {
+async fn an_address_that_keeps_failing_is_queried_last() {
     let bad = Server::in_turn(vec![page(), page(), page(), result(&block())]).await;
     let good = Server::play(|number, _| if number < 10 { result(&block()) } else { page() }).await;
     let comet = comet([bad.url.clone(), good.url.clone()]);
@@ -263,7 +263,7 @@ async fn an_address_that_keeps_failing_is_asked_last_but_still_asked() {
 }
 
 #[tokio::test]
-async fn an_address_that_keeps_failing_is_not_asked_while_a_good_one_waits_for_the_block() {
+async fn an_address_that_keeps_failing_is_not_queried_while_a_good_one_waits_for_the_block() {
     let (bad, waiting) = (Server::always(page()).await, Server::always(future(49)).await);
     let comet = comet([bad.url.clone(), waiting.url.clone()]);
     for _ in 0..10 {
@@ -296,7 +296,7 @@ async fn a_body_over_the_limit_is_refused_with_and_without_a_length_and_when_pac
 }
 
 #[tokio::test]
-async fn large_bodies_come_whole_by_length_and_in_chunks() {
+async fn large_bodies_are_read_whole_by_length_and_in_chunks() {
     let text = format!("[{}]", "123456789,".repeat(400_000) + "0");
     for play in [json(&text), Play::Chunked(text.clone().into())] {
         let server = Server::always(play).await;
@@ -305,10 +305,10 @@ async fn large_bodies_come_whole_by_length_and_in_chunks() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up_after_the_time_limit() {
+async fn a_server_without_an_answer_is_abandoned_after_the_time_limit() {
     let (silent, good) = (Server::always(Play::Hang).await, Server::always(result(&block())).await);
     let within = |millis| Limits { timeout: Duration::from_millis(millis), ..limits() };
-    // Time enough for the good one on a busy machine.
+    // Enough time for the healthy one on a busy machine.
     let both = Comet::new(vec![silent.url.clone(), good.url], within(2_000)).unwrap();
     assert_eq!(both.block(50).await.unwrap().bytes, block());
     let alone = Comet::new(vec![silent.url], within(100)).unwrap();
@@ -317,7 +317,7 @@ async fn a_server_that_says_nothing_is_given_up_after_the_time_limit() {
 }
 
 #[tokio::test]
-async fn no_more_questions_are_in_flight_than_allowed() {
+async fn no_more_requests_are_in_flight_than_allowed() {
     let server = Server::always(Play::Together(Arc::new(Barrier::new(2)))).await;
     let rest = Arc::new(rest(&server, Limits { in_flight: 2, ..limits() }));
     let asking = |_| {
@@ -338,12 +338,12 @@ async fn connections_are_kept() {
     for _ in 0..100 {
         rest.get("/x", None).await.unwrap();
     }
-    // A connection comes back a moment after its answer, so a quick second question may open one more.
+    // A connection is reusable a moment after its answer, so an immediate second request may open one more.
     assert!(server.connections() <= 5, "{} connections", server.connections());
 }
 
 #[tokio::test]
-async fn packing_is_not_asked_for_on_this_machine() {
+async fn compression_is_not_requested_on_this_machine() {
     let server = Server::always(json("{}")).await;
     rest(&server, limits()).get("/x", None).await.unwrap();
     assert!(!server.asked()[0].headers.contains("accept-encoding"));

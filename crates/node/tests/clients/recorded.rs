@@ -21,7 +21,7 @@ const CHAINS: [(&str, &str, u64, &str, &str, &str); 5] = [
     ("e2e-l2-1", "l1-l2/l2", 820, "operator", "minievm", "v1.2.18"),
 ];
 
-/// A question with its answer.
+/// A request with its answer.
 #[derive(Deserialize)]
 pub(crate) struct Line {
     pub(crate) kind: String,
@@ -65,7 +65,7 @@ pub(crate) async fn replayed(folder: &'static str) -> (Node, Arc<Vec<Line>>) {
     (Node::new(endpoints, limits()).unwrap(), state)
 }
 
-/// The recorded answer to exactly this question: path, query and state height, or call and height.
+/// The recorded answer to exactly this request: path, query and state height, or call and height.
 fn play(state: &[Line], asked: &Asked) -> Play {
     if asked.body.contains("eth_call") {
         return call(state, asked);
@@ -81,7 +81,7 @@ fn play(state: &[Line], asked: &Asked) -> Play {
         Some(line) if line.method.as_deref() == Some("GET") => {
             fault(line.status.unwrap(), line.answer.as_ref().unwrap().get())
         }
-        // Not asked while recording: what these chains answer to paths that they do not have.
+        // Not recorded: the answers of these chains to unknown paths.
         _ => fault(501, r#"{"code":12,"message":"Not Implemented","details":[]}"#),
     }
 }
@@ -102,7 +102,7 @@ fn call(state: &[Line], asked: &Asked) -> Play {
 }
 
 #[tokio::test]
-async fn every_chain_tells_its_status_program_and_prefix() {
+async fn every_chain_reports_its_status_program_and_prefix() {
     for (chain_id, folder, latest, _, app, version) in CHAINS {
         let (node, _) = replayed(folder).await;
         let status = node.comet.verify_chain(chain_id).await.unwrap();
@@ -142,7 +142,7 @@ async fn every_chains_validator_is_found_by_the_address_that_cometbft_gives_it()
 }
 
 #[tokio::test]
-async fn every_chain_hands_out_its_descriptors_by_rpc() {
+async fn every_chain_serves_its_descriptors_by_rpc() {
     for (_, folder, ..) in CHAINS {
         let (node, _) = replayed(folder).await;
         let descriptors = node.descriptors().await.unwrap();
@@ -153,7 +153,7 @@ async fn every_chain_hands_out_its_descriptors_by_rpc() {
 }
 
 #[tokio::test]
-async fn every_recorded_block_comes_through_byte_for_byte() {
+async fn every_recorded_block_is_returned_byte_for_byte() {
     let blocks: Arc<Vec<Recorded>> = Arc::new(lines("evm-scenario", "blocks.ndjson.zst"));
     let shared = Arc::clone(&blocks);
     let server = Server::play(move |_, asked| {

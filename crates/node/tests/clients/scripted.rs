@@ -1,7 +1,7 @@
 //! An HTTP/1.1 server that plays a script.
 //!
-//! Holds: it speaks over a real socket, so that cut bodies, wrong lengths and dead ends are real ones; it keeps
-//! what it was asked, in order.
+//! It serves a real socket, so that truncated bodies, wrong lengths and closed connections are real; it stores the
+//! requests in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,20 +14,20 @@ use tokio::sync::{Barrier, Notify};
 
 use crate::feed::Feed;
 
-/// What to do with one request.
+/// The response to one request.
 #[derive(Clone)]
 pub(crate) enum Play {
-    /// A status, further header lines and a body. `%ID%` in the body becomes the question's id.
+    /// A status, further header lines and a body. `%ID%` in the body becomes the request's id.
     Answer(u16, &'static str, Vec<u8>),
     /// A body in chunks, without a length.
     Chunked(Vec<u8>),
-    /// The head promises so many bytes more than the body has; then the connection ends.
+    /// The head promises so many bytes more than the body has; then the connection is closed.
     Cut(usize, Vec<u8>),
-    /// The connection ends without an answer.
+    /// The connection is closed without an answer.
     Close,
     /// No answer, ever.
     Hang,
-    /// An empty JSON object once so many requests are waiting.
+    /// An empty JSON object once so many requests are pending.
     Together(Arc<Barrier>),
     /// The same answer as the inner one, once the test allows it.
     Later(Arc<Notify>, Box<Play>),
@@ -35,7 +35,7 @@ pub(crate) enum Play {
     Websocket(Feed),
 }
 
-/// One request as it came.
+/// One request as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     /// Method and path with query.
@@ -48,7 +48,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What a client says on a websocket.
+    /// Message of a client on a websocket.
     pub(crate) fn said(kind: &str, text: &str) -> Self {
         let (line, body) = (format!("WS {kind}"), text.to_owned());
         Self { line, headers: String::new(), body, key: String::new() }
@@ -66,13 +66,13 @@ type Script = dyn Fn(usize, &Asked) -> Play + Send + Sync;
 struct State {
     script: Box<Script>,
     asked: Mutex<Vec<Asked>>,
-    /// Requests without an answer now, and the most there have been.
+    /// Pending requests now, and their maximum so far.
     open: Mutex<(usize, usize)>,
     connections: AtomicUsize,
 }
 
 impl Server {
-    /// Asks `script` for each request; it gets the request's number from 0 on.
+    /// Calls `script` for each request, with the request's number from 0 on.
     pub(crate) async fn play(script: impl Fn(usize, &Asked) -> Play + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -92,38 +92,38 @@ impl Server {
         Self { url, state }
     }
 
-    /// Gives each request the next of the list, and the last one from then on.
+    /// Gives each request the next of the list, and the last one after that.
     pub(crate) async fn in_turn(plays: Vec<Play>) -> Self {
         Self::play(move |number, _| plays[number.min(plays.len() - 1)].clone()).await
     }
 
-    /// Gives every request the same.
+    /// Gives every request the same answer.
     pub(crate) async fn always(play: Play) -> Self {
         Self::in_turn(vec![play]).await
     }
 
-    /// What it has been asked so far.
+    /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().unwrap().clone()
     }
 
-    /// How many requests there have been.
+    /// Number of requests so far.
     pub(crate) fn count(&self) -> usize {
         self.state.asked.lock().unwrap().len()
     }
 
-    /// How many connections there have been.
+    /// Number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// The most requests that waited at once.
+    /// Maximum number of concurrently pending requests.
     pub(crate) fn most_at_once(&self) -> usize {
         self.state.open.lock().unwrap().1
     }
 }
 
-/// An address where nobody listens.
+/// An address without a server.
 pub(crate) async fn nowhere() -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap()).parse().unwrap()
@@ -144,7 +144,7 @@ pub(crate) fn result(result: &str) -> Play {
     json(&format!(r#"{{"jsonrpc":"2.0","id":%ID%,"result":{result}}}"#))
 }
 
-/// Limits that let a test fail soon.
+/// Limits that let a test fail fast.
 pub(crate) fn limits() -> Limits {
     Limits { timeout: std::time::Duration::from_secs(10), ..Limits::default() }
 }
@@ -212,7 +212,7 @@ async fn request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> 
     })
 }
 
-/// Whether the connection lives on.
+/// True if the connection stays open.
 async fn answer(socket: &mut TcpStream, asked: &Asked, play: Play, state: &State) -> bool {
     let bytes = match play {
         Play::Answer(status, headers, body) => {
@@ -241,7 +241,7 @@ async fn answer(socket: &mut TcpStream, asked: &Asked, play: Play, state: &State
         }
     };
     state.open.lock().unwrap().0 -= 1;
-    // A client that has seen enough may be gone.
+    // A client that has read enough may have disconnected.
     socket.write_all(&bytes).await.is_ok()
 }
 

@@ -1,6 +1,6 @@
-//! Searches for transactions, EVM facts and the bridge's executor: what servers say and what it means.
+//! Searches for transactions, EVM lookups and the bridge's executor: answers and their meanings.
 
-use node::{Comet, Error, Evm, Executor, Kind, Rest};
+use node::{Comet, Error, Evm, Kind, OpinitExecutor, Rest};
 
 use crate::scripted::{Play, Server, fault, json, limits, result};
 
@@ -32,7 +32,7 @@ fn rpc_fault(code: i64, message: &str) -> Play {
 }
 
 #[tokio::test]
-async fn a_node_without_an_index_is_told_with_what_to_change() {
+async fn a_node_without_an_index_is_an_error_with_the_remedy() {
     let server = Server::always(says("transaction indexing is disabled")).await;
     let gateway = fault(500, r#"{"code":13,"message":"transaction indexing is disabled","details":[]}"#);
     let gateway = Server::always(gateway).await;
@@ -50,7 +50,7 @@ async fn a_node_without_an_index_is_told_with_what_to_change() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_absent_only_if_every_address_says_so() {
+async fn a_transaction_is_absent_only_if_every_address_reports_so() {
     let without = Server::always(says("tx (AB) not found")).await;
     let with = Server::always(result(TX)).await;
     let urls = vec![without.url.clone(), with.url.clone()];
@@ -67,7 +67,7 @@ async fn a_transaction_is_absent_only_if_every_address_says_so() {
 }
 
 #[tokio::test]
-async fn a_search_is_asked_with_its_query_encoded_page_and_order() {
+async fn a_search_request_has_its_query_encoded_page_and_order() {
     let server = Server::always(result(&format!(r#"{{"txs":[{TX}],"total_count":"31"}}"#))).await;
     let (found, total) = comet(&server).tx_search(r#"a.b='x "y" \ &'"#, 2, 30, true).await.unwrap();
     assert_eq!((found.len(), total), (1, 31));
@@ -78,7 +78,7 @@ async fn a_search_is_asked_with_its_query_encoded_page_and_order() {
 }
 
 #[tokio::test]
-async fn malformed_finds_are_no_finds() {
+async fn malformed_hits_are_errors() {
     for answer in [r#"{"txs":[{}],"total_count":"1"}"#, r#"{"txs":[],"total_count":"x"}"#, r#"{"txs":null}"#]
     {
         let server = Server::always(result(answer)).await;
@@ -91,7 +91,7 @@ async fn malformed_finds_are_no_finds() {
 }
 
 #[tokio::test]
-async fn broken_queries_are_fixed_noes_and_failures_are_not() {
+async fn invalid_queries_are_permanent_and_failures_are_not() {
     for (said, kind) in [
         ("page should be within [1, 1] range, given 2", Kind::Permanent),
         ("offset 3: EOF", Kind::Permanent),
@@ -124,7 +124,7 @@ async fn a_block_time_comes_from_the_header_or_on_old_nodes_from_the_block() {
 }
 
 #[tokio::test]
-async fn an_older_sdk_is_asked_in_its_own_way() {
+async fn an_older_sdk_gets_its_own_parameters() {
     let server = Server::play(|_, asked| {
         if asked.line.contains("query=") {
             let body = r#"{"code":3,"message":"must declare at least one event to search","details":[]}"#;
@@ -145,7 +145,7 @@ async fn an_older_sdk_is_asked_in_its_own_way() {
 }
 
 #[tokio::test]
-async fn ranges_and_tags_that_a_server_does_not_take_are_fixed_noes() {
+async fn ranges_and_tags_that_a_server_does_not_support_are_permanent_errors() {
     for (said, kind) in [
         ("block range exceeded 500", Kind::Permanent),
         ("query returned more than 10000 results", Kind::Permanent),
@@ -187,8 +187,8 @@ async fn amounts_and_hashes_are_read_or_refused() {
 }
 
 #[tokio::test]
-async fn an_executor_that_fails_is_told_from_one_that_has_not_seen_it() {
-    let executor = |server: &Server| Executor::new(vec![server.url.clone()], limits()).unwrap();
+async fn a_failing_executor_is_distinguished_from_an_unknown_withdrawal() {
+    let executor = |server: &Server| OpinitExecutor::new(vec![server.url.clone()], limits()).unwrap();
     let text = "content-type: text/plain; charset=utf-8\r\n";
     let unseen = Server::always(Play::Answer(500, text, b"failed to query withdrawal".to_vec())).await;
     assert_eq!(executor(&unseen).withdrawal(5).await.unwrap(), None);
@@ -210,7 +210,7 @@ async fn an_executor_that_fails_is_told_from_one_that_has_not_seen_it() {
 async fn a_closed_tree_of_one_withdrawal_has_an_output_and_no_proofs() {
     let body = r#"{"sequence":5,"to":"b","from":"a","amount":{"denom":"uinit","amount":"7"},"output_index":3,"bridge_id":1,"withdrawal_proofs":null,"version":"AQ==","storage_root":"AA==","last_block_hash":"AB==","tx_time":"2026-01-01T00:00:00Z","tx_height":9,"tx_hash":"C"}"#;
     let server = Server::always(json(body)).await;
-    let executor = Executor::new(vec![server.url.clone()], limits()).unwrap();
+    let executor = OpinitExecutor::new(vec![server.url.clone()], limits()).unwrap();
     let withdrawal = executor.withdrawal(5).await.unwrap().unwrap();
     assert_eq!((withdrawal.output_index, withdrawal.proofs.len()), (Some(3), 0));
     assert_eq!((withdrawal.amount.as_str(), withdrawal.storage_root.as_str()), ("7", "AA=="));

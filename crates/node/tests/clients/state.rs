@@ -18,7 +18,7 @@ fn rest_of(node: &Node) -> &Rest {
     node.rest.as_ref().unwrap()
 }
 
-/// The recorded questions at a path that begins so, with the rest of it.
+/// The recorded requests whose path begins with `path`, with the rest of the path.
 fn questions<'l>(lines: &'l [Line], path: &'static str) -> impl Iterator<Item = (&'l str, &'l Line)> {
     lines.iter().filter_map(move |line| Some((line.path.as_deref()?.strip_prefix(path)?, line)))
 }
@@ -104,7 +104,7 @@ async fn every_recorded_resource_is_found_at_its_path_and_height() {
 }
 
 #[tokio::test]
-async fn every_recorded_account_is_listed_once_with_what_it_holds() {
+async fn every_recorded_account_is_listed_once_with_its_balances() {
     for folder in ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2"] {
         let (node, lines) = replayed(folder).await;
         let first = "/cosmos/auth/v1beta1/accounts?pagination.limit=100";
@@ -138,7 +138,7 @@ async fn every_recorded_account_is_listed_once_with_what_it_holds() {
 }
 
 #[tokio::test]
-async fn every_recorded_denom_and_contract_are_each_others() {
+async fn every_recorded_denom_and_contract_map_to_each_other() {
     for (folder, expected) in [("evm-scenario", (4, 5)), ("l1-l2/l2", (7, 8))] {
         let (node, lines) = replayed(folder).await;
         let (mut denoms, mut contracts) = (0, 0);
@@ -158,7 +158,7 @@ async fn every_recorded_denom_and_contract_are_each_others() {
 }
 
 #[tokio::test]
-async fn what_a_caller_gives_cannot_become_another_question() {
+async fn an_argument_cannot_change_the_request() {
     let server = Server::always(json(r#"{"address":"0x0000000000000000000000000000000000000001"}"#)).await;
     let rest = rest(&server);
     rest.wasm_smart("init1/../x?y", r#"{"a":"ÿ?>"}"#, None).await.unwrap();
@@ -179,7 +179,7 @@ async fn what_a_caller_gives_cannot_become_another_question() {
 }
 
 #[tokio::test]
-async fn a_denom_or_contract_that_the_chain_does_not_know_is_none_and_a_failure_is_none_of_that() {
+async fn an_unknown_denom_or_contract_is_none_and_a_failure_is_an_error() {
     let no = r#"{"code":2,"message":"collections: not found: key 'x' of type string","details":[]}"#;
     let server = Server::always(fault(500, no)).await;
     assert_eq!(rest(&server).erc20_of_denom("x").await.unwrap(), None);
@@ -197,7 +197,7 @@ async fn a_denom_or_contract_that_the_chain_does_not_know_is_none_and_a_failure_
 }
 
 #[tokio::test]
-async fn state_that_is_gone_is_told_apart_from_a_refusal() {
+async fn pruned_state_is_distinguished_from_a_refusal() {
     let gone = r#"{"code":2,"message":"failed to load state at height 5; x (latest height: 100)"}"#;
     let server = Server::always(fault(500, gone)).await;
     let error = rest(&server).wasm_contract("a", Some(5)).await.unwrap_err();

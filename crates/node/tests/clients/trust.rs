@@ -1,4 +1,4 @@
-//! Who answered, and what becomes of who told something false.
+//! Origins of answers, and distrust after false ones.
 
 use node::{Answer, Comet, EndpointStatus, Endpoints, Error, Evm, Node, Origin, Url};
 
@@ -21,7 +21,7 @@ fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet {
     Comet::new(servers.into_iter().map(|server| server.url.clone()).collect(), limits()).unwrap()
 }
 
-/// Asks until the given server has answered.
+/// Queries until the given server has answered.
 async fn origin_of(comet: &Comet, server: &Server) -> Origin {
     loop {
         let Answer { origin, .. } = comet.block(5).await.unwrap();
@@ -32,7 +32,7 @@ async fn origin_of(comet: &Comet, server: &Server) -> Origin {
 }
 
 #[tokio::test]
-async fn an_answer_says_who_gave_it() {
+async fn an_answer_has_its_endpoint_as_origin() {
     let [a, b] = servers().await;
     let comet = comet([&a, &b]);
     let (first, second) =
@@ -44,7 +44,7 @@ async fn an_answer_says_who_gave_it() {
 }
 
 #[tokio::test]
-async fn two_addresses_on_one_host_are_told_apart() {
+async fn two_addresses_on_one_host_are_distinguished() {
     let server = Server::always(block(5)).await;
     let url = |path: &str| format!("http://{}/{path}", server.url.host()).parse::<Url>().unwrap();
     let comet = Comet::new(vec![url("a"), url("b")], limits()).unwrap();
@@ -55,12 +55,12 @@ async fn two_addresses_on_one_host_are_told_apart() {
 }
 
 #[tokio::test]
-async fn who_told_something_false_is_not_asked_while_there_is_another() {
+async fn an_endpoint_with_a_false_answer_is_not_queried_while_there_is_another() {
     let [a, b] = servers().await;
     let comet = comet([&a, &b]);
-    let liar = origin_of(&comet, &a).await;
-    let (said, log) = logged();
-    comet.distrust(&liar, "its block 5 is not the parent of block 6");
+    let distrusted = origin_of(&comet, &a).await;
+    let (log_lines, log) = logged();
+    comet.distrust(&distrusted, "its block 5 is not the parent of block 6");
     drop(log);
     let asked = (a.count(), b.count());
     for _ in 0..6 {
@@ -71,36 +71,36 @@ async fn who_told_something_false_is_not_asked_while_there_is_another() {
     assert_eq!((state.status, state.false_answers), (EndpointStatus::Distrusted, 1));
     assert!(state.last_error.as_ref().unwrap().ends_with("its block 5 is not the parent of block 6"));
     assert_eq!(comet.endpoints()[1].status, EndpointStatus::Healthy);
-    let said = said.lines();
-    assert_eq!(said.len(), 1, "{said:?}");
+    let log_lines = log_lines.lines();
+    assert_eq!(log_lines.len(), 1, "{log_lines:?}");
     assert!(
-        said[0].contains("ERROR")
-            && said[0].contains("the endpoint gave a false answer")
-            && said[0].contains(&format!("endpoint=comet {} reason=", a.url.host()))
+        log_lines[0].contains("ERROR")
+            && log_lines[0].contains("the endpoint gave a false answer")
+            && log_lines[0].contains(&format!("endpoint=comet {} reason=", a.url.host()))
     );
 }
 
 #[tokio::test]
-async fn a_liar_that_goes_on_is_counted_each_time_and_logged_once() {
+async fn further_false_answers_are_counted_each_time_and_logged_once() {
     let [a, b] = servers().await;
     let comet = comet([&a, &b]);
-    let liar = origin_of(&comet, &a).await;
-    let (said, log) = logged();
+    let distrusted = origin_of(&comet, &a).await;
+    let (log_lines, log) = logged();
     for _ in 0..50 {
-        comet.distrust(&liar, "lies");
+        comet.distrust(&distrusted, "false answer");
     }
     drop(log);
-    assert_eq!((comet.endpoints()[0].false_answers, said.lines().len()), (50, 1));
+    assert_eq!((comet.endpoints()[0].false_answers, log_lines.lines().len()), (50, 1));
 }
 
 #[tokio::test]
-async fn if_all_are_distrusted_all_are_asked_those_with_the_fewest_lies_first() {
+async fn if_all_are_distrusted_all_are_queried_in_order_of_their_false_answers() {
     let (a, b) = (Server::always(block(5)).await, Server::in_turn(vec![block(5), Play::Close]).await);
     let comet = comet([&a, &b]);
     let (worse, better) = (origin_of(&comet, &a).await, origin_of(&comet, &b).await);
-    comet.distrust(&worse, "lies");
-    comet.distrust(&worse, "lies");
-    comet.distrust(&better, "lies");
+    comet.distrust(&worse, "false answer");
+    comet.distrust(&worse, "false answer");
+    comet.distrust(&better, "false answer");
     for turn in 1..4 {
         assert_eq!(comet.block(5).await.unwrap().origin, worse, "the other is asked first and fails");
         assert_eq!((a.count(), b.count()), (1 + turn, 1 + turn));
@@ -108,7 +108,7 @@ async fn if_all_are_distrusted_all_are_asked_those_with_the_fewest_lies_first() 
 }
 
 #[tokio::test]
-async fn another_opinion_comes_from_another_endpoint_or_not_at_all() {
+async fn a_second_answer_comes_from_another_endpoint_or_not_at_all() {
     let [a, b] = servers().await;
     let (both, alone) = (comet([&a, &b]), comet([&a]));
     let first = both.block(5).await.unwrap().origin;
@@ -124,18 +124,18 @@ async fn another_opinion_comes_from_another_endpoint_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_liar_is_not_asked_for_another_opinion_of_one_that_is_trusted() {
+async fn a_distrusted_endpoint_gives_no_second_answer_to_a_trusted_one() {
     let [a, b] = servers().await;
     let comet = comet([&a, &b]);
-    let (good, liar) = (origin_of(&comet, &a).await, origin_of(&comet, &b).await);
-    comet.distrust(&liar, "lies");
+    let (good, distrusted) = (origin_of(&comet, &a).await, origin_of(&comet, &b).await);
+    comet.distrust(&distrusted, "false answer");
     assert_eq!(comet.block_from_other(5, &good).await, Ok(None));
-    comet.distrust(&good, "lies");
-    assert_eq!(comet.block_from_other(5, &good).await.unwrap().unwrap().origin, liar);
+    comet.distrust(&good, "false answer");
+    assert_eq!(comet.block_from_other(5, &good).await.unwrap().unwrap().origin, distrusted);
 }
 
 #[tokio::test]
-async fn another_opinion_that_fails_is_an_error() {
+async fn a_failed_second_answer_is_an_error() {
     let (a, b) = (Server::always(block(5)).await, Server::always(Play::Close).await);
     let comet = comet([&a, &b]);
     let first = comet.block(5).await.unwrap().origin;
@@ -154,14 +154,14 @@ async fn an_evm_server_is_distrusted_by_itself() {
     };
     let node = Node::new(endpoints, limits()).unwrap();
     let evm: &Evm = node.evm.as_ref().unwrap();
-    let liar = evm.block_receipts(5).await.unwrap().origin;
+    let distrusted = evm.block_receipts(5).await.unwrap().origin;
     assert_eq!(
-        evm.receipts_from_other(5, &liar).await.unwrap().unwrap().origin.host(),
+        evm.receipts_from_other(5, &distrusted).await.unwrap().unwrap().origin.host(),
         &**receipts[1].url.host()
     );
-    node.distrust(&liar, "receipts of another block");
+    node.distrust(&distrusted, "receipts of another block");
     for _ in 0..4 {
-        assert_ne!(evm.trace_block(5).await.unwrap().origin, liar);
+        assert_ne!(evm.trace_block(5).await.unwrap().origin, distrusted);
     }
     let standings: Vec<_> =
         node.endpoints().iter().map(|state| (state.origin.service(), state.status)).collect();
@@ -181,14 +181,14 @@ async fn credentials_are_in_no_origin_and_no_state() {
     let (good, bad) = (Server::always(block(5)).await, Server::always(Play::Close).await);
     let url =
         |server: &Server| format!("http://me:hunter2@{}/key-hunter2", server.url.host()).parse().unwrap();
-    let (said, log) = logged();
+    let (log_lines, log) = logged();
     let comet = Comet::new(vec![url(&good), url(&bad)], limits()).unwrap();
     let answer = comet.block(5).await.unwrap();
     let error = comet.block_from_other(5, &answer.origin).await.unwrap_err();
-    comet.distrust(&answer.origin, "lies");
+    comet.distrust(&answer.origin, "false answer");
     drop(log);
     let states = comet.endpoints();
     let shown =
-        format!("{} {:?} {error} {error:?} {states:?} {:?}", answer.origin, answer.origin, said.lines());
+        format!("{} {:?} {error} {error:?} {states:?} {:?}", answer.origin, answer.origin, log_lines.lines());
     assert!(shown.contains(&**good.url.host()) && !shown.contains("hunter2"), "{shown}");
 }

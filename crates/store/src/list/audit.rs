@@ -24,10 +24,6 @@ pub struct Inconsistency {
     pub found: Option<Vec<u8>>,
     /// Description of the expected value.
     pub expected: String,
-    /// The least value that may be missing in the list, or be wrong.
-    pub from: u64,
-    /// The length according to the rows, if the stored length differs; 0 if there are no rows.
-    pub rows: Option<u64>,
 }
 
 /// Compares the rows of the list `spec` with its lengths: ordinals without gaps, values that increase and are not above
@@ -41,7 +37,7 @@ pub fn audit(
     let mut current: Option<Owner> = None;
     for_each_row(snapshot, spec, Bounds::all(), |key, value| {
         let Some((owner, ordinal)) = split(key) else {
-            on_inconsistency(Inconsistency::row(spec, key, value, "an owner and an ordinal as its key", 1));
+            on_inconsistency(Inconsistency::row(spec, key, value, "an owner and an ordinal as its key"));
             return Ok(());
         };
         if current.as_ref().is_none_or(|current| current.key != owner)
@@ -60,8 +56,7 @@ pub fn audit(
     let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
     for_each_row(snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, value| {
         if !has_rows(snapshot, spec, &key[1..])? {
-            let stray = Inconsistency::row(COUNT, key, value, "nothing: the list has no rows", 1);
-            on_inconsistency(Inconsistency { rows: Some(0), ..stray });
+            on_inconsistency(Inconsistency::row(COUNT, key, value, "nothing: the list has no rows"));
         }
         Ok(())
     })
@@ -89,9 +84,9 @@ pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Resu
 }
 
 impl Inconsistency {
-    fn row(table: &'static TableSpec, key: &[u8], value: &[u8], expected: &str, from: u64) -> Self {
+    fn row(table: &'static TableSpec, key: &[u8], value: &[u8], expected: &str) -> Self {
         let (key, found) = (key.to_vec(), Some(value.to_vec()));
-        Self { table, key, found, expected: expected.to_owned(), from, rows: None }
+        Self { table, key, found, expected: expected.to_owned() }
     }
 }
 
@@ -100,13 +95,13 @@ struct Owner {
     key: Vec<u8>,
     /// The next ordinal.
     next: u64,
-    /// The last two values, the later one first.
-    values: [u64; 2],
+    /// The last value.
+    last: u64,
 }
 
 impl Owner {
     fn new(key: &[u8]) -> Self {
-        Self { key: key.to_vec(), next: 0, values: [0, 0] }
+        Self { key: key.to_vec(), next: 0, last: 0 }
     }
 
     fn row(
@@ -117,38 +112,22 @@ impl Owner {
         greatest: u64,
         on_inconsistency: &mut impl FnMut(Inconsistency),
     ) {
-        let [last, before_last] = self.values;
         if ordinal != self.next {
             let key = entry_key(&self.key, self.next);
             let expected = format!("an entry: the next one has ordinal {ordinal}");
-            on_inconsistency(Inconsistency {
-                table: spec,
-                key,
-                found: None,
-                expected,
-                from: last + 1,
-                rows: None,
-            });
+            on_inconsistency(Inconsistency { table: spec, key, found: None, expected });
         }
         self.next = ordinal.saturating_add(1);
-        match u64::decode(value) {
-            None => on_inconsistency(Inconsistency::row(spec, key, value, "a number", last + 1)),
-            Some(number) if number > greatest => {
-                let expected = format!("at most {greatest}, the last of its lane");
-                on_inconsistency(Inconsistency::row(spec, key, value, &expected, last + 1));
+        let expected = match u64::decode(value) {
+            None => "a number".to_owned(),
+            Some(number) if number > greatest => format!("at most {greatest}, the last of its lane"),
+            Some(number) if number <= self.last => format!("more than {}, the entry before", self.last),
+            Some(number) => {
+                self.last = number;
+                return;
             }
-            Some(number) if number <= last => {
-                let expected = format!("more than {last}, the entry before");
-                on_inconsistency(Inconsistency::row(
-                    spec,
-                    key,
-                    value,
-                    &expected,
-                    number.min(before_last + 1),
-                ));
-            }
-            Some(number) => self.values = [number, last],
-        }
+        };
+        on_inconsistency(Inconsistency::row(spec, key, value, &expected));
     }
 
     fn check_length(
@@ -159,14 +138,9 @@ impl Owner {
     ) -> Result<(), Error> {
         let key = [&[spec.tag][..], &self.key].concat();
         let found = snapshot.get(COUNT, &key)?;
-        let length = found.as_deref().and_then(u64::decode);
-        if length != Some(self.next) {
-            // Entries beyond the length may be too many; with fewer entries than it says, later ones are lost.
-            let beyond = length.unwrap_or(0).min(self.next);
-            let entry = snapshot.get(spec, &entry_key(&self.key, beyond))?;
-            let from = entry.as_deref().and_then(u64::decode).unwrap_or(self.values[0] + 1);
-            let (expected, rows) = (self.next.to_string(), Some(self.next));
-            on_inconsistency(Inconsistency { table: COUNT, key, found, expected, from, rows });
+        if found.as_deref().and_then(u64::decode) != Some(self.next) {
+            let expected = self.next.to_string();
+            on_inconsistency(Inconsistency { table: COUNT, key, found, expected });
         }
         Ok(())
     }
@@ -206,7 +180,7 @@ impl ListRebuilder<'_> {
         }
     }
 
-    /// Writes the length of the owner in hand.
+    /// Writes the length of the current owner.
     fn close(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let key = [&[self.spec.tag][..], &self.owner].concat();
         if self.len > 0 && snapshot.get(COUNT, &key)?.as_deref().and_then(u64::decode) != Some(self.len) {

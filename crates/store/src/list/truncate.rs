@@ -15,8 +15,8 @@ use crate::{
     value::Value,
 };
 
-/// Drops the entries of the list `spec` whose value is `cutoff` or more, for all owners, and returns how many
-/// they were. Nothing else may write the list meanwhile. The result is on the device.
+/// Drops the entries of the list `spec` whose value is `cutoff` or more, for all owners, and returns their number.
+/// Nothing else may write the list meanwhile. The result is on the device.
 ///
 /// Time grows with the number of owners: the last entry of each is read.
 pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<u64, Error> {
@@ -40,7 +40,7 @@ pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Res
     Ok(dropped)
 }
 
-/// Like [`truncate`], for `owners` (their keys) only, without a wait for the device.
+/// Like [`truncate`], for `owners` (their keys) only, without waiting for the device.
 pub fn truncate_owners<'a>(
     store: &dyn Store,
     spec: &'static TableSpec,
@@ -56,7 +56,7 @@ pub fn truncate_owners<'a>(
     cut.commit()
 }
 
-/// Owners dealt with under one snapshot: few enough to hold in memory, and for the snapshot to be short.
+/// Owners per snapshot: few enough to hold in memory and to keep the snapshot short-lived.
 const OWNERS_PER_SNAPSHOT: usize = 1024;
 
 /// Bytes of deletions in one commit: a few tens of thousands of entries.
@@ -70,16 +70,16 @@ struct Truncation<'a> {
 }
 
 impl Truncation<'_> {
-    /// Cuts the list whose length is kept under `count_key`.
+    /// Truncates the list whose length is stored under `count_key`.
     fn owner(&mut self, count_key: &[u8], len: u64, cutoff: u64) -> Result<u64, Error> {
         let owner = &count_key[1..];
-        // Most lists end below the cutoff: one read settles them.
+        // Most lists end below the cutoff: one read suffices for them.
         let Some(last) = len.checked_sub(1) else { return Ok(0) };
         if entry_below_len(self.snapshot, self.spec, &entry_key(owner, last))? < cutoff {
             return Ok(0);
         }
         let keep = raw_position(self.snapshot, self.spec, owner, len, cutoff)?;
-        // From the end, so that what a commit leaves is an array again.
+        // From the end, so that the list stays dense after each commit.
         for ordinal in (keep..len).rev() {
             self.batch.delete(self.spec, entry_key(owner, ordinal));
             if self.batch.bytes() >= BATCH_BYTES {
@@ -100,7 +100,7 @@ impl Truncation<'_> {
     }
 
     fn commit(&mut self) -> Result<(), Error> {
-        // Most lists stay as they are.
+        // Most lists do not change.
         if self.batch.is_empty() {
             return Ok(());
         }

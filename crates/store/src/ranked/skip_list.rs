@@ -4,19 +4,21 @@ use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
-use super::{RANK, Ranked};
 use crate::{
-    engine::{Bounds, Order, Row, Snapshot, prefix_end},
+    engine::{Bounds, Order, Row, RowCursor, Snapshot, prefix_end},
     error::Error,
-    key::{Key, successor},
-    spec::TableSpec,
+    key::successor,
+    spec::{Access, TableSpec},
     table::corrupt,
     txn::Txn,
     value::{put_varint, take_varint},
 };
 
+/// Lengths and skip-list nodes of all ranked sets. Every database with ranked sets needs it.
+pub const RANK: &TableSpec = &TableSpec { name: "rank", tag: 0x05, access: Access::Scan };
+
 /// Number of levels above the items. With one item in 64 on each next level, 16 million items fill four.
-pub(super) const LEVELS: usize = 4;
+const LEVELS: usize = 4;
 
 /// Rows per read of a walk, which takes about 32 rows on each level.
 const CHUNK: usize = 64;
@@ -33,11 +35,11 @@ pub(super) struct SkipList {
 pub(super) struct SetMeta {
     pub(super) len: u64,
     /// Nodes on levels 1, 2, 3, 4.
-    pub(super) nodes: [u64; LEVELS],
+    nodes: [u64; LEVELS],
 }
 
 impl SetMeta {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(8);
         put_varint(self.len, &mut out);
         self.nodes.iter().for_each(|nodes| put_varint(*nodes, &mut out));
@@ -60,28 +62,24 @@ impl SetMeta {
 
 /// Height of the node of the item whose row has this key: the trailing zeros of a hash, so one in 2^`bits` has each
 /// next level.
-pub(super) fn height(row_key: &[u8], bits: u32) -> usize {
+fn height(row_key: &[u8], bits: u32) -> usize {
     let zeros = XxHash3_64::oneshot(row_key).trailing_zeros();
     usize::try_from(zeros / bits).unwrap_or(LEVELS).min(LEVELS)
 }
 
 impl SkipList {
-    pub(super) fn of<R: Ranked>(owner: &R::Owner) -> Self {
-        Self { spec: R::SPEC, owner: owner.to_bytes(), promotion_bits: R::PROMOTION_BITS }
-    }
-
-    pub(super) fn raw(spec: &'static TableSpec, owner: Vec<u8>, promotion_bits: u32) -> Self {
+    pub(super) fn new(spec: &'static TableSpec, owner: Vec<u8>, promotion_bits: u32) -> Self {
         Self { spec, owner, promotion_bits }
     }
 
     /// Key of a row in `rank`: level 0 holds the [`SetMeta`].
-    pub(super) fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
+    fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
         let level = u8::try_from(level).unwrap_or(u8::MAX);
         [&[self.spec.tag][..], &self.owner, &[level], item].concat()
     }
 
     /// The key of an item's own row.
-    pub(super) fn row_key(&self, item: &[u8]) -> Vec<u8> {
+    fn row_key(&self, item: &[u8]) -> Vec<u8> {
         [self.owner.as_slice(), item].concat()
     }
 
@@ -132,8 +130,8 @@ impl SkipList {
         Ok(rows.split_off(size(ranks.start - rank)))
     }
 
-    /// Walks `level` from the node `lower` on, as long as `go_on(node, items before it)`: `lower` becomes the last such
-    /// node, `rank` the number of items before it.
+    /// Walks `level` from the node `lower` on, as long as `go_on(node, items before it)` is true: `lower` becomes the
+    /// last such node, `rank` the number of items before it.
     fn walk(
         &self,
         snapshot: &dyn Snapshot,
@@ -145,7 +143,7 @@ impl SkipList {
         let prefix = self.rank_key(level, &[]);
         let end = prefix_end(&prefix);
         loop {
-            // After the node itself; no item is a prefix of another.
+            // Starts after the node itself; no item is a prefix of another.
             let start = successor(&self.rank_key(level, lower));
             let bounds = Bounds { start: &start, end: end.as_deref() };
             let nodes = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
@@ -263,18 +261,11 @@ fn put_span(txn: &mut Txn<'_>, key: Vec<u8>, span: Option<u64>) -> Result<(), Er
 
 /// Number of rows from `start` on and before `end`.
 fn count(snapshot: &dyn Snapshot, spec: &'static TableSpec, start: &[u8], end: &[u8]) -> Result<u64, Error> {
-    let (mut rows, mut start) = (0, start.to_vec());
-    loop {
-        let chunk = snapshot.scan(spec, Bounds { start: &start, end: Some(end) }, Order::Asc, CHUNK)?;
-        rows += chunk.len() as u64;
-        match chunk.last() {
-            Some((last, _)) if chunk.len() == CHUNK => start = successor(last),
-            _ => return Ok(rows),
-        }
-    }
+    let mut rows = RowCursor::new(snapshot, spec, Bounds { start, end: Some(end) }, Order::Asc);
+    rows.try_fold(0, |rows, row| row.map(|_| rows + 1))
 }
 
-pub(super) fn varint(number: u64) -> Vec<u8> {
+fn varint(number: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(2);
     put_varint(number, &mut out);
     out

@@ -16,7 +16,7 @@ use rocksdb::{
     backup::{BackupEngine, BackupEngineInfo, BackupEngineOptions, RestoreOptions},
 };
 
-use super::{Handle, RocksOptions, errors::map_error};
+use super::{RocksOptions, errors::map_error, handle::Handle};
 use crate::{error::Error, spec::TableSpec};
 
 /// Concurrent file copies.
@@ -24,7 +24,7 @@ const AT_ONCE: i32 = 4;
 
 const MIB: u64 = 1 << 20;
 
-/// Held while backups are made or removed.
+/// Lock file, locked while backups are made or removed.
 const LOCK: &str = "lock";
 
 /// A backup directory.
@@ -47,7 +47,7 @@ pub struct Backup {
 }
 
 impl Backups {
-    /// Those in the directory `path`, which need not be there yet.
+    /// The backups in the directory `path`, which need not exist yet.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
@@ -69,10 +69,10 @@ impl Backups {
         let db =
             DB::open_cf_descriptors(&options.backup_source(), checkpoint, options.families_on_hold(tables))
                 .map_err(|error| map_error(checkpoint, "opening", error))?;
-        let handle = Handle { db };
+        let handle = Handle(db);
         let mut engine = self.engine()?;
         engine
-            .create_new_backup_flush(&handle.db, true)
+            .create_new_backup_flush(&handle, true)
             .map_err(|error| map_error(&self.path, "backing up", error))?;
         listed(&engine).pop().ok_or_else(|| self.none("it holds no backup after one was made"))
     }
@@ -84,7 +84,7 @@ impl Backups {
         removed.map_err(|error| map_error(&self.path, "removing old backups", error))
     }
 
-    /// Writes the files of a backup, the last one if none is named, to the directory `to`, which must be new or empty.
+    /// Writes the files of a backup (the last one by default) to the directory `to`, which must be new or empty.
     pub fn restore(&self, number: Option<u32>, to: &Path) -> Result<Backup, Error> {
         let known = self.list()?;
         let chosen = match number {

@@ -3,9 +3,8 @@
 //!
 //! # Invariants
 //!
-//! A marker file keeps the names of corrupt tables over restarts, until a salvage or a complete read by the owner
-//! clears them. If a compaction is the first to find the corruption, this process cannot write any more, but the next
-//! one can.
+//! A marker file keeps the names of corrupt tables over restarts, until they are emptied or were read completely. If a
+//! compaction is the first to find the corruption, this process cannot write any more, but the next one can.
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +17,7 @@ use std::{
 use rocksdb::DB;
 
 use super::errors::map_error;
-use crate::{error::Error, spec::TableSpec};
+use crate::error::Error;
 
 /// Marker file with the names of the corrupt tables, one per line. Its name differs from all RocksDB file names.
 const MARKER: &str = "DAMAGED";
@@ -58,7 +57,7 @@ impl CompactionHold {
         }
         tracing::warn!(
             database = %self.path.display(), table,
-            "a damaged table is not compacted any more and grows: stop the process and repair the database"
+            "corrupt table is not compacted any more and grows: run `cairn db verify`"
         );
         // On failure, the marker applies at the next start.
         drop(set_compaction(db, &table, false));
@@ -66,26 +65,14 @@ impl CompactionHold {
         drop(write(&self.path, &tables));
     }
 
-    /// Re-enables compaction of a table after all its rows were read.
-    pub(super) fn resume(&self, db: &DB, table: &'static TableSpec) -> Result<(), Error> {
+    /// Re-enables compaction of all tables on hold.
+    pub(super) fn release(&self, db: &DB) -> Result<(), Error> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        if tables.remove(table.name) {
-            write(&self.path, &tables)?;
-            set_compaction(db, table.name, true)
+        for table in std::mem::take(&mut *tables) {
+            set_compaction(db, &table, true)
                 .map_err(|error| map_error(&self.path, "compacting again", error))?;
         }
-        Ok(())
-    }
-
-    /// Removes one table from the marker.
-    pub(super) fn clear_table(path: &Path, table: &'static TableSpec) -> Result<(), Error> {
-        let mut tables = Self::load(path)?.tables();
-        if tables.remove(table.name) { write(path, &tables) } else { Ok(()) }
-    }
-
-    /// Removes the marker.
-    pub(super) fn clear(path: &Path) -> Result<(), Error> {
-        write(path, &BTreeSet::new())
+        write(&self.path, &tables)
     }
 }
 

@@ -46,14 +46,20 @@ pub(super) fn check_owned(path: &Path, tables: &[&TableSpec]) -> Result<(), Erro
     Err(Error::UnknownTables { path: path.to_owned(), tables: unknown })
 }
 
-/// Refuses to follow anything but a database that has all of `tables`.
-pub(super) fn check_followed(path: &Path, tables: &[&TableSpec]) -> Result<(), Error> {
+/// Refuses a directory without a database.
+pub(super) fn check_exists(path: &Path) -> Result<(), Error> {
     let exists = names(path)?.is_some_and(|names| names.iter().any(|name| name == CURRENT));
     if !exists {
         let found = "it holds no database yet".to_owned();
         let remedy = "start the process that writes it first, or name the directory that it writes";
         return Err(Error::NotADatabase { path: path.to_owned(), found, remedy });
     }
+    Ok(())
+}
+
+/// Refuses to follow anything but a database that has all of `tables`.
+pub(super) fn check_followed(path: &Path, tables: &[&TableSpec]) -> Result<(), Error> {
+    check_exists(path)?;
     let found = tables_in(path)?;
     let missing =
         tables.iter().map(|table| table.name).filter(|&table| !found.iter().any(|name| name == table));
@@ -64,8 +70,8 @@ pub(super) fn check_followed(path: &Path, tables: &[&TableSpec]) -> Result<(), E
     Err(Error::MissingTables { path: path.to_owned(), tables: missing })
 }
 
-/// Bytes of all files in the database directory. What is in directories inside is not the database: checkpoints, which
-/// share its files, and tables being salvaged.
+/// Bytes of all files in the database directory. Subdirectories are checkpoints, which share its files, and are not
+/// counted.
 pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
     let mut bytes = 0;
@@ -73,7 +79,7 @@ pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
         match entry.and_then(|entry| entry.metadata()) {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(metadata) => bytes += metadata.len(),
-            // Compactions delete files while we look.
+            // Compactions delete files during the listing.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(unreadable(path, &error)),
         }
@@ -81,8 +87,8 @@ pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// Removes what checkpoints left that were cut short while they were made inside of the database directory: links to
-/// table files, which keep those on the disk. To be called by the owner.
+/// Removes interrupted checkpoints inside the database directory: their hard links keep deleted table files on the
+/// disk. To be called by the owner.
 pub(super) fn remove_unfinished_checkpoints(path: &Path) -> Result<(), Error> {
     for name in names(path)?.unwrap_or_default().iter().filter(|name| name.ends_with(UNFINISHED)) {
         let unfinished = path.join(name);
@@ -93,7 +99,7 @@ pub(super) fn remove_unfinished_checkpoints(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// How RocksDB names the directory of a checkpoint while it makes it (`CheckpointImpl::CreateCheckpoint`).
+/// Suffix of the directory of a checkpoint while RocksDB makes it (`CheckpointImpl::CreateCheckpoint`).
 const UNFINISHED: &str = ".tmp";
 
 /// The logs and table files of a database at one moment.
@@ -107,7 +113,7 @@ impl Listing {
     pub(super) fn of(path: &Path) -> Result<Self, Error> {
         let mut names: BTreeSet<_> = names(path)?.unwrap_or_default().into_iter().collect();
         names.retain(|name| name.ends_with(LOG) || name.ends_with(TABLE));
-        // Other names that end in `.log` are not RocksDB's.
+        // RocksDB does not write other names that end in `.log`.
         let log = |name: &String| name.strip_suffix(LOG).and_then(|number| number.parse().ok());
         let newest_log = names.iter().filter_map(log).max().unwrap_or(0);
         Ok(Self { names, newest_log })
@@ -118,7 +124,7 @@ impl Listing {
         self.names.iter().filter(|name| name.ends_with(TABLE)).cloned().collect()
     }
 
-    /// Whether since then no log was started and no file deleted.
+    /// True if no log was started and no file deleted since the listing.
     pub(super) fn is_current(&self, path: &Path) -> Result<bool, Error> {
         let now = Self::of(path)?;
         Ok(now.newest_log == self.newest_log && self.names.is_subset(&now.names))
@@ -131,8 +137,7 @@ const TABLE: &str = ".sst";
 /// RocksDB's pointer to the newest manifest: a directory with it holds a database.
 const CURRENT: &str = "CURRENT";
 
-/// Files that making a database leaves when it is cut short before `CURRENT`, and what a new file system
-/// comes with.
+/// Files of an interrupted creation of a database, before `CURRENT`, and files of a new file system.
 fn may_precede_database(name: &str) -> bool {
     matches!(name, "LOCK" | "IDENTITY" | "lost+found")
         || name.starts_with("LOG")

@@ -30,7 +30,7 @@ use std::{
 
 use rocksdb::{Cache, DB};
 
-use super::{Handle, RocksOptions, directory::Listing, errors::map_error, missing_files};
+use super::{directory::Listing, errors::map_error, handle::Handle, missing_files, options::RocksOptions};
 use crate::{error::Error, spec::TableSpec};
 
 pub(super) struct Follower {
@@ -50,36 +50,37 @@ struct Source {
     cache: Cache,
 }
 
-/// A secondary instance of RocksDB, good until the owner starts another log. It changes only while no snapshot has it.
+/// A secondary instance of RocksDB, usable until the owner starts another log. It changes only while no snapshot uses
+/// it.
 pub(super) struct Secondary {
     handle: Handle,
     /// Number of the newest log when it was opened.
     log: u64,
-    /// The table files that it shows, and those that were there besides: files of the database that it should show,
-    /// files that were still being written, and files that were not needed any more.
+    /// The table files that were on disk when it was opened: those it shows, those of the database that it should show,
+    /// those still being written, and obsolete ones.
     files: BTreeSet<String>,
 }
 
 impl Secondary {
     pub(super) fn db(&self) -> &DB {
-        &self.handle.db
+        &self.handle
     }
 }
 
 /// The secondaries that are not used by new snapshots.
 #[derive(Default)]
 struct Standby {
-    /// The one that was current before: the next one to catch up. None at first, and after an error.
+    /// The previous current secondary: the next one to catch up. `None` at first, and after an error.
     next: Option<Arc<Secondary>>,
-    /// A former standby that snapshots held for too long. It closes with the last of them.
+    /// A former standby that snapshots held for too long. It closes with the last of these snapshots.
     retired: Weak<Secondary>,
 }
 
-/// How long a catch-up waits for the snapshots of the next secondary. Most requests take less, and another one costs as
-/// much memory as the owner's log.
+/// Time that a catch-up waits for the snapshots of the next secondary. Most requests take less, and another secondary
+/// costs as much memory as the owner's log.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Interval of the checks whether snapshots still hold a secondary.
+/// Poll interval for whether snapshots still hold a secondary.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Follower {
@@ -94,7 +95,7 @@ impl Follower {
         Ok(Self { source, current, standby: Mutex::default() })
     }
 
-    /// The state of the last catch-up, which does not change while the secondary is held.
+    /// The secondary of the last catch-up, which does not change while it is held.
     pub(super) fn current(&self) -> Arc<Secondary> {
         Arc::clone(&self.lock_current())
     }
@@ -104,7 +105,7 @@ impl Follower {
         let next = standby.take_unused(&self.source.primary)?;
         let files = Listing::of(&self.source.primary)?;
         let next = match next {
-            // A catch-up that fails half-way leaves no state of one moment.
+            // After a catch-up that failed half-way, a secondary has no consistent state.
             Some(next)
                 if next.log == files.newest_log
                     && next.db().try_catch_up_with_primary().is_ok()
@@ -113,7 +114,7 @@ impl Follower {
                 next
             }
             outdated => {
-                // Closed first: its memory is as much as that of the one that takes its place.
+                // Closed first: it uses as much memory as its replacement.
                 drop(outdated);
                 Arc::new(self.source.open(Some(&self.current().files))?)
             }
@@ -129,11 +130,11 @@ impl Follower {
 }
 
 impl Standby {
-    /// The next secondary, if there is one and no snapshot has it any more; one that is held for too long is retired.
+    /// The next secondary, if there is one and no snapshot uses it; one that is held for too long is retired.
     fn take_unused(&mut self, primary: &Path) -> Result<Option<Arc<Secondary>>, Error> {
         let Some(mut next) = self.next.take() else { return Ok(None) };
         let since = Instant::now();
-        // No snapshot is taken of it any more, so the number of those that have it only falls.
+        // New snapshots do not use it, so its reference count only falls.
         while Arc::get_mut(&mut next).is_none() {
             if since.elapsed() >= MAX_WAIT {
                 if self.retired.strong_count() > 0 {
@@ -150,15 +151,15 @@ impl Standby {
     }
 }
 
-/// With the pauses between them about a second, which outlasts a burst of flushes; more would only hide an owner that
-/// is always faster.
+/// With the pauses between them about a second, which outlasts a burst of flushes; more attempts would only hide an
+/// owner that always flushes faster.
 const MAX_ATTEMPTS: u32 = 64;
 
 /// The longest pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_millis(20);
 
 impl Source {
-    /// A secondary of the database as it is now. `before` are the files of the one before.
+    /// Opens a secondary of the current state of the database. `before` are the files of the previous secondary.
     fn open(&self, before: Option<&BTreeSet<String>>) -> Result<Secondary, Error> {
         let Self { primary, own, tables, options, cache } = self;
         let mut attempts = 0_u32;
@@ -171,17 +172,16 @@ impl Source {
             let undisturbed = files.is_current(primary)?;
             match opened {
                 Ok(db) if undisturbed => {
-                    let handle = Handle { db };
-                    let live = missing_files::live_files(&handle.db, primary)?;
+                    let handle = Handle(db);
+                    let live = missing_files::live_files(&handle, primary)?;
                     let there = Listing::of(primary)?.table_files();
-                    // At full speed there are always files that are still being written. Those that came since the
-                    // instance before are suspect when the next one does not show them either; at the start all are.
+                    // At full speed some files are always still being written. A file of the previous instance that
+                    // this one does not show either is suspect; at the start every such file is.
                     let listed = files.table_files();
                     let known = before.unwrap_or(&listed);
                     let unlisted = known.iter().filter(|&name| there.contains(name) && !live.contains(name));
                     match missing_files::check(primary, tables, *options, &unlisted.cloned().collect()) {
-                        // An owner may have deleted a file between the moment that it was listed and that it was
-                        // opened.
+                        // The owner may have deleted a file after it was listed and before it was opened.
                         Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
                         checked => {
                             checked?;
@@ -194,13 +194,13 @@ impl Source {
                     return Err(map_error(primary, "following", error));
                 }
                 Ok(db) if attempts == MAX_ATTEMPTS => {
-                    drop(Handle { db });
+                    drop(Handle(db));
                     let message =
                         format!("its files changed during each of {MAX_ATTEMPTS} attempts; try again");
                     return Err(Error::Engine { path: primary.clone(), doing: "following", message });
                 }
-                Ok(db) => drop(Handle { db }),
-                Err(_) => {} // It may have been caught between a deletion and the news of it.
+                Ok(db) => drop(Handle(db)),
+                Err(_) => {} // The open may have failed between a deletion and its record in the manifest.
             }
             thread::sleep(Duration::from_millis(attempts.into()).min(MAX_PAUSE));
         }

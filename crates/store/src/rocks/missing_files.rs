@@ -9,13 +9,13 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use rocksdb::{DB, LiveFile, ReadOptions};
+use rocksdb::{DB, ReadOptions};
 
 use super::{
-    RocksOptions,
-    corruption::{self, file_name},
+    corruption::{self, file_name, files},
     errors::{map_error, with_table},
-    family,
+    handle::family,
+    options::RocksOptions,
 };
 use crate::{error::Error, spec::TableSpec};
 
@@ -36,10 +36,10 @@ pub(super) fn check(
     if unlisted.is_empty() {
         return Ok(());
     }
-    let handle = corruption::open(path, tables, options)?;
-    for file in files(&handle.db, path)?.iter().filter(|file| unlisted.contains(file_name(file))) {
+    let db = corruption::open(path, tables, options)?;
+    for file in files(&db, path)?.iter().filter(|file| unlisted.contains(file_name(file))) {
         let Some(table) = tables.iter().find(|table| table.name == file.column_family_name) else { continue };
-        let mut iterator = handle.db.raw_iterator_cf_opt(family(&handle.db, table)?, ReadOptions::default());
+        let mut iterator = db.raw_iterator_cf_opt(family(&db, table)?, ReadOptions::default());
         iterator.seek(file.start_key.as_deref().unwrap_or_default());
         let read = iterator.status().map_err(|error| with_table(table, map_error(path, "following", error)));
         // The owner may have deleted the file since.
@@ -48,8 +48,4 @@ pub(super) fn check(
         }
     }
     Ok(())
-}
-
-fn files(db: &DB, path: &Path) -> Result<Vec<LiveFile>, Error> {
-    db.live_files().map_err(|error| map_error(path, "listing files", error))
 }

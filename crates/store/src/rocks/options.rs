@@ -21,22 +21,21 @@ use crate::spec::{Access, TableSpec};
 pub struct RocksOptions {
     /// Memory for blocks of table files, their indexes and filters, shared by all tables.
     pub cache_bytes: usize,
-    /// Memory for writes that are not in table files yet, shared by all tables. The log is at most twice
-    /// as long, which also bounds how long a start takes, and what each of a follower's two states, and for a while a
-    /// third one, holds in memory.
+    /// Memory for writes that are not in table files yet, shared by all tables. The log is at most twice as long, which
+    /// also bounds the duration of a start, and the memory of each of a follower's two states and of its temporary
+    /// third one.
     pub write_buffer_bytes: usize,
     /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
     /// process 1,024. A follower ignores this and holds all.
     pub open_files: i32,
-    /// Bytes of the file system that commits leave free, so that flushes and compactions can finish what was committed,
-    /// and other programs go on. Below it commits fail with [`Error::NoSpace`](crate::Error::NoSpace). A follower
-    /// ignores this.
+    /// Bytes of the file system that commits leave free, so that flushes and compactions of committed data can finish
+    /// and other programs can continue. Below it commits fail with [`Error::NoSpace`](crate::Error::NoSpace). A
+    /// follower ignores this.
     pub reserve_bytes: u64,
 }
 
 impl Default for RocksOptions {
-    /// Together with the rest of the process under 1 GiB while indexing at full speed. The reserve is twice the memory
-    /// for writes.
+    /// Keeps the process under 1 GiB while it indexes at full speed. The reserve is twice the memory for writes.
     fn default() -> Self {
         Self {
             cache_bytes: 256 * MIB,
@@ -63,8 +62,8 @@ impl RocksOptions {
         options.set_max_total_wal_size(to_u64(self.write_buffer_bytes.saturating_mul(2)));
         options.set_db_write_buffer_size(self.write_buffer_bytes);
 
-        // Flushes and compactions on all cores; `increase_parallelism` makes the threads, the other one
-        // lets them be used. At least two, so that a long compaction never holds up a flush.
+        // Flushes and compactions on all cores: `increase_parallelism` creates the threads, the other option allows
+        // their use. At least two, so that a long compaction never delays a flush.
         let jobs = thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
         let jobs = i32::try_from(jobs).unwrap_or(2);
         options.increase_parallelism(jobs);
@@ -79,17 +78,11 @@ impl RocksOptions {
         options
     }
 
-    /// Options of a handle for a salvage, which commits nothing.
-    pub(super) fn repair(self) -> Options {
+    /// Like [`Self::owner`], without paranoid checks: for a database that does not open with them, because of corrupt
+    /// index blocks.
+    pub(super) fn owner_lenient(self) -> Options {
         let mut options = self.owner();
         options.create_if_missing(false);
-        options
-    }
-
-    /// Like [`Self::repair`], without paranoid checks: for a database that does not open with them, because of corrupt
-    /// index blocks. Skips corrupt WAL records and replays the records after them.
-    pub(super) fn repair_lenient(self) -> Options {
-        let mut options = self.repair();
         options.set_paranoid_checks(false);
         options
     }
@@ -116,7 +109,7 @@ impl RocksOptions {
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
         // (RocksDB's wiki, "Read-only and secondary instances").
         options.set_max_open_files(-1);
-        // Otherwise every catch-up starts sixteen threads for each column family, to open the tables that there are not
+        // By default every catch-up starts sixteen threads for each column family, to open new table files
         // (`VersionBuilder::Rep::LoadTableHandlers`).
         options.set_max_file_opening_threads(1);
         options
@@ -165,7 +158,7 @@ impl RocksOptions {
 fn base() -> Options {
     let mut options = Options::default();
     options.set_paranoid_checks(true);
-    // Deleting a replaced file can take long; a reader that was its last user should not pay for it.
+    // Deleting a replaced file can take long; its last reader should not wait for that.
     options.set_avoid_unnecessary_blocking_io(true);
     // RocksDB's own text log: a few files of bounded size, without statistics every ten minutes.
     options.set_keep_log_file_num(4);
@@ -185,11 +178,11 @@ fn family(access: Access, cache: &Cache) -> Options {
     let mut options = Options::default();
     match access {
         Access::Point => {
-            // Hashes do not compress. 10 bits a key: one lookup in a hundred of an absent key costs a block.
+            // Hashes do not compress. 10 bits a key: one lookup in a hundred of an absent key reads a block.
             options.set_compression_type(DBCompressionType::None);
             blocks.set_bloom_filter(10.0, false);
             blocks.set_whole_key_filtering(true);
-            // A file of 64 MiB has a filter of over 1 MiB: in parts, a cold lookup reads 4 KiB of it.
+            // A file of 64 MiB has a filter of over 1 MiB; partitioned, a cold lookup reads 4 KiB of it.
             blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
             blocks.set_partition_filters(true);
             blocks.set_pin_top_level_index_and_filter(true);

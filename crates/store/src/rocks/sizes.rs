@@ -2,7 +2,7 @@
 
 use rocksdb::properties;
 
-use super::{RocksStore, errors::map_error, family};
+use super::{RocksStore, errors::map_error, handle::family};
 use crate::{error::Error, spec::TableSpec};
 
 /// Size of one table. Rows and bytes that were deleted or replaced count until a compaction drops them.
@@ -14,7 +14,7 @@ pub struct TableSize {
     pub file_bytes: u64,
     /// Bytes of writes that are not in table files yet.
     pub memory_bytes: u64,
-    /// Number of rows, as RocksDB guesses it.
+    /// Number of rows, as RocksDB estimates it.
     pub estimated_rows: u64,
 }
 

@@ -6,15 +6,15 @@
 //! support them (iterators fail, `Get` silently ignores them), so a follower's snapshot holds a secondary, which does
 //! not change meanwhile.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 
 use super::{
-    RocksStore,
+    compaction_hold::CompactionHold,
     errors::{map_error, with_table},
-    family,
     follower::Secondary,
+    handle::family,
 };
 use crate::{
     engine::{Bounds, Order, Row, Snapshot},
@@ -23,14 +23,14 @@ use crate::{
 };
 
 pub(super) struct RocksSnapshot<'a> {
-    store: &'a RocksStore,
-    /// For reads by key, made once for all of them.
+    path: &'a Path,
+    /// Options for reads by key, created once.
     by_key: ReadOptions,
     view: View<'a>,
 }
 
 enum View<'a> {
-    Owner { db: &'a DB, snapshot: SnapshotWithThreadMode<'a, DB> },
+    Owner { db: &'a DB, hold: &'a CompactionHold, snapshot: SnapshotWithThreadMode<'a, DB> },
     Follower(Arc<Secondary>),
 }
 
@@ -53,16 +53,16 @@ impl View<'_> {
 }
 
 impl<'a> RocksSnapshot<'a> {
-    pub(super) fn of_owner(store: &'a RocksStore, db: &'a DB) -> Self {
-        Self::at(store, View::Owner { db, snapshot: db.snapshot() })
+    pub(super) fn of_owner(path: &'a Path, db: &'a DB, hold: &'a CompactionHold) -> Self {
+        Self::at(path, View::Owner { db, hold, snapshot: db.snapshot() })
     }
 
-    pub(super) fn of_follower(store: &'a RocksStore, secondary: Arc<Secondary>) -> Self {
-        Self::at(store, View::Follower(secondary))
+    pub(super) fn of_follower(path: &'a Path, secondary: Arc<Secondary>) -> Self {
+        Self::at(path, View::Follower(secondary))
     }
 
-    fn at(store: &'a RocksStore, view: View<'a>) -> Self {
-        Self { store, by_key: view.options(), view }
+    fn at(path: &'a Path, view: View<'a>) -> Self {
+        Self { path, by_key: view.options(), view }
     }
 
     pub(super) fn db(&self) -> &DB {
@@ -70,7 +70,11 @@ impl<'a> RocksSnapshot<'a> {
     }
 
     fn map_error(&self, table: &'static TableSpec, error: rocksdb::Error) -> Error {
-        self.store.record_corruption(with_table(table, map_error(&self.store.path, "reading", error)))
+        let error = with_table(table, map_error(self.path, "reading", error));
+        if let View::Owner { db, hold, .. } = &self.view {
+            hold.record(db, &error);
+        }
+        error
     }
 }
 
@@ -111,7 +115,7 @@ impl Snapshot for RocksSnapshot<'_> {
             options.set_iterate_upper_bound(end);
         }
         let mut iterator = db.raw_iterator_cf_opt(family, options);
-        // Within the bounds.
+        // The bounds of the options limit the seeks.
         match order {
             Order::Asc => iterator.seek_to_first(),
             Order::Desc => iterator.seek_to_last(),
@@ -134,5 +138,5 @@ impl Snapshot for RocksSnapshot<'_> {
     }
 }
 
-/// Room for a page; limits may be far larger than what there is.
+/// Initial capacity for a page; limits may be far larger than the number of rows.
 const LIKELY_ROWS: usize = 128;

@@ -1,21 +1,15 @@
 //! Overlay of uncommitted rows over a snapshot.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    ops::Bound,
-};
+use std::{collections::BTreeMap, ops::Bound};
 
 use super::undo::UndoBuilder;
 use crate::{
     batch::Batch,
-    engine::{Bounds, Order, Row, Snapshot},
+    engine::{Bounds, Order, Row, RowCursor, Snapshot},
     error::Error,
-    key::successor,
+    merge::{Written, merge},
     spec::TableSpec,
 };
-
-/// A new value; `None` if the row was deleted.
-pub(super) type Written = Option<Vec<u8>>;
 
 type Rows = BTreeMap<Vec<u8>, Written>;
 
@@ -31,7 +25,7 @@ impl Overlay {
         self.tables.iter().find(|(spec, _)| spec.tag == table.tag).map(|(_, rows)| rows)
     }
 
-    /// What was written to `key`, if anything.
+    /// The uncommitted write to `key`, if any.
     pub(super) fn get(&self, table: &TableSpec, key: &[u8]) -> Option<&Written> {
         self.rows(table)?.get(key)
     }
@@ -46,7 +40,7 @@ impl Overlay {
         self.tables[at].1.insert(key, value);
     }
 
-    /// The first `limit` rows of `bounds` in `order`, as they would be if this were committed onto `snapshot`.
+    /// The first `limit` rows of `bounds` in `order`, as after a commit of the overlay onto `snapshot`.
     pub(super) fn scan(
         &self,
         snapshot: &dyn Snapshot,
@@ -59,11 +53,13 @@ impl Overlay {
             return snapshot.scan(table, bounds, order, limit);
         };
         let end = bounds.end.map_or(Bound::Unbounded, Bound::Excluded);
-        let own = rows.range::<[u8], _>((Bound::Included(bounds.start), end));
-        let stored = Stored::new(snapshot, table, bounds, order, limit);
+        let written = rows.range::<[u8], _>((Bound::Included(bounds.start), end));
+        let written = written.map(|(key, value)| Ok((key.clone(), value.clone())));
+        let chunk = limit.saturating_add(SPARE).min(MAX_CHUNK);
+        let stored = RowCursor::new(snapshot, table, bounds, order).with_chunk(chunk);
         match order {
-            Order::Asc => merge(own, stored, order, limit),
-            Order::Desc => merge(own.rev(), stored, order, limit),
+            Order::Asc => merge(written, stored, order, limit),
+            Order::Desc => merge(written.rev(), stored, order, limit),
         }
     }
 
@@ -97,92 +93,6 @@ impl Overlay {
     }
 }
 
-/// Merges two row streams of the same order; for equal keys the overlay's row wins.
-fn merge<'a>(
-    own: impl Iterator<Item = (&'a Vec<u8>, &'a Written)>,
-    mut stored: Stored<'_>,
-    order: Order,
-    limit: usize,
-) -> Result<Vec<Row>, Error> {
-    let mut own = own.peekable();
-    let mut rows = Vec::new();
-    while rows.len() < limit {
-        let comparison = match (own.peek(), stored.peek()?) {
-            (None, None) => break,
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some((key, _)), Some((stored, _))) => match order {
-                Order::Asc => key.as_slice().cmp(stored),
-                Order::Desc => stored.as_slice().cmp(key),
-            },
-        };
-        if comparison.is_ge() {
-            let row = stored.next();
-            if comparison.is_gt() {
-                rows.extend(row);
-                continue;
-            }
-        }
-        if let Some((key, Some(value))) = own.next() {
-            rows.push((key.clone(), value.clone()));
-        }
-    }
-    Ok(rows)
-}
-
-/// The rows of a snapshot one by one, read in chunks.
-struct Stored<'a> {
-    snapshot: &'a dyn Snapshot,
-    table: &'static TableSpec,
-    start: Vec<u8>,
-    end: Option<Vec<u8>>,
-    order: Order,
-    chunk: usize,
-    read: VecDeque<Row>,
-    done: bool,
-}
-
-/// Rows read beyond those that are wanted, at most: rows of the snapshot may turn out to be deleted.
+/// Rows read beyond the limit: rows of the snapshot may turn out to be deleted.
 const SPARE: usize = 4;
 const MAX_CHUNK: usize = 256;
-
-impl<'a> Stored<'a> {
-    fn new(
-        snapshot: &'a dyn Snapshot,
-        table: &'static TableSpec,
-        bounds: Bounds<'_>,
-        order: Order,
-        limit: usize,
-    ) -> Self {
-        Self {
-            snapshot,
-            table,
-            start: bounds.start.to_vec(),
-            end: bounds.end.map(<[u8]>::to_vec),
-            order,
-            chunk: limit.saturating_add(SPARE).min(MAX_CHUNK),
-            read: VecDeque::new(),
-            done: false,
-        }
-    }
-
-    fn peek(&mut self) -> Result<Option<&Row>, Error> {
-        if self.read.is_empty() && !self.done {
-            let bounds = Bounds { start: &self.start, end: self.end.as_deref() };
-            self.read = self.snapshot.scan(self.table, bounds, self.order, self.chunk)?.into();
-            self.done = self.read.len() < self.chunk;
-            if let Some((last, _)) = self.read.back() {
-                match self.order {
-                    // The smallest key beyond it.
-                    Order::Asc => self.start = successor(last),
-                    Order::Desc => self.end = Some(last.clone()),
-                }
-            }
-        }
-        Ok(self.read.front())
-    }
-
-    fn next(&mut self) -> Option<Row> {
-        self.read.pop_front()
-    }
-}

@@ -15,7 +15,6 @@ use std::hash::Hasher as _;
 
 use twox_hash::xxhash3_64::Hasher;
 
-use super::Pushed;
 use crate::{
     batch::Batch,
     engine::Snapshot,
@@ -75,14 +74,10 @@ impl<'a> UndoBuilder<'a> {
         of(&mut self.before.rows, spec).push((key.to_vec(), old));
     }
 
-    /// A list that grows.
-    pub(super) fn list(&mut self, count_key: &[u8], list: &Pushed) {
+    /// A list that grows by `added` entries from length `base`.
+    pub(super) fn list(&mut self, spec: &'static TableSpec, count_key: &[u8], (base, added): (u64, u64)) {
         let owner = count_key[1..].to_vec();
-        of(&mut self.before.lists, list.spec).push(ListGrowth {
-            owner,
-            base: list.base,
-            added: list.added(),
-        });
+        of(&mut self.before.lists, spec).push(ListGrowth { owner, base, added });
     }
 
     pub(super) fn done(self) -> UndoRecord {
@@ -90,7 +85,7 @@ impl<'a> UndoBuilder<'a> {
     }
 }
 
-/// The part of `parts` that is about the table `spec`.
+/// The part of `parts` for the table `spec`.
 fn of<'a, T>(parts: &'a mut Vec<(&'static TableSpec, Vec<T>)>, spec: &'static TableSpec) -> &'a mut Vec<T> {
     // Rows come table by table.
     if parts.last().is_none_or(|(last, _)| last.tag != spec.tag) {

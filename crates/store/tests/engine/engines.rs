@@ -1,10 +1,11 @@
-//! What every engine must do, demanded of each of them: in memory, on disk, and read by a follower.
+//! The engine contract, tested for every engine: in memory, on disk, and read by a follower.
 
+use std::sync::Arc;
 use std::thread;
 
 use store::{
-    Access, Batch, Bounds, Durability, MemStore, Order, RocksOptions, RocksStore, Row, Store, TableSpec,
-    for_each_row, prefix_end,
+    Access, Batch, Bounds, CopyOnWrite, Durability, MemStore, Order, RocksOptions, RocksStore, Row, Store,
+    TableSpec, for_each_row, prefix_end,
 };
 
 const POINT: &TableSpec = &TableSpec { name: "point", tag: 0x10, access: Access::Point };
@@ -17,7 +18,7 @@ trait Engine {
     fn new() -> Self;
     fn writer(&self) -> &dyn Store;
     fn reader(&self) -> &dyn Store;
-    /// Makes what was written visible to new snapshots of the reader.
+    /// Makes the writes visible to new snapshots of the reader.
     fn publish(&self) {}
 
     fn commit(&self, batch: Batch) {
@@ -107,6 +108,36 @@ impl Engine for Followed {
     }
 }
 
+/// A copy of a store whose rows are all deleted, by key and by range.
+struct Copied(CopyOnWrite);
+
+impl Engine for Copied {
+    fn new() -> Self {
+        let base = MemStore::new();
+        for (table, key) in
+            [(POINT, "a"), (POINT, "b"), (APPEND, "b1"), (SCAN, "b"), (SCAN, "k"), (SCAN, "z")]
+        {
+            base.put(table, &[(key.as_bytes(), b"of the base")]);
+        }
+        let copy = CopyOnWrite::new(Arc::new(base), Arc::new(MemStore::new()));
+        let mut batch = Batch::new();
+        batch.delete(POINT, b"b".to_vec());
+        batch.delete(SCAN, b"k".to_vec());
+        for (table, start, end) in [(POINT, "a", "b"), (APPEND, "", "c"), (SCAN, "a", "c"), (SCAN, "z", "zz")]
+        {
+            batch.delete_range(table, start.into(), end.into());
+        }
+        copy.commit(batch, Durability::Buffered).unwrap();
+        Self(copy)
+    }
+    fn writer(&self) -> &dyn Store {
+        &self.0
+    }
+    fn reader(&self) -> &dyn Store {
+        &self.0
+    }
+}
+
 fn keys_compare_as_unsigned_bytes(engine: &impl Engine) {
     engine.put_keys(SCAN, &[&[0x80], &[0x7f], &[0xff], &[0], &[0, 0], &[0x7f, 0xff]]);
     let keys = [vec![0], vec![0, 0], vec![0x7f], vec![0x7f, 0xff], vec![0x80], vec![0xff]];
@@ -181,7 +212,7 @@ fn the_last_write_of_a_key_in_a_batch_wins(engine: &impl Engine) {
     assert_eq!(engine.scan(POINT, Bounds::all(), Order::Asc, 9), [(b"put".to_vec(), b"2".to_vec())]);
 }
 
-fn a_deleted_row_is_gone_and_deleting_an_absent_one_is_no_error(engine: &impl Engine) {
+fn a_deleted_row_is_absent_and_deleting_an_absent_one_is_not_an_error(engine: &impl Engine) {
     engine.put_keys(SCAN, &[&[1], &[2], &[3]]);
     let mut batch = Batch::new();
     batch.delete(SCAN, vec![2]);
@@ -191,7 +222,7 @@ fn a_deleted_row_is_gone_and_deleting_an_absent_one_is_no_error(engine: &impl En
     assert_eq!(engine.keys(SCAN, Bounds::all(), Order::Desc), [[3], [1]]);
 }
 
-fn a_range_goes_with_its_batch_but_for_what_the_batch_sets(engine: &impl Engine) {
+fn a_range_is_deleted_except_for_the_rows_that_the_batch_sets(engine: &impl Engine) {
     let keys: Vec<[u8; 2]> = (0..=255).flat_map(|a| [[a, 0], [a, 9]]).collect();
     engine.put_keys(SCAN, &keys.iter().map(|key| &key[..]).collect::<Vec<_>>());
     engine.put_keys(POINT, &[&[3, 0], &[5, 0]]);
@@ -202,7 +233,7 @@ fn a_range_goes_with_its_batch_but_for_what_the_batch_sets(engine: &impl Engine)
     batch.put(SCAN, vec![3, 0], b"set after".to_vec());
     batch.delete(SCAN, vec![3, 0]);
     batch.delete(SCAN, vec![1, 0]);
-    // The wrong way round, and empty.
+    // Reversed bounds, and empty ones.
     batch.delete_range(POINT, vec![9], vec![1]);
     batch.delete_range(POINT, vec![3, 0], vec![3, 0]);
     let mut all = Batch::new();
@@ -216,12 +247,12 @@ fn a_range_goes_with_its_batch_but_for_what_the_batch_sets(engine: &impl Engine)
     assert_eq!(engine.keys(POINT, Bounds::all(), Order::Asc), [[3, 0], [5, 0]]);
     assert_eq!(engine.get(SCAN, &[3, 9]).unwrap(), b"set before");
     assert_eq!((engine.get(SCAN, &[2, 9]), engine.get(SCAN, &[100, 0])), (None, None));
-    // What comes later is there again.
+    // Later writes are visible again.
     engine.put_keys(SCAN, &[&[100, 0]]);
     assert!(engine.get(SCAN, &[100, 0]).is_some());
 }
 
-fn many_keys_are_answered_in_their_order_and_as_often_as_asked(engine: &impl Engine) {
+fn many_keys_are_answered_in_their_order_with_repetitions(engine: &impl Engine) {
     for table in TABLES {
         engine.put(table, &[(b"a", b"1"), (b"b", b"2"), (b"c", b"")]);
         let asked = [&b"c"[..], b"a", b"x", b"a", b"b", b"x"].map(<[u8]>::to_vec);
@@ -241,7 +272,7 @@ fn empty_keys_and_values_are_rows(engine: &impl Engine) {
     assert_eq!(engine.keys(SCAN, Bounds { start: b"", end: Some(b"k") }, Order::Desc), [b""]);
 }
 
-fn large_values_come_back_whole(engine: &impl Engine) {
+fn large_values_are_read_back_whole(engine: &impl Engine) {
     let large: Vec<u8> = (0..3_000_000_u32).map(|n| n.wrapping_mul(0x9e37_79b9).to_be_bytes()[0]).collect();
     engine.put(APPEND, &[(b"k", &large), (b"l", &large[1..])]);
     assert_eq!(engine.get(APPEND, b"k").unwrap(), large);
@@ -326,7 +357,7 @@ fn the_disk_is_measured(engine: &impl Engine) {
     let before = engine.reader().disk_bytes().unwrap();
     engine.put(APPEND, &[(b"k", &vec![7; 1_000_000])]);
     engine.writer().sync().unwrap();
-    // RocksDB may delete some small files of its start meanwhile.
+    // Meanwhile RocksDB may delete some small files of its start.
     assert!(engine.reader().disk_bytes().unwrap() >= before + 900_000);
 }
 
@@ -335,6 +366,7 @@ macro_rules! every_engine {
         every_engine!(@ in_memory MemStore; $($demand)*);
         every_engine!(@ on_disk OnDisk; $($demand)*);
         every_engine!(@ followed Followed; $($demand)*);
+        every_engine!(@ copied Copied; $($demand)*);
     };
     (@ $module:ident $engine:ident; $($demand:ident)*) => {
         mod $module {
@@ -355,11 +387,11 @@ every_engine![
     a_limit_keeps_the_first_rows_in_the_order_of_the_scan,
     a_snapshot_sees_no_later_commit_and_a_new_one_does,
     the_last_write_of_a_key_in_a_batch_wins,
-    a_deleted_row_is_gone_and_deleting_an_absent_one_is_no_error,
-    a_range_goes_with_its_batch_but_for_what_the_batch_sets,
-    many_keys_are_answered_in_their_order_and_as_often_as_asked,
+    a_deleted_row_is_absent_and_deleting_an_absent_one_is_not_an_error,
+    a_range_is_deleted_except_for_the_rows_that_the_batch_sets,
+    many_keys_are_answered_in_their_order_with_repetitions,
     empty_keys_and_values_are_rows,
-    large_values_come_back_whole,
+    large_values_are_read_back_whole,
     tables_do_not_see_each_others_rows,
     two_writers_to_different_tables_lose_nothing,
     every_row_is_visited_once_whatever_the_size_of_rows,

@@ -1,4 +1,4 @@
-//! Keys: what comes back, how it sorts, and that components can be concatenated.
+//! Keys: round trip, order, and concatenation of components.
 
 use proptest::{collection::vec, prelude::*};
 use store::{
@@ -25,7 +25,7 @@ fn everything() -> impl Strategy<Value = Everything> {
     (texts, (0_u8..3, any::<u16>(), any::<u32>(), any::<u64>()), any::<[u8; 3]>(), desc, Just(()))
 }
 
-/// What every key type must do for any two of its values.
+/// The contract of every key type, for any two of its values.
 fn holds<K: Key + Ord + std::fmt::Debug>(a: &K, b: &K) -> Result<(), TestCaseError> {
     let (a_bytes, b_bytes) = (a.to_bytes(), b.to_bytes());
     prop_assert_eq!(a_bytes.cmp(&b_bytes), a.cmp(b));
@@ -66,14 +66,14 @@ proptest! {
     #[test]
     fn tuples_sort_by_their_first_difference(a in everything(), b in everything()) {
         holds(&a, &b)?;
-        // Also when the difference is late.
+        // Also for a late difference.
         let mut c = a.clone();
         c.3 = b.3;
         holds(&a, &c)?;
     }
 
     #[test]
-    fn what_decodes_encodes_to_the_same_bytes(bytes in vec(prop_oneof![Just(0_u8), Just(1), Just(0xff), any::<u8>()], 0..24)) {
+    fn a_decoded_key_encodes_to_the_same_bytes(bytes in vec(prop_oneof![Just(0_u8), Just(1), Just(0xff), any::<u8>()], 0..24)) {
         fn same<K: Key>(bytes: &[u8]) -> Result<(), TestCaseError> {
             if let Some(key) = K::from_bytes(bytes) {
                 prop_assert_eq!(key.to_bytes(), bytes);
@@ -145,7 +145,7 @@ fn rows_under_a_prefix_are_read_in_both_orders() {
 }
 
 #[test]
-fn rows_after_a_key_stay_under_the_prefix_and_leave_the_key_out() {
+fn rows_after_a_key_are_under_the_prefix_and_exclude_the_key() {
     let store = tokens();
     let snapshot = store.snapshot().unwrap();
     let numbers = |collection: u8, name: &str, order| -> Vec<u64> {
@@ -163,10 +163,10 @@ fn rows_after_a_key_stay_under_the_prefix_and_leave_the_key_out() {
 }
 
 #[test]
-fn a_row_that_does_not_decode_is_named_with_table_and_key() {
+fn a_row_that_does_not_decode_is_reported_with_table_and_key() {
     let store = MemStore::new();
     let mut batch = Batch::new();
-    batch.put(Tokens::SPEC, (7_u8, Text::from("a")).to_bytes(), vec![0x80]); // A varint cut short.
+    batch.put(Tokens::SPEC, (7_u8, Text::from("a")).to_bytes(), vec![0x80]); // A truncated varint.
     batch.put(Tokens::SPEC, vec![8], vec![0]);
     store.commit(batch, Durability::Buffered).unwrap();
     let snapshot = store.snapshot().unwrap();

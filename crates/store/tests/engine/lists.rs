@@ -1,4 +1,4 @@
-//! Lists against plain vectors: what transactions push, what reads give back, and what truncation leaves.
+//! Lists against plain vectors: pushes of transactions, reads, and truncation.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use store::{
     RocksStore, Snapshot, Store, TableSpec, Txn, key::Text, list,
 };
 
-/// Everything, in one list.
+/// All values, in one list.
 struct Global;
 
 impl List for Global {
@@ -44,7 +44,7 @@ struct Round {
 #[derive(Debug, Clone, Copy)]
 enum End {
     Committed,
-    /// Committed, but the lengths were not taken over.
+    /// Committed, but the lengths were not absorbed.
     Unabsorbed,
     /// Finished, but the commit failed.
     Failed,
@@ -67,7 +67,7 @@ fn txn_len(txn: &mut Txn<'_>, list: usize) -> u64 {
     if list == NAMES.len() { txn.len::<Global>(&()) } else { txn.len::<ByName>(&name(list)) }.unwrap()
 }
 
-/// Plays `rounds` and returns what the lists must hold.
+/// Plays `rounds` and returns the expected lists.
 fn play(store: &dyn Store, rounds: &[Round]) -> Model {
     let mut counts = Counts::new(2); // Fewer than lists, so that some lengths are always read.
     let mut model = Model::new();
@@ -124,7 +124,7 @@ fn check_all(store: &dyn Store, model: &Model) {
         check::<ByName>(&*snapshot, &name(list), entries(list));
     }
     check::<Global>(&*snapshot, &(), entries(NAMES.len()));
-    // No rows beyond those.
+    // There are no further rows.
     let rows = |table| snapshot.scan(table, Bounds::all(), Order::Asc, usize::MAX).unwrap().len();
     let lists = model.values().filter(|entries| !entries.is_empty()).count();
     assert_eq!(rows(COUNT), lists);
@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn lists_hold_what_was_committed(rounds in rounds()) {
+    fn lists_contain_the_committed_values(rounds in rounds()) {
         let store = MemStore::new();
         let model = play(&store, &rounds);
         check_all(&store, &model);
@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(list::truncate(&store, ByName::SPEC, cutoff).unwrap(), expected);
         check_all(&store, &model);
         prop_assert_eq!(list::truncate(&store, ByName::SPEC, cutoff).unwrap(), 0);
-        // What is left can be pushed to.
+        // The truncated list accepts pushes.
         let snapshot = store.snapshot().unwrap();
         let mut counts = Counts::new(9);
         let mut txn = Txn::new(&*snapshot, &mut counts);
@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// One list of `len` entries 0, 10, 20 …, of an owner each.
+/// Lists of `len` entries 0, 10, 20 …, one per owner.
 fn store_lists(store: &dyn Store, owners: u64, len: u64) {
     let mut counts = Counts::new(1);
     let snapshot = store.snapshot().unwrap();
@@ -183,7 +183,7 @@ fn store_lists(store: &dyn Store, owners: u64, len: u64) {
 }
 
 #[test]
-fn truncation_deals_with_more_owners_and_longer_lists_than_one_commit_holds() {
+fn truncation_supports_more_owners_and_longer_lists_than_fit_in_one_commit() {
     let directory = tempfile::tempdir().unwrap();
     let store = RocksStore::open(directory.path(), TABLES, RocksOptions::default()).unwrap();
     store_lists(&store, 2_500, 3);
@@ -202,7 +202,7 @@ fn truncation_deals_with_more_owners_and_longer_lists_than_one_commit_holds() {
     check::<ByName>(&*store.snapshot().unwrap(), &"0".into(), &[0, 10, 20]);
 }
 
-/// A store that fails after some commits, as a process that is killed does.
+/// A store that fails after some commits, like a killed process.
 struct Failing<'a> {
     store: &'static MemStore,
     commits_left: &'a std::sync::atomic::AtomicUsize,
@@ -231,7 +231,7 @@ impl Store for Failing<'static> {
 }
 
 #[test]
-fn truncation_that_is_cut_off_leaves_whole_lists_and_can_be_repeated() {
+fn interrupted_truncation_leaves_dense_lists_and_can_be_repeated() {
     let store: &'static MemStore = Box::leak(Box::default());
     let commits_left: &'static _ = Box::leak(Box::new(std::sync::atomic::AtomicUsize::new(1)));
     store_lists(store, 1, 250_000);
@@ -282,7 +282,7 @@ fn a_value_that_does_not_increase_is_refused() {
 }
 
 #[test]
-fn a_hole_in_a_list_is_an_error_that_names_the_entry() {
+fn a_gap_in_a_list_is_an_error_with_the_entry() {
     let store = MemStore::new();
     store_lists(&store, 1, 9);
     let owner = Text::from("0");

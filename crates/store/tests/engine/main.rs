@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
+mod copies;
 mod damage;
 mod engines;
 mod keys;
@@ -11,7 +12,7 @@ mod lists;
 mod mended_lists;
 mod model;
 mod ranked;
+mod recovery;
 mod rocks;
-mod salvage;
 mod txns;
 mod undo;

@@ -1,4 +1,4 @@
-//! Lists whose rows are damaged at random: the audit sees it, and mending makes arrays of what is left.
+//! Lists whose rows are damaged at random: the audit finds the damage, and the rebuild makes dense arrays of the rest.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn model() -> impl Strategy<Value = Model> {
     proptest::collection::btree_map(0_u16..5, values.prop_map(|values| values.into_iter().collect()), 1..5)
 }
 
-/// Another length, or a row of either table that is lost.
+/// Another length, or a lost row of either table.
 #[derive(Debug, Clone)]
 struct Damage {
     row: prop::sample::Index,
@@ -63,7 +63,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 
 proptest! {
     #[test]
-    fn whole_lists_have_no_fault_and_mending_cuts_them_like_truncation(model in model(), cutoff in 1_u64..70) {
+    fn intact_lists_pass_the_audit_and_a_rebuild_cuts_them_like_truncation(model in model(), cutoff in 1_u64..70) {
         let (mended, truncated) = (pushed(&model), pushed(&model));
         prop_assert_eq!(faults(&mended, 60), Vec::new());
         list::rebuild(&mended, ByNumber::SPEC, cutoff).unwrap();
@@ -74,11 +74,11 @@ proptest! {
     }
 
     #[test]
-    fn what_is_lost_is_seen_and_nothing_below_the_least_fault_is_wrong(
+    fn lost_rows_are_found_and_a_rebuild_makes_dense_arrays_of_the_rest(
         // A list that is lost together with its length leaves no trace in either table.
         model in model(), of_count in any::<bool>(), damages in vec(damage(), 1..4),
     ) {
-        let store = pushed(&model);
+        let (store, whole) = (pushed(&model), pushed(&model));
         for damage in damages {
             let spec = if of_count { COUNT } else { ByNumber::SPEC };
             let rows = rows(&store, spec);
@@ -95,17 +95,15 @@ proptest! {
             }
             store.commit(batch, Durability::Buffered).unwrap();
         }
-        let found = faults(&store, 60);
+        prop_assume!([ByNumber::SPEC, COUNT].iter().any(|spec| rows(&store, spec) != rows(&whole, spec)));
+        prop_assert_ne!(faults(&store, 60), Vec::new());
         list::rebuild(&store, ByNumber::SPEC, u64::MAX).unwrap();
         prop_assert_eq!(faults(&store, u64::MAX), Vec::new());
-        let from = found.iter().map(|fault| fault.from).min().unwrap_or(u64::MAX);
-        list::rebuild(&store, ByNumber::SPEC, from).unwrap();
         let snapshot = store.snapshot().unwrap();
         for (owner, values) in model {
             let len = list::len::<ByNumber>(&*snapshot, &owner).unwrap();
             let left = list::slice::<ByNumber>(&*snapshot, &owner, 0..len).unwrap();
-            let expected: Vec<u64> = values.into_iter().filter(|value| *value < from).collect();
-            prop_assert_eq!(left, expected);
+            prop_assert!(left.iter().all(|value| values.contains(value)), "{left:?} of {values:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Both engines against a plain map: random batches, snapshots that are kept, reads of every kind, and for
-//! the one on disk flushes, compactions and reopening.
+//! Both engines against a plain map: random batches, long-lived snapshots, reads of every kind, and for the engine on
+//! disk flushes, compactions and reopening.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ enum Step {
     TakeSnapshot,
     DropSnapshot(usize),
     Read(usize, Question),
-    /// Only on disk.
+    /// On disk only.
     Flush,
     Compact,
 }
 
-/// Asked of one table.
+/// A read of one table.
 #[derive(Debug, Clone)]
 enum Question {
     Get(usize, Bytes),
@@ -40,7 +40,7 @@ enum Question {
     Scan { table: usize, start: Bytes, end: Option<Bytes>, descending: bool, limit: usize },
 }
 
-/// Few and alike, so that steps meet.
+/// Few and similar, so that steps overlap.
 fn key() -> impl Strategy<Value = Bytes> {
     vec(prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xff)], 0..4)
 }
@@ -129,7 +129,7 @@ fn commit(store: &dyn Store, model: &mut Model, writes: &[(usize, Bytes, Option<
     store.commit(batch, durability).unwrap();
 }
 
-/// Plays one session; `tidy` does what only one engine can.
+/// Plays one session; `tidy` performs the steps that only one engine supports.
 fn play(
     store: &dyn Store,
     model: &mut Model,

@@ -1,4 +1,4 @@
-//! What only a database in a directory can do or suffer: reopening, owners and followers, damage, strangers.
+//! Behaviour of a database in a directory only: reopening, owners and followers, damage, foreign files.
 
 use std::{fs, path::Path, sync::mpsc, thread};
 
@@ -165,7 +165,7 @@ fn damaged_bytes_are_an_error_and_neither_an_absence_nor_an_early_end() {
 }
 
 #[test]
-fn a_follower_sees_what_was_committed_before_it_caught_up() {
+fn a_follower_sees_all_commits_before_its_catch_up() {
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let owner = open(primary.path());
     put(&owner, [(1, noise(1))], Durability::Buffered);
@@ -196,12 +196,12 @@ fn a_follower_sees_rows_that_were_replaced_and_flushed_before_it_caught_up() {
             assert_eq!(get(&follower, table, 1).unwrap(), value, "in `{}`", table.name);
         }
     }
-    // A new log does not take the state away from under a snapshot.
+    // A new log does not change the state of a snapshot.
     assert_eq!(held.get(SCAN, &1_u32.to_be_bytes()).unwrap().unwrap(), b"old");
 }
 
 #[test]
-fn a_follower_goes_on_when_the_owner_starts_again() {
+fn a_follower_continues_after_a_restart_of_the_owner() {
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let owner = open(primary.path());
     put(&owner, [(1, noise(1))], Durability::Buffered);
@@ -217,7 +217,7 @@ fn a_follower_goes_on_when_the_owner_starts_again() {
 }
 
 #[test]
-fn a_snapshot_that_is_held_stays_as_it_is_and_delays_neither_a_catch_up_nor_new_snapshots() {
+fn a_held_snapshot_does_not_change_and_delays_neither_a_catch_up_nor_new_snapshots() {
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let owner = open(primary.path());
     let next = |n: u32| {
@@ -229,7 +229,7 @@ fn a_snapshot_that_is_held_stays_as_it_is_and_delays_neither_a_catch_up_nor_new_
     next(1);
     let follower = follow(primary.path(), own.path());
     let held = follower.snapshot().unwrap();
-    // Each catch-up is on the thread that holds it: one that waited for it would never end.
+    // Each catch-up runs on the thread that holds the snapshot: waiting for the snapshot would be a deadlock.
     for n in 2..10 {
         next(n);
         follower.catch_up().unwrap();
@@ -288,7 +288,7 @@ fn a_follower_has_three_states_at_most() {
     };
     assert!(error.to_string().contains("three states"), "{error}");
     assert_eq!(held.len(), 3);
-    // New snapshots are of the last state until one is free.
+    // New snapshots use the last state until one is free.
     assert_eq!(get(&follower, SCAN, 1), Some(noise(2)));
     held.remove(0);
     follower.catch_up().unwrap();
@@ -300,7 +300,7 @@ fn a_follower_has_three_states_at_most() {
 
 /// While one thread commits and flushes and another one catches up, a reader compares the tables.
 #[test]
-fn a_follower_never_shows_half_of_a_commit_nor_goes_back() {
+fn a_follower_never_shows_a_partial_commit_or_an_earlier_state() {
     const COMMITS: u32 = 400;
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let owner = open(primary.path());
@@ -343,7 +343,7 @@ fn a_follower_never_shows_half_of_a_commit_nor_goes_back() {
                 last = n;
             }
         });
-        // The owner may delete files faster than they can be read; what is shown stays whole.
+        // The owner may delete files faster than they can be read; the current view stays complete.
         let caught_up = (0..100_000).any(|_| follower.catch_up().is_ok() && seen() == COMMITS);
         assert!(caught_up, "never saw the last commit");
     });
@@ -370,7 +370,7 @@ fn a_follower_does_not_write() {
 }
 
 #[test]
-fn nothing_to_follow_is_an_error_that_says_so() {
+fn a_missing_database_is_an_error_for_a_follower() {
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let error =
         RocksStore::follow(primary.path(), own.path(), TABLES, RocksOptions::default()).err().unwrap();

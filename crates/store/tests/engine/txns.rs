@@ -1,4 +1,4 @@
-//! Transactions: they read their own writes, then the snapshot, and leave a batch or nothing.
+//! Transactions: they read their own writes, then the snapshot, and result in a batch or have no effect.
 
 use store::{
     Access, Batch, Counts, Durability, MemStore, Store, Table, TableSpec, Txn,
@@ -32,7 +32,7 @@ fn store() -> MemStore {
 }
 
 #[test]
-fn a_read_gives_the_last_own_write_and_else_what_is_stored() {
+fn a_read_returns_the_last_own_write_or_else_the_stored_value() {
     let (store, mut counts) = (store(), Counts::new(1));
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, &mut counts);
@@ -59,7 +59,7 @@ fn a_read_gives_the_last_own_write_and_else_what_is_stored() {
 }
 
 #[test]
-fn many_reads_mix_own_writes_and_stored_rows_in_the_order_asked() {
+fn many_reads_mix_own_writes_and_stored_rows_in_the_requested_order() {
     let (store, mut counts) = (store(), Counts::new(1));
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, &mut counts);
@@ -73,8 +73,8 @@ fn an_appended_row_is_committed_and_a_put_of_its_key_wins() {
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, &mut counts);
     txn.put::<Name>(&2, &"put".to_owned());
-    txn.append::<Name>(&1, &"appended".to_owned());
-    txn.append::<Name>(&2, &"appended".to_owned());
+    txn.put_unread::<Name>(&1, &"appended".to_owned());
+    txn.put_unread::<Name>(&2, &"appended".to_owned());
     let (batch, _pending) = txn.finish();
     store.commit(batch, Durability::Buffered).unwrap();
     let snapshot = store.snapshot().unwrap();
@@ -90,7 +90,7 @@ fn the_same_calls_give_the_same_bytes() {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         for key in [9, 3, 200, 7, 0] {
             txn.put::<Balance>(&key, &u64::from(key));
-            txn.append::<Name>(&key, &key.to_string());
+            txn.put_unread::<Name>(&key, &key.to_string());
         }
         let (batch, _pending) = txn.finish();
         let rows = |writes: store::batch::SortedWrites| {
@@ -109,7 +109,7 @@ fn the_size_of_the_batch_is_known_before_it_is_made() {
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, &mut counts);
     assert_eq!(txn.bytes(), 0);
-    txn.append::<Name>(&1, &"12345".to_owned());
+    txn.put_unread::<Name>(&1, &"12345".to_owned());
     txn.put::<Name>(&2, &"123".to_owned());
     txn.delete::<Name>(&3);
     assert_eq!(txn.bytes(), 6 + 4 + 1);

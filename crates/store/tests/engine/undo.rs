@@ -1,4 +1,4 @@
-//! Transactions taken back: whatever they wrote, every row is what it was, and nothing else is taken for their state.
+//! Reverted transactions: every row has its prior value again, and a record matches no other state.
 
 use proptest::{collection::vec, prelude::*};
 use store::{
@@ -51,16 +51,16 @@ const TABLES: &[&TableSpec] =
 enum Write {
     Put(u8, u64),
     Delete(u8),
-    /// The next payment, and its place in somebody's list.
+    /// The next payment, and its ordinal in an owner's list.
     Pay(u8, String),
-    /// A payment that is put as a row of its own besides.
+    /// A payment that is also put as a separate row.
     PayTwice(String),
     Insert(u8, u8, u64),
     Remove(u8, u8),
 }
 
 fn write() -> impl Strategy<Value = Write> {
-    // Few and alike, so that writes meet.
+    // Few and similar, so that writes overlap.
     let (key, item, number) = (0_u8..4, 0_u8..12, 0_u64..3);
     prop_oneof![
         (key.clone(), number.clone()).prop_map(|(key, value)| Write::Put(key, value)),
@@ -73,7 +73,7 @@ fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
-/// Applies `writes`; payments are numbered on from `seq`.
+/// Applies `writes`; payments are numbered from `seq` on.
 fn apply(txn: &mut Txn<'_>, writes: &[Write], seq: &mut u64) {
     for write in writes {
         match write {
@@ -81,12 +81,12 @@ fn apply(txn: &mut Txn<'_>, writes: &[Write], seq: &mut u64) {
             Write::Delete(key) => txn.delete::<Balance>(key),
             Write::Pay(owner, text) => {
                 *seq += 1;
-                txn.append::<Payment>(seq, text);
+                txn.put_unread::<Payment>(seq, text);
                 txn.push::<Payments>(owner, *seq).unwrap();
             }
             Write::PayTwice(text) => {
                 *seq += 1;
-                txn.append::<Payment>(seq, &"appended".to_owned());
+                txn.put_unread::<Payment>(seq, &"appended".to_owned());
                 txn.put::<Payment>(seq, text);
             }
             Write::Insert(owner, item, value) => {
@@ -106,7 +106,7 @@ fn rows(store: &dyn Store) -> Vec<(&'static str, Vec<Row>)> {
     TABLES.iter().map(|spec| (spec.name, rows(spec))).collect()
 }
 
-/// Commits `writes` and gives what takes them back, as it is after it was stored.
+/// Commits `writes` and returns the undo record after a round trip through its encoding.
 fn commit(store: &dyn Store, counts: &mut Counts, writes: &[Write], seq: &mut u64) -> UndoRecord {
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, counts);
@@ -127,7 +127,7 @@ fn take_back(store: &dyn Store, before: UndoRecord) {
     store.commit(batch, Durability::Buffered).unwrap();
 }
 
-/// Commits each of `txns`, takes all of them back, the last first, and compares every row with what it was.
+/// Commits each of `txns`, reverts all of them, the last first, and compares every row with its prior value.
 fn there_and_back(store: &dyn Store, txns: &[Vec<Write>]) {
     let (mut counts, mut seq) = (Counts::new(2), 0);
     let mut states = Vec::new();
@@ -146,24 +146,24 @@ fn there_and_back(store: &dyn Store, txns: &[Vec<Write>]) {
     }
 }
 
-/// A table, a key, and what is there: nothing if there is no row.
+/// A table, a key, and the value; `None` if there is no row.
 type OtherRow = (&'static TableSpec, Vec<u8>, Option<Vec<u8>>);
 
 proptest! {
     #[test]
-    fn what_is_taken_back_was_never_there(txns in vec(vec(write(), 0..30), 1..8)) {
+    fn reverted_transactions_leave_no_trace(txns in vec(vec(write(), 0..30), 1..8)) {
         there_and_back(&MemStore::new(), &txns);
     }
 
     #[test]
-    fn taken_back_and_done_again_is_done_once(first in vec(write(), 0..30), other in vec(write(), 1..30), then in vec(write(), 1..30)) {
+    fn a_reverted_and_repeated_transaction_applies_once(first in vec(write(), 0..30), other in vec(write(), 1..30), then in vec(write(), 1..30)) {
         let (store, undisturbed) = (MemStore::new(), MemStore::new());
         let (mut counts, mut seq) = (Counts::new(8), 0);
         commit(&store, &mut counts, &first, &mut seq);
         let at = seq;
         let before = commit(&store, &mut counts, &other, &mut seq);
         take_back(&store, before);
-        // Lengths that a lane remembers are of before: it begins anew.
+        // The cached lengths are outdated, so the cache starts empty.
         commit(&store, &mut Counts::new(8), &then, &mut at.clone());
         let mut seq = 0;
         for writes in [&first, &then] {
@@ -193,7 +193,7 @@ proptest! {
 }
 
 #[test]
-fn a_state_that_differs_in_any_row_it_wrote_is_not_its_own() {
+fn a_record_matches_no_state_that_differs_in_a_written_row() {
     let pay = Write::Pay(1, "a".to_owned());
     let writes = [Write::Put(1, 7), Write::Delete(2), pay, Write::Insert(3, 4, 5)];
     let others: [OtherRow; 6] = [
@@ -220,7 +220,7 @@ fn a_state_that_differs_in_any_row_it_wrote_is_not_its_own() {
 }
 
 #[test]
-fn rows_that_are_spared_stay_as_they_are() {
+fn excluded_rows_are_not_reverted() {
     let (store, mut counts) = (MemStore::new(), Counts::new(1));
     let mut before = commit(&store, &mut counts, &[Write::Put(1, 7), Write::Insert(1, 1, 1)], &mut 0);
     assert!(before.exclude_table(Balance::SPEC));
@@ -240,11 +240,11 @@ fn the_stored_bytes_do_not_change() {
     let left = before.encode()[..8].to_vec();
     let expected = [
         &left[..],
-        // Two tables: payments 1, 2 and 3, of which there was none, ...
+        // Two tables: payments 1, 2 and 3, which were absent, ...
         &[2, 0x11, 3, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 7, 1, 2, 0, 7, 1, 3, 0],
-        // ... and balances: 1 was 300, 2 was none.
+        // ... and balances: 1 was 300, 2 was absent.
         &[0x10, 2, 0, 1, 1, 3, 0xac, 2, 0, 1, 2, 0],
-        // One list: of owner 8 with one entry, of owner 9 with two, both new.
+        // One list: owner 8 has one entry, owner 9 two, both new.
         &[1, 0x12, 2, 0, 1, 8, 0, 1, 0, 1, 9, 0, 2],
     ];
     assert_eq!(before.encode(), expected.concat());

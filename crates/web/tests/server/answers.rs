@@ -1,4 +1,4 @@
-//! What a well-meaning client gets, over a real socket.
+//! Responses to correct clients, over a real socket.
 
 use std::io::Read as _;
 use std::sync::LazyLock;
@@ -37,25 +37,25 @@ fn head_has_the_headers_of_get_and_no_body() {
     for target in ["/shop/v1/items/tea", "/large/5000", "/missing", "/nowhere"] {
         for encoding in ["", "accept-encoding: gzip\r\n"] {
             let mut client = client();
-            let mut get = client.ask("GET", target, encoding);
-            let mut head = client.ask("HEAD", target, encoding);
+            let mut get = client.request("GET", target, encoding);
+            let mut head = client.request("HEAD", target, encoding);
             for answer in [&mut get, &mut head] {
                 answer.headers.retain(|(name, _)| name != "date");
             }
-            // The message names the method, so its length differs.
+            // The message contains the method, so its length differs.
             if target == "/nowhere" {
                 get.headers.retain(|(name, _)| name != "content-length");
                 head.headers.retain(|(name, _)| name != "content-length");
             }
             assert_eq!((get.status, get.headers), (head.status, head.headers), "{target}");
-            // Another answer on the same connection: nothing of a body was left on it.
+            // Another answer on the same connection: no bytes of a body were left on it.
             assert_eq!(client.get("/till").text(), r#"["till"]"#);
         }
     }
 }
 
 #[test]
-fn unknown_paths_and_wrong_methods_are_told_apart() {
+fn an_unknown_path_is_404_and_a_wrong_method_405() {
     let mut client = client();
     let answer = client.get("/no/such%20path?x=1");
     assert_eq!(answer.status, 404);
@@ -73,17 +73,17 @@ fn unknown_paths_and_wrong_methods_are_told_apart() {
         ("NONSENSE", "/till", "GET, HEAD, POST, OPTIONS"),
     ];
     for (method, target, allow) in cases {
-        let answer = client.ask(method, target, "");
+        let answer = client.request(method, target, "");
         assert_eq!((answer.status, answer.header("allow")), (405, Some(allow)), "{method} {target}");
         assert_eq!(answer.text(), r#"{"code":12,"message":"Method Not Allowed","details":[]}"#);
     }
 }
 
 #[test]
-fn a_preflight_is_answered_for_the_page_that_asks() {
+fn a_preflight_is_answered_with_the_requested_headers() {
     let headers = "origin: https://a.example\r\naccess-control-request-method: GET\r\n\
                    access-control-request-headers: content-type,x-mine\r\n";
-    let answer = client().ask("OPTIONS", "/shop/v1/items", headers);
+    let answer = client().request("OPTIONS", "/shop/v1/items", headers);
     let expected = [
         ("allow", "GET, HEAD, OPTIONS"),
         ("access-control-allow-origin", "*"),
@@ -95,19 +95,19 @@ fn a_preflight_is_answered_for_the_page_that_asks() {
     for (name, value) in expected {
         assert_eq!(answer.header(name), Some(value), "{name}");
     }
-    let plain = client().ask("OPTIONS", "/till", "");
+    let plain = client().request("OPTIONS", "/till", "");
     assert_eq!((plain.status, plain.header("allow")), (204, Some("GET, HEAD, POST, OPTIONS")));
     assert_eq!(plain.header("access-control-max-age"), None);
-    assert_eq!(client().ask("OPTIONS", "/nowhere", headers).status, 404);
+    assert_eq!(client().request("OPTIONS", "/nowhere", headers).status, 404);
 }
 
 #[test]
-fn a_large_body_is_compressed_as_the_client_likes_and_stays_the_same() {
+fn a_large_body_is_compressed_as_negotiated_and_stays_the_same() {
     let mut client = client();
     let plain = client.get("/large/100000");
     assert_eq!(plain.header("content-encoding"), None);
     for (asked, got) in [("gzip", "gzip"), ("zstd", "zstd"), ("gzip, deflate, br, zstd", "zstd")] {
-        let packed = client.ask("GET", "/large/100000", &format!("accept-encoding: {asked}\r\n"));
+        let packed = client.request("GET", "/large/100000", &format!("accept-encoding: {asked}\r\n"));
         assert_eq!(packed.header("content-encoding"), Some(got));
         assert_eq!(packed.header("etag"), plain.header("etag"));
         assert!(packed.body.len() * 3 < plain.body.len(), "{got}: {}", packed.body.len());
@@ -119,7 +119,7 @@ fn a_large_body_is_compressed_as_the_client_likes_and_stays_the_same() {
         assert!(body == plain.body);
     }
     for refused in ["identity;q=1, gzip;q=0", "br", "gzip;q=0, zstd;q=0"] {
-        let answer = client.ask("GET", "/large/100000", &format!("accept-encoding: {refused}\r\n"));
+        let answer = client.request("GET", "/large/100000", &format!("accept-encoding: {refused}\r\n"));
         assert_eq!((answer.header("content-encoding"), answer.body == plain.body), (None, true), "{refused}");
     }
 }
@@ -127,7 +127,7 @@ fn a_large_body_is_compressed_as_the_client_likes_and_stays_the_same() {
 #[test]
 fn a_small_body_is_not_compressed() {
     for (target, encoding) in [("/large/900", None), ("/large/1100", Some("gzip"))] {
-        let answer = client().ask("GET", target, "accept-encoding: gzip\r\n");
+        let answer = client().request("GET", target, "accept-encoding: gzip\r\n");
         assert_eq!(answer.header("content-encoding"), encoding, "{target}: {}", answer.body.len());
     }
 }
@@ -135,25 +135,25 @@ fn a_small_body_is_not_compressed() {
 #[test]
 fn a_body_that_the_client_has_is_not_sent_again() {
     let mut client = client();
-    let first = client.ask("GET", "/large/5000", "accept-encoding: zstd\r\n");
+    let first = client.request("GET", "/large/5000", "accept-encoding: zstd\r\n");
     let tag = first.header("etag").unwrap().to_owned();
     assert!(tag.starts_with("W/\""), "{tag}");
     for known in [tag.clone(), format!("\"x\", {tag}"), tag[2..].to_owned(), "*".to_owned()] {
-        let again = client.ask("GET", "/large/5000", &format!("if-none-match: {known}\r\n"));
+        let again = client.request("GET", "/large/5000", &format!("if-none-match: {known}\r\n"));
         assert_eq!(again.status, 304, "{known}");
         for name in ["etag", "cache-control", "vary", "access-control-allow-origin"] {
             assert_eq!(again.header(name), first.header(name), "{name}");
         }
         assert_eq!((again.header("content-length"), again.header("content-type")), (None, None));
     }
-    let other = client.ask("GET", "/large/6000", &format!("if-none-match: {tag}\r\n"));
+    let other = client.request("GET", "/large/6000", &format!("if-none-match: {tag}\r\n"));
     assert_eq!((other.status, other.header("etag") == Some(&tag)), (200, false));
-    let missing = client.ask("GET", "/missing", "if-none-match: *\r\n");
+    let missing = client.request("GET", "/missing", "if-none-match: *\r\n");
     assert_eq!((missing.status, missing.header("etag")), (404, None));
 }
 
 #[test]
-fn a_fault_of_ours_is_not_explained_to_the_client() {
+fn an_internal_error_is_not_explained_to_the_client() {
     let mut client = client();
     for target in ["/broken", "/panics"] {
         let answer = client.get(target);

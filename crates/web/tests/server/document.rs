@@ -9,7 +9,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn every_kept_path_is_there_in_full() {
+fn every_kept_path_is_written_in_full() {
     let document = document();
     assert_eq!(document["swagger"], "2.0");
     assert_eq!(document["info"], json!({ "title": "Shop", "description": "Sells.", "version": "1.2.3" }));
@@ -28,7 +28,7 @@ fn every_kept_path_is_there_in_full() {
 }
 
 #[test]
-fn parameters_say_their_type_and_default() {
+fn parameters_have_their_type_and_default() {
     let document = document();
     let parameters = document["paths"]["/shop/v1/items"]["get"]["parameters"].as_array().unwrap().clone();
     let named = |name: &str| parameters.iter().find(|parameter| parameter["name"] == name).unwrap();

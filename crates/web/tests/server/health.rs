@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`: what they say, and that nothing keeps them from saying it.
+//! `/healthz` and `/readyz`: their answers, which no limit prevents.
 
 use std::net::TcpListener;
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::socket::Socket;
 use web::app::App;
-use web::endpoint::{Endpoint, Freshness, Handler, Method};
+use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::limits::{Limits, Rate};
 use web::reply::Reply;
 use web::router::RouteError;
@@ -16,7 +16,7 @@ use web::server::Server;
 
 #[test]
 fn a_server_that_answers_is_alive_and_by_default_ready() {
-    let (app, _doorman) = crate::shop::app();
+    let (app, _slow) = crate::shop::app();
     for path in ["/healthz", "/readyz", "/Readyz/", "/healthz?from=probe"] {
         let answer = app.get(path);
         assert_eq!((answer.status().as_u16(), answer.body().as_ref()), (200, b"ok".as_slice()), "{path}");
@@ -29,7 +29,7 @@ fn a_server_that_answers_is_alive_and_by_default_ready() {
 
 #[test]
 fn not_ready_is_503_with_the_reason_until_it_is() {
-    let (app, _doorman) = crate::shop::app();
+    let (app, _slow) = crate::shop::app();
     let ready = Arc::new(AtomicBool::new(false));
     let is_ready = Arc::clone(&ready);
     let app = app.with_ready(move || {
@@ -47,7 +47,7 @@ fn not_ready_is_503_with_the_reason_until_it_is() {
 
 #[test]
 fn a_check_that_panics_is_not_ready() {
-    let (app, _doorman) = crate::shop::app();
+    let (app, _slow) = crate::shop::app();
     let app = app.with_ready(|| panic!("on purpose"));
     assert_eq!(app.get("/readyz").status(), 503);
     assert_eq!(app.get("/healthz").status(), 200);
@@ -55,23 +55,23 @@ fn a_check_that_panics_is_not_ready() {
 
 #[test]
 fn only_reading_is_allowed() {
-    let (server, _doorman) = crate::shop::open(Limits::default());
+    let (server, _slow) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
-    let head = client.ask("HEAD", "/healthz", "");
+    let head = client.request("HEAD", "/healthz", "");
     assert_eq!((head.status, head.header("content-length")), (200, Some("2")));
-    let options = client.ask("OPTIONS", "/readyz", "");
+    let options = client.request("OPTIONS", "/readyz", "");
     assert_eq!((options.status, options.header("allow")), (204, Some("GET, HEAD, OPTIONS")));
-    let post = client.ask("POST", "/readyz", "");
+    let post = client.request("POST", "/readyz", "");
     assert_eq!((post.status, post.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
     client.send("POST /healthz HTTP/1.1\r\nhost: h\r\ncontent-length: 100000\r\n\r\n");
     assert_eq!(client.response(false).status, 405, "its body is not waited for");
 }
 
 #[test]
-fn they_are_answered_when_nothing_else_is() {
+fn probes_are_answered_beyond_every_limit() {
     let once = NonZeroU32::MIN;
     let rate = Some(Rate { per_second: once, burst: once });
-    let (app, _doorman) = crate::shop::app();
+    let (app, _slow) = crate::shop::app();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let limits = Limits { requests: 0, per_client: rate, ..Limits::default() };
     let server = Server::start(listener, Arc::new(app), limits, 2).unwrap();
@@ -92,17 +92,17 @@ static ILL: &[&[Endpoint<()>]] = &[&[Endpoint {
     summary: "",
     params: &[],
     response: &NOTHING,
-    handler: Handler::Now(|(), _| Ok(Reply::json("{}"))),
-    cache: Freshness::LIST,
+    handler: Handler::Sync(|(), _| Ok(Reply::json("{}"))),
+    cache: MaxAge::LIST,
 }]];
 
 #[test]
-fn no_endpoint_may_take_their_place() {
+fn no_endpoint_may_have_their_path() {
     assert_eq!(App::new((), ILL).err(), Some(RouteError::Taken("/Healthz")));
 }
 
 #[test]
-fn an_api_that_is_not_there_yet_says_why_whatever_is_asked_of_it() {
+fn a_starting_server_answers_every_path_with_the_reason() {
     let app = App::starting(|| Err("waiting for the node".to_owned())).unwrap();
     for path in ["/status", "/readyz", "/no/such/path"] {
         let response = app.get(path);

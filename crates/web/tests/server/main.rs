@@ -1,4 +1,4 @@
-//! The server over real sockets: answers, limits, faults.
+//! The server over real sockets: responses and limits.
 //!
 //! One program, because linking each file as its own takes longer than running it.
 
@@ -8,12 +8,11 @@ mod admission;
 mod answers;
 mod bounds;
 mod document;
-mod faults;
+mod handler;
 mod health;
 mod routes;
 #[path = "../shop/mod.rs"]
 mod shop;
 #[path = "../socket/mod.rs"]
 mod socket;
-mod upgrade;
 mod waiting;

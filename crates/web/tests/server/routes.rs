@@ -1,9 +1,9 @@
-//! Which endpoint a path means, and what its parameters are.
+//! Routing of paths, and decoding of parameters.
 
 use http::StatusCode;
 use proptest::prelude::*;
 use web::app::App;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::reply::Reply;
 use web::router::{RouteError, Router};
 use web::schema::PAGINATION_RESPONSE;
@@ -33,7 +33,7 @@ fn literals_win_over_parameters() {
 }
 
 #[test]
-fn a_literal_that_leads_nowhere_is_a_parameter() {
+fn a_literal_that_is_a_dead_end_is_a_parameter() {
     assert_eq!(body("/shop/v1/items/by_kind"), r#"["item","by_kind"]"#);
     assert_eq!(body("/shop/v1/items/by_kind/"), r#"["item","by_kind"]"#);
 }
@@ -53,7 +53,7 @@ fn a_segment_is_decoded_once_and_after_the_split() {
 }
 
 #[test]
-fn a_segment_that_does_not_decode_is_refused_by_name() {
+fn a_segment_that_does_not_decode_is_400_with_its_name() {
     for raw in ["%", "%4", "%zz", "%ff", "%c3%28"] {
         let expected =
             format!("[INVALID_VALUE] invalid value for part: {raw} (must be percent-encoded UTF-8)");
@@ -76,7 +76,7 @@ fn query_parameters_follow_the_rules_of_the_contract() {
 
 #[test]
 fn the_endpoints_of_a_path_answer_by_method() {
-    let (app, _doorman) = crate::shop::app();
+    let (app, _slow) = crate::shop::app();
     let ask = |method: &str| {
         let request = http::Request::builder().method(method).uri("/till").body(()).unwrap();
         app.respond(&request.into_parts().0, b"coins")
@@ -94,13 +94,13 @@ const fn at(path: &'static str, params: &'static [Param]) -> Endpoint<()> {
         summary: "",
         params,
         response: &PAGINATION_RESPONSE,
-        handler: Handler::Now(|(), _| Ok(Reply::json("{}"))),
-        cache: Freshness::LIST,
+        handler: Handler::Sync(|(), _| Ok(Reply::json("{}"))),
+        cache: MaxAge::LIST,
     }
 }
 
 #[test]
-fn mistakes_in_a_list_are_found_when_it_is_put_together() {
+fn an_invalid_list_of_endpoints_is_an_error_at_startup() {
     const A: Param = Param::path("a", "");
     static CASES: &[(&[&[Endpoint<()>]], RouteError)] = &[
         (&[&[at("/a", &[])], &[at("/A", &[])]], RouteError::Duplicate("/A")),
@@ -120,8 +120,7 @@ fn mistakes_in_a_list_are_found_when_it_is_put_together() {
     }
 }
 
-/// Every way to fill three segments with a literal or a parameter, except those that are left out to make
-/// dead ends.
+/// Every combination of three segments of a literal or a parameter, except some that are left out to make dead ends.
 static LATTICE: &[&[Endpoint<()>]] = &[&[
     at("/", &[]),
     at("/a", &[]),
@@ -133,7 +132,7 @@ static LATTICE: &[&[Endpoint<()>]] = &[&[
     at("/{x}/b", &[Param::path("x", "")]),
 ]];
 
-/// The rule in its simplest words: of the templates that fit, the one whose first literal comes earliest.
+/// The rule in its simplest form: of the matching templates, the one whose first literal comes earliest.
 fn by_the_rule(path: &str) -> Option<&'static str> {
     let segments: Vec<_> = path.strip_prefix('/').unwrap().split('/').collect();
     let fits = |template: &&'static str| {
@@ -151,7 +150,7 @@ proptest! {
     #[test]
     fn the_router_agrees_with_the_rule_in_its_simplest_words(segments in prop::collection::vec("[abcABC]|zz|", 0..5)) {
         let path = format!("/{}", segments.join("/"));
-        // One slash at the end is ignored, which the rule leaves out.
+        // A slash at the end is ignored, which the rule does not cover.
         prop_assume!(path == "/" || !path.ends_with('/'));
         let router = Router::new(LATTICE).unwrap();
         prop_assert_eq!(router.template(&path), by_the_rule(&path));
@@ -161,8 +160,8 @@ proptest! {
 
     #[test]
     fn no_target_makes_it_panic(target in "/[ -~]{0,40}") {
-        let (app, _doorman) = crate::shop::app();
-        // `/slow` would wait for the doorman, and `/panics` keeps its word.
+        let (app, _slow) = crate::shop::app();
+        // `/slow` would wait for its release, and `/panics` panics.
         prop_assume!(!target.starts_with("/slow") && !target.starts_with("/panics"));
         let status = app.get(&target).status().as_u16();
         prop_assert!(matches!(status, 200 | 400 | 404), "{} {}", status, target);

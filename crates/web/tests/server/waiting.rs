@@ -1,4 +1,4 @@
-//! Endpoints that wait for other machines: answered like all others, within a bound, and never in the way of others.
+//! Asynchronous handlers: same responses, a timeout, and no delay of other requests.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use crate::socket::Socket;
 use web::limits::Limits;
 
 #[test]
-fn an_answer_that_was_waited_for_looks_like_any_other() {
-    let (server, _doorman) = crate::shop::open(Limits::default());
+fn an_asynchronous_handler_answers_like_any_other() {
+    let (server, _slow) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
     let answer = client.get("/courier");
     assert_eq!((answer.status, answer.text()), (200, r#"["brought",""]"#));
@@ -16,13 +16,13 @@ fn an_answer_that_was_waited_for_looks_like_any_other() {
         client.send("POST /courier HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nbox").response(false);
     assert_eq!((posted.status, posted.text()), (200, r#"["brought","box"]"#));
     assert_eq!(posted.header("cache-control"), Some("no-store"));
-    assert_eq!(client.ask("HEAD", "/courier", "").header("content-length"), Some("14"));
+    assert_eq!(client.request("HEAD", "/courier", "").header("content-length"), Some("14"));
 }
 
 #[test]
-fn an_answer_that_does_not_come_is_503_and_holds_up_nobody() {
+fn an_answer_beyond_its_timeout_is_503_and_delays_no_other() {
     let limits = Limits { answer: Duration::from_millis(100), ..Limits::default() };
-    let (server, _doorman) = crate::shop::open(limits);
+    let (server, _slow) = crate::shop::open(limits);
     let mut waiting: Vec<_> = (0..32).map(|_| Socket::open(server.address())).collect();
     for client in &mut waiting {
         client.send("GET /lost HTTP/1.1\r\nhost: h\r\n\r\n");
@@ -36,23 +36,23 @@ fn an_answer_that_does_not_come_is_503_and_holds_up_nobody() {
             "{}",
             answer.text()
         );
-        // The connection goes on.
+        // The connection stays open.
         assert_eq!(client.get("/till").status, 200);
     }
 }
 
 #[test]
 fn a_panic_while_waiting_is_a_500() {
-    let (server, _doorman) = crate::shop::open(Limits::default());
+    let (server, _slow) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
     assert_eq!(client.get("/faints").status, 500);
     assert_eq!(client.get("/till").status, 200);
 }
 
 #[test]
-fn a_body_past_the_limit_has_the_status_that_the_api_wants() {
+fn a_body_beyond_the_limit_has_the_status_of_the_api() {
     let limits = Limits { oversize: http::StatusCode::BAD_REQUEST, body: 10, ..Limits::default() };
-    let (server, _doorman) = crate::shop::open(limits);
+    let (server, _slow) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     let head = "POST /till HTTP/1.1\r\nhost: h\r\ncontent-length: 11\r\n\r\n";
     let answer = client.send(format!("{head}01234567890")).response(false);

@@ -8,22 +8,22 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use web::app::App;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, PAGINATION, Param, Type};
+use web::http_error::HttpError;
 use web::limits::Limits;
-use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 use web::server::Server;
 
-/// What the handlers share: where the slow one says that it has begun, and waits to be let go.
+/// The state of the handlers: the slow one reports its start and waits for its release.
 pub(crate) struct Shop {
     begun: Sender<()>,
     release: Mutex<Receiver<()>>,
 }
 
 /// The test's end of [`Shop`].
-#[allow(dead_code, reason = "not every test file asks for the slow answer")]
-pub(crate) struct Doorman {
+#[allow(dead_code, reason = "not every test file uses the slow handler")]
+pub(crate) struct SlowHandler {
     pub(crate) begun: Receiver<()>,
     pub(crate) release: Sender<()>,
 }
@@ -52,7 +52,7 @@ static ITEMS: Schema = Schema {
 const fn endpoint(
     path: &'static str,
     params: &'static [Param],
-    handler: fn(&Shop, &Call<'_>) -> Result<Reply, Refusal>,
+    handler: fn(&Shop, &Call<'_>) -> Result<Reply, HttpError>,
 ) -> Endpoint<Shop> {
     Endpoint {
         method: Method::Get,
@@ -61,15 +61,15 @@ const fn endpoint(
         summary: "Answers.",
         params,
         response: &ITEM,
-        handler: Handler::Now(handler),
-        cache: Freshness::RECORD,
+        handler: Handler::Sync(handler),
+        cache: MaxAge::RECORD,
     }
 }
 
 static GOODS: &[Endpoint<Shop>] = &[
     Endpoint {
         response: &ITEMS,
-        cache: Freshness::LIST,
+        cache: MaxAge::LIST,
         ..endpoint(
             "/shop/v1/items",
             &[
@@ -112,74 +112,74 @@ static REST: &[Endpoint<Shop>] = &[
         ..endpoint("/till", &[], |_, call| echo(&[&String::from_utf8_lossy(call.body())]))
     },
     Endpoint { tag: "Till", ..endpoint("/till", &[], |_, _| echo(&["till"])) },
-    Endpoint { tag: "Courier", handler: Handler::Later(courier), ..endpoint("/courier", &[], large) },
+    Endpoint { tag: "Courier", handler: Handler::Async(courier), ..endpoint("/courier", &[], large) },
     Endpoint {
         tag: "Courier",
         method: Method::Post,
-        handler: Handler::Later(courier),
+        handler: Handler::Async(courier),
         ..endpoint("/courier", &[], large)
     },
     Endpoint {
         tag: "Courier",
-        handler: Handler::Later(|_, _| Box::pin(std::future::pending())),
+        handler: Handler::Async(|_, _| Box::pin(std::future::pending())),
         ..endpoint("/lost", &[], large)
     },
     Endpoint {
         tag: "Courier",
         method: Method::Post,
-        handler: Handler::Later(|_, _| Box::pin(std::future::pending())),
+        handler: Handler::Async(|_, _| Box::pin(std::future::pending())),
         ..endpoint("/lost", &[], large)
     },
     Endpoint {
         tag: "Courier",
-        handler: Handler::Later(|_, _| Box::pin(async { panic!("on purpose") })),
+        handler: Handler::Async(|_, _| Box::pin(async { panic!("on purpose") })),
         ..endpoint("/faints", &[], large)
     },
-    endpoint("/missing", &[], |_, _| Err(Refusal::not_found("no such item"))),
-    endpoint("/broken", &[], |_, _| Err(Refusal::internal("shelf 7 fell down"))),
+    endpoint("/missing", &[], |_, _| Err(HttpError::not_found("no such item"))),
+    endpoint("/broken", &[], |_, _| Err(HttpError::internal("shelf 7 fell down"))),
     endpoint("/panics", &[], |_, _| panic!("on purpose")),
-    endpoint("/closed", &[], |_, _| Err(Refusal::unavailable("the shop opens at nine"))),
+    endpoint("/closed", &[], |_, _| Err(HttpError::unavailable("the shop opens at nine"))),
     endpoint("/slow", &[], |shop: &Shop, _| {
-        shop.begun.send(()).map_err(Refusal::internal)?;
-        shop.release.lock().unwrap_or_else(PoisonError::into_inner).recv().map_err(Refusal::internal)?;
+        shop.begun.send(()).map_err(HttpError::internal)?;
+        shop.release.lock().unwrap_or_else(PoisonError::into_inner).recv().map_err(HttpError::internal)?;
         echo(&["slow"])
     }),
 ];
 
-/// All of it, in two groups.
+/// All endpoints, in two groups.
 pub(crate) static ENDPOINTS: &[&[Endpoint<Shop>]] = &[GOODS, REST];
 
 /// The texts as a JSON list.
-fn echo(texts: &[&str]) -> Result<Reply, Refusal> {
-    serde_json::to_vec(texts).map(Reply::json).map_err(Refusal::internal)
+fn echo(texts: &[&str]) -> Result<Reply, HttpError> {
+    serde_json::to_vec(texts).map(Reply::json).map_err(HttpError::internal)
 }
 
-/// Waits for others, and gives back the body.
-fn courier<'a>(_: &'a Shop, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>> {
+/// Yields once and returns the body.
+fn courier<'a>(_: &'a Shop, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
         tokio::task::yield_now().await;
         echo(&["brought", &String::from_utf8_lossy(call.body())])
     })
 }
 
-/// A JSON list of about so many bytes; like a page of events, it repeats itself, but not quite.
-fn large(_: &Shop, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let size: usize = call.text("size").parse().map_err(|_| Refusal::bad_request("size is a number"))?;
+/// A JSON list of about so many bytes; like a page of events, it is repetitive, but not quite.
+fn large(_: &Shop, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let size: usize = call.text("size").parse().map_err(|_| HttpError::bad_request("size is a number"))?;
     let numbers: Vec<_> = (0..size / 16).map(|n| format!("{{\"height\":{n:05}}}")).collect();
     Ok(Reply::json(format!("[{}]", numbers.join(",")).into_bytes()))
 }
 
-pub(crate) fn app() -> (App<Shop>, Doorman) {
+pub(crate) fn app() -> (App<Shop>, SlowHandler) {
     let (begun_here, begun) = channel();
     let (release, release_here) = channel();
     let shop = Shop { begun: begun_here, release: Mutex::new(release_here) };
-    (App::new(shop, ENDPOINTS).unwrap(), Doorman { begun, release })
+    (App::new(shop, ENDPOINTS).unwrap(), SlowHandler { begun, release })
 }
 
-/// Two threads are enough here.
+/// Two threads suffice here.
 #[allow(dead_code, reason = "not every test file opens a socket")]
-pub(crate) fn open(limits: Limits) -> (Server, Doorman) {
-    let (app, doorman) = app();
+pub(crate) fn open(limits: Limits) -> (Server, SlowHandler) {
+    let (app, slow) = app();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    (Server::start(listener, Arc::new(app), limits, 2).unwrap(), doorman)
+    (Server::start(listener, Arc::new(app), limits, 2).unwrap(), slow)
 }

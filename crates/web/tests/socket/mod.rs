@@ -1,10 +1,10 @@
-//! A client that says exactly what a test wants it to say, byte for byte.
+//! A client that sends the bytes of a test unchanged.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Far more than any answer here takes: only a test that fails waits so long.
+/// Far longer than any answer takes here: only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One connection.
@@ -13,11 +13,11 @@ pub(crate) struct Socket {
     unread: Vec<u8>,
 }
 
-/// One answer as it came.
+/// One answer as received.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// Names in lower case, in the order they came.
+    /// Names in lower case, in the received order.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -49,11 +49,11 @@ impl Socket {
 
     /// Sends `GET target` and reads the answer.
     pub(crate) fn get(&mut self, target: &str) -> Response {
-        self.ask("GET", target, "")
+        self.request("GET", target, "")
     }
 
     /// Sends a request without a body and reads the answer.
-    pub(crate) fn ask(&mut self, method: &str, target: &str, headers: &str) -> Response {
+    pub(crate) fn request(&mut self, method: &str, target: &str, headers: &str) -> Response {
         self.send(format!("{method} {target} HTTP/1.1\r\nhost: here\r\n{headers}\r\n"));
         self.response(method == "HEAD")
     }
@@ -87,13 +87,13 @@ impl Socket {
         Response { status, headers, body: Vec::new() }
     }
 
-    /// All that comes until the server closes the connection.
+    /// All bytes until the server closes the connection.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         while self.fill() > 0 {}
         std::mem::take(&mut self.unread)
     }
 
-    /// Whether anything has come so far.
+    /// True if any bytes have arrived.
     pub(crate) fn has_answer(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let peeked = self.stream.peek(&mut [0]);
@@ -101,7 +101,7 @@ impl Socket {
         !matches!(peeked, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
     }
 
-    /// The number of bytes that came; 0 at the end, which may be a reset.
+    /// Number of bytes read; 0 at the end, which may be a reset.
     fn fill(&mut self) -> usize {
         let mut buffer = [0; 16 << 10];
         match self.stream.read(&mut buffer) {

@@ -4,19 +4,20 @@ use std::collections::HashMap;
 
 use chain::nft::{NftEvent, TokenRef};
 use chain::{Account, Vm};
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::nft::fold::{self, At};
 use schema::nft::{
-    About, Change, Collection, Collections, Entry, Mint, NewCollection, NewUri, ObjectTokens, Origin,
-    Question, Questions, Refused, Subject, TokenKey, TokenName, Tokens, Transfer, Waiting, question_number,
+    About, Change, Collection, Collections, Entry, Mint, NewCollection, NewUri, NonCollections, ObjectTokens,
+    Origin, PendingEvents, Question, Questions, TokenKey, TokenName, Tokens, Transfer, question_number,
 };
 use store::key::Text;
 use store::{Message, Order, Txn};
 
 use super::first_tx::first_tx;
-use super::{NftRows, keep};
+use super::pending;
 use crate::Error;
-use crate::nft::plan::subject;
+use crate::index::IndexContext;
+use crate::nft::plan::{bare_subject, subject};
 use crate::nft::{Answers, NftAt, QuestionKey, Reply};
 
 /// The owner of each token at the end of the block; `None` if it is burnt.
@@ -24,7 +25,7 @@ type FinalOwners = HashMap<(Account, String), Option<Account>>;
 
 /// Applies one block's events to the tables and collects the log entries.
 pub(super) struct NftApplier<'s, 't> {
-    rows: &'s NftRows,
+    context: &'s IndexContext,
     at: At,
     answers: &'s Answers,
     owners: &'s FinalOwners,
@@ -32,24 +33,15 @@ pub(super) struct NftApplier<'s, 't> {
     entries: Vec<Entry>,
 }
 
-/// Existence of the subject of an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Existence {
-    Exists,
-    Missing,
-    /// The node has not answered yet.
-    Unknown,
-}
-
 impl<'s, 't> NftApplier<'s, 't> {
     pub(super) fn new(
-        rows: &'s NftRows,
+        context: &'s IndexContext,
         at: At,
         answers: &'s Answers,
         owners: &'s FinalOwners,
         txn: &'s mut Txn<'t>,
     ) -> Self {
-        Self { rows, at, answers, owners, txn, entries: Vec::new() }
+        Self { context, at, answers, owners, txn, entries: Vec::new() }
     }
 
     /// Writes the log.
@@ -70,11 +62,11 @@ impl<'s, 't> NftApplier<'s, 't> {
                 self.entry(nft.place, tx, Change::Origin(origin))
             }
             NftEvent::Instantiate { collection } => {
-                self.collection(*collection, nft, tx)?;
+                self.is_collection(*collection, nft, tx)?;
                 Ok(())
             }
             NftEvent::Mint { collection, token_id, object, owner, uri } => {
-                if self.collection(*collection, nft, tx)? != Existence::Exists {
+                if !self.is_collection(*collection, nft, tx)? {
                     return Ok(());
                 }
                 match (token_id, uri, object) {
@@ -91,7 +83,7 @@ impl<'s, 't> NftApplier<'s, 't> {
                 }
             }
             NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, to } => {
-                if self.collection(*collection, nft, tx)? != Existence::Exists {
+                if !self.is_collection(*collection, nft, tx)? {
                     return Ok(());
                 }
                 self.transfer(nft, tx, token_name(*collection, token_id), *to)
@@ -105,13 +97,13 @@ impl<'s, 't> NftApplier<'s, 't> {
             }
             NftEvent::Transfer { token: TokenRef::Object(object), to } => match self.object(*object)? {
                 Some(token) => self.transfer(nft, tx, token, *to),
-                None if self.rows.context.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
-                // All tokens are known, so this object is no token.
+                None if self.context.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
+                // All tokens are known, so this object is not a token.
                 None => Ok(()),
             },
             NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
                 if self.wait_behind_others(*collection, nft, tx)?
-                    || self.txn.get::<Collections>(&Owner(*collection))?.is_none()
+                    || self.txn.get::<Collections>(&AccountKey(*collection))?.is_none()
                 {
                     return Ok(());
                 }
@@ -128,33 +120,33 @@ impl<'s, 't> NftApplier<'s, 't> {
         }
     }
 
-    /// Existence of a collection at `address`; `nft` waits if it is unknown.
-    fn collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<Existence, Error> {
-        let owner = Owner(address);
+    /// Whether there is a collection at `address`; `nft` waits if the node has not answered yet.
+    fn is_collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<bool, Error> {
+        let owner = AccountKey(address);
         if self.wait_behind_others(address, nft, tx)? {
-            return Ok(Existence::Unknown);
+            return Ok(false);
         }
         if self.txn.get::<Collections>(&owner)?.is_some() {
-            return Ok(Existence::Exists);
+            return Ok(true);
         }
-        if self.txn.get::<Refused>(&owner)?.is_some() {
-            return Ok(Existence::Missing);
+        if self.txn.get::<NonCollections>(&owner)?.is_some() {
+            return Ok(false);
         }
         match self.answers.get(&QuestionKey::Collection(address)) {
             Some(Reply::Collection { name, creator }) => {
                 let found = self.found_collection(address, name, *creator)?;
                 self.entry(nft.place - 1, tx, new_collection(address, found))?;
-                Ok(Existence::Exists)
+                Ok(true)
             }
-            Some(Reply::Unknown) => Ok(Existence::Missing),
+            Some(Reply::Unknown) => Ok(false),
             Some(_) => {
-                self.txn.put::<Refused>(&owner, &self.at.height);
-                Ok(Existence::Missing)
+                self.txn.put::<NonCollections>(&owner, &self.at.height);
+                Ok(false)
             }
             None => {
                 self.question(nft.place, About::Collection(subject(address, self.owners)));
                 self.wait(address, nft, tx);
-                Ok(Existence::Unknown)
+                Ok(false)
             }
         }
     }
@@ -167,9 +159,8 @@ impl<'s, 't> NftApplier<'s, 't> {
     ) -> Result<Collection, Error> {
         let mut found = Collection { name: name.to_owned(), ..self.of_this_block() };
         let mut creator = creator;
-        if self.rows.context.vm == Vm::Evm
-            && let Some(first) =
-                first_tx(self.txn, &self.rows.context.codec, &self.rows.context.prefix, address)?
+        if self.context.vm == Vm::Evm
+            && let Some(first) = first_tx(self.txn, &self.context.codec, &self.context.prefix, address)?
         {
             (found.height, found.time) = (first.height, first.time);
             creator = first.signer;
@@ -182,12 +173,12 @@ impl<'s, 't> NftApplier<'s, 't> {
         Collection { height: self.at.height, time: self.at.time, ..Collection::default() }
     }
 
-    /// The token that an object is, if that is known.
+    /// The token of an object, if known.
     fn object(&self, object: Account) -> Result<Option<TokenName>, Error> {
-        Ok(self.txn.get::<ObjectTokens>(&Owner(object))?.map(|Message(token)| token))
+        Ok(self.txn.get::<ObjectTokens>(&AccountKey(object))?.map(|Message(token)| token))
     }
 
-    /// Mints a token that is known by its object only: the node identifies it.
+    /// Mints a token of which only the object is known: the node identifies it.
     fn mint_object(
         &mut self,
         nft: &NftAt,
@@ -195,25 +186,26 @@ impl<'s, 't> NftApplier<'s, 't> {
         object: Account,
         owner: Option<Account>,
     ) -> Result<(), Error> {
-        if self.wait_behind_others(object, nft, tx)? || self.txn.get::<Refused>(&Owner(object))?.is_some() {
+        if self.wait_behind_others(object, nft, tx)?
+            || self.txn.get::<NonCollections>(&AccountKey(object))?.is_some()
+        {
             return Ok(());
         }
         match self.answers.get(&QuestionKey::Object(object)) {
             Some(Reply::Token { collection, token_id, uri }) => {
                 let (collection, token_id, uri) = (*collection, token_id.clone(), uri.clone());
-                // A transfer does not name the collection, which may be unknown.
-                if self.collection(collection, nft, tx)? != Existence::Exists {
+                // A transfer does not contain the collection, which may be unknown.
+                if !self.is_collection(collection, nft, tx)? {
                     return Ok(());
                 }
                 self.mint(nft, tx, token_name(collection, &token_id), owner, Some(object), Some(uri))
             }
             Some(_) => {
-                self.txn.put::<Refused>(&Owner(object), &self.at.height);
+                self.txn.put::<NonCollections>(&AccountKey(object), &self.at.height);
                 Ok(())
             }
             None => {
-                let address = object.as_bytes().to_vec();
-                self.question(nft.place, About::Object(Subject { address, ..Subject::default() }));
+                self.question(nft.place, About::Object(bare_subject(object)));
                 self.wait(object, nft, tx);
                 Ok(())
             }
@@ -252,7 +244,7 @@ impl<'s, 't> NftApplier<'s, 't> {
                 let object = mint.object.clone();
                 self.question(nft.place, About::Uri(TokenKey { collection, token_id, object }));
             }
-            // The node answered that it has none, or the token was burnt before the question could be asked.
+            // The node answered that the token has no URI, or the token was burnt before the question could be asked.
             (None, _) => {}
         }
         self.entry(nft.place, tx, Change::Mint(mint))
@@ -260,15 +252,15 @@ impl<'s, 't> NftApplier<'s, 't> {
 
     /// Older Move chains do not emit the first owner: it is the collection's creator.
     fn creator(&self, collection: Account) -> Result<Option<Account>, Error> {
-        let row = self.txn.get::<Collections>(&Owner(collection))?;
+        let row = self.txn.get::<Collections>(&AccountKey(collection))?;
         Ok(row.and_then(|Message(row)| Account::from_bytes(&row.creator)))
     }
 
     fn transfer(&mut self, nft: &NftAt, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
-        let key = (Owner(collection), Text(token.token_id.clone()));
+        let key = (AccountKey(collection), Text(token.token_id.clone()));
         if self.txn.get::<Tokens>(&key)?.is_none() {
-            // First seen in a transfer: it was minted before the index began.
+            // First seen in a transfer: the token was minted before the index began.
             return self.mint(nft, tx, token, Some(to), None, None);
         }
         self.entry(nft.place, tx, Change::Transfer(Transfer { token, owner: to.as_bytes().to_vec() }))
@@ -276,7 +268,7 @@ impl<'s, 't> NftApplier<'s, 't> {
 
     fn entry(&mut self, place: u32, tx: u64, change: Change) -> Result<(), Error> {
         // On Move chains a token's transactions are those of its object.
-        let tx = if self.rows.context.vm == Vm::Move { 0 } else { tx };
+        let tx = if self.context.vm == Vm::Move { 0 } else { tx };
         let entry = Entry { place, tx, change: Some(change) };
         fold::apply(self.txn, self.at, &entry)?;
         self.entries.push(entry);
@@ -288,13 +280,13 @@ impl<'s, 't> NftApplier<'s, 't> {
         self.txn.put::<Questions>(&number, &Message(Question { about: Some(about) }));
     }
 
-    /// Whether earlier events about `subject` wait for an answer or for their turn.
+    /// True if earlier events about `subject` wait for an answer or for their turn.
     fn has_pending(&self, subject: Account) -> Result<bool, Error> {
-        let waiting = store::table::rows::<Waiting>(self.txn, &Owner(subject), Order::Asc, 1)?;
+        let waiting = store::table::rows::<PendingEvents>(self.txn, &AccountKey(subject), Order::Asc, 1)?;
         Ok(waiting.first().is_some_and(|((_, height, _), _)| *height <= self.at.height))
     }
 
-    /// Makes an event wait if earlier ones about its subject do; returns whether it waits.
+    /// Makes an event wait if earlier ones about its subject wait; returns true if it waits.
     fn wait_behind_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<bool, Error> {
         let waits = self.has_pending(subject)?;
         if waits {
@@ -304,8 +296,8 @@ impl<'s, 't> NftApplier<'s, 't> {
     }
 
     fn wait(&mut self, subject: Account, nft: &NftAt, tx: u64) {
-        let waiter = keep(&nft.event, tx, self.at.time);
-        self.txn.put::<Waiting>(&(Owner(subject), self.at.height, nft.place), &Message(waiter));
+        let row = pending::encode(&nft.event, tx, self.at.time);
+        self.txn.put::<PendingEvents>(&(AccountKey(subject), self.at.height, nft.place), &Message(row));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The first transaction that involved a contract: its block and signer are shown as those of an EVM collection
+//! The first transaction that involved a contract: the API shows its block and signer for an EVM collection
 //! (`indexer-api.md` §4.12).
 
 use std::borrow::Cow;
@@ -7,16 +7,16 @@ use chain::Account;
 use chain::comet::Event;
 use schema::Error as SchemaError;
 use schema::block::Blocks;
-use schema::keys::{Owner, Role};
+use schema::keys::{AccountKey, Role};
 use schema::payload::Codec;
 use schema::tx::{AccountTxs, Txs};
 use serde::Deserialize;
 use store::{Message, Table as _, Txn};
 
 use crate::Error;
-use crate::settled::signed;
+use crate::finality::signed;
 
-/// The parts of a transaction that are needed here.
+/// The members of a transaction's record that are read.
 pub(super) struct FirstTx {
     pub(super) height: u64,
     /// Nanoseconds since 1970 UTC.
@@ -33,7 +33,7 @@ struct Record<'a> {
     events: Vec<Event<'a>>,
 }
 
-/// The first indexed transaction that involves `contract`; none if it was only touched outside of transactions, or
+/// The first indexed transaction that involves `contract`; `None` if it was only touched outside of transactions, or
 /// before the index began.
 pub(super) fn first_tx(
     txn: &mut Txn<'_>,
@@ -41,7 +41,9 @@ pub(super) fn first_tx(
     prefix: &str,
     contract: Account,
 ) -> Result<Option<FirstTx>, Error> {
-    let Some(seq) = txn.first::<AccountTxs>(&(Owner(contract), Role::Involved))? else { return Ok(None) };
+    let Some(seq) = txn.first::<AccountTxs>(&(AccountKey(contract), Role::Involved))? else {
+        return Ok(None);
+    };
     let damaged = |reason: String| {
         Error::Schema(SchemaError::Record { table: Txs::SPEC.name, key: seq.to_string(), reason })
     };

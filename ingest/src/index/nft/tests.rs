@@ -1,4 +1,4 @@
-//! Random histories of tokens against a plain model, with answers that come late.
+//! Random histories of tokens against a plain model, with delayed answers.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
@@ -11,7 +11,7 @@ use chain::record::Proposer;
 use chain::{Account, Timestamp, Vm};
 use proptest::prelude::*;
 use schema::digest;
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::meta::BlockLane;
 use schema::nft::{
     About, Collections, Holdings, HoldingsByHeight, NftLog, OwnedCollections, OwnedTokens,
@@ -19,9 +19,7 @@ use schema::nft::{
 };
 use schema::payload::Codec;
 use store::key::{All, Text};
-use store::{
-    Batch, Counts, Durability, Key as _, MemStore, Message, Order, Ranked, Store, Table as _, Txn, ranked,
-};
+use store::{Batch, Counts, Durability, Key as _, MemStore, Message, Order, Ranked, Store, Table as _, Txn};
 
 use super::NftRows;
 use crate::derive::Block;
@@ -29,7 +27,7 @@ use crate::index::{BlockIndex as _, IndexContext};
 use crate::nft::plan::final_owners;
 use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
 
-/// The first declares ERC-721, the second is recognized by its tokens' owners, the third is no collection.
+/// The first declares ERC-721, the second is recognized by its tokens' owners, the third is not a collection.
 const COLLECTIONS: u8 = 3;
 const TOKENS: u8 = 4;
 const OWNERS: u8 = 3;
@@ -187,13 +185,13 @@ impl Subject {
     fn tokens(&self) -> BTreeMap<(Account, String), Token> {
         let rows =
             store::table::rows::<Tokens>(&*self.store.snapshot().unwrap(), &All, Order::Asc, 1000).unwrap();
-        rows.into_iter().map(|((Owner(of), Text(id)), Message(token))| ((of, id), token)).collect()
+        rows.into_iter().map(|((AccountKey(of), Text(id)), Message(token))| ((of, id), token)).collect()
     }
 }
 
 type Model = BTreeMap<(Account, String), (Account, String, u64)>;
 
-/// What the tokens are after `blocks`, event by event.
+/// The model's tokens after `blocks`, event by event.
 fn model(blocks: &[Vec<Event>]) -> Model {
     let mut model = Model::new();
     let mut known: HashMap<Account, bool> = HashMap::new();
@@ -214,7 +212,7 @@ fn model(blocks: &[Vec<Event>]) -> Model {
                 _ => unreachable!("no other events are made"),
             };
             let minted = matches!(nft.event, NftEvent::Mint { .. });
-            // A burn is no reason to look at a contract.
+            // A burn causes no question about a contract.
             if to.is_some() && !known.get(&of).copied().unwrap_or_default() {
                 let is_one =
                     matches!(answers.get(&QuestionKey::Collection(of)), Some(Reply::Collection { .. }));
@@ -242,8 +240,19 @@ fn model(blocks: &[Vec<Event>]) -> Model {
 
 fn all<R: Ranked>(store: &MemStore) -> Vec<Vec<u8>> {
     let snapshot = store.snapshot().unwrap();
-    ranked::audit::<R>(&*snapshot, |fault| panic!("{fault:?}")).unwrap();
     let rows = snapshot.scan(R::SPEC, store::Bounds::all(), Order::Asc, 10_000).unwrap();
+    let (fresh, mut counts) = (MemStore::new(), Counts::new(1));
+    let empty = fresh.snapshot().unwrap();
+    let mut txn = Txn::new(&*empty, &mut counts);
+    for (key, value) in &rows {
+        let ((owner, item), value) = store::table::decode_row::<R>(key, value).unwrap();
+        txn.insert::<R>(&owner, &item, &value).unwrap();
+    }
+    let (start, end) = ([R::SPEC.tag], [R::SPEC.tag + 1]);
+    let bounds = store::Bounds { start: &start, end: Some(&end) };
+    let nodes =
+        |snapshot: &dyn store::Snapshot| snapshot.scan(store::RANK, bounds, Order::Asc, usize::MAX).unwrap();
+    assert_eq!(nodes(&*snapshot), nodes(&txn), "the skip list is that of these items");
     rows.into_iter().map(|(key, _)| key).collect()
 }
 
@@ -254,12 +263,12 @@ fn sorted(keys: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Every order holds exactly the model's tokens.
+/// Every list order contains exactly the model's tokens.
 fn check_orders(store: &MemStore, model: &Model) {
     let rows = || {
-        model
-            .iter()
-            .map(|((of, id), (owner, _, height))| (Owner(*of), Text(id.clone()), Owner(*owner), *height))
+        model.iter().map(|((of, id), (owner, _, height))| {
+            (AccountKey(*of), Text(id.clone()), AccountKey(*owner), *height)
+        })
     };
     assert_eq!(all::<Tokens>(store), sorted(rows().map(|(c, t, ..)| (c, t).to_bytes())));
     assert_eq!(all::<TokensByHeight>(store), sorted(rows().map(|(c, t, _, h)| (c, (h, t)).to_bytes())));
@@ -274,7 +283,8 @@ fn check_orders(store: &MemStore, model: &Model) {
         sorted(rows().map(|(c, t, o, h)| ((o, c), (h, t)).to_bytes()))
     );
     let snapshot = store.snapshot().unwrap();
-    let shown = |of: Owner| store::table::read::<Collections>(&*snapshot, &of).unwrap().unwrap().0.height;
+    let shown =
+        |of: AccountKey| store::table::read::<Collections>(&*snapshot, &of).unwrap().unwrap().0.height;
     assert_eq!(
         all::<OwnedCollections>(store),
         sorted(rows().map(|(c, _, o, _)| (o, (shown(c), c)).to_bytes()))
@@ -285,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn tokens_are_what_the_events_made_of_them_in_their_order(
+    fn tokens_are_the_result_of_the_events_in_their_order(
         blocks in prop::collection::vec(prop::collection::vec(event(), 0..8), 1..12),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -303,7 +313,7 @@ proptest! {
         prop_assert_eq!(&tokens, &model);
         check_orders(&subject.store, &model);
 
-        // Back to any height, which is folding what is left of the log, and forward again.
+        // Rewinds to any height, by folding the rest of the log, and indexes forward again.
         let end = subject.digest();
         let to = cut.index(blocks.len()) as u64;
         let mut batch = Batch::new();
@@ -311,10 +321,10 @@ proptest! {
             batch.delete(NftLog::SPEC, height.to_bytes());
         }
         let mut gone = subject.store.snapshot().unwrap().scan(
-            schema::nft::Refused::SPEC, store::Bounds::all(), Order::Asc, 100).unwrap();
+            schema::nft::NonCollections::SPEC, store::Bounds::all(), Order::Asc, 100).unwrap();
         gone.retain(|(_, value)| <u64 as store::Value>::decode(value).unwrap() > to);
         for (key, _) in gone {
-            batch.delete(schema::nft::Refused::SPEC, key);
+            batch.delete(schema::nft::NonCollections::SPEC, key);
         }
         subject.store.commit(batch, Durability::Buffered).unwrap();
         rebuild::rebuild(&subject.store).unwrap();
@@ -329,7 +339,7 @@ proptest! {
     }
 
     #[test]
-    fn answers_that_come_late_make_the_same_rows(
+    fn delayed_answers_lead_to_the_same_rows(
         blocks in prop::collection::vec(prop::collection::vec(event(), 0..6), 1..10),
         luck in prop::collection::vec(any::<bool>(), 1..60),
     ) {

@@ -1,4 +1,4 @@
-//! Random transfers against a plain ledger, and back again.
+//! Random transfers against a plain ledger, forwards and rewound.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
@@ -11,10 +11,10 @@ use schema::digest::{self, TableDigest};
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Balances, Holders};
 use store::key::All;
-use store::{Counts, Durability, MemStore, Order, Store, Txn, ranked};
+use store::{Bounds, Counts, Durability, MemStore, Order, RANK, Snapshot, Store, Txn};
 
-use super::{Flow, apply, balance, flows};
-use crate::rich::BalanceAnswer;
+use super::{Flow, balance, flows, plan, write};
+use crate::rich::lane::BalanceAnswer;
 use schema::rich::Erc20;
 
 fn transfer(from: u8, to: u8, amount: u64) -> Erc20Event {
@@ -39,18 +39,18 @@ fn a_transfer_to_oneself_changes_nothing() {
 }
 
 #[test]
-fn more_out_than_in_and_more_than_256_bits_cannot_be() {
+fn a_negative_balance_and_more_than_256_bits_are_impossible() {
     assert_eq!(after(&[transfer(1, 2, 9)], 1, 8), None);
     let mut flow = Flow::default();
     flow.add(U256::MAX, true);
     assert_eq!(flow.after(U256::from(1)), None);
     flow.add(U256::from(1), true);
     assert_eq!(flow.after(U256::ZERO), None);
-    assert_eq!(flow.at_least_nothing(U256::from(1)), U256::ZERO);
+    assert_eq!(flow.after_or_zero(U256::from(1)), U256::ZERO);
 }
 
 #[test]
-fn a_balance_is_added_up_only_from_a_known_one() {
+fn a_balance_is_computed_only_from_a_stored_one() {
     let flow = flows(&[transfer(0, 1, 5)])[&([9; 20], [1; 20])];
     let (unknown, complete) = (Erc20::default(), Erc20 { complete: true, ..Erc20::default() });
     let drifting = Erc20 { drifting: true, ..complete };
@@ -66,8 +66,8 @@ fn a_balance_is_added_up_only_from_a_known_one() {
 /// Balances by token and holder; zero balances have no entry.
 type Ledger = BTreeMap<(Address, Address), U256>;
 
-/// The first token is made in the first block that touches it, the second was there before and is held by some, the third
-/// too, and takes a tenth of every transfer without saying so.
+/// The first token is created in the first block that touches it; the second existed before and has holders; so does
+/// the third, which takes a tenth of every transfer without logging it.
 const TOKENS: u8 = 3;
 const ACCOUNTS: u8 = 5;
 
@@ -117,12 +117,10 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
     let snapshot = store.snapshot().unwrap();
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
-    apply(height, events, &mut txn, |asked| {
-        Ok(Some(
-            asked.iter().map(|it| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account))).collect(),
-        ))
-    })
-    .unwrap();
+    let plan = plan(&txn, events).unwrap();
+    let answer = |it: &super::UnknownBalance| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account));
+    let answers: Vec<_> = plan.unknown.iter().map(answer).collect();
+    write(height, plan, &answers, &mut txn).unwrap();
     meta::put(&mut txn, &RichLane { height, baseline: 1, next_accounts: String::new() });
     let (batch, _pending) = txn.finish();
     drop(snapshot);
@@ -133,7 +131,7 @@ fn digest(store: &MemStore) -> Vec<TableDigest> {
     digest::tables(&*store.snapshot().unwrap()).unwrap()
 }
 
-/// Balances and holders are two views of the same data, and no holder has zero.
+/// Balances and holders are two views of the same data, and no holder has a zero balance.
 fn check(store: &MemStore, ledger: &Ledger, touched: &[(Address, Address)]) {
     let snapshot = store.snapshot().unwrap();
     let rows = store::table::rows::<Balances>(&*snapshot, &All, Order::Asc, 1000).unwrap();
@@ -147,7 +145,14 @@ fn check(store: &MemStore, ledger: &Ledger, touched: &[(Address, Address)]) {
     let holders: Vec<_> =
         holders.into_iter().map(|((token, (amount, account)), ())| (token, amount, account)).collect();
     assert_eq!(holders, expected);
-    ranked::audit::<Holders>(&*snapshot, |fault| panic!("{fault:?}")).unwrap();
+    let (fresh, mut counts) = (MemStore::new(), Counts::new(1));
+    let empty = fresh.snapshot().unwrap();
+    let mut txn = Txn::new(&*empty, &mut counts);
+    for (token, amount, account) in holders {
+        txn.insert::<Holders>(&token, &(amount, account), &()).unwrap();
+    }
+    let nodes = |snapshot: &dyn Snapshot| snapshot.scan(RANK, Bounds::all(), Order::Asc, usize::MAX).unwrap();
+    assert_eq!(nodes(&*snapshot), nodes(&txn), "the skip list is that of these holders");
     for (of, account) in touched.iter().filter(|(of, account)| *of != token(2) && *account != [0; 20]) {
         let stored = rich::balance(&*snapshot, of, account).unwrap().map(U256::from_be_bytes);
         assert_eq!(stored.unwrap_or_default(), held(ledger, *of, *account));
@@ -163,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn balances_are_those_of_a_plain_ledger_and_go_back_and_forth(
+    fn balances_are_those_of_a_plain_ledger_forwards_and_rewound(
         blocks in prop::collection::vec(
             prop::collection::vec((0..TOKENS, 0..ACCOUNTS, 0..ACCOUNTS, 0_u64..400), 0..6), 1..14),
         cut in any::<prop::sample::Index>(),
@@ -193,7 +198,7 @@ proptest! {
 }
 
 #[test]
-fn a_height_at_which_a_token_was_healed_too_goes_back_to_before_both() {
+fn a_rewind_reverts_the_blocks_and_the_repairs_of_a_height() {
     let store = MemStore::new();
     let ledger = Ledger::from([((token(0), holder(1)), U256::from(5))]);
     commit(&store, 1, &[], &ledger);
@@ -205,7 +210,7 @@ fn a_height_at_which_a_token_was_healed_too_goes_back_to_before_both() {
 
     let snapshot = store.snapshot().unwrap();
     let mut counts = Counts::new(1);
-    let (mut txn, mut healed) = (Txn::new(&*snapshot, &mut counts), rich::Before::default());
+    let (mut txn, mut healed) = (Txn::new(&*snapshot, &mut counts), rich::UndoBuilder::default());
     super::put_balance(&token(0), &holder(1), U256::from(9), true, &mut healed, &mut txn).unwrap();
     rich::put_undo(&mut txn, 2, healed).unwrap();
     let (batch, _pending) = txn.finish();

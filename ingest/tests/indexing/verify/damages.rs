@@ -1,4 +1,4 @@
-//! Kinds of damage, each done to one row or to some that belong together.
+//! Kinds of damage, each to one row or to some related rows.
 
 use anyhow::{Context as _, Result};
 use schema::block::{Block, Blocks};
@@ -92,7 +92,7 @@ pub(crate) const OF_LISTS: &[Damage] = &[
     }),
     ("entry of another sequence", |store| {
         let all = rows(store, AccountTxs::SPEC)?;
-        // The next one is free in this list.
+        // An entry whose next sequence is not in this list.
         let free = all.windows(2).find(|pair| {
             let (a, b) = (u64::decode(&pair[0].1), u64::decode(&pair[1].1));
             pair[0].0[..pair[0].0.len() - 8] == pair[1].0[..pair[1].0.len() - 8] && a.map(|a| a + 1) < b
@@ -196,7 +196,7 @@ fn in_log(store: &dyn Store, mut alter: impl FnMut(&mut Change) -> bool) -> Resu
     })
 }
 
-/// Changes words in the record of a block.
+/// Replaces text in the record of a block.
 fn in_block(store: &dyn Store, from: &str, to: &str) -> Result<()> {
     change::<Blocks, Block>(store, |block| {
         let text = String::from_utf8_lossy(&block.json).replace(from, to);
@@ -214,7 +214,7 @@ pub(crate) fn flip(store: &dyn Store, spec: &'static TableSpec) -> Result<()> {
     put(store, spec, key, value)
 }
 
-/// The first entry of a list whose ordinal and length `wanted` takes.
+/// The first entry of a list for whose ordinal and length `wanted` is true.
 pub(crate) fn entry(
     store: &dyn Store,
     spec: &'static TableSpec,
@@ -255,7 +255,7 @@ fn count(store: &dyn Store, spec: &'static TableSpec, change: impl Fn(u64) -> Op
     set_count(store, spec, &key, change)
 }
 
-/// The key of the entry behind.
+/// The key of the next entry.
 fn next(key: &[u8]) -> Vec<u8> {
     let mut key = key.to_vec();
     if let Some(last) = key.last_mut() {
@@ -264,7 +264,7 @@ fn next(key: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Does something in one transaction.
+/// Runs `change` in one transaction.
 pub(crate) fn write(store: &dyn Store, work: impl FnOnce(&mut Txn<'_>) -> Result<()>) -> Result<()> {
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);

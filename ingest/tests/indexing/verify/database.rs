@@ -1,4 +1,4 @@
-//! A database that is indexed once, copied for each damage, and its rows as they are stored.
+//! A database that is indexed once and copied for each damage, and its stored rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use store::{
 use testkit::indexed;
 use tokio::sync::watch;
 
-/// A played chain, and what an undisturbed ingest makes of it.
+/// A replayed chain, and its undisturbed index.
 pub(crate) struct Indexed {
     pub(crate) node: Arc<Node>,
     store: Arc<dyn Store>,
@@ -52,15 +52,15 @@ impl Indexed {
         Ok(copy.commit(batch, Durability::Buffered)?)
     }
 
-    /// What is found in `store`.
+    /// The findings in `store`.
     pub(crate) async fn look(&self, store: &Arc<dyn Store>, scope: Scope) -> Result<Report> {
         Ok(verify(store, Some(&self.node), scope, &*scratch()).await?)
     }
 
-    /// Heals `store`, and makes sure that it is what an undisturbed ingest makes.
-    pub(crate) async fn heal(&self, store: &Arc<dyn Store>, scope: Scope) -> Result<Repaired> {
+    /// Repairs `store`, and checks that it equals an undisturbed index.
+    pub(crate) async fn heal(&self, store: &Arc<dyn Store>) -> Result<Repaired> {
         let (_nobody, stop) = watch::channel(false);
-        let done = repair(store, Some(&self.node), scope, &*scratch(), stop).await?;
+        let done = repair(store, Some(&self.node), &*scratch(), stop).await?;
         ensure!(done.left.is_sound(), "left after {:?}: {:#?}", done.steps, done.left.findings);
         let healed = indexed::digest(&**store)?;
         let differ = healed.iter().zip(&self.digest).filter(|(a, b)| a != b).map(|(a, _)| a.table);
@@ -75,7 +75,7 @@ pub(crate) fn scratch() -> Box<Scratch> {
     Box::new(|| Ok(Arc::new(MemStore::new())))
 }
 
-/// The rows of a table as they are stored.
+/// The stored rows of a table.
 pub(crate) fn rows(store: &dyn Store, spec: &'static TableSpec) -> Result<Vec<Row>> {
     Ok(store.snapshot()?.scan(spec, Bounds::all(), Order::Asc, usize::MAX)?)
 }
@@ -104,7 +104,7 @@ pub(crate) fn lose(store: &dyn Store, spec: &'static TableSpec) -> Result<()> {
     delete(store, spec, some_row(store, spec)?.0)
 }
 
-/// Changes the first row of `T` that `change` takes.
+/// Changes the first row of `T` for which `change` returns a value.
 pub(crate) fn change<T, M>(store: &dyn Store, mut change: impl FnMut(&mut M) -> bool) -> Result<()>
 where
     T: Table<Value = Message<M>>,

@@ -1,4 +1,4 @@
-//! Damage that only a chain with an EVM can have.
+//! Damage that is possible only on a chain with an EVM.
 
 use anyhow::{Context as _, Result};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
@@ -51,10 +51,9 @@ pub(crate) const OF_RICH_LIST: &[Damage] = &[
     }),
     ("balance lost", |store| lose(store, Balances::SPEC)),
     ("holder lost", |store| lose(store, Holders::SPEC)),
-    ("tower of holders off by one", |store| {
-        let towers =
-            rows(store, RANK)?.into_iter().filter(|(key, _)| key.first() == Some(&Holders::SPEC.tag));
-        let (key, value) = towers.into_iter().find(|(key, _)| key.get(21) == Some(&1)).context("a tower")?;
+    ("node of holders off by one", |store| {
+        let nodes = rows(store, RANK)?.into_iter().filter(|(key, _)| key.first() == Some(&Holders::SPEC.tag));
+        let (key, value) = nodes.into_iter().find(|(key, _)| key.get(21) == Some(&1)).context("a node")?;
         put(store, RANK, key, encoded(&(u64::decode(&value).context("a number")? + 1)))
     }),
     ("denom of another contract", |store| {
@@ -68,7 +67,7 @@ pub(crate) const OF_RICH_LIST: &[Damage] = &[
     ("denom in lower case lost", |store| lose(store, DenomsFolded::SPEC)),
 ];
 
-/// A balance of a contract that the bank has a denom for.
+/// A balance of a contract that has a denom in the bank.
 fn in_bank(store: &dyn Store) -> Result<(Vec<u8>, Vec<u8>)> {
     let contracts: Vec<_> = rows(store, Denoms::SPEC)?.into_iter().map(|(_, contract)| contract).collect();
     let balances = rows(store, Balances::SPEC)?.into_iter();

@@ -1,17 +1,16 @@
-//! Owners, names and URIs of tokens, compared with what the contracts say, and tokens that are stored as silent.
+//! Owners, names and URIs of tokens, compared with the answers of contracts, and tokens that are stored as silent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ingest::verify::Scope;
 use replay::Recording;
 use replay::answers::Answer;
-use schema::nft::{Change, Log, NftLog, Refused};
+use schema::nft::{Change, Log, NftLog, NonCollections};
 use schema::rich::{Erc20, Erc20s};
 use serde_json::Value;
 use store::{MemStore, Message, Store, Table as _, Value as _};
-use testkit::altered::{AlteredNode, Exchange};
 use testkit::oracle;
+use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 
 use super::EVERY_HEIGHT;
 use super::database::{Indexed, encoded, put, rows, scratch};
@@ -19,15 +18,9 @@ use super::database::{Indexed, encoded, put, rows, scratch};
 /// `ownerOf`.
 const OWNER_OF: &str = "0x6352211e";
 
-/// `balanceOf`.
-const BALANCE_OF: &str = "0x70a08231";
-
-/// The token `GAS`.
-const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
-
-/// Plays the scenario. At the last height owners are those of the last transfers, except for one token with another
+/// Replays the scenario. At the last height owners are those of the last transfers, except for one token with another
 /// owner.
-async fn node_that_tells_owners(wrong: &'static str) -> AlteredNode {
+async fn node_that_tells_owners(wrong: &'static str) -> OverriddenNode {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
     let lines = oracle::lines("evm-scenario", &format!("\"data\":\"{OWNER_OF}")).unwrap();
     let mut said: BTreeMap<(String, String), (u64, Value)> = BTreeMap::new();
@@ -38,7 +31,7 @@ async fn node_that_tells_owners(wrong: &'static str) -> AlteredNode {
             said.insert(key, (height, line["result"].clone()));
         }
     }
-    let alter = move |exchange: Exchange<'_>| -> Answer {
+    let alter = move |exchange: RecordedExchange<'_>| -> Answer {
         let call: Value = serde_json::from_slice(exchange.request.body()).unwrap_or_default();
         let text = |name: &str| call["params"][0][name].as_str().unwrap_or_default().to_owned();
         match said.get(&(text("to"), text("data"))) {
@@ -49,11 +42,11 @@ async fn node_that_tells_owners(wrong: &'static str) -> AlteredNode {
             _ => exchange.answer,
         }
     };
-    AlteredNode::start(recording, alter).await.unwrap()
+    OverriddenNode::start(recording, alter).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_that_is_not_the_contracts_is_found() {
+async fn an_owner_that_differs_from_the_contracts_is_found() {
     let indexed = Indexed::new("evm-scenario").await.unwrap();
     let store = indexed.copy().unwrap();
     let node = node_that_tells_owners("0000000000000000000000000000000b").await;
@@ -65,7 +58,7 @@ async fn an_owner_that_is_not_the_contracts_is_found() {
     assert!(finding.expected.ends_with(&"dead".repeat(10)), "{finding}");
 }
 
-/// What a node makes of the index that answers about tokens from a state before they were minted.
+/// The index that results if the node answers about tokens from a state before they were minted.
 fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
     let store = indexed.copy().unwrap();
     let mut left = 7;
@@ -89,26 +82,20 @@ fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_and_uris_that_a_node_did_not_tell_in_time_are_found_and_healed_without_indexing_again() {
+async fn names_and_uris_that_a_node_answered_too_late_are_found_and_repaired() {
     let indexed = Indexed::new("evm-scenario").await.unwrap();
     let store = without_what_contracts_say(&indexed);
-    let report = indexed.look(&store, Scope::Sample(2)).await.unwrap();
-    for (kind, least) in [("URI unlike the chain's", 1), ("name unlike the chain's", 1)] {
-        assert!(report.counts.get(kind).is_some_and(|n| *n >= least), "{kind}: {:?}", report.counts);
-    }
-    let done = indexed.heal(&store, Scope::Sample(20)).await.unwrap();
-    assert_eq!(done.found.counts["URI unlike the chain's"], 7, "{:?}", done.found.counts);
-    assert!(!done.steps.iter().any(|step| step.starts_with("indexed")), "{:?}", done.steps);
-    let store = without_what_contracts_say(&indexed);
-    indexed.heal(&store, Scope::All).await.unwrap();
+    let done = indexed.heal(&store).await.unwrap();
+    let log = done.found.findings.iter().filter(|finding| finding.table == NftLog::SPEC);
+    assert!(log.count() > 1, "{:?}", done.found.counts);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collection_that_counts_as_none_because_of_a_wrong_answer_is_found_and_healed() {
+async fn a_collection_misclassified_because_of_a_wrong_answer_is_found_and_repaired() {
     const APES: &str = "a3c1690099b8db2b564fdcc3b79ffe9c4252d6bb";
     let indexed = Indexed::new("evm-scenario").await.unwrap();
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
-    let refusing = |exchange: Exchange<'_>| {
+    let refusing = |exchange: RecordedExchange<'_>| {
         let asked = ["0x01ffc9a7", OWNER_OF].iter().any(|selector| exchange.is_rpc("eth_call", selector));
         if asked && exchange.is_rpc("eth_call", APES) {
             exchange.with_error(3, "execution reverted")
@@ -116,49 +103,29 @@ async fn a_collection_that_counts_as_none_because_of_a_wrong_answer_is_found_and
             exchange.answer
         }
     };
-    let node = AlteredNode::start(Arc::clone(&recording), refusing).await.unwrap();
+    let node = OverriddenNode::start(Arc::clone(&recording), refusing).await.unwrap();
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = testkit::indexed::config(&recording).unwrap();
     let clients = node.clients().unwrap();
     testkit::indexed::index_from(clients, config, Arc::clone(&store), recording.last()).await.unwrap();
-    assert_eq!(rows(&*store, Refused::SPEC).unwrap().len(), 1);
-    let done = indexed.heal(&store, Scope::Sample(2)).await.unwrap();
-    assert_eq!(done.found.counts["refused and yet a collection"], 1, "{:?}", done.found.counts);
+    assert_eq!(rows(&*store, NonCollections::SPEC).unwrap().len(), 1);
+    let done = indexed.heal(&store).await.unwrap();
+    assert!(!done.found.is_sound());
+    assert_eq!(rows(&*store, NonCollections::SPEC).unwrap().len(), 0, "{:?}", done.found.counts);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_was_wrongly_taken_for_silent_is_found_and_asked_for_balances_again() {
+async fn a_token_wrongly_marked_as_silent_is_found_and_queried_for_balances_again() {
     let indexed = Indexed::new("evm-scenario").await.unwrap();
     let store = indexed.copy().unwrap();
     let mut silenced = 0;
     for (key, value) in rows(&*store, Erc20s::SPEC).unwrap() {
         let Message(token) = Message::<Erc20>::decode(&value).unwrap();
-        silenced += u64::from(!token.silent);
+        silenced += usize::from(!token.silent);
         put(&*store, Erc20s::SPEC, key, encoded(&Message(Erc20 { silent: true, ..token }))).unwrap();
     }
     assert!(silenced > 2, "{silenced}");
-    let anybody = format!("{BALANCE_OF}{:0>64}", "01".repeat(20));
-    let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
-    // All of them tell what anybody holds but one, which refuses.
-    let node = AlteredNode::start(recording, move |exchange| {
-        match (exchange.is_rpc("eth_call", &anybody), exchange.is_rpc("eth_call", GAS)) {
-            (true, true) => exchange.with_error(3, "execution reverted"),
-            (true, false) => exchange.with_result(&format!("0x{}", "0".repeat(64)).into()),
-            (false, _) => exchange.answer,
-        }
-    });
-    let node = node.await.unwrap();
-    let clients = Arc::new(node.clients().unwrap());
-    let report = ingest::verify::verify(&store, Some(&clients), EVERY_HEIGHT, &*scratch()).await.unwrap();
-    let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
-    assert!(kinds.iter().all(|kind| *kind == "silent token that tells balances"), "{kinds:?}");
-    let (_nobody, stop) = tokio::sync::watch::channel(false);
-    let done = ingest::verify::repair(&store, Some(&clients), EVERY_HEIGHT, &*scratch(), stop).await.unwrap();
-    assert!(done.left.is_sound(), "{:#?}", done.left.findings);
-    for (key, value) in rows(&*store, Erc20s::SPEC).unwrap() {
-        let Message(token) = Message::<Erc20>::decode(&value).unwrap();
-        let refuses =
-            GAS.ends_with(&key.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")));
-        assert_eq!((token.silent, token.drifting), (refuses, !refuses), "{token:?}");
-    }
+    let done = indexed.heal(&store).await.unwrap();
+    let found = done.found.findings.iter().filter(|finding| finding.table == Erc20s::SPEC);
+    assert_eq!(found.count(), silenced, "{:?}", done.found.counts);
 }

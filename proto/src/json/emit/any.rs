@@ -1,7 +1,7 @@
 //! `google.protobuf.Any`: the message inside, flattened, with its type URL first.
 //!
-//! Well-known types stand under `"value"`. What cannot be printed is an error, or in an opaque run the type URL
-//! and the bytes in base64.
+//! Well-known types are under `"value"`. A message that cannot be printed is an error, or in an opaque run it becomes
+//! the type URL and the bytes in base64.
 
 use super::{Emitter, Scratch};
 use crate::json::Error;
@@ -10,7 +10,7 @@ use crate::json::wire::{Cursor, Wire};
 
 const NAME: &str = "google.protobuf.Any";
 
-/// Bytes of an unknown type URL that an error repeats.
+/// Maximum length of an unknown type URL in an error.
 const SHOWN: usize = 200;
 
 #[derive(Default, Clone, Copy)]

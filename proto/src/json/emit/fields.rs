@@ -1,7 +1,7 @@
-//! Which values each field of a message has on the wire.
+//! Index of a message: the values of each field on the wire.
 //!
-//! One stack serves all nested messages of a run: a message takes a frame on top and gives it back, so printing
-//! a transaction allocates twice and not once per message. A frame holds at most one entry per wire field.
+//! All nested messages of a run share one stack: a message pushes a frame and pops it, so printing a transaction
+//! allocates twice and not once per message. A frame has at most one entry per wire field.
 
 use crate::json::wire::Value;
 
@@ -21,7 +21,7 @@ pub(super) struct Slot {
     last: usize,
 }
 
-/// Where a frame begins.
+/// The start of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     slots: usize,
@@ -46,19 +46,19 @@ impl Slot {
 }
 
 impl<'a> Scratch<'a> {
-    /// Where the next frame will begin.
+    /// The start of the next frame.
     pub(super) fn mark(&self) -> Mark {
         Mark { slots: self.slots.len(), seen: self.seen.len() }
     }
 
-    /// Takes a frame with an empty slot per field.
+    /// Pushes a frame with an empty slot per field.
     pub(super) fn reserve(&mut self, fields: usize) -> Mark {
         let mark = self.mark();
         self.slots.resize(mark.slots + fields, Slot::EMPTY);
         mark
     }
 
-    /// Gives back the frame at `mark` and all above it.
+    /// Pops the frame at `mark` and all above it.
     pub(super) fn release(&mut self, mark: Mark) {
         self.slots.truncate(mark.slots);
         self.seen.truncate(mark.seen);
@@ -82,7 +82,7 @@ impl<'a> Scratch<'a> {
         slot.last = index;
     }
 
-    /// Forgets the values of the chosen fields.
+    /// Clears the values of the chosen fields.
     pub(super) fn clear(&mut self, mark: Mark, chosen: impl Iterator<Item = bool>) {
         for (slot, chosen) in self.slots[mark.slots..].iter_mut().zip(chosen) {
             if chosen {

@@ -1,12 +1,12 @@
-//! Map fields: objects whose keys are strings, sorted by what they mean.
+//! Map fields: objects whose keys are strings, sorted by value: numbers as numbers, text by its bytes.
 //!
-//! Numbers are sorted as numbers, text by its bytes. Of two entries with one key the last counts.
+//! Of two entries with the same key the last counts.
 
 use super::fields::Slot;
 use super::{Emitter, Scratch, malformed, malformed_field};
 use crate::json::Error;
-use crate::json::scalar::{integer, write_number};
-use crate::json::table::{Absent, Field, Kind, Message, Number};
+use crate::json::scalar::{integer, is_wide, write_number};
+use crate::json::table::{Absent, Field, Kind, Message};
 use crate::json::text::write_string;
 use crate::json::wire::{Cursor, Value};
 
@@ -37,7 +37,7 @@ impl<'e> Emitter<'e> {
         for found in scratch.values(slot) {
             entries.push(self.entry(entry, [key, value], found.bytes)?);
         }
-        // A stable sort and, of equal keys, the last.
+        // The sort is stable; of equal keys the last counts.
         entries.sort_by_key(|entry| sort_key(key.kind, entry.key));
         self.out.push(b'{');
         let start = self.out.len();
@@ -85,7 +85,7 @@ impl<'e> Emitter<'e> {
 
     fn key(&mut self, kind: Kind, key: Value<'_>) {
         match kind {
-            Kind::Number(number) if !number.is_wide() => {
+            Kind::Number(number) if !is_wide(number) => {
                 self.out.push(b'"');
                 write_number(number, key.number, self.out);
                 self.out.push(b'"');
@@ -96,7 +96,7 @@ impl<'e> Emitter<'e> {
         self.out.push(b':');
     }
 
-    /// A value that is not there is the zero value, and for a message as the map field's options say.
+    /// An absent value is the zero value; for a message, the map field's options decide.
     fn entry_value<'a>(
         &mut self,
         scratch: &mut Scratch<'a>,
@@ -115,7 +115,6 @@ impl<'e> Emitter<'e> {
 
 fn sort_key(kind: Kind, key: Value<'_>) -> Key<'_> {
     match kind {
-        Kind::Number(number @ (Number::Float | Number::Double)) => Key::Number(integer(number, 0)),
         Kind::Number(number) => Key::Number(integer(number, key.number)),
         _ => Key::Text(key.bytes),
     }

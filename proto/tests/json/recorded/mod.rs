@@ -1,4 +1,4 @@
-//! Reads recorded chains: descriptors, raw transactions and what the node's REST printed for them.
+//! Reads recorded chains: descriptors, raw transactions and the JSON of the node's REST for them.
 
 use std::fmt;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(crate) fn registry(chain: &str) -> Registry {
     Registry::from_descriptors(&descriptors(chain)).unwrap()
 }
 
-/// The chain's recorded answer to the FileDescriptors question.
+/// The chain's recorded answer to the FileDescriptors request.
 pub(crate) fn descriptors(chain: &str) -> Vec<u8> {
     let line = lines(chain, "state.ndjson.zst")
         .find(|line| line.contains(&proto::reflection::PATH[1..]) && line.contains("\"cometbft\""))

@@ -1,7 +1,7 @@
-//! A database written row by row in memory, with the API over it and a plain model of what is in it.
+//! A database written row by row in memory, with the API over it and a plain model of its contents.
 //!
-//! Every record is small JSON with its own sequence as the member `n`, so that an answer says which rows it shows. NFTs
-//! are in [`nfts`], and how a client walks a list in [`walk`].
+//! Every record is small JSON with its own sequence as the member `n`, so that an answer identifies its rows. NFTs are
+//! in [`nfts`], and the walk of a client through a list in [`walk`].
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
@@ -17,7 +17,7 @@ use query::{Build, EmptyCursor, Indexer};
 use schema::block::{Block, Blocks};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, CHUNK_FRAMES, Calls, CallsByHash, CallsByHeight};
-use schema::keys::{Owner, Role, hash_prefix};
+use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane, Identity};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::payload::{Codec, Encoder, Frames, Kind};
@@ -30,13 +30,13 @@ use web::app::App;
 /// The message types that transactions have.
 pub(crate) const TYPES: [&str; 4] = ["a.v1.MsgOne", "a.v1.MsgTwo", "b.v1.MsgOne", "c.v1.MsgOne"];
 
-/// Account number `n`: one of 20 bytes, or of 32 where it is odd.
+/// Account number `n`: of 20 bytes if `n` is even, else of 32.
 pub(crate) fn account(n: u8) -> Account {
     let len = if n.is_multiple_of(2) { 20 } else { 32 };
     Account::from_bytes(&vec![n + 1; len]).unwrap()
 }
 
-/// What a block is to hold.
+/// The planned contents of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPlan {
     pub(crate) txs: Vec<TxPlan>,
@@ -59,7 +59,7 @@ pub(crate) struct EvmTxPlan {
     pub(crate) frames: Vec<(u8, u8)>,
 }
 
-/// A planned thing with the height that it came to be at and its hash; its sequence is its place in the list, from 1.
+/// A planned item with its height and hash; its sequence is its position in the list, from 1.
 pub(crate) struct Placed<T> {
     pub(crate) height: u64,
     pub(crate) hash: [u8; 32],
@@ -160,8 +160,8 @@ impl HandMade {
         txn.push::<SetTxs>(&set, seq).unwrap();
         for (role, accounts) in [(Role::Involved, &plan.involved), (Role::Signer, &plan.signers)] {
             for n in accounts {
-                txn.push::<AccountTxs>(&(Owner(account(*n)), role), seq).unwrap();
-                txn.push::<AccountSetTxs>(&(Owner(account(*n)), role, set), seq).unwrap();
+                txn.push::<AccountTxs>(&(AccountKey(account(*n)), role), seq).unwrap();
+                txn.push::<AccountSetTxs>(&(AccountKey(account(*n)), role, set), seq).unwrap();
             }
         }
         self.txs.push(Placed { height, hash, plan: plan.clone() });
@@ -190,9 +190,9 @@ impl HandMade {
         txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(record.as_bytes()));
         txn.put::<EvmTxByHash>(&(hash_prefix(&hash), seq), &());
         for n in &plan.involved {
-            txn.push::<AccountEvmTxs>(&(Owner(account(*n)), Role::Involved), seq).unwrap();
+            txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
         }
-        txn.push::<AccountEvmTxs>(&(Owner(account(plan.from)), Role::Signer), seq).unwrap();
+        txn.push::<AccountEvmTxs>(&(AccountKey(account(plan.from)), Role::Signer), seq).unwrap();
         if !plan.frames.is_empty() {
             let (first, frames) = (self.calls.len() as u64 + 1, plan.frames.len() as u64);
             txn.put::<CallsByHash>(&(hash_prefix(&hash), first), &frames);
@@ -212,14 +212,14 @@ impl HandMade {
                 out.extend_from_slice(record.as_bytes());
             });
             for n in BTreeSet::from([from, to]) {
-                txn.push::<AccountCalls>(&Owner(account(*n)), seq).unwrap();
+                txn.push::<AccountCalls>(&AccountKey(account(*n)), seq).unwrap();
             }
             self.calls.push(Placed { height, hash, plan: (*from, *to) });
         }
         txn.put::<Calls>(&first, &self.encoders[2].encode(&chunk.take()));
     }
 
-    /// Commits what `rows` writes.
+    /// Commits the writes of `rows`.
     pub(crate) fn write(&self, rows: impl FnOnce(&mut Txn<'_>)) {
         let snapshot = self.store.snapshot().unwrap();
         let mut counts = Counts::new(64);
@@ -237,7 +237,7 @@ impl HandMade {
     }
 }
 
-/// Hashes that share their first bytes two by two: by-hash reads must look at all of them.
+/// Hashes of which each two share their first bytes: by-hash reads must check both.
 fn hash(kind: u8, seq: u64) -> [u8; 32] {
     let mut hash = [kind; 32];
     hash[..8].copy_from_slice(&(seq / 2).to_be_bytes());

@@ -1,10 +1,10 @@
-//! NFTs in a hand-made database, written as the indexer writes them, with a model of what is there.
+//! NFTs in a hand-made database, written as by the indexer, with a model of the contents.
 
 use std::collections::BTreeMap;
 
 use chain::Account;
 use proptest::prelude::*;
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::nft::fold::{At, record};
 use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Origin, TokenName, Transfer};
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ use store::Key as _;
 use super::walk::Listing;
 use super::{HandMade, account};
 
-/// Ids that paths, queries or orders could stumble over.
+/// Ids with characters that are special in paths, queries or orders.
 pub(crate) const IDS: [&str; 10] = ["#1", "a/b", "ü é", "", "1", "10", "2", "a\0b", "a", "%2525"];
 
 /// Names of collections, by number.
 pub(crate) const NAMES: [&str; 5] = ["Alpha Cats", "alpha-dogs!", "ibc/AB12", "猫 №½", "!!"];
 
-/// What can happen, by numbers of collections, [`IDS`] and accounts.
+/// Operations, by numbers of collections, [`IDS`] and accounts.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Collect(usize),
@@ -33,20 +33,20 @@ pub(crate) enum Op {
 pub(crate) struct Nfts {
     pub(crate) made: HandMade,
     height: u64,
-    /// Height and origin's name, by number.
+    /// Height and name on the chain of origin, by number.
     collections: BTreeMap<usize, (u64, String)>,
-    /// Owner and height, by numbers of collection and id.
+    /// AccountKey and height, by numbers of collection and id.
     tokens: BTreeMap<(usize, usize), (u8, u64)>,
     origins: BTreeMap<usize, String>,
 }
 
 /// Address of collection number `n`.
 pub(crate) fn collection(n: usize) -> Account {
-    // Their order by number is not that by address.
+    // Their order by number differs from that by address.
     Account::from_bytes(&[0xf0 - 7 * u8::try_from(n).unwrap(); 20]).unwrap()
 }
 
-/// An id as a path or a query holds it.
+/// An id as encoded in a path or a query.
 pub(crate) fn escaped(text: &str) -> String {
     text.bytes().flat_map(|byte| ['%', digit(byte / 16), digit(byte % 16)]).collect()
 }
@@ -78,7 +78,7 @@ impl Nfts {
         }
     }
 
-    /// The next block, in which `ops` happen as far as they can: what there is not cannot move.
+    /// The next block, with the possible ones of `ops`: a missing token cannot move.
     pub(crate) fn block(&mut self, ops: &[Op]) {
         self.height += 1;
         let mut entries = Vec::new();
@@ -144,7 +144,7 @@ impl Nfts {
         })
     }
 
-    /// Some are shown with a height long before they became known, as on an EVM chain.
+    /// Some collections have a height long before they were indexed, as on an EVM chain.
     fn collected_at(&self, c: usize) -> u64 {
         if c.is_multiple_of(2) { self.height } else { self.height / 2 }
     }
@@ -174,13 +174,13 @@ impl Nfts {
         })
     }
 
-    /// The list of collections at `path` that shows those that are `wanted`.
+    /// The list of collections at `path` that shows the `wanted` ones.
     pub(crate) fn collections(&self, path: &str, wanted: impl Fn(usize) -> bool) -> Listing {
         let mut items: Vec<(u64, Vec<u8>, usize)> = self
             .collections
             .iter()
             .filter(|(c, _)| wanted(**c))
-            .map(|(c, (height, _))| (*height, Owner(collection(*c)).to_bytes(), *c))
+            .map(|(c, (height, _))| (*height, AccountKey(collection(*c)).to_bytes(), *c))
             .collect();
         items.sort();
         Listing {
@@ -190,18 +190,18 @@ impl Nfts {
         }
     }
 
-    /// Whether a search for `part`, which is normalized, finds a collection.
+    /// True if a search for `part`, which is normalized, finds a collection.
     pub(crate) fn is_found(&self, c: usize, part: &str) -> bool {
         let (_, origin) = &self.collections[&c];
         [NAMES[c], origin].iter().any(|name| chain::nft::normalized_name(name).contains(part))
     }
 
-    /// Whether an account has a token of a collection.
+    /// True if an account has a token of a collection.
     pub(crate) fn holds(&self, owner: u8, c: usize) -> bool {
         self.tokens.iter().any(|((of, _), (by, _))| *of == c && *by == owner)
     }
 
-    /// The list of tokens at `target` that shows those that are `wanted`, by collection, id and owner.
+    /// The list of tokens at `target` that shows the `wanted` ones, by collection, id and owner.
     pub(crate) fn tokens(
         &self,
         target: String,

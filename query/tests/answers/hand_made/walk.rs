@@ -1,4 +1,4 @@
-//! A list as a client walks it, against the rows that it must show.
+//! A client's walk through a list, against the expected rows.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use super::HandMade;
 
 /// A list of the API, with filters, and its rows ascending.
 pub(crate) struct Listing {
-    /// Path and query, with `?` at the end or something behind it.
+    /// Path and query, with `?` at the end or with parameters after it.
     pub(crate) target: String,
     pub(crate) member: &'static str,
     pub(crate) rows: Vec<Value>,
 }
 
-/// A page as a client reads it.
+/// A page as decoded by a client.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Page {
     pub(crate) rows: Vec<Value>,
@@ -22,7 +22,7 @@ pub(crate) struct Page {
 }
 
 impl Listing {
-    /// The page that `paging` asks for.
+    /// The page for the parameters `paging`.
     pub(crate) fn page(&self, made: &HandMade, paging: &str) -> Page {
         let target = format!("{}&{paging}", self.target);
         let (status, body) = made.get(&target);
@@ -45,7 +45,7 @@ impl Listing {
         rows
     }
 
-    /// Walks all pages by `next_key`, and back from each by `previous_key`; turns round at the first; looks at offsets.
+    /// Walks all pages by `next_key`, and back from each by `previous_key`; reverses at the first; tries offsets.
     pub(crate) fn check(&self, made: &HandMade, limit: usize, reverse: bool) {
         let (wanted, target) = (self.ordered(reverse), &self.target);
         let paging = format!("pagination.limit={limit}&pagination.reverse={reverse}");

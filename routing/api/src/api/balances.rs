@@ -1,27 +1,28 @@
 //! Account balances, queried from the nodes of their chains.
 //!
-//! A chain that does not answer only loses its own balances: the wallet widget queries all chains at once and times out
-//! after 10 s (`router-api.md` §5.3).
+//! If a chain does not answer, only its own balances are missing: the wallet widget queries all chains at once and
+//! times out after 10 s (`router-api.md` §5.3).
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use chain::{Account, U256};
+use chain::U256;
 use futures_util::future::{BoxFuture, join_all};
 use planner::usd;
 use registry::{AssetRef, Chain, ChainKind, ChainRef, Registry};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::timeout;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema;
 
 use super::json;
-use crate::body::{Body, wrong};
+use crate::body::{self, check_length};
 use crate::errors;
-use crate::refresh::escaped;
+use crate::refresh::{self, escaped, text};
 use crate::service::Service;
 
 /// The group's endpoints.
@@ -29,33 +30,65 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     method: Method::Post,
     path: "/v2/info/balances",
     tag: "Info",
-    summary: "What accounts have.",
-    params: &[Param::Body(&REQUEST)],
-    response: &RESPONSE,
-    handler: Handler::Later(balances),
-    cache: Freshness::LIST,
+    summary: "Balances of accounts.",
+    params: &[Param::Body(schema::of::<BalancesRequest>())],
+    response: schema::of::<BalancesResponse<'_>>(),
+    handler: Handler::Async(balances),
+    cache: MaxAge::LIST,
 }];
 
-static REQUEST: Schema = Schema {
-    name: "info.BalancesRequest",
-    doc: "Accounts by chain id.",
-    fields: &[Field::new(
-        "chains",
-        Kind::Free,
-        "By chain id: `address`, and `denoms`; without those, all that are not zero.",
-    )],
-};
+/// Accounts by chain id.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "info.BalancesRequest")]
+#[serde(deny_unknown_fields)]
+struct BalancesRequest {
+    #[schemars(required)]
+    chains: Option<BTreeMap<String, AccountRequest>>,
+}
 
-static RESPONSE: Schema = Schema {
-    name: "info.BalancesResponse",
-    doc: "Balances by chain id. A chain that did not answer has none.",
-    fields: &[Field::new(
-        "chains",
-        Kind::Free,
-        "By chain id: `address`, and `denoms` by denomination: `amount`, `decimals`, `formatted_amount`, `price`, \
-         `price_usd`, `value_usd`, `error`.",
-    )],
-};
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct AccountRequest {
+    address: String,
+    /// All that are not zero, if it is absent or empty.
+    denoms: Option<Vec<String>>,
+}
+
+/// Balances by chain id. A chain that did not answer has none.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "info.BalancesResponse")]
+struct BalancesResponse<'a> {
+    chains: BTreeMap<&'a str, Account<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Account<'a> {
+    address: &'a str,
+    /// By denomination.
+    denoms: BTreeMap<String, Entry>,
+}
+
+/// A balance.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Entry {
+    /// Base units.
+    amount: String,
+    decimals: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<EntryError>,
+    formatted_amount: String,
+    price: Option<String>,
+    price_usd: Option<String>,
+    value_usd: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct EntryError {
+    message: String,
+}
 
 /// Denominations that are named in one request.
 const MAX_DENOMS: usize = 1024;
@@ -63,236 +96,168 @@ const MAX_DENOMS: usize = 1024;
 const MAX_PAGES: usize = 3;
 
 /// One chain's part of a request.
-struct Asked<'a> {
+struct AccountQuery<'a> {
     chain: ChainRef,
     address: &'a str,
-    /// As the client spells them; empty is all.
-    denoms: Vec<&'a str>,
+    /// In the client's spelling; empty selects all.
+    denoms: &'a [String],
 }
 
-#[derive(Serialize)]
-struct Entry {
-    amount: String,
-    decimals: Option<u8>,
-    formatted_amount: String,
-    price: Option<String>,
-    price_usd: Option<String>,
-    value_usd: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Fault>,
-}
-
-#[derive(Serialize)]
-struct Fault {
-    message: String,
-}
-
-fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>> {
+fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let body = Body::read(call, &["chains"])?;
-        let none = Map::new();
+        let request: BalancesRequest = body::read(call, &[])?;
+        let accounts = request.chains.unwrap_or_default();
+        check_length("chains", accounts.len())?;
         let world = service.world();
         let registry = &*world.registry;
-        let asked = body.object("chains")?.unwrap_or(&none);
-        let asked = asked.iter().filter_map(|(id, value)| read(registry, id, value).transpose());
-        let asked = asked.collect::<Result<Vec<_>, _>>()?;
-        if asked.iter().map(|asked| asked.denoms.len()).sum::<usize>() > MAX_DENOMS {
+        // A chain that the registry does not have is skipped.
+        let queries = accounts.iter().filter_map(|(id, AccountRequest { address, denoms })| {
+            let chain = super::chain_by_key(registry, id)?;
+            Some(AccountQuery { chain, address, denoms: denoms.as_deref().unwrap_or_default() })
+        });
+        let queries: Vec<_> = queries.collect();
+        if queries.iter().map(|query| query.denoms.len()).sum::<usize>() > MAX_DENOMS {
             return Err(errors::invalid("chains", &format!("it names over {MAX_DENOMS} denoms")));
         }
-        let told = asked.iter().map(async |asked| (asked, tell(service, registry, asked).await));
-        let mut chains = Map::new();
-        for (asked, denoms) in join_all(told).await {
-            let chain = &registry[asked.chain];
-            let denoms = serde_json::to_value(denoms).map_err(errors::internal)?;
-            chains
-                .insert(chain.id.clone(), serde_json::json!({ "address": asked.address, "denoms": denoms }));
-        }
-        json(&serde_json::json!({ "chains": chains }))
+        let chains = queries.iter().map(async |query| {
+            let denoms = entries(service, registry, query).await;
+            (registry[query.chain].id.as_str(), Account { address: query.address, denoms })
+        });
+        json(&BalancesResponse { chains: join_all(chains).await.into_iter().collect() })
     })
 }
 
-/// One chain's part; `None` for a chain that the registry does not have.
-fn read<'a>(registry: &Registry, id: &str, value: &'a Value) -> Result<Option<Asked<'a>>, Refusal> {
-    let Some(chain) = super::chain_by_key(registry, id) else { return Ok(None) };
-    let name = format!("chains.{id}");
-    let object =
-        value.as_object().ok_or_else(|| wrong(&name, value, "an object with `address` and `denoms`"))?;
-    let address = match object.get("address") {
-        Some(Value::String(address)) => address,
-        other => return Err(wrong(&format!("{name}.address"), other.unwrap_or(&Value::Null), "a string")),
-    };
-    let denoms = match object.get("denoms") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(denoms)) => denoms
-            .iter()
-            .map(|denom| denom.as_str().ok_or_else(|| wrong(&format!("{name}.denoms"), denom, "a string")))
-            .collect::<Result<_, _>>()?,
-        Some(other) => {
-            return Err(wrong(&format!("{name}.denoms"), other, "a list of strings"));
-        }
-    };
-    Ok(Some(Asked { chain, address, denoms }))
-}
-
 /// Balances by denomination; a requested denomination without an answer has an error.
-async fn tell(service: &Service, registry: &Registry, asked: &Asked<'_>) -> Map<String, Value> {
-    let chain = &registry[asked.chain];
-    let limit = service.config.ask;
-    let asking = async {
+async fn entries(
+    service: &Service,
+    registry: &Registry,
+    query: &AccountQuery<'_>,
+) -> BTreeMap<String, Entry> {
+    let chain = &registry[query.chain];
+    let limit = service.config.query_timeout;
+    let balances = async {
         match chain.kind {
-            ChainKind::Cosmos => of_cosmos(service, chain, asked).await,
-            ChainKind::Evm => of_evm(service, registry, asked).await,
+            ChainKind::Cosmos => of_cosmos(service, chain, query).await,
+            ChainKind::Evm => of_evm(service, registry, query).await,
         }
     };
-    // However many pages, tokens and nodes there are.
-    let outcome = timeout(limit, asking).await;
+    // One limit for all pages, tokens and nodes.
+    let outcome = timeout(limit, balances).await;
     let outcome =
-        outcome.unwrap_or_else(|_| Err(format!("chain `{}` did not tell within {limit:?}", chain.id)));
-    let mut entries = Map::new();
-    let mut put = |denom: &str, amount: Result<U256, String>| {
-        let asset = registry.asset(asked.chain, denom);
-        if let Ok(entry) = serde_json::to_value(entry(registry, asset, amount)) {
-            entries.insert(denom.to_owned(), entry);
-        }
+        outcome.unwrap_or_else(|_| Err(format!("chain `{}` did not answer within {limit:?}", chain.id)));
+    let amounts = outcome.unwrap_or_else(|error| {
+        tracing::warn!(chain = chain.id, error, "balance query failed");
+        query.denoms.iter().map(|denom| (denom.clone(), Err(error.clone()))).collect()
+    });
+    let entry = |(denom, amount): (String, _)| {
+        let entry = entry(registry, registry.asset(query.chain, &denom), amount);
+        (denom, entry)
     };
-    match outcome {
-        Ok(amounts) => amounts.into_iter().for_each(|(denom, amount)| put(&denom, amount)),
-        Err(error) => {
-            tracing::warn!(chain = chain.id, error, "balances were not told");
-            asked.denoms.iter().for_each(|denom| put(denom, Err(error.clone())));
-        }
-    }
-    entries
+    amounts.into_iter().map(entry).collect()
 }
 
 type Amounts = Vec<(String, Result<U256, String>)>;
 
-/// A cosmos account: all of its balances, and where that is too many, the named ones one by one.
-async fn of_cosmos(service: &Service, chain: &Chain, asked: &Asked<'_>) -> Result<Amounts, String> {
-    let account = Account::parse(asked.address, &chain.bech32_prefix)
-        .ok_or_else(|| format!("`{}` is no address of chain `{}`", asked.address, chain.id))?;
+/// A cosmos account: all of its balances; if there are too many, the named ones one by one.
+async fn of_cosmos(service: &Service, chain: &Chain, query: &AccountQuery<'_>) -> Result<Amounts, String> {
+    let account = chain::Account::parse(query.address, &chain.bech32_prefix)
+        .ok_or_else(|| format!("`{}` is no address of chain `{}`", query.address, chain.id))?;
     let address = account.to_bech32(&chain.bech32_prefix);
     let (all, whole) = all_of(service, chain, &address).await?;
-    if asked.denoms.is_empty() {
-        return Ok(all
-            .into_iter()
-            .filter(|(_, amount)| !amount.is_zero())
-            .map(|(d, a)| (d, Ok(a)))
-            .collect());
+    if query.denoms.is_empty() {
+        let owned = all.into_iter().filter(|(_, amount)| !amount.is_zero());
+        return Ok(owned.map(|(denom, amount)| (denom, Ok(amount))).collect());
     }
-    let named = asked.denoms.iter().map(async |denom| {
+    let named = query.denoms.iter().map(async |denom| {
         let found = all.iter().find(|(other, _)| same(other, denom)).map(|(_, amount)| *amount);
         let amount = match found {
             Some(amount) => Ok(amount),
             None if whole => Ok(U256::ZERO),
             None => one_of(service, chain, &address, denom).await,
         };
-        ((*denom).to_owned(), amount)
+        (denom.clone(), amount)
     });
     Ok(join_all(named).await)
 }
 
-/// Checksums have no meaning in a question.
-fn same(denom: &str, asked: &str) -> bool {
-    denom == asked || (denom.starts_with("evm/") && denom.eq_ignore_ascii_case(asked))
+/// Compares without case: the case of an address is only a checksum.
+fn same(denom: &str, requested: &str) -> bool {
+    denom == requested || (denom.starts_with("evm/") && denom.eq_ignore_ascii_case(requested))
 }
 
-#[derive(Deserialize)]
-struct Coin {
-    denom: String,
-    amount: String,
-}
-
-impl Coin {
-    fn read(self) -> Result<(String, U256), String> {
-        let amount =
-            U256::from_str_radix(&self.amount, 10).map_err(|_| format!("`{}` is no amount", self.amount))?;
-        Ok((self.denom, amount))
-    }
-}
-
-/// The account's balances, and whether that is all of them.
+/// The account's balances, and whether the list is complete.
 async fn all_of(
     service: &Service,
     chain: &Chain,
     address: &str,
 ) -> Result<(Vec<(String, U256)>, bool), String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        balances: Vec<Coin>,
-        #[serde(default)]
-        pagination: Pagination,
-    }
-    #[derive(Deserialize, Default)]
-    struct Pagination {
-        next_key: Option<String>,
-    }
     let first = format!("/cosmos/bank/v1beta1/balances/{address}?pagination.limit=1000");
     let (mut all, mut path) = (Vec::new(), first.clone());
     for _ in 0..MAX_PAGES {
-        let answer: Option<Answer> = crate::refresh::get(&service.nodes, chain, &path).await?;
-        let Some(Answer { balances, pagination }) = answer else { return Ok((all, true)) };
-        all.extend(balances.into_iter().map(Coin::read).collect::<Result<Vec<_>, _>>()?);
-        match pagination.next_key.filter(|key| !key.is_empty()) {
+        let Some(answer) = refresh::get(service.clients(), chain, &path).await? else {
+            return Ok((all, true));
+        };
+        let coins = answer["balances"].as_array().ok_or_else(|| format!("{path}: no balances"))?;
+        for coin in coins {
+            all.push((text(coin, "/denom")?, amount(coin)?));
+        }
+        match answer.pointer("/pagination/next_key").and_then(Value::as_str).filter(|key| !key.is_empty()) {
             None => return Ok((all, true)),
-            Some(key) => path = format!("{first}&pagination.key={}", escaped(&key)),
+            Some(key) => path = format!("{first}&pagination.key={}", escaped(key)),
         }
     }
     Ok((all, false))
 }
 
 async fn one_of(service: &Service, chain: &Chain, address: &str, denom: &str) -> Result<U256, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        balance: Coin,
-    }
     let path = format!("/cosmos/bank/v1beta1/balances/{address}/by_denom?denom={}", escaped(denom));
-    let answer: Option<Answer> = crate::refresh::get(&service.nodes, chain, &path).await?;
-    answer.map_or(Ok(U256::ZERO), |answer| answer.balance.read().map(|(_, amount)| amount))
+    let answer = refresh::get(service.clients(), chain, &path).await?;
+    answer.map_or(Ok(U256::ZERO), |answer| amount(&answer["balance"]))
+}
+
+fn amount(coin: &Value) -> Result<U256, String> {
+    let amount = text(coin, "/amount")?;
+    U256::from_str_radix(&amount, 10).map_err(|_| format!("`{amount}` is no amount"))
 }
 
 /// An EVM account: the coin and every ERC-20 of the registry, or the named ones.
-async fn of_evm(service: &Service, registry: &Registry, asked: &Asked<'_>) -> Result<Amounts, String> {
-    let chain = &registry[asked.chain];
-    let account =
-        Account::from_hex_literal(asked.address).and_then(|account| account.as_bytes().try_into().ok());
-    let holder: [u8; 20] =
-        account.ok_or_else(|| format!("`{}` is no address of chain `{}`", asked.address, chain.id))?;
-    let evm = service.nodes.evm(chain).map_err(|error| error.to_string())?;
-    let all: Vec<&str>;
-    let denoms = if asked.denoms.is_empty() {
-        let here = registry.assets().filter(|(_, asset)| asset.chain == asked.chain);
-        all = here.map(|(_, asset)| asset.denom.as_str()).collect();
-        &all
-    } else {
-        &asked.denoms
+async fn of_evm(service: &Service, registry: &Registry, query: &AccountQuery<'_>) -> Result<Amounts, String> {
+    let chain = &registry[query.chain];
+    let holder: [u8; 20] = evm_address(query.address)
+        .ok_or_else(|| format!("`{}` is no address of chain `{}`", query.address, chain.id))?;
+    let clients = service.clients().of(chain);
+    let evm = clients.evm().map_err(|error| error.to_string())?;
+    let here = registry.assets().filter(|(_, asset)| asset.chain == query.chain);
+    let denoms = match query.denoms {
+        [] => here.map(|(_, asset)| asset.denom.clone()).collect(),
+        named => named.to_vec(),
     };
-    let told =
-        denoms.iter().map(async |denom| ((*denom).to_owned(), evm_balance(&evm, chain, holder, denom).await));
-    let mut told: Amounts = join_all(told).await;
-    if asked.denoms.is_empty() {
-        told.retain(|(_, amount)| amount.as_ref().is_ok_and(|amount| !amount.is_zero()));
+    let balances = denoms.into_iter().map(async |denom| {
+        let balance = evm_balance(evm, chain, holder, &denom).await;
+        (denom, balance)
+    });
+    let mut balances: Amounts = join_all(balances).await;
+    if query.denoms.is_empty() {
+        balances.retain(|(_, amount)| amount.as_ref().is_ok_and(|amount| !amount.is_zero()));
     }
-    Ok(told)
+    Ok(balances)
 }
 
-async fn evm_balance(
-    evm: &Arc<node::Evm>,
-    chain: &Chain,
-    holder: [u8; 20],
-    denom: &str,
-) -> Result<U256, String> {
+async fn evm_balance(evm: &node::Evm, chain: &Chain, holder: [u8; 20], denom: &str) -> Result<U256, String> {
     let zero =
         denom.strip_prefix("0x").is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|byte| byte == b'0'));
     if zero || chain.native.as_ref().is_some_and(|coin| coin.denom == denom) {
         return evm.balance(holder).await.map_err(|error| error.to_string());
     }
-    let contract = Account::from_hex_literal(denom).and_then(|account| account.as_bytes().try_into().ok());
-    let contract: [u8; 20] =
-        contract.ok_or_else(|| format!("`{denom}` is no token of chain `{}`", chain.id))?;
+    let contract =
+        evm_address(denom).ok_or_else(|| format!("`{denom}` is no token of chain `{}`", chain.id))?;
     let answer =
         evm.call(contract, &chain::abi::balance_of(holder), None).await.map_err(|error| error.to_string())?;
     chain::abi::read_uint(&answer).ok_or_else(|| format!("`{denom}` gives no balance"))
+}
+
+fn evm_address(text: &str) -> Option<[u8; 20]> {
+    chain::Account::from_hex_literal(text)?.as_bytes().try_into().ok()
 }
 
 fn entry(registry: &Registry, asset: Option<AssetRef>, amount: Result<U256, String>) -> Entry {
@@ -300,7 +265,7 @@ fn entry(registry: &Registry, asset: Option<AssetRef>, amount: Result<U256, Stri
     let decimals = about.map(|asset| asset.decimals);
     let (amount, error) = match amount {
         Ok(amount) => (amount, None),
-        Err(message) => (U256::ZERO, Some(Fault { message })),
+        Err(message) => (U256::ZERO, Some(EntryError { message })),
     };
     let price = about.and_then(|asset| asset.price_usd.clone());
     Entry {
@@ -330,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_pointed_to_exactly_their_decimals() {
+    fn amounts_have_exactly_their_decimals() {
         for (amount, decimals, expected) in [
             ("25000000", 6, "25.000000"),
             ("1", 6, "0.000001"),

@@ -1,12 +1,13 @@
 //! The chains, the kinds of bridges, the venues.
 
 use registry::{Chain, ChainKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, Method, Param, Type};
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema;
 
 use super::{CATALOGUE, CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
 use crate::service::Service;
@@ -20,13 +21,13 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         summary: "The chains that routes can begin or end on.",
         params: &[
             CHAIN_IDS,
-            // The wallet widget names neither and wants all.
+            // The wallet widget sends neither parameter and needs all chains.
             Param::query_or("include_evm", Type::Boolean, "true", "Whether EVM chains are listed."),
             Param::query_or("include_svm", Type::Boolean, "true", "Without effect: there are none."),
             ONLY_TESTNETS,
         ],
-        response: &CHAINS,
-        handler: Handler::Now(chains),
+        response: schema::of::<ChainsResponse<'_>>(),
+        handler: Handler::Sync(chains),
         cache: CATALOGUE,
     },
     Endpoint {
@@ -35,8 +36,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         tag: "Info",
         summary: "The kinds of bridges that routes can use.",
         params: &[],
-        response: &BRIDGES,
-        handler: Handler::Now(bridges),
+        response: schema::of::<BridgesResponse<'_>>(),
+        handler: Handler::Sync(bridges),
         cache: CATALOGUE,
     },
     Endpoint {
@@ -45,90 +46,66 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         tag: "Fungible",
         summary: "Places where tokens are exchanged. Routes use none of them.",
         params: &[ONLY_TESTNETS],
-        response: &VENUES,
-        handler: Handler::Now(venues),
+        response: schema::of::<VenuesResponse<'_>>(),
+        handler: Handler::Sync(venues),
         cache: CATALOGUE,
     },
 ];
 
-static CHAINS: Schema = Schema {
-    name: "info.ChainsResponse",
-    doc: "Chains.",
-    fields: &[Field::new("chains", Kind::Array(&Kind::Object(&CHAIN)), "")],
-};
+/// Chains.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "info.ChainsResponse")]
+struct ChainsResponse<'a> {
+    chains: Vec<WireChain<'a>>,
+}
 
-static CHAIN: Schema = Schema {
-    name: "info.Chain",
-    doc: "A chain.",
-    fields: &[
-        Field::new("chain_name", Kind::String, "Its name in the registry; `initia` is the L1."),
-        Field::new("chain_id", Kind::String, "Its id; a decimal number for an EVM chain."),
-        Field::new("pfm_enabled", Kind::Boolean, "Whether it forwards packets."),
-        Field::new("cosmos_module_support", Kind::Free, "`authz` and `feegrant`."),
-        Field::new("supports_memo", Kind::Boolean, "Whether its transfers carry a memo."),
-        Field::nullable("logo_uri", Kind::String, "A picture."),
-        Field::new("bech32_prefix", Kind::String, "Of its addresses; empty for an EVM chain."),
-        Field::new(
-            "fee_assets",
-            Kind::Array(&Kind::Free),
-            "`denom` and `gas_price`: `low`, `average`, `high`.",
-        ),
-        Field::new("chain_type", Kind::String, "`cosmos` or `evm`."),
-        Field::new("ibc_capabilities", Kind::Free, "Which memos it understands."),
-        Field::new("is_testnet", Kind::Boolean, "Whether its tokens are worth nothing."),
-        Field::new("pretty_name", Kind::String, "What people call it."),
-        Field::new("rpc", Kind::String, "CometBFT RPC, or JSON-RPC of an EVM chain; empty if not known."),
-        Field::new("rest", Kind::String, "Cosmos REST; empty for an EVM chain or if not known."),
-        Field::optional("hidden", Kind::Boolean, "Not to be offered."),
-        Field::optional(
-            "evm_fee_asset",
-            Kind::Free,
-            "`name`, `symbol` and `decimals` of an EVM chain's coin.",
-        ),
-    ],
-};
-
-static BRIDGES: Schema = Schema {
-    name: "info.BridgesResponse",
-    doc: "Kinds of bridges.",
-    fields: &[Field::new("bridges", Kind::Array(&Kind::Free), "`id`, `name` and `logo_uri`.")],
-};
-
-static VENUES: Schema = Schema {
-    name: "fungible.VenuesResponse",
-    doc: "Venues.",
-    fields: &[Field::new("venues", Kind::Array(&Kind::Free), "`name`, `chain_id` and `logo_uri`.")],
-};
-
-#[derive(Serialize)]
+/// A chain.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "info.Chain")]
 struct WireChain<'a> {
+    /// Its name in the registry; `initia` is the L1.
     chain_name: &'a str,
+    /// Its id; a decimal number for an EVM chain.
     chain_id: &'a str,
+    /// Whether it forwards packets.
     pfm_enabled: bool,
     cosmos_module_support: Modules,
+    /// Whether its transfers carry a memo.
     supports_memo: bool,
+    /// A picture.
     logo_uri: Option<&'a str>,
+    /// Of its addresses; empty for an EVM chain.
     bech32_prefix: &'a str,
     fee_assets: Vec<WireFeeAsset<'a>>,
+    /// `cosmos` or `evm`.
     chain_type: &'static str,
+    /// Which memos it understands.
     ibc_capabilities: Capabilities,
+    /// Whether its tokens are worth nothing.
     is_testnet: bool,
+    /// Display name.
     pretty_name: &'a str,
+    /// CometBFT RPC, or JSON-RPC of an EVM chain; empty if not known.
     rpc: &'a str,
+    /// Cosmos REST; empty for an EVM chain or if not known.
     rest: &'a str,
+    /// Not to be offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     hidden: bool,
+    /// An EVM chain's coin.
     #[serde(skip_serializing_if = "Option::is_none")]
     evm_fee_asset: Option<Coin<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct Modules {
     authz: bool,
     feegrant: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 #[allow(clippy::struct_field_names, reason = "the names of the wire")]
 struct Capabilities {
     cosmos_pfm: bool,
@@ -137,32 +114,65 @@ struct Capabilities {
     cosmos_autopilot: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct WireFeeAsset<'a> {
     denom: &'a str,
     gas_price: Option<GasPrice<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct GasPrice<'a> {
     low: &'a str,
     average: &'a str,
     high: &'a str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct Coin<'a> {
     name: &'a str,
     symbol: &'a str,
     decimals: u8,
 }
 
+/// Kinds of bridges.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "info.BridgesResponse")]
+struct BridgesResponse<'a> {
+    bridges: Vec<WireBridge<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct WireBridge<'a> {
+    id: &'static str,
+    name: &'static str,
+    logo_uri: Option<&'a str>,
+}
+
+/// Venues.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.VenuesResponse")]
+struct VenuesResponse<'a> {
+    venues: Vec<Venue<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Venue<'a> {
+    name: &'a str,
+    chain_id: &'a str,
+    logo_uri: Option<&'a str>,
+}
+
 impl<'a> WireChain<'a> {
     fn of(chain: &'a Chain) -> Self {
         let cosmos = chain.kind == ChainKind::Cosmos;
         let endpoints = &chain.endpoints;
-        let first = |addresses: &'a [String]| endpoints.told(addresses).unwrap_or_default();
-        // A wallet's connection: what speaks JSON-RPC on an EVM chain.
+        let first = |addresses: &'a [String]| endpoints.first_public(addresses).unwrap_or_default();
+        // Wallets connect here; on an EVM chain they need JSON-RPC.
         let rpc = if cosmos || endpoints.json_rpc.is_empty() { &endpoints.rpc } else { &endpoints.json_rpc };
         let fee_assets = chain.fee_assets.iter().map(|asset| WireFeeAsset {
             denom: &asset.denom,
@@ -200,47 +210,23 @@ impl<'a> WireChain<'a> {
     }
 }
 
-fn chains(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        chains: Vec<WireChain<'a>>,
-    }
+fn chains(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     let (selection, evm) = (Selection::of(call)?, flag(call, "include_evm", true)?);
     let world = service.world();
     let shown = world.registry.chains().map(|(_, chain)| chain);
     let shown = shown.filter(|chain| selection.has(chain) && (evm || chain.kind == ChainKind::Cosmos));
-    json(&Answer { chains: shown.map(WireChain::of).collect() })
+    json(&ChainsResponse { chains: shown.map(WireChain::of).collect() })
 }
 
-fn bridges(service: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        bridges: Vec<WireBridge<'a>>,
-    }
-    #[derive(Serialize)]
-    struct WireBridge<'a> {
-        id: &'static str,
-        name: &'static str,
-        logo_uri: Option<&'a str>,
-    }
+fn bridges(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     let world = service.world();
     let bridges = world.registry.bridge_kinds();
     let bridges =
         bridges.map(|(kind, logo_uri)| WireBridge { id: kind.id(), name: kind.name(), logo_uri }).collect();
-    json(&Answer { bridges })
+    json(&BridgesResponse { bridges })
 }
 
-fn venues(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        venues: Vec<Venue<'a>>,
-    }
-    #[derive(Serialize)]
-    struct Venue<'a> {
-        name: &'a str,
-        chain_id: &'a str,
-        logo_uri: Option<&'a str>,
-    }
+fn venues(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     let selection = Selection::of(call)?;
     let world = service.world();
     let venues = world.registry.venues().iter().map(|venue| (venue, &world.registry[venue.chain]));
@@ -249,5 +235,5 @@ fn venues(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
         chain_id: &chain.id,
         logo_uri: venue.logo_uri.as_deref(),
     });
-    json(&Answer { venues: venues.collect() })
+    json(&VenuesResponse { venues: venues.collect() })
 }

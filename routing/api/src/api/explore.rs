@@ -1,197 +1,224 @@
 //! Endpoints for reachable assets and chains, without prices, fees or node queries.
 
+use std::collections::BTreeMap;
+
 use planner::WireAsset;
 use registry::{AssetRef, ChainRef, Registry};
-use serde::Serialize;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema;
 
-use super::assets::{ASSET, ByChain};
+use super::assets::{ByChain, ChainAssets};
 use super::json;
 use super::reach::{Forms, way};
-use crate::body::{Body, wrong};
-use crate::errors;
+use crate::body::{self, Text, check_length};
 use crate::service::{Service, World};
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
-    post(
-        "/v2/fungible/assets_from_source",
-        "Assets that a transfer can end with.",
-        &FROM,
-        &REACHED,
-        assets_from_source,
-    ),
-    post(
-        "/v2/fungible/assets_between_chains",
-        "What can go from one chain to another.",
-        &BETWEEN,
-        &PAIRS,
-        between,
-    ),
-    post("/v2/fungible/ibc_origin_assets", "Where assets were made.", &ASSETS, &ORIGINS, origins),
-    post(
-        "/v2/fungible/recommend_assets",
-        "What a transfer could end with on a chain.",
-        &WISHES,
-        &ADVICE,
-        recommend,
-    ),
-];
-
-const fn post(
-    path: &'static str,
-    summary: &'static str,
-    body: &'static [Param],
-    response: &'static Schema,
-    handler: fn(&Service, &Call<'_>) -> Result<Reply, Refusal>,
-) -> Endpoint<Service> {
     Endpoint {
         method: Method::Post,
-        path,
+        path: "/v2/fungible/assets_from_source",
         tag: "Fungible",
-        summary,
-        params: body,
-        response,
-        handler: Handler::Now(handler),
-        cache: Freshness::LIST,
-    }
+        summary: "Assets that a transfer can end with.",
+        params: &[Param::Body(schema::of::<AssetsFromSourceRequest>())],
+        response: schema::of::<AssetsFromSourceResponse<'_>>(),
+        handler: Handler::Sync(assets_from_source),
+        cache: MaxAge::LIST,
+    },
+    Endpoint {
+        method: Method::Post,
+        path: "/v2/fungible/assets_between_chains",
+        tag: "Fungible",
+        summary: "Pairs of assets that can be transferred from one chain to another.",
+        params: &[Param::Body(schema::of::<AssetsBetweenChainsRequest>())],
+        response: schema::of::<AssetsBetweenChainsResponse>(),
+        handler: Handler::Sync(between),
+        cache: MaxAge::LIST,
+    },
+    Endpoint {
+        method: Method::Post,
+        path: "/v2/fungible/ibc_origin_assets",
+        tag: "Fungible",
+        summary: "Origin of assets.",
+        params: &[Param::Body(schema::of::<IbcOriginAssetsRequest>())],
+        response: schema::of::<IbcOriginAssetsResponse>(),
+        handler: Handler::Sync(origins),
+        cache: MaxAge::LIST,
+    },
+    Endpoint {
+        method: Method::Post,
+        path: "/v2/fungible/recommend_assets",
+        tag: "Fungible",
+        summary: "Recommended destination assets on a chain.",
+        params: &[Param::Body(schema::of::<RecommendAssetsRequest>())],
+        response: schema::of::<RecommendAssetsResponse>(),
+        handler: Handler::Sync(recommend),
+        cache: MaxAge::LIST,
+    },
+];
+
+/// An asset.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "fungible.AssetsFromSourceRequest")]
+#[serde(deny_unknown_fields)]
+struct AssetsFromSourceRequest {
+    /// Denomination of the source asset.
+    #[schemars(required)]
+    source_asset_denom: Option<String>,
+    /// Chain that the transfer starts on.
+    #[schemars(required)]
+    source_asset_chain_id: Option<String>,
+    /// Whether the user would sign several transactions; false.
+    allow_multi_tx: Option<bool>,
+    /// Only assets that originate on their chain; false.
+    native_only: Option<bool>,
 }
 
-static FROM: [Param; 1] = [Param::Body(&Schema {
-    name: "fungible.AssetsFromSourceRequest",
-    doc: "An asset.",
-    fields: &[
-        Field::new("source_asset_denom", Kind::String, "What is sent."),
-        Field::new("source_asset_chain_id", Kind::String, "From where."),
-        Field::optional(
-            "allow_multi_tx",
-            Kind::Boolean,
-            "Whether the user would sign several transactions; false.",
-        ),
-        Field::optional("native_only", Kind::Boolean, "Only what was made on its own chain; false."),
-    ],
-})];
+/// Assets by chain.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.AssetsFromSourceResponse")]
+struct AssetsFromSourceResponse<'a> {
+    #[schemars(with = "BTreeMap<String, ChainAssets>")]
+    dest_assets: ByChain<'a>,
+}
 
-static REACHED: Schema = Schema {
-    name: "fungible.AssetsFromSourceResponse",
-    doc: "Assets by chain.",
-    fields: &[Field::new("dest_assets", Kind::Free, "By chain id: `assets`, a list of fungible.Asset.")],
-};
+/// Two chains.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "fungible.AssetsBetweenChainsRequest")]
+#[serde(deny_unknown_fields)]
+struct AssetsBetweenChainsRequest {
+    /// Chain that the transfer starts on.
+    source_chain_id: Text,
+    /// Chain that the transfer ends on.
+    dest_chain_id: Text,
+    /// Whether the user would sign several transactions; false.
+    allow_multi_tx: Option<bool>,
+}
 
-static BETWEEN: [Param; 1] = [Param::Body(&Schema {
-    name: "fungible.AssetsBetweenChainsRequest",
-    doc: "Two chains.",
-    fields: &[
-        Field::new("source_chain_id", Kind::String, "From where."),
-        Field::new("dest_chain_id", Kind::String, "Where to."),
-        Field::optional(
-            "allow_multi_tx",
-            Kind::Boolean,
-            "Whether the user would sign several transactions; false.",
-        ),
-    ],
-})];
+/// Pairs of assets.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.AssetsBetweenChainsResponse")]
+struct AssetsBetweenChainsResponse {
+    assets_between_chains: Vec<Pair>,
+}
 
-static PAIRS: Schema = Schema {
-    name: "fungible.AssetsBetweenChainsResponse",
-    doc: "Pairs of assets.",
-    fields: &[Field::new(
-        "assets_between_chains",
-        Kind::Array(&Kind::Free),
-        "`asset_on_source`, `asset_on_dest`, `txs_required`, `bridges`.",
-    )],
-};
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Pair {
+    asset_on_source: WireAsset,
+    asset_on_dest: WireAsset,
+    txs_required: usize,
+    bridges: Vec<&'static str>,
+}
 
-static ASSETS: [Param; 1] = [Param::Body(&Schema {
-    name: "fungible.IbcOriginAssetsRequest",
-    doc: "Assets.",
-    fields: &[Field::new("assets", Kind::Array(&Kind::Free), "`denom` and `chain_id`.")],
-})];
+/// Assets.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "fungible.IbcOriginAssetsRequest")]
+#[serde(deny_unknown_fields)]
+struct IbcOriginAssetsRequest {
+    assets: Vec<AssetName>,
+}
 
-static ORIGINS: Schema = Schema {
-    name: "fungible.IbcOriginAssetsResponse",
-    doc: "Where they were made, in the same order.",
-    fields: &[Field::new("origin_assets", Kind::Array(&Kind::Object(&FOUND)), "")],
-};
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct AssetName {
+    #[schemars(required)]
+    denom: Option<String>,
+    #[schemars(required)]
+    chain_id: Option<String>,
+}
 
-static FOUND: Schema = Schema {
-    name: "fungible.OriginAsset",
-    doc: "Where an asset was made.",
-    fields: &[
-        Field::nullable("asset", Kind::Object(&ASSET), "Null if the asset is not known."),
-        Field::new("asset_found", Kind::Boolean, "Whether the asset is known."),
-    ],
-};
+/// Origins of the assets, in the same order.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.IbcOriginAssetsResponse")]
+struct IbcOriginAssetsResponse {
+    origin_assets: Vec<OriginAsset>,
+}
 
-static WISHES: [Param; 1] = [Param::Body(&Schema {
-    name: "fungible.RecommendAssetsRequest",
-    doc: "Assets and where they should go.",
-    fields: &[Field::new(
-        "requests",
-        Kind::Array(&Kind::Free),
-        "`source_asset_denom`, `source_asset_chain_id`, `dest_chain_id`, `reason`.",
-    )],
-})];
+/// Origin of an asset.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.OriginAsset")]
+struct OriginAsset {
+    /// Null if the asset is not known.
+    asset: Option<WireAsset>,
+    /// Whether the asset is known.
+    asset_found: bool,
+}
 
-static ADVICE: Schema = Schema {
-    name: "fungible.RecommendAssetsResponse",
-    doc: "Recommendations, in the same order.",
-    fields: &[Field::new(
-        "recommendation_entries",
-        Kind::Array(&Kind::Free),
-        "`recommendations`: `asset`, `reason`.",
-    )],
-};
+/// Assets and destination chains.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "fungible.RecommendAssetsRequest")]
+#[serde(deny_unknown_fields)]
+struct RecommendAssetsRequest {
+    requests: Vec<RecommendationRequest>,
+}
 
-/// Members that real clients send; the first ones matter here.
-const FROM_MEMBERS: &[&str] = &[
-    "source_asset_denom",
-    "source_asset_chain_id",
-    "allow_multi_tx",
-    "native_only",
-    "include_cw20_assets",
-    "include_evm_assets",
-    "include_svm_assets",
-    "include_swaps",
-    "swap_venues",
-    "recommendation_reason",
-    "group_by",
-    "client_id",
-];
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct RecommendationRequest {
+    #[schemars(required)]
+    source_asset_denom: Option<String>,
+    #[schemars(required)]
+    source_asset_chain_id: Option<String>,
+    #[schemars(required)]
+    dest_chain_id: Option<String>,
+}
 
-/// The same.
-const BETWEEN_MEMBERS: &[&str] = &[
-    "source_chain_id",
-    "dest_chain_id",
-    "allow_multi_tx",
-    "include_no_metadata_assets",
-    "include_cw20_assets",
-    "include_evm_assets",
-    "client_id",
-];
+/// Recommendations, in the same order.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.RecommendAssetsResponse")]
+struct RecommendAssetsResponse {
+    recommendation_entries: Vec<Entry>,
+}
 
-/// Ways that are looked for in one request.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Entry {
+    recommendations: Vec<Recommendation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<EntryError>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Recommendation {
+    asset: WireAsset,
+    reason: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct EntryError {
+    message: &'static str,
+}
+
+/// Maximum number of routes that one request searches for.
 const MAX_WAYS: usize = 4096;
 
-fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        dest_assets: ByChain<'a>,
-    }
-    let body = Body::read(call, FROM_MEMBERS)?;
+fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let without_effect = [
+        "include_cw20_assets",
+        "include_evm_assets",
+        "include_svm_assets",
+        "include_swaps",
+        "swap_venues",
+        "recommendation_reason",
+        "group_by",
+        "client_id",
+    ];
+    let request: AssetsFromSourceRequest = body::read(call, &without_effect)?;
     let world = service.world();
     let registry = &*world.registry;
-    let (denom, chain) = (body.text("source_asset_denom")?, body.text("source_asset_chain_id")?);
-    let chain = chain.and_then(|chain| registry.chain(chain));
-    let chain = chain.ok_or_else(|| Refusal::bad_request("Invalid chain_id"))?;
-    let source = denom.and_then(|denom| registry.asset(chain, denom));
-    let source = source.ok_or_else(|| Refusal::bad_request("Invalid source_asset_denom"))?;
-    let (multi_tx, native) = (body.boolean("allow_multi_tx", false)?, body.boolean("native_only", false)?);
+    let chain = request.source_asset_chain_id.and_then(|chain| registry.chain(&chain));
+    let chain = chain.ok_or_else(|| HttpError::bad_request("Invalid chain_id"))?;
+    let source = request.source_asset_denom.and_then(|denom| registry.asset(chain, &denom));
+    let source = source.ok_or_else(|| HttpError::bad_request("Invalid source_asset_denom"))?;
+    let (multi_tx, native) = (request.allow_multi_tx == Some(true), request.native_only == Some(true));
     let forms = Forms::of(registry, source);
     let others = registry
         .assets()
@@ -200,32 +227,20 @@ fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, Refus
         .filter(|to| *to != source && forms.has(*to))
         .take(MAX_WAYS);
     let reached = others.filter(|to| way(&world, source, *to, multi_tx).is_some());
-    json(&Answer { dest_assets: ByChain::new(registry, reached) })
+    json(&AssetsFromSourceResponse { dest_assets: ByChain::new(registry, reached) })
 }
 
-#[derive(Serialize)]
-struct Between {
-    assets_between_chains: Vec<Pair>,
-}
-
-#[derive(Serialize)]
-struct Pair {
-    asset_on_source: WireAsset,
-    asset_on_dest: WireAsset,
-    txs_required: usize,
-    bridges: Vec<&'static str>,
-}
-
-fn between(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let body = Body::read(call, BETWEEN_MEMBERS)?;
+fn between(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let without_effect =
+        ["include_no_metadata_assets", "include_cw20_assets", "include_evm_assets", "client_id"];
+    let request: AssetsBetweenChainsRequest = body::read(call, &without_effect)?;
     let world = service.world();
     let registry = &*world.registry;
-    let chain = |name: &str, what: &str| {
-        let id = body.required(name)?;
-        registry.chain(id).ok_or_else(|| Refusal::not_found(format!("{what} chain not found")))
+    let chain = |id: &Text, side: &str| {
+        registry.chain(&id.0).ok_or_else(|| HttpError::not_found(format!("{side} chain not found")))
     };
-    let (source, dest) = (chain("source_chain_id", "source")?, chain("dest_chain_id", "dest")?);
-    let multi_tx = body.boolean("allow_multi_tx", false)?;
+    let (source, dest) = (chain(&request.source_chain_id, "source")?, chain(&request.dest_chain_id, "dest")?);
+    let multi_tx = request.allow_multi_tx == Some(true);
     let pairs = on(registry, source).flat_map(|from| {
         let forms = Forms::of(registry, from);
         on(registry, dest).filter(move |to| *to != from && forms.has(*to)).map(move |to| (from, to))
@@ -238,7 +253,7 @@ fn between(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
             bridges: way.bridges,
         })
     });
-    json(&Between { assets_between_chains: pairs.collect() })
+    json(&AssetsBetweenChainsResponse { assets_between_chains: pairs.collect() })
 }
 
 /// The assets of a chain.
@@ -246,77 +261,46 @@ fn on(registry: &Registry, chain: ChainRef) -> impl Iterator<Item = AssetRef> {
     registry.assets().filter(move |(_, asset)| asset.chain == chain).map(|(reference, _)| reference)
 }
 
-#[derive(Serialize)]
-struct Origins {
-    origin_assets: Vec<Origin>,
-}
-
-#[derive(Serialize)]
-struct Origin {
-    asset: Option<WireAsset>,
-    asset_found: bool,
-}
-
-fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let body = Body::read(call, &["assets", "client_id"])?;
+fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let IbcOriginAssetsRequest { assets } = body::read(call, &["client_id"])?;
+    check_length("assets", assets.len())?;
     let world = service.world();
     let registry = &*world.registry;
-    let mut origin_assets = Vec::new();
-    for item in list(&body, "assets")? {
-        let (Some(denom), Some(chain)) = (text(item, "denom"), text(item, "chain_id")) else {
-            return Err(Refusal::bad_request("Must supply denom and chain_id"));
+    let origin = |AssetName { denom, chain_id }: AssetName| {
+        let (Some(denom), Some(chain)) = (given(denom), given(chain_id)) else {
+            return Err(HttpError::bad_request("Must supply denom and chain_id"));
         };
-        let asset = registry.chain(chain).and_then(|chain| registry.asset(chain, denom));
+        let asset = registry.chain(&chain).and_then(|chain| registry.asset(chain, &denom));
         let asset = asset.map(|asset| WireAsset::of(registry, registry.root(asset)));
-        origin_assets.push(Origin { asset_found: asset.is_some(), asset });
-    }
-    json(&Origins { origin_assets })
+        Ok(OriginAsset { asset_found: asset.is_some(), asset })
+    };
+    json(&IbcOriginAssetsResponse {
+        origin_assets: assets.into_iter().map(origin).collect::<Result<_, _>>()?,
+    })
 }
 
-#[derive(Serialize)]
-struct Advice {
-    recommendation_entries: Vec<Entry>,
-}
-
-#[derive(Serialize)]
-struct Entry {
-    recommendations: Vec<Recommendation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Fault>,
-}
-
-#[derive(Serialize)]
-struct Recommendation {
-    asset: WireAsset,
-    reason: &'static str,
-}
-
-#[derive(Serialize)]
-struct Fault {
-    message: &'static str,
-}
-
-fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let body = Body::read(call, &["requests", "client_id"])?;
+fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let RecommendAssetsRequest { requests } = body::read(call, &["client_id"])?;
+    check_length("requests", requests.len())?;
     let world = service.world();
-    let entries = list(&body, "requests")?.iter().map(|item| match recommended(&world, item) {
+    let entries = requests.into_iter().map(|request| match recommended(&world, request) {
         Ok(recommendations) => Entry { recommendations, error: None },
-        Err(message) => Entry { recommendations: Vec::new(), error: Some(Fault { message }) },
+        Err(message) => Entry { recommendations: Vec::new(), error: Some(EntryError { message }) },
     });
     let recommendation_entries: Vec<_> = entries.collect();
     if recommendation_entries.iter().all(|entry| entry.recommendations.is_empty()) {
-        return Err(Refusal::not_found("no recommendation found"));
+        return Err(HttpError::not_found("no recommendation found"));
     }
-    json(&Advice { recommendation_entries })
+    json(&RecommendAssetsResponse { recommendation_entries })
 }
 
-fn recommended(world: &World, item: &Value) -> Result<Vec<Recommendation>, &'static str> {
+fn recommended(world: &World, request: RecommendationRequest) -> Result<Vec<Recommendation>, &'static str> {
     let registry = &*world.registry;
-    let chain = |name: &str| text(item, name).and_then(|chain| registry.chain(chain));
-    let source = chain("source_asset_chain_id").zip(text(item, "source_asset_denom"));
-    let source = source.and_then(|(chain, denom)| registry.asset(chain, denom));
+    let chain = |id: Option<String>| given(id).and_then(|id| registry.chain(&id));
+    let source = chain(request.source_asset_chain_id).zip(given(request.source_asset_denom));
+    let source = source.and_then(|(chain, denom)| registry.asset(chain, &denom));
     let source = source.ok_or("Must supply source_asset")?;
-    let dest = chain("dest_chain_id").ok_or("Invalid chain_id")?;
+    let dest = chain(request.dest_chain_id).ok_or("Invalid chain_id")?;
     let forms = Forms::of(registry, source);
     let there = on(registry, dest).filter(|to| !registry[*to].hidden && forms.has(*to));
     let direct = there.filter(|to| way(world, source, *to, false).is_some());
@@ -325,16 +309,6 @@ fn recommended(world: &World, item: &Value) -> Result<Vec<Recommendation>, &'sta
     if found.is_empty() { Err("no recommendation found") } else { Ok(found) }
 }
 
-fn list<'b>(body: &'b Body, name: &str) -> Result<&'b [Value], Refusal> {
-    const MOST: usize = 256;
-    match body.value(name) {
-        Some(Value::Array(items)) if items.len() <= MOST => Ok(items),
-        Some(other) => Err(wrong(name, other, &format!("a list of at most {MOST} objects"))),
-        None => Err(errors::invalid(name, "it is missing")),
-    }
-}
-
-/// A text of an item that is there and not empty.
-fn text<'v>(item: &'v Value, name: &str) -> Option<&'v str> {
-    item.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
 }

@@ -2,24 +2,32 @@
 
 use planner::{Hop, Plan, Step, WireAsset, usd};
 use registry::Registry;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::service::World;
 
 /// Fee deducted in transit or paid in addition.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.Fee")]
 #[allow(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Fee<'a> {
+    /// Always `BRIDGE`.
     fee_type: &'static str,
     bridge_id: &'static str,
+    /// Base units.
     amount: String,
+    /// In US dollars, if the registry has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount: Option<String>,
     origin_asset: WireAsset,
     chain_id: &'a str,
     denom: String,
+    /// The transaction that pays it.
     tx_index: usize,
+    /// Always null.
     operation_index: Option<usize>,
+    /// `FEE_BEHAVIOR_DEDUCTED` or `FEE_BEHAVIOR_ADDITIONAL`.
     fee_behavior: &'static str,
 }
 
@@ -82,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_words() {
+    fn durations_are_rendered_in_words() {
         for (seconds, words) in [
             (30, "30 seconds"),
             (60, "1 minute"),

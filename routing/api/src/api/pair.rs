@@ -1,35 +1,27 @@
 //! Source and destination asset of a request, as spelled by the client and as found in the registry.
 
 use registry::{AssetRef, Registry};
-use web::refusal::Refusal;
+use web::http_error::HttpError;
 
-use crate::body::Body;
+use crate::body::Text;
 use crate::errors;
 
-/// From what to what.
+/// Source and destination of a request.
 pub(super) struct Pair {
     pub(super) source: Side,
     pub(super) dest: Side,
 }
 
-/// One of the two.
+/// One end of a pair.
 pub(super) struct Side {
-    /// Requested amount.
     pub(super) denom: String,
-    /// Requested amount.
     pub(super) chain_id: String,
     pub(super) asset: AssetRef,
 }
 
 impl Pair {
-    /// Reads `source_asset_denom`, `source_asset_chain_id` and the same of `dest`. What is missing is told before what
-    /// is not known.
-    pub(super) fn read(body: &Body, registry: &Registry) -> Result<Self, Refusal> {
-        let named = |side: &str| -> Result<(String, String), Refusal> {
-            let denom = body.required(&format!("{side}_asset_denom"))?.to_owned();
-            Ok((denom, body.required(&format!("{side}_asset_chain_id"))?.to_owned()))
-        };
-        let (source, dest) = (named("source")?, named("dest")?);
+    /// Finds both assets, each by denomination and chain id.
+    pub(super) fn find(registry: &Registry, source: [Text; 2], dest: [Text; 2]) -> Result<Self, HttpError> {
         Ok(Self {
             source: Side::find(registry, "source asset", source)?,
             dest: Side::find(registry, "destination asset", dest)?,
@@ -38,7 +30,8 @@ impl Pair {
 }
 
 impl Side {
-    fn find(registry: &Registry, which: &str, (denom, chain_id): (String, String)) -> Result<Self, Refusal> {
+    fn find(registry: &Registry, which: &str, [denom, chain_id]: [Text; 2]) -> Result<Self, HttpError> {
+        let (denom, chain_id) = (denom.0, chain_id.0);
         let asset = registry.chain(&chain_id).and_then(|chain| registry.asset(chain, &denom));
         let asset = asset.ok_or_else(|| errors::unknown_asset(which, &denom, &chain_id))?;
         Ok(Self { denom, chain_id, asset })

@@ -9,24 +9,24 @@ use registry::{AssetRef, BridgeKind, Registry};
 use crate::quotes::QuoteSet;
 use crate::service::World;
 
-/// A way: how many transactions it takes, over which bridges.
+/// A route's number of transactions and its bridges.
 pub(super) struct Way {
     pub(super) txs: usize,
     pub(super) bridges: Vec<&'static str>,
 }
 
-/// The best way between two assets.
+/// The best route between two assets.
 pub(super) fn way(world: &World, from: AssetRef, to: AssetRef, multi_tx: bool) -> Option<Way> {
     let registry = &*world.registry;
-    let known = QuoteSet::nothing(registry);
-    let seen = planner::World { registry, facts: &world.facts, quotes: &known };
-    // One whole token, and where that is below a minimum, very many.
+    let quotes = QuoteSet::empty(registry);
+    let view = planner::World { registry, facts: &world.facts, quotes: &quotes };
+    // One whole token; if that is below a minimum, a very large amount.
     let whole = U256::from(10).pow(U256::from(registry[from].decimals));
     let amounts = [whole, whole.saturating_mul(U256::from(1_000_000_000_000_u64))];
     let best = amounts.into_iter().find_map(|amount_in| {
         let request =
             Request { from, to, amount_in, op_withdraw: false, multi_tx, op_hook: true, bridges: None };
-        plan(&world.graph, seen, &request).ok()?.into_iter().next()
+        plan(&world.graph, view, &request).ok()?.into_iter().next()
     })?;
     let mut bridges: Vec<&str> = Vec::new();
     for hop in &best.hops {
@@ -39,15 +39,15 @@ pub(super) fn way(world: &World, from: AssetRef, to: AssetRef, multi_tx: bool) -
     Some(Way { txs: best.txs(), bridges })
 }
 
-/// The forms of one token. No step makes anything else of it, so a way need only be looked for among them: in a large
-/// registry these are a few hundred of many thousands.
+/// All forms of one token. A step only converts between forms, so the search is limited to them: a few hundred of many
+/// thousands in a large registry.
 pub(super) struct Forms<'a> {
     registry: &'a Registry,
     roots: HashSet<AssetRef>,
 }
 
 impl<'a> Forms<'a> {
-    /// All that is made of what `asset` is made of, and of what LayerZero joins to it.
+    /// All descendants of the ancestors of `asset`, and of the assets that LayerZero connects to them.
     pub(super) fn of(registry: &'a Registry, asset: AssetRef) -> Self {
         let mut roots = HashSet::from([registry.root(asset)]);
         loop {

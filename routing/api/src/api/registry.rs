@@ -1,12 +1,13 @@
 //! Endpoint for the registry in use.
 
 use registry::facts::PairState;
+use schemars::JsonSchema;
 use serde::Serialize;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema;
 
 use super::json;
 use crate::service::Service;
@@ -16,40 +17,32 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     method: Method::Get,
     path: "/v2/info/registry",
     tag: "Info",
-    summary: "Which registry is in use, and what the chains said against it.",
+    summary: "Which registry is in use, and the chains' objections.",
     params: &[],
-    response: &REGISTRY,
-    handler: Handler::Now(registry_info),
-    cache: Freshness::LIST,
+    response: schema::of::<RegistryInfo<'_>>(),
+    handler: Handler::Sync(registry_info),
+    cache: MaxAge::LIST,
 }];
 
-static REGISTRY: Schema = Schema {
-    name: "info.Registry",
-    doc: "The registry in use.",
-    fields: &[
-        Field::new("hash", Kind::String, "Of its content."),
-        Field::new("chains", Kind::Integer, "How many."),
-        Field::new("assets", Kind::Integer, "How many."),
-        Field::new("channels", Kind::Integer, "How many."),
-        Field::new("bridges", Kind::Integer, "How many."),
-        Field::new(
-            "paused",
-            Kind::Array(&Kind::String),
-            "Channels, bridges and pairs of wrappers that are not to be used now, and why.",
-        ),
-    ],
-};
+/// The registry in use.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "info.Registry")]
+struct RegistryInfo<'a> {
+    /// Hash of its content.
+    hash: &'a str,
+    /// Number of chains.
+    chains: usize,
+    /// Number of assets.
+    assets: usize,
+    /// Number of channels.
+    channels: usize,
+    /// Number of bridges.
+    bridges: usize,
+    /// Channels, bridges and pairs of wrappers that are not to be used now, and why.
+    paused: Vec<String>,
+}
 
-fn registry_info(service: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        hash: &'a str,
-        chains: usize,
-        assets: usize,
-        channels: usize,
-        bridges: usize,
-        paused: Vec<String>,
-    }
+fn registry_info(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     let world = service.world();
     let registry = &*world.registry;
     let channels = registry.channels().filter_map(|(reference, channel)| {
@@ -69,7 +62,7 @@ fn registry_info(service: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
             PairState::Unknown | PairState::Confirmed => None,
         }
     });
-    json(&Answer {
+    json(&RegistryInfo {
         hash: registry.hash(),
         chains: registry.chains().count(),
         assets: registry.assets().count(),

@@ -1,4 +1,4 @@
-//! Quote endpoint: how an asset gets from one chain to another, and the amount out.
+//! Quote endpoint: the best route from one asset to another, and its exact amount out.
 //!
 //! The same request gives the same response, byte for byte, while registry, facts and quotes stay the same: the wallet
 //! widget repeats the request before it lets the user sign, and compares.
@@ -6,17 +6,19 @@
 use futures_util::future::BoxFuture;
 use planner::{Operation, Plan, Request, operations, plan, usd};
 use registry::{BridgeKind, Registry};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema;
 
 use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
-use crate::body::Body;
+use super::wire::Free;
+use crate::body::{self, Amount, Text, check_length};
 use crate::errors;
 use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
@@ -26,99 +28,38 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     method: Method::Post,
     path: "/v2/fungible/route",
     tag: "Fungible",
-    summary: "The best way for an asset to another chain, and what arrives.",
-    params: &[Param::Body(&REQUEST)],
-    response: &ROUTE,
-    handler: Handler::Later(route),
-    cache: Freshness::LIST,
+    summary: "The best route of an asset to another chain, and the amount out.",
+    params: &[Param::Body(schema::of::<RouteRequest>())],
+    response: schema::of::<Answer<'_>>(),
+    handler: Handler::Async(route),
+    cache: MaxAge::LIST,
 }];
 
-static REQUEST: Schema = Schema {
-    name: "fungible.RouteRequest",
-    doc: "A transfer that somebody wants to make. Members of Skip's interface that do not matter here are accepted and \
-          without effect; unknown ones are refused.",
-    fields: &[
-        Field::new("amount_in", Kind::String, "Base units of the source asset, decimal digits."),
-        Field::new("source_asset_denom", Kind::String, "What is sent."),
-        Field::new("source_asset_chain_id", Kind::String, "From where."),
-        Field::new("dest_asset_denom", Kind::String, "What is to arrive."),
-        Field::new("dest_asset_chain_id", Kind::String, "Where."),
-        Field::optional(
-            "allow_multi_tx",
-            Kind::Boolean,
-            "Whether the user would sign several transactions; false.",
-        ),
-        Field::optional(
-            "is_op_withdraw",
-            Kind::Boolean,
-            "Only by the optimistic bridge's withdrawal; false.",
-        ),
-        Field::optional("bridges", Kind::Array(&Kind::String), "Only these kinds of bridges; all."),
-    ],
-};
+/// A requested transfer. Members of Skip's interface that have no meaning here are accepted and without effect; unknown
+/// members are refused.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "fungible.RouteRequest")]
+#[serde(deny_unknown_fields)]
+struct RouteRequest {
+    /// Base units of the source asset, decimal digits.
+    amount_in: Amount,
+    /// Denomination of the source asset.
+    source_asset_denom: Text,
+    /// Chain that the transfer starts on.
+    source_asset_chain_id: Text,
+    /// Denomination of the destination asset.
+    dest_asset_denom: Text,
+    /// Chain that the transfer ends on.
+    dest_asset_chain_id: Text,
+    /// Whether the user would sign several transactions; false.
+    allow_multi_tx: Option<bool>,
+    /// Only by the optimistic bridge's withdrawal; false.
+    is_op_withdraw: Option<bool>,
+    /// Only these kinds of bridges; all.
+    bridges: Option<Vec<String>>,
+}
 
-/// The answer, which `msgs_direct` gives too.
-pub(crate) static ROUTE: Schema = Schema {
-    name: "fungible.RouteResponse",
-    doc: "A route.",
-    fields: &[
-        Field::new("source_asset_denom", Kind::String, "As asked."),
-        Field::new("source_asset_chain_id", Kind::String, "As asked."),
-        Field::new("dest_asset_denom", Kind::String, "As asked."),
-        Field::new("dest_asset_chain_id", Kind::String, "As asked."),
-        Field::new("amount_in", Kind::String, "As asked."),
-        Field::new("amount_out", Kind::String, "What arrives, exactly."),
-        Field::new("operations", Kind::Array(&Kind::Free), "One for each hop, joined."),
-        Field::new("chain_ids", Kind::Array(&Kind::String), "All chains, in order."),
-        Field::new(
-            "required_chain_addresses",
-            Kind::Array(&Kind::String),
-            "Chains of `address_list`, in order.",
-        ),
-        Field::new("does_swap", Kind::Boolean, "Always false."),
-        Field::new("estimated_amount_out", Kind::String, "`amount_out` once more."),
-        Field::new("swap_venues", Kind::Array(&Kind::Free), "Always empty."),
-        Field::new("txs_required", Kind::Integer, "Transactions that the user signs."),
-        Field::optional("usd_amount_in", Kind::String, "In US dollars, if the registry has a price."),
-        Field::optional("usd_amount_out", Kind::String, "In US dollars, if the registry has a price."),
-        Field::nullable("swap_price_impact_percent", Kind::String, "Always null."),
-        Field::nullable("warning", Kind::Free, "Always null."),
-        Field::new(
-            "estimated_fees",
-            Kind::Array(&Kind::Free),
-            "What is kept on the way, and what is paid on top.",
-        ),
-        Field::new("estimated_route_duration_seconds", Kind::Integer, "How long it usually takes."),
-        Field::new(
-            "required_op_hook",
-            Kind::Boolean,
-            "Whether `msgs` needs a `signed_op_hook`: see /op-hook.",
-        ),
-        Field::new("extra_infos", Kind::Array(&Kind::String), "For the user."),
-        Field::new("extra_warnings", Kind::Array(&Kind::String), "For the user."),
-        Field::new(
-            "alternatives",
-            Kind::Array(&Kind::Free),
-            "Other ways, the best first: `amount_out`, `operations`, `txs_required`, \
-             `estimated_route_duration_seconds`, `required_op_hook`.",
-        ),
-    ],
-};
-
-/// Members that real clients send and that matter here.
-const MEMBERS: &[&str] = &[
-    "amount_in",
-    "amount_out",
-    "source_asset_denom",
-    "source_asset_chain_id",
-    "dest_asset_denom",
-    "dest_asset_chain_id",
-    "allow_multi_tx",
-    "is_op_withdraw",
-    "bridges",
-];
-
-/// Members that real clients send and that change nothing here: there are no swaps, no relayers of our own.
+/// Members that real clients send and that have no effect here: there are no swaps and no relayers of our own.
 pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "allow_unsafe",
     "allow_swaps",
@@ -136,94 +77,134 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
 ];
 
 /// Parsed route request, with the names as the client spells them.
-pub(super) struct Asked {
+pub(super) struct RouteQuery {
     pub(super) request: Request,
     pair: Pair,
 }
 
-/// A route's answer.
-#[derive(Serialize)]
+/// A route.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "fungible.RouteResponse")]
 pub(super) struct Answer<'a> {
+    /// As query.
     source_asset_denom: &'a str,
+    /// As query.
     source_asset_chain_id: &'a str,
+    /// As query.
     dest_asset_denom: &'a str,
+    /// As query.
     dest_asset_chain_id: &'a str,
+    /// As query.
     amount_in: String,
-    pub(super) amount_out: String,
-    pub(super) operations: Vec<Operation>,
+    /// Exact amount out, base units.
+    amount_out: String,
+    /// One for each hop, joined.
+    #[schemars(with = "Vec<Free>")]
+    operations: Vec<Operation>,
+    /// All chains, in order.
     chain_ids: Vec<&'a str>,
+    /// Chains of `address_list`, in order.
     required_chain_addresses: Vec<&'a str>,
+    /// Always false.
     does_swap: bool,
+    /// `amount_out` once more.
     estimated_amount_out: String,
-    swap_venues: [(); 0],
+    /// Always empty.
+    swap_venues: Vec<Free>,
+    /// Transactions that the user signs.
     txs_required: usize,
+    /// In US dollars, if the registry has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_in: Option<String>,
+    /// In US dollars, if the registry has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_out: Option<String>,
+    /// Always null.
     swap_price_impact_percent: Option<String>,
-    warning: Option<()>,
-    pub(super) estimated_fees: Vec<Fee<'a>>,
+    /// Always null.
+    warning: Option<Free>,
+    /// Fees deducted in transit, and fees paid in addition.
+    estimated_fees: Vec<Fee<'a>>,
+    /// Usual duration.
     estimated_route_duration_seconds: u64,
+    /// Whether `msgs` needs a `signed_op_hook`: see /op-hook.
     required_op_hook: bool,
+    /// For the user.
     extra_infos: Vec<String>,
+    /// For the user.
     extra_warnings: Vec<String>,
+    /// Other ways, the best first.
     alternatives: Vec<Alternative>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct Alternative {
     amount_out: String,
+    #[schemars(with = "Vec<Free>")]
     operations: Vec<Operation>,
     txs_required: usize,
     estimated_route_duration_seconds: u64,
     required_op_hook: bool,
 }
 
-fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>> {
+fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let body = Body::read(call, &[MEMBERS, WITHOUT_EFFECT].concat())?;
-        let world = service.world();
-        if body.value("amount_out").is_some() {
+        let mut members = body::members(call)?;
+        if members.remove("amount_out").is_some_and(|amount| !amount.is_null()) {
             // gRPC's UNIMPLEMENTED.
-            return Err(Refusal::bad_request("amount_out is not supported, give amount_in").with_code(12));
+            return Err(HttpError::bad_request("amount_out is not supported, give amount_in").with_code(12));
         }
-        let asked = Asked::read(&body, &world.registry, true)?;
-        let (plans, known) = plans(service, &world, &asked.request).await?;
-        json(&asked.answer(&world, &known, &plans))
+        let request: RouteRequest = body::parse(members, WITHOUT_EFFECT)?;
+        let world = service.world();
+        let mut query = RouteQuery::new(
+            &world.registry,
+            request.amount_in,
+            [request.source_asset_denom, request.source_asset_chain_id],
+            [request.dest_asset_denom, request.dest_asset_chain_id],
+        )?;
+        query.request.multi_tx = request.allow_multi_tx == Some(true);
+        query.request.op_withdraw = request.is_op_withdraw == Some(true);
+        query.request.bridges = bridges(&request.bridges.unwrap_or_default())?;
+        let (plans, quotes) = plans(service, &world, &query.request).await?;
+        json(&query.answer(&world, &quotes, &plans))
     })
 }
 
-impl Asked {
-    /// The members that every request for a route has. `op_hook`: whether the client can be asked to sign one.
-    pub(super) fn read(body: &Body, registry: &Registry, op_hook: bool) -> Result<Self, Refusal> {
-        let amount_in = body.amount("amount_in")?;
-        let pair = Pair::read(body, registry)?;
+impl RouteQuery {
+    /// A request for a route between two assets, each by denomination and chain id.
+    pub(super) fn new(
+        registry: &Registry,
+        amount_in: Amount,
+        source: [Text; 2],
+        dest: [Text; 2],
+    ) -> Result<Self, HttpError> {
+        let pair = Pair::find(registry, source, dest)?;
         let request = Request {
             from: pair.source.asset,
             to: pair.dest.asset,
-            amount_in,
-            op_withdraw: body.boolean("is_op_withdraw", false)?,
-            multi_tx: body.boolean("allow_multi_tx", false)?,
-            op_hook,
-            bridges: bridges(body)?,
+            amount_in: amount_in.0,
+            op_withdraw: false,
+            multi_tx: false,
+            op_hook: true,
+            bridges: None,
         };
         Ok(Self { request, pair })
     }
 
-    /// The answer for plans, of which there is one at least.
+    /// The response for plans; there is at least one.
     pub(super) fn answer<'a>(
         &'a self,
         world: &'a World,
-        known: &'a QuoteSet<'a>,
+        quotes: &'a QuoteSet<'a>,
         plans: &[Plan],
     ) -> Answer<'a> {
         let registry = &*world.registry;
-        let seen = planner::World { registry, facts: &world.facts, quotes: known };
+        let view = planner::World { registry, facts: &world.facts, quotes };
         let best = &plans[0];
         let alternative = |plan: &Plan| Alternative {
             amount_out: plan.amount_out().to_string(),
-            operations: operations(seen, plan),
+            operations: operations(view, plan),
             txs_required: plan.txs(),
             estimated_route_duration_seconds: plan.seconds(registry),
             required_op_hook: plan.required_op_hook(),
@@ -235,12 +216,12 @@ impl Asked {
             dest_asset_chain_id: &self.pair.dest.chain_id,
             amount_in: best.amount_in().to_string(),
             amount_out: best.amount_out().to_string(),
-            operations: operations(seen, best),
+            operations: operations(view, best),
             chain_ids: best.chain_ids(registry),
             required_chain_addresses: best.required_chain_addresses(registry),
             does_swap: false,
             estimated_amount_out: best.amount_out().to_string(),
-            swap_venues: [],
+            swap_venues: Vec::new(),
             txs_required: best.txs(),
             usd_amount_in: usd::of(registry, self.request.from, best.amount_in()),
             usd_amount_out: usd::of(registry, self.request.to, best.amount_out()),
@@ -256,34 +237,34 @@ impl Asked {
     }
 }
 
-/// All plans for a request, the best first, with the quotes that they rest on.
+/// All plans for a request, best first, with the quotes that they use.
 pub(super) async fn plans<'a>(
     service: &Service,
     world: &'a World,
     request: &Request,
-) -> Result<(Vec<Plan>, QuoteSet<'a>), Refusal> {
+) -> Result<(Vec<Plan>, QuoteSet<'a>), HttpError> {
     let registry = &*world.registry;
-    let mut known = QuoteSet::nothing(registry);
-    // Answers change which amounts the hops behind are asked about, so each round settles one hop at least.
+    let mut quotes = QuoteSet::empty(registry);
+    // Answers change the amounts that later hops are quoted for, so each round settles at least one hop.
     for _ in 0..=planner::MAX_HOPS {
-        let seen = planner::World { registry, facts: &world.facts, quotes: &known };
-        let outcome = plan(&world.graph, seen, request);
-        if !known.complete(&service.quoter, &service.nodes).await {
-            return outcome.map(|plans| (plans, known)).map_err(|reason| errors::no_route(&reason));
+        let view = planner::World { registry, facts: &world.facts, quotes: &quotes };
+        let outcome = plan(&world.graph, view, request);
+        if !quotes.complete(&service.quoter, service.clients()).await {
+            return outcome.map(|plans| (plans, quotes)).map_err(|reason| errors::no_route(&reason));
         }
     }
     Err(errors::no_route(&planner::NoRoute::NoQuote("LayerZero".to_owned())))
 }
 
-/// The kinds of bridges that are allowed; those of the interface that do not exist here are none of ours.
-fn bridges(body: &Body) -> Result<Option<Vec<BridgeKind>>, Refusal> {
+/// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.
+pub(super) fn bridges(names: &[String]) -> Result<Option<Vec<BridgeKind>>, HttpError> {
     const OTHERS: [&str; 6] = ["AXELAR", "CCTP", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
-    let names = body.texts("bridges")?;
+    check_length("bridges", names.len())?;
     if names.is_empty() {
         return Ok(None);
     }
     let mut kinds = Vec::new();
-    for name in &names {
+    for name in names {
         match BridgeKind::ALL.into_iter().find(|kind| kind.id() == name) {
             Some(kind) => kinds.push(kind),
             None if OTHERS.contains(&name.as_str()) => {}

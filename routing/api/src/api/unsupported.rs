@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Handler, Method};
-use web::refusal::Refusal;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method};
+use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{ERROR_RESPONSE, Schema};
 
@@ -24,8 +24,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         summary: "Whether the service is up.",
         params: &[],
         response: &HEALTH,
-        handler: Handler::Now(health),
-        cache: Freshness(0),
+        handler: Handler::Sync(health),
+        cache: MaxAge(0),
     },
 ];
 
@@ -39,16 +39,16 @@ const fn unsupported(path: &'static str, summary: &'static str) -> Endpoint<Serv
         summary,
         params: &[],
         response: &ERROR_RESPONSE,
-        handler: Handler::Now(refuse),
-        cache: Freshness(0),
+        handler: Handler::Sync(refuse),
+        cache: MaxAge(0),
     }
 }
 
-fn refuse(_: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn refuse(_: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     Err(errors::unsupported())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
-fn health(_: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
+fn health(_: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     Ok(Reply { status: StatusCode::OK, content_type: "text/plain", body: "OK".into() })
 }

@@ -1,4 +1,4 @@
-//! No body makes the service fail: what it does not like it refuses, in JSON, with code, message and details.
+//! Any body gets a response or a JSON refusal with code, message and details; none makes the service fail.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, USER, USER_HEX, example, questions};
 
-/// Good bodies; what is done to them below makes most of them bad.
+/// Valid bodies; most of the changes below make them invalid.
 fn good() -> Vec<(&'static str, Value)> {
     let mut msgs = example("route-request");
     msgs["operations"] = example("route")["operations"].clone();
@@ -48,7 +48,7 @@ const KNOWN: &[&str] = &[
     "OPINIT",
 ];
 
-/// Texts that stand for something somewhere, and others.
+/// Texts with a meaning in some member, and others.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![proptest::sample::select(KNOWN).prop_map(str::to_owned), "\\PC{0,12}", "[0-9]{1,90}"]
 }
@@ -70,7 +70,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What is put where in a body; the place is that of a pointer, counted round.
+/// A new value, or `None` for removal, and the index of a JSON pointer, modulo their number.
 fn change() -> impl Strategy<Value = (usize, Option<Value>)> {
     (any::<usize>(), proptest::option::weighted(0.8, value()))
 }
@@ -130,6 +130,6 @@ fn any_json_is_answered_or_refused() {
 }
 
 #[test]
-fn good_bodies_with_anything_in_them_are_answered_or_refused() {
+fn changed_valid_bodies_are_answered_or_refused() {
     run(4000, |good, _, changes| changed(good.clone(), changes));
 }

@@ -1,4 +1,4 @@
-//! Balances of the recorded accounts, also where not all nodes answer.
+//! Balances of the recorded accounts, also if some nodes do not answer.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::client::recorded::{Chains, HOLDER, L1, L2, TOKEN_A, USER, WRAPPED, an
 use crate::client::{ASK, Client};
 
 #[tokio::test]
-async fn balances_are_what_the_nodes_answered() {
+async fn balances_equal_the_answers_of_the_nodes() {
     let chains = Chains::start().await;
     let client = chains.client();
     let ask = json!({ "chains": {
@@ -31,7 +31,7 @@ async fn balances_are_what_the_nodes_answered() {
     let evm = &told["chains"]["31337"]["denoms"];
     assert_eq!(evm["test-evm-a-native"]["formatted_amount"], "1000.000000000000000000");
     assert_eq!(evm["test-evm-a-native"]["value_usd"], "3000000.00");
-    // Each under the very name that it was asked by.
+    // Each under the name in the request.
     for name in [TOKEN_A.to_owned(), TOKEN_A.to_lowercase()] {
         assert_eq!(evm[&name]["amount"], "1000000000000000000000000", "{name}");
         assert_eq!(evm[&name]["decimals"], 18);
@@ -39,7 +39,7 @@ async fn balances_are_what_the_nodes_answered() {
 }
 
 #[tokio::test]
-async fn a_named_denomination_is_told_even_if_there_is_none_of_it() {
+async fn a_named_denomination_is_listed_even_with_balance_zero() {
     let chains = Chains::start().await;
     let shouted = WRAPPED.to_uppercase().replace("EVM/", "evm/");
     let ask = json!({ "chains": { L2: { "address": USER, "denoms": [WRAPPED, shouted, "uinot"] } } });
@@ -55,7 +55,7 @@ async fn a_named_denomination_is_told_even_if_there_is_none_of_it() {
 }
 
 #[tokio::test]
-async fn a_chain_that_is_down_leaves_the_others_their_balances() {
+async fn a_chain_that_is_down_does_not_affect_other_balances() {
     let chains = Chains::start().await;
     chains.l2.down();
     let client = chains.client();
@@ -75,7 +75,7 @@ async fn a_chain_that_is_down_leaves_the_others_their_balances() {
 }
 
 #[tokio::test]
-async fn nodes_that_never_answer_do_not_hold_the_others_up() {
+async fn nodes_that_never_answer_do_not_delay_the_others() {
     let chains = Chains::start().await;
     let silent = Fixture::silent().await;
     let registry = chains.registry().with_endpoints(|id| {
@@ -87,6 +87,6 @@ async fn nodes_that_never_answer_do_not_hold_the_others_up() {
     let told = Client::over(registry).post("/v2/info/balances", &ask).await.ok();
     assert_eq!(told["chains"][L1]["denoms"]["uinit"]["amount"], "999999989226638");
     assert!(told["chains"][L2]["denoms"]["GAS"]["error"]["message"].is_string());
-    // However many nodes it has.
+    // Regardless of its number of nodes.
     assert!(begun.elapsed() < ASK * 3 / 2, "{:?}", begun.elapsed());
 }

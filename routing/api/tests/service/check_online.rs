@@ -1,18 +1,18 @@
-//! `check::online` finds nothing where the registry is as the chains say, and everything that is planted.
+//! `check::online` has no finding if the registry agrees with the chains, and one for every planted difference.
 
 use http::StatusCode;
 use registry::{Endpoints, Registry};
 use routing_api::check::online;
-use routing_api::nodes::Nodes;
 use serde_json::{Value, json};
+use tracker::ChainClients;
 
 use crate::client::ASK;
 use crate::client::fixture::Fixture;
 use crate::client::recorded::{BRIDGED, Chains, VOUCHER, texts};
 
-/// What is found, `?` in front of what could not be asked.
+/// The findings, with prefix `?` for those of failed queries.
 async fn found(registry: &Registry) -> Vec<String> {
-    let findings = online(&Nodes::new(ASK), registry).await;
+    let findings = online(&ChainClients::new(ASK), registry).await;
     findings
         .iter()
         .map(|finding| format!("{}{finding}", if finding.unreachable { "?" } else { "" }))
@@ -26,9 +26,9 @@ fn with(chains: &Chains, parts: &str) -> Registry {
 }
 
 #[tokio::test]
-async fn the_example_is_what_the_recorded_chains_say() {
+async fn the_example_agrees_with_the_recorded_chains() {
     let chains = Chains::start().await;
-    // Nobody asked the wrapper while the chains were recorded.
+    // The wrapper was not queried while the chains were recorded.
     let found = found(&chains.registry()).await;
     assert!(found.len() == 1 && found[0].starts_with("?wrapper of evm/1EBEB4AA"), "{found:?}");
     assert!(chains.l2.missing().count > 0);
@@ -38,7 +38,7 @@ async fn the_example_is_what_the_recorded_chains_say() {
 }
 
 #[tokio::test]
-async fn a_channel_to_somewhere_else_is_found() {
+async fn a_channel_with_another_counterparty_is_found() {
     let chains = Chains::start().await;
     let wrong = r#"
         [[channel]]
@@ -80,14 +80,14 @@ async fn a_wrong_bridge_is_found() {
     let bridge = |id: u64| format!("[[bridge]]\nid = {id}\nl1 = \"e2e-l1-1\"\nl2 = \"e2e-l2-1\"\n");
     let said = |id: u64| format!("bridge {id}: e2e-l2-1 says that it hangs on bridge 1 of e2e-l1-1");
     assert_eq!(found(&with(&chains, &bridge(1))).await, [""; 0]);
-    // There is a second one, of no rollup, and no third one.
+    // The L1 has a second bridge, without a rollup, and no third one.
     assert_eq!(found(&with(&chains, &bridge(2))).await, [said(2)]);
     let found = found(&with(&chains, &bridge(3))).await;
     assert!(found.len() == 2 && found.contains(&said(3)), "{found:?}");
     assert!(found.iter().any(|finding| finding.starts_with("bridge 3: ") && finding.contains("not found")));
 }
 
-/// A node that answers as the recorded ones, but for one path.
+/// A node with the recorded answers, except for one path.
 async fn lying(of: &str, path: &'static str, lie: Value) -> Fixture {
     let mut answers = crate::client::recorded::answers(of);
     assert!(answers.insert(path.to_owned(), lie).is_some(), "{path}");
@@ -100,13 +100,13 @@ async fn found_behind(chains: &Chains, id: &str, node: &Fixture) -> Vec<String> 
         (other == id).then(|| Endpoints { rest: vec![node.url.clone()], ..Endpoints::default() })
     });
     let mut found = found(&registry).await;
-    // Nobody asked the wrapper while the chains were recorded.
+    // The wrapper was not queried while the chains were recorded.
     found.retain(|finding| !finding.starts_with("?wrapper of "));
     found
 }
 
 #[tokio::test]
-async fn what_a_chain_says_otherwise_is_found() {
+async fn a_contradicting_answer_of_a_chain_is_found() {
     let chains = Chains::start().await;
     let trace =
         "/ibc/apps/transfer/v1/denom_traces/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E22F585576A1488B8A89C5A50";
@@ -147,7 +147,7 @@ async fn what_a_chain_says_otherwise_is_found() {
         let node = lying("l1-l2/l2", path, lie).await;
         let found = found_behind(&chains, "e2e-l2-1", &node).await;
         assert!(found.contains(&expected), "{found:?}");
-        // The client is that of the other channel too.
+        // The other channel has the same client.
         assert_eq!(found.len(), if path == client { 2 } else { 1 }, "{found:?}");
     }
 }
@@ -162,7 +162,7 @@ async fn a_bridge_that_is_disabled_is_found() {
 }
 
 #[tokio::test]
-async fn a_chain_that_does_not_answer_is_told_as_such() {
+async fn a_chain_that_does_not_answer_is_a_finding_of_its_own_kind() {
     let chains = Chains::start().await;
     chains.l2.down();
     let found = found(&chains.registry()).await;
@@ -170,12 +170,12 @@ async fn a_chain_that_does_not_answer_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_voucher_that_nobody_holds_is_no_finding() {
+async fn a_voucher_without_holders_is_no_finding() {
     let chains = Chains::start().await;
     let mut answers = crate::client::recorded::answers("l1-l2/l2");
     answers.retain(|path, _| !path.contains("/denom_traces/"));
     let answer = move |asked: &str| {
-        // As the recorded chains say to the newer name.
+        // The recorded chains answer the newer query like this.
         let unknown = asked.starts_with("/ibc/apps/transfer/v1/denoms/");
         let status = if unknown { StatusCode::NOT_IMPLEMENTED } else { StatusCode::NOT_FOUND };
         answers.get(asked).cloned().ok_or(status)

@@ -1,4 +1,4 @@
-//! What the chains say at the moment decides over routes.
+//! Current chain facts determine the routes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::client::recorded::{BRIDGED, Chains, L1, L2, USER, VOUCHER, WRAPPED, between, example};
 
 #[tokio::test]
-async fn what_the_chains_say_closes_ways_and_is_told() {
+async fn chain_facts_close_routes_and_are_reported() {
     let chains = Chains::start().await;
     let client = chains.client();
     let service = client.service();
@@ -60,7 +60,7 @@ async fn a_migrated_coin_goes_over_its_channel() {
     assert_eq!(route["operations"][0]["transfer"]["channel"], "channel-0", "{}", route["operations"]);
 }
 
-/// Lets a service ask its chains until it knows what `known` looks for.
+/// Refreshes the facts of a service until they satisfy `known`.
 pub(crate) async fn refreshed(
     service: &Service,
     known: impl Fn(&Facts) -> bool,
@@ -80,13 +80,13 @@ pub(crate) async fn refreshed(
     service.world().facts
 }
 
-/// The ERC-20 that the wrapper of the example wraps, as its file has it.
+/// The ERC-20 that the wrapper of the example wraps, from its file.
 const CONTRACT: &str = "0x1D14AE89516E15E050bf6C4A1f549b9deB5f6EFb";
 
 #[tokio::test]
-async fn a_refresh_learns_what_the_recorded_chains_say() {
+async fn a_refresh_reads_the_facts_of_the_recorded_chains() {
     let chains = Chains::start().await;
-    // What the file does not name, the chain is asked for.
+    // A contract that the file does not name is queried from the chain.
     let client = Client::over(chains.altered(&[(&format!("contract = \"{CONTRACT}\"\n"), "")]));
     let facts = refreshed(client.service(), |facts| !facts.bridges.is_empty(), || {}).await;
     let bridge = &facts.bridges[&(L1.to_owned(), 1)];
@@ -99,18 +99,18 @@ async fn a_refresh_learns_what_the_recorded_chains_say() {
 }
 
 #[tokio::test]
-async fn a_new_registry_is_asked_about_at_once() {
+async fn the_chains_of_a_new_registry_are_queried_at_once() {
     let chains = Chains::start().await;
     let client = Client::over(example().with_endpoints(|_| Some(Endpoints::default())));
     let service = client.service();
-    // The old one has no addresses, and its next turn would be in ten minutes.
+    // The old registry has no addresses, and its next refresh is in ten minutes.
     let facts =
         refreshed(service, |facts| !facts.hooks.is_empty(), || service.replace(chains.registry())).await;
     assert!(facts.hooks[L2]);
 }
 
 #[tokio::test]
-async fn an_op_hook_asks_for_the_contract_that_nobody_has_asked_for() {
+async fn an_op_hook_queries_an_unknown_contract() {
     let chains = Chains::start().await;
     let client = Client::over(chains.altered(&[(&format!("contract = \"{CONTRACT}\"\n"), "")]));
     let ask = json!({

@@ -1,6 +1,6 @@
-//! The routing service as a client sees it.
+//! The routing service from the view of a client.
 //!
-//! One program, since each would take a minute to compile.
+//! One program, because each would take a minute to compile.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 

@@ -1,8 +1,9 @@
-//! The committed description of the service is that of its endpoints.
+//! The committed OpenAPI document describes the endpoints.
 
 use std::path::Path;
 
 use routing_api::ENDPOINTS;
+use serde_json::Value;
 use web::endpoint::Method;
 
 #[test]
@@ -37,4 +38,27 @@ fn every_endpoint_is_described_but_the_description_itself() {
 #[test]
 fn no_two_objects_share_a_name() {
     assert_eq!(web::openapi::name_conflicts(ENDPOINTS), [""; 0]);
+}
+
+#[test]
+fn the_document_is_swagger_2_without_null_types_and_alternatives() {
+    fn check(value: &Value, definitions: &Value) {
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    assert!(!["anyOf", "oneOf", "const", "$defs"].contains(&name.as_str()), "{value}");
+                    if name == "$ref" {
+                        let definition = member.as_str().unwrap().strip_prefix("#/definitions/").unwrap();
+                        assert!(definitions.get(definition).is_some(), "{definition}");
+                    }
+                    assert!(name != "type" || !member.is_array(), "{value}");
+                    check(member, definitions);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| check(item, definitions)),
+            _ => {}
+        }
+    }
+    let document = routing_api::document("0");
+    check(&document, &document["definitions"]);
 }

@@ -1,4 +1,4 @@
-//! Routes and messages over the recorded chains, and messages that are refused.
+//! Routes and messages over the recorded chains, and refused messages.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::client::recorded::{
 };
 use crate::client::signing::sign;
 
-/// A request for messages of the route that the service gives for `request`.
+/// A messages request for the service's route for `request`.
 async fn of_route(client: &Client, request: &Value, addresses: &[&str]) -> Value {
     let route = client.post("/v2/fungible/route", request).await.ok();
     let mut msgs = request.clone();
@@ -56,7 +56,7 @@ async fn transfers_over_the_channel_and_the_bridge() {
 }
 
 #[tokio::test]
-async fn a_withdrawal_tells_that_it_has_to_be_claimed_and_when() {
+async fn a_withdrawal_states_that_and_when_it_must_be_claimed() {
     let chains = Chains::start().await;
     let ask = between((L2, BRIDGED), (L1, "uinit"), "1000000");
     let route = chains.client().post("/v2/fungible/route", &ask).await.ok();
@@ -67,7 +67,7 @@ async fn a_withdrawal_tells_that_it_has_to_be_claimed_and_when() {
 }
 
 #[tokio::test]
-async fn a_wrapped_token_takes_a_hook_on_its_way_in_and_calls_on_its_way_out() {
+async fn a_wrapped_token_arrives_by_a_hook_and_leaves_by_calls() {
     let chains = Chains::start().await;
     let client = chains.client();
     let ask = between((L1, "uinit"), (L2, WRAPPED), "1500000");
@@ -115,8 +115,8 @@ fn op_hook(user: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_op_hook_is_for_accounts_that_the_rollup_knows_and_pairs_that_need_one() {
-    // Its nodes say who is there, and here only of two users.
+async fn an_op_hook_is_for_existing_accounts_and_pairs_that_need_one() {
+    // The rollup's node decides on existing accounts; this one answers for two users.
     let rollup = Fixture::start(
         |path| {
             let here = path.ends_with(&format!("/accounts/{USER}"));
@@ -157,7 +157,7 @@ async fn an_op_hook_is_for_accounts_that_the_rollup_knows_and_pairs_that_need_on
 }
 
 #[tokio::test]
-async fn layer_zero_costs_what_its_contract_says() {
+async fn layer_zero_has_the_price_of_its_contract() {
     let chains = Chains::start().await;
     let client = chains.client();
     let ask = between(("31337", TOKEN_A), ("31338", TOKEN_B), "1000000000000000000");
@@ -179,21 +179,21 @@ async fn layer_zero_costs_what_its_contract_says() {
     assert!(tx["data"].as_str().unwrap().starts_with("c7c7f5b3"));
     assert_eq!(answer["msgs"][0]["evm_tx"], *tx);
 
-    // Nobody has asked about this amount, and the registry has no price of its own.
+    // There is no quote for this amount, and the registry has no price of its own.
     chains.a.down();
     let other = between(("31337", TOKEN_A), ("31338", TOKEN_B), "2000000000000000000");
     let (status, code, message) = client.post("/v2/fungible/route", &other).await.refusal();
     assert_eq!((status, code), (400, 5));
     assert!(message.ends_with("does not answer what it costs"), "{message}");
-    // What was asked lately is still known.
+    // The earlier quote is still cached.
     assert_eq!(client.post("/v2/fungible/route", &ask).await.ok(), route);
 }
 
-/// A change of a request, and how the refusal of it begins.
+/// A change of a request, and the beginning of its refusal.
 type Tampering = (&'static str, Value, &'static str);
 
 #[tokio::test]
-async fn what_was_changed_on_the_way_back_is_refused_by_name() {
+async fn a_changed_member_of_a_route_is_refused_by_name() {
     let chains = Chains::start().await;
     let client = chains.client();
     let transfer = of_route(&client, &between((L1, "uinit"), (L2, VOUCHER), "1000000"), &[USER, OTHER]).await;
@@ -233,9 +233,12 @@ async fn what_was_changed_on_the_way_back_is_refused_by_name() {
                 "invalid operations: operations[0].op_init_transfer.op_init_bridge_id",
             ),
         ),
-        (&transfer, ("/operations", Value::Null, "invalid operations: it is missing")),
+        (
+            &transfer,
+            ("/operations", Value::Null, "invalid operations: invalid type: null, expected a sequence"),
+        ),
         (&transfer, ("/operations", json!([]), "invalid operations: 0 entries")),
-        (&transfer, ("/operations", json!({}), "invalid operations: {} must be the route's list")),
+        (&transfer, ("/operations", json!({}), "invalid operations: invalid type: map, expected a sequence")),
         (
             &transfer,
             (
@@ -268,7 +271,14 @@ async fn what_was_changed_on_the_way_back_is_refused_by_name() {
             ),
         ),
         (&transfer, ("/address_list/1", json!(sum), "address_list[1] `init1sleg")),
-        (&transfer, ("/address_list/1", json!(7), "invalid address_list: 7 must be a string")),
+        (
+            &transfer,
+            (
+                "/address_list/1",
+                json!(7),
+                "invalid address_list[1]: invalid type: integer `7`, expected a string",
+            ),
+        ),
         (&transfer, ("/address_list", json!(USER), "invalid address_list: ")),
         (
             &transfer,
@@ -304,7 +314,7 @@ async fn what_was_changed_on_the_way_back_is_refused_by_name() {
         assert_eq!((status, code), (400, 3), "{pointer}: {message}");
         assert!(message.starts_with(why), "{pointer}: {message}");
     }
-    // What clients leave out, or write otherwise, does no harm.
+    // Omitted or differently spelled members are accepted.
     for good in [&transfer, &deposit] {
         let mut request = good.clone();
         let operation = request["operations"][0].as_object_mut().unwrap();
@@ -317,7 +327,7 @@ async fn what_was_changed_on_the_way_back_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn messages_at_once_take_an_address_for_each_chain() {
+async fn direct_messages_need_an_address_for_each_chain() {
     let chains = Chains::start().await;
     let client = chains.client();
     let mut ask = between((L1, "uinit"), (L2, VOUCHER), "1000000");
@@ -328,18 +338,18 @@ async fn messages_at_once_take_an_address_for_each_chain() {
     let one = (400, 3, format!("invalid chain_ids_to_addresses: no address for chain `{L2}`"));
     assert_eq!(refused(&ask).await, one);
     ask["chain_ids_to_addresses"] = json!({ L1: USER, L2: 5 });
-    let number = (400, 3, format!("invalid chain_ids_to_addresses.{L2}: 5 must be a string"));
+    let number = (400, 3, format!("invalid chain_ids_to_addresses.{L2}: it must be a string"));
     assert_eq!(refused(&ask).await, number);
     ask["chain_ids_to_addresses"] = json!({ L1: USER, L2: OTHER, "31337": HOLDER, "nowhere-1": 7 });
     let answer = client.post("/v2/fungible/msgs_direct", &ask).await.ok();
     assert_eq!(answer["route"]["amount_out"], "1000000");
-    // There is no way to hand a hook in.
+    // This request has no member for a hook.
     ask["dest_asset_denom"] = json!(WRAPPED);
     assert_eq!(refused(&ask).await.1, 5);
 }
 
 #[tokio::test]
-async fn several_transactions_are_only_for_those_who_ask_for_them() {
+async fn several_transactions_are_planned_only_on_request() {
     let chains = Chains::start().await;
     let client = chains.client();
     let mut ask = between((L2, BRIDGED), (L2, VOUCHER), "1000000");
@@ -349,7 +359,7 @@ async fn several_transactions_are_only_for_those_who_ask_for_them() {
     ask["allow_multi_tx"] = json!(true);
     let route = client.post("/v2/fungible/route", &ask).await.ok();
     assert_eq!((&route["txs_required"], &route["amount_out"]), (&json!(2), &json!("1000000")));
-    // The messages' request does not say so again.
+    // The messages request does not repeat the flag.
     let mut request = of_route(&client, &ask, &[USER, USER, USER]).await;
     request.as_object_mut().unwrap().remove("allow_multi_tx");
     let answer = client.post("/v2/fungible/msgs", &request).await.ok();
@@ -361,7 +371,7 @@ async fn several_transactions_are_only_for_those_who_ask_for_them() {
 }
 
 #[tokio::test]
-async fn only_the_bridge_is_used_for_who_asks_for_its_withdrawal() {
+async fn a_requested_withdrawal_uses_only_the_bridge() {
     let chains = Chains::start().await;
     let client = chains.client();
     let mut ask = between((L2, BRIDGED), (L1, "uinit"), "1000000");

@@ -1,5 +1,5 @@
-//! What is refused, and how: status, code and a message that names the field. And what must not be refused, because real
-//! clients send it.
+//! Refusals: status, code and a message that names the member. And requests that must not be refused, because real
+//! clients send them.
 
 use http::Method;
 use registry::Endpoints;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, USER, USER_HEX, example, questions};
 
-/// A body for every endpoint that takes one, and is glad of it.
+/// A valid body for every endpoint that takes one.
 async fn good(client: &Client) -> Vec<(&'static str, Value)> {
     let direct = example("msgs-direct-request");
     let mut msgs = direct.clone();
@@ -34,7 +34,7 @@ async fn refused(client: &Client, path: &str, body: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_is_good_is_answered() {
+async fn valid_requests_are_answered() {
     let client = Client::mainnet();
     for (path, body) in good(&client).await {
         let answer = client.post(path, &body).await;
@@ -43,7 +43,7 @@ async fn what_is_good_is_answered() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_object_is_refused() {
+async fn a_body_that_is_no_json_object_is_refused() {
     let client = Client::mainnet();
     let bodies = ["{", "[]", "1", "null", "\"x\"", "{} {}", "{'a':1}", "amount_in=1", "\u{feff}{}", "NaN"];
     for (path, _) in good(&client).await {
@@ -55,7 +55,7 @@ async fn what_is_no_json_object_is_refused() {
         let answer = client.send(Method::POST, path, &[], b"{\"a\":\"\xff\"}").await;
         assert!(answer.refusal().2.starts_with("invalid request body: "), "{path}");
     }
-    // No body is an empty one, as one client sends it.
+    // One client sends no body for an empty object.
     for body in ["", " \n"] {
         let answer = client.post_text("/v2/fungible/route", body).await;
         assert_eq!(answer.refusal().2, "invalid amount_in: it is missing");
@@ -64,7 +64,7 @@ async fn what_is_no_json_object_is_refused() {
 }
 
 #[tokio::test]
-async fn a_field_that_nobody_knows_is_refused_with_the_nearest_name() {
+async fn an_unknown_field_is_refused_with_the_nearest_name() {
     let client = Client::mainnet();
     for (path, mut body) in good(&client).await {
         let name = body.as_object().unwrap().keys().next_back().unwrap().clone();
@@ -83,7 +83,7 @@ async fn a_field_that_nobody_knows_is_refused_with_the_nearest_name() {
     assert!(refused(&client, "/v2/fungible/route", &body).await.len() < 200);
 }
 
-/// All that the wallet widget, Skip's library and Skip's widget are known to send with a request (`router-api.md` §3, §5).
+/// Members that the wallet widget, Skip's library and Skip's widget send with a request (`router-api.md` §3, §5).
 fn sent_by_clients() -> [(&'static str, Value); 9] {
     let asset = json!({ "name": "initia-dex", "chain_id": "interwoven-1", "logo_uri": null });
     let route = json!({
@@ -133,7 +133,7 @@ async fn fields_that_real_clients_send_are_not_refused() {
     let good = good(&client).await;
     for (path, more) in sent_by_clients() {
         let (_, body) = good.iter().find(|(other, _)| *other == path).unwrap();
-        // All at once, and each one as null.
+        // All members at once, and each one as null.
         let (mut whole, mut nulls) = (body.clone(), body.clone());
         for (name, value) in more.as_object().unwrap() {
             whole[name] = value.clone();
@@ -147,7 +147,7 @@ async fn fields_that_real_clients_send_are_not_refused() {
 }
 
 #[tokio::test]
-async fn null_is_as_good_as_nothing() {
+async fn null_counts_as_absent() {
     let (client, mut body) = (Client::mainnet(), example("route-request"));
     let without = client.post("/v2/fungible/route", &body).await;
     for name in ["amount_out", "allow_multi_tx", "is_op_withdraw", "bridges", "allow_unsafe"] {
@@ -159,7 +159,7 @@ async fn null_is_as_good_as_nothing() {
 }
 
 #[tokio::test]
-async fn amounts_are_decimal_integers_above_zero_that_fit_a_word() {
+async fn amounts_are_decimal_integers_above_zero_that_fit_256_bits() {
     let (client, mut body) = (Client::mainnet(), example("route-request"));
     let digits = "9".repeat(400);
     let texts = ["", "0", "000", "-1", "+1", "1.5", "1e6", "0x10", " 1", "1 ", "1,000", "１", "NaN", &digits];
@@ -182,7 +182,7 @@ async fn amounts_are_decimal_integers_above_zero_that_fit_a_word() {
         let message = refused(&client, "/v2/fungible/route", &body).await;
         assert!(message.starts_with(&format!("invalid amount_in: {value} must be")), "{message}");
     }
-    // A word holds this one, though nothing carries it.
+    // 256 bits represent this amount, but no transfer can carry it.
     body["amount_in"] = json!(chain::U256::MAX.to_string());
     assert_eq!(client.post("/v2/fungible/route", &body).await.refusal().1, 5);
     for fine in [json!("000001000000"), json!(1_000_000)] {
@@ -235,7 +235,7 @@ async fn a_value_of_another_kind_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_amount_out_cannot_be_asked_for() {
+async fn an_amount_out_cannot_be_requested() {
     let (client, mut body) = (Client::mainnet(), example("route-request"));
     body["amount_out"] = json!("1");
     body["amount_in"] = Value::Null;
@@ -269,7 +269,7 @@ async fn an_unknown_asset_is_no_route_and_names_itself() {
 }
 
 #[tokio::test]
-async fn depth_is_no_way_to_the_end_of_the_stack() {
+async fn deep_nesting_does_not_overflow_the_stack() {
     let client = Client::mainnet();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let objects = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
@@ -284,7 +284,7 @@ async fn depth_is_no_way_to_the_end_of_the_stack() {
 }
 
 #[tokio::test]
-async fn keys_that_a_client_has_rewritten_are_understood() {
+async fn keys_that_a_client_has_rewritten_are_accepted() {
     let text = r#"
         chain = [
             { id = "Oraichain", bech32_prefix = "orai" }, { id = "bad_Chain-1", bech32_prefix = "orai" },
@@ -300,7 +300,7 @@ async fn keys_that_a_client_has_rewritten_are_understood() {
     let user = chain::Account::from_hex_literal(USER_HEX).unwrap().to_bech32("orai");
     let ask = json!({ "chains": { "_oraichain": { "address": user }, "bad__chain-1": { "address": user } } });
     let told = client.post("/v2/info/balances", &ask).await.ok();
-    // Answers are not rewritten where there is no `_` before a lower-case letter.
+    // Keys of responses are rewritten only where `_` precedes a lower-case letter.
     assert_eq!(told["chains"].as_object().unwrap().keys().collect::<Vec<_>>(), ["Oraichain", "bad_Chain-1"]);
     let pairs = json!({ "source_chain_id": "Oraichain", "dest_chain_id": "bad_Chain-1" });
     let pairs = client.post("/v2/fungible/assets_between_chains", &pairs).await.ok();
@@ -314,7 +314,7 @@ async fn keys_that_a_client_has_rewritten_are_understood() {
 }
 
 #[tokio::test]
-async fn transactions_are_registered_and_asked_about_by_chain_and_hash() {
+async fn transactions_are_registered_and_queried_by_chain_and_hash() {
     let client = Client::mainnet();
     let mut ask = example("track-request");
     ask["chain_id"] = json!("nowhere-1");

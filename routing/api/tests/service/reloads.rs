@@ -1,4 +1,4 @@
-//! A registry that is read again while requests run.
+//! Reload of a registry while requests run.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn ask() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_request_fails_and_later_ones_see_the_new_registry() {
+async fn no_request_fails_and_later_ones_use_the_new_registry() {
     const ROUNDS: u64 = 20;
     let client = Arc::new(Client::over(example().with_endpoints(|_| Some(Endpoints::default()))));
     let (over, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -81,7 +81,7 @@ async fn a_registry_that_does_not_load_leaves_the_old_one() {
 }
 
 #[tokio::test]
-async fn what_is_asked_is_asked_at_the_new_addresses() {
+async fn nodes_are_queried_at_the_new_addresses() {
     let chains = Chains::start().await;
     let old =
         Fixture::start(|_| Ok(json!({ "balances": [{ "denom": "uinit", "amount": "5" }] })), |_| Value::Null)
@@ -97,7 +97,7 @@ async fn what_is_asked_is_asked_at_the_new_addresses() {
 }
 
 #[tokio::test]
-async fn what_the_chains_said_outlives_a_reload() {
+async fn chain_facts_survive_a_reload() {
     let client = Client::over(example().with_endpoints(|_| Some(Endpoints::default())));
     let end = ("e2e-l1-1".to_owned(), "transfer".to_owned(), "channel-0".to_owned());
     let mut facts = Facts::default();

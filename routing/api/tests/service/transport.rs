@@ -1,4 +1,4 @@
-//! Methods, paths, headers, sizes and queries: what holds for every endpoint.
+//! Methods, paths, headers, sizes and query strings of all endpoints.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ async fn a_body_may_have_a_mebibyte() {
 }
 
 #[tokio::test]
-async fn a_head_has_no_body_and_any_path_may_be_asked_for_its_options() {
+async fn a_head_has_no_body_and_any_path_has_options() {
     let client = Client::mainnet();
     let whole = client.get("/v2/info/bridges").await.body.len();
     let socket = Socket::start(&client);
@@ -133,7 +133,7 @@ async fn a_truth_value_in_a_query_is_true_or_false() {
 }
 
 #[tokio::test]
-async fn paths_and_methods_that_are_none_are_refused_in_json() {
+async fn unknown_paths_and_methods_are_refused_in_json() {
     let client = Client::mainnet();
     for path in ["/", "/v2/nothing", "/v2/fungible/route/1", "/v2/info/chain"] {
         let (status, code, message) = client.get(path).await.refusal();
@@ -152,7 +152,7 @@ async fn paths_and_methods_that_are_none_are_refused_in_json() {
 }
 
 #[tokio::test]
-async fn web_pages_may_ask_and_read_refusals_too() {
+async fn web_pages_may_send_requests_and_read_refusals_too() {
     let client = Client::mainnet();
     let asked = "content-type,authorization,interwovenkit-version";
     let headers = [
@@ -191,7 +191,7 @@ async fn web_pages_may_ask_and_read_refusals_too() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_says_so_whatever_is_sent() {
+async fn an_unsupported_endpoint_reports_it_for_any_body() {
     let client = Client::mainnet();
     for path in ["/v2/tx/submit", "/nft"] {
         for body in ["", "{}", "?", r#"{"chain_id":"interwoven-1","tx":"AA=="}"#] {

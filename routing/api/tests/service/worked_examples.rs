@@ -1,4 +1,4 @@
-//! The worked examples of `router-api.md`, copied to `examples/`, are what the service answers.
+//! The worked examples of `router-api.md`, copied to `examples/`, equal the responses of the service.
 
 use planner::Operation;
 use registry::Endpoints;
@@ -8,15 +8,15 @@ use crate::client::fixture::Fixture;
 use crate::client::signing::sign;
 use crate::client::{Answer, Client, USER, USER_HEX, example};
 
-/// Members that the service gives and the examples do not show: what the wire allows (a picture, a contract, a place
-/// to hide) or clients pass over.
+/// Members that the service gives and the examples lack: optional members of the wire format, and members that clients
+/// ignore.
 const BEYOND: [&str; 6] =
     ["alternatives", "coingecko_id", "hidden", "price_usd", "recommended_symbol", "token_contract"];
 
-/// The bytes that the examples put where a wallet's transaction would be.
+/// The examples' placeholder for a wallet's transaction.
 const PLACEHOLDER: &str = "PHByb3RvYnVmIGNvc21vcy50eC52MWJldGExLlR4IGJ5dGVzPg==";
 
-/// Asserts that an answer has the members and values of an example, and no others but those of [`BEYOND`].
+/// Asserts that a response has the members and values of an example, and no others except [`BEYOND`].
 fn assert_shows(answer: &Value, example: &Value) {
     let mut differences = Vec::new();
     differ("", answer, example, &mut differences);
@@ -46,7 +46,7 @@ fn differ(at: &str, answer: &Value, example: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A refusal is an example's, with its status; what ours says beyond its message says why.
+/// Asserts that a refusal is an example's, with its status; our message may add a reason.
 fn assert_refuses(answer: &Answer, status: u16, example: &Value) {
     let body = answer.json();
     assert_eq!(
@@ -59,7 +59,7 @@ fn assert_refuses(answer: &Answer, status: u16, example: &Value) {
 
 #[tokio::test]
 async fn chains() {
-    // These are told with the addresses of their nodes; nobody asks there.
+    // These contain the addresses of nodes, which are not queried.
     let client = Client::over(crate::client::mainnet());
     let answer = client.get("/v2/info/chains?chain_ids=interwoven-1,yominet-1&chain_ids=1").await;
     assert_shows(&answer.ok(), &example("chains"));
@@ -72,7 +72,7 @@ async fn assets() {
     let shown = example["chain_to_assets_map"].as_object().unwrap();
     let chains = answer["chain_to_assets_map"].as_object_mut().unwrap();
     chains.retain(|id, _| shown.contains_key(id));
-    // The registry holds more than the example; what is left keeps its order.
+    // The registry has more assets than the example; the remaining ones keep their order.
     for (id, assets) in chains {
         let listed = shown[id]["assets"].as_array().unwrap();
         let is_listed = |asset: &Value| listed.iter().any(|other| other["denom"] == asset["denom"]);
@@ -107,7 +107,7 @@ async fn balances() {
 }
 
 #[tokio::test]
-async fn a_route_that_is_the_same_however_often_it_is_asked() {
+async fn a_repeated_request_gets_the_same_route() {
     let client = Client::mainnet();
     let answer = client.post("/v2/fungible/route", &example("route-request")).await;
     assert_shows(&answer.ok(), &example("route"));
@@ -125,7 +125,7 @@ async fn no_routes() {
     assert_refuses(&answer, 400, &example("no-routes"));
 }
 
-/// What the wallet of the examples' user makes of their hook.
+/// The signed hook of the examples' user.
 async fn signed(client: &Client) -> String {
     sign(&client.post("/op-hook", &example("op-hook-request")).await.ok()["hook"])
 }
@@ -149,7 +149,7 @@ async fn messages_of_a_deposit() {
     assert!(placeholder.refusal().2.starts_with("signed_op_hook: "), "{:?}", placeholder.refusal());
 }
 
-/// The example names neither what is asked nor where the money goes; its operation does.
+/// The example has neither the request nor the receiver; both are taken from its operation.
 fn over_layer_zero() -> Value {
     let operation = example("operation-layer-zero");
     let sent = &operation["layer_zero_transfer"];
@@ -172,7 +172,7 @@ async fn a_route_over_layer_zero_and_its_messages() {
     request["slippage_tolerance_percent"] = json!("0");
     let mut answer = client.post("/v2/fungible/msgs", &request).await.ok();
     let mut example = example("msgs-layer-zero");
-    // The example's data are cut off behind the selector, and it has a second operation that it does not show.
+    // The example truncates the data after the selector, and refers to a second operation that it does not show.
     example["txs"][0]["operations_indices"] = json!([0]);
     for pointer in ["/txs/0/evm_tx/data", "/msgs/0/evm_tx/data"] {
         let data = example.pointer_mut(pointer).unwrap().take();
@@ -181,7 +181,7 @@ async fn a_route_over_layer_zero_and_its_messages() {
         assert_eq!(ours[..8], data[..8]);
         assert!(ours.len() > data.len() && ours.contains(&USER_HEX[2..]), "{ours}");
     }
-    // What is paid to LayerZero is told, where the example tells no fees.
+    // The response states the fee of LayerZero; the example has no fees.
     let fees = answer["estimated_fees"].take();
     example["estimated_fees"].take();
     assert_eq!(fees, route["estimated_fees"]);
@@ -204,7 +204,7 @@ async fn assets_that_can_be_reached() {
     let chains = answer["dest_assets"].as_object_mut().unwrap();
     let reached: Vec<_> = chains.keys().cloned().collect();
     assert_eq!(reached, ["echelon-1", "yominet-1"]);
-    // The example leaves out what else can be reached, and the picture, which it shows elsewhere.
+    // The example omits other reachable assets, and the image, which it shows elsewhere.
     chains.retain(|id, _| id == "yominet-1");
     chains["yominet-1"]["assets"].as_array_mut().unwrap().truncate(1);
     let picture = "/dest_assets/yominet-1/assets/0/logo_uri";
@@ -212,7 +212,7 @@ async fn assets_that_can_be_reached() {
     *example.pointer_mut(picture).unwrap() = ours.clone();
     assert_shows(&answer, &example);
 
-    // LayerZero makes other tokens of a token.
+    // LayerZero converts a token into other tokens.
     let ether = json!({ "source_asset_denom": "ethereum-native", "source_asset_chain_id": "1" });
     let reached = client.post("/v2/fungible/assets_from_source", &ether).await.ok();
     let reached = reached["dest_assets"]["interwoven-1"]["assets"].as_array().unwrap().clone();
@@ -226,7 +226,7 @@ async fn assets_that_can_be_reached() {
 }
 
 #[tokio::test]
-async fn messages_at_once_with_their_route() {
+async fn direct_messages_with_their_route() {
     let (client, request) = (Client::mainnet(), example("msgs-direct-request"));
     let answer = client.post("/v2/fungible/msgs_direct", &request).await.ok();
     let mut route = request.clone();

@@ -1,15 +1,16 @@
-//! Conversions by an ERC20Wrapper: a message names the tokens that the contract has, or there is none.
+//! Conversions by an ERC20Wrapper: a message names the tokens of the contract's pair, or is refused.
 //!
-//! `onyx/` is written by hand in the public form of Initia's registry, which has ONYX the wrong way round: the token of the
-//! L1's list is a voucher of `44CFAa…`, the remote token with 6 decimals that `toRemote` made of yominet's `4BaDFb…`.
+//! `onyx/` is hand-written in the public layout of Initia's registry, in which the pair of ONYX is reversed: the token
+//! in the L1's list is a voucher of `44CFAa…`, the remote token with 6 decimals that `toRemote` made of yominet's
+//! `4BaDFb…`.
 
 use std::sync::{Arc, Mutex};
 
 use http::StatusCode;
 use registry::facts::{PairState, WrapperFacts};
 use registry::{Endpoints, Facts, Registry};
-use routing_api::nodes::Nodes;
 use serde_json::{Value, json};
+use tracker::ChainClients;
 
 use crate::client::fixture::Fixture;
 use crate::client::recorded::between;
@@ -18,11 +19,11 @@ use crate::facts::refreshed;
 
 const L1: &str = "interwoven-1";
 const L2: &str = "yominet-1";
-/// ONYX as it was made, with 18 decimals.
+/// The original ONYX, with 18 decimals.
 const LOCAL: &str = "evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4";
-/// What the wrapper made of it, with 6.
+/// The token that the wrapper made of it, with 6 decimals.
 const REMOTE: &str = "evm/44CFAaB1cF49996540A6B6A87d1f0a604267E6b0";
-/// That on the L1.
+/// Its voucher on the L1.
 const VOUCHER: &str = "ibc/74CDBCE5F520CD29B32692645382E168032121F7DC3B3FDC79B0D37FB4E0916D";
 const WRAPPER: &str = "0x4eb08D5c1B0A821303A86C7b3AC805c2793dE783";
 /// INIT in its usual pair.
@@ -73,7 +74,7 @@ fn number(value: u128) -> String {
     format!("{value:064x}")
 }
 
-/// A text as calldata has it: its length, and its bytes up to a whole word.
+/// A text in calldata: its length, and its bytes padded to whole words.
 fn tail(text: &str) -> String {
     let digits = hex(text);
     let padded = digits.len().div_ceil(64) * 64;
@@ -143,7 +144,7 @@ async fn a_reversed_pair_is_converted_as_its_contract_does_it() {
 }
 
 #[tokio::test]
-async fn no_message_of_any_route_names_a_token_that_the_wrapper_would_have_to_make() {
+async fn no_message_names_a_token_that_the_wrapper_would_newly_make() {
     let client = Client::over(onyx(&Endpoints::default()));
     client.service().learn(open());
     let world = client.service().world();
@@ -182,10 +183,10 @@ async fn no_message_of_any_route_names_a_token_that_the_wrapper_would_have_to_ma
     assert!(converted >= 8, "{converted}");
 }
 
-/// What the wrapper answers about ONYX: the remote token and its decimals.
+/// The wrapper's answers about ONYX: the remote token and its decimals.
 type Told = Arc<Mutex<(Value, Value)>>;
 
-/// A node of yominet; the pair of INIT is as the registry has it.
+/// A node of yominet; the pair of INIT agrees with the registry.
 async fn node(told: &Told) -> Fixture {
     let told = Arc::clone(told);
     let rest = |path: &str| {
@@ -212,7 +213,7 @@ fn answer(token: &str, decimals: u128) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn a_pair_that_its_contract_contradicts_has_no_route_until_it_does_not() {
+async fn a_pair_has_no_route_while_its_contract_contradicts_it() {
     let told: Told = Arc::new(Mutex::new(answer(&contract(REMOTE), 6)));
     let node = node(&told).await;
     let at =
@@ -248,7 +249,7 @@ async fn a_pair_that_its_contract_contradicts_has_no_route_until_it_does_not() {
             paused.as_array().unwrap().iter().filter(|text| text.to_string().contains(why)).count(),
             1
         );
-        let findings = routing_api::check::online(&Nodes::new(ASK), &registry).await;
+        let findings = routing_api::check::online(&ChainClients::new(ASK), &registry).await;
         assert!(
             findings.iter().any(|finding| !finding.unreachable && finding.to_string().contains(why)),
             "{findings:?}"
@@ -281,7 +282,7 @@ async fn a_hook_is_not_made_for_a_pair_that_its_contract_contradicts() {
 }
 
 #[test]
-fn an_asset_that_a_list_has_twice_is_in_no_route() {
+fn an_asset_listed_twice_is_in_no_route() {
     let dir = tempfile::tempdir().unwrap();
     for file in ["initia/chain.json", "initia/assetlist.json", "yominet/chain.json", "yominet/assetlist.json"]
     {

@@ -1,4 +1,4 @@
-//! Any plan, however odd, gives transactions that do all of it once and in order, or a refusal.
+//! Every plan, valid or not, gives transactions that execute all of it, once and in order, or an error.
 
 use chain::U256;
 use messages::{BuiltTxs, Tx, address};
@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use registry::{AssetRef, ChainKind, ChainRef};
 use serde_json::Value;
 
-use crate::support::{Asked, json, world};
+use crate::support::{Scenario, json, world};
 
-/// What can be tried from one asset to another, fitting or not.
-fn steps(asked: &Asked, from: AssetRef, to: AssetRef) -> Vec<Step> {
-    let registry = &asked.registry;
+/// Steps from one asset to another, valid or not.
+fn steps(scenario: &Scenario, from: AssetRef, to: AssetRef) -> Vec<Step> {
+    let registry = &scenario.registry;
     let mut steps = vec![Step::Send, Step::Wrap, Step::Unwrap];
     let ends = (registry[from].chain, registry[to].chain);
     for (channel, _) in registry
@@ -38,23 +38,23 @@ fn steps(asked: &Asked, from: AssetRef, to: AssetRef) -> Vec<Step> {
     steps
 }
 
-/// Base units of `to` for those of `from`, whatever the two are.
-fn rescaled(asked: &Asked, from: AssetRef, to: AssetRef, amount: U256) -> U256 {
-    let (decimals_in, decimals_out) = (asked.registry[from].decimals, asked.registry[to].decimals);
+/// Base units of `to` for those of `from`, for any two assets.
+fn rescaled(scenario: &Scenario, from: AssetRef, to: AssetRef, amount: U256) -> U256 {
+    let (decimals_in, decimals_out) = (scenario.registry[from].decimals, scenario.registry[to].decimals);
     let ten = |digits: u8| U256::from(10).pow(U256::from(digits));
     amount.saturating_mul(ten(decimals_out)) / ten(decimals_in)
 }
 
-/// A plan from random numbers: each names an asset, how to get there, and whether a new transaction begins. Most numbers
-/// name a step that fits, some name any.
-fn plan(asked: &Asked, start: usize, amount: u128, choices: &[(usize, usize, u8)]) -> Plan {
-    let assets: Vec<AssetRef> = asked.registry.assets().map(|(asset, _)| asset).collect();
+/// A plan from random numbers: each selects an asset, a step, and whether a new transaction begins. Most numbers select
+/// a valid step, some any step.
+fn plan(scenario: &Scenario, start: usize, amount: u128, choices: &[(usize, usize, u8)]) -> Plan {
+    let assets: Vec<AssetRef> = scenario.registry.assets().map(|(asset, _)| asset).collect();
     let (mut at, mut amount, mut tx) = (assets[start % assets.len()], U256::from(amount), 0);
     let mut hops = Vec::new();
     for (index, (pick, how, odd)) in choices.iter().enumerate() {
         let mut fitting: Vec<(Step, AssetRef)> = Vec::new();
         for to in &assets {
-            fitting.extend(steps(asked, at, *to).into_iter().map(|step| (step, *to)));
+            fitting.extend(steps(scenario, at, *to).into_iter().map(|step| (step, *to)));
         }
         if *odd > 10 {
             let one = |(step, to): &(Step, AssetRef)| {
@@ -63,11 +63,11 @@ fn plan(asked: &Asked, start: usize, amount: u128, choices: &[(usize, usize, u8)
                     from: at,
                     to: *to,
                     amount_in: U256::from(10u128.pow(18)),
-                    amount_out: rescaled(asked, at, *to, U256::from(10u128.pow(18))),
+                    amount_out: rescaled(scenario, at, *to, U256::from(10u128.pow(18))),
                     tx: 0,
                     seconds: 1,
                 };
-                !asked.make(vec![hop], &[]).unwrap_err().to_string().contains("hop 0")
+                !scenario.make(vec![hop], &[]).unwrap_err().to_string().contains("hop 0")
             };
             fitting.retain(one);
         }
@@ -75,7 +75,7 @@ fn plan(asked: &Asked, start: usize, amount: u128, choices: &[(usize, usize, u8)
         if index > 0 && odd % 3 == 0 {
             tx += 1;
         }
-        let out = rescaled(asked, at, to, amount);
+        let out = rescaled(scenario, at, to, amount);
         let out = if *odd == 5 { out.saturating_add(U256::ONE) } else { out };
         hops.push(Hop { step, from: at, to, amount_in: amount, amount_out: out, tx, seconds: 1 });
         (at, amount) = (to, out);
@@ -86,13 +86,13 @@ fn plan(asked: &Asked, start: usize, amount: u128, choices: &[(usize, usize, u8)
     Plan { hops }
 }
 
-fn an_address(asked: &Asked, chain: ChainRef) -> String {
-    let chain = &asked.registry[chain];
+fn an_address(scenario: &Scenario, chain: ChainRef) -> String {
+    let chain = &scenario.registry[chain];
     let account = chain::Account::from([0x5b; 20]);
     if chain.kind == ChainKind::Evm { account.to_hex() } else { account.to_bech32(&chain.bech32_prefix) }
 }
 
-/// How many chains forward what arrives with this memo.
+/// Number of chains that forward a packet with this memo.
 fn depth(memo: &str) -> usize {
     if memo.is_empty() {
         return 0;
@@ -107,7 +107,7 @@ fn depth(memo: &str) -> usize {
     depth
 }
 
-fn check(asked: &Asked, plan: &Plan, made: &BuiltTxs) -> Result<(), TestCaseError> {
+fn check(scenario: &Scenario, plan: &Plan, made: &BuiltTxs) -> Result<(), TestCaseError> {
     let mut next = 0;
     for tx in &made.txs {
         prop_assert_eq!(tx.hops().start, next);
@@ -118,7 +118,7 @@ fn check(asked: &Asked, plan: &Plan, made: &BuiltTxs) -> Result<(), TestCaseErro
         let Tx::Cosmos { msgs, path, .. } = tx else { continue };
         prop_assert!(!msgs.is_empty());
         prop_assert!(path.windows(2).all(|two| two[0] != two[1]));
-        prop_assert_eq!(path[0], asked.registry[hops[0].from].chain);
+        prop_assert_eq!(path[0], scenario.registry[hops[0].from].chain);
         for msg in msgs {
             let value = json(msg);
             if msg.type_url.ends_with(".MsgTransfer") {
@@ -153,26 +153,26 @@ proptest! {
         all_chains: bool,
         migrated: bool,
     ) {
-        let asked = if migrated { world::migrated() } else { world::mainnet() };
-        let plan = plan(&asked, start, amount, &choices);
+        let scenario = if migrated { world::migrated() } else { world::mainnet() };
+        let plan = plan(&scenario, start, amount, &choices);
         let chains = if all_chains {
-            plan.chains(&asked.registry)
+            plan.chains(&scenario.registry)
         } else {
-            plan.required_chains(&asked.registry)
+            plan.required_chains(&scenario.registry)
         };
-        let addresses: Vec<String> = chains.into_iter().map(|chain| an_address(&asked, chain)).collect();
+        let addresses: Vec<String> = chains.into_iter().map(|chain| an_address(&scenario, chain)).collect();
         let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
-        match asked.make(plan.hops.clone(), &addresses) {
-            Ok(made) => check(&asked, &plan, &made)?,
+        match scenario.make(plan.hops.clone(), &addresses) {
+            Ok(made) => check(&scenario, &plan, &made)?,
             Err(refused) => prop_assert!(!refused.to_string().is_empty()),
         }
     }
 
     #[test]
     fn any_text_is_read_as_an_address_or_refused(text in "\\PC{0,60}", chain in 0usize..7) {
-        let asked = world::mainnet();
-        let (chain, _) = asked.registry.chains().nth(chain).unwrap();
-        if let Err(refused) = address::read(&asked.registry, chain, "source_address", &text) {
+        let scenario = world::mainnet();
+        let (chain, _) = scenario.registry.chains().nth(chain).unwrap();
+        if let Err(refused) = address::read(&scenario.registry, chain, "source_address", &text) {
             prop_assert!(refused.to_string().starts_with("source_address `"));
         }
     }
@@ -180,15 +180,15 @@ proptest! {
 
 #[test]
 fn the_random_plans_are_not_all_refused() {
-    let asked = world::migrated();
+    let scenario = world::migrated();
     let mut made = [0; 4];
     for seed in 0..600 {
         let choices: Vec<_> = (0..=seed % 3).map(|at| (seed * 7 + at * 13, seed + at, 11)).collect();
-        let plan = plan(&asked, seed, 10u128.pow(18), &choices);
-        let chains = plan.required_chains(&asked.registry);
-        let addresses: Vec<String> = chains.into_iter().map(|chain| an_address(&asked, chain)).collect();
+        let plan = plan(&scenario, seed, 10u128.pow(18), &choices);
+        let chains = plan.required_chains(&scenario.registry);
+        let addresses: Vec<String> = chains.into_iter().map(|chain| an_address(&scenario, chain)).collect();
         let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
-        if asked.make(plan.hops.clone(), &addresses).is_ok() {
+        if scenario.make(plan.hops.clone(), &addresses).is_ok() {
             made[plan.hops.len()] += 1;
         }
     }

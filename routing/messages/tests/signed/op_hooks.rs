@@ -1,4 +1,4 @@
-//! Op hooks: when there is one, and which signed ones a deposit carries.
+//! Op hooks: conditions for a hook, and the signed hooks that a deposit accepts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,22 +8,22 @@ use proto::tx::{Any, AuthInfo, Message as _, SignerInfo, TxBody, TxRaw};
 
 use crate::support::proto_form::{self, encode};
 use crate::support::world::{self, *};
-use crate::support::{Asked, NOBLE, OTHER, USER, USER_HEX, json, recorded};
+use crate::support::{NOBLE, OTHER, Scenario, USER, USER_HEX, json, recorded};
 
 const L1: &str = "interwoven-1";
 
 fn hook_of(
-    asked: &Asked,
+    scenario: &Scenario,
     source: (&str, &str),
     dest: (&str, &str),
     signer: &str,
 ) -> Result<Vec<Msg>, BuildError> {
     let ask = OpHookRequest {
-        registry: &asked.registry,
-        facts: &asked.facts,
-        source: asked.asset(source.0, source.1),
+        registry: &scenario.registry,
+        facts: &scenario.facts,
+        source: scenario.asset(source.0, source.1),
         source_address: signer,
-        dest: asked.asset(dest.0, dest.1),
+        dest: scenario.asset(dest.0, dest.1),
         dest_address: OTHER,
     };
     op_hook(&ask).map(|hook| hook.hook)
@@ -33,32 +33,35 @@ const INIT: (&str, &str) = (L1, "uinit");
 const WRAPPED: (&str, &str) = ("yominet-1", INIT_WRAPPED);
 
 #[test]
-fn there_is_a_hook_only_where_a_deposit_ends_in_a_wrapped_token_and_no_packet_can_wrap_it() {
-    let asked = world::mainnet();
-    assert!(hook_of(&asked, INIT, WRAPPED, USER).is_ok());
+fn a_hook_exists_only_if_a_deposit_ends_wrapped_and_no_packet_can_wrap() {
+    let scenario = world::mainnet();
+    assert!(hook_of(&scenario, INIT, WRAPPED, USER).is_ok());
     for (source, dest) in [
         (INIT, ("yominet-1", INIT_L2)),
         (("yominet-1", INIT_L2), WRAPPED),
         ((L1, USDC_L1), ("cabal-1", USDC_WRAPPED)),
         (WRAPPED, INIT),
     ] {
-        let refused = hook_of(&asked, source, dest, USER).unwrap_err();
+        let refused = hook_of(&scenario, source, dest, USER).unwrap_err();
         assert_eq!(refused, BuildError::HookNotRequired);
         assert_eq!(refused.to_string(), "op hook is not required for this route");
     }
-    let mut asked = world::migrated();
-    assert_eq!(hook_of(&asked, INIT, WRAPPED, USER), Err(BuildError::HookNotRequired));
-    asked.facts.hooks.clear();
-    assert!(hook_of(&asked, INIT, WRAPPED, USER).is_ok(), "migrated, but packets may not call the wrapper");
+    let mut scenario = world::migrated();
+    assert_eq!(hook_of(&scenario, INIT, WRAPPED, USER), Err(BuildError::HookNotRequired));
+    scenario.facts.hooks.clear();
+    assert!(
+        hook_of(&scenario, INIT, WRAPPED, USER).is_ok(),
+        "migrated, but packets may not call the wrapper"
+    );
 }
 
 #[test]
-fn a_hook_names_what_it_misses() {
-    let asked = world::mainnet();
-    let refused = hook_of(&asked, INIT, WRAPPED, NOBLE).unwrap_err().to_string();
+fn a_refused_hook_names_the_missing_part() {
+    let scenario = world::mainnet();
+    let refused = hook_of(&scenario, INIT, WRAPPED, NOBLE).unwrap_err().to_string();
     assert!(refused.starts_with("source_address `noble1") && refused.contains("`yominet-1`"), "{refused}");
 
-    let mut made = world::Made::new();
+    let mut made = world::WorldBuilder::new();
     let l1 = made.cosmos("l-1", "init", chain::Vm::Move, true);
     let l2 = made.cosmos("r-1", "init", chain::Vm::Evm, false);
     let bridge = made.bridge(1, l1, l2);
@@ -67,15 +70,15 @@ fn a_hook_names_what_it_misses() {
     let denom = made.builder.so_far()[coin].denom.clone();
     let origin = registry::Origin::Wrapped { contract: INIT_WRAPPER.to_owned(), parent: coin };
     made.asset(l2, INIT_WRAPPED, 18, origin, None);
-    let mut asked = Asked::new(made.finish(), registry::Facts::default());
+    let mut scenario = Scenario::new(made.finish(), registry::Facts::default());
     let (from, to) = (("l-1", "uinit"), ("r-1", INIT_WRAPPED));
     let missing = BuildError::NoContract { denom: denom.clone(), chain: "r-1".to_owned() };
-    assert_eq!(hook_of(&asked, from, to, USER), Err(missing));
-    asked.facts.contracts.insert(("r-1".to_owned(), denom), INIT_L2_ERC20.to_owned());
-    assert!(hook_of(&asked, from, to, USER).is_ok(), "the chain's word is enough");
+    assert_eq!(hook_of(&scenario, from, to, USER), Err(missing));
+    scenario.facts.contracts.insert(("r-1".to_owned(), denom), INIT_L2_ERC20.to_owned());
+    assert!(hook_of(&scenario, from, to, USER).is_ok(), "the chain's word is enough");
 }
 
-/// What is done to a call after it was told.
+/// Change of a call after it was built.
 type Change = fn(&mut proto_form::Call);
 
 /// A transaction that can be changed before it is signed.
@@ -106,21 +109,21 @@ impl Signing {
     }
 }
 
-fn deposit(asked: &Asked) -> Vec<Hop> {
-    let bridge = asked.registry.bridge_of(asked.chain(L1), 11).unwrap();
+fn deposit(scenario: &Scenario) -> Vec<Hop> {
+    let bridge = scenario.registry.bridge_of(scenario.chain(L1), 11).unwrap();
     let coin = ("yominet-1", INIT_L2);
     vec![
-        asked.hop(Step::Deposit { bridge }, INIT, coin, 1_000_000, 1_000_000),
-        asked.hop(Step::Wrap, coin, WRAPPED, 1_000_000, finer(1_000_000)),
+        scenario.hop(Step::Deposit { bridge }, INIT, coin, 1_000_000, 1_000_000),
+        scenario.hop(Step::Wrap, coin, WRAPPED, 1_000_000, finer(1_000_000)),
     ]
 }
 
-/// What becomes of a deposit for `OTHER` with these bytes as its hook.
+/// A deposit for `OTHER` with these bytes as its hook.
 fn deposited(signer: &str, own: &str, hook: String) -> Result<Msg, BuildError> {
-    let mut asked = world::mainnet();
-    asked.hook = Some(SignedHook { signer: signer.to_owned(), hook });
-    let hops = deposit(&asked);
-    let made = asked.make(hops, &[own, OTHER])?;
+    let mut scenario = world::mainnet();
+    scenario.hook = Some(SignedHook { signer: signer.to_owned(), hook });
+    let hops = deposit(&scenario);
+    let made = scenario.make(hops, &[own, OTHER])?;
     let messages::Tx::Cosmos { msgs, .. } = &made.txs[0] else { panic!("{made:?}") };
     Ok(msgs[0].clone())
 }
@@ -133,7 +136,7 @@ fn signed(change: impl FnOnce(&mut Signing)) -> Result<Msg, BuildError> {
 }
 
 #[test]
-fn a_deposit_carries_exactly_what_was_signed_and_credits_who_signed_it() {
+fn a_deposit_carries_exactly_the_signed_bytes_and_credits_the_signer() {
     let hook = hook_of(&world::mainnet(), INIT, WRAPPED, USER).unwrap();
     let data = STANDARD.encode(Signing::of(&hook).bytes());
     let msg = deposited(USER, USER, data.clone()).unwrap();
@@ -147,22 +150,22 @@ fn a_deposit_carries_exactly_what_was_signed_and_credits_who_signed_it() {
 }
 
 #[test]
-fn a_deposit_that_needs_a_hook_is_not_made_without() {
-    let asked = world::mainnet();
-    let refusal = asked.refusal(deposit(&asked), &[USER, OTHER]);
+fn a_deposit_without_its_required_hook_is_refused() {
+    let scenario = world::mainnet();
+    let refusal = scenario.refusal(deposit(&scenario), &[USER, OTHER]);
     assert_eq!(refusal, "signed_op_hook is required for this route");
 }
 
 #[test]
-fn a_hook_that_nothing_needs_is_not_looked_at() {
-    let mut asked = world::mainnet();
-    asked.hook = Some(SignedHook { signer: String::new(), hook: "?".to_owned() });
-    let plain = vec![deposit(&asked).remove(0)];
-    assert!(!asked.msgs(plain, &[USER, USER])[0].msg.contains("data"));
+fn a_hook_that_is_not_needed_is_ignored() {
+    let mut scenario = world::mainnet();
+    scenario.hook = Some(SignedHook { signer: String::new(), hook: "?".to_owned() });
+    let plain = vec![deposit(&scenario).remove(0)];
+    assert!(!scenario.msgs(plain, &[USER, USER])[0].msg.contains("data"));
 }
 
 #[test]
-fn whatever_else_was_signed_is_refused_by_name() {
+fn any_other_signed_content_is_refused_by_name() {
     let why = |change: fn(&mut Signing)| match signed(change) {
         Err(BuildError::Hook(why)) => why,
         other => panic!("{other:?}"),
@@ -210,8 +213,8 @@ fn whatever_else_was_signed_is_refused_by_name() {
 
 #[test]
 fn a_hook_for_another_receiver_is_refused() {
-    let asked = world::mainnet();
-    let mut hook = hook_of(&asked, INIT, WRAPPED, USER).unwrap();
+    let scenario = world::mainnet();
+    let mut hook = hook_of(&scenario, INIT, WRAPPED, USER).unwrap();
     let theirs = json(&hook[1])["input"].as_str().unwrap().to_owned();
     let ours =
         theirs.replace(&crate::support::word(crate::support::OTHER_HEX), &crate::support::word(USER_HEX));
@@ -238,7 +241,7 @@ fn only_the_depositor_can_have_signed_it() {
 
 #[test]
 fn the_key_of_the_signature_is_that_of_the_depositor() {
-    // A real key with the account that it has on both recorded chains.
+    // A real key and its account on both recorded chains.
     let simulated = recorded::simulated("l1").remove(0);
     let auth = AuthInfo::decode(simulated.raw.auth_info_bytes.as_slice()).unwrap();
     let key = auth.signer_infos[0].public_key.clone().unwrap();
@@ -253,7 +256,7 @@ fn the_key_of_the_signature_is_that_of_the_depositor() {
 }
 
 #[test]
-fn what_is_no_transaction_or_too_long_is_refused_with_the_limit() {
+fn an_invalid_or_too_long_transaction_is_refused_with_the_limit() {
     let why = |hook: String| match deposited(USER, USER, hook) {
         Err(BuildError::Hook(why)) => why,
         other => panic!("{other:?}"),
@@ -278,7 +281,7 @@ fn what_is_no_transaction_or_too_long_is_refused_with_the_limit() {
 }
 
 #[test]
-fn what_others_signed_on_the_recorded_chains_is_refused() {
+fn recorded_transactions_of_other_signers_are_refused() {
     let deposits =
         recorded::messages("l1").into_iter().filter(|any| any.type_url.ends_with("MsgInitiateTokenDeposit"));
     let mut refused = Vec::new();

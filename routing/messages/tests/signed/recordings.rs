@@ -1,4 +1,5 @@
-//! Our messages against two recorded chains: what their nodes simulated, what their users sent, and their own types.
+//! Our messages compared with two recorded chains: simulated messages, messages sent by users, and the chains' own
+//! types.
 
 use messages::{BuildError, Msg};
 use planner::{Hop, Step};
@@ -7,42 +8,42 @@ use serde_json::Value;
 
 use crate::support::proto_form::{Deposit, Send, Transfer, Withdrawal, encode, transfer};
 use crate::support::world::{self, *};
-use crate::support::{Asked, OTHER, USER, USER_HEX, json, recorded, text};
+use crate::support::{OTHER, Scenario, USER, USER_HEX, json, recorded, text};
 
-fn channel(asked: &Asked) -> Step {
-    Step::Ibc { channel: asked.registry.channel_at(asked.chain(L1), "transfer", "channel-0").unwrap() }
+fn channel(scenario: &Scenario) -> Step {
+    Step::Ibc { channel: scenario.registry.channel_at(scenario.chain(L1), "transfer", "channel-0").unwrap() }
 }
 
-fn bridge(asked: &Asked) -> registry::BridgeRef {
-    asked.registry.bridge_of(asked.chain(L1), 1).unwrap()
+fn bridge(scenario: &Scenario) -> registry::BridgeRef {
+    scenario.registry.bridge_of(scenario.chain(L1), 1).unwrap()
 }
 
-/// What a denomination is on the other chain, after it went over the channel.
-fn across(asked: &Asked, chain: &str, denom: &str) -> (&'static str, String) {
+/// The denomination of a token on the other end of the channel.
+fn across(scenario: &Scenario, chain: &str, denom: &str) -> (&'static str, String) {
     let there = if chain == L1 { L2 } else { L1 };
-    let path = asked.registry.path(asked.asset(chain, denom)).to_owned();
+    let path = scenario.registry.path(scenario.asset(chain, denom)).to_owned();
     let end = ("transfer", "channel-0");
     (there, registry::denom::of_path(&registry::denom::received(&path, end, end)))
 }
 
-fn over_channel(asked: &Asked, chain: &str, denom: &str, amount: u128) -> Hop {
-    let (there, arrived) = across(asked, chain, denom);
-    asked.hop(channel(asked), (chain, denom), (there, &arrived), amount, amount)
+fn over_channel(scenario: &Scenario, chain: &str, denom: &str, amount: u128) -> Hop {
+    let (there, arrived) = across(scenario, chain, denom);
+    scenario.hop(channel(scenario), (chain, denom), (there, &arrived), amount, amount)
 }
 
-/// What we have a user sign for what a recorded message did; `None` if no route of ours does such a thing.
+/// Our message for the transfer of a recorded message; `None` if no route makes such a transfer.
 fn ours(chain: &str, type_url: &str, bytes: &[u8]) -> Option<(Result<Msg, BuildError>, String)> {
-    let mut asked = world::recorded();
+    let mut scenario = world::recorded();
     let (hop, sender, receiver) = match type_url {
         "/ibc.applications.transfer.v1.MsgTransfer" => {
             let sent = Transfer::decode(bytes).unwrap();
             if !sent.memo.is_empty() || sent.timeout_timestamp == 0 {
                 return None;
             }
-            asked.now = sent.timeout_timestamp - 300_000_000_000;
+            scenario.now = sent.timeout_timestamp - 300_000_000_000;
             let token = sent.token.unwrap();
             (
-                over_channel(&asked, chain, &token.denom, token.amount.parse().unwrap()),
+                over_channel(&scenario, chain, &token.denom, token.amount.parse().unwrap()),
                 sent.sender,
                 sent.receiver,
             )
@@ -54,27 +55,27 @@ fn ours(chain: &str, type_url: &str, bytes: &[u8]) -> Option<(Result<Msg, BuildE
                 return None;
             }
             let l2 = registry::denom::bridged(1, &coin.denom);
-            let step = Step::Deposit { bridge: bridge(&asked) };
+            let step = Step::Deposit { bridge: bridge(&scenario) };
             let amount = coin.amount.parse().unwrap();
-            (asked.hop(step, (L1, &coin.denom), (L2, &l2), amount, amount), sent.sender, sent.to)
+            (scenario.hop(step, (L1, &coin.denom), (L2, &l2), amount, amount), sent.sender, sent.to)
         }
         "/opinit.opchild.v1.MsgInitiateTokenWithdrawal" => {
             let sent = Withdrawal::decode(bytes).unwrap();
             let coin = sent.amount.unwrap();
-            let step = Step::Withdraw { bridge: bridge(&asked) };
+            let step = Step::Withdraw { bridge: bridge(&scenario) };
             let amount = coin.amount.parse().unwrap();
-            (asked.hop(step, (L2, &coin.denom), (L1, "uinit"), amount, amount), sent.sender, sent.to)
+            (scenario.hop(step, (L2, &coin.denom), (L1, "uinit"), amount, amount), sent.sender, sent.to)
         }
         "/cosmos.bank.v1beta1.MsgSend" => {
             let sent = Send::decode(bytes).unwrap();
             let coin = sent.amount[0].clone();
             let amount = coin.amount.parse().unwrap();
-            let hop = asked.hop(Step::Send, (chain, &coin.denom), (chain, &coin.denom), amount, amount);
+            let hop = scenario.hop(Step::Send, (chain, &coin.denom), (chain, &coin.denom), amount, amount);
             (hop, sent.from_address, sent.to_address)
         }
         _ => return None,
     };
-    let made = asked.make(vec![hop], &[&sender, &receiver]);
+    let made = scenario.make(vec![hop], &[&sender, &receiver]);
     let first = made.map(|made| {
         let messages::Tx::Cosmos { msgs, .. } = &made.txs[0] else { panic!("{made:?}") };
         assert_eq!(msgs.len(), 1);
@@ -88,7 +89,7 @@ fn id(chain: &str) -> &'static str {
 }
 
 #[test]
-fn every_transfer_that_a_node_simulated_is_byte_for_byte_the_one_that_we_make() {
+fn every_simulated_transfer_equals_ours_byte_for_byte() {
     let mut statuses = Vec::new();
     for chain in ["l1", "l2"] {
         for simulated in recorded::simulated(chain) {
@@ -114,7 +115,7 @@ fn every_transfer_that_a_node_simulated_is_byte_for_byte_the_one_that_we_make() 
 }
 
 #[test]
-fn what_users_sent_is_what_we_would_have_them_sign() {
+fn messages_sent_by_users_equal_ours() {
     let (mut same, mut refused) = (0, Vec::new());
     for chain in ["l1", "l2"] {
         for message in recorded::messages(chain) {
@@ -130,7 +131,7 @@ fn what_users_sent_is_what_we_would_have_them_sign() {
             }
         }
     }
-    // What the chains refunded, we refuse.
+    // Transfers that the chains refunded are refused here.
     assert_eq!(refused, ["not-an-address", "not-an-address", "cosmos1invalid"]);
     assert_eq!(same, SAME);
 }
@@ -151,20 +152,20 @@ fn with_memo(chain: &str, key: &str) -> Vec<Transfer> {
 }
 
 #[test]
-fn a_forward_is_the_one_that_users_sent_but_for_more_tries_and_a_receiver_that_is_nobody() {
+fn a_forward_equals_the_users_except_for_retries_and_receiver() {
     let mut compared = 0;
     for chain in ["l1", "l2"] {
         for sent in with_memo(chain, "forward") {
-            let mut asked = world::recorded();
-            asked.now = sent.timeout_timestamp - 300_000_000_000;
+            let mut scenario = world::recorded();
+            scenario.now = sent.timeout_timestamp - 300_000_000_000;
             let memo: Value = serde_json::from_str(&sent.memo).unwrap();
             let receiver = text(&memo, "/forward/receiver");
             let token = sent.token.clone().unwrap();
             let amount: u128 = token.amount.parse().unwrap();
-            let out = over_channel(&asked, id(chain), &token.denom, amount);
-            let (there, arrived) = across(&asked, id(chain), &token.denom);
-            let back = over_channel(&asked, there, &arrived, amount);
-            let made = asked.make(vec![out, back], &[&sent.sender, receiver]);
+            let out = over_channel(&scenario, id(chain), &token.denom, amount);
+            let (there, arrived) = across(&scenario, id(chain), &token.denom);
+            let back = over_channel(&scenario, there, &arrived, amount);
+            let made = scenario.make(vec![out, back], &[&sent.sender, receiver]);
             if receiver == "not-an-address" {
                 assert!(matches!(made, Err(BuildError::Address { .. })));
                 continue;
@@ -183,18 +184,18 @@ fn a_forward_is_the_one_that_users_sent_but_for_more_tries_and_a_receiver_that_i
 }
 
 #[test]
-fn a_hook_is_the_one_that_users_sent_but_for_what_it_calls() {
+fn a_hook_equals_the_users_except_for_its_calldata() {
     let sent = with_memo("l1", "evm");
     assert_eq!(sent.len(), 2);
     for sent in sent {
-        let mut asked = world::recorded();
-        asked.now = sent.timeout_timestamp - 300_000_000_000;
+        let mut scenario = world::recorded();
+        scenario.now = sent.timeout_timestamp - 300_000_000_000;
         let amount: u128 = sent.token.clone().unwrap().amount.parse().unwrap();
-        let out = over_channel(&asked, L1, "uinit", amount);
-        let (_, voucher) = across(&asked, L1, "uinit");
+        let out = over_channel(&scenario, L1, "uinit", amount);
+        let (_, voucher) = across(&scenario, L1, "uinit");
         let wrapped = (L2, "evm/8771048e9Bdba5F70f601bd365F5FbfF71759433");
-        let wrap = asked.hop(Step::Wrap, (L2, &voucher), wrapped, amount, finer(amount));
-        let msg = asked.msgs(vec![out, wrap], &[&sent.sender, &sent.sender]).remove(0);
+        let wrap = scenario.hop(Step::Wrap, (L2, &voucher), wrapped, amount, finer(amount));
+        let msg = scenario.msgs(vec![out, wrap], &[&sent.sender, &sent.sender]).remove(0);
         let (our, their): (Value, Value) = (
             serde_json::from_str(text(&json(&msg), "/memo")).unwrap(),
             serde_json::from_str(&sent.memo).unwrap(),
@@ -206,7 +207,7 @@ fn a_hook_is_the_one_that_users_sent_but_for_what_it_calls() {
     }
 }
 
-/// Whether all that we say is in what the chain prints, lists in full; `{}` stands for an object of defaults.
+/// Whether the chain's JSON contains our message, lists in full; `{}` stands for an object of defaults.
 fn says(printed: &Value, ours: &Value) -> bool {
     match (printed, ours) {
         (Value::Object(printed), Value::Object(ours)) => {
@@ -219,7 +220,7 @@ fn says(printed: &Value, ours: &Value) -> bool {
     }
 }
 
-/// What is printed and not said by us, without what has its default.
+/// Members of the chain's JSON that our message lacks, without defaults.
 fn unsaid(printed: &Value, ours: &Value) -> Vec<String> {
     let members = printed.as_object().unwrap().iter();
     let empty = |value: &Value| {
@@ -231,41 +232,41 @@ fn unsaid(printed: &Value, ours: &Value) -> Vec<String> {
         .collect()
 }
 
-/// One message of each kind, with the chain whose types know it.
+/// One message of each kind, with the chain whose types have it.
 fn one_of_each() -> Vec<(&'static str, Msg)> {
-    let (asked, migrated) = (world::mainnet(), world::migrated());
+    let (scenario, migrated) = (world::mainnet(), world::migrated());
     let l1 = "interwoven-1";
-    let init_bridge = asked.registry.bridge_of(asked.chain(l1), 11).unwrap();
-    let to_yominet = asked.registry.channel_at(asked.chain(l1), "transfer", "channel-25").unwrap();
-    let to_cabal = asked.registry.channel_at(asked.chain(l1), "transfer", "channel-97").unwrap();
-    let (oft, _) = asked.registry.ofts().next().unwrap();
+    let init_bridge = scenario.registry.bridge_of(scenario.chain(l1), 11).unwrap();
+    let to_yominet = scenario.registry.channel_at(scenario.chain(l1), "transfer", "channel-25").unwrap();
+    let to_cabal = scenario.registry.channel_at(scenario.chain(l1), "transfer", "channel-97").unwrap();
+    let (oft, _) = scenario.registry.ofts().next().unwrap();
     let coin = ("yominet-1", INIT_L2);
     let wrapped = ("yominet-1", INIT_WRAPPED);
     let packet = vec![
-        asked.hop(Step::Ibc { channel: to_cabal }, (l1, USDC_L1), ("cabal-1", USDC_L2), 5, 5),
-        asked.hop(Step::Wrap, ("cabal-1", USDC_L2), ("cabal-1", USDC_WRAPPED), 5, finer(5)),
+        scenario.hop(Step::Ibc { channel: to_cabal }, (l1, USDC_L1), ("cabal-1", USDC_L2), 5, 5),
+        scenario.hop(Step::Wrap, ("cabal-1", USDC_L2), ("cabal-1", USDC_WRAPPED), 5, finer(5)),
     ];
     let cross = Step::LayerZero { oft, from: 1, to: 0, fee: chain::U256::from(250_000) };
-    let crossing = asked.hop(cross, (l1, ETH_L1), ("1", "ethereum-native"), 5, finer(5));
+    let crossing = scenario.hop(cross, (l1, ETH_L1), ("1", "ethereum-native"), 5, finer(5));
     let migrate = Step::MigratedWithdraw { bridge: init_bridge, channel: to_yominet };
-    let unwrap = asked.hop(Step::Unwrap, wrapped, coin, finer(5), 5);
+    let unwrap = scenario.hop(Step::Unwrap, wrapped, coin, finer(5), 5);
     let out = migrated.hop(migrate, coin, (l1, "uinit"), 5, 5);
     let two = [USER, OTHER];
     let mut all: Vec<(&str, Msg)> = Vec::new();
     let mut add = |chain, msgs: Vec<Msg>| all.extend(msgs.into_iter().map(|msg| (chain, msg)));
-    add("l1", asked.msgs(packet, &two));
-    add("l1", asked.msgs(vec![asked.hop(Step::Send, (l1, "uinit"), (l1, "uinit"), 5, 5)], &two));
+    add("l1", scenario.msgs(packet, &two));
+    add("l1", scenario.msgs(vec![scenario.hop(Step::Send, (l1, "uinit"), (l1, "uinit"), 5, 5)], &two));
     let deposit = Step::Deposit { bridge: init_bridge };
-    add("l1", asked.msgs(vec![asked.hop(deposit, (l1, "uinit"), coin, 5, 5)], &two));
-    add("l1", asked.msgs(vec![crossing], &[USER, USER_HEX]));
+    add("l1", scenario.msgs(vec![scenario.hop(deposit, (l1, "uinit"), coin, 5, 5)], &two));
+    add("l1", scenario.msgs(vec![crossing], &[USER, USER_HEX]));
     let withdraw = Step::Withdraw { bridge: init_bridge };
-    add("l2", asked.msgs(vec![asked.hop(withdraw, coin, (l1, "uinit"), 5, 5)], &two));
+    add("l2", scenario.msgs(vec![scenario.hop(withdraw, coin, (l1, "uinit"), 5, 5)], &two));
     add("l2", migrated.msgs(vec![unwrap, out], &two));
     all
 }
 
 #[test]
-fn every_kind_of_message_is_one_that_the_chain_knows_and_says_the_same_there() {
+fn every_kind_of_message_round_trips_through_the_chains_types() {
     let types = [("l1", recorded::types("l1")), ("l2", recorded::types("l2"))];
     let mut kinds = std::collections::BTreeSet::new();
     for (chain, msg) in one_of_each() {

@@ -6,34 +6,47 @@ use planner::{Hop, Step};
 use serde_json::json;
 
 use crate::support::world::{self, *};
-use crate::support::{Asked, NOBLE, OTHER, OTHER_HEX, USER, USER_HEX, json, string_words, text, word};
+use crate::support::{NOBLE, OTHER, OTHER_HEX, Scenario, USER, USER_HEX, json, string_words, text, word};
 
 const L1: &str = "interwoven-1";
 
-fn ibc(asked: &Asked, chain: &str, channel: u32) -> Step {
-    let found = asked.registry.channel_at(asked.chain(chain), "transfer", &format!("channel-{channel}"));
+fn ibc(scenario: &Scenario, chain: &str, channel: u32) -> Step {
+    let found =
+        scenario.registry.channel_at(scenario.chain(chain), "transfer", &format!("channel-{channel}"));
     Step::Ibc { channel: found.unwrap() }
 }
 
-fn bridge(asked: &Asked) -> registry::BridgeRef {
-    asked.registry.bridge_of(asked.chain(L1), 11).unwrap()
+fn bridge(scenario: &Scenario) -> registry::BridgeRef {
+    scenario.registry.bridge_of(scenario.chain(L1), 11).unwrap()
 }
 
-fn dollars(asked: &Asked) -> Vec<Hop> {
+fn dollars(scenario: &Scenario) -> Vec<Hop> {
     vec![
-        asked.hop(ibc(asked, "noble-1", 129), ("noble-1", "uusdc"), (L1, USDC_L1), 1_000_000, 1_000_000),
-        asked.hop(ibc(asked, L1, 97), (L1, USDC_L1), ("cabal-1", USDC_L2), 1_000_000, 1_000_000),
-        asked.hop(Step::Wrap, ("cabal-1", USDC_L2), ("cabal-1", USDC_WRAPPED), 1_000_000, finer(1_000_000)),
+        scenario.hop(
+            ibc(scenario, "noble-1", 129),
+            ("noble-1", "uusdc"),
+            (L1, USDC_L1),
+            1_000_000,
+            1_000_000,
+        ),
+        scenario.hop(ibc(scenario, L1, 97), (L1, USDC_L1), ("cabal-1", USDC_L2), 1_000_000, 1_000_000),
+        scenario.hop(
+            Step::Wrap,
+            ("cabal-1", USDC_L2),
+            ("cabal-1", USDC_WRAPPED),
+            1_000_000,
+            finer(1_000_000),
+        ),
     ]
 }
 
 #[test]
 fn dollars_of_noble_are_forwarded_and_wrapped_by_one_message() {
-    let asked = world::mainnet();
-    let made = asked.make(dollars(&asked), &[NOBLE, USER]).unwrap();
+    let scenario = world::mainnet();
+    let made = scenario.make(dollars(&scenario), &[NOBLE, USER]).unwrap();
     assert_eq!(made.min_amount_out, U256::from(finer(1_000_000)));
     let [Tx::Cosmos { chain, path, signer, msgs, hops }] = made.txs.as_slice() else { panic!("{made:?}") };
-    let chains: Vec<_> = ["noble-1", L1, "cabal-1"].map(|id| asked.chain(id)).to_vec();
+    let chains: Vec<_> = ["noble-1", L1, "cabal-1"].map(|id| scenario.chain(id)).to_vec();
     assert_eq!((chain, path, signer.as_str(), hops), (&chains[0], &chains, NOBLE, &(0..3)));
     let input = format!(
         "0x1efd1a84{}{}{}{}{}",
@@ -70,24 +83,24 @@ fn dollars_of_noble_are_forwarded_and_wrapped_by_one_message() {
     );
 }
 
-/// The hook of `router-mechanics.md` §9.2 and of `router-api.md` §8.2, which differ in who asks.
+/// The hook of `router-mechanics.md` §9.2 and of `router-api.md` §8.2, which differ in the requesting account.
 fn init_hook(address: &str) -> Vec<Msg> {
-    let asked = world::mainnet();
+    let scenario = world::mainnet();
     let hook = op_hook(&OpHookRequest {
-        registry: &asked.registry,
-        facts: &asked.facts,
-        source: asked.asset(L1, "uinit"),
+        registry: &scenario.registry,
+        facts: &scenario.facts,
+        source: scenario.asset(L1, "uinit"),
         source_address: address,
-        dest: asked.asset("yominet-1", INIT_WRAPPED),
+        dest: scenario.asset("yominet-1", INIT_WRAPPED),
         dest_address: address,
     })
     .unwrap();
-    assert_eq!(hook.chain, asked.chain("yominet-1"));
+    assert_eq!(hook.chain, scenario.chain("yominet-1"));
     hook.hook
 }
 
 #[test]
-fn the_op_hook_of_the_wire_contract_comes_out_byte_for_byte() {
+fn the_op_hook_equals_that_of_the_wire_contract_byte_for_byte() {
     let msg = |msg: &str| Msg { type_url: "/minievm.evm.v1.MsgCall", msg: msg.to_owned() };
     let expected = [
         msg(concat!(
@@ -114,7 +127,7 @@ fn the_op_hook_of_the_wire_contract_comes_out_byte_for_byte() {
 }
 
 #[test]
-fn the_op_hook_of_the_mechanics_comes_out_too() {
+fn the_op_hook_equals_that_of_the_mechanics_too() {
     let hook = init_hook(USER);
     assert_eq!(json(&hook[0])["contract_addr"], INIT_L2_ERC20);
     let wrap = format!("0x701dcf21{}{}{}{}", word(USER_HEX), word("60"), word("6"), string_words(INIT_L2));
@@ -123,16 +136,16 @@ fn the_op_hook_of_the_mechanics_comes_out_too() {
 }
 
 #[test]
-fn a_deposit_without_hook_is_the_one_of_the_wire_contract() {
-    let asked = world::mainnet();
-    let step = Step::Deposit { bridge: bridge(&asked) };
-    let deposit = asked.hop(step, (L1, "uinit"), ("yominet-1", INIT_L2), 1_000_000, 1_000_000);
+fn a_deposit_without_hook_equals_that_of_the_wire_contract() {
+    let scenario = world::mainnet();
+    let step = Step::Deposit { bridge: bridge(&scenario) };
+    let deposit = scenario.hop(step, (L1, "uinit"), ("yominet-1", INIT_L2), 1_000_000, 1_000_000);
     let expected = concat!(
         r#"{"sender":"init1fvl35tzadelcpydzk0zdtehhpqgjyv6y7wrwu0","bridge_id":"11","#,
         r#""to":"init1fvl35tzadelcpydzk0zdtehhpqgjyv6y7wrwu0","amount":{"denom":"uinit","amount":"1000000"}}"#
     );
     for addresses in [[OTHER, OTHER], [OTHER, OTHER_HEX]] {
-        let msgs = asked.msgs(vec![deposit.clone()], &addresses);
+        let msgs = scenario.msgs(vec![deposit.clone()], &addresses);
         assert_eq!(msgs[0].type_url, "/opinit.ophost.v1.MsgInitiateTokenDeposit");
         assert_eq!(msgs[0].msg, expected);
     }
@@ -140,12 +153,12 @@ fn a_deposit_without_hook_is_the_one_of_the_wire_contract() {
 
 #[test]
 fn a_migrated_deposit_is_wrapped_by_the_packet_with_the_bridged_denom_and_no_signature() {
-    let asked = world::migrated();
-    let Step::Ibc { channel } = ibc(&asked, L1, 25) else { panic!() };
-    let step = Step::MigratedDeposit { bridge: bridge(&asked), channel };
+    let scenario = world::migrated();
+    let Step::Ibc { channel } = ibc(&scenario, L1, 25) else { panic!() };
+    let step = Step::MigratedDeposit { bridge: bridge(&scenario), channel };
     let hops = vec![
-        asked.hop(step, (L1, "uinit"), ("yominet-1", INIT_L2), 1_000_000, 1_000_000),
-        asked.hop(
+        scenario.hop(step, (L1, "uinit"), ("yominet-1", INIT_L2), 1_000_000, 1_000_000),
+        scenario.hop(
             Step::Wrap,
             ("yominet-1", INIT_L2),
             ("yominet-1", INIT_WRAPPED),
@@ -153,7 +166,7 @@ fn a_migrated_deposit_is_wrapped_by_the_packet_with_the_bridged_denom_and_no_sig
             finer(1_000_000),
         ),
     ];
-    let msg = json(&asked.msgs(hops, &[USER, USER])[0]);
+    let msg = json(&scenario.msgs(hops, &[USER, USER])[0]);
     assert_eq!(msg["source_channel"], "channel-25");
     assert_eq!(msg["receiver"], INIT_WRAPPER);
     let input = format!(
@@ -169,9 +182,9 @@ fn a_migrated_deposit_is_wrapped_by_the_packet_with_the_bridged_denom_and_no_sig
     assert_eq!(memo, json!({"evm": {"message": message}}));
 }
 
-fn unwrap_init(asked: &Asked) -> Hop {
+fn unwrap_init(scenario: &Scenario) -> Hop {
     let (wrapped, coin) = (("yominet-1", INIT_WRAPPED), ("yominet-1", INIT_L2));
-    asked.hop(Step::Unwrap, wrapped, coin, finer(1_000_000), 1_000_000)
+    scenario.hop(Step::Unwrap, wrapped, coin, finer(1_000_000), 1_000_000)
 }
 
 /// 10^18 in hex.
@@ -179,10 +192,10 @@ const ETHER: &str = "0de0b6b3a7640000";
 
 #[test]
 fn wrapped_init_leaves_slowly_by_two_calls() {
-    let asked = world::mainnet();
-    let step = Step::Withdraw { bridge: bridge(&asked) };
-    let withdraw = asked.hop(step, ("yominet-1", INIT_L2), (L1, "uinit"), 1_000_000, 1_000_000);
-    let msgs = asked.msgs(vec![unwrap_init(&asked), withdraw], &[USER, USER]);
+    let scenario = world::mainnet();
+    let step = Step::Withdraw { bridge: bridge(&scenario) };
+    let withdraw = scenario.hop(step, ("yominet-1", INIT_L2), (L1, "uinit"), 1_000_000, 1_000_000);
+    let msgs = scenario.msgs(vec![unwrap_init(&scenario), withdraw], &[USER, USER]);
     let [approve, call] = msgs.as_slice() else { panic!("{msgs:?}") };
     assert_eq!((approve.type_url, call.type_url), ("/minievm.evm.v1.MsgCall", "/minievm.evm.v1.MsgCall"));
     assert_eq!(
@@ -202,10 +215,15 @@ fn wrapped_init_leaves_slowly_by_two_calls() {
 
 #[test]
 fn wrapped_init_leaves_fast_with_or_without_memo() {
-    let asked = world::mainnet();
-    let to_l1 =
-        asked.hop(ibc(&asked, "yominet-1", 0), ("yominet-1", INIT_L2), (L1, INIT_BACK), 1_000_000, 1_000_000);
-    let msgs = asked.msgs(vec![unwrap_init(&asked), to_l1.clone()], &[USER, OTHER]);
+    let scenario = world::mainnet();
+    let to_l1 = scenario.hop(
+        ibc(&scenario, "yominet-1", 0),
+        ("yominet-1", INIT_L2),
+        (L1, INIT_BACK),
+        1_000_000,
+        1_000_000,
+    );
+    let msgs = scenario.msgs(vec![unwrap_init(&scenario), to_l1.clone()], &[USER, OTHER]);
     let timeout = word(&format!("{:x}", 1_767_226_200_000_000_000u64));
     let texts = format!("{}{}{}", string_words(INIT_WRAPPED), string_words("channel-0"), string_words(OTHER));
     let heads = format!("{}{}{}{}{timeout}", word("a0"), word(ETHER), word("100"), word("140"));
@@ -213,21 +231,27 @@ fn wrapped_init_leaves_fast_with_or_without_memo() {
 }
 
 #[test]
-fn a_wrapped_token_that_travels_on_carries_a_memo() {
-    let asked = world::mainnet();
-    // Not a way that a planner finds: it stands for any token that is unwrapped and forwarded.
+fn a_wrapped_token_that_is_forwarded_carries_a_memo() {
+    let scenario = world::mainnet();
+    // No planner finds this route; it represents any token that is unwrapped and forwarded.
     let hops = vec![
-        asked.hop(Step::Unwrap, ("cabal-1", USDC_WRAPPED), ("cabal-1", USDC_L2), finer(1_000_000), 1_000_000),
-        asked.hop(ibc(&asked, "cabal-1", 0), ("cabal-1", USDC_L2), (L1, USDC_L1), 1_000_000, 1_000_000),
-        asked.hop(ibc(&asked, L1, 3), (L1, USDC_L1), ("noble-1", "uusdc"), 1_000_000, 1_000_000),
+        scenario.hop(
+            Step::Unwrap,
+            ("cabal-1", USDC_WRAPPED),
+            ("cabal-1", USDC_L2),
+            finer(1_000_000),
+            1_000_000,
+        ),
+        scenario.hop(ibc(&scenario, "cabal-1", 0), ("cabal-1", USDC_L2), (L1, USDC_L1), 1_000_000, 1_000_000),
+        scenario.hop(ibc(&scenario, L1, 3), (L1, USDC_L1), ("noble-1", "uusdc"), 1_000_000, 1_000_000),
     ];
-    let msgs = asked.msgs(hops, &[USER, NOBLE]);
+    let msgs = scenario.msgs(hops, &[USER, NOBLE]);
     let input = json(&msgs[1])["input"].as_str().unwrap().to_owned();
     let timeout = word(&format!("{:x}", 1_767_226_200_000_000_000u64));
     let memo = format!(
         r#"{{"forward":{{"receiver":"{NOBLE}","port":"transfer","channel":"channel-3","timeout":"10m","retries":2}}}}"#
     );
-    // The six words of the head, as the mechanics give them; the text `pfm` takes less room than an address.
+    // The six head words of the mechanics document; the text `pfm` is shorter than an address.
     let heads = [word("c0"), word(ETHER), word("120"), word("160"), timeout, word("1a0")].concat();
     let texts = [USDC_WRAPPED, "channel-0", "pfm", &memo].map(string_words).concat();
     assert_eq!(input, format!("0xf787cbdd{heads}{texts}"));
@@ -235,12 +259,12 @@ fn a_wrapped_token_that_travels_on_carries_a_memo() {
 
 #[test]
 fn ether_goes_to_initia_as_value_with_the_fee_on_top() {
-    let asked = world::mainnet();
-    let (oft, _) = asked.registry.ofts().next().unwrap();
+    let scenario = world::mainnet();
+    let (oft, _) = scenario.registry.ofts().next().unwrap();
     let fee = U256::from(0x7048_860d_af40_u64);
     let step = Step::LayerZero { oft, from: 0, to: 1, fee };
-    let hop = asked.hop(step, ("1", "ethereum-native"), (L1, ETH_L1), finer(1_000_000), 1_000_000);
-    let made = asked.make(vec![hop], &[USER_HEX, USER]).unwrap();
+    let hop = scenario.hop(step, ("1", "ethereum-native"), (L1, ETH_L1), finer(1_000_000), 1_000_000);
+    let made = scenario.make(vec![hop], &[USER_HEX, USER]).unwrap();
     assert_eq!(made.min_amount_out, U256::from(1_000_000));
     let words = [
         "80",
@@ -262,18 +286,18 @@ fn ether_goes_to_initia_as_value_with_the_fee_on_top() {
     let [Tx::Evm { chain, to, value, data: made, approvals, signer, hops }] = made.txs.as_slice() else {
         panic!("{made:?}")
     };
-    assert_eq!((*chain, to.as_str(), signer.as_str()), (asked.chain("1"), ETH_OFT, USER_HEX));
+    assert_eq!((*chain, to.as_str(), signer.as_str()), (scenario.chain("1"), ETH_OFT, USER_HEX));
     assert_eq!(*value, fee + U256::from(finer(1_000_000)));
     assert_eq!((made, approvals, hops), (&data, &Vec::<Approval>::new(), &(0..1)));
 }
 
 #[test]
 fn ether_comes_back_from_initia_by_the_module_with_the_arguments_of_the_mechanics() {
-    let asked = world::mainnet();
-    let (oft, _) = asked.registry.ofts().next().unwrap();
+    let scenario = world::mainnet();
+    let (oft, _) = scenario.registry.ofts().next().unwrap();
     let step = Step::LayerZero { oft, from: 1, to: 0, fee: U256::from(250_000) };
-    let hop = asked.hop(step, (L1, ETH_L1), ("1", "ethereum-native"), 1_000_000, finer(1_000_000));
-    let msgs = asked.msgs(vec![hop], &[USER, USER_HEX]);
+    let hop = scenario.hop(step, (L1, ETH_L1), ("1", "ethereum-native"), 1_000_000, finer(1_000_000));
+    let msgs = scenario.msgs(vec![hop], &[USER, USER_HEX]);
     assert_eq!(msgs[0].type_url, "/initia.move.v1.MsgExecute");
     let expected = format!(
         concat!(
@@ -287,13 +311,13 @@ fn ether_comes_back_from_initia_by_the_module_with_the_arguments_of_the_mechanic
 }
 
 #[test]
-fn every_call_has_the_selector_that_the_contracts_have() {
-    let asked = world::migrated();
+fn every_call_has_the_selector_of_the_contracts() {
+    let scenario = world::migrated();
     let selector = |msg: &Msg| json(msg)["input"].as_str().unwrap()[..10].to_owned();
-    let two = |hops| asked.msgs(hops, &[USER]).iter().map(selector).collect::<Vec<_>>();
+    let two = |hops| scenario.msgs(hops, &[USER]).iter().map(selector).collect::<Vec<_>>();
     let (coin, wrapped) = (("yominet-1", INIT_L2), ("yominet-1", INIT_WRAPPED));
-    let wrap = asked.hop(Step::Wrap, coin, wrapped, 5, finer(5));
+    let wrap = scenario.hop(Step::Wrap, coin, wrapped, 5, finer(5));
     assert_eq!(two(vec![wrap]), ["0x095ea7b3", "0x1efd1a84"]);
-    let unwrap = asked.hop(Step::Unwrap, wrapped, coin, finer(5), 5);
+    let unwrap = scenario.hop(Step::Unwrap, wrapped, coin, finer(5), 5);
     assert_eq!(two(vec![unwrap]), ["0x095ea7b3", "0xcf9ee0c3"]);
 }

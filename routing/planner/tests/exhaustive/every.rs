@@ -1,6 +1,6 @@
-//! Every way there is, tried one after the other.
+//! Exhaustive search of all routes.
 //!
-//! What is written here follows `router-mechanics.md` §3 and shares nothing with the planner.
+//! Follows `router-mechanics.md` §3 and shares no code with the planner.
 
 use std::cmp::Reverse;
 
@@ -8,15 +8,15 @@ use chain::U256;
 use planner::{Hop, Plan, Quotes as _, Request, Step};
 use registry::{AssetRef, BridgeKind, Origin, Terms};
 
-use crate::random::Made;
+use crate::random::GeneratedWorld;
 
-/// What a plan costs, in the order of weight.
+/// Cost of a plan, in order of precedence.
 pub(crate) type Cost = ((usize, usize), bool, usize, Reverse<U256>, u64, usize);
 
 struct Every<'a> {
-    made: &'a Made,
+    made: &'a GeneratedWorld,
     request: &'a Request,
-    /// Look at what is connected only.
+    /// Whether only connectivity counts.
     structure: bool,
     found: Vec<Plan>,
 }
@@ -52,7 +52,7 @@ impl Every<'_> {
         }
     }
 
-    /// Whether a token is one that no wrapper can have made of the other.
+    /// Whether no wrapper can have made a token from its parent.
     fn faulty(&self, asset: AssetRef) -> bool {
         let registry = &self.made.registry;
         let Origin::Wrapped { parent, .. } = registry[asset].origin else { return false };
@@ -85,7 +85,7 @@ impl Every<'_> {
                 Origin::Ibc { channel, parent } => {
                     let step = Step::Ibc { channel: *channel };
                     if *parent == at {
-                        // On its way down, a migrated denomination becomes the bridged coin.
+                        // On arrival at its rollup, a migrated denomination becomes the bridged coin.
                         let bridge = registry.bridge_to(about.chain);
                         let caught = bridge.is_some_and(|bridge| {
                             registry[bridge].l1 == registry[at].chain
@@ -126,7 +126,7 @@ impl Every<'_> {
                 }
             }
         }
-        // Its fee has to be paid in something that has a name.
+        // Its fee must be paid in a registered coin.
         let chain = &registry[registry[at].chain];
         let fee = chain.fee_assets.first().and_then(|fee| registry.asset(registry[at].chain, &fee.denom));
         if fee.is_none() && chain.native.is_none() {
@@ -190,7 +190,7 @@ impl Every<'_> {
         if stopped || terms.paused.is_some() || amount < terms.min_amount {
             return None;
         }
-        // What is left of each 10,000 parts, rounded down, is the amount without the share rounded up.
+        // The remainder of each 10,000 parts, rounded down, is the amount minus the share rounded up.
         let wide = |value: U256| num(&value.to_string());
         let share = wide(amount).scaled(terms.fee_bps, 10_000);
         let (mut step, mut received) = (step, amount);
@@ -229,7 +229,7 @@ impl Every<'_> {
         Some((step, out))
     }
 
-    /// In which transactions a step can be.
+    /// Transactions that a step can belong to.
     fn txs(&self, step: Step, at: AssetRef, hops: &[Hop]) -> Vec<usize> {
         let registry = &self.made.registry;
         let Some(last) = hops.last() else { return vec![0] };
@@ -257,30 +257,31 @@ impl Every<'_> {
 
     fn seconds(&self, step: Step, at: AssetRef, to: AssetRef) -> u64 {
         let (registry, facts) = (&self.made.registry, &self.made.facts);
-        let said = self.terms(step, at, to).seconds.map(u64::from);
-        let channel =
-            |channel: registry::ChannelRef| said.or(registry[channel].seconds.map(u64::from)).unwrap_or(20);
+        let configured = self.terms(step, at, to).seconds.map(u64::from);
+        let channel = |channel: registry::ChannelRef| {
+            configured.or(registry[channel].seconds.map(u64::from)).unwrap_or(20)
+        };
         match step {
             Step::Ibc { channel: over }
             | Step::MigratedDeposit { channel: over, .. }
             | Step::MigratedWithdraw { channel: over, .. } => channel(over),
             Step::Deposit { bridge } => {
-                said.or(registry[bridge].deposit_seconds.map(u64::from)).unwrap_or(30)
+                configured.or(registry[bridge].deposit_seconds.map(u64::from)).unwrap_or(30)
             }
             Step::Withdraw { bridge } => {
                 let (finalization, submission) = facts.periods(registry, bridge);
                 submission * 2 / 3 + finalization
             }
-            Step::LayerZero { .. } => said.unwrap_or_else(|| {
+            Step::LayerZero { .. } => configured.unwrap_or_else(|| {
                 let chain = &registry[registry[at].chain];
                 u64::from(chain.confirmations) * u64::from(chain.block_seconds) + 60
             }),
-            _ => said.unwrap_or(0),
+            _ => configured.unwrap_or(0),
         }
     }
 }
 
-/// Decimal digits: as wide as it takes.
+/// Decimal digits of any number.
 struct Wide(Vec<u32>);
 
 fn num(text: &str) -> Wide {
@@ -288,7 +289,7 @@ fn num(text: &str) -> Wide {
 }
 
 impl Wide {
-    /// Times `by`, divided by `over`, rounded up.
+    /// `self * by / over`, rounded up.
     fn scaled(&self, by: u32, over: u64) -> U256 {
         let (mut digits, mut carry) = (Vec::new(), 0u64);
         for digit in self.0.iter().rev() {
@@ -325,8 +326,8 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
     )
 }
 
-/// Every asset by name, for ties.
-pub(crate) fn names(made: &Made, plan: &Plan) -> Vec<(String, String, u8, String)> {
+/// The names of all assets, for ties.
+pub(crate) fn names(made: &GeneratedWorld, plan: &Plan) -> Vec<(String, String, u8, String)> {
     let registry = &made.registry;
     let kind = |step: Step| match step {
         Step::Ibc { .. } => 0,
@@ -354,8 +355,8 @@ pub(crate) fn met(plan: &Plan) -> Vec<AssetRef> {
     plan.hops.iter().take(1).map(|hop| hop.from).chain(plan.hops.iter().map(|hop| hop.to)).collect()
 }
 
-/// What the planner has to answer.
-pub(crate) fn expected(made: &Made, request: &Request) -> Vec<Plan> {
+/// The expected result of the planner.
+pub(crate) fn expected(made: &GeneratedWorld, request: &Request) -> Vec<Plan> {
     let mut every = Every { made, request, structure: false, found: Vec::new() };
     every.go(&mut Vec::new());
     let mut found = every.found;
@@ -375,7 +376,7 @@ pub(crate) fn expected(made: &Made, request: &Request) -> Vec<Plan> {
     best
 }
 
-pub(crate) fn connected(made: &Made, request: &Request) -> bool {
+pub(crate) fn connected(made: &GeneratedWorld, request: &Request) -> bool {
     let mut every = Every { made, request, structure: true, found: Vec::new() };
     every.go(&mut Vec::new());
     !every.found.is_empty()

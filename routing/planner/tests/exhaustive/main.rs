@@ -1,4 +1,4 @@
-//! The planner against a search that tries every way: on small random registries both have to answer the same.
+//! The planner compared with an exhaustive search: on small random registries both must give the same result.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -10,15 +10,15 @@ use chain::U256;
 use every::{connected, cost, expected, met, names};
 use planner::{Graph, Hop, NoRoute, Plan, Request, World, plan};
 use proptest::prelude::*;
-use random::{Dice, Made, Size};
+use random::{Dice, GeneratedWorld, Size};
 use registry::AssetRef;
 
-fn world(made: &Made) -> World<'_> {
+fn world(made: &GeneratedWorld) -> World<'_> {
     World { registry: &made.registry, facts: &made.facts, quotes: &made.quotes }
 }
 
 /// A plan by names, so that two registries can be compared.
-fn told(made: &Made, plans: &Result<Vec<Plan>, NoRoute>) -> String {
+fn text_of(made: &GeneratedWorld, plans: &Result<Vec<Plan>, NoRoute>) -> String {
     match plans {
         Ok(plans) => plans
             .iter()
@@ -34,8 +34,8 @@ fn told(made: &Made, plans: &Result<Vec<Plan>, NoRoute>) -> String {
     }
 }
 
-/// What holds for every plan.
-fn check(made: &Made, request: &Request, plan: &Plan) {
+/// Properties of every plan.
+fn check(made: &GeneratedWorld, request: &Request, plan: &Plan) {
     let registry = &made.registry;
     assert_eq!(plan.hops.first().map(|hop| hop.from), Some(request.from));
     assert_eq!(plan.hops.last().map(|hop| hop.to), Some(request.to));
@@ -52,7 +52,7 @@ fn check(made: &Made, request: &Request, plan: &Plan) {
         assert_eq!(assets.len(), plan.hops.len() + 1, "an asset is met twice");
     }
     for hop in &plan.hops {
-        // Normalised to the larger number of decimals, nothing becomes more.
+        // Normalised to the larger number of decimals, no amount grows.
         let (before, after) = (registry[hop.from].decimals, registry[hop.to].decimals);
         let ten = |power: u8| U256::from(10).checked_pow(U256::from(power)).unwrap();
         let most = before.max(after);
@@ -120,7 +120,7 @@ proptest! {
             let (from, to) = (other.assets[place(request.from)], other.assets[place(request.to)]);
             let same = Request { from, to, ..request.clone() };
             let answer = plan(&graph, world(&made), &request);
-            prop_assert_eq!(told(&made, &answer), told(&other, &plan(&mixed, world(&other), &same)));
+            prop_assert_eq!(text_of(&made, &answer), text_of(&other, &plan(&mixed, world(&other), &same)));
             prop_assert_eq!(answer, plan(&graph, world(&made), &request));
         }
     }
@@ -130,7 +130,7 @@ proptest! {
         let parts = random::parts(seed, size);
         let mut less = parts.clone();
         let mut dice = Dice(seed ^ 3);
-        // Without the last group, or without a token that nothing else needs.
+        // Without the last group, or without a token that is not needed elsewhere.
         if less.ofts.pop().is_none() {
             less.assets.pop();
         }
@@ -155,7 +155,7 @@ fn large_registries_are_answered_for_any_two_assets() {
     let mut found = 0;
     for seed in 0..300u64 {
         let mut dice = Dice(seed);
-        // Some as large as they get, most of them not.
+        // Some of maximum size, most of them smaller.
         let chains = if seed % 20 == 0 { 200 } else { 2 + dice.below(199) / (1 + dice.below(4)) };
         let size = Size { chains, assets: chains * 25, ofts: chains / 4, trouble: [0, 4, 30][dice.below(3)] };
         let parts = random::parts(seed, size);

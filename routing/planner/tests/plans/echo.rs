@@ -1,4 +1,4 @@
-//! What clients send back of a route.
+//! Operations that clients send back.
 
 use crate::mainnet::{ETH, IBC_INIT, Mainnet, YOMI_INIT};
 use planner::{Operation, operations, same_route};
@@ -26,13 +26,13 @@ fn read(operations: &Value) -> Result<Vec<Operation>, String> {
 }
 
 #[test]
-fn every_kind_comes_back_as_it_was() {
+fn every_kind_of_operation_round_trips() {
     let mut kinds: Vec<_> = all().iter().map(|operations| operations[0].kind.name()).collect();
     for operations in all() {
-        let told = serde_json::to_value(&operations).unwrap();
-        let echoed = read(&told).unwrap();
+        let body = serde_json::to_value(&operations).unwrap();
+        let echoed = read(&body).unwrap();
         assert_eq!(echoed.len(), operations.len());
-        assert_eq!(serde_json::to_value(&echoed).unwrap(), told);
+        assert_eq!(serde_json::to_value(&echoed).unwrap(), body);
         assert_eq!(same_route(&operations, &echoed), Ok(()));
     }
     kinds.sort_unstable();
@@ -40,7 +40,7 @@ fn every_kind_comes_back_as_it_was() {
 }
 
 #[test]
-fn old_names_numbers_and_missing_fields_are_taken() {
+fn old_names_numbers_and_missing_fields_are_accepted() {
     let transfer = route(("interwoven-1", "uinit"), ("echelon-1", IBC_INIT));
     let old = json!([{"transfer": {
         "port": "transfer", "channel": "channel-35", "chain_id": "interwoven-1", "pfm_enabled": true,
@@ -55,7 +55,7 @@ fn old_names_numbers_and_missing_fields_are_taken() {
 }
 
 #[test]
-fn another_way_is_refused_by_field() {
+fn another_route_is_refused_by_field() {
     let changes = [
         (0, "/0/transfer/channel", json!("channel-36"), "transfer.channel"),
         (0, "/0/transfer/dest_denom", json!("ibc/00"), ""),
@@ -81,9 +81,9 @@ fn another_way_is_refused_by_field() {
     ];
     for (route, place, value, field) in changes {
         let operations = &all()[route];
-        let mut told = serde_json::to_value(operations).unwrap();
-        *told.pointer_mut(place).unwrap() = value;
-        let answer = same_route(operations, &read(&told).unwrap());
+        let mut body = serde_json::to_value(operations).unwrap();
+        *body.pointer_mut(place).unwrap() = value;
+        let answer = same_route(operations, &read(&body).unwrap());
         let refused = answer.as_ref().err().map_or("", |mismatch| mismatch.field.as_str());
         assert_eq!(refused, field, "{place}");
     }
@@ -103,7 +103,7 @@ fn other_kinds_and_other_numbers_of_operations_are_refused() {
 }
 
 #[test]
-fn what_is_no_operation_is_named() {
+fn an_invalid_operation_is_named() {
     for (operation, expected) in [
         (json!({"axelar_transfer": {}}), "operation `axelar_transfer` is none of this service's"),
         (json!({"tx_index": 0}), "exactly one kind, this one has 0"),

@@ -1,4 +1,4 @@
-//! The worked examples of `router-mechanics.md` §9 and of `router-api.md`, byte for byte where they are on the wire.
+//! The worked examples of `router-mechanics.md` §9 and of `router-api.md`, byte for byte if they are on the wire.
 
 use crate::mainnet::{CABAL_USDC, ETH, IBC_INIT, IBC_OP_INIT, Mainnet, OP_INIT, USDC, YOMI_INIT};
 use chain::U256;
@@ -10,7 +10,7 @@ const YOMI: (&str, &str) = ("yominet-1", YOMI_INIT);
 const CABAL: (&str, &str) = ("cabal-1", CABAL_USDC);
 const ETHER: (&str, &str) = ("1", "ethereum-native");
 
-/// As the examples are set: one space for each level.
+/// JSON in the layout of the examples: one space per level.
 fn pretty(value: &impl serde::Serialize) -> String {
     let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
     let mut bytes = Vec::new();
@@ -39,7 +39,7 @@ fn usdc_is_forwarded_and_wrapped_by_a_packet_under_one_signature() {
     assert_eq!(plan.seconds(&mainnet.registry), 40);
     assert_eq!(plan.chain_ids(&mainnet.registry), ["noble-1", "interwoven-1", "cabal-1"]);
     assert_eq!(plan.required_chain_addresses(&mainnet.registry), ["noble-1", "cabal-1"]);
-    let told = serde_json::to_value(&operations).unwrap();
+    let body = serde_json::to_value(&operations).unwrap();
     for (place, field, expected) in [
         (0, "channel", "channel-129"),
         (0, "denom_in", "uusdc"),
@@ -49,14 +49,14 @@ fn usdc_is_forwarded_and_wrapped_by_a_packet_under_one_signature() {
         (1, "denom_out", CABAL_USDC),
         (1, "dest_denom", CABAL_USDC),
     ] {
-        assert_eq!(told[place]["transfer"][field], expected, "{place} {field}");
+        assert_eq!(body[place]["transfer"][field], expected, "{place} {field}");
     }
     assert_eq!(operations.len(), 2);
     assert_eq!((operations[1].amount_in.as_str(), operations[1].amount_out.len()), ("1000000", 19));
 }
 
 #[test]
-fn without_a_packet_s_call_the_wrap_is_a_transaction_of_its_own() {
+fn without_a_packet_s_call_the_wrap_is_a_separate_transaction() {
     let mut mainnet = Mainnet::new();
     mainnet.facts.hooks.clear();
     let mut request = mainnet.request(NOBLE, CABAL, 1_000_000);
@@ -65,15 +65,15 @@ fn without_a_packet_s_call_the_wrap_is_a_transaction_of_its_own() {
     let (plan, operations) = best(&mainnet, &request);
     assert_eq!(plan.txs(), 2);
     assert_eq!(plan.required_chain_addresses(&mainnet.registry), ["noble-1", "cabal-1", "cabal-1"]);
-    let told = serde_json::to_value(&operations[2]).unwrap();
-    assert_eq!(told["tx_index"], 1);
-    assert_eq!(told["swap"]["swap_in"]["swap_venue"]["name"], "erc20-wrapper");
+    let body = serde_json::to_value(&operations[2]).unwrap();
+    assert_eq!(body["tx_index"], 1);
+    assert_eq!(body["swap"]["swap_in"]["swap_venue"]["name"], "erc20-wrapper");
     assert_eq!(
-        told["swap"]["swap_in"]["swap_operations"][0]["pool"],
+        body["swap"]["swap_in"]["swap_operations"][0]["pool"],
         "0xB24905344757Bf9CE80442fE1245A9019ee2d749"
     );
-    assert_eq!(told["swap"]["from_chain_id"], "cabal-1");
-    assert_eq!(told["swap"]["estimated_affiliate_fee"], format!("0{CABAL_USDC}"));
+    assert_eq!(body["swap"]["from_chain_id"], "cabal-1");
+    assert_eq!(body["swap"]["estimated_affiliate_fee"], format!("0{CABAL_USDC}"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn init_is_deposited_with_a_hook() {
 
     request.op_hook = false;
     assert_eq!(mainnet.plan(&request), Err(NoRoute::NeedsHook));
-    // Who signs twice needs no hook.
+    // A user who signs twice needs no hook.
     request.multi_tx = true;
     let (plan, operations) = best(&mainnet, &request);
     assert_eq!((plan.txs(), plan.required_op_hook(), operations.len()), (2, false, 2));
@@ -116,9 +116,9 @@ fn a_migrated_deposit_is_a_transfer_that_calls_the_wrapper() {
     mainnet.facts.hooks.insert("yominet-1".to_owned(), true);
     let (plan, operations) = best(&mainnet, &mainnet.request(INIT, YOMI, 1_000_000));
     assert_eq!((plan.txs(), plan.required_op_hook(), plan.seconds(&mainnet.registry)), (1, false, 20));
-    let told = serde_json::to_value(&operations).unwrap();
-    assert_eq!(told[0]["transfer"]["channel"], "channel-25");
-    assert_eq!(told[0]["transfer"]["denom_out"], YOMI_INIT);
+    let body = serde_json::to_value(&operations).unwrap();
+    assert_eq!(body[0]["transfer"]["channel"], "channel-25");
+    assert_eq!(body[0]["transfer"]["denom_out"], YOMI_INIT);
 }
 
 #[test]
@@ -129,11 +129,11 @@ fn init_is_withdrawn_one_to_one() {
     let (plan, operations) = best(&mainnet, &request);
     assert_eq!((plan.txs(), plan.amount_out()), (1, U256::from(1_000_000)));
     assert_eq!(plan.seconds(&mainnet.registry), 604_800 + 2_400);
-    let told = serde_json::to_value(&operations).unwrap();
-    assert_eq!(told[0]["op_init_transfer"]["denom_in"], YOMI_INIT);
-    assert_eq!(told[0]["op_init_transfer"]["denom_out"], "uinit");
-    assert_eq!(told[0]["amount_out"], "1000000");
-    // There is nothing else, so it is given unasked as well.
+    let body = serde_json::to_value(&operations).unwrap();
+    assert_eq!(body[0]["op_init_transfer"]["denom_in"], YOMI_INIT);
+    assert_eq!(body[0]["op_init_transfer"]["denom_out"], "uinit");
+    assert_eq!(body[0]["amount_out"], "1000000");
+    // It is the only route, so it is also planned without a request.
     request.op_withdraw = false;
     assert_eq!(best(&mainnet, &request).0, plan);
 
@@ -142,7 +142,7 @@ fn init_is_withdrawn_one_to_one() {
 }
 
 #[test]
-fn a_withdrawal_leads_nowhere_but_to_the_l1() {
+fn a_withdrawal_leads_only_to_the_l1() {
     let mainnet = Mainnet::new();
     let mut request = mainnet.request(YOMI, ("echelon-1", IBC_INIT), ten(18));
     request.multi_tx = true;
@@ -160,10 +160,10 @@ fn a_migrated_withdrawal_takes_seconds_and_can_be_forwarded() {
         best(&mainnet, &mainnet.request(("yominet-1", OP_INIT), ("echelon-1", IBC_INIT), 5));
     assert!(matches!(plan.hops[0].step, Step::MigratedWithdraw { .. }));
     assert_eq!((plan.txs(), plan.seconds(&mainnet.registry), operations.len()), (1, 40, 2));
-    // The wrapper sends it itself.
+    // The wrapper sends the packet itself.
     let (plan, _) = best(&mainnet, &mainnet.request(YOMI, ("echelon-1", IBC_INIT), ten(12)));
     assert_eq!((plan.txs(), plan.amount_out()), (1, U256::ONE));
-    // It would not send the bridged coin as such over that channel: that is the user's to do.
+    // The wrapper does not send the bridged coin over that channel: the user must send it.
     let mut request = mainnet.request(YOMI, ("interwoven-1", IBC_OP_INIT), ten(12));
     assert_eq!(mainnet.plan(&request), Err(NoRoute::SeveralTxs { txs: 2 }));
     request.multi_tx = true;
@@ -171,15 +171,15 @@ fn a_migrated_withdrawal_takes_seconds_and_can_be_forwarded() {
 }
 
 #[test]
-fn the_fast_way_out_gives_the_other_token() {
+fn the_fast_route_out_gives_the_other_token() {
     let mainnet = Mainnet::new();
     let (plan, operations) = best(&mainnet, &mainnet.request(YOMI, ("interwoven-1", IBC_OP_INIT), ten(18)));
     assert_eq!((plan.txs(), plan.seconds(&mainnet.registry), operations.len()), (1, 20, 1));
-    let told = serde_json::to_value(&operations).unwrap();
-    assert_eq!(told[0]["transfer"]["channel"], "channel-0");
-    assert_eq!(told[0]["transfer"]["denom_in"], YOMI_INIT);
+    let body = serde_json::to_value(&operations).unwrap();
+    assert_eq!(body[0]["transfer"]["channel"], "channel-0");
+    assert_eq!(body[0]["transfer"]["denom_in"], YOMI_INIT);
     assert_eq!(
-        (told[0]["amount_in"].as_str().unwrap().len(), &told[0]["amount_out"]),
+        (body[0]["amount_in"].as_str().unwrap().len(), &body[0]["amount_out"]),
         (19, &"1000000".into())
     );
 }
@@ -232,7 +232,7 @@ fn ether_arrives_with_the_decimals_of_the_l1() {
 }
 
 #[test]
-fn a_transfer_to_a_rollup_is_told_with_all_its_nulls() {
+fn a_transfer_to_a_rollup_is_rendered_with_all_its_nulls() {
     let mainnet = Mainnet::new();
     let (_, operations) = best(&mainnet, &mainnet.request(INIT, ("echelon-1", IBC_INIT), 33_150_000));
     let expected = r#"[
@@ -264,24 +264,24 @@ fn a_transfer_to_a_rollup_is_told_with_all_its_nulls() {
 }
 
 #[test]
-fn a_fee_is_told_in_what_it_is_taken_from() {
+fn a_fee_is_rendered_in_the_asset_that_it_is_deducted_from() {
     let mainnet = Mainnet::with(|denom, asset| {
         if denom == IBC_INIT {
             asset.terms.fee_amount = U256::from(1_000_000);
         }
     });
     let (_, operations) = best(&mainnet, &mainnet.request(INIT, ("echelon-1", IBC_INIT), 33_150_000));
-    let told = serde_json::to_value(&operations).unwrap();
-    assert_eq!(told[0]["transfer"]["fee_amount"], "1000000");
-    assert_eq!(told[0]["transfer"]["usd_fee_amount"], "0.15");
-    assert_eq!(told[0]["transfer"]["fee_asset"]["denom"], "uinit");
-    assert_eq!(told[0]["amount_out"], "32150000");
+    let body = serde_json::to_value(&operations).unwrap();
+    assert_eq!(body[0]["transfer"]["fee_amount"], "1000000");
+    assert_eq!(body[0]["transfer"]["usd_fee_amount"], "0.15");
+    assert_eq!(body[0]["transfer"]["fee_asset"]["denom"], "uinit");
+    assert_eq!(body[0]["amount_out"], "32150000");
 }
 
 #[test]
-fn assets_are_told_as_clients_know_them() {
+fn assets_are_rendered_in_the_form_of_clients() {
     let mainnet = Mainnet::new();
-    let told = |chain, denom| pretty(&WireAsset::of(&mainnet.registry, mainnet.asset(chain, denom)));
+    let body = |chain, denom| pretty(&WireAsset::of(&mainnet.registry, mainnet.asset(chain, denom)));
     let expected = r#"{
  "denom": "ibc/6490A7EAB61059BFC1CDDEB05917DD70BDF3A611654162A1A47DB930D40D8AF4",
  "chain_id": "interwoven-1",
@@ -298,7 +298,7 @@ fn assets_are_told_as_clients_know_them() {
  "coingecko_id": "usd-coin",
  "recommended_symbol": "USDC"
 }"#;
-    assert_eq!(told("interwoven-1", USDC), expected);
+    assert_eq!(body("interwoven-1", USDC), expected);
     let expected = r#"{
  "denom": "evm/856aB2c9F35B9187aB3eB0Fcd11DCc6160427e96",
  "chain_id": "yominet-1",
@@ -316,7 +316,7 @@ fn assets_are_told_as_clients_know_them() {
  "coingecko_id": "initia",
  "recommended_symbol": "INIT"
 }"#;
-    assert_eq!(told("yominet-1", YOMI_INIT), expected);
+    assert_eq!(body("yominet-1", YOMI_INIT), expected);
     let expected = r#"{
  "denom": "l2/8f73cfaf153520f511b4fc0bd71d60d64b4e19eff04a350e642718a3c1ab3b06",
  "chain_id": "yominet-1",
@@ -334,7 +334,7 @@ fn assets_are_told_as_clients_know_them() {
  "recommended_symbol": "INIT",
  "hidden": true
 }"#;
-    assert_eq!(told("yominet-1", OP_INIT), expected);
+    assert_eq!(body("yominet-1", OP_INIT), expected);
 }
 
 #[test]

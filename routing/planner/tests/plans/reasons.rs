@@ -1,4 +1,4 @@
-//! Why there is no way: the words have to name what really stands in it.
+//! Reasons why there is no route: the message must name the actual obstacle.
 
 #[path = "../../../registry/tests/files/flaws/mod.rs"]
 mod flaws;
@@ -23,7 +23,7 @@ fn nothing_connects_two_tokens() {
 }
 
 #[test]
-fn bridges_that_are_not_wanted_are_named() {
+fn excluded_bridges_are_named() {
     let mainnet = Mainnet::new();
     let mut request = mainnet.request(NOBLE, CABAL, 1);
     request.bridges = Some(vec![BridgeKind::OpInit, BridgeKind::LayerZero]);
@@ -34,7 +34,7 @@ fn bridges_that_are_not_wanted_are_named() {
 }
 
 #[test]
-fn a_closed_channel_is_named_with_what_the_chain_said() {
+fn a_closed_channel_is_named_with_the_chains_answer() {
     let mut mainnet = Mainnet::new();
     let end = ("cabal-1".to_owned(), "transfer".to_owned(), "channel-0".to_owned());
     mainnet.facts.closed.insert(end, "its client expired".to_owned());
@@ -49,8 +49,9 @@ fn a_closed_channel_is_named_with_what_the_chain_said() {
 #[test]
 fn a_bridge_that_is_disabled_stops_deposits() {
     let mut mainnet = Mainnet::new();
-    let said = registry::facts::BridgeFacts { disabled: true, ..registry::facts::BridgeFacts::default() };
-    mainnet.facts.bridges.insert(("interwoven-1".to_owned(), 11), said);
+    let bridge_facts =
+        registry::facts::BridgeFacts { disabled: true, ..registry::facts::BridgeFacts::default() };
+    mainnet.facts.bridges.insert(("interwoven-1".to_owned(), 11), bridge_facts);
     let why = mainnet.plan(&mainnet.request(INIT, ("yominet-1", YOMI_INIT), 1)).unwrap_err();
     assert!(
         matches!(&why, NoRoute::Paused(text) if text.contains("bridge 11 is paused: the bridge is disabled"))
@@ -58,8 +59,8 @@ fn a_bridge_that_is_disabled_stops_deposits() {
 }
 
 #[test]
-fn the_minimum_is_that_of_the_whole_way_in_what_is_sent() {
-    // 1 % at the second hop, a flat fee at the first, and a minimum behind both.
+fn the_minimum_is_that_of_the_whole_path_in_the_source_asset() {
+    // 1 % at the second hop, a flat fee at the first, and a minimum after both.
     let mainnet = Mainnet::with(|denom, asset| match denom {
         USDC => asset.terms.fee_amount = U256::from(100),
         CABAL_USDC => asset.terms.min_amount = U256::from(990),
@@ -77,7 +78,7 @@ fn the_minimum_is_that_of_the_whole_way_in_what_is_sent() {
 }
 
 #[test]
-fn dust_is_told_in_what_is_sent() {
+fn dust_is_reported_in_the_source_asset() {
     let mainnet = Mainnet::new();
     let ask = |amount: u64| mainnet.plan(&mainnet.request(CABAL, NOBLE, amount));
     let multiple = U256::from(1_000_000_000_000u64);
@@ -87,7 +88,7 @@ fn dust_is_told_in_what_is_sent() {
 }
 
 #[test]
-fn what_overflows_is_too_large() {
+fn an_overflowing_amount_is_too_large() {
     let mainnet = Mainnet::new();
     let mut request = mainnet.request(NOBLE, CABAL, 0);
     request.amount_in = U256::MAX;
@@ -96,7 +97,7 @@ fn what_overflows_is_too_large() {
 }
 
 #[test]
-fn a_contract_that_says_nothing_is_named() {
+fn a_contract_without_an_answer_is_named() {
     let mut mainnet = Mainnet::new();
     mainnet.fee = Fee(None);
     let request = mainnet.request(("1", "ethereum-native"), ("interwoven-1", ETH), 1_000_000_000_000_000);
@@ -107,14 +108,14 @@ fn a_contract_that_says_nothing_is_named() {
 }
 
 #[test]
-fn what_the_client_can_change_is_told_before_a_pause() {
+fn limits_that_the_client_can_change_are_reported_before_a_pause() {
     let mut mainnet = Mainnet::with(|denom, asset| {
         if denom == IBC_INIT {
             asset.terms.paused = Some("repairs".to_owned());
             asset.terms.min_amount = U256::from(10);
         }
     });
-    // Both stand in the way, so neither is enough: the first on the way is named.
+    // Both block the route, so neither alone is enough: the first on the path is named.
     let why = mainnet.plan(&mainnet.request(INIT, ("echelon-1", IBC_INIT), 5)).unwrap_err();
     assert!(matches!(&why, NoRoute::Paused(text) if text.ends_with("repairs")), "{why}");
     mainnet.facts.hooks.clear();
@@ -136,9 +137,9 @@ fn no_route_uses_a_part_that_has_an_error() {
     assert_eq!((sound.errors, sound.refused, sound.routes), (0, 0, 19), "{:?}", sound.reasons);
     let mut cut = 0;
     for (text, found) in flaws::flawed() {
-        // A file with some of them does not load at all, which is as safe.
+        // Files with some of the flaws do not load at all, which is equally safe.
         let Some(flawed) = reached(&text) else { continue };
-        // Errors of chains, and what is only odd, keep nothing out.
+        // Errors of chains and warnings exclude no asset.
         if flawed.errors > 0 {
             cut += 1;
             assert!(flawed.routes < sound.routes, "{found}");
@@ -149,15 +150,15 @@ fn no_route_uses_a_part_that_has_an_error() {
 
 #[derive(Default)]
 struct Reached {
-    /// Assets, bridges and groups that have one.
+    /// Number of assets, bridges and groups with an error.
     errors: usize,
     routes: usize,
-    /// Pairs of which one has an error, or the only bridge or group that would connect them.
+    /// Pairs with an error in one of their assets, or in the only bridge or group that would connect them.
     refused: usize,
     reasons: Vec<String>,
 }
 
-/// Asks for a route between any two tokens; those with an error must have none, and say so.
+/// Requests a route between each pair of tokens; one with an error must have none, and be named.
 fn reached(text: &str) -> Option<Reached> {
     use registry::{Origin, Part};
     let registry = registry::load_text(text).ok()?;

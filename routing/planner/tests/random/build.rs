@@ -1,4 +1,4 @@
-//! Puts random parts together.
+//! Assembly of random parts.
 
 use chain::Vm;
 use registry::facts::BridgeFacts;
@@ -7,10 +7,10 @@ use registry::{
     NativeCoin, Oft, Origin, Terms,
 };
 
-use super::{AssetPart, Dice, From, Made, Parts, Priced, Rc, Size, bridge_id, end};
+use super::{AssetPart, Dice, From, GeneratedWorld, Parts, Priced, Rc, Size, bridge_id, end};
 
-/// Puts parts together in an order drawn from `order`; 0 keeps theirs.
-pub fn build(parts: &Parts, order: u64, size: Size) -> Made {
+/// Assembles parts in an order drawn from `order`; 0 keeps their own order.
+pub fn build(parts: &Parts, order: u64, size: Size) -> GeneratedWorld {
     let mut dice = Dice(order);
     let mut mix = |len: usize| {
         let mut places: Vec<_> = (0..len).collect();
@@ -40,8 +40,8 @@ pub fn build(parts: &Parts, order: u64, size: Size) -> Made {
     let mut facts = Facts::default();
     let mut bridges = vec![None; parts.bridges.len()];
     for place in mix(parts.bridges.len()) {
-        let (bridge, said) = bridge(parts, place, chain_at(0), chain_at(parts.bridges[place].rollup));
-        facts.bridges.insert((chain_id(parts, 0), bridge.id), said);
+        let (bridge, bridge_facts) = bridge(parts, place, chain_at(0), chain_at(parts.bridges[place].rollup));
+        facts.bridges.insert((chain_id(parts, 0), bridge.id), bridge_facts);
         bridges[place] = Some(builder.bridge(bridge).unwrap());
     }
     let mut assets = vec![None; parts.assets.len()];
@@ -62,7 +62,7 @@ pub fn build(parts: &Parts, order: u64, size: Size) -> Made {
                     Origin::Bridged { bridge: bridges[bridge].unwrap(), parent: parent.unwrap().unwrap() }
                 }
                 From::Wrapped(_) => {
-                    // A wrapper of its own, so that no two pairs exclude each other.
+                    // A separate wrapper, so that no two pairs exclude each other.
                     let contract = format!("0x{place:040}");
                     Origin::Wrapped { contract, parent: parent.unwrap().unwrap() }
                 }
@@ -90,7 +90,7 @@ pub fn build(parts: &Parts, order: u64, size: Size) -> Made {
     }
     let quotes = Priced { contracts, seed: parts.seed, trouble: size.trouble };
     let assets = assets.into_iter().map(Option::unwrap).collect();
-    Made { registry: builder.finish(String::new()), facts, quotes, assets }
+    GeneratedWorld { registry: builder.finish(String::new()), facts, quotes, assets }
 }
 
 fn chain_id(parts: &Parts, chain: usize) -> String {
@@ -161,12 +161,12 @@ fn bridge(
         migrated: Vec::new(),
     };
     let at = |wire: usize| Some(("transfer".to_owned(), end(&parts.channels[wire], 0)));
-    let said = BridgeFacts {
+    let bridge_facts = BridgeFacts {
         disabled: part.disabled,
         migrated: part.migrated.iter().map(|(denom, wire)| (denom.clone(), at(*wire))).collect(),
         ..BridgeFacts::default()
     };
-    (bridge, said)
+    (bridge, bridge_facts)
 }
 
 fn asset(part: &AssetPart, chain: registry::ChainRef, origin: Origin) -> Asset {

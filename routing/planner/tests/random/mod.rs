@@ -1,8 +1,8 @@
 //! Random registries, the same for the same seed: chains, channels, bridges, vouchers, wrapped tokens and groups of
 //! LayerZero tokens, with terms, pauses and quotes.
 //!
-//! Must hold: the parts are drawn before they are put together, so that the same parts can be put together in another
-//! order or with one of them missing; nothing here looks at the planner.
+//! The parts are drawn before they are assembled, so that the same parts can be assembled in another order or with one
+//! of them missing; this module does not use the planner's search.
 
 #![allow(
     dead_code,
@@ -22,7 +22,7 @@ use registry::{AssetRef, Facts, OftRef, Registry, Terms, denom};
 
 pub use build::build;
 
-/// Numbers that look random (splitmix64).
+/// Pseudo-random numbers (splitmix64).
 #[derive(Clone)]
 pub struct Dice(pub u64);
 
@@ -35,12 +35,12 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to one less than `end`.
+    /// A number from 0 to `end` - 1.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.roll() % u64::try_from(end.max(1)).unwrap()).unwrap()
     }
 
-    /// Once in `times`.
+    /// True once in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -52,22 +52,22 @@ impl Dice {
     }
 }
 
-/// How much there is, at most, and how troubled it is.
+/// Maximum number of parts, and rate of troubled ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     pub chains: usize,
     pub assets: usize,
     pub ofts: usize,
-    /// Once in so many parts, something is paused, unknown or costs something; 0 is never.
+    /// One in this many parts is paused, unknown or has a fee; 0 is none.
     pub trouble: usize,
 }
 
-/// What a registry is made from. Parts are named by their places.
+/// The parts of a registry. Parts refer to each other by position.
 #[derive(Clone, Default)]
 pub struct Parts {
     pub chains: Vec<(Rc, bool)>,
     pub channels: Vec<Wire>,
-    /// Rollup, channel of each migrated denomination by the place of its asset.
+    /// Rollup, and the channel of each migrated denomination by the position of its asset.
     pub bridges: Vec<BridgePart>,
     pub assets: Vec<AssetPart>,
     pub ofts: Vec<Vec<(usize, Terms, u8)>>,
@@ -76,7 +76,7 @@ pub struct Parts {
     pub seed: u64,
 }
 
-/// What a chain is.
+/// Kind of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rc {
     Layer1,
@@ -129,8 +129,8 @@ impl From {
     }
 }
 
-/// A world that can be planned in.
-pub struct Made {
+/// A world for the planner.
+pub struct GeneratedWorld {
     pub registry: Registry,
     pub facts: Facts,
     pub quotes: Priced,
@@ -255,7 +255,7 @@ fn child(dice: &mut Dice, parts: &Parts, wires: &[Vec<usize>], number: usize) ->
     let terms = Terms::default();
     let is_rollup = parts.chains[from.chain].0 == Rc::Rollup;
     if is_rollup && from.denom.starts_with(['l', 'i']) && dice.once_in(2) {
-        // Digits have no case, which would be part of the denomination.
+        // Digits only, because case would be part of the denomination.
         let denom = format!("evm/{number:040}");
         let decimals = [18, 18, 18, 6][dice.below(4)];
         let (chain, path) = (from.chain, denom.clone());
@@ -281,7 +281,7 @@ fn bridge_id(parts: &Parts, bridge: usize) -> u64 {
     u64::try_from(parts.bridges[bridge].rollup).unwrap() + 100
 }
 
-/// Both ends have other names, and the names do not depend on the order.
+/// Both ends have different names, and the names do not depend on the order.
 fn end(wire: &Wire, chain: usize) -> String {
     format!("channel-{}", wire.number * 2 + usize::from(chain == wire.b))
 }
@@ -329,7 +329,7 @@ fn terms(dice: &mut Dice, size: Size) -> Terms {
     terms
 }
 
-/// Which parts are connected, for [`request`].
+/// The connected parts, for [`request`].
 pub fn neighbours(parts: &Parts) -> Vec<Vec<usize>> {
     let mut next = vec![Vec::new(); parts.assets.len()];
     for (child, part) in parts.assets.iter().enumerate() {
@@ -348,8 +348,8 @@ pub fn neighbours(parts: &Parts) -> Vec<Vec<usize>> {
     next
 }
 
-/// Something to plan: two assets of which the second can often be reached from the first, and an amount of any size.
-pub fn request(dice: &mut Dice, made: &Made, neighbours: &[Vec<usize>]) -> Request {
+/// A request: two assets, of which the second can often be reached from the first, and an amount of any size.
+pub fn request(dice: &mut Dice, made: &GeneratedWorld, neighbours: &[Vec<usize>]) -> Request {
     let from = dice.below(neighbours.len());
     let to = if dice.once_in(4) { dice.below(neighbours.len()) } else { walk(dice, neighbours, from) };
     let amount_in = match dice.below(8) {

@@ -1,4 +1,4 @@
-//! Assembly of assets, parents first.
+//! Assembly of assets in topological order: parents before children.
 //!
 //! # Invariants
 //!
@@ -7,163 +7,163 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Assembly;
 use super::layers::layered;
-use super::{Assembly, Unfit};
-use crate::denom;
-use crate::draft::{AssetDraft, Located, OriginDraft, Source};
-use crate::model::{Asset, AssetRef, ChainKind, ChainRef, Origin};
+use crate::build::BadPart;
+use crate::denom::{self, TRANSFER_PORT};
+use crate::draft::{AssetDraft, Located, Source};
+use crate::model::{Asset, AssetRef, ChainRef, Origin};
 
-/// A draft that has its chain and what it was made of.
-struct Ready {
+/// An asset whose chain and parent are in the registry.
+struct Resolved {
     chain: ChainRef,
     denom: String,
     origin: Origin,
-    /// The full path of a voucher whose other chain is not known.
+    /// The full path of a voucher whose other chain is unknown.
     path: Option<String>,
-    draft: Located<AssetDraft>,
 }
 
-/// Resolution state of a draft.
-enum State {
-    Ready(Box<Ready>),
-    /// What it was made of is not there yet: on which chain, which denomination.
-    Waiting(Located<AssetDraft>),
-    Unfit(Located<AssetDraft>, Unfit),
+/// Reason why an asset is left out.
+enum Unfit {
+    /// A referenced part is missing.
+    Missing(String),
+    /// It contradicts the registry.
+    Bad(BadPart),
 }
+
+/// The step from an asset to its parent.
+struct ParentStep<'d> {
+    chain: ChainRef,
+    /// Denomination or path of the parent on its chain.
+    from: &'d str,
+    origin: Box<dyn FnOnce(AssetRef) -> Origin + 'd>,
+}
+
+/// Chain id and denomination.
+type Name = (String, String);
 
 impl Assembly {
     pub(super) fn assets(&mut self, drafts: Vec<Located<AssetDraft>>) {
-        let (outcome, mut nameless, mut contested) = (&mut self.outcome, 0, Vec::new());
-        let keyed = drafts.into_iter().map(|draft| {
-            nameless += 1;
-            let denom = stated(&draft.part).unwrap_or_else(|| format!(" {nameless}"));
-            Located { source: draft.source, place: draft.place, part: (denom, draft.part) }
+        let (outcome, mut contested) = (&mut self.outcome, Vec::new());
+        // A draft without a denomination has a key of its own.
+        let unnamed = |number| format!(" {number}");
+        let keyed = drafts.into_iter().enumerate().map(|(number, draft)| {
+            let denom = stated_denom(&draft.part).unwrap_or_else(|| unnamed(number));
+            draft.map(|asset| (denom, asset))
         });
         let drafts = layered(
             keyed.collect(),
             |(denom, asset)| (asset.chain.clone(), denom.clone()),
-            |above, below| (above.0, above.1.over(below.1)),
+            |(denom, above), (_, below)| {
+                let below = if above.has_origin() { below.without_origin() } else { below };
+                (denom, above.over(below))
+            },
             |part, other| {
-                let twice = format!("`{}` is there twice: also in {other}", part.part.0);
-                if part.source == Source::Own {
+                let (denom, asset) = &part.part;
+                let twice = format!("`{denom}` is there twice: also in {other}");
+                if part.source == Source::Native {
                     return outcome.refuse(part, twice);
                 }
                 outcome.refuse(part, format!("{twice}, and no route uses that"));
-                contested.push((part.part.1.chain.clone(), part.part.0.clone(), twice));
+                contested.push((asset.chain.clone(), denom.clone(), twice));
             },
         );
-        let mut waiting: Vec<_> = drafts
-            .into_iter()
-            .map(|draft| Located { source: draft.source, place: draft.place, part: draft.part.1 })
-            .collect();
-        // Each round adds what hangs on the one before, so that the order is by depth.
+        let mut waiting: Vec<_> = drafts.into_iter().map(|draft| draft.map(|(_, asset)| asset)).collect();
+        // Each round adds the children of the round before, so assets are ordered by depth.
         while !waiting.is_empty() {
             let before = waiting.len();
             waiting = self.round(waiting);
-            if waiting.len() == before && !self.set_free(&mut waiting) {
-                self.stranded(&waiting);
+            if waiting.len() == before && !self.drop_missing_parents(&mut waiting) {
+                self.report_unresolved(&waiting);
                 break;
             }
         }
         // Neither of two entries of one list takes precedence.
         for (chain, denom, what) in contested {
-            let chain = self.builder.so_far().chain(&chain);
-            if let Some(asset) = chain.and_then(|chain| self.builder.so_far().asset(chain, &denom)) {
+            if let Some(asset) = self.registered(&chain, &denom) {
                 self.builder.fault(asset, what);
             }
         }
     }
 
-    /// Adds what can be added, and returns the others.
+    /// Adds the assets whose parent is in the registry, and returns the others.
     fn round(&mut self, drafts: Vec<Located<AssetDraft>>) -> Vec<Located<AssetDraft>> {
-        let (mut ready, mut waiting) = (Vec::new(), Vec::new());
+        let (mut resolved, mut waiting) = (Vec::new(), Vec::new());
         for draft in drafts {
-            match self.state(draft) {
-                State::Ready(part) => ready.push(*part),
-                State::Waiting(draft) => waiting.push(draft),
-                State::Unfit(draft, unfit) => waiting.extend(self.unfit(draft, unfit)),
+            match self.resolve(&draft.part) {
+                Ok(Some(asset)) => resolved.push((asset, draft)),
+                Ok(None) => waiting.push(draft),
+                Err(unfit) => waiting.extend(self.without_origin(draft, unfit)),
             }
         }
-        ready.sort_by(|x, y| (x.chain, &x.denom, &x.draft.place).cmp(&(y.chain, &y.denom, &y.draft.place)));
-        for part in ready {
-            self.add(part);
+        resolved.sort_by(|(a, x), (b, y)| (a.chain, &a.denom, &x.place).cmp(&(b.chain, &b.denom, &y.place)));
+        for (asset, draft) in resolved {
+            self.add(asset, draft);
         }
         waiting
     }
 
-    fn state(&self, draft: Located<AssetDraft>) -> State {
+    /// Resolves chain and parent of an asset; `None` while the parent is not in the registry.
+    fn resolve(&self, draft: &AssetDraft) -> Result<Option<Resolved>, Unfit> {
+        let missing = |what: &str| Unfit::Missing(format!("`denom` is missing: it {what}"));
+        let chain = self.known_chain(&draft.chain).map_err(Unfit::Missing)?;
+        let Some(step) = self.parent_step(chain, draft).map_err(Unfit::Missing)? else {
+            let denom = draft.denom.clone().or_else(|| draft.path.as_deref().map(denom::of_path));
+            let denom = denom.ok_or_else(|| missing("must be given"))?;
+            return Ok(Some(Resolved { chain, denom, origin: Origin::Native, path: draft.path.clone() }));
+        };
         let registry = self.builder.so_far();
-        let Some(chain) = registry.chain(&draft.part.chain) else {
-            let missing = format!("chain `{}` is in no list", draft.part.chain);
-            return State::Unfit(draft, Unfit::Missing(missing));
-        };
-        let Some(origin) = &draft.part.origin else { return Self::native(chain, draft) };
-        let origin = match self.origin(chain, origin) {
-            Ok(Some(origin)) => origin,
-            Ok(None) => return State::Waiting(draft),
-            Err(missing) => return State::Unfit(draft, Unfit::Missing(missing)),
-        };
-        let computed = match self.builder.denom_of(chain, &origin) {
-            Ok(computed) => computed.map(|(denom, _)| denom),
-            Err(bad) => return State::Unfit(draft, Unfit::Bad(bad)),
-        };
-        let Some(denom) = draft.part.denom.clone().or(computed) else {
-            return State::Unfit(
-                draft,
-                Unfit::Missing("`denom` is missing: it cannot be computed".to_owned()),
-            );
-        };
-        State::Ready(Box::new(Ready { chain, denom, origin, path: None, draft }))
+        let by_path = || registry.asset(step.chain, &denom::of_path(step.from));
+        let Some(parent) = registry.asset(step.chain, step.from).or_else(by_path) else { return Ok(None) };
+        let origin = (step.origin)(parent);
+        let computed = self.builder.denom_of(chain, &origin).map_err(Unfit::Bad)?.map(|(denom, _)| denom);
+        let denom = draft.denom.clone().or(computed).ok_or_else(|| missing("cannot be computed"))?;
+        Ok(Some(Resolved { chain, denom, origin, path: None }))
     }
 
-    fn native(chain: ChainRef, draft: Located<AssetDraft>) -> State {
-        let path = draft.part.path.clone();
-        let Some(denom) = draft.part.denom.clone().or_else(|| path.as_deref().map(denom::of_path)) else {
-            return State::Unfit(draft, Unfit::Missing("`denom` is missing: it must be given".to_owned()));
-        };
-        State::Ready(Box::new(Ready { chain, denom, origin: Origin::Native, path, draft }))
-    }
-
-    /// Parent of an asset; `None` while it is not resolved.
-    fn origin(&self, chain: ChainRef, origin: &OriginDraft) -> Result<Option<Origin>, String> {
+    /// The step to the parent; `None` for an asset without one.
+    fn parent_step<'d>(
+        &self,
+        chain: ChainRef,
+        draft: &'d AssetDraft,
+    ) -> Result<Option<ParentStep<'d>>, String> {
         let registry = self.builder.so_far();
         let id = &registry[chain].id;
-        match origin {
-            OriginDraft::Ibc { port, channel, from } => {
-                let found = registry.channel_at(chain, port, channel);
-                let found = found.ok_or_else(|| {
-                    format!("channel {port}/{channel} of `{id}` is in no list: add a [[channel]]")
+        Ok(Some(match draft {
+            AssetDraft { ibc: Some(ibc), .. } => {
+                let (port, name) = (ibc.port.as_deref().unwrap_or(TRANSFER_PORT), &ibc.channel);
+                let channel = registry.channel_at(chain, port, name);
+                let end = channel.and_then(|channel| Some((channel, registry[channel].beyond(chain)?)));
+                let (channel, end) = end.ok_or_else(|| {
+                    format!("channel {port}/{name} of `{id}` is in no list: add a [[channel]]")
                 })?;
-                let parent = registry[found].beyond(chain).and_then(|end| self.named(end.chain, from));
-                Ok(parent.map(|parent| Origin::Ibc { channel: found, parent }))
+                let origin = Box::new(move |parent| Origin::Ibc { channel, parent });
+                ParentStep { chain: end.chain, from: &ibc.from, origin }
             }
-            OriginDraft::Bridged { from } => {
+            AssetDraft { bridged: Some(bridged), .. } => {
                 let bridge = registry.bridge_to(chain);
                 let bridge = bridge.ok_or_else(|| format!("`{id}` has no bridge: add a [[bridge]]"))?;
-                let parent = self.named(registry[bridge].l1, from);
-                Ok(parent.map(|parent| Origin::Bridged { bridge, parent }))
+                let origin = Box::new(move |parent| Origin::Bridged { bridge, parent });
+                ParentStep { chain: registry[bridge].l1, from: &bridged.from, origin }
             }
-            OriginDraft::Wrapped { contract, from } => {
-                let parent = self.named(chain, from);
-                Ok(parent.map(|parent| Origin::Wrapped { contract: contract.clone(), parent }))
+            AssetDraft { wrapped: Some(wrapped), .. } => {
+                let contract = wrapped.contract.clone();
+                let origin = Box::new(move |parent| Origin::Wrapped { contract, parent });
+                ParentStep { chain, from: &wrapped.from, origin }
             }
-        }
+            _ => return Ok(None),
+        }))
     }
 
-    /// By its denomination or its path.
-    fn named(&self, chain: ChainRef, from: &str) -> Option<AssetRef> {
-        let registry = self.builder.so_far();
-        registry.asset(chain, from).or_else(|| registry.asset(chain, &denom::of_path(from)))
-    }
-
-    /// Says why a draft does not fit, or gives it back as one without origin if its path says enough.
-    fn unfit(&mut self, draft: Located<AssetDraft>, unfit: Unfit) -> Option<Located<AssetDraft>> {
-        let here = self.builder.so_far().chain(&draft.part.chain).is_some();
-        if here && let Some(free) = freed(&draft) {
+    /// Drops the origin of the asset if its path gives its denomination; otherwise reports why the asset is left out.
+    fn without_origin(&mut self, draft: Located<AssetDraft>, unfit: Unfit) -> Option<Located<AssetDraft>> {
+        if self.known_chain(&draft.part.chain).is_ok()
+            && let Some(native) = by_path_alone(&draft)
+        {
             if let Unfit::Bad(bad) = unfit {
                 self.outcome.problems.push(draft.place.warning(format!("{bad}; it counts as made here")));
             }
-            return Some(free);
+            return Some(native);
         }
         match unfit {
             Unfit::Missing(what) => self.outcome.missing(&draft, what),
@@ -172,69 +172,48 @@ impl Assembly {
         None
     }
 
-    /// Lets those be without origin whose path says enough and whose parent will never come. Whether there are any.
-    fn set_free(&mut self, waiting: &mut [Located<AssetDraft>]) -> bool {
-        let coming: BTreeSet<_> = waiting
-            .iter()
-            .filter_map(|draft| Some((draft.part.chain.clone(), stated(&draft.part)?)))
-            .collect();
+    /// Drops the origin of assets whose path gives their denomination and whose parent no draft describes. Returns
+    /// whether there are any.
+    fn drop_missing_parents(&mut self, waiting: &mut [Located<AssetDraft>]) -> bool {
+        let described: BTreeSet<Name> = waiting.iter().filter_map(|draft| stated_name(&draft.part)).collect();
         let mut any = false;
         for draft in waiting {
-            let parent = self.parent(&draft.part);
-            if parent.is_none_or(|parent| !coming.contains(&parent))
-                && let Some(free) = freed(draft)
+            if self.parent(&draft.part).is_none_or(|parent| !described.contains(&parent))
+                && let Some(native) = by_path_alone(draft)
             {
-                *draft = free;
-                any = true;
+                (*draft, any) = (native, true);
             }
         }
         any
     }
 
-    /// Chain and denomination of what a draft was made of.
-    fn parent(&self, draft: &AssetDraft) -> Option<(String, String)> {
+    /// Name of the parent.
+    fn parent(&self, draft: &AssetDraft) -> Option<Name> {
         let registry = self.builder.so_far();
-        let chain = registry.chain(&draft.chain)?;
-        let (parent, from) = match draft.origin.as_ref()? {
-            OriginDraft::Ibc { port, channel, from } => {
-                let channel = registry.channel_at(chain, port, channel)?;
-                (registry[channel].beyond(chain)?.chain, from)
-            }
-            OriginDraft::Bridged { from } => (registry[registry.bridge_to(chain)?].l1, from),
-            OriginDraft::Wrapped { from, .. } => (chain, from),
-        };
-        Some((registry[parent].id.clone(), key(&denom::of_path(from))))
+        let step = self.parent_step(registry.chain(&draft.chain)?, draft).ok()??;
+        Some((registry[step.chain].id.clone(), comparable(&denom::of_path(step.from))))
     }
 
-    /// Says of all that wait in vain what they wait for.
-    fn stranded(&mut self, waiting: &[Located<AssetDraft>]) {
-        let parents: BTreeMap<_, _> = waiting
-            .iter()
-            .filter_map(|draft| {
-                Some(((draft.part.chain.clone(), stated(&draft.part)?), self.parent(&draft.part)?))
-            })
-            .collect();
+    /// Reports assets whose parent is missing or descends from them.
+    fn report_unresolved(&mut self, waiting: &[Located<AssetDraft>]) {
+        let named = |draft: &Located<_>| Some((stated_name(&draft.part)?, self.parent(&draft.part)?));
+        let parents: BTreeMap<Name, Name> = waiting.iter().filter_map(named).collect();
         for draft in waiting {
             let Some(parent) = self.parent(&draft.part) else { continue };
-            match ring(&parents, &parent) {
-                Some(ring) => self.outcome.refuse(draft, format!("its origin leads back to itself: {ring}")),
-                None if parents.contains_key(&parent) && draft.source != Source::Own => {}
-                None => {
-                    let (chain, denom) = parent;
-                    self.outcome.missing(
-                        draft,
-                        format!(
-                            "it comes from `{denom}` of `{chain}`, which is in no list: add an [[asset]]"
-                        ),
-                    );
-                }
+            if let Some(cycle) = cycle(&parents, &parent) {
+                self.outcome.refuse(draft, format!("its origin leads back to itself: {cycle}"));
+            } else if draft.source == Source::Native || !parents.contains_key(&parent) {
+                let (chain, denom) = parent;
+                let what =
+                    format!("it comes from `{denom}` of `{chain}`, which is in no list: add an [[asset]]");
+                self.outcome.missing(draft, what);
             }
         }
     }
 
-    fn add(&mut self, ready: Ready) {
-        let (path, draft) = (ready.path.clone(), ready.draft.clone());
-        let added = match self.asset(ready) {
+    fn add(&mut self, resolved: Resolved, draft: Located<AssetDraft>) {
+        let path = resolved.path.clone();
+        let added = match self.asset(resolved, &draft.part) {
             Err(missing) => return self.outcome.missing(&draft, missing),
             Ok(asset) => match path {
                 Some(path) => self.builder.voucher(asset, &path),
@@ -242,83 +221,75 @@ impl Assembly {
             },
         };
         let Err(bad) = added else { return };
-        // A trace that contradicts its own denomination may still have a path that does not.
-        let free = freed(&draft).filter(|_| !self.taken(&draft.part));
-        match free.map(|free| (self.state(free.clone()), free)) {
-            Some((State::Ready(free), _)) => {
-                self.outcome.problems.push(draft.place.warning(format!("{bad}; it counts as made here")));
-                self.add(*free);
-            }
-            _ => self.outcome.refuse(&draft, bad.to_string()),
+        // The path may be right even if the trace contradicts the denomination.
+        let taken = draft.part.denom.as_ref().and_then(|denom| self.registered(&draft.part.chain, denom));
+        if taken.is_none()
+            && let Some(native) = by_path_alone(&draft)
+            && let Ok(Some(resolved)) = self.resolve(&native.part)
+        {
+            self.outcome.problems.push(draft.place.warning(format!("{bad}; it counts as made here")));
+            return self.add(resolved, native);
         }
+        self.outcome.refuse(&draft, bad.to_string());
     }
 
-    fn taken(&self, draft: &AssetDraft) -> bool {
+    fn registered(&self, chain: &str, denom: &str) -> Option<AssetRef> {
         let registry = self.builder.so_far();
-        let chain = registry.chain(&draft.chain);
-        chain.zip(draft.denom.as_deref()).is_some_and(|(chain, denom)| registry.asset(chain, denom).is_some())
+        registry.asset(registry.chain(chain)?, denom)
     }
 
     /// The asset, with missing members copied from its parent.
-    fn asset(&self, ready: Ready) -> Result<Asset, String> {
+    fn asset(&self, resolved: Resolved, draft: &AssetDraft) -> Result<Asset, String> {
         let registry = self.builder.so_far();
-        let parent = ready.origin.parent().map(|parent| &registry[parent]);
-        let draft = ready.draft.part;
-        let contract = draft.contract.or_else(|| contract_of(registry[ready.chain].kind, &ready.denom));
-        let inherited = |text: Option<String>, of: fn(&Asset) -> Option<&String>| {
-            text.or_else(|| parent.and_then(of).cloned())
+        let parent = resolved.origin.parent().map(|parent| &registry[parent]);
+        let inherited = |text: &Option<String>, of: fn(&Asset) -> Option<&String>| {
+            text.clone().or_else(|| parent.and_then(of).cloned())
         };
-        let wrapped = matches!(ready.origin, Origin::Wrapped { .. });
+        let wrapped = matches!(resolved.origin, Origin::Wrapped { .. });
         let decimals = if wrapped { Some(18) } else { parent.map(|parent| parent.decimals) };
         Ok(Asset {
-            chain: ready.chain,
-            denom: ready.denom,
-            symbol: inherited(draft.symbol, |parent| Some(&parent.symbol)).ok_or("`symbol` is missing")?,
-            name: inherited(draft.name, |parent| parent.name.as_ref()),
-            decimals: draft.decimals.or(decimals).ok_or("`decimals` is missing, and no list tells them")?,
-            contract,
-            logo_uri: inherited(draft.logo_uri, |parent| parent.logo_uri.as_ref()),
-            description: inherited(draft.description, |parent| parent.description.as_ref()),
-            coingecko_id: inherited(draft.coingecko_id, |parent| parent.coingecko_id.as_ref()),
-            price_usd: inherited(draft.price_usd, |parent| parent.price_usd.as_ref()),
+            chain: resolved.chain,
+            denom: resolved.denom,
+            symbol: inherited(&draft.symbol, |parent| Some(&parent.symbol)).ok_or("`symbol` is missing")?,
+            name: inherited(&draft.name, |parent| parent.name.as_ref()),
+            decimals: draft.decimals.or(decimals).ok_or("`decimals` is missing, and no list has them")?,
+            contract: draft.contract.clone(),
+            logo_uri: inherited(&draft.logo_uri, |parent| parent.logo_uri.as_ref()),
+            description: inherited(&draft.description, |parent| parent.description.as_ref()),
+            coingecko_id: inherited(&draft.coingecko_id, |parent| parent.coingecko_id.as_ref()),
+            price_usd: inherited(&draft.price_usd, |parent| parent.price_usd.as_ref()),
             hidden: draft.hidden.unwrap_or(false),
-            origin: ready.origin,
-            terms: draft.terms.unwrap_or_default(),
+            origin: resolved.origin,
+            terms: draft.terms.clone().unwrap_or_default(),
         })
     }
 }
 
-/// The denomination that a draft states, as it is compared.
-fn stated(draft: &AssetDraft) -> Option<String> {
-    let path = draft.path.as_deref().map(denom::of_path);
-    draft.denom.clone().or(path).map(|denom| key(&denom))
+/// The denomination that a draft states, in its comparable form.
+fn stated_denom(draft: &AssetDraft) -> Option<String> {
+    let by_path = || draft.path.as_deref().map(denom::of_path);
+    draft.denom.clone().or_else(by_path).map(|denom| comparable(&denom))
 }
 
-/// Hex in these has no case, see [`crate::Registry::asset`].
-fn key(denom: &str) -> String {
+fn stated_name(draft: &AssetDraft) -> Option<Name> {
+    Some((draft.chain.clone(), stated_denom(draft)?))
+}
+
+/// Hex in these denominations is case-insensitive; see [`crate::Registry::asset`].
+fn comparable(denom: &str) -> String {
     let hex = denom.starts_with("0x") || denom.starts_with("evm/");
     if hex { denom.to_ascii_lowercase() } else { denom.to_owned() }
 }
 
-/// The draft without its origin, if it has a path that gives its denomination.
-fn freed(draft: &Located<AssetDraft>) -> Option<Located<AssetDraft>> {
-    draft.part.origin.as_ref()?;
-    let path = draft.part.path.as_deref()?;
+/// The draft without its origin, if it has one and a path that gives its denomination.
+fn by_path_alone(draft: &Located<AssetDraft>) -> Option<Located<AssetDraft>> {
+    let path = draft.part.path.as_deref().filter(|_| draft.part.has_origin())?;
     let fits = draft.part.denom.as_deref().is_none_or(|denom| denom == denom::of_path(path));
-    let part = AssetDraft { origin: None, ..draft.part.clone() };
-    fits.then(|| Located { source: draft.source, place: draft.place.clone(), part })
+    fits.then(|| draft.clone().map(AssetDraft::without_origin))
 }
 
-/// The contract that a denomination names.
-fn contract_of(kind: ChainKind, denom: &str) -> Option<String> {
-    match denom.strip_prefix("evm/") {
-        Some(hex) => Some(format!("0x{hex}")),
-        None => (kind == ChainKind::Evm && denom.starts_with("0x")).then(|| denom.to_owned()),
-    }
-}
-
-/// The way from `start` back to it, if there is one.
-fn ring(parents: &BTreeMap<(String, String), (String, String)>, start: &(String, String)) -> Option<String> {
+/// The cycle of parents from `start` back to it, if there is one.
+fn cycle(parents: &BTreeMap<Name, Name>, start: &Name) -> Option<String> {
     let (mut at, mut names) = (start, Vec::new());
     for _ in 0..=parents.len() {
         names.push(format!("`{}` of `{}`", at.1, at.0));

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::Assembly;
+use crate::build::Builder;
 use crate::draft::{ChannelDraft, EndDraft, Located, Source};
-use crate::model::{ChainRef, Channel, End};
+use crate::model::{Channel, End};
 
 impl Assembly {
     pub(super) fn channels(&mut self, mut drafts: Vec<Located<ChannelDraft>>) {
@@ -34,7 +35,7 @@ impl Assembly {
                     let a = below.a.clone();
                     claimed.all[index].part = ChannelDraft { a, ..patch.part.over(below) };
                 }
-                None if patch.source == Source::Own => {
+                None if patch.source == Source::Native => {
                     self.outcome
                         .missing(&patch, "`b` is missing: no public registry knows the channel's other end");
                 }
@@ -52,7 +53,7 @@ impl Assembly {
         for end in [&claim.part.a, b] {
             if self.known_chain(&end.chain).is_err() {
                 // Public registries list many unconfigured chains.
-                if claim.source == Source::Own {
+                if claim.source == Source::Native {
                     self.outcome.missing(&claim, format!("chain `{}` is in no list", end.chain));
                 }
                 return;
@@ -73,9 +74,9 @@ impl Assembly {
     }
 
     fn contradict(&mut self, claim: &Located<ChannelDraft>, other: &Located<ChannelDraft>) {
-        if claim.source == Source::Own {
+        if claim.source == Source::Native {
             self.outcome.refuse(claim, format!("the channel is there twice: also in {}", other.place));
-        } else if other.source != Source::Own
+        } else if other.source != Source::Native
             && (&claim.part.a, &claim.part.b) != (&other.part.a, &other.part.b)
         {
             let what = format!(
@@ -87,29 +88,21 @@ impl Assembly {
     }
 
     fn add_channels(&mut self, drafts: Vec<Located<ChannelDraft>>) {
-        let mut channels = Vec::new();
-        for draft in drafts {
-            let ends = (self.end(&draft.part.a), draft.part.b.as_ref().and_then(|b| self.end(b)));
-            let (Some(a), Some(b)) = ends else { continue };
-            let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
-            let ChannelDraft { paused, seconds, .. } = draft.part.clone();
-            channels.push(((key(&a), key(&b)), Channel { a, b, paused, seconds }, draft));
-        }
-        channels.sort_by(|(x, ..), (y, ..)| x.cmp(y));
-        for (_, channel, draft) in channels {
-            if let Err(bad) = self.builder.channel(channel) {
-                self.outcome.refuse(&draft, bad.to_string());
-            }
-        }
-    }
-
-    fn end(&self, end: &EndDraft) -> Option<End> {
-        let chain: ChainRef = self.builder.so_far().chain(&end.chain)?;
-        Some(End { chain, port: end.port.clone(), channel: end.channel.clone() })
+        let channel = |assembly: &Self, draft: &ChannelDraft| {
+            let end = |end: &EndDraft| {
+                let chain = assembly.known_chain(&end.chain)?;
+                Ok::<_, String>(End { chain, port: end.port.clone(), channel: end.channel.clone() })
+            };
+            let b = draft.b.as_ref().ok_or("`b` is missing")?;
+            let (paused, seconds) = (draft.paused.clone(), draft.seconds);
+            Ok(Channel { a: end(&draft.a)?, b: end(b)?, paused, seconds })
+        };
+        let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
+        self.add_all(drafts, channel, |channel| (key(&channel.a), key(&channel.b)), Builder::channel);
     }
 }
 
-/// The channels so far, and which ends they have.
+/// The channels so far, and their ends.
 #[derive(Default)]
 struct Claimed {
     all: Vec<Located<ChannelDraft>>,
@@ -125,7 +118,7 @@ impl Claimed {
     }
 }
 
-/// The lesser end first.
+/// Orders the ends.
 fn normalize(channel: &mut ChannelDraft) {
     if let Some(b) = channel.b.take_if(|b| *b < channel.a) {
         channel.b = Some(std::mem::replace(&mut channel.a, b));

@@ -3,8 +3,8 @@
 use crate::draft::{Located, Source};
 use crate::problem::Place;
 
-/// One part for each key, sorted by key: what an earlier [`Source`] says wins, later ones fill in what it leaves open.
-/// Two of the same source are one too many, which `twice` is told of, unless they only follow from something.
+/// Merges the drafts of each key into one, sorted by key: an earlier [`Source`] has precedence, later ones fill in its
+/// missing members. Of two drafts of one source the second is passed to `twice` and dropped, unless both are implied.
 pub(super) fn layered<T, K: Ord>(
     mut parts: Vec<Located<T>>,
     key: impl Fn(&T) -> K,
@@ -29,7 +29,7 @@ pub(super) fn layered<T, K: Ord>(
             continue;
         }
         last = Some((part.source, part.place.clone()));
-        // A public registry's part stays one: it may fail without failing the whole.
+        // The part of a public registry keeps that source, so that its errors do not fail the load.
         let source = if part.source == Source::Implied { above.source } else { part.source };
         layered.push(Located { source, place: above.place, part: over(above.part, part.part) });
     }

@@ -10,7 +10,7 @@ use crate::draft::{AssetDraft, Located, Source};
 use crate::problem::Place;
 
 impl Imported {
-    /// Takes the assets of a chain.
+    /// Adds the assets of a chain.
     pub(super) fn assets(&mut self, json: &Json, chain: &str, source: Source) {
         for asset in list(&json.value["assets"]) {
             let name =
@@ -22,13 +22,13 @@ impl Imported {
                     let traced = traces::follow(placed, list(&asset["traces"]), &self.names);
                     self.draft.append(traced);
                 }
-                Err(what) => self.left_out(&place, what),
+                Err(what) => self.skip(&place, what),
             }
         }
     }
 }
 
-/// Members of an asset, without its origin.
+/// An asset without its origin.
 fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
     let base = text(&json["base"]).ok_or("`base` is no text")?;
     let contract = text(&json["address"]).filter(|address| address.starts_with("0x"));
@@ -42,13 +42,13 @@ fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
         description: text(&json["description"]),
         coingecko_id: text(&json["coingecko_id"]),
         denom: Some(base),
-        // Those that are not listed are hidden.
+        // Unlisted assets are hidden.
         hidden: Some(false),
         ..AssetDraft::default()
     })
 }
 
-/// The exponent of the unit that is displayed.
+/// The exponent of the display unit.
 fn decimals(json: &Value) -> Option<u8> {
     let display = &json["display"];
     let unit = list(&json["denom_units"]).iter().find(|unit| unit["denom"] == *display)?;

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::layout::{list, text};
-use crate::decimal;
-use crate::draft::ChainDraft;
+use crate::draft::{ChainDraft, EndpointsDraft};
 use crate::model::FeeAsset;
+use crate::serde_forms;
 
-/// Parses a chain; `None` for one that is dead or no Cosmos chain.
+/// Parses a chain; `None` if it is dead or no Cosmos chain.
 pub(super) fn chain(json: &Value) -> Result<Option<ChainDraft>, String> {
     let other = json["chain_type"].as_str().is_some_and(|kind| kind != "cosmos");
     if json["status"] == "killed" || other {
@@ -28,15 +28,18 @@ pub(super) fn chain(json: &Value) -> Result<Option<ChainDraft>, String> {
             .iter()
             .filter_map(|explorer| text(&explorer["tx_page"]))
             .find(|page| page.contains("${txHash}")),
-        rpc: apis("rpc"),
-        rest: apis("rest"),
-        json_rpc: apis("json-rpc").or_else(|| apis("evm-http-jsonrpc")),
+        endpoints: EndpointsDraft {
+            rpc: apis("rpc"),
+            rest: apis("rest"),
+            json_rpc: apis("json-rpc").or_else(|| apis("evm-http-jsonrpc")),
+            ..EndpointsDraft::default()
+        },
         fee_assets: (!fees.is_empty()).then_some(fees),
         ..ChainDraft::default()
     }))
 }
 
-/// The picture of a chain or an asset.
+/// The image of a chain or an asset.
 pub(super) fn logo(json: &Value) -> Option<String> {
     let logos = &json["logo_URIs"];
     text(&logos["png"]).or_else(|| text(&logos["svg"])).or_else(|| {
@@ -46,10 +49,7 @@ pub(super) fn logo(json: &Value) -> Option<String> {
 }
 
 fn fee_asset(json: &Value) -> Option<FeeAsset> {
-    let price = |key: &str| match &json[key] {
-        Value::Number(number) => decimal::plain(&number.to_string()),
-        _ => None,
-    };
+    let price = |key: &str| serde_forms::price(json[key].as_number()?).ok();
     let least = price("fixed_min_gas_price").unwrap_or_default();
     let price = |key: &str| price(key).unwrap_or_else(|| least.clone());
     Some(FeeAsset {
@@ -60,7 +60,7 @@ fn fee_asset(json: &Value) -> Option<FeeAsset> {
     })
 }
 
-/// Those that are open to everybody.
+/// The public addresses.
 fn addresses(json: &Value) -> Option<Vec<String>> {
     let open = list(json).iter().filter(|api| api["authorizedUser"].is_null());
     let addresses: Vec<_> = open.filter_map(|api| text(&api["address"])).collect();

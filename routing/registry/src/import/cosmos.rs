@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::Imported;
 use super::layout::{Json, list, text};
-use super::{Imported, chains};
+use crate::denom::TRANSFER_PORT;
 use crate::draft::{ChannelDraft, EndDraft, Located, Source};
 use crate::files;
-use crate::native_format::TRANSFER;
 use crate::problem::{LoadError, Place};
 
 impl Imported {
@@ -16,53 +16,34 @@ impl Imported {
     pub(super) fn cosmos(&mut self, dir: &Path, root: &Path, folders: &[PathBuf]) -> Result<(), LoadError> {
         let mut lists = Vec::new();
         for folder in folders {
-            let json = match Json::read(dir, &folder.join("chain.json")) {
-                Ok(json) => json,
-                Err((place, what)) => {
-                    self.left_out(&place, what);
-                    continue;
-                }
-            };
-            let part = match chains::chain(&json.value) {
-                Ok(Some(part)) => part,
-                Ok(None) => continue,
-                Err(what) => {
-                    self.left_out(&Place::new(&json.file, "*"), what);
-                    continue;
-                }
-            };
+            let Some(json) = self.read(dir, &folder.join("chain.json")) else { continue };
+            let place = Place::new(&json.file, "*");
+            let Some(part) = self.chain(&place, &json.value) else { continue };
             let name = part.name.clone().unwrap_or_else(|| part.id.clone());
-            if !self.takes(&part.id, &name) {
-                continue;
-            }
-            // The Initia registry's names and those of our own form stay.
+            // Names of the native format and the Initia registry have precedence.
             self.names.entry(name).or_insert_with(|| part.id.clone());
             lists.push((folder.join("assetlist.json"), part.id.clone()));
-            let place = Place::new(&json.file, part.id.clone());
-            self.draft.chains.push(Located { source: Source::Cosmos, place, part });
+            let place = Place { key: part.id.clone(), ..place };
+            self.draft.chain.push(Located { source: Source::Cosmos, place, part });
         }
         for (path, chain) in lists.into_iter().filter(|(path, _)| path.is_file()) {
-            match Json::read(dir, &path) {
-                Ok(json) => self.assets(&json, &chain, Source::Cosmos),
-                Err((place, what)) => self.left_out(&place, what),
+            if let Some(json) = self.read(dir, &path) {
+                self.assets(&json, &chain, Source::Cosmos);
             }
         }
         let pairs = root.join("_IBC");
         if pairs.is_dir() {
-            for path in files::entries(&pairs)?
-                .iter()
-                .filter(|path| path.extension().is_some_and(|end| end == "json"))
-            {
-                match Json::read(dir, path) {
-                    Ok(json) => self.pair(&json),
-                    Err((place, what)) => self.left_out(&place, what),
+            let is_json = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+            for path in files::entries(&pairs)?.into_iter().filter(is_json) {
+                if let Some(json) = self.read(dir, &path) {
+                    self.pair(&json);
                 }
             }
         }
         Ok(())
     }
 
-    /// The transfer channels of two chains, where both are known.
+    /// The transfer channels of two chains, if both are known.
     fn pair(&mut self, json: &Json) {
         let chain = |key: &str| {
             let chain = &json.value[key];
@@ -78,14 +59,13 @@ impl Imported {
             let paused = (status != "ACTIVE").then(|| format!("the chain registry says {status}"));
             let place = Place::new(&json.file, format!("{one} {}", a.channel));
             let part = ChannelDraft { a, b: Some(b), paused, seconds: None };
-            self.draft.channels.push(Located { source: Source::Cosmos, place, part });
+            self.draft.channel.push(Located { source: Source::Cosmos, place, part });
         }
     }
 }
 
-/// An end that transfers use; `*` stands for unlisted channels.
+/// An end on the transfer port; `*` means unlisted channels.
 fn end(json: &Value, chain: &str) -> Option<EndDraft> {
     let channel = text(&json["channel_id"]).filter(|channel| channel != "*")?;
-    let transfer = json["port_id"] == TRANSFER;
-    transfer.then(|| EndDraft { chain: chain.to_owned(), port: TRANSFER.to_owned(), channel })
+    (json["port_id"] == TRANSFER_PORT).then(|| EndDraft::transfer(chain, &channel))
 }

@@ -1,13 +1,14 @@
 //! Detection of a folder's public layout from its contents.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::draft::NETWORKS;
 use crate::files;
-use crate::native_format::NETWORKS;
-use crate::problem::{LoadError, Place};
+use crate::problem::{LoadError, Place, Problem};
 
 /// A public registry on disk.
 pub(crate) enum Layout {
@@ -19,7 +20,8 @@ pub(crate) enum Layout {
     Site(PathBuf),
 }
 
-/// The layout of `dir`, if it has one. Of a checkout with several networks `network` is taken, else the first.
+/// The layout of `dir`, if it has one. `network` selects one of several networks of a checkout; the default is the
+/// first.
 pub(crate) fn recognize(dir: &Path, network: Option<&str>) -> Result<Option<Layout>, LoadError> {
     let site = dir.join("chains.json");
     if site.is_file() {
@@ -39,7 +41,7 @@ pub(crate) fn recognize(dir: &Path, network: Option<&str>) -> Result<Option<Layo
     Ok(None)
 }
 
-/// The folders in `dir` that hold a `chain.json`; those that begin with `_` are not chains.
+/// The folders in `dir` with a `chain.json`; a folder whose name begins with `_` is no chain.
 pub(crate) fn chain_folders(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let chain = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -56,12 +58,12 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// Reads it, with a name relative to `dir`; where and why not.
-    pub(crate) fn read(dir: &Path, path: &Path) -> Result<Self, (Place, String)> {
+    /// Reads a file, with a name relative to `dir`.
+    pub(crate) fn read(dir: &Path, path: &Path) -> Result<Self, Problem> {
         let file: Arc<str> = files::name(dir, path).into();
-        let failed = |reason: String| (Place::new(&file, "*"), format!("cannot be read: {reason}"));
-        let text = files::text(path).map_err(|error| failed(error.to_string()))?;
-        let value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        let failed = |reason: &dyn Display| Place::new(&file, "*").error(format!("cannot be read: {reason}"));
+        let text = files::text(path).map_err(|error| failed(&error))?;
+        let value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
         Ok(Self { file, value })
     }
 }
@@ -71,7 +73,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The members of a list; none if it is no list.
+/// The members of a list; empty if it is no list.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

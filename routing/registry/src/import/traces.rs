@@ -1,22 +1,24 @@
-//! Traces of an asset: its origin and every step from there.
+//! Traces of an asset: its origin and every step from there to the asset.
 //!
-//! The last step is the asset's own origin. Earlier steps that are in no list become hidden assets; channels and
-//! bridges that a step names become drafts too.
+//! The last step is the origin of the asset. Inputs of earlier steps become hidden assets unless a list has them;
+//! channels and bridges of a step become drafts too.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::layout::text;
-use crate::denom;
-use crate::draft::{AssetDraft, BridgeDraft, ChannelDraft, Draft, EndDraft, Located, OriginDraft, Source};
-use crate::native_format::TRANSFER;
+use crate::denom::{self, TRANSFER_PORT};
+use crate::draft::{
+    AssetDraft, BridgeDraft, BridgedDraft, ChannelDraft, Draft, EndDraft, IbcDraft, Located, Source,
+    WrappedDraft,
+};
 use crate::problem::Place;
 
 /// Ids of chains by name.
 type Names = BTreeMap<String, String>;
 
-/// One step, with what went in and where.
+/// One step, with its input.
 struct Step<'a> {
     trace: &'a Value,
     from_chain: Option<String>,
@@ -29,50 +31,32 @@ enum Kind {
     Ibc,
     Op,
     Wrapped,
-    /// A step that we cannot take: what comes out counts as made there.
+    /// An unsupported step: its output counts as native.
     Other,
 }
 
-/// The asset with its origin, and all that follows from its traces.
+/// The asset with its origin, and all parts that its traces imply. Malformed traces are ignored as a whole.
 pub(super) fn follow(asset: Located<AssetDraft>, traces: &[Value], names: &Names) -> Draft {
-    let steps: Vec<_> = traces.iter().filter_map(|trace| step(trace, names)).collect();
-    let mut draft = Draft::default();
-    let whole = steps.len() == traces.len();
-    let source = asset.source;
-    let (place, listed) = (asset.place.clone(), asset.part.clone());
-    let mut at = Some(asset.part);
-    let mut wrapped = false;
-    for step in steps.iter().rev().take_while(|_| whole) {
-        let Some(mut part) = at.take() else { break };
-        if step.kind == Kind::Other {
-            at = Some(part);
-            break;
-        }
-        let origin = origin(step);
-        if step.kind == Kind::Ibc {
-            part.path = path(step.trace, part.denom.as_deref());
-        }
-        follows(&mut draft, step, &part.chain, source, &place);
+    let Located { source, place, part: listed } = asset;
+    let steps: Option<Vec<_>> = traces.iter().map(|trace| step(trace, names)).collect();
+    let (mut draft, mut input, mut wrapped) = (Draft::default(), Some(listed.clone()), false);
+    // The first asset is the listed one; its ancestors are implied.
+    let located = |draft: &Draft, part| {
+        let source = if draft.asset.is_empty() { source } else { Source::Implied };
+        Located { source, place: place.clone(), part }
+    };
+    for step in steps.iter().flatten().rev() {
+        let Some(mut part) = input.take_if(|_| step.kind != Kind::Other) else { break };
+        set_origin(&mut part, step);
+        imply_link(&mut draft, step, &part.chain, source, &place);
         wrapped |= step.kind == Kind::Wrapped;
-        at = step.from_chain.clone().map(|chain| before(&listed, chain, &step.from, wrapped));
-        part.origin = origin;
-        draft.assets.push(implied_unless_first(&draft, part, source, &place));
+        input = step.from_chain.clone().map(|chain| ancestor(&listed, chain, &step.from, wrapped));
+        draft.asset.push(located(&draft, part));
     }
-    if let Some(part) = at {
-        draft.assets.push(implied_unless_first(&draft, part, source, &place));
+    if let Some(part) = input {
+        draft.asset.push(located(&draft, part));
     }
     draft
-}
-
-/// The asset itself is said by its list; what comes before it only follows.
-fn implied_unless_first(
-    draft: &Draft,
-    part: AssetDraft,
-    source: Source,
-    place: &Place,
-) -> Located<AssetDraft> {
-    let source = if draft.assets.is_empty() { source } else { Source::Implied };
-    Located { source, place: place.clone(), part }
 }
 
 fn step<'a>(trace: &'a Value, names: &Names) -> Option<Step<'a>> {
@@ -92,58 +76,49 @@ fn step<'a>(trace: &'a Value, names: &Names) -> Option<Step<'a>> {
     })
 }
 
-fn origin(step: &Step<'_>) -> Option<OriginDraft> {
+fn set_origin(part: &mut AssetDraft, step: &Step<'_>) {
     let (chain, from) = (&step.trace["chain"], step.from.clone());
     match step.kind {
         Kind::Ibc => {
-            let channel = text(&chain["channel_id"])?;
-            Some(OriginDraft::Ibc { port: port(chain), channel, from })
+            let gives = |path: &String| part.denom == Some(denom::of_path(path));
+            part.path = text(&chain["path"]).filter(gives);
+            let channel = text(&chain["channel_id"]);
+            part.ibc = channel.map(|channel| IbcDraft { port: text(&chain["port"]), channel, from });
         }
-        Kind::Op => Some(OriginDraft::Bridged { from }),
-        Kind::Wrapped => Some(OriginDraft::Wrapped { contract: text(&chain["contract"])?, from }),
-        Kind::Other => None,
+        Kind::Op => part.bridged = Some(BridgedDraft { from }),
+        Kind::Wrapped => {
+            part.wrapped = text(&chain["contract"]).map(|contract| WrappedDraft { contract, from });
+        }
+        Kind::Other => {}
     }
 }
 
-fn port(end: &Value) -> String {
-    text(&end["port"]).unwrap_or_else(|| TRANSFER.to_owned())
-}
-
-/// The path of a step over a channel, if it gives the denomination that came out.
-fn path(trace: &Value, denom: Option<&str>) -> Option<String> {
-    let path = text(&trace["chain"]["path"])?;
-    (denom == Some(&denom::of_path(&path))).then_some(path)
-}
-
-/// The channel or the bridge that a step went over.
-fn follows(draft: &mut Draft, step: &Step<'_>, here: &str, source: Source, place: &Place) {
+/// Adds the channel or the bridge of a step.
+fn imply_link(draft: &mut Draft, step: &Step<'_>, here: &str, source: Source, place: &Place) {
     let Some(there) = &step.from_chain else { return };
     let (chain, counterparty) = (&step.trace["chain"], &step.trace["counterparty"]);
     if step.kind == Kind::Op
         && let Some(id) = text(&chain["bridge_id"]).and_then(|id| id.parse().ok())
     {
-        let part = BridgeDraft {
-            l2: here.to_owned(),
-            id: Some(id),
-            l1: Some(there.clone()),
-            ..BridgeDraft::default()
-        };
-        draft.bridges.push(Located { source: Source::Implied, place: place.clone(), part });
+        let (l2, l1) = (here.to_owned(), Some(there.clone()));
+        let part = BridgeDraft { l2, id: Some(id), l1, ..BridgeDraft::default() };
+        draft.bridge.push(Located { source: Source::Implied, place: place.clone(), part });
     }
     let ends = (text(&chain["channel_id"]), text(&counterparty["channel_id"]));
+    let transfers = |end: &Value| text(&end["port"]).is_none_or(|port| port == TRANSFER_PORT);
     if let (Kind::Ibc, (Some(channel), Some(other))) = (step.kind, ends)
-        && [chain, counterparty].iter().all(|end| port(end) == TRANSFER)
+        && transfers(chain)
+        && transfers(counterparty)
     {
-        let end =
-            |chain: &str, channel| EndDraft { chain: chain.to_owned(), port: TRANSFER.to_owned(), channel };
-        let part =
-            ChannelDraft { a: end(here, channel), b: Some(end(there, other)), paused: None, seconds: None };
-        draft.channels.push(Located { source, place: place.clone(), part });
+        let (a, b) = (EndDraft::transfer(here, &channel), Some(EndDraft::transfer(there, &other)));
+        let part = ChannelDraft { a, b, paused: None, seconds: None };
+        draft.channel.push(Located { source, place: place.clone(), part });
     }
 }
 
-/// What a step was made of, in case that no list has it. Behind a wrapper the decimals are others, which nobody told.
-fn before(listed: &AssetDraft, chain: String, denom: &str, wrapped: bool) -> AssetDraft {
+/// The input of a step, used if no list has it. Its decimals are unknown if the step wraps it, because the wrapper
+/// changes them.
+fn ancestor(listed: &AssetDraft, chain: String, denom: &str, wrapped: bool) -> AssetDraft {
     AssetDraft {
         chain,
         denom: Some(denom.to_owned()),

@@ -4,7 +4,7 @@
 //!
 //! * No message contains a variable's value.
 
-/// Looks a variable up.
+/// Lookup of a variable.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The text with every `${NAME}` replaced.
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unset_variable_is_named_and_no_value_is_told() {
+    fn an_unset_variable_is_named_and_no_value_is_quoted() {
         let error = expanded("${KEY_1}${KEY_2}").unwrap_err();
         assert!(error.contains("`KEY_2` is not set") && !error.contains("s3cret"), "{error}");
         assert!(expanded("${KEY_1").unwrap_err().contains("has no `}`"));

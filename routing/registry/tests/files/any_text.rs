@@ -1,4 +1,4 @@
-//! Whatever the order and whatever the text.
+//! Registries from parts in any order, and from any text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use proptest::prelude::*;
 use registry::{denom, load_texts};
 
-/// One rollup and what is on it: how its voucher is named, whether it has a bridge and a wrapped token, a price.
+/// One rollup: the spelling of its voucher, whether it has a bridge and a wrapped token, a price.
 type Rollup = (bool, bool, bool, u16);
 
-/// The parts of a registry of our own form, each a text of its own.
+/// The parts of a registry in the native format, each a separate text.
 fn parts(rollups: &[Rollup]) -> Vec<String> {
     let mut parts = vec![
         "[[chain]]\nid = 'l1-1'\nname = 'initia'\nl1 = true\nvm = 'move'\n".to_owned(),
@@ -80,7 +80,7 @@ fn load(files: &[(String, String)]) -> Result<registry::Registry, registry::Load
     load_texts(&files)
 }
 
-/// Files of ours, as a base for what is no registry any more.
+/// Files in the native format, the base of mutated texts.
 fn real() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     ["example/chains.toml", "example/bridges.toml", "example/assets.toml"]
@@ -88,7 +88,7 @@ fn real() -> Vec<(String, String)> {
         .into()
 }
 
-/// A change of a text: where, how much of it, and what becomes of it.
+/// A change of a text: position, length, and replacement.
 type Change = (prop::sample::Index, u8, u8, prop::sample::Index);
 
 fn changed(text: &str, (at, length, what, other): Change) -> String {
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(first.hash(), second.hash());
         prop_assert!(first.assets().map(|(_, asset)| asset).eq(second.assets().map(|(_, asset)| asset)));
         prop_assert!(first.channels().map(|(_, part)| part).eq(second.channels().map(|(_, part)| part)));
-        // Every asset that any part makes is there, and below what it is made of.
+        // Every asset of the parts is in the registry, after its parent.
         let made = parts.iter().filter(|part| part.starts_with("[[asset]]")).count();
         prop_assert_eq!(first.assets().count(), made);
         for (reference, asset) in first.assets() {

@@ -1,4 +1,4 @@
-//! What the check finds, and that it finds nothing in the example.
+//! Findings of the check, and none in the example.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ fn found(registry: &Registry) -> Vec<String> {
     check(registry).iter().map(ToString::to_string).collect()
 }
 
-/// Every error of an asset, a bridge or an OFT is one that the registry itself knows.
+/// The registry itself has every error of an asset, a bridge or an OFT.
 fn every_error_is_kept(registry: &Registry) {
     let part = |about: &str| {
         let assets = registry.assets().map(|(reference, asset)| {
@@ -35,7 +35,7 @@ fn every_error_is_kept(registry: &Registry) {
 }
 
 #[test]
-fn nothing_is_found_in_a_registry_without_a_flaw() {
+fn a_registry_without_a_flaw_has_no_finding() {
     assert_eq!(found(&load_text(&sound()).unwrap()), [""; 0]);
     let example = registry::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("example")).unwrap();
     assert_eq!(found(&example.registry), [""; 0]);
@@ -67,7 +67,7 @@ fn a_token_with_six_decimals_that_is_wrapped_from_one_with_more_is_the_remote_on
     assert_eq!((pair.remote, pair.local), (made, local));
     assert_eq!(registry.wrapper_pair_of(local, made), Some(pair));
     assert_eq!(registry.wrapper_pair(local), None);
-    // The usual way round, where the bridged coin is the remote one.
+    // The usual direction, in which the bridged coin is the remote one.
     let init = asset("evm/5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
     let pair = registry.wrapper_pair(init).unwrap();
     assert_eq!((Some(pair.remote), pair.local), (registry[init].origin.parent(), init));
@@ -89,7 +89,7 @@ fn two_pairs_that_one_wrapper_cannot_have_are_both_errors() {
 }
 
 #[test]
-fn a_chain_that_nothing_connects_is_found() {
+fn an_unconnected_chain_is_found() {
     let lonely = "[[chain]]\nid = 'x-1'\nbech32_prefix = 'x'\n";
     let found = found(&load_text(&format!("{}{lonely}", sound())).unwrap());
     assert!(

@@ -1,4 +1,4 @@
-//! The example registry is what the recorded nodes said.
+//! The example registry agrees with the answers of the recorded nodes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -61,7 +61,7 @@ fn every_denomination_of_the_recorded_nodes_is_in_the_example_with_its_path() {
 }
 
 #[test]
-fn bridged_tokens_come_from_where_the_rollup_says() {
+fn bridged_tokens_have_the_origin_that_the_rollup_reports() {
     let (registry, l1, l2) = (example(), answers("l1"), answers("l2"));
     let pairs = l1["/opinit/ophost/v1/bridges/1/token_pairs"]["token_pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 2);
@@ -72,8 +72,8 @@ fn bridged_tokens_come_from_where_the_rollup_says() {
             panic!("{here} is not bridged")
         };
         assert_eq!((registry[*bridge].id, registry[*parent].denom.as_str()), (1, from));
-        let said = &l2[&format!("/opinit/opchild/v1/base_denom?denom={}", encoded(here))]["base_denom"];
-        assert_eq!(said, from);
+        let answer = &l2[&format!("/opinit/opchild/v1/base_denom?denom={}", encoded(here))]["base_denom"];
+        assert_eq!(answer, from);
     }
 }
 
@@ -92,9 +92,9 @@ fn every_token_of_the_rollup_has_the_contract_that_the_node_names() {
     let rollup = chain(&registry, "e2e-l2-1");
     let mut checked = 0;
     for (_, asset) in registry.assets().filter(|(_, asset)| asset.chain == rollup) {
-        let said =
+        let answer =
             &l2[&format!("/minievm/evm/v1/contracts/by_denom?denom={}", encoded(&asset.denom))]["address"];
-        assert_eq!(said.as_str(), asset.contract.as_deref(), "{}", asset.denom);
+        assert_eq!(answer.as_str(), asset.contract.as_deref(), "{}", asset.denom);
         checked += 1;
     }
     assert_eq!(checked, 6);

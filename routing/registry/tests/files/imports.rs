@@ -1,6 +1,6 @@
-//! Public registries with every defect that `router-mechanics.md` §1.1 found in them (the numbers are its).
+//! Public registries with every defect that `router-mechanics.md` §1.1 lists (the numbers are its).
 //!
-//! The fixtures are written by hand in the public layouts; `both/` takes in `initia/` and `chain-registry/`.
+//! The fixtures are hand-written in the public layouts; `both/` imports `initia/` and `chain-registry/`.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ fn beyond(registry: &Registry, id: &str, channel: &str) -> Option<(String, Strin
     Some((registry[end.chain].id.clone(), end.channel.clone()))
 }
 
-fn said<'a>(loaded: &'a Loaded, part: &str) -> Vec<&'a registry::Problem> {
+fn problems_with<'a>(loaded: &'a Loaded, part: &str) -> Vec<&'a registry::Problem> {
     loaded.problems.iter().filter(|problem| problem.to_string().contains(part)).collect()
 }
 
@@ -62,7 +62,7 @@ fn a_channel_that_only_a_trace_names_is_a_channel() {
 }
 
 #[test]
-fn where_a_trace_and_both_chains_disagree_on_the_other_end_the_chains_are_believed() {
+fn if_a_trace_contradicts_both_chains_the_chains_have_precedence() {
     // 2
     let loaded = load("both");
     let registry = &loaded.registry;
@@ -70,25 +70,25 @@ fn where_a_trace_and_both_chains_disagree_on_the_other_end_the_chains_are_believ
     assert_eq!(ends, Some(("interwoven-1".into(), "channel-99".into())));
     let Origin::Ibc { parent, .. } = registry[asset(registry, "strat-1", PURE_INIT)].origin else { panic!() };
     assert_eq!(registry[parent].denom, "uinit");
-    let told = said(&loaded, "channel-3101");
-    assert_eq!(told.len(), 1, "{:?}", loaded.problems);
-    assert_eq!(told[0].severity, Severity::Warning);
-    assert_eq!(told[0].place.file.as_deref(), Some("../initia/mainnets/strat/assetlist.json"));
+    let reported = problems_with(&loaded, "channel-3101");
+    assert_eq!(reported.len(), 1, "{:?}", loaded.problems);
+    assert_eq!(reported[0].severity, Severity::Warning);
+    assert_eq!(reported[0].place.file.as_deref(), Some("../initia/mainnets/strat/assetlist.json"));
 }
 
 #[test]
-fn a_channel_to_a_chain_that_is_gone_is_told_and_left_out() {
+fn a_channel_to_a_removed_chain_is_reported_and_left_out() {
     // 3
     let loaded = load("both");
     assert_eq!(loaded.registry.chain("intergaze-1"), None);
     assert_eq!(beyond(&loaded.registry, "interwoven-1", "channel-7"), None);
-    assert_eq!(said(&loaded, "channel-7 to intergaze-1").len(), 1);
+    assert_eq!(problems_with(&loaded, "channel-7 to intergaze-1").len(), 1);
     assert_eq!(loaded.registry.chain("gone-1"), None);
-    assert!(said(&loaded, "gone-1").is_empty());
+    assert!(problems_with(&loaded, "gone-1").is_empty());
 }
 
 #[test]
-fn both_channels_to_osmosis_are_there_and_the_path_of_a_token_decides() {
+fn both_channels_to_osmosis_exist_and_the_path_of_a_token_decides() {
     // 4
     let registry = load("both").registry;
     let to_osmosis = |channel: &str, other: &str| {
@@ -103,7 +103,7 @@ fn both_channels_to_osmosis_are_there_and_the_path_of_a_token_decides() {
 }
 
 #[test]
-fn what_an_operator_says_is_bridged_is_there_but_hidden_where_no_list_has_it() {
+fn an_operators_unlisted_bridged_coin_is_hidden() {
     // 5
     let registry = load("initia").registry;
     let shown = by_symbol(&registry, "strat-1", "INIT");
@@ -123,7 +123,7 @@ fn what_an_operator_says_is_bridged_is_there_but_hidden_where_no_list_has_it() {
 }
 
 #[test]
-fn an_asset_without_traces_counts_as_made_where_it_is() {
+fn an_asset_without_traces_counts_as_native() {
     // 6
     let registry = load("initia").registry;
     for (id, symbol) in [("interwoven-1", "ETH"), ("yominet-1", "ETH")] {
@@ -134,7 +134,7 @@ fn an_asset_without_traces_counts_as_made_where_it_is() {
 }
 
 #[test]
-fn a_list_that_names_a_chain_by_an_old_id_gives_no_channel_and_is_told() {
+fn a_list_with_an_old_chain_id_gives_no_channel_and_is_reported() {
     // 7
     let own = tempfile::tempdir().unwrap();
     let devnets = text_of(&folder("initia"));
@@ -142,29 +142,34 @@ fn a_list_that_names_a_chain_by_an_old_id_gives_no_channel_and_is_told() {
     std::fs::write(own.path().join("registry.toml"), text).unwrap();
     let loaded = registry::load(own.path()).unwrap();
     assert_eq!(loaded.registry.channels().count(), 0);
-    assert_eq!(said(&loaded, "stone-17 channel-0 to stonewasm-16").len(), 1, "{:?}", loaded.problems);
-    assert_eq!(said(&loaded, "stonewasm-17 channel-0 to stone-17").len(), 1);
+    assert_eq!(
+        problems_with(&loaded, "stone-17 channel-0 to stonewasm-16").len(),
+        1,
+        "{:?}",
+        loaded.problems
+    );
+    assert_eq!(problems_with(&loaded, "stonewasm-17 channel-0 to stone-17").len(), 1);
     let (_, bridge) = loaded.registry.bridges().next().unwrap();
     assert_eq!(bridge.id, 5);
     assert!(loaded.registry.chains().all(|(_, chain)| chain.testnet));
 }
 
 #[test]
-fn a_broken_chain_and_a_broken_asset_are_left_out_and_told_with_their_file() {
+fn a_broken_chain_and_a_broken_asset_are_skipped_and_reported_with_their_file() {
     let loaded = load("initia");
     assert_eq!(loaded.registry.chains().count(), 4);
-    let told = said(&loaded, "mainnets/broken/chain.json");
-    assert_eq!(told.len(), 1);
-    assert!(told[0].what.contains("cannot be read") && told[0].severity == Severity::Error);
-    assert_eq!(said(&loaded, "`NONE`: `base` is no text").len(), 1, "{:?}", loaded.problems);
+    let reported = problems_with(&loaded, "mainnets/broken/chain.json");
+    assert_eq!(reported.len(), 1);
+    assert!(reported[0].what.contains("cannot be read") && reported[0].severity == Severity::Error);
+    assert_eq!(problems_with(&loaded, "`NONE`: `base` is no text").len(), 1, "{:?}", loaded.problems);
 }
 
 #[test]
 fn an_asset_whose_denomination_is_not_that_of_its_path_is_left_out() {
     let loaded = load("both");
-    let told = said(&loaded, "uanother");
-    assert_eq!(told.len(), 1, "{:?}", loaded.problems);
-    assert!(told[0].what.contains("left out") && told[0].severity == Severity::Error);
+    let reported = problems_with(&loaded, "uanother");
+    assert_eq!(reported.len(), 1, "{:?}", loaded.problems);
+    assert!(reported[0].what.contains("left out") && reported[0].severity == Severity::Error);
     let l1 = chain(&loaded.registry, "interwoven-1");
     assert!(loaded.registry.assets().all(|(_, asset)| asset.chain != l1 || asset.symbol != "WRONG"));
 }
@@ -195,12 +200,12 @@ fn the_initia_registry_alone_gives_the_fields_that_a_router_needs() {
 }
 
 #[test]
-fn a_voucher_of_a_chain_that_nobody_asked_for_keeps_its_path() {
+fn a_voucher_of_a_chain_that_is_not_imported_keeps_its_path() {
     let registry = load("initia").registry;
     let usdc = asset(&registry, "interwoven-1", USDC);
     assert_eq!(registry[usdc].origin, Origin::Native);
     assert_eq!(registry.path(usdc), "transfer/channel-3/uusdc");
-    // Listed here, and passed through by others.
+    // It is listed here, and on the path of other assets.
     assert!(!registry[usdc].hidden);
     let on_strat = by_symbol(&registry, "strat-1", "USDC");
     assert_eq!(registry.root(on_strat), usdc);
@@ -208,7 +213,7 @@ fn a_voucher_of_a_chain_that_nobody_asked_for_keeps_its_path() {
 }
 
 #[test]
-fn the_operators_word_stands_above_both_registries_and_theirs_below_fills_in() {
+fn native_members_have_precedence_and_both_registries_fill_in_the_rest() {
     let registry = load("both").registry;
     let noble = &registry[chain(&registry, "noble-1")];
     assert!(noble.forwards && !noble.initia);
@@ -226,17 +231,17 @@ fn the_operators_word_stands_above_both_registries_and_theirs_below_fills_in() {
     let usdc = asset(&registry, "interwoven-1", USDC);
     assert_eq!(registry[usdc].terms.fee_bps, 30);
     assert_eq!(registry[registry.root(usdc)].chain, chain(&registry, "noble-1"));
-    // Prices go down to what was made of it.
+    // Children inherit the price.
     let wrapped = by_symbol(&registry, "yominet-1", "INIT");
     assert_eq!(registry[wrapped].price_usd.as_deref(), Some("0.15"));
 }
 
 #[test]
-fn a_pair_file_that_contradicts_a_trace_is_told_and_does_not_win() {
+fn a_pair_file_that_contradicts_a_trace_is_reported_and_ignored() {
     let loaded = load("both");
     let ends = beyond(&loaded.registry, "interwoven-1", "channel-3");
     assert_eq!(ends, Some(("noble-1".into(), "channel-129".into())));
-    assert_eq!(said(&loaded, "channel-777").len(), 1, "{:?}", loaded.problems);
+    assert_eq!(problems_with(&loaded, "channel-777").len(), 1, "{:?}", loaded.problems);
 }
 
 #[test]
@@ -251,9 +256,9 @@ fn the_chain_registry_alone_gives_chains_pairs_and_assets() {
     let dead = registry.channel_at(osmosis, "transfer", "channel-751").unwrap();
     assert_eq!(registry[dead].paused.as_deref(), Some("the chain registry says INACTIVE"));
     assert_eq!(registry.channel_at(osmosis, "transfer", "*"), None);
-    // Over a port of a contract.
+    // Over the port of a contract.
     assert_eq!(beyond(registry, "noble-1", "channel-4"), None);
-    // From a chain that is in no list.
+    // From an unlisted chain.
     let juno = by_symbol(registry, "osmosis-1", "JUNO");
     assert_eq!(registry.path(juno), "transfer/channel-5/ujuno");
     assert_eq!(registry[juno].origin, Origin::Native);
@@ -261,7 +266,7 @@ fn the_chain_registry_alone_gives_chains_pairs_and_assets() {
 }
 
 #[test]
-fn only_the_chains_that_are_asked_for_are_taken() {
+fn only_the_requested_chains_are_imported() {
     let own = tempfile::tempdir().unwrap();
     let at = text_of(&folder("chain-registry"));
     let text = format!("[import]\nchain_registry = '{at}'\nchains = ['noble', 'osmosis-1', 'junoo']\n");
@@ -269,7 +274,7 @@ fn only_the_chains_that_are_asked_for_are_taken() {
     let loaded = registry::load(own.path()).unwrap();
     let ids: Vec<_> = loaded.registry.chains().map(|(_, chain)| chain.id.as_str()).collect();
     assert_eq!(ids, ["noble-1", "osmosis-1"]);
-    assert_eq!(said(&loaded, "`junoo`").len(), 1);
+    assert_eq!(problems_with(&loaded, "`junoo`").len(), 1);
 }
 
 #[test]
@@ -292,7 +297,7 @@ fn the_built_site_gives_the_same_registry_as_the_checkout() {
 }
 
 #[test]
-fn an_overlay_of_something_that_no_public_registry_has_is_told_and_left_out() {
+fn an_overlay_of_a_missing_public_part_is_reported_and_left_out() {
     let own = tempfile::tempdir().unwrap();
     let at = text_of(&folder("chain-registry"));
     let text = format!(
@@ -301,13 +306,34 @@ fn an_overlay_of_something_that_no_public_registry_has_is_told_and_left_out() {
     );
     std::fs::write(own.path().join("registry.toml"), text).unwrap();
     let loaded = registry::load(own.path()).unwrap();
-    let told: Vec<_> = loaded.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    let reported: Vec<_> = loaded.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(reported.len(), 2, "{reported:?}");
     assert!(
-        told[1].starts_with("error: registry.toml line 6: `asset`: chain `juno-1` is in no list"),
-        "{told:?}"
+        reported[1].starts_with("error: registry.toml line 6: `asset`: chain `juno-1` is in no list"),
+        "{reported:?}"
     );
-    assert!(told[0].starts_with("error: registry.toml line 3: `channel`: `b` is missing"), "{told:?}");
+    assert!(
+        reported[0].starts_with("error: registry.toml line 3: `channel`: `b` is missing"),
+        "{reported:?}"
+    );
+}
+
+#[test]
+fn a_native_origin_replaces_the_imported_one() {
+    let own = tempfile::tempdir().unwrap();
+    let at = text_of(&folder("chain-registry"));
+    let usdc = "ibc/498A0751C798A0D9A389AA3691123DADA57DAA4FE165D5C75894505B876BA6E4";
+    let import = format!("[import]\nchain_registry = '{at}'\n");
+    // Osmosis has no bridge, so the native origin keeps the path.
+    let overlay =
+        format!("[[asset]]\nchain = 'osmosis-1'\ndenom = '{usdc}'\nbridged = {{ from = 'uusdc' }}\n");
+    for (text, is_native) in [(import.clone(), false), (import + &overlay, true)] {
+        std::fs::write(own.path().join("registry.toml"), text).unwrap();
+        let registry = registry::load(own.path()).unwrap().registry;
+        let usdc = asset(&registry, "osmosis-1", usdc);
+        assert_eq!(registry[usdc].origin == Origin::Native, is_native);
+        assert_eq!(registry.path(usdc), "transfer/channel-750/uusdc");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Registry files: what loads, what is refused, and why.
+//! Registry files: accepted ones, refused ones, and the reasons.
 //!
 //! One program, because linking takes longer than most tests.
 

@@ -1,4 +1,4 @@
-//! Our own form: what it fills in, and what it refuses with file, line and key.
+//! The native format: its defaults, and refusals with file, line and key.
 
 use registry::{LoadError, Origin, Registry, load_text, load_texts};
 
@@ -26,7 +26,7 @@ fn refused(text: &str) -> String {
     load_text(text).unwrap_err().to_string()
 }
 
-/// [`TWO`] and more.
+/// [`TWO`] with an addition.
 fn two(more: &str) -> Result<Registry, LoadError> {
     load_text(&format!("{TWO}{more}"))
 }
@@ -36,7 +36,7 @@ fn two_refused(more: &str) -> String {
 }
 
 #[test]
-fn what_is_not_said_of_a_chain_is_filled_in() {
+fn missing_members_of_a_chain_have_defaults() {
     let registry =
         load_text("[[chain]]\nid = 'a-1'\nvm = 'evm'\n[[chain]]\nid = '5'\nkind = 'evm'\n").unwrap();
     let chain = |id: &str| &registry[registry.chain(id).unwrap()];
@@ -50,7 +50,7 @@ fn what_is_not_said_of_a_chain_is_filled_in() {
 }
 
 #[test]
-fn the_coin_of_an_evm_chain_is_an_asset_that_can_be_added_to() {
+fn the_coin_of_an_evm_chain_is_an_asset_that_a_file_can_extend() {
     let text = "[[chain]]\nid = '5'\nname = 'five'\nkind = 'evm'\nnative = { name = 'Five', symbol = 'FIV' }\n\
                 [[asset]]\nchain = '5'\ndenom = 'FIVE-native'\nprice_usd = 1.5\n";
     let registry = load_text(&text.replace("FIVE", "five")).unwrap();
@@ -78,7 +78,7 @@ fn a_denomination_that_can_be_computed_may_be_left_out_and_must_be_right() {
 }
 
 #[test]
-fn a_parent_may_be_named_by_its_path_and_stand_behind_its_child() {
+fn a_parent_may_be_named_by_its_path_and_follow_its_child() {
     let child =
         "[[asset]]\nchain = 'l1-1'\nibc = { channel = 'channel-0', from = 'transfer/channel-9/ux' }\n";
     let parent = "[[asset]]\nchain = 'x-1'\npath = 'transfer/channel-9/ux'\nsymbol = 'X'\ndecimals = 3\n";
@@ -90,7 +90,7 @@ fn a_parent_may_be_named_by_its_path_and_stand_behind_its_child() {
 }
 
 #[test]
-fn a_ring_of_parents_is_refused_by_name() {
+fn a_cycle_of_parents_is_refused_by_name() {
     let voucher = registry::denom::of_path("transfer/channel-1/uring");
     let ring = format!(
         "[[asset]]\nchain = 'l1-1'\ndenom = 'uring'\nibc = {{ channel = 'channel-0', from = '{voucher}' }}\n\
@@ -111,45 +111,60 @@ fn an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one() {
         refused("[[chain]]\nid = 'a'\n[chain.endpoints]\nrpcs = []\n"),
         "registry.toml line 4: `chain.endpoints.rpcs`: there is no such key; the nearest known one is `rpc`"
     );
-    // A misspelt key is told as such, not as one that is missing.
+    // A misspelt key is reported as unknown, not as missing.
     assert!(refused("[[chain]]\nidd = 'a'\n").contains("`chain.idd`: there is no such key"));
     assert!(refused("[[chians]]\nid = 'a'\n").contains("the nearest known one is `chain`"));
 }
 
 #[test]
-fn a_value_that_cannot_be_is_refused_with_its_line_and_key() {
+fn an_invalid_value_is_refused_with_its_line_and_key() {
     let cases = [
         ("[[chain]]\nname = 'a'\n", "line 1: `chain`: `id` is missing"),
-        ("[[chain]]\nid = 1\n", "line 2: `chain.id`: must be a text"),
+        ("[[chain]]\nid = 1\n", "line 2: `chain.id`: must be a text, not integer `1`"),
         ("[[chain]]\nid = ''\n", "line 2: `chain.id`: must be a text that is not empty"),
         ("[chain]\nid = 'a'\n", "line 1: `chain`: must be an array of tables: write `[[chain]]`"),
-        ("[[chain]]\nid = 'a'\nvm = 'move2'\n", "line 3: `chain.vm`: must be one of evm, move, wasm, none"),
-        ("[[chain]]\nid = 'a'\nl1 = 'yes'\n", "line 3: `chain.l1`: must be true or false"),
+        (
+            "[[chain]]\nid = 'a'\nvm = 'move2'\n",
+            "line 3: `chain.vm`: must be one of evm, move, wasm, none, not string \"move2\"",
+        ),
+        (
+            "[[chain]]\nid = 'a'\nl1 = 'yes'\n",
+            "line 3: `chain.l1`: must be true or false, not string \"yes\"",
+        ),
         (
             "[[chain]]\nid = 'a'\nconfirmations = -1\n",
-            "line 3: `chain.confirmations`: must be a whole number",
+            "line 3: `chain.confirmations`: must be a whole number from 0 to 4294967295, not integer `-1`",
         ),
         ("[[chain]]\nid = 'a'\nconfirmations = 4294967296\n", "must be a whole number"),
         ("[[chain]]\nid = 'a'\nblock_seconds = 1.5\n", "must be a whole number"),
         (
             "[[chain]]\nid = 'a'\nendpoints = { rpc = 'x' }\n",
-            "`chain.endpoints.rpc`: must be an array of texts",
+            "line 3: `chain.endpoints.rpc`: must be an array",
         ),
+        ("[[chain]]\nid = 'a'\nendpoints = { rpc = [''] }\n", "must be an array of texts that are not empty"),
+        (
+            "[[chain]]\nid = 'a'\nlogo_uri = ''\n",
+            "line 3: `chain.logo_uri`: must be a text that is not empty",
+        ),
+        ("[[chain]]\nid = 'a'\nkind = 'EVM'\n", "line 3: `chain.kind`: must be cosmos or evm, not `EVM`"),
         ("[[chain]]\nid = 'a'\nfee_assets = [{ denom = 'u', low = 'x' }]\n", "must be a decimal number"),
         ("[[chain]]\nid = 'a'\nkind = 'evm'\n", "the id of an EVM chain is its decimal number"),
         ("[[chain]]\nid = 'a'\n", "a cosmos chain has an id and a bech32_prefix"),
         ("[[channel]]\na = 'x/channel-1'\n", "line 2: `channel.a`: must be chain, port and channel"),
-        ("[[asset]]\nchain = 'a'\nprice_usd = 'much'\n", "`asset.price_usd`: must be a decimal number"),
+        (
+            "[[asset]]\nchain = 'a'\nprice_usd = 'much'\n",
+            "`asset.price_usd`: must be a decimal number such as \"0.15\", not `much`",
+        ),
         (
             "[[asset]]\nchain = 'a'\nterms = { fee_bps = 10001 }\n",
-            "`asset.terms.fee_bps`: must be at most 10000",
+            "`asset.terms.fee_bps`: must be at most 10000: hundredths of a percent, not integer `10001`",
         ),
         ("[[asset]]\nchain = 'a'\nterms = { min_amount = 1.5 }\n", "must be a whole number of base units"),
         (
             "[[asset]]\nchain = 'a'\npath = 'p'\nbridged = { from = 'u' }\n",
             "one of `ibc`, `bridged`, `wrapped` and `path`",
         ),
-        ("[[oft]]\nsymbol = 'a'\n[[oft.leg]]\nchain = 'a'\n", "`kind` is missing"),
+        ("[[oft]]\nsymbol = 'a'\n[[oft.leg]]\nchain = 'a'\n", "`denom` is missing"),
         ("[[bridge_kind]]\nid = 'X'\nlogo_uri = 'a'\n", "must be one of IBC, OPINIT, LAYER_ZERO"),
         ("[[chain]]\nid = 'a'\nid = 'b'\n", "cannot be parsed: line 3, column 1: duplicate key"),
         ("[[chain\n", "registry.toml cannot be parsed"),
@@ -163,7 +178,7 @@ fn a_value_that_cannot_be_is_refused_with_its_line_and_key() {
 }
 
 #[test]
-fn a_reference_to_what_is_not_there_is_refused() {
+fn a_reference_to_a_missing_part_is_refused() {
     let cases = [
         (
             "[[channel]]\na = 'x-1/transfer/channel-5'\nb = 'y-1/transfer/channel-0'\n",
@@ -220,7 +235,7 @@ fn a_reference_to_what_is_not_there_is_refused() {
 }
 
 #[test]
-fn json_says_the_same_as_toml_and_names_its_keys() {
+fn json_is_equivalent_to_toml_and_names_its_keys() {
     let json = r#"{
         "chain": [{"id": "l1-1", "name": "initia", "l1": true}, {"id": "x-1", "bech32_prefix": "x"}],
         "channel": [{"a": "l1-1/transfer/channel-0", "b": "x-1/transfer/channel-1"}],
@@ -231,15 +246,15 @@ fn json_says_the_same_as_toml_and_names_its_keys() {
     let refused = |text: &str| load_texts(&[("registry.json", text)]).unwrap_err().to_string();
     assert_eq!(
         refused(&json.replace("symbol", "symbl")),
-        "registry.json: `asset[0].symbl`: there is no such key; the nearest known one is `symbol`"
+        "registry.json line 4: `asset[0].symbl`: there is no such key; the nearest known one is `symbol`"
     );
     assert!(refused(r#"{"chain": [{"id": "a", "id": "b"}]}"#).contains("the key `id` is there twice"));
-    assert!(refused("[]").contains("must be a table"));
+    assert!(refused("[]").contains("cannot be parsed: invalid type: sequence, expected a map"));
     assert!(refused("{").contains("registry.json cannot be parsed"));
 }
 
 #[test]
-fn addresses_take_keys_from_the_environment_and_no_message_tells_them() {
+fn addresses_take_keys_from_the_environment_and_no_message_contains_them() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!("{TWO}[[asset]]\nchain = 'x-1'\nsymbl = 'x'\n").replace(
         "bech32_prefix = 'x'",
@@ -260,9 +275,9 @@ fn addresses_take_keys_from_the_environment_and_no_message_tells_them() {
     let registry = load(Some("s3cret")).unwrap().registry;
     let endpoints = &registry.chains().find(|(_, chain)| chain.id == "x-1").unwrap().1.endpoints;
     assert_eq!(endpoints.rpc, ["https://n.example.org/s3cret"]);
-    assert_eq!(endpoints.told(&endpoints.rpc), None);
+    assert_eq!(endpoints.first_public(&endpoints.rpc), None);
     let others = ["https://u:p@n.example.org".to_owned(), "https://n.example.org".to_owned()];
-    assert_eq!(endpoints.told(&others), Some("https://n.example.org"));
+    assert_eq!(endpoints.first_public(&others), Some("https://n.example.org"));
     let error = load(None).unwrap_err().to_string();
     assert!(
         error.starts_with(
@@ -278,7 +293,29 @@ fn addresses_take_keys_from_the_environment_and_no_message_tells_them() {
 }
 
 #[test]
-fn the_hash_names_the_content() {
+fn no_error_quotes_an_address() {
+    for endpoints in ["'http://u:s3cret@n'", "{ rpc = 'http://u:s3cret@n' }", "{ rpc = { s3cret = 1 } }"] {
+        let error = refused(&format!("[[chain]]\nid = 'a'\nendpoints = {endpoints}\n"));
+        assert!(error.starts_with("registry.toml line 3: `chain.endpoints"), "{error}");
+        assert!(error.contains("must be") && !error.contains("s3cret"), "{error}");
+    }
+    let json = r#"{"chain": [{"id": "a", "endpoints": {"rest": "http://u:s3cret@n"}}]}"#;
+    let error = load_texts(&[("registry.json", json)]).unwrap_err().to_string();
+    assert_eq!(error, "registry.json line 1: `chain[0].endpoints.rest`: must be an array");
+}
+
+#[test]
+fn an_amount_beyond_64_bits_may_be_a_number() {
+    let terms = format!("terms = {{ min_amount = {}, fee_amount = '{}' }}", i128::MAX, chain::U256::MAX);
+    let asset = "[[asset]]\nchain = 'x-1'\ndenom = 'uxx'\nsymbol = 'X'\ndecimals = 6\n";
+    let registry = two(&format!("{asset}{terms}\n")).unwrap();
+    let asset = registry.asset(registry.chain("x-1").unwrap(), "uxx").unwrap();
+    assert_eq!(registry[asset].terms.min_amount.to_string(), i128::MAX.to_string());
+    assert_eq!(registry[asset].terms.fee_amount, chain::U256::MAX);
+}
+
+#[test]
+fn the_hash_identifies_the_content() {
     let hash = load_text(TWO).unwrap().hash().to_owned();
     assert_eq!(hash.len(), 64);
     assert_eq!(load_text(&format!("# a remark\n{TWO}")).unwrap().hash(), hash);
@@ -288,7 +325,7 @@ fn the_hash_names_the_content() {
 }
 
 #[test]
-fn other_json_in_the_folder_is_left_alone() {
+fn other_json_in_the_folder_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("chains.toml"), TWO).unwrap();
     std::fs::write(folder.path().join("scenario.json"), "no registry").unwrap();

@@ -9,32 +9,32 @@ use super::ChainQueries;
 use crate::detect;
 use crate::event::{around, finalized, find, number};
 use crate::hop::{Deposit, ObservedHop, Output, Relation, TxRef, Withdrawal};
-use crate::search::{QueryError, Search};
+use crate::query_error::QueryError;
+use crate::search::Search;
 use crate::state::Observation;
 
-/// Pages of outputs that are scanned for one that was not deleted.
+/// Maximum pages of outputs scanned for one that was not deleted.
 const PAGES: u32 = 10;
 
 impl ChainQueries<'_> {
     pub(super) async fn finalized(&self, hop: &Deposit) -> Result<Vec<Observation>, QueryError> {
         const KIND: &str = "finalize_token_deposit";
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
-        let clients = self.clients(to)?;
-        let search = Search { chain: to, clients: &clients };
+        let search = self.search(to)?;
         let sequence = hop.l1_sequence.to_string();
         let (txs, _) = search.txs(&format!("{KIND}.l1_sequence='{sequence}'"), 1, false).await?;
         for found in txs {
-            // A rollup has one bridge, so there is no number of it here.
+            // A rollup has one bridge, so its events have no bridge number.
             let Some(event) = find(&found.0, KIND, &[("l1_sequence", &sequence)]) else { continue };
             let Some(how) = finalized(&found.0.events[event]) else { continue };
-            let at = search.seen(&found).await?;
+            let at = search.located(&found).await?;
             let refund = self.refund(to, around(&found.0, event), &at).map(Box::new);
             return Ok(vec![Observation::Finalized { sequence: hop.l1_sequence, at, how, refund }]);
         }
         Ok(Vec::new())
     }
 
-    /// The withdrawal that a refused deposit begins in its own message.
+    /// The withdrawal that a refused deposit starts in its own message.
     fn refund(&self, rollup: &str, message: &[FoundEvent], at: &TxRef) -> Option<ObservedHop> {
         let rollup = self.registry.chain(rollup)?;
         let event = message.iter().find(|event| event.kind == "initiate_token_withdrawal")?;
@@ -43,8 +43,7 @@ impl ChainQueries<'_> {
 
     pub(super) async fn output(&self, hop: &Withdrawal) -> Result<Vec<Observation>, QueryError> {
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
-        let clients = self.clients(l1)?;
-        let search = Search { chain: l1, clients: &clients };
+        let search = self.search(l1)?;
         if let Some(output) = &hop.output
             && output.claimable_at.is_some_and(|at| at <= self.now)
         {
@@ -69,10 +68,10 @@ impl ChainQueries<'_> {
         })
     }
 
-    /// The first output at or above the withdrawal's height that is still there.
+    /// The first output at or above the withdrawal's height that was not deleted.
     async fn covering(
         &self,
-        search: &Search<'_>,
+        search: &Search,
         bridge: u64,
         hop: &Withdrawal,
         deleted: &[Deletion],
@@ -96,7 +95,7 @@ impl ChainQueries<'_> {
                     |index: &u64| !deleted.iter().any(|deletion| deletion.takes(*index, found.0.height));
                 let indexes = proposals.filter(covers).filter_map(|event| number(event, "output_index"));
                 let Some(index) = indexes.filter(live).min() else { continue };
-                let tx = search.seen(&found).await?;
+                let tx = search.located(&found).await?;
                 let wait = i64::try_from(hop.finalization_seconds).unwrap_or(i64::MAX);
                 let claimable_at = tx.time.map(|time| claimable(time, wait));
                 return Ok(Some(Output { index, tx, claimable_at }));
@@ -111,8 +110,7 @@ impl ChainQueries<'_> {
     pub(super) async fn claimed(&self, hop: &Withdrawal) -> Result<Vec<Observation>, QueryError> {
         const KIND: &str = "finalize_token_withdrawal";
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
-        let clients = self.clients(l1)?;
-        let search = Search { chain: l1, clients: &clients };
+        let search = self.search(l1)?;
         let (sequence, bridge_id) = (hop.l2_sequence.to_string(), bridge.to_string());
         let query = format!("{KIND}.l2_sequence='{sequence}' AND {KIND}.bridge_id='{bridge_id}'");
         let wanted = [("l2_sequence", sequence.as_str()), ("bridge_id", bridge_id.as_str())];
@@ -121,13 +119,13 @@ impl ChainQueries<'_> {
             Ok((txs, _)) => {
                 for found in txs {
                     if find(&found.0, KIND, &wanted).is_some() {
-                        return Ok(claim(Some(search.seen(&found).await?)));
+                        return Ok(claim(Some(search.located(&found).await?)));
                     }
                 }
                 Ok(Vec::new())
             }
-            // Nobody there searches; the L1's state knows as well, only not where it happened.
-            Err(failure) => match (&clients.rest, withdrawal_hash(hop, *bridge)) {
+            // No node of the L1 searches; the L1's state has the claim too, but not its transaction.
+            Err(failure) => match (&search.clients.rest, withdrawal_hash(hop, *bridge)) {
                 (Some(rest), Some(hash)) => {
                     let hash = encoded(&STANDARD.encode(hash));
                     let path = format!(
@@ -148,20 +146,20 @@ fn claimable(time: i64, wait_seconds: i64) -> i64 {
     time.div_euclid(NANOS).saturating_add(wait_seconds).saturating_mul(NANOS)
 }
 
-/// A `delete_output`: it takes the output of its index and all after it.
+/// A `delete_output`: it deletes the output of its index and all later ones.
 struct Deletion {
     index: u64,
     height: u64,
 }
 
 impl Deletion {
-    /// Whether it took the output of this index that was proposed at this height.
+    /// Whether it deleted the output of this index that was proposed at this height.
     fn takes(&self, index: u64, proposed: u64) -> bool {
         self.index <= index && self.height >= proposed
     }
 }
 
-async fn deletions(search: &Search<'_>, bridge: u64) -> Result<Vec<Deletion>, QueryError> {
+async fn deletions(search: &Search, bridge: u64) -> Result<Vec<Deletion>, QueryError> {
     const KIND: &str = "delete_output";
     let (txs, _) = search.txs(&format!("{KIND}.bridge_id='{bridge}'"), 1, true).await?;
     let of = |event: &&FoundEvent| event.kind == KIND && number(event, "bridge_id") == Some(bridge);
@@ -194,7 +192,7 @@ fn says_claimed(answer: &[u8]) -> bool {
     serde_json::from_slice::<Answer>(answer).is_ok_and(|answer| answer.claimed)
 }
 
-/// Base64 in a query: its three signs that mean something there.
+/// Base64 in a query: its three reserved characters are escaped.
 fn encoded(base64: &str) -> String {
     base64.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D")
 }
@@ -224,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawal_has_the_hash_that_the_l1_knows_it_by() {
+    fn a_withdrawal_has_its_hash_on_the_l1() {
         // router-mechanics §4.4.
         let example = withdrawal(42, "init1pyq6amga29zfsldw8k26kgvl7a0fhf3kftflmr", "1000000");
         let hash = withdrawal_hash(&example, 16).unwrap();
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_taken_from_the_whole_second_on() {
+    fn a_claim_is_accepted_from_the_whole_second_on() {
         assert_eq!(claimable(1_900_000_000, 20), 21_000_000_000);
     }
 }

@@ -8,19 +8,20 @@ use node::{Evm, FoundEvent};
 use registry::ChainKind;
 use serde_json::json;
 
-use super::{ChainQueries, evm_of};
+use super::ChainQueries;
 use crate::asset_location::receiving_oft;
 use crate::hop::{LayerZero, TxRef};
 use crate::layer_zero::{
     ALERT, COMPOSE_DELIVERED, Log, OFT_RECEIVED, amount, is_alert, is_composed, moved, received,
 };
-use crate::search::{QueryError, Search};
+use crate::query_error::QueryError;
+use crate::search::Search;
 use crate::state::Observation;
 
-/// Ranges that are scanned at one poll.
+/// Maximum ranges scanned in one poll.
 const RANGES: usize = 8;
 
-/// Blocks of two chains may have times so far apart.
+/// Maximum difference of the block times of two chains, in nanoseconds.
 const CLOCKS: i64 = 600_000_000_000;
 
 impl ChainQueries<'_> {
@@ -28,15 +29,15 @@ impl ChainQueries<'_> {
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
         let Some(chain) = self.registry.chain(to) else { return Ok(Vec::new()) };
         let chain = &self.registry[chain];
-        let clients = self.clients(to)?;
+        let search = self.search(to)?;
         if chain.kind == ChainKind::Cosmos && chain.vm != Vm::Evm {
-            return self.delivered_to_move(hop, &Search { chain: to, clients: &clients }).await;
+            return self.delivered_to_move(hop, &search).await;
         }
         let Some(oft) = self.receiver(hop) else { return Ok(Vec::new()) };
         let scan = Scan {
             hop,
             chain: to,
-            evm: evm_of(to, &clients)?,
+            evm: search.clients.evm()?,
             oft,
             endpoint: chain.layer_zero_endpoint.clone(),
             confirmations: u64::from(chain.confirmations),
@@ -55,7 +56,7 @@ impl ChainQueries<'_> {
     async fn delivered_to_move(
         &self,
         hop: &LayerZero,
-        search: &Search<'_>,
+        search: &Search,
     ) -> Result<Vec<Observation>, QueryError> {
         let mut queries = vec![(format!("move.guid='{}'", hop.guid), false)];
         // Older nodes do not index the members of module events.
@@ -66,11 +67,11 @@ impl ChainQueries<'_> {
             let (txs, _) = search.txs(&query, 1, newest_first).await?;
             for found in txs {
                 let is_it = |event: &FoundEvent| {
-                    let said = moved(event, "OftReceived").filter(|said| said.guid == hop.guid)?;
-                    said.data.get("amount_received_ld").and_then(amount)
+                    let event = moved(event, "OftReceived").filter(|event| event.guid == hop.guid)?;
+                    event.data.get("amount_received_ld").and_then(amount)
                 };
                 let Some(amount) = found.0.events.iter().find_map(is_it) else { continue };
-                let at = search.seen(&found).await?;
+                let at = search.located(&found).await?;
                 return Ok(vec![Observation::Delivered { guid: hop.guid.clone(), at, amount }]);
             }
         }
@@ -102,9 +103,9 @@ impl Scan<'_> {
                 break;
             }
             let to = from.saturating_add(range - 1).min(tip);
-            match self.look(from, to).await {
+            match self.scan_range(from, to).await {
                 Ok(observations) => found.extend(observations),
-                // More than the server gives at once.
+                // The range exceeds the server's limit for one response.
                 Err(QueryError::Node(node::Error::Refused { .. })) if range > 1 => {
                     range = (range / 4).max(1);
                     continue;
@@ -118,7 +119,7 @@ impl Scan<'_> {
         Ok(found)
     }
 
-    /// The last block, by leaps that double, that is surely older than the message.
+    /// A block that is surely older than the message, searched from the tip down in steps that double.
     async fn first_block(&self, tip: u64) -> Result<u64, QueryError> {
         let Some(sent) = self.hop.sent.time else { return Ok(0) };
         let (mut block, mut leap) = (tip, 64);
@@ -133,7 +134,7 @@ impl Scan<'_> {
         Ok(block)
     }
 
-    async fn look(&self, from: u64, to: u64) -> Result<Vec<Observation>, QueryError> {
+    async fn scan_range(&self, from: u64, to: u64) -> Result<Vec<Observation>, QueryError> {
         let guid = &self.hop.guid;
         let mut found = Vec::new();
         for log in self.logs(from, to, &self.oft, json!([OFT_RECEIVED, format!("0x{guid}")])).await? {
@@ -142,7 +143,7 @@ impl Scan<'_> {
             }
         }
         let Some(endpoint) = &self.endpoint else { return Ok(found) };
-        // Neither has the guid where a filter can see it.
+        // These two events do not have the guid in a topic, so no filter can select it.
         let receiver =
             format!("0x{:0>64}", self.oft.strip_prefix("0x").unwrap_or(&self.oft).to_ascii_lowercase());
         for log in self.logs(from, to, endpoint, json!([ALERT, receiver])).await? {

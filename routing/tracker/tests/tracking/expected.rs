@@ -1,4 +1,4 @@
-//! What the recording's own tables (`transfers.json`) say must become of every transfer, as answers of the tracker.
+//! The expected responses of the tracker for every transfer, from the recording's own tables (`transfers.json`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(crate) static TABLES: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 });
 
-/// A transaction that began transfers.
+/// A transaction that started transfers.
 pub(crate) type Source = (String, String);
 
 pub(crate) fn packets() -> &'static [Value] {
@@ -29,7 +29,7 @@ pub(crate) fn withdrawals() -> &'static [Value] {
     TABLES["withdrawals"].as_array().unwrap()
 }
 
-/// The transfers that every source transaction of the tables began, as members of `transfers`.
+/// The transfers that every source transaction of the tables started, as members of `transfers`.
 pub(crate) fn expected() -> BTreeMap<Source, Vec<Value>> {
     let mut all: BTreeMap<Source, Vec<Value>> = BTreeMap::new();
     let source = |chain: &str, tx: &Value| (chain.to_owned(), text(&tx["hash"]));
@@ -46,7 +46,7 @@ pub(crate) fn expected() -> BTreeMap<Source, Vec<Value>> {
     all
 }
 
-/// Where every transaction of the tables is.
+/// The height of every transaction of the tables.
 pub(crate) fn heights() -> Heights {
     let mut all = Heights::new();
     let mut put = |chain: &str, tx: &Value| {
@@ -78,7 +78,7 @@ pub(crate) fn heights() -> Heights {
     all
 }
 
-/// When a source transaction was made.
+/// Time of a source transaction.
 pub(crate) fn sent_at(source: &Source) -> Timestamp {
     let (chain, hash) = source;
     let of_packet = packets().iter().find(|p| p["from"] == **chain && p["sent"]["hash"] == **hash);
@@ -237,7 +237,7 @@ fn of_deposit(deposit: &Value) -> Value {
             status("STATE_COMPLETED_ERROR", vec![first], None, on_l2(), failed(reason))
         }
         (_, reason) => {
-            // The withdrawal that gives it back is in the transaction that finalized it.
+            // The withdrawal that returns it is in the transaction that finalized it.
             let refund =
                 withdrawals().iter().find(|w| w["initiated"]["hash"] == deposit["finalized"]["hash"]);
             let refund = refund.unwrap();

@@ -1,4 +1,4 @@
-//! The worked answers of the interface (router-api §9.2), byte for byte: members, their order, nulls.
+//! The worked responses of the interface (router-api §9.2), byte for byte: members, their order, nulls.
 
 use chain::{Timestamp, Vm};
 use registry::{
@@ -19,7 +19,7 @@ const ROLLUP: &str = "yominet-1";
 const OTHER: &str = "echelon-1";
 const BRIDGED: &str = "l2/8f73cfaf153520f511b4fc0bd71d60d64b4e19eff04a350e642718a3c1ab3b06";
 const WRAPPED: &str = "evm/856aB2c9F35B9187aB3eB0Fcd11DCc6160427e96";
-/// ONYX as it was made, and the token that the wrapper made of it.
+/// The original ONYX, and the token that the wrapper made of it.
 const LOCAL: &str = "evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4";
 const REMOTE: &str = "evm/44CFAaB1cF49996540A6B6A87d1f0a604267E6b0";
 const WRAPPER: &str = "0x4eb08D5c1B0A821303A86C7b3AC805c2793dE783";
@@ -168,7 +168,7 @@ fn executed(hop: ObservedHop, observations: &[Observation]) -> Record {
     record
 }
 
-/// A text of JSON without its blanks.
+/// JSON text without its white space.
 fn compact(text: &str) -> String {
     let (mut is_inside, mut is_escaped) = (false, false);
     let keep = |c: &char| {
@@ -190,12 +190,12 @@ fn check(name: &str, record: &Record) {
 }
 
 #[test]
-fn what_was_just_registered_is_submitted() {
+fn a_newly_registered_transaction_is_submitted() {
     check("submitted", &Record::new(L1, SENT, time("2026-01-15T08:00:00Z")));
 }
 
 #[test]
-fn a_deposit_is_sent_and_then_done_with_the_token_that_its_hook_made() {
+fn a_deposit_is_sent_and_then_completed_with_the_token_that_its_hook_made() {
     check("sent", &executed(deposit(), &[]));
     let done = Observation::Finalized {
         sequence: 5123,
@@ -255,7 +255,7 @@ fn a_refused_packet_is_in_error_until_its_sender_has_the_tokens_back() {
 }
 
 #[test]
-fn a_transaction_that_failed_says_why() {
+fn a_failed_transaction_has_its_reason() {
     let mut record = Record::new(L1, SENT, 0);
     let message = "out of gas in location: WriteFlat; gasWanted: 200000, gasUsed: 259553: out of gas";
     record.source = Source::Failed { code: Some(11), message: message.to_owned() };
@@ -263,7 +263,7 @@ fn a_transaction_that_failed_says_why() {
 }
 
 #[test]
-fn what_does_not_move_for_half_an_hour_is_given_up() {
+fn a_transfer_without_progress_for_half_an_hour_is_abandoned() {
     let mut record = executed(deposit(), &[]);
     let begin = time("2026-01-15T08:00:03Z");
     record.schedule(begin + 1_799_999_999_999, true, &Options::default());

@@ -25,7 +25,7 @@ async fn node(name: &str) -> ReplayNode {
     ReplayNode::start(recording, Addresses::default(), replay::Options::default()).await.unwrap()
 }
 
-/// Two chains, and a group for every pair of contracts that the table names.
+/// Two chains, and a group for every pair of contracts in the table.
 fn registry(a: &ReplayNode, b: &ReplayNode, endpoints: [Option<String>; 2], transfers: &[Value]) -> Registry {
     let mut builder = Builder::new();
     let mut ids = Vec::new();

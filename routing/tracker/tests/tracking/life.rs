@@ -1,4 +1,4 @@
-//! Registering, giving up, taking up again, and when what is looked at: without a node that answers, or any.
+//! Registration, abandonment, revival and the polling schedule: without a node that answers, or without nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn alone() -> (Tracker, TempDir) {
 }
 
 #[test]
-fn a_hash_is_taken_in_every_spelling_and_answered_in_that_of_its_chain() {
+fn a_hash_is_accepted_in_every_spelling_and_returned_in_that_of_its_chain() {
     let (tracker, _dir) = alone();
     let now = Timestamp::from_unix_nanos(1);
     let lower = HASH.to_lowercase();
@@ -46,7 +46,7 @@ fn a_hash_is_taken_in_every_spelling_and_answered_in_that_of_its_chain() {
         ("1", format!("0x{HASH}"), format!("0x{lower}")),
         ("1", HASH.to_owned(), format!("0x{lower}")),
         ("yominet-1", format!("0x{HASH}"), format!("0x{lower}")),
-        // Registered already, so it is the same answer.
+        // Registered already, so the response is the same.
         ("yominet-1", lower, format!("0x{}", HASH.to_lowercase())),
     ];
     for (chain, given, shown) in cases {
@@ -58,7 +58,7 @@ fn a_hash_is_taken_in_every_spelling_and_answered_in_that_of_its_chain() {
 }
 
 #[test]
-fn what_is_no_hash_or_no_chain_is_refused_and_what_was_never_registered_has_no_answer() {
+fn an_invalid_hash_or_chain_is_refused_and_an_unregistered_one_has_no_status() {
     let (tracker, _dir) = alone();
     let now = Timestamp::from_unix_nanos(1);
     assert!(matches!(tracker.track("nowhere-1", HASH, now), Err(Refused::UnknownChain)));
@@ -73,7 +73,7 @@ fn what_is_no_hash_or_no_chain_is_refused_and_what_was_never_registered_has_no_a
 }
 
 #[tokio::test]
-async fn a_transaction_that_no_node_has_is_given_up_after_five_minutes_and_taken_up_when_registered_again() {
+async fn a_transaction_that_no_node_has_is_abandoned_after_five_minutes_and_revived_by_registration() {
     let world = World::whole(Services::All).await;
     let start = afterwards();
     world.tracker().track(L1, HASH, start).unwrap();
@@ -84,7 +84,7 @@ async fn a_transaction_that_no_node_has_is_given_up_after_five_minutes_and_taken
     let answer = world.status(L1, HASH);
     assert_eq!((&answer["state"], &answer["status"]), (&"STATE_ABANDONED".into(), &"STATE_ABANDONED".into()));
     assert_eq!(answer["error"]["message"], "transaction not seen for 309 seconds");
-    // It is still looked at, rarely, for an hour.
+    // It is still polled, rarely, for an hour.
     assert_eq!(polled.next_due, Some(after(start, 909)));
     world.tracker().track(L1, HASH, after(start, 400)).unwrap();
     assert_eq!(state(&world), "STATE_SUBMITTED");
@@ -100,7 +100,7 @@ async fn a_transaction_that_no_node_has_is_given_up_after_five_minutes_and_taken
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_delays_no_look_and_no_giving_up() {
+async fn a_clock_that_is_set_back_delays_no_poll_and_no_abandonment() {
     let world = World::whole(Services::All).await;
     let start = afterwards();
     let in_flight = "D988B8E2C17E3364B7F32C627B1FD87AC11E217F3E3D0198B7EFAA2FC419897A";
@@ -118,7 +118,7 @@ async fn a_clock_that_is_set_back_delays_no_look_and_no_giving_up() {
 }
 
 #[tokio::test]
-async fn while_nodes_are_silent_nothing_is_given_up() {
+async fn during_an_outage_no_transfer_is_abandoned() {
     let world = World::whole(Services::All).await;
     let start = afterwards();
     let in_flight = "D988B8E2C17E3364B7F32C627B1FD87AC11E217F3E3D0198B7EFAA2FC419897A";
@@ -138,7 +138,7 @@ async fn while_nodes_are_silent_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_packet_that_is_received_after_it_was_given_up_is_a_success_after_all() {
+async fn a_packet_received_after_abandonment_is_a_success() {
     // Sent in block 1032 of the L1, received in block 448 of the rollup.
     let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
     let world = World::showing(Some((1_040, 447)), Services::All).await;
@@ -152,13 +152,13 @@ async fn a_packet_that_is_received_after_it_was_given_up_is_a_success_after_all(
     world.l2.show(448).unwrap();
     world.tracker().poll_due(after(start, 12_000)).await.unwrap();
     assert_eq!(world.status(L1, hash)["state"], "STATE_COMPLETED_SUCCESS");
-    // The acknowledgement never comes back: an hour later nobody waits for it any more.
+    // The acknowledgement never returns: after an hour polling for it has ended.
     let polled = world.tracker().poll_due(after(start, 12_000 + 3_700)).await.unwrap();
     assert_eq!((polled.polled, polled.next_due), (1, None));
 }
 
 #[tokio::test]
-async fn a_withdrawal_is_not_given_up_before_it_could_be_claimed_and_for_a_week_after() {
+async fn a_withdrawal_is_abandoned_a_week_after_it_could_be_claimed() {
     let world = World::whole(Services::All).await;
     let start = afterwards();
     let without_output = "ECE47BA38CF35F473A6911D13FDB494775FC825ECF1A54A964BE4CBF38281B03";
@@ -177,7 +177,7 @@ async fn a_withdrawal_is_not_given_up_before_it_could_be_claimed_and_for_a_week_
 }
 
 #[tokio::test]
-async fn registering_again_loses_nothing() {
+async fn repeated_registration_keeps_the_evidence() {
     let world = World::whole(Services::All).await;
     let now = afterwards();
     let all = expected();
@@ -193,7 +193,7 @@ async fn registering_again_loses_nothing() {
 }
 
 #[tokio::test]
-async fn it_runs_by_itself_and_wakes_for_what_is_registered() {
+async fn the_scheduler_runs_and_wakes_for_a_registration() {
     let world = World::whole(Services::All).await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let hash = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";

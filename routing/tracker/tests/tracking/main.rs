@@ -1,4 +1,4 @@
-//! Tracking: the rules by themselves, and every recorded transfer over replay nodes from its source transaction to its
+//! Tracking: the rules in isolation, and every recorded transfer over replay nodes from its source transaction to its
 //! end.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there and then")]

@@ -1,10 +1,10 @@
-//! What must hold between two answers about the same transaction, and between an answer and what is visible.
+//! Relations between two responses about one transaction, and between a response and the visible blocks.
 
 use serde_json::Value;
 
 use crate::world::Heights;
 
-/// How far the states of the wire are; a greater one never goes back to a smaller one.
+/// Rank of the states of the wire; a state never returns to a lower rank.
 fn rank(state: &str) -> u8 {
     match state {
         "STATE_SUBMITTED" | "TRANSFER_UNKNOWN" | "OPINIT_TRANSFER_UNKNOWN" => 0,
@@ -19,7 +19,7 @@ fn rank(state: &str) -> u8 {
     }
 }
 
-/// Nothing was taken back: states only rise, ends stay what they are, transactions stay.
+/// Checks that no evidence is withdrawn: states only rise, ends and transactions are kept.
 pub(crate) fn check_forward(before: &Value, after: &Value) {
     let both = |member: &str| (before[member].as_str().unwrap(), after[member].as_str().unwrap());
     let (was, is) = both("state");
@@ -52,7 +52,7 @@ fn check_hop(before: &Value, after: &Value) {
     }
 }
 
-/// Every transaction that is named lies in a block that is visible. `shown` are the tips, by chain.
+/// Checks that every named transaction is in a visible block. `shown` has the tips, by chain.
 pub(crate) fn check_visible(answer: &Value, heights: &Heights, shown: impl Fn(&str) -> u64) {
     let mut open = vec![answer];
     while let Some(value) = open.pop() {

@@ -1,4 +1,4 @@
-//! How many transactions may be registered that no node has seen, and how long anything is kept.
+//! Limits of registered transactions that no node has seen, and retention.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn limited(world: &World, unseen_per_client: usize, unseen_per_chain: usize) -> 
 }
 
 #[tokio::test]
-async fn a_client_may_have_so_many_that_no_node_has_seen_and_what_is_seen_makes_room() {
+async fn a_client_has_a_limit_of_unseen_hashes_and_a_seen_one_frees_a_slot() {
     let world = World::whole(Services::All).await;
     let (tracker, _dir) = limited(&world, 3, 1_000);
     let now = afterwards();
@@ -39,14 +39,14 @@ async fn a_client_may_have_so_many_that_no_node_has_seen_and_what_is_seen_makes_
     let refused = tracker.track_for(Some(client(1)), L1, &junk(2), now);
     assert!(matches!(refused, Err(Refused::TooMany(Limit::Client(3)))), "{refused:?}");
     assert_eq!(tracker.status(L1, &junk(2)).unwrap(), None);
-    // Again is no registration, and others are not concerned.
+    // A repeated registration does not count, and other clients are not affected.
     tracker.track_for(Some(client(1)), L1, &junk(1), now).unwrap();
     tracker.track_for(Some(client(2)), L1, &junk(2), now).unwrap();
     tracker.track_for(None, L1, &junk(3), now).unwrap();
     tracker.poll_due(now).await.unwrap();
     tracker.track_for(Some(client(1)), L1, &junk(4), now).unwrap();
     assert!(tracker.track_for(Some(client(1)), L1, &junk(5), now).is_err());
-    // What is deleted makes room as well.
+    // A deletion frees a slot too.
     for minutes in [6, 70] {
         tracker.poll_due(after(now, minutes * 60)).await.unwrap();
     }
@@ -57,7 +57,7 @@ async fn a_client_may_have_so_many_that_no_node_has_seen_and_what_is_seen_makes_
 }
 
 #[tokio::test]
-async fn a_chain_may_have_so_many_and_what_was_given_up_makes_room_also_after_a_restart() {
+async fn a_chain_has_a_limit_and_an_abandoned_hash_frees_a_slot_also_after_a_restart() {
     let world = World::whole(Services::All).await;
     let (tracker, dir) = limited(&world, 1_000, 4);
     let now = afterwards();
@@ -85,7 +85,7 @@ async fn a_chain_may_have_so_many_and_what_was_given_up_makes_room_also_after_a_
 }
 
 #[tokio::test]
-async fn a_transaction_that_a_node_has_after_all_is_kept_although_its_room_was_taken() {
+async fn a_transaction_found_during_its_deletion_is_kept() {
     let world = World::whole(Services::All).await;
     let slow = replay::Options {
         up_to: Some(RECORDED_L1.first()),
@@ -103,9 +103,9 @@ async fn a_transaction_that_a_node_has_after_all_is_kept_although_its_room_was_t
     tracker.track_for(Some(client(1)), L1, SUCCESS, start).unwrap();
     tracker.poll_due(after(start, 301)).await.unwrap();
     l1.show(RECORDED_L1.last()).unwrap();
-    let asked = l1.asked(Call::CometTx);
+    let asked = l1.call_count(Call::CometTx);
     let others = async {
-        until("the node to be asked again", || l1.asked(Call::CometTx) > asked).await;
+        until("the node to be asked again", || l1.call_count(Call::CometTx) > asked).await;
         tracker.track_for(Some(client(2)), L1, &junk(1), after(start, 1_000)).unwrap();
         assert_eq!(tracker.status(L1, SUCCESS).unwrap(), None);
     };
@@ -114,7 +114,7 @@ async fn a_transaction_that_a_node_has_after_all_is_kept_although_its_room_was_t
     let answer: serde_json::Value =
         serde_json::from_slice(&tracker.status(L1, SUCCESS).unwrap().unwrap()).unwrap();
     assert_eq!(answer["state"], "STATE_COMPLETED_SUCCESS");
-    // It is not counted as unseen any more.
+    // It no longer counts as unseen.
     tracker.poll_due(after(start, 1_301)).await.unwrap();
     tracker.track_for(Some(client(1)), L1, &junk(2), after(start, 1_301)).unwrap();
     let refused = tracker.track_for(Some(client(1)), L1, &junk(3), after(start, 1_301));
@@ -122,7 +122,7 @@ async fn a_transaction_that_a_node_has_after_all_is_kept_although_its_room_was_t
 }
 
 #[tokio::test]
-async fn a_made_up_hash_costs_a_bounded_number_of_looks() {
+async fn a_made_up_hash_costs_a_bounded_number_of_polls() {
     let world = World::whole(Services::All).await;
     let (tracker, _dir) = limited(&world, 10, 10);
     let (mut now, mut looks) = (afterwards(), 0);
@@ -139,7 +139,7 @@ async fn a_made_up_hash_costs_a_bounded_number_of_looks() {
 }
 
 #[tokio::test]
-async fn a_transfer_that_is_over_is_kept_for_as_long_as_is_set() {
+async fn a_finished_transfer_is_kept_for_the_configured_time() {
     let world = World::whole(Services::All).await;
     let now = afterwards();
     world.tracker().track(L1, SUCCESS, now).unwrap();

@@ -1,4 +1,4 @@
-//! A chain whose node takes connections and never answers, beside chains whose nodes do.
+//! A chain whose node accepts connections and never answers, beside chains whose nodes answer.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -22,13 +22,13 @@ use crate::whole::afterwards;
 use crate::world::{L1, L2, RECORDED_L1, Services, World, chain, chains, endpoints};
 
 const SILENT: &str = "silent-1";
-/// Transfers to the rollup that are over, all of which the two recorded chains can show.
+/// Finished transfers to the rollup, with all evidence on the two recorded chains.
 const TRANSFERS: [&str; 3] = [
     "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9",
     "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435",
     "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88",
 ];
-/// A transaction that failed on the L1, so that nobody else has to be asked.
+/// A transaction that failed on the L1, so that no other chain is queried.
 const FAILED: &str = "F026EA7467BB7A86A88C086C90CFAA99D62A9916B7A8C406BFCF175A156C992F";
 
 /// A node that never answers.
@@ -96,7 +96,7 @@ fn state(tracker: &Tracker, chain: &str, hash: &str) -> String {
     answer["state"].as_str().unwrap().to_owned()
 }
 
-/// Waits for it, and says how long that took.
+/// Waits for a condition; returns the time until then.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !is_so() {
@@ -110,8 +110,8 @@ fn disk(dir: &Path) -> u64 {
     std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum()
 }
 
-/// Registers transfers of chains that answer, one after the other, while the silent node is asked: each is followed to
-/// its end, and within a second. A busy machine may delay one of them, a queue behind that node delays all.
+/// Registers transfers of chains that answer, one after the other, while queries to the silent node are pending: each
+/// reaches its end within a second. A busy machine may delay one of them; a queue behind that node delays all.
 async fn followed_within_a_second(tracker: &Tracker, node: &Hanging) {
     let check = async {
         until("the node to be asked", || node.connections.load(Ordering::SeqCst) > 0).await;
@@ -131,9 +131,9 @@ async fn followed_within_a_second(tracker: &Tracker, node: &Hanging) {
 }
 
 #[tokio::test]
-async fn a_hundred_thousand_hashes_of_a_chain_that_never_answers_delay_no_transfer_of_another() {
+async fn a_hundred_thousand_hashes_of_a_silent_chain_delay_no_transfer_of_another() {
     let (world, node) = (World::whole(Services::All).await, Hanging::start().await);
-    // Longer than the test: what waits for that node is never followed.
+    // Longer than the test: a poll behind that node never finishes.
     let options = Options { question_timeout: Duration::from_mins(1), ..Options::default() };
     let beside = beside(with_a_silent_chain(&world, &node), options);
     let (tracker, dir) = (&beside.tracker, &beside.dir);
@@ -141,12 +141,12 @@ async fn a_hundred_thousand_hashes_of_a_chain_that_never_answers_delay_no_transf
         tracker.track(SILENT, &format!("{number:064x}"), now()).unwrap();
     }
     followed_within_a_second(tracker, &node).await;
-    // The log of the database is bounded by twice its memory for writes.
+    // The log of the database is bounded by twice its write buffer.
     assert!(disk(dir.path()) < 128 << 20, "{} bytes", disk(dir.path()));
 }
 
 #[tokio::test]
-async fn of_a_hundred_thousand_hashes_that_a_thousand_addresses_send_a_chain_keeps_its_limit() {
+async fn a_chain_keeps_its_limit_for_a_hundred_thousand_hashes_of_a_thousand_addresses() {
     let (world, node) = (World::whole(Services::All).await, Hanging::start().await);
     let beside = beside(with_a_silent_chain(&world, &node), Options::default());
     let (tracker, dir) = (&beside.tracker, &beside.dir);
@@ -166,7 +166,7 @@ async fn of_a_hundred_thousand_hashes_that_a_thousand_addresses_send_a_chain_kee
 }
 
 #[tokio::test]
-async fn what_is_followed_does_not_wait_for_the_new_hashes_of_its_chain() {
+async fn followed_transfers_do_not_wait_for_new_hashes_of_their_chain() {
     const HASHES: u64 = 1_000;
     // Sent in block 1032 of the L1, received in block 448 of the rollup.
     let world = World::showing(Some((1_040, 447)), Services::All).await;
@@ -183,21 +183,21 @@ async fn what_is_followed_does_not_wait_for_the_new_hashes_of_its_chain() {
     for number in 0..HASHES {
         tracker.track(L1, &format!("{number:064x}"), now()).unwrap();
     }
-    let before = l1.asked(Call::CometTx);
+    let before = l1.call_count(Call::CometTx);
     let is_over = || state(tracker, L1, TRANSFERS[1]) == "STATE_COMPLETED_SUCCESS";
     tokio::select! {
         ended = tracker.run(std::future::pending()) => panic!("{ended:?}"),
         _ = until("the end of the transfer", is_over) => {}
     }
-    let asked = l1.asked(Call::CometTx) - before;
+    let asked = l1.call_count(Call::CometTx) - before;
     assert!(asked < HASHES, "{asked} hashes were asked about first");
 }
 
 #[tokio::test]
-async fn transfers_that_wait_for_a_silent_chain_hold_no_place_of_the_chain_that_they_were_sent_from() {
+async fn transfers_that_wait_for_a_silent_chain_take_no_slot_of_their_sending_chain() {
     let (world, node) = (World::whole(Services::All).await, Hanging::start().await);
     let registry = chains(endpoints(&world.l1, Services::All), node.endpoints()).finish("test".to_owned());
-    // Two looks of a chain at once, and a node that may take a minute.
+    // Two concurrent polls of a chain, and a node that may take a minute.
     let options = Options { concurrency: 1, question_timeout: Duration::from_mins(1), ..Options::default() };
     let beside = beside(registry, options);
     let tracker = &beside.tracker;
@@ -224,7 +224,7 @@ async fn transfers_that_wait_for_a_silent_chain_hold_no_place_of_the_chain_that_
 }
 
 #[tokio::test]
-async fn a_silent_chain_is_asked_by_one_request_at_a_time_and_its_queue_stays_as_it_is() {
+async fn a_silent_chain_gets_one_request_at_a_time_and_its_queue_is_unchanged() {
     let (world, node) = (World::whole(Services::All).await, Hanging::start().await);
     let options =
         Options { concurrency: 8, question_timeout: Duration::from_millis(50), ..Options::default() };
@@ -241,7 +241,7 @@ async fn a_silent_chain_is_asked_by_one_request_at_a_time_and_its_queue_stays_as
         let probed = tracker.poll_due(after(start, seconds)).await.unwrap();
         assert_eq!((probed.polled, probed.next_due), (1, Some(after(start, next))));
     }
-    // Nobody ever had them: they go without another question.
+    // No node ever had them: they are deleted without another query.
     let asked = node.connections.load(Ordering::SeqCst);
     assert!(asked <= 16 + 5, "{asked}");
     tracker.poll_due(after(start, 61 + 24 * 3_600)).await.unwrap();

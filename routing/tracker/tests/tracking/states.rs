@@ -1,4 +1,4 @@
-//! What observations make of a hop and of a transfer: every pair, and any order.
+//! Effects of observations on a hop and on a transfer: every pair, and any order.
 
 use proptest::prelude::*;
 use tracker::hop::{
@@ -67,7 +67,7 @@ fn timed_out(packet: PacketId, again: Option<(Packet, TxRef)>) -> Observation {
     Observation::TimedOut { at: seen(&packet.chain, 20), packet, again: again.map(Box::new) }
 }
 
-/// Every observation about a packet, under a name.
+/// Every observation about a packet, with a name.
 fn about_a_packet() -> Vec<(&'static str, Observation)> {
     let id = || id("a", 1);
     let again = (packet("a", "b", 2), seen("a", 20));
@@ -126,7 +126,7 @@ fn every_pair_of_observations_about_a_packet_has_its_outcome() {
     }
 }
 
-/// What happens on the chains in one course of events: by hop, what can be found about it.
+/// One course of events on the chains: by hop, the evidence about it.
 struct Story {
     name: &'static str,
     begin: ObservedHop,
@@ -317,7 +317,7 @@ fn output(as_of: u64, index: Option<u64>) -> Observation {
     Observation::Output { sequence: 3, as_of, output }
 }
 
-/// Offers the facts in this order, again and again until nothing is new.
+/// Applies the facts in this order, repeatedly until none is new.
 fn tell(transfer: &mut Transfer, facts: &[&(usize, Observation)]) {
     while facts.iter().filter(|(at, fact)| transfer.observe(*at, fact, 0)).count() > 0 {}
 }
@@ -332,12 +332,12 @@ fn rank(state: State) -> u8 {
 }
 
 #[test]
-fn every_story_ends_as_it_is_told() {
+fn every_story_has_its_expected_end() {
     for story in stories() {
         let mut transfer = Transfer::new(Some(story.begin), 0);
         tell(&mut transfer, &story.facts.iter().collect::<Vec<_>>());
         assert_eq!(transfer.state(), story.state, "{}", story.name);
-        // What has ended for good asks for nothing; everything else does.
+        // A final end has no open query; every other state has one.
         let is_open = transfer.hops.iter().any(|hop| !open_queries(hop, 5_000).is_empty());
         assert!(is_open || transfer.is_settled(), "{}", story.name);
     }
@@ -347,7 +347,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn facts_lead_to_the_same_end_in_whatever_order_they_are_found(
+    fn facts_lead_to_the_same_end_in_any_order(
         story in 0..stories().len(),
         picks in prop::collection::vec(0..16_usize, 0..40),
     ) {
@@ -373,10 +373,10 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_found_changes_what_has_ended(
+    fn later_facts_do_not_change_an_end(
         picks in prop::collection::vec((0..2_usize, 0..64_usize), 1..40),
     ) {
-        // Facts of all stories about packets together contradict one another in every way.
+        // Facts of all stories about packets together contradict each other in every way.
         let mut facts: Vec<_> = about_a_packet().into_iter().map(|(_, fact)| fact).collect();
         facts.extend(stories().into_iter().flat_map(|story| story.facts).map(|(_, fact)| fact));
         let mut transfer = Transfer::new(Some(hop(forwarding(1), Relation::Start, 1)), 0);

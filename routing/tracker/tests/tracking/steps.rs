@@ -1,5 +1,5 @@
-//! With one more block visible each time, in the order of the blocks' times: killed in between, with a node that is
-//! down for a while. The end is the same, nothing is known too early, and nothing goes back.
+//! Blocks become visible one by one in the order of their times, with kills in between and with a node that is down for
+//! a while. The end is the same, no evidence appears early, and no state goes back.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::order::{check_forward, check_visible};
 use crate::whole::{afterwards, check_end};
 use crate::world::{Block, L1, L2, World, blocks};
 
-/// A world whose blocks come one by one, with the transfers that are followed in it.
+/// A world whose blocks become visible one by one, with its followed transfers.
 struct Play {
     world: World,
-    /// By when they are registered.
+    /// Registrations by time.
     waiting: Vec<(Timestamp, Source)>,
     answers: BTreeMap<Source, Value>,
     heights: crate::world::Heights,
@@ -28,7 +28,7 @@ impl Play {
         Self { world, waiting, answers: BTreeMap::new(), heights: heights() }
     }
 
-    /// Shows the block, registers what is sent in it (before it is seen), and looks at what is due.
+    /// Shows the block, registers the transactions sent in it (before they are seen), and polls.
     async fn step(&mut self, block: &Block) {
         // A wallet registers a transaction when it is sent.
         while self.waiting.last().is_some_and(|(time, _)| *time <= block.time) {
@@ -62,7 +62,7 @@ impl Play {
         assert_eq!(changed, polled.changed);
     }
 
-    /// The slowest pace of what waits is a minute by then.
+    /// By then the slowest polling interval of a pending transfer is a minute.
     async fn wait_for_the_rest(&mut self) {
         let end = afterwards().unix_nanos();
         for minutes in 1..=3 {
@@ -72,7 +72,7 @@ impl Play {
     }
 }
 
-/// As [`check_forward`]; only an output that was deleted goes back, and nothing else of its withdrawal.
+/// As [`check_forward`]; only an output that was deleted goes back, and no other part of its withdrawal.
 fn check_forward_as_recorded(before: &Value, after: &Value) {
     let phase = |status: &Value, at: usize| {
         let withdrawal = &status["transfer_sequence"][at]["op_init_transfer"]["withdrawal"];
@@ -93,7 +93,7 @@ fn check_forward_as_recorded(before: &Value, after: &Value) {
 }
 
 #[tokio::test]
-async fn block_by_block_every_transfer_comes_to_its_recorded_end_and_never_goes_back() {
+async fn block_by_block_every_transfer_reaches_its_recorded_end_and_never_goes_back() {
     let mut play = Play::of(World::at_the_beginning().await, expected().into_keys());
     for block in &blocks() {
         play.step(block).await;
@@ -104,7 +104,7 @@ async fn block_by_block_every_transfer_comes_to_its_recorded_end_and_never_goes_
 }
 
 #[tokio::test]
-async fn killed_and_started_again_at_any_step_it_comes_to_the_same_end() {
+async fn after_kills_at_random_steps_every_transfer_reaches_the_same_end() {
     // A linear congruential generator: the steps are the same in every run.
     let mut seed: u64 = 20_261_121;
     let mut play = Play::of(World::at_the_beginning().await, expected().into_keys());
@@ -131,7 +131,7 @@ fn a_few() -> [Source; 3] {
 }
 
 #[tokio::test]
-async fn killed_and_started_again_at_every_step_a_few_come_to_the_same_end() {
+async fn after_kills_at_every_step_selected_transfers_reach_the_same_end() {
     let wanted = expected();
     let mut play = Play::of(World::at_the_beginning().await, a_few());
     for block in &blocks() {
@@ -153,7 +153,7 @@ async fn killed_and_started_again_at_every_step_a_few_come_to_the_same_end() {
     }
 }
 
-/// Follows everything while a node is down from one minute of the recording to another.
+/// Follows all transfers while a node is down from one minute of the recording to another.
 async fn with_a_node_down(chain: &'static str, from: &str, to: &str) {
     let (from, to) = (Timestamp::parse(from).unwrap(), Timestamp::parse(to).unwrap());
     let mut play = Play::of(World::at_the_beginning().await, expected().into_keys());

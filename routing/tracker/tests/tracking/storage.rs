@@ -1,4 +1,4 @@
-//! A disk without room, a row that cannot be read, databases of other formats.
+//! A full disk, an unreadable row, databases of other formats.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,15 +18,13 @@ const FIRST: &str = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC4307
 const SECOND: &str = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
 
 static RECORDS: TableSpec = TableSpec { name: "track_record", tag: 0x10, access: Access::Point };
-static DUE: TableSpec = TableSpec { name: "track_due", tag: 0x12, access: Access::Scan };
-static QUEUE: TableSpec = TableSpec { name: "track_queue", tag: 0x14, access: Access::Scan };
 static FORMAT: TableSpec = TableSpec { name: "track_format", tag: 0x15, access: Access::Point };
 
-/// A store whose disk may be full.
+/// A store whose disk can be full.
 struct Disk {
     store: MemStore,
     is_full: AtomicBool,
-    /// How long it takes to bring commits to the device.
+    /// Duration of a sync to the device.
     sync_takes: Duration,
     refused: AtomicUsize,
 }
@@ -103,7 +101,7 @@ fn key_of(hash: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_waited_for_and_answers_go_on_meanwhile() {
+async fn a_full_disk_pauses_polling_and_status_requests_continue() {
     let (world, disk) = (World::whole(Services::All).await, Disk::new());
     let tracker = over(&disk, &world);
     tracker.track(L1, FIRST, afterwards()).unwrap();
@@ -131,7 +129,7 @@ async fn a_full_disk_is_waited_for_and_answers_go_on_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_is_put_off_by_a_day_and_the_others_are_followed() {
+async fn an_unreadable_row_is_postponed_by_a_day_and_the_others_are_followed() {
     let (world, disk) = (World::whole(Services::All).await, Disk::new());
     let tracker = over(&disk, &world);
     let start = afterwards();
@@ -154,12 +152,12 @@ async fn a_row_that_cannot_be_read_is_put_off_by_a_day_and_the_others_are_follow
 }
 
 #[tokio::test]
-async fn what_becomes_due_while_the_disk_is_slow_is_looked_at_as_soon_as_it_is_not() {
+async fn a_poll_that_becomes_due_while_the_disk_is_slow_runs_right_afterwards() {
     let (world, disk) = (World::whole(Services::All).await, Disk::with(Duration::from_millis(1_200)));
     let tracker = over(&disk, &world);
     tracker.track(L1, &"0".repeat(64), now()).unwrap();
-    // The first look is followed by a second one after a second.
-    let check = until("a third look", || world.l1.asked(Call::CometTx) >= 3);
+    // The second poll follows a second after the first.
+    let check = until("a third look", || world.l1.call_count(Call::CometTx) >= 3);
     tokio::select! {
         ended = tracker.run(std::future::pending()) => panic!("{ended:?}"),
         _ = check => {}
@@ -167,7 +165,7 @@ async fn what_becomes_due_while_the_disk_is_slow_is_looked_at_as_soon_as_it_is_n
 }
 
 #[tokio::test]
-async fn a_place_in_the_queue_that_a_seen_transaction_left_behind_is_no_reason_to_delete_it() {
+async fn an_outdated_queue_row_does_not_delete_a_seen_transaction() {
     let (world, disk) = (World::showing(Some((1_000, 400)), Services::All).await, Disk::new());
     let tracker = with(&disk, &world, Options { unseen_per_chain: 1, ..Options::default() });
     let start = afterwards();
@@ -181,7 +179,7 @@ async fn a_place_in_the_queue_that_a_seen_transaction_left_behind_is_no_reason_t
         disk.write(batch);
     };
     write(b"{");
-    // Put off by a day, and then taken up again.
+    // Postponed by a day, and then revived.
     tracker.poll_due(after(start, 1_000)).await.unwrap();
     write(&row.1);
     tracker.track(L1, SECOND, after(start, 1_001)).unwrap();
@@ -196,40 +194,22 @@ async fn a_place_in_the_queue_that_a_seen_transaction_left_behind_is_no_reason_t
 }
 
 #[tokio::test]
-async fn a_database_of_the_first_format_is_read_and_one_of_a_later_format_is_refused() {
+async fn a_database_of_another_format_is_refused() {
     let (world, disk) = (World::whole(Services::All).await, Disk::new());
-    let start = afterwards();
-    drop({
-        let tracker = over(&disk, &world);
-        tracker.track(L1, FIRST, start).unwrap();
-        tracker.poll_due(start).await.unwrap();
-        tracker.track(L1, SECOND, start).unwrap();
-        tracker
-    });
-    // As the first format had it: no queue of a chain, and one of all that are due.
-    let mut batch = Batch::new();
-    for (key, _) in disk.rows(&QUEUE) {
-        batch.delete(&QUEUE, key);
-    }
-    for (key, _) in disk.rows(&FORMAT) {
-        batch.delete(&FORMAT, key);
-    }
-    let due = u64::try_from(start.unix_nanos()).unwrap().to_be_bytes();
-    batch.put(&DUE, [&due[..], &key_of(SECOND)].concat(), Vec::new());
-    disk.write(batch);
-
-    let tracker = over(&disk, &world);
-    assert_eq!((disk.rows(&DUE).len(), disk.rows(&QUEUE).len()), (0, 2));
-    assert_eq!(tracker.poll_due(start).await.unwrap().polled, 1);
-    assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
-    tracker.poll_due(after(start, 31 * 24 * 3_600)).await.unwrap();
-    assert!([FIRST, SECOND].iter().all(|hash| tracker.status(L1, hash).unwrap().is_none()));
-    drop(tracker);
-
-    let mut batch = Batch::new();
+    drop(over(&disk, &world));
+    let reopen = || Tracker::over(Arc::clone(&disk) as _, world.registry.clone(), Options::default());
+    // A new database has the current format, with or without transactions.
+    let tracker = reopen().unwrap();
+    tracker.track(L1, FIRST, afterwards()).unwrap();
+    drop((tracker, reopen().unwrap()));
     let key = disk.rows(&FORMAT).remove(0).0;
-    batch.put(&FORMAT, key, vec![3]);
+    let mut batch = Batch::new();
+    batch.put(&FORMAT, key.clone(), vec![3]);
     disk.write(batch);
-    let refused = Tracker::over(Arc::clone(&disk) as _, world.registry.clone(), Options::default());
-    assert!(matches!(refused, Err(Error::Format { found: 3, known: 2 })));
+    assert!(matches!(reopen(), Err(Error::Format { found: 3, known: 2 })));
+    // The first format had no such row.
+    let mut batch = Batch::new();
+    batch.delete(&FORMAT, key);
+    disk.write(batch);
+    assert!(matches!(reopen(), Err(Error::Format { found: 1, known: 2 })));
 }

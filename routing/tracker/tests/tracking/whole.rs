@@ -1,4 +1,4 @@
-//! With everything visible: one look finds every transfer's end.
+//! With everything visible, one poll finds the end of every transfer.
 
 use chain::Timestamp;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use crate::expected::{deposits, expected, packets, withdrawals};
 use crate::world::{L1, L2, Services, World, blocks};
 
-/// A little after the last block.
+/// Shortly after the last block.
 pub(crate) fn afterwards() -> Timestamp {
     let last = blocks().last().unwrap().time;
     Timestamp::from_unix_nanos(last.unix_nanos() + 5_000_000_000)
 }
 
-/// The transfers of an answer, in an order of their own, without what the tables do not know: why a module undid its
-/// work. That it is told is checked.
+/// The transfers of a response, sorted, without the text that the tables lack: the reason of a module's revert, whose
+/// presence is checked.
 pub(crate) fn comparable(answer: &Value) -> Vec<String> {
     let mut transfers = answer["transfers"].as_array().unwrap().clone();
     let hops = transfers.iter_mut().flat_map(|transfer| {
@@ -26,10 +26,10 @@ pub(crate) fn comparable(answer: &Value) -> Vec<String> {
         if error["message"].as_str().is_some_and(|message| message.starts_with("ABCI code: 1:")) {
             let details = error["details"].take();
             assert_eq!(details["code"], 1);
-            // A chain that sent a packet on hands back the words of the next one only.
+            // A chain that forwarded a packet returns only the error text of the next chain.
             assert_eq!(details["message"] != error["message"], is_last, "the reason");
         }
-        // Indexing made the member where there was none.
+        // Indexing with `[]` inserted the missing member.
         event.as_object_mut().unwrap().retain(|_, value| value.get("state").is_some());
     }
     let mut texts: Vec<_> = transfers.iter().map(ToString::to_string).collect();
@@ -40,7 +40,7 @@ pub(crate) fn comparable(answer: &Value) -> Vec<String> {
 pub(crate) fn check_end(world: &World) {
     for ((chain, hash), mut transfers) in expected() {
         let answer = world.status(&chain, &hash);
-        // Members of our own values are sorted as the tracker's are once parsed.
+        // Members of our own values are sorted, like the tracker's after parsing.
         let mut wanted: Vec<_> = transfers.drain(..).map(|transfer| transfer.to_string()).collect();
         wanted.sort();
         assert_eq!(comparable(&answer), wanted, "{chain} {hash}");
@@ -48,7 +48,7 @@ pub(crate) fn check_end(world: &World) {
     }
 }
 
-/// The top level repeats the only transfer; of several it has all the hops.
+/// The top level repeats the only transfer; of several transfers it has all hops.
 fn check_top(answer: &Value) {
     let transfers = answer["transfers"].as_array().unwrap();
     if let [only] = &transfers[..] {
@@ -82,7 +82,7 @@ async fn tracked_whole(services: Services) -> World {
 }
 
 #[tokio::test]
-async fn every_recorded_transfer_is_followed_to_its_recorded_end_in_one_look() {
+async fn every_recorded_transfer_is_followed_to_its_recorded_end_in_one_poll() {
     assert_eq!((packets().len(), deposits().len(), withdrawals().len()), (50, 12, 11));
     let world = tracked_whole(Services::All).await;
     check_end(&world);
@@ -95,7 +95,7 @@ async fn rest_alone_finds_the_same_transactions() {
     for ((chain, hash), transfers) in expected() {
         let answer = world.status(&chain, &hash);
         let wanted: Vec<_> = transfers.iter().map(|t| t["transfer_sequence"].clone()).collect();
-        // Without a header of the receiving chain nobody can say that a packet is late: pending it stays.
+        // Without a header of the receiving chain the packet is not known to be late: it stays pending.
         assert_eq!(answer["transfers"].as_array().unwrap().len(), wanted.len());
         let is_expired_on = transfers.iter().any(|transfer| transfer["state"] == "STATE_PENDING_ERROR");
         if is_expired_on {
@@ -112,7 +112,7 @@ async fn rest_alone_finds_the_same_transactions() {
 async fn a_transaction_of_a_rollup_is_found_by_either_of_its_hashes() {
     let world = World::whole(Services::All).await;
     let now = afterwards();
-    // A packet and a withdrawal that calls of the EVM began.
+    // A packet and a withdrawal started by EVM calls.
     let hashes = [
         (
             "0xDA65FACB68B7CB8C935E9FBC1AF4038268696441561C5AC176A239EF39486905",
@@ -130,7 +130,7 @@ async fn a_transaction_of_a_rollup_is_found_by_either_of_its_hashes() {
         assert!(world.tracker().status(L2, cosmos).unwrap().is_none());
         world.tracker().poll_due(now).await.unwrap();
         assert_eq!(world.text(L2, eth), world.text(L2, cosmos));
-        // The same registration by its other name.
+        // The same registration by its other hash.
         assert_eq!(world.tracker().track(L2, cosmos, now).unwrap(), tracked);
         let source = (L2.to_owned(), cosmos.to_uppercase());
         let wanted: Vec<_> = expected()[&source].iter().map(ToString::to_string).collect();
@@ -139,7 +139,7 @@ async fn a_transaction_of_a_rollup_is_found_by_either_of_its_hashes() {
 }
 
 #[tokio::test]
-async fn transactions_that_failed_say_why() {
+async fn failed_transactions_have_their_reason() {
     let world = World::whole(Services::All).await;
     let now = afterwards();
     let failed = [

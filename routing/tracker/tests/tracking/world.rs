@@ -1,4 +1,4 @@
-//! The recorded L1 and its rollup as two replay nodes, a registry that knows them, and a tracker.
+//! The recorded L1 and its rollup as two replay nodes, their registry, and a tracker.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn recording(name: &str) -> Arc<Recording> {
 pub(crate) static RECORDED_L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l1"));
 pub(crate) static RECORDED_L2: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l2"));
 
-/// A chain of the registry with nothing that tracking does not need.
+/// A chain with only the members that tracking needs.
 pub(crate) fn chain(id: &str, kind: ChainKind, vm: Vm, endpoints: Endpoints) -> Chain {
     let is_cosmos = kind == ChainKind::Cosmos;
     Chain {
@@ -51,7 +51,7 @@ pub(crate) fn chain(id: &str, kind: ChainKind, vm: Vm, endpoints: Endpoints) -> 
     }
 }
 
-/// The services of a node, to be left out where a test wants to.
+/// The services of a node, which a test can leave out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Services {
     All,
@@ -72,7 +72,7 @@ fn registry(l1: &ReplayNode, l2: &ReplayNode, services: Services) -> Registry {
     chains(endpoints(l1, services), endpoints(l2, services)).finish("test".to_owned())
 }
 
-/// The two chains and what connects them.
+/// The two chains and their connections.
 pub(crate) fn chains(l1: Endpoints, l2: Endpoints) -> Builder {
     let mut builder = Builder::new();
     let first = builder.chain(chain(L1, ChainKind::Cosmos, Vm::Move, l1)).unwrap();
@@ -106,7 +106,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Everything recorded is visible.
+    /// All recorded heights are visible.
     pub(crate) async fn whole(services: Services) -> Self {
         Self::showing(None, services).await
     }
@@ -139,7 +139,7 @@ impl World {
         self.tracker.as_ref().unwrap()
     }
 
-    /// Kills the tracker, if there is one, and opens its database again.
+    /// Kills the tracker, if it runs, and opens its database again.
     pub(crate) fn restart(&mut self) {
         drop(self.tracker.take());
         let options = Options { question_timeout: Duration::from_mins(1), ..Options::default() };
@@ -154,8 +154,8 @@ impl World {
         serde_json::from_str(&self.text(chain, hash)).unwrap()
     }
 
-    /// Neither node was asked what its recording does not know, but for the EVM's hash of a transaction: few were
-    /// recorded, and nothing depends on it.
+    /// Checks that neither node got an unrecorded request, except for the EVM's hash of a transaction: few were
+    /// recorded, and no result depends on it.
     pub(crate) fn check_missing(&self) {
         for node in [&self.l1, &self.l2] {
             let missing = node.missing().questions;

@@ -1,6 +1,6 @@
 //! Answers about state that was not recorded: the state of a lagging node, and that of a fork.
 //!
-//! A recording has answers at the heights at which the recorder asked. The state of another height is that of the last
+//! A recording has answers at the heights that the recorder requested. The state of another height is that of the last
 //! answer at or below it; without one, the contract or object does not exist yet.
 
 use bytes::Bytes;
@@ -27,7 +27,7 @@ pub(super) fn eth_call(view: View<'_>, to: &str, data: &str, height: u64) -> Rep
     }
 }
 
-/// The answer to a REST question in the state of `height`.
+/// The answer to a REST request in the state of `height`.
 pub(super) fn rest(view: View<'_>, method: &str, path: &str, body: &[u8], height: u64) -> Answer {
     match view.recording.state().rest_up_to(method, path, height, body) {
         Some(RestAnswer { status, body }) => {

@@ -1,11 +1,11 @@
 //! Byzantine answers: well-formed answers with false contents.
 //!
-//! The random number of the [`Deviation`] selects the member that is changed and the change.
+//! The random number of the [`Deviation`] selects the changed member and the change.
 //!
 //! # Invariants
 //!
 //! - A false answer has the shape of a correct one and differs only where its [`Deviation`] states.
-//! - An answer without such contents, as of a block without transactions, stays correct.
+//! - An answer without these contents, for example of a block without transactions, stays correct.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ use crate::edit::{get, hex, list, number, put, quantity, text};
 use crate::header::header_hash;
 use crate::seeded_rng::{below, mix};
 
-/// What a node says of itself, with its chain's id at `path`, as JSON text.
+/// The JSON text of a node's status or info, with its chain id at `path`.
 pub(super) fn network(raw: &str, path: &str, deviations: &Deviations) -> Result<String, String> {
     if !deviations.has(Deviation::WrongChain) {
         return Ok(raw.to_owned());
@@ -108,7 +108,7 @@ pub(super) fn receipts(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, St
     Ok(Value::Array(receipts).to_string().into())
 }
 
-/// The id of a chain that the recorded one is not.
+/// A chain id that differs from the recorded one.
 fn other_chain(chain_id: &str) -> String {
     format!("not-{chain_id}")
 }
@@ -139,7 +139,7 @@ fn change_header(header: &mut Value, deviations: &Deviations) -> Result<(), Stri
     }
 }
 
-/// Changes bytes that are written in upper-case hex.
+/// Changes bytes in upper-case hex.
 fn put_other_bytes(json: &mut Value, path: &str, random: u64) -> Result<(), String> {
     let other = other_bit(hex(json, path)?, random);
     put(json, path, hex::encode_upper(other))
@@ -194,7 +194,7 @@ fn change_event(results: &mut Value, random: u64) -> Result<(), String> {
     for owner in owners {
         for (event, json) in list(results, &owner)?.iter().enumerate() {
             let attributes = list(json, "/attributes")?.iter().enumerate();
-            // A node may leave out an empty value.
+            // A node may omit an empty value.
             let named = attributes.filter(|(_, attribute)| attribute["value"].is_string());
             values.extend(named.map(|(i, _)| format!("{owner}/{event}/attributes/{i}/value")));
         }
@@ -215,7 +215,7 @@ fn other_digit(text: &str) -> String {
     }
 }
 
-/// Bytes with one bit turned round.
+/// Bytes with one bit flipped.
 fn other_bit(mut bytes: Vec<u8>, random: u64) -> Vec<u8> {
     let place = below(random, bytes.len());
     if let Some(byte) = bytes.get_mut(place) {

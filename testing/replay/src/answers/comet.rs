@@ -1,7 +1,8 @@
 //! `CometBFT` RPC: `GET /method?param=…` and JSON-RPC `POST`, single and batch.
 //!
-//! As `CometBFT` 0.38 does it: a `GET` carries id -1 and answers errors with HTTP 500; a `POST` answers errors with
-//! HTTP 200. The texts of height errors are the node's (`rpc/core/env.go`, `state/store.go`), because clients match them.
+//! Behaviour of `CometBFT` 0.38: a `GET` has id -1 and its errors have HTTP status 500; errors of a `POST` have HTTP
+//! status 200. The texts of height errors are the node's (`rpc/core/env.go`, `state/store.go`), because clients match
+//! them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -63,7 +64,7 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
     outcome.unwrap_or_else(|error| error)
 }
 
-/// The height asked for, or the error that a node answers when it has no such height.
+/// The requested height, or the node's error for a height that it does not have.
 fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
     let (first, shown) = (view.base(), view.shown);
     let wanted = match params.get("height").map(String::as_str) {
@@ -102,7 +103,7 @@ fn block_results(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     results.map(Reply::Result).map_err(|e| malformed(view, "/block_results", &e))
 }
 
-/// The header out of the block.
+/// The header of the block.
 fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     #[derive(Deserialize)]
     struct Inner<'a> {
@@ -122,7 +123,7 @@ fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     Ok(Reply::text(format!(r#"{{"header":{header}}}"#)))
 }
 
-/// The recorded status with the heights, hashes and times of what is shown.
+/// The recorded status with heights, hashes and times of the shown blocks.
 fn status(view: View<'_>) -> Result<Reply, Reply> {
     #[derive(Deserialize)]
     struct Status<'a> {
@@ -142,7 +143,7 @@ fn status(view: View<'_>) -> Result<Reply, Reply> {
     )))
 }
 
-/// What `/status` says of its latest or earliest block.
+/// The members of `/status` for its latest or earliest block.
 fn sync_info(view: View<'_>, name: &str, height: u64) -> Result<String, Reply> {
     let block = view.recording.height(height).ok_or_else(|| missing(view, &format!("height {height}")))?;
     let head = block.head().map_err(|e| unreadable(view, "/block", &e))?;
@@ -152,7 +153,7 @@ fn sync_info(view: View<'_>, name: &str, height: u64) -> Result<String, Reply> {
     ))
 }
 
-/// The recorded application with the height and hash of what is shown.
+/// The recorded application with the height and hash of the tip.
 fn abci_info(view: View<'_>) -> Result<Reply, Reply> {
     #[derive(Deserialize, Serialize)]
     struct Info {
@@ -181,26 +182,26 @@ fn abci_info(view: View<'_>) -> Result<Reply, Reply> {
     serde_json::to_string(&info).map(Reply::text).map_err(|e| unreadable(view, "/abci_info", &e))
 }
 
-/// The validators, which were recorded at the last height: they are those of every height whose header names the same set.
-/// Only their priorities are of the recorded height; no header covers them.
+/// The validators, recorded at the last height: they apply to every height whose header has the same validator hash.
+/// Only their priorities belong to the recorded height; no header covers them.
 fn validators(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let mut params = params.clone();
-    let asked = height(view, &params)?;
-    params.insert("height".to_owned(), asked.height.to_string());
+    let requested = height(view, &params)?;
+    params.insert("height".to_owned(), requested.height.to_string());
     params.entry("page".to_owned()).or_insert_with(|| "1".to_owned());
     params.entry("per_page".to_owned()).or_insert_with(|| "30".to_owned());
     let last = view.recording.last();
     let set = |height: &Height| {
-        chain::comet::parse_block(&height.block).ok().map(|b| b.full_header.validators_hash.into_owned())
+        chain::comet::parse_block(&height.block).ok().map(|b| b.full_header.validators_hash)
     };
-    let same_set = || set(asked).is_some() && set(asked) == view.recording.height(last).and_then(set);
+    let same_set = || set(requested).is_some() && set(requested) == view.recording.height(last).and_then(set);
     if view.recording.state().cometbft("validators", &params).is_some() || !same_set() {
         return recorded(view, "validators", &params);
     }
     params.insert("height".to_owned(), last.to_string());
     let raw = recorded_result(view, "validators", &params)?;
     let mut answer: Value = serde_json::from_slice(raw).map_err(|e| unreadable(view, "/validators", &e))?;
-    answer["block_height"] = asked.height.to_string().into();
+    answer["block_height"] = requested.height.to_string().into();
     Ok(Reply::text(answer.to_string()))
 }
 

@@ -1,7 +1,8 @@
-//! `CometBFT`'s `/tx` and `/tx_search`, out of the blocks and their results.
+//! `CometBFT`'s `/tx` and `/tx_search`, derived from the blocks and their results.
 //!
 //! The texts of errors are the node's (`rpc/core/tx.go`, `rpc/core/env.go`). The index begins at the first recorded
-//! height, like that of a node whose state was copied there. Proofs are not derived: asked for, they must be recorded.
+//! height, like that of a node that was restored from a snapshot there. Proofs are not derived: a request with a proof
+//! must be recorded.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use super::View;
 use super::comet_reply::{Params, internal, invalid_params, missing, recorded, unreadable};
 use super::envelope::Reply;
-use super::search::{NoSearch, Page, Wanted, search};
+use super::search::{Page, SearchError, Wanted, search};
 use crate::recording::Outcome;
 
 /// A transaction by its hash.
@@ -27,20 +28,20 @@ pub(super) fn tx(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
         Some((height, index)) => found(view, height, index).map(Reply::text),
         None => match view.recording.state().cometbft("tx", params) {
             Some(Outcome::Error(raw)) => Err(Reply::Error(raw.clone())),
-            // An answer about a transaction of no recorded height: nothing says that it is shown.
+            // The height of the transaction is not recorded, so it is unknown whether it is shown.
             Some(Outcome::Result(_)) | None => not_found(),
         },
     }
 }
 
-/// One page of the transactions that a query finds.
+/// One page of the results of a query.
 pub(super) fn tx_search(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let text = |name: &str| params.get(name).map_or("", String::as_str);
     let (page, per_page) = (whole(params, "page", 1)?, whole(params, "per_page", 30)?);
     let wanted = Wanted { query: text("query"), page, per_page, order_by: text("order_by") };
     let Page { txs, total } = search(view, wanted).map_err(|none| match none {
-        NoSearch::Said(said) => internal(&said),
-        NoSearch::Unplayed(what) => missing(view, &format!("{what}: {}", wanted.query)),
+        SearchError::Message(message) => internal(&message),
+        SearchError::Unsupported(what) => missing(view, &format!("{what}: {}", wanted.query)),
     })?;
     if is_proven(params) && !txs.is_empty() {
         return recorded(view, "tx_search", params);
@@ -62,7 +63,7 @@ fn whole(params: &Params, name: &str, default: i64) -> Result<i64, Reply> {
     }
 }
 
-/// What the node says of a transaction at a place.
+/// The node's answer for a transaction at a place.
 fn found(view: View<'_>, height: u64, index: usize) -> Result<String, Reply> {
     #[derive(Deserialize)]
     struct Results<'a> {

@@ -2,40 +2,41 @@
 //!
 //! # Invariants
 //!
-//! - A deviation changes what its comment states and nothing else.
+//! A deviation changes only the answers that its comment names.
 //! - Without a deviation, answers are those of the recording.
 
-/// One way in which answers deviate. Each comment names the affected calls and the change; all else is correct.
+/// One way in which answers deviate. Each comment names the affected calls and the change; all other answers are
+/// correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deviation {
-    /// `eth_getBlockReceipts` and what is asked by an EVM hash: `null`, as while the EVM index lags.
+    /// `eth_getBlockReceipts` and calls by an EVM hash: `null`, as while the EVM index lags.
     NullReceipts,
-    /// `/block_results` of the tip: not there yet, as for a moment in every block.
+    /// `/block_results` of the tip: not available yet, as for a moment in every block.
     NoResults,
     /// `/block_results`: not kept, as with `discard_abci_responses = true`.
     DiscardAbciResponses,
     /// `debug_…` of the JSON-RPC: not served, as without that namespace.
     NoTracing,
-    /// What is below the height that it carries: pruned, blocks and state.
+    /// Blocks and state below the deviation's height: pruned.
     Pruned,
-    /// Receipts and EVM blocks below the height that it carries: pruned, as with `evm.indexer-retain-height`.
+    /// Receipts and EVM blocks below the deviation's height: pruned, as with `evm.indexer-retain-height`.
     PrunedReceipts,
-    /// `/block`: one bit of one transaction is another, or one transaction is left out.
+    /// `/block`: one bit of one transaction is flipped, or one transaction is omitted.
     FalseTxs,
-    /// `/block` and `/header`: the header's time, proposer or `app_hash` is another.
+    /// `/block` and `/header`: the header's time, proposer or `app_hash` is changed.
     FalseHeader,
     /// As [`Deviation::FalseHeader`], with the hash of the false header in `block_id.hash`.
     FalseHeaderRehashed,
-    /// `/block_results`: the code, data or used gas of one result is another.
+    /// `/block_results`: the code, data or used gas of one result is changed.
     FalseResults,
-    /// `/block_results`: the value of one attribute of an event is another.
+    /// `/block_results`: the value of one attribute of an event is changed.
     FalseEvents,
-    /// `eth_getBlockReceipts`: one receipt has another status, gas or hash or a log less, or is left out.
+    /// `eth_getBlockReceipts`: one receipt has another status, gas or hash, or one log less, or is omitted.
     FalseReceipts,
     /// `/block`, `/block_results`, `/header`, REST blocks and their transactions, EVM blocks, receipts and traces by
-    /// number: that of another shown height.
+    /// number: the answer for another shown height.
     OtherHeight,
-    /// `/status`, `/block`, `/header` and REST's `node_info`: another chain's id; the header's hash fits.
+    /// `/status`, `/block`, `/header` and REST's `node_info`: another chain's id; the header's hash matches it.
     WrongChain,
 }
 
@@ -60,11 +61,11 @@ impl Deviation {
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
-        // Every variant is in the table: a test goes through it.
+        // Every variant is in the table; a test checks it.
         Self::ALL.iter().find(|(_, deviation)| *deviation == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether it carries a height, written `name=height`.
+    /// Whether it has a height, written `name=height`.
     pub(crate) fn has_height(self) -> bool {
         matches!(self, Self::Pruned | Self::PrunedReceipts)
     }
@@ -74,12 +75,12 @@ impl Deviation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Deviations {
     numbers: [u64; Deviation::ALL.len()],
-    /// One bit for each deviation that is there: small enough to be handed on by value.
+    /// One bit for each deviation that is set: small enough to be passed by value.
     given: u16,
 }
 
 impl Deviations {
-    /// Adds a deviation; of two with a height the higher one stays, of two without the first.
+    /// Adds a deviation; of two with a height the higher one is kept, of two without the first.
     pub fn add(&mut self, deviation: Deviation, number: u64) {
         self.numbers[deviation as usize] = match self.get(deviation) {
             Some(before) if deviation.has_height() => before.max(number),
@@ -89,12 +90,12 @@ impl Deviations {
         self.given |= 1 << deviation as u16;
     }
 
-    /// What came with a deviation, if it is there.
+    /// The number of a deviation, if it is set.
     pub fn get(&self, deviation: Deviation) -> Option<u64> {
         (self.given & 1 << deviation as u16 != 0).then(|| self.numbers[deviation as usize])
     }
 
-    /// Whether a deviation is there.
+    /// Whether a deviation is set.
     pub fn has(&self, deviation: Deviation) -> bool {
         self.get(deviation).is_some()
     }
@@ -115,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_deviation_has_a_name_and_a_place_of_its_own() {
+    fn every_deviation_has_its_own_name_and_place() {
         for (place, (name, deviation)) in Deviation::ALL.into_iter().enumerate() {
             assert_eq!((deviation as usize, deviation.name()), (place, name));
         }
     }
 
     #[test]
-    fn of_two_prunings_the_higher_counts_and_of_two_lies_the_first() {
+    fn of_two_heights_the_higher_is_kept_and_of_two_numbers_the_first() {
         let deviations = Deviations::from([
             (Deviation::Pruned, 9),
             (Deviation::Pruned, 4),

@@ -1,7 +1,6 @@
-//! The JSON-RPC 2.0 envelope, as `CometBFT` and the EVM's JSON-RPC speak it: single calls and batches.
+//! The JSON-RPC 2.0 envelope of `CometBFT` and the EVM's JSON-RPC: single calls and batches.
 //!
-//! An answer is written once into a buffer of exactly its size, around the recorded text; nothing is parsed or
-//! serialised again.
+//! An answer is the recorded text in its envelope; it is not parsed or serialised again.
 
 use std::borrow::Cow;
 
@@ -9,7 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The most calls of a batch; minievm's default `batch-request-limit`.
+/// Maximum calls of a batch; minievm's default `batch-request-limit`.
 pub(super) const MAX_BATCH: usize = 1000;
 
 /// One call.
@@ -30,7 +29,7 @@ pub(super) enum Calls<'a> {
     Many(Vec<Call<'a>>),
 }
 
-/// What a call is answered with.
+/// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The raw `result`.
@@ -40,10 +39,9 @@ pub(super) enum Reply {
 }
 
 const NULL: &[u8] = b"null";
-const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
 impl<'a> Calls<'a> {
-    /// Reads a body; the reply is the error to answer it with.
+    /// Parses a body; the error is the reply to send.
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, Reply> {
         let bad = |e: serde_json::Error| Reply::error(-32700, &format!("parse error: {e}"), None);
         if body.trim_ascii_start().first() != Some(&b'[') {
@@ -57,21 +55,14 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The body that answers every call.
+    /// The body with the answers to all calls.
     pub(super) fn answer(&self, mut reply: impl FnMut(&Call<'_>) -> Reply) -> Bytes {
         let calls = match self {
             Self::One(call) => return reply(call).body(call.id()),
             Self::Many(calls) => calls,
         };
-        let replies: Vec<_> = calls.iter().map(|call| (call.id(), reply(call))).collect();
-        let size = replies.iter().map(|(id, reply)| reply.size(id) + 1).sum::<usize>() + 1;
-        let mut body = Vec::with_capacity(size);
-        for (i, (id, reply)) in replies.iter().enumerate() {
-            body.push(if i == 0 { b'[' } else { b',' });
-            reply.write(id, &mut body);
-        }
-        body.push(b']');
-        body.into()
+        let replies: Vec<Bytes> = calls.iter().map(|call| reply(call).body(call.id())).collect();
+        [&b"["[..], &replies.join(&b","[..])[..], b"]"].concat().into()
     }
 }
 
@@ -98,30 +89,13 @@ impl Reply {
         Self::Error(Bytes::from(error.to_string()))
     }
 
-    /// The whole body that answers one call.
+    /// The whole body of the answer to one call.
     pub(super) fn body(&self, id: &[u8]) -> Bytes {
-        let mut body = Vec::with_capacity(self.size(id));
-        self.write(id, &mut body);
-        body.into()
-    }
-
-    fn parts(&self) -> (&'static [u8], &[u8]) {
-        match self {
-            Self::Result(raw) => (br#","result":"#, raw),
-            Self::Error(raw) => (br#","error":"#, raw),
-        }
-    }
-
-    fn size(&self, id: &[u8]) -> usize {
-        let (name, raw) = self.parts();
-        HEAD.len() + id.len() + name.len() + raw.len() + 1
-    }
-
-    fn write(&self, id: &[u8], out: &mut Vec<u8>) {
-        let (name, raw) = self.parts();
-        for part in [HEAD, id, name, raw, b"}"] {
-            out.extend_from_slice(part);
-        }
+        let (name, raw) = match self {
+            Self::Result(raw) => (&br#","result":"#[..], &raw[..]),
+            Self::Error(raw) => (&br#","error":"#[..], &raw[..]),
+        };
+        [&br#"{"jsonrpc":"2.0","id":"#[..], id, name, raw, b"}"].concat().into()
     }
 }
 
@@ -130,12 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_exactly_the_size_that_was_reserved() {
+    fn an_answer_has_the_id_of_its_call() {
         let one = Calls::parse(br#"{"id":"x","method":"m","params":[]}"#).unwrap();
         let body = one.answer(|_| Reply::text("5"));
         assert_eq!(&body[..], br#"{"jsonrpc":"2.0","id":"x","result":5}"#);
         let reply = Reply::error(-1, "no", Some("why"));
-        assert_eq!(reply.body(b"12").len(), reply.size(b"12"));
+        let expected = br#"{"jsonrpc":"2.0","id":12,"error":{"code":-1,"data":"why","message":"no"}}"#;
+        assert_eq!(&reply.body(b"12")[..], expected);
     }
 
     #[test]
@@ -147,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_are_no_calls_are_refused() {
+    fn bodies_without_valid_calls_are_errors() {
         for body in ["", "{", "[]", "{\"id\":1}", "[1]"] {
             assert!(matches!(Calls::parse(body.as_bytes()), Err(Reply::Error(_))), "{body}");
         }

@@ -1,7 +1,7 @@
 //! The EVM's JSON-RPC: `POST`, single and batch.
 //!
-//! As minievm does it (`jsonrpc/backend`): heights above the indexed one are `null`, or `block #H not found` for
-//! traces; a block without transactions has `[]` of both receipts and traces.
+//! Behaviour of minievm (`jsonrpc/backend`): heights above the indexed one are `null`, or `block #H not found` for
+//! traces; a block without transactions has `[]` for both receipts and traces.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -16,7 +16,7 @@ use super::{Answer, Deviation, View, absent, byzantine, ethereum, logs};
 use crate::counters::Call;
 use crate::recording::{Height, Outcome, Trace};
 
-/// A call without a recipient, whose init code returns the height of the state that it runs in.
+/// A call without a recipient, whose init code returns the height of its state.
 const NUMBER: &str = r#"{"data":"0x4360005260206000f3"}"#;
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
@@ -82,8 +82,8 @@ fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> 
     let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
     let absent = || missing(view, &format!("the receipts of height {height}"));
     let receipts = recorded.eth_receipts.as_ref().ok_or_else(absent)?;
-    let odd = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
-    byzantine::receipts(receipts, &view.deviations).map(Reply::Result).map_err(odd)
+    let malformed = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
+    byzantine::receipts(receipts, &view.deviations).map(Reply::Result).map_err(malformed)
 }
 
 /// Whether the EVM's index of a height is pruned.
@@ -160,12 +160,12 @@ fn trace_transaction(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Repl
     Err(missing(view, &format!("the trace of {hash}")))
 }
 
-/// The trace of a shown height, or the error that a node answers.
+/// The trace of a shown height, or the node's error.
 fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
     if height < 2 {
         return Err(Reply::error(-32000, "genesis is not traceable", None));
     }
-    // Traced is on the state before.
+    // A block is traced on the state of the previous height.
     has_state(view, height - 1)?;
     let recorded =
         at(view, height)?.ok_or_else(|| Reply::error(-32000, &format!("block #{height} not found"), None))?;
@@ -176,7 +176,7 @@ fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
     }
 }
 
-/// The recorded transaction, unless it is held back.
+/// The recorded transaction, unless it is above the tip.
 fn transaction(view: View<'_>, raw: Option<&RawValue>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let hash = text(params, 0, "transaction hash")?.to_ascii_lowercase();
     match view.recording.place_of_receipt(&hash) {
@@ -191,7 +191,7 @@ fn transaction(view: View<'_>, raw: Option<&RawValue>, params: &[&RawValue]) -> 
     }
 }
 
-/// The recorded translation of a hash, unless the transaction is held back: then zeros, minievm's word for "unknown".
+/// The recorded translation of a hash; zeros for a transaction above the tip, like minievm for an unknown hash.
 fn other_hash(
     view: View<'_>,
     method: &str,
@@ -219,7 +219,7 @@ fn other_hash(
 }
 
 fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
-    // Only what was asked while recording: a call with a sender, a value or a gas limit is another question.
+    // Only recorded calls match: a call with a sender, a value or a gas limit differs from them.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Message<'a> {
@@ -256,7 +256,7 @@ fn balance(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     recorded_at(view, "eth_getBalance", &format!(r#"["{address}","{height:#x}"]"#))
 }
 
-/// The height, nothing above the shown one; loud below the first.
+/// The height; `None` above the tip, a counted error below the first.
 fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     if height > view.shown {
         return Ok(None);
@@ -265,8 +265,8 @@ fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     recorded.map(Some).ok_or_else(|| missing(view, &format!("height {height}")))
 }
 
-/// As minievm says that a height is not there yet, or its state pruned: the SDK's words, and its name for the kind of
-/// error.
+/// minievm's errors for a height that does not exist yet and for pruned state: the SDK's text and the name of its kind
+/// of error.
 fn has_state(view: View<'_>, height: u64) -> Result<(), Reply> {
     if height > view.shown {
         return Err(Reply::error(-32000, &format!("block #{height} not found"), None));
@@ -295,7 +295,7 @@ fn call_tracer(view: View<'_>, params: &[&RawValue]) -> Result<(), Reply> {
     #[serde(deny_unknown_fields)]
     struct Options<'a> {
         tracer: &'a str,
-        // A limit of time, not another question.
+        // A time limit; it does not change the trace.
         #[serde(default, rename = "timeout")]
         _timeout: IgnoredAny,
     }

@@ -1,4 +1,4 @@
-//! Replies that all methods of the EVM's JSON-RPC have in common: recorded answers, block numbers, errors.
+//! Replies common to all methods of the EVM's JSON-RPC: recorded answers, block numbers, errors.
 
 use serde_json::value::RawValue;
 
@@ -7,7 +7,7 @@ use super::comet_reply::missing;
 use super::envelope::Reply;
 use crate::recording::Outcome;
 
-/// The namespaces that minievm serves: a method of one of them may exist, any other does not.
+/// The namespaces of minievm: a method in one of them may exist; other methods do not.
 const NAMESPACES: [&str; 8] =
     ["eth_", "net_", "txpool_", "web3_", "personal_", "debug_", "miner_", "cosmos_"];
 

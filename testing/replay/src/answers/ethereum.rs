@@ -1,7 +1,7 @@
-//! The JSON-RPC of an EVM chain that is no rollup: what was recorded, by method and parameters.
+//! The JSON-RPC of an EVM chain that is no rollup: recorded answers by method and parameters.
 //!
-//! Only `eth_getLogs` is derived where it was not asked in the very same words: out of the logs of all recorded
-//! receipts, so it knows those transactions and no others.
+//! Only `eth_getLogs` is derived for parameters that were not recorded: from the logs of all recorded receipts, so it
+//! covers only those transactions.
 
 use serde_json::value::RawValue;
 

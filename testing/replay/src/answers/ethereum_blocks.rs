@@ -1,4 +1,4 @@
-//! Blocks of an EVM chain by number, tag or hash, as far as they were recorded.
+//! Blocks of an EVM chain by number, tag or hash, if they were recorded.
 
 use serde::Deserialize;
 
@@ -10,14 +10,14 @@ use crate::recording::Outcome;
 
 const BLOCK: &str = "eth_getBlockByNumber";
 
-/// What is looked at of a block.
+/// The members of a block that are read.
 #[derive(Deserialize)]
 struct Block {
     number: String,
     hash: String,
 }
 
-/// A block number: `0x…`, or a tag as the chain was when it was recorded.
+/// A block number: `0x…`, or a tag as of the time of recording.
 pub(super) fn number_of(view: View<'_>, text: &str) -> Result<u64, Reply> {
     let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x").unwrap_or_default(), 16);
     match text {
@@ -32,7 +32,7 @@ pub(super) fn number_of(view: View<'_>, text: &str) -> Result<u64, Reply> {
     }
 }
 
-/// Whether a block with this hash was recorded, up to a last one; on a rollup, is shown.
+/// Whether a block with this hash was recorded, up to `last`; on a rollup, whether it is shown.
 pub(super) fn has_block(view: View<'_>, hash: &str, last: u64) -> bool {
     let is = |known: &str| known.eq_ignore_ascii_case(hash);
     if view.recording.is_ethereum() {

@@ -1,12 +1,12 @@
-//! The REST of a bridge's executor (opinit-bots), out of what one answered about the recorded rollup.
+//! The REST of a bridge's executor (opinit-bots), from recorded answers about the rollup.
 //!
-//! What it says of a withdrawal follows the shown height of the rollup. It knows nothing of the withdrawal before its
-//! block (`tx_height`). From there on it knows it without proofs: its tree is open. From the last block of the output
-//! on, the one with the hash `last_block_hash`, it has the recorded answer with the proofs. Nothing here says whether
-//! the output is on the L1 already, or the withdrawal claimed: neither does an executor.
+//! The answer about a withdrawal depends on the shown height of the rollup. Below its block (`tx_height`) the executor
+//! does not have it. From there on it has it without proofs: its tree is open. From the last block of the output on,
+//! the block with the hash `last_block_hash`, it is the recorded answer with the proofs. Like an executor, no answer
+//! states whether the output is on the L1 already, or the withdrawal claimed.
 //!
-//! `/withdrawals/{address}` is made of these, as `executor/child` does it. Errors are plain text with HTTP 500, as the
-//! executor's HTTP library sends them.
+//! `/withdrawals/{address}` is composed of these, as in `executor/child`. Errors are plain text with HTTP status 500,
+//! as from the executor's HTTP library.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,9 +22,9 @@ use crate::recording::{BotAnswer, query_pairs};
 
 const WITHDRAWAL: &str = "/withdrawal/";
 const WITHDRAWALS: &str = "/withdrawals/";
-/// The page that a question without a limit gets, and the largest one.
+/// The default and the maximum page size.
 const LIMITS: (usize, usize) = (10, 100);
-/// What only a closed tree has.
+/// The members that only a closed tree has.
 const OF_CLOSED: [&str; 3] = ["withdrawal_proofs", "storage_root", "last_block_hash"];
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
@@ -74,8 +74,8 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// What the executor says of it at the shown height.
-    fn said(&self, view: View<'_>) -> Result<String, Answer> {
+    /// The answer of the executor at the shown height.
+    fn answer_at(&self, view: View<'_>) -> Result<String, Answer> {
         let text = String::from_utf8_lossy(&self.answer.body);
         let Some(hash) = &self.closed else { return Ok(text.into_owned()) };
         let Some(closed) = view.recording.height_of_block(hash) else {
@@ -92,7 +92,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The withdrawals that were recorded, by their sequence, each as it was said last.
+/// The recorded withdrawals by sequence, each with its last answer.
 fn all(view: View<'_>) -> Result<Vec<Seen<'_>>, Answer> {
     let read: Result<Vec<_>, _> = view.recording.state().bots().iter().filter_map(Seen::read).collect();
     let mut seen = read.map_err(|e| missing(view, &format!("a well-formed withdrawal: {e}")))?;
@@ -117,11 +117,11 @@ fn withdrawal(view: View<'_>, sequence: &str) -> Result<Answer, Answer> {
     if seen.height > view.executed() {
         return Err(unseen());
     }
-    Ok(Answer::new(StatusCode::OK, seen.said(view)?))
+    Ok(Answer::new(StatusCode::OK, seen.answer_at(view)?))
 }
 
-/// A page of the withdrawals to an address: from the newest or, in order `asc`, the oldest on; `offset` is the
-/// sequence to begin with.
+/// A page of the withdrawals to an address: from the newest on, or in order `asc` from the oldest; `offset` is the
+/// first sequence.
 fn withdrawals(view: View<'_>, address: &str, query: &str) -> Result<Answer, Answer> {
     let all = all(view)?;
     if all.iter().zip(1..).any(|(seen, sequence)| seen.sequence != sequence) {
@@ -140,12 +140,12 @@ fn withdrawals(view: View<'_>, address: &str, query: &str) -> Result<Answer, Ans
         own.retain(|seen| offset == 0 || seen.sequence <= offset);
         own.reverse();
     }
-    let page: Vec<_> = own.iter().take(limit).map(|seen| seen.said(view)).collect::<Result<_, _>>()?;
+    let page: Vec<_> = own.iter().take(limit).map(|seen| seen.answer_at(view)).collect::<Result<_, _>>()?;
     let next = own.get(limit).map(|seen| format!(r#","next":{}"#, seen.sequence)).unwrap_or_default();
     Ok(Answer::new(StatusCode::OK, format!(r#"{{"withdrawals":[{}]{next}}}"#, page.join(","))))
 }
 
-/// The recorded status, once the rollup is where the executor was then.
+/// The recorded status, once the rollup has reached the executor's height in it.
 fn status(view: View<'_>) -> Result<Answer, Answer> {
     #[derive(Deserialize)]
     struct Status {

@@ -1,7 +1,7 @@
-//! A block in the REST gateway's JSON, made from the same block in `CometBFT`'s JSON.
+//! A block in the REST gateway's JSON, derived from the same block in `CometBFT`'s JSON.
 //!
-//! The two differ in names (`parts`, `part_set_header`), in how bytes are written (hex, base64), in flags (number,
-//! name) and in defaults (left out, written); the values are the same, so the one follows exactly from the other.
+//! The two differ in names (`parts`, `part_set_header`), encoding of bytes (hex, base64), flags (number, name) and
+//! defaults (omitted, written); the values are the same, so the derivation is exact.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,7 +19,7 @@ pub(super) struct GatewayBlock {
     pub(super) sdk_block: String,
 }
 
-/// Turns a `/block` result into the gateway's members; the error says what does not fit.
+/// Converts a `/block` result into the gateway's members; the error names the invalid member.
 pub(super) fn gateway_block(block: &[u8], bech32_prefix: &str) -> Result<GatewayBlock, String> {
     let read: Outer<'_> = serde_json::from_slice(block).map_err(|e| e.to_string())?;
     if !read.block.evidence.evidence.is_empty() {
@@ -41,7 +41,7 @@ fn consensus_address(prefix: &str, address: &[u8]) -> Result<String, String> {
     bech32::encode::<bech32::Bech32>(prefix, address).map_err(|e| e.to_string())
 }
 
-/// Bytes: hex in, base64 out; none are `null` as the gateway writes an unset field.
+/// Bytes: hex in, base64 out; empty bytes are `null`, like an unset field in the gateway's JSON.
 #[derive(Debug)]
 struct Hex(Vec<u8>);
 
@@ -161,7 +161,7 @@ struct Vote<'a> {
     signature: Option<&'a str>,
 }
 
-// serde's `serialize_with` hands a reference.
+// serde's `serialize_with` passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn flag_name<S: Serializer>(flag: &u8, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(match flag {

@@ -1,7 +1,7 @@
-//! `eth_getLogs`: which logs of recorded receipts a filter selects.
+//! `eth_getLogs`: selection of logs of recorded receipts by a filter.
 //!
-//! As go-ethereum does it (`eth/filters`): an address or several, topics by place with `null` for any and a list for
-//! alternatives, a range of blocks or one block by its hash.
+//! Behaviour of go-ethereum (`eth/filters`): one address or several, topics by position with `null` for any and a list
+//! for alternatives, a range of blocks or one block by its hash.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ struct Filter {
     block_hash: Option<String>,
 }
 
-/// Nothing, one or one of several; an empty list is nothing.
+/// None, one or one of several; an empty list is none.
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
 enum Choice {
@@ -50,7 +50,7 @@ impl Choice {
     }
 }
 
-/// What is looked at of a log.
+/// The members of a log that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Log<'a> {
@@ -74,7 +74,7 @@ impl Filter {
     }
 }
 
-/// Answers out of a rollup's heights, or out of all receipts of another chain.
+/// Answers from a rollup's heights, or from all receipts of another chain.
 pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let raw = params.first().map_or("null", |p| p.get());
     let filter: Filter =
@@ -90,7 +90,7 @@ pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply>
             let read: Log<'_> = serde_json::from_str(log)
                 .map_err(|e| missing(view, &format!("a well-formed log of {raw}: {e}")))?;
             let number = |text| number(view, text);
-            // minievm counts the logs of each transaction anew.
+            // minievm numbers the logs of each transaction separately.
             let place = (number(read.block_number)?, number(read.tx)?, number(read.index)?);
             // A receipt may be recorded under more than one hash.
             if (from..=to).contains(&place.0) && filter.takes(&read) && known.insert(place) {
@@ -103,7 +103,7 @@ pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply>
     Ok(Reply::text(format!("[{}]", logs.join(","))))
 }
 
-/// The first and the last block; a question by hash looks at all.
+/// The first and the last block; a request by hash searches all.
 fn range(view: View<'_>, filter: &Filter) -> Result<(u64, u64), Reply> {
     let bound = |text: &Option<String>| {
         let text = text.as_deref().unwrap_or("latest");
@@ -123,7 +123,7 @@ fn range(view: View<'_>, filter: &Filter) -> Result<(u64, u64), Reply> {
     let first = if view.recording.is_ethereum() { 0 } else { view.recording.first() };
     let last = bound(&None)?;
     ethereum_blocks::has_block(view, hash, last).then_some((first, last)).ok_or_else(|| {
-        // A block that was not recorded may well exist.
+        // A block that was not recorded may exist.
         missing(view, &format!("eth_getLogs of block {hash}"))
     })
 }

@@ -1,7 +1,7 @@
-//! The language of searches, read as CometBFT 0.38 reads it (`libs/pubsub/query/syntax`).
+//! Parser of the query language of searches, like that of CometBFT 0.38 (`libs/pubsub/query/syntax`).
 //!
-//! A query is conditions joined by `AND`: a tag, an operator, a value. Errors have the node's words and its offsets,
-//! which count bytes. Times and dates are recognised but not supported: they get an error.
+//! A query is conditions joined by `AND`: a tag, an operator, a value. Errors have the node's text and its offsets in
+//! bytes. Times and dates are recognised but not supported: they are errors.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -28,12 +28,12 @@ pub(super) enum Op {
     Exists,
 }
 
-/// Why a query is none.
+/// The reason why a query is invalid.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoQuery {
-    /// In the node's words.
-    Said(String),
-    /// A `TIME` or a `DATE`, which a node takes and a replay does not.
+pub(super) enum QueryError {
+    /// The message of the node.
+    Message(String),
+    /// A `TIME` or a `DATE`, which a node accepts and a replay node rejects.
     Time,
 }
 
@@ -80,33 +80,33 @@ impl Token {
     }
 }
 
-/// Reads a query; it has at least one condition.
-pub(super) fn parse(text: &str) -> Result<Vec<Condition>, NoQuery> {
+/// Parses a query, which must have at least one condition.
+pub(super) fn parse(text: &str) -> Result<Vec<Condition>, QueryError> {
     let mut scanner = Scanner::new(text);
     let mut conditions = vec![scanner.condition()?];
     loop {
         match scanner.next() {
-            Err(Fault::End) => return Ok(conditions),
+            Err(ScanError::End) => return Ok(conditions),
             Ok(Token::And) => conditions.push(scanner.condition()?),
             other => {
                 let got = other.unwrap_or(Token::Invalid).name();
-                let said = format!("offset {}: got {got}, want {}", scanner.start, Token::And.name());
-                return Err(NoQuery::Said(said));
+                let message = format!("offset {}: got {got}, want {}", scanner.start, Token::And.name());
+                return Err(QueryError::Message(message));
             }
         }
     }
 }
 
-/// Why there is no token.
-enum Fault {
+/// Reason why there is no token.
+enum ScanError {
     End,
-    Said(String),
+    Message(String),
 }
 
 struct Scanner<'a> {
     text: &'a str,
     rest: Peekable<CharIndices<'a>>,
-    /// Where the token begins.
+    /// Offset of the token.
     start: usize,
     /// The token's text, without quotes.
     word: &'a str,
@@ -117,12 +117,12 @@ impl<'a> Scanner<'a> {
         Self { text, rest: text.char_indices().peekable(), start: 0, word: "" }
     }
 
-    fn condition(&mut self) -> Result<Condition, NoQuery> {
+    fn condition(&mut self) -> Result<Condition, QueryError> {
         self.require(&[Token::Tag])?;
         let tag = self.word.to_owned();
         let Token::Compare(op) = self.require(COMPARES)? else {
-            // `require` gives nothing but what it was asked for.
-            return Err(NoQuery::Said(format!("offset {}: unexpected operator", self.start)));
+            // `require` returns only the required token.
+            return Err(QueryError::Message(format!("offset {}: unexpected operator", self.start)));
         };
         let wanted: &[Token] = match op {
             Op::Exists => return Ok(Condition { tag, op, value: String::new() }),
@@ -131,25 +131,25 @@ impl<'a> Scanner<'a> {
             _ => &[Token::Number, Token::Time, Token::Date],
         };
         match self.require(wanted)? {
-            Token::Time | Token::Date => Err(NoQuery::Time),
+            Token::Time | Token::Date => Err(QueryError::Time),
             _ => Ok(Condition { tag, op, value: self.word.to_owned() }),
         }
     }
 
-    fn require(&mut self, wanted: &[Token]) -> Result<Token, NoQuery> {
+    fn require(&mut self, wanted: &[Token]) -> Result<Token, QueryError> {
         let got = match self.next() {
             Ok(token) if wanted.contains(&token) => return Ok(token),
             Ok(token) => format!("got {}, wanted {}", token.name(), label(wanted)),
-            Err(Fault::End) => "EOF".to_owned(),
-            Err(Fault::Said(said)) => said,
+            Err(ScanError::End) => "EOF".to_owned(),
+            Err(ScanError::Message(message)) => message,
         };
-        Err(NoQuery::Said(format!("offset {}: {got}", self.start)))
+        Err(QueryError::Message(format!("offset {}: {got}", self.start)))
     }
 
-    fn next(&mut self) -> Result<Token, Fault> {
+    fn next(&mut self) -> Result<Token, ScanError> {
         while self.rest.next_if(|(_, c)| c.is_whitespace()).is_some() {}
         self.start = self.end();
-        let (at, first) = self.rest.next().ok_or(Fault::End)?;
+        let (at, first) = self.rest.next().ok_or(ScanError::End)?;
         let token = match first {
             '0'..='9' => self.number(),
             '\'' => return self.quoted(),
@@ -160,7 +160,9 @@ impl<'a> Scanner<'a> {
                 while self.rest.next_if(|(_, c)| is_of_tag(*c)).is_some() {}
                 self.keyword(at)
             }
-            other => return Err(Fault::Said(format!("invalid input {other} at offset {}", self.end()))),
+            other => {
+                return Err(ScanError::Message(format!("invalid input {other} at offset {}", self.end())));
+            }
         };
         self.word = &self.text[at..self.end()];
         Ok(token)
@@ -178,10 +180,10 @@ impl<'a> Scanner<'a> {
         while self.rest.next_if(|(_, c)| c.is_ascii_digit()).is_some() {}
     }
 
-    fn quoted(&mut self) -> Result<Token, Fault> {
+    fn quoted(&mut self) -> Result<Token, ScanError> {
         let from = self.end();
         let closing = self.rest.by_ref().find(|(_, c)| *c == '\'');
-        let (to, _) = closing.ok_or(Fault::End)?;
+        let (to, _) = closing.ok_or(ScanError::End)?;
         self.word = &self.text[from..to];
         Ok(Token::Text)
     }
@@ -202,7 +204,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Where what was not read yet begins.
+    /// Start of the unread text.
     fn end(&mut self) -> usize {
         self.rest.peek().map_or(self.text.len(), |(at, _)| *at)
     }
@@ -224,9 +226,9 @@ fn label(tokens: &[Token]) -> String {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> String {
+    fn message(text: &str) -> String {
         match parse(text) {
-            Err(NoQuery::Said(said)) => said,
+            Err(QueryError::Message(message)) => message,
             other => panic!("{other:?}"),
         }
     }
@@ -248,27 +250,27 @@ mod tests {
                 "i.j Equal 7",
             ]
         );
-        // A quote that is opened behind the last condition and never closed is the end, as on a node.
+        // A quote that opens after the last condition and is never closed ends the query, as on a node.
         assert_eq!(parse("a.b='ä AND ''").unwrap()[0].value, "ä AND ");
-        assert_eq!(parse("a.b > TIME 2026-01-01T00:00:00Z"), Err(NoQuery::Time));
+        assert_eq!(parse("a.b > TIME 2026-01-01T00:00:00Z"), Err(QueryError::Time));
     }
 
     #[test]
-    fn broken_queries_are_told_in_the_nodes_words() {
-        assert_eq!(said(""), "offset 0: EOF");
-        assert_eq!(said("  "), "offset 2: EOF");
-        assert_eq!(said("5=a"), "offset 0: got number, wanted tag");
-        assert_eq!(said("a.b"), "offset 3: EOF");
+    fn malformed_queries_get_the_error_of_a_node() {
+        assert_eq!(message(""), "offset 0: EOF");
+        assert_eq!(message("  "), "offset 2: EOF");
+        assert_eq!(message("5=a"), "offset 0: got number, wanted tag");
+        assert_eq!(message("a.b"), "offset 3: EOF");
         assert_eq!(
-            said("a.b c"),
+            message("a.b c"),
             "offset 4: got tag, wanted <= operator, >= operator, < operator, > operator, = operator, CONTAINS operator or EXISTS operator"
         );
-        assert_eq!(said("a.b=c"), "offset 4: got tag, wanted number, timestamp, datestamp or string");
-        assert_eq!(said("a.b CONTAINS 5"), "offset 13: got number, wanted string");
-        assert_eq!(said("a.b='x"), "offset 4: EOF");
-        assert_eq!(said("a.b=!"), "offset 4: invalid input ! at offset 5");
-        assert_eq!(said("a.b=1 OR c.d=2"), "offset 6: got tag, want AND operator");
-        assert_eq!(said("a.b=1 !"), "offset 6: got invalid token, want AND operator");
-        assert_eq!(said("a.b=1 AND"), "offset 9: EOF");
+        assert_eq!(message("a.b=c"), "offset 4: got tag, wanted number, timestamp, datestamp or string");
+        assert_eq!(message("a.b CONTAINS 5"), "offset 13: got number, wanted string");
+        assert_eq!(message("a.b='x"), "offset 4: EOF");
+        assert_eq!(message("a.b=!"), "offset 4: invalid input ! at offset 5");
+        assert_eq!(message("a.b=1 OR c.d=2"), "offset 6: got tag, want AND operator");
+        assert_eq!(message("a.b=1 !"), "offset 6: got invalid token, want AND operator");
+        assert_eq!(message("a.b=1 AND"), "offset 9: EOF");
     }
 }

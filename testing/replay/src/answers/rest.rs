@@ -1,8 +1,8 @@
-//! The Cosmos REST gateway: blocks, their transactions and searches from the heights, everything else from the state
-//! file.
+//! The Cosmos REST gateway: blocks, their transactions and searches are derived from the heights; all other answers are
+//! from the state file.
 //!
-//! Errors have the gateway's shape `{"code","message","details"}`. A state question matches with its height header or
-//! not at all: one height's answer is never another's.
+//! Errors have the gateway's shape `{"code","message","details"}`. A state request matches only with its height header:
+//! the answer of one height is never that of another.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ use super::{Answer, Deviation, View, absent, byzantine, rest_txs};
 use crate::counters::Call;
 use crate::recording::{Height, items, query_pairs};
 
-/// The header that selects the height of a state question.
+/// The header that selects the height of a state request.
 const HEIGHT_HEADER: &str = "x-cosmos-block-height";
 const BLOCKS: &str = "/cosmos/base/tendermint/v1beta1/blocks/";
 const BLOCK_TXS: &str = "/cosmos/tx/v1beta1/txs/block/";
@@ -27,7 +27,7 @@ const DECODE: &str = "/cosmos/tx/v1beta1/decode";
 const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
 const ACCOUNT: &str = "/cosmos/auth/v1beta1/accounts/";
 const BECH32: &str = "/cosmos/auth/v1beta1/bech32";
-/// The page that a question without pagination gets (`query.DefaultLimit`).
+/// Page size of a request without pagination (`query.DefaultLimit`).
 const DEFAULT_LIMIT: u64 = 100;
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
@@ -62,8 +62,8 @@ fn block(view: View<'_>, height: &str) -> Result<Answer, Answer> {
     Ok(ok(&[r#"{"block_id":"#, &block_id, r#","block":"#, &block, r#","sdk_block":"#, &sdk_block, "}"]))
 }
 
-/// As `cosmos-sdk` `x/auth/tx/service.go` `GetBlockWithTxs`: only `offset` and `limit` count, `next_key` is null, and
-/// the total counts transactions that do not decode although they are left out.
+/// `GetBlockWithTxs` of `cosmos-sdk` `x/auth/tx/service.go`: only `offset` and `limit` have an effect, `next_key` is
+/// null, and the total includes transactions that do not decode although they are omitted.
 fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer> {
     let height = number("height", height)?;
     if height == 0 || height > view.shown {
@@ -86,7 +86,7 @@ fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer
     Ok(ok(&parts))
 }
 
-/// The recorded transactions that a page holds.
+/// The recorded transactions of a page.
 fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> Result<Vec<&'a str>, Answer> {
     let pairs = query_pairs(query).ok_or_else(|| invalid("the query is not UTF-8"))?;
     let pagination =
@@ -110,14 +110,15 @@ fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> 
     let txs = items(raw).map_err(|e| unreadable(view, height, &e.to_string()))?;
     let whole = offset == 0 && limit >= total;
     if txs.len() != total && !whole {
-        // Which ones did not decode is not recorded, so a part of the block cannot be derived exactly.
+        // The recording does not show which transactions did not decode, so a part of the block cannot be derived
+        // exactly.
         return Err(missing(view, &format!("a page of height {height}, where a transaction did not decode")));
     }
     let page = if whole { 0..txs.len() } else { offset..offset.saturating_add(limit).min(txs.len()) };
     Ok(txs[page].iter().map(|tx| tx.get()).collect())
 }
 
-/// The node's own JSON of a transaction of the recording, found by its bytes.
+/// The node's own JSON of a recorded transaction, found by its bytes.
 fn decode(view: View<'_>, body: &[u8]) -> Result<Answer, Answer> {
     #[derive(Deserialize)]
     struct Wanted<'a> {
@@ -176,23 +177,23 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     if path != NODE_INFO || !view.deviations.has(Deviation::WrongChain) {
         return Ok(Answer::new(status, found.body.clone()));
     }
-    let odd = |e: &str| missing(view, &format!("a well-formed {path}: {e}"));
-    let body = std::str::from_utf8(&found.body).map_err(|e| odd(&e.to_string()))?;
-    let body =
-        byzantine::network(body, "/default_node_info/network", &view.deviations).map_err(|e| odd(&e))?;
+    let malformed = |e: &str| missing(view, &format!("a well-formed {path}: {e}"));
+    let body = std::str::from_utf8(&found.body).map_err(|e| malformed(&e.to_string()))?;
+    let body = byzantine::network(body, "/default_node_info/network", &view.deviations)
+        .map_err(|e| malformed(&e))?;
     Ok(Answer::new(status, body))
 }
 
-/// One account as it follows from its transactions; `None` if that cannot be derived, or the answer was recorded.
+/// An account derived from its transactions; `None` if that is impossible, or the answer was recorded.
 fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<Answer> {
     let path = request.uri().path();
     let address = path.strip_prefix(ACCOUNT).filter(|_| request.method() == Method::GET)?;
-    let asked = height.unwrap_or(view.shown);
-    let account = view.recording.accounts().json(address, asked);
+    let requested = height.unwrap_or(view.shown);
+    let account = view.recording.accounts().json(address, requested);
     if account.is_none() || view.recording.state().rest("GET", path, height, None).is_some() {
         return None;
     }
-    let account = view.recording.accounts().json(address, view.state_of(asked))?;
+    let account = view.recording.accounts().json(address, view.state_of(requested))?;
     Some(ok(&[&serde_json::json!({ "account": account }).to_string()]))
 }
 

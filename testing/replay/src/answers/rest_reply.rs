@@ -1,4 +1,4 @@
-//! Answers that all paths of the REST gateway have in common: a height, success, and the gateway's errors.
+//! Answers common to all paths of the REST gateway: a height, success, and the gateway's errors.
 
 use http::StatusCode;
 
@@ -25,7 +25,7 @@ pub(super) fn invalid(message: &str) -> Answer {
     error(StatusCode::BAD_REQUEST, 3, message)
 }
 
-/// The error for a request that the recording has no answer to; it is counted.
+/// The error for a request without a recorded answer; it is counted.
 pub(super) fn missing(view: View<'_>, question: &str) -> Answer {
     error(StatusCode::NOT_IMPLEMENTED, 12, &view.counters.miss(question))
 }

@@ -1,9 +1,9 @@
-//! REST's transactions by hash and by events, out of the blocks, their results and the node's own JSON of each
+//! REST's transactions by hash and by events, derived from the blocks, their results and the node's own JSON of each
 //! transaction.
 //!
-//! As `x/auth/tx` of SDK 0.50 does it (`service.go`, `query.go`): `query`, `page`, `limit` and `order_by` count;
-//! `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are no transaction (vote data) is
-//! not derived: it must be recorded.
+//! Behaviour of `x/auth/tx` of SDK 0.50 (`service.go`, `query.go`): `query`, `page`, `limit` and `order_by` have an
+//! effect; `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are no transaction (vote
+//! data) is not derived: it must be recorded.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,35 +12,35 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
-use super::search::{NoSearch, Page, Wanted, hex_as_go, search};
+use super::search::{Page, SearchError, Wanted, hex_as_go, search};
 use super::{Answer, View};
 use crate::recording::{Height, items, query_pairs};
 
-/// What the gateway writes in place of a transaction that does not decode.
+/// The placeholder of the gateway for a transaction that does not decode.
 const UNDECODED: &str = "decode failed tx";
 /// `codes.Internal` of gRPC.
 const INTERNAL: u8 = 13;
 /// `codes.NotFound` of gRPC.
 const NOT_FOUND: u8 = 5;
-/// The page that a question without a limit gets (`query.DefaultLimit`).
+/// Page size of a request without a limit (`query.DefaultLimit`).
 const DEFAULT_LIMIT: i64 = 100;
 
-/// Both forms in which a node gives a transaction.
+/// Both forms in which a node returns a transaction.
 struct Found {
     tx: String,
     response: String,
 }
 
-/// Why a transaction is not given.
+/// Reason why a transaction is not returned.
 enum NotGiven {
-    /// It is in the block and the gateway could not decode it, or nothing tells how it decodes.
+    /// It is in the block, but the gateway could not decode it, or its decoded form is unknown.
     Undecoded,
     Failed(Answer),
 }
 
 /// `txs/{hash}`; `path` is the whole path.
 pub(super) fn tx(view: View<'_>, path: &str, hash: &str) -> Result<Answer, Answer> {
-    let bytes = hex_as_go(hash).map_err(|said| unknown(&said))?;
+    let bytes = hex_as_go(hash).map_err(|message| unknown(&message))?;
     let place = <[u8; 32]>::try_from(bytes).ok().and_then(|hash| view.recording.place_of_tx(&hash));
     let Some((height, index)) = place.filter(|(height, _)| *height <= view.executed()) else {
         return Err(error(StatusCode::NOT_FOUND, NOT_FOUND, &format!("tx not found: {hash}")));
@@ -63,13 +63,13 @@ pub(super) fn txs(view: View<'_>, path: &str) -> Result<Answer, Answer> {
         per_page: whole("limit", value("limit"), DEFAULT_LIMIT)?,
         order_by: order(value("order_by"))?,
     };
-    let failed = |said: &str| error(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, said);
+    let failed = |message: &str| error(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, message);
     if wanted.query.is_empty() {
         return Err(failed("query cannot be empty"));
     }
     let Page { txs, total } = search(view, wanted).map_err(|none| match none {
-        NoSearch::Said(said) => failed(&format!("failed to search for txs: {said}")),
-        NoSearch::Unplayed(what) => missing(view, &format!("{what}: {}", wanted.query)),
+        SearchError::Message(message) => failed(&format!("failed to search for txs: {message}")),
+        SearchError::Unsupported(what) => missing(view, &format!("{what}: {}", wanted.query)),
     })?;
     let (mut plain, mut responses) = (Vec::new(), Vec::new());
     for place in txs {
@@ -98,7 +98,7 @@ pub(super) fn txs(view: View<'_>, path: &str) -> Result<Answer, Answer> {
     ]))
 }
 
-/// A number that counts from 1; what is none is the default, as `QueryTxsByEvents` has it.
+/// A number from 1; an invalid one is replaced by the default, as in `QueryTxsByEvents`.
 fn whole(name: &str, text: &str, default: i64) -> Result<i64, Answer> {
     if text.is_empty() {
         return Ok(default);
@@ -110,7 +110,7 @@ fn whole(name: &str, text: &str, default: i64) -> Result<i64, Answer> {
     Ok(if number == 0 { default } else { number })
 }
 
-/// The gateway takes an enum by name and by number.
+/// The gateway accepts an enum by name and by number.
 fn order(text: &str) -> Result<&'static str, Answer> {
     match text {
         "" | "0" | "ORDER_BY_UNSPECIFIED" => Ok(""),
@@ -148,13 +148,13 @@ fn decoded(block: &Height, index: usize) -> Result<Option<&str>, String> {
     let Some(raw) = &block.rest_txs else { return Ok(None) };
     let txs = items(raw).map_err(|e| e.to_string())?;
     let total = block.raw_txs().map_err(|e| e.to_string())?.len();
-    // Some gateways leave out what does not decode: then no place is certain.
+    // Some gateways omit transactions that do not decode; then positions are uncertain.
     let Some(tx) = txs.get(index).filter(|_| txs.len() == total) else { return Ok(None) };
     let read: Tx = serde_json::from_str(tx.get()).map_err(|e| e.to_string())?;
     Ok((read.body.memo != UNDECODED).then_some(tx.get()))
 }
 
-/// A result of `/block_results`; what it lacks is written as protobuf's default.
+/// A result of `/block_results`; missing members have protobuf's default.
 #[derive(Deserialize)]
 struct TxResult<'a> {
     code: u32,
@@ -188,7 +188,7 @@ fn response(block: &Height, index: usize, tx: &str) -> Result<String, String> {
     let data = STANDARD.decode(result.data.unwrap_or_default()).map_err(|e| e.to_string())?;
     let data = hex::encode_upper(data);
     let time = block.head().map_err(|e| e.to_string())?.time;
-    // `2026-11-21T08:04:30`, without the fraction of the second: times of blocks are in UTC.
+    // `2026-11-21T08:04:30`, without the fraction of the second: block times are in UTC.
     let time = time.get(..19).ok_or_else(|| format!("time {time:?}"))?;
     let tx = tx.strip_prefix('{').ok_or("a transaction that is no object")?;
     let events = result.events.map_or("[]", RawValue::get);

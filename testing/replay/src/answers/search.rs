@@ -1,10 +1,10 @@
-//! Which transactions a query finds, and which of them are on a page.
+//! Transaction search: results of a query, and the page to return.
 //!
-//! As the key-value index of CometBFT 0.38 does it (`state/txindex/kv`): the conditions must hold for **one** event,
-//! its attributes in any order, together with those on the height; `tx.height` without further conditions
-//! stands alone; `tx.hash` overrides all else. Indexes before 0.37 also take conditions from several events: what is
-//! found here is found there. The index begins at the first recorded height, like that of a node whose state was
-//! copied there.
+//! Behaviour of the key-value index of CometBFT 0.38 (`state/txindex/kv`): **one** event must satisfy the conditions,
+//! its attributes in any order, together with those on the height; `tx.height` excludes further conditions; `tx.hash`
+//! overrides all others. Indexes before 0.37 also combine conditions over several events, so they find every result
+//! found here. The index begins at the first recorded height, like that of a node that was restored from a snapshot
+//! there.
 //!
 //! Numbers are compared as decimals of any length; a value with an exponent counts as no number.
 
@@ -19,64 +19,64 @@ const LONGEST_QUERY: usize = 512;
 const TX_HASH: &str = "tx.hash";
 const TX_HEIGHT: &str = "tx.height";
 
-/// Why nothing is found.
+/// The reason why a search has no result.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoSearch {
-    /// In the node's words.
-    Said(String),
-    /// A kind of query that is not played.
-    Unplayed(&'static str),
+pub(super) enum SearchError {
+    /// The message of the node.
+    Message(String),
+    /// A kind of query that a replay node does not support.
+    Unsupported(&'static str),
 }
 
-/// One page of what a query finds.
+/// One page of the results of a query.
 pub(super) struct Page<'a> {
     pub(super) txs: Vec<&'a Indexed>,
-    /// How many there are on all pages.
+    /// The number on all pages.
     pub(super) total: usize,
 }
 
-/// What to search, and which page of it.
+/// A query and its page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) query: &'a str,
     /// From 1.
     pub(super) page: i64,
     pub(super) per_page: i64,
-    /// `asc`, `desc` or nothing.
+    /// `asc`, `desc` or empty.
     pub(super) order_by: &'a str,
 }
 
-/// `rpc/core/tx.go` of CometBFT 0.38, its checks in its order.
-pub(super) fn search<'a>(view: View<'a>, wanted: Wanted<'_>) -> Result<Page<'a>, NoSearch> {
-    let said = |text: &str| Err(NoSearch::Said(text.to_owned()));
+/// `rpc/core/tx.go` of CometBFT 0.38, with its checks in its order.
+pub(super) fn search<'a>(view: View<'a>, wanted: Wanted<'_>) -> Result<Page<'a>, SearchError> {
+    let error = |text: &str| Err(SearchError::Message(text.to_owned()));
     if wanted.query.len() > LONGEST_QUERY {
-        return said("maximum query length exceeded");
+        return error("maximum query length exceeded");
     }
     let conditions = query::parse(wanted.query).map_err(|e| match e {
-        query::NoQuery::Said(said) => NoSearch::Said(said),
-        query::NoQuery::Time => NoSearch::Unplayed("a search for times or dates"),
+        query::QueryError::Message(message) => SearchError::Message(message),
+        query::QueryError::Time => SearchError::Unsupported("a search for times or dates"),
     })?;
     let mut found = find(view, &conditions)?;
     match wanted.order_by {
         "asc" | "" => {}
         "desc" => found.reverse(),
-        _ => return said("expected order_by to be either `asc` or `desc` or empty"),
+        _ => return error("expected order_by to be either `asc` or `desc` or empty"),
     }
     let total = found.len();
-    // `validatePerPage`: what is no size is the default one.
+    // `validatePerPage`: an invalid size is replaced by the default.
     let per_page = usize::try_from(wanted.per_page).ok().filter(|size| *size > 0).unwrap_or(30).min(100);
     let pages = total.div_ceil(per_page).max(1);
     let page = usize::try_from(wanted.page).ok().filter(|page| (1..=pages).contains(page));
     let Some(page) = page else {
         let given = wanted.page;
-        return said(&format!("page should be within [1, {pages}] range, given {given}"));
+        return error(&format!("page should be within [1, {pages}] range, given {given}"));
     };
     let txs = found.into_iter().skip((page - 1) * per_page).take(per_page).collect();
     Ok(Page { txs, total })
 }
 
-/// What is found, in the chain's order.
-fn find<'a>(view: View<'a>, conditions: &[Condition]) -> Result<Vec<&'a Indexed>, NoSearch> {
+/// The results, in the order of the chain.
+fn find<'a>(view: View<'a>, conditions: &[Condition]) -> Result<Vec<&'a Indexed>, SearchError> {
     let shown = view.recording.indexed().iter().filter(|tx| tx.height <= view.executed());
     if let Some(condition) = conditions.iter().find(|c| c.tag == TX_HASH) {
         let hash = hash_in(&condition.value)?;
@@ -86,13 +86,13 @@ fn find<'a>(view: View<'a>, conditions: &[Condition]) -> Result<Vec<&'a Indexed>
     Ok(shown.filter(|tx| search.finds(tx)).collect())
 }
 
-fn hash_in(text: &str) -> Result<Vec<u8>, NoSearch> {
+fn hash_in(text: &str) -> Result<Vec<u8>, SearchError> {
     if text.is_empty() {
-        let said = "error while retrieving the result: transaction hash cannot be empty";
-        return Err(NoSearch::Said(said.to_owned()));
+        let message = "error while retrieving the result: transaction hash cannot be empty";
+        return Err(SearchError::Message(message.to_owned()));
     }
     let prefix = "error during searching for a hash in the query: ";
-    hex_as_go(text).map_err(|said| NoSearch::Said(format!("{prefix}{said}")))
+    hex_as_go(text).map_err(|message| SearchError::Message(format!("{prefix}{message}")))
 }
 
 /// Hex with the errors of Go's `encoding/hex`.
@@ -108,10 +108,10 @@ pub(super) fn hex_as_go(text: &str) -> Result<Vec<u8>, String> {
 struct Search<'q> {
     /// Bounds of the height, if the query has any.
     heights: Range<'q>,
-    /// The one height. Any, if it is 0 (`checkHeightConditions`).
+    /// The only height; any height if it is 0 (`checkHeightConditions`).
     height: Option<Decimal<'q>>,
     tests: Vec<Test<'q>>,
-    /// Whether nothing but the height is asked for, with bounds.
+    /// Whether the query has conditions on the height only, with bounds.
     only_heights: bool,
 }
 
@@ -121,8 +121,8 @@ enum Test<'q> {
 }
 
 impl<'q> Search<'q> {
-    /// `dedupHeight` and `LookForRangesWithHeight`: a height that is bounded is not also compared; of several compared
-    /// ones the first counts.
+    /// `dedupHeight` and `LookForRangesWithHeight`: a bounded height is not also compared; of several compared heights
+    /// the first applies.
     fn new(conditions: &'q [Condition]) -> Self {
         let of_height = |c: &&Condition| c.tag == TX_HEIGHT;
         let bounded = conditions.iter().filter(of_height).any(|c| c.op != Op::Equal);
@@ -153,7 +153,7 @@ impl<'q> Search<'q> {
         let here = height.is_some_and(|at| {
             self.heights.holds(at) && self.height.is_none_or(|height| height.whole == at.whole)
         });
-        // The height is indexed as if it were an event's attribute, of an event of its own.
+        // The height is indexed like an attribute of a separate event.
         let of_height = [(TX_HEIGHT, text.as_str())];
         here && (self.only_heights
             || (!self.tests.is_empty()
@@ -165,7 +165,7 @@ impl<'q> Search<'q> {
     }
 }
 
-/// Bounds of one tag are bounds of one value.
+/// Merges bounds of the same tag.
 fn narrow<'q>(tests: &mut Vec<Test<'q>>, tag: &'q str, op: Op, value: &'q str) {
     let known = tests.iter_mut().find_map(|test| match test {
         Test::Number { tag: known, range } if *known == tag => Some(range),
@@ -211,7 +211,8 @@ impl Test<'_> {
     }
 }
 
-/// A key of the index is `tag/value/height/…` and found by how it begins: `transfer` also finds `transfer/channel-0`.
+/// Whether `held` matches `value` by prefix: the key of the index is `tag/value/height/…`, so `transfer` also finds
+/// `transfer/channel-0`.
 fn goes_on(held: &str, value: &str) -> bool {
     held.strip_prefix(value).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -255,7 +256,7 @@ impl<'q> Range<'q> {
     }
 }
 
-/// A number of any length: digits before the point without leading zeros, and behind it without trailing ones.
+/// A number of any length: digits before the point without leading zeros, and after it without trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decimal<'t> {
     negative: bool,
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_height_bounds_what_is_found_and_stands_alone() {
+    fn the_height_bounds_the_results_and_excludes_other_conditions() {
         let tx = tx(7, &[("e", &[("k", "v")])]);
         for query in [
             "tx.height=7",
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn hex_that_is_none_is_told_in_gos_words() {
+    fn malformed_hex_gets_the_error_of_go() {
         assert_eq!(hex_as_go("0g").unwrap_err(), "encoding/hex: invalid byte: U+0067 'g'");
         assert_eq!(hex_as_go("abc").unwrap_err(), "encoding/hex: odd length hex string");
         assert_eq!(hex_as_go("aB").unwrap(), [0xab]);

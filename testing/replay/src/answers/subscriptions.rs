@@ -1,9 +1,9 @@
 //! Websocket messages of a node: answers to calls, and events of the new heights that a client subscribed to.
 //!
-//! As CometBFT 0.38 does it (`rpc/core/events.go`, `rpc/jsonrpc/server/ws_handler.go`, `types/events.go`,
-//! `types/event_bus.go`): one call a message, a call without an id is not answered, and an event carries the id of
-//! the subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query gets an error
-//! and is counted.
+//! Behaviour of CometBFT 0.38 (`rpc/core/events.go`, `rpc/jsonrpc/server/ws_handler.go`, `types/events.go`,
+//! `types/event_bus.go`): one call per message, a call without an id gets no answer, and an event has the id of the
+//! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are supported; any other query gets an error and
+//! is counted.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::View;
 use super::comet::{posted_params, reply};
 use super::comet_reply::{Params, internal, missing};
 use super::envelope::{Call, Reply};
-use super::query::{Condition, NoQuery, Op, parse};
+use super::query::{Condition, Op, QueryError, parse};
 use crate::counters;
 use crate::recording::Height;
 
@@ -31,20 +31,20 @@ enum Topic {
 /// The subscriptions of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
-    /// One for each topic at most, because a node takes no query twice.
+    /// At most one per topic, because a node rejects a repeated query.
     held: BTreeMap<Topic, Subscription>,
 }
 
 #[derive(Debug)]
 struct Subscription {
-    /// The id of the call that made it, raw.
+    /// The raw id of the subscribing call.
     id: Vec<u8>,
-    /// As the client wrote it.
+    /// In the client's spelling.
     query: String,
 }
 
 impl Subscriptions {
-    /// Takes a message of the client; what to answer, if anything.
+    /// Handles a message of the client; returns the answer, if there is one.
     pub(crate) fn handle(&mut self, view: View<'_>, message: &[u8]) -> Option<Bytes> {
         let call: Call<'_> = match serde_json::from_slice(message) {
             Ok(call) => call,
@@ -94,20 +94,20 @@ impl Subscriptions {
     }
 }
 
-/// What a query subscribes to.
+/// The topic of a query.
 fn topic(view: View<'_>, query: &str) -> Result<Topic, Reply> {
-    let unplayed = || missing(view, &format!("subscription {query}"));
+    let unsupported = || missing(view, &format!("subscription {query}"));
     let conditions = parse(query).map_err(|none| match none {
-        NoQuery::Said(message) => internal(&format!("failed to parse query: {message}")),
-        NoQuery::Time => unplayed(),
+        QueryError::Message(message) => internal(&format!("failed to parse query: {message}")),
+        QueryError::Time => unsupported(),
     })?;
     match &conditions[..] {
         [Condition { tag, op: Op::Equal, value }] if tag == KIND => match value.as_str() {
             "NewBlock" => Ok(Topic::NewBlock),
             "NewBlockHeader" => Ok(Topic::NewBlockHeader),
-            _ => Err(unplayed()),
+            _ => Err(unsupported()),
         },
-        _ => Err(unplayed()),
+        _ => Err(unsupported()),
     }
 }
 
@@ -176,7 +176,7 @@ struct NewBlock<'a> {
     result_finalize_block: Finalized<'a>,
 }
 
-/// A node leaves out what is empty, but for the updates of validators.
+/// A node omits empty members, except the updates of validators.
 #[derive(Serialize)]
 struct Finalized<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,7 +227,7 @@ impl<'a> From<ResultsAnswer<'a>> for Finalized<'a> {
     }
 }
 
-/// What a member holds, unless it is empty.
+/// The value of a member, unless it is empty.
 fn non_null(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| !matches!(raw.get(), "null" | "[]" | "\"\""))
 }

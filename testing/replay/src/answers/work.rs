@@ -1,4 +1,4 @@
-//! How much work a request is for a node: transactions of blocks and traces, and contract calls.
+//! Cost model of a request: number of transactions, traces and contract calls.
 
 use bytes::Bytes;
 use http::Request;
@@ -8,7 +8,7 @@ use super::Service;
 use super::envelope::{Call, Calls};
 use crate::recording::{Recording, cometbft_path};
 
-/// What a request makes a node do.
+/// The work of a node for a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Transactions in answers of `/block`, `/block_results` and `eth_getBlockReceipts`: each of the three counts.
@@ -20,7 +20,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The work of a request. What is not read here (a `POST` to `CometBFT`, a tag in place of a height) is none.
+    /// The work of a request; zero for a kind that is not modelled (a `POST` to `CometBFT`, a tag in place of a
+    /// height).
     pub(crate) fn of(recording: &Recording, service: Service, request: &Request<Bytes>) -> Self {
         let mut work = Self::default();
         match service {

@@ -1,4 +1,4 @@
-//! A forged block and its forged results, and the hashes that bind them.
+//! A forged block and its forged results, with the hashes that link them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,9 +24,9 @@ pub(super) struct Block {
 /// A forged `/block_results`.
 pub(super) struct Results {
     pub(super) text: Bytes,
-    /// What the next header says of the results, upper-case hex.
+    /// `last_results_hash` of the next header, upper-case hex.
     pub(super) hash: String,
-    /// What the next header says of the state after them.
+    /// `app_hash` of the next header.
     pub(super) app_hash: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn block(raw: &[u8], kept: &[bool], before: &Before, fork: Fork) -> R
 pub(super) fn results(raw: &[u8], kept: &[bool], fork: Fork) -> Result<Results, String> {
     let mut json: Value = serde_json::from_slice(raw).map_err(|e| e.to_string())?;
     let results = filtered(list(&json, "/txs_results")?, kept)?;
-    // A node prints no results as null.
+    // A node prints empty results as null.
     put(&mut json, "/txs_results", if results.is_empty() { Value::Null } else { Value::Array(results) })?;
     let app_hash = STANDARD.decode(text(&json, "/app_hash")?).map_err(|e| format!("/app_hash: {e}"))?;
     let app_hash = fork.instead_of(&app_hash);

@@ -1,7 +1,7 @@
-//! The EVM's side of a forged height: its block, receipts and traces.
+//! The EVM part of a forged height: its block, receipts and traces.
 //!
-//! Not every transaction has a receipt (indexing §6.1). A receipt belongs to the first transaction after that of the
-//! receipt before with the same gas, outcome and number of logs; a receipt that none fits is an error.
+//! Not every transaction has a receipt (indexing §6.1). A receipt belongs to the first transaction, after that of the
+//! previous receipt, with the same gas, outcome and number of logs; a receipt without a match is an error.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::recording::{Height, Trace, items};
 /// The bytes of a bloom filter.
 const BLOOM_BYTES: usize = 256;
 
-/// What of a height only chains with an EVM have.
+/// The members of a height that only chains with an EVM have.
 #[derive(Default)]
 pub(super) struct Evm {
     pub(super) block: Option<Bytes>,
@@ -67,7 +67,7 @@ pub(super) fn forge(
     })
 }
 
-/// The receipts of the transactions that are kept, and of those that are not.
+/// The receipts of the kept transactions, and those of the others.
 fn split(receipts: Value, results: &[u8], kept: &[bool]) -> Result<(Vec<Value>, Vec<Value>), String> {
     let Value::Array(receipts) = receipts else { return Err("the receipts are no array".to_owned()) };
     let results = parse(results)?;
@@ -87,7 +87,7 @@ fn split(receipts: Value, results: &[u8], kept: &[bool]) -> Result<(Vec<Value>, 
     Ok((stay, go))
 }
 
-/// What a receipt and the result of its transaction have in common.
+/// The values that a receipt shares with the result of its transaction.
 #[derive(Debug, PartialEq, Eq)]
 struct About {
     gas: u64,
@@ -107,7 +107,7 @@ impl About {
     fn result(result: &Value) -> Result<Self, String> {
         let ok = number(result, "/code")? == 0;
         let mut logs = 0;
-        // A failed transaction's logs are undone.
+        // A failed transaction's logs are reverted.
         for event in if ok { list(result, "/events")? } else { &[] } {
             if text(event, "/type")? == "evm" {
                 logs += list(event, "/attributes")?.iter().filter(|a| a["key"] == "log").count();
@@ -117,7 +117,7 @@ impl About {
     }
 }
 
-/// Places from 1 and running sums, as minievm counts them; its log indexes are those within a transaction.
+/// Positions from 1 and running sums, as minievm counts them; its log indexes are per transaction.
 fn renumbered(mut receipts: Vec<Value>, block_hash: &str) -> Result<Vec<Value>, String> {
     let mut gas = 0_u64;
     for (place, receipt) in (1..).zip(&mut receipts) {
@@ -133,7 +133,7 @@ fn renumbered(mut receipts: Vec<Value>, block_hash: &str) -> Result<Vec<Value>, 
     Ok(receipts)
 }
 
-/// The bloom filter of a block: what is in any of its receipts.
+/// The bloom filter of a block: the union of those of its receipts.
 fn bloom(receipts: &[Value]) -> Result<String, String> {
     let mut all = vec![0; BLOOM_BYTES];
     for receipt in receipts {

@@ -1,9 +1,9 @@
-//! The accounts of a recording: the sequence of each at any height, out of the events of its transactions.
+//! The accounts of a recording: the sequence of each at any height, derived from the events of its transactions.
 //!
 //! A transaction that passes the ante handler has an event `tx.acc_seq` for each signer, `address/sequence`, with the
 //! sequence before it. The sequence in the state of a height is therefore that of the account's next transaction; after
-//! its last one it is one more. A transaction with several EVM messages uses several, so only the one after it tells how
-//! many.
+//! its last one it is one more. A transaction with several EVM messages uses several sequences, and only the account's
+//! next transaction shows how many.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ const LIST: &str = "/cosmos/auth/v1beta1/accounts";
 /// Sequences and JSON of accounts.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    /// Of each signer, the sequence before its first transaction of a height, and the one after its last.
+    /// For each signer, the sequence before its first transaction of a height, and the one after its last.
     sequences: HashMap<Account, BTreeMap<u64, Sequences>>,
     /// The node's JSON by bech32 address.
     listed: HashMap<String, Value>,
@@ -83,8 +83,8 @@ impl Accounts {
         next.or_else(|| heights.values().next_back().map(|of_height| of_height.after))
     }
 
-    /// The JSON of an account in the state of a height; none if it never signed a transaction. Of one that was never
-    /// listed, only address and sequence are known, and only they are there.
+    /// The JSON of an account in the state of a height; none if it never signed a transaction. For an account that was
+    /// never listed it has only address and sequence.
     pub(crate) fn json(&self, address: &str, height: u64) -> Option<Value> {
         let sequence = self.sequence(&parse(address)?, height)?;
         let unlisted =
@@ -97,12 +97,12 @@ impl Accounts {
     }
 }
 
-/// A contract's or module's account has the plain one in it.
+/// The base account within a contract's or module's account.
 fn base(account: &Value) -> &Value {
     account.get("base_account").unwrap_or(account)
 }
 
-/// An address in bech32, whatever its prefix, or in hex.
+/// An address in bech32 with any prefix, or in hex.
 fn parse(address: &str) -> Option<Account> {
     let prefix = address.rsplit_once('1').map_or("", |(prefix, _)| prefix);
     Account::parse(address, prefix)

@@ -1,7 +1,7 @@
-//! One recorded height: the raw text of what the node answered about it.
+//! One recorded height: the raw text of the node's answers about it.
 //!
-//! A line is scanned once, never parsed into a tree; the members are slices of the one copy of the line's text. What
-//! needs a look inside (raw transactions, one receipt of many) parses on demand.
+//! A line is scanned once, never parsed into a tree; the members are slices of the one copy of the line's text.
+//! Accessors of inner values (raw transactions, one receipt of many) parse on demand.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub struct Height {
     pub block: Bytes,
     /// The `result` of `CometBFT` `/block_results`.
     pub block_results: Bytes,
-    /// All `txs[]` of REST `/cosmos/tx/v1beta1/txs/block/{height}`; absent where not recorded and on empty blocks.
+    /// All `txs[]` of REST `/cosmos/tx/v1beta1/txs/block/{height}`; absent if not recorded and on empty blocks.
     pub rest_txs: Option<Bytes>,
     /// `eth_getBlockByNumber(height, false)`.
     pub eth_block: Option<Bytes>,
@@ -28,7 +28,7 @@ pub struct Height {
     pub eth_trace: Option<Trace>,
 }
 
-/// What `debug_traceBlockByNumber` answered: the raw `result`, or the raw `error` object.
+/// The answer to `debug_traceBlockByNumber`: the raw `result`, or the raw `error` object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trace {
     /// The traces, an array.
@@ -37,7 +37,7 @@ pub enum Trace {
     Error(Bytes),
 }
 
-/// What a block says of itself, as `/status` needs it.
+/// The members of a block that `/status` needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Head<'a> {
     /// The block hash, upper-case hex.
@@ -74,7 +74,7 @@ struct TraceLine<'a> {
 }
 
 impl Height {
-    /// Reads a line of `blocks.ndjson`; the error says what is wrong with it.
+    /// Parses a line of `blocks.ndjson`; the error gives the reason.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         let text = Bytes::copy_from_slice(text);
         let line: Line<'_> = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
@@ -96,7 +96,7 @@ impl Height {
         })
     }
 
-    /// The raw transactions of the block, base64 as the node writes them.
+    /// The raw transactions of the block, in the node's base64.
     pub fn raw_txs(&self) -> Result<Vec<Cow<'_, str>>, serde_json::Error> {
         raw_txs(&self.block)
     }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_into_its_members_without_change() {
+    fn a_line_is_split_into_its_members_without_change() {
         let text = br#"{"height":7,"block":{"a": [1]},"block_results":{},"eth_receipts":[],"eth_trace":{"result":[{}]}}"#;
         let height = Height::parse(text).unwrap();
         assert_eq!(&height.block[..], br#"{"a": [1]}"#);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_with_both_or_neither_outcome_is_refused() {
+    fn a_trace_with_both_or_neither_outcome_is_an_error() {
         for trace in ["{}", r#"{"result":[],"error":{}}"#, r#"{"result":[],"more":1}"#] {
             let text = format!(r#"{{"height":1,"block":{{}},"block_results":{{}},"eth_trace":{trace}}}"#);
             assert!(Height::parse(text.as_bytes()).is_err(), "{trace}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_the_format_does_not_have_is_refused() {
+    fn an_unknown_member_is_an_error() {
         let message = Height::parse(br#"{"height":1,"block":{},"block_results":{},"wasm":1}"#).unwrap_err();
         assert!(message.contains("wasm"), "{message}");
     }

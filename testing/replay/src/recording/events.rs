@@ -1,4 +1,4 @@
-//! The transactions of a recording with their events, as a node's index of transactions holds them.
+//! The transactions of a recording with their events, as in a node's transaction index.
 //!
 //! # Invariants
 //!
@@ -56,7 +56,7 @@ struct RawAttribute {
     index: bool,
 }
 
-/// The transactions of all heights. A height that cannot be read is left out with a line in the log.
+/// The transactions of all heights. An unreadable height is skipped and logged.
 pub(super) fn index(heights: &[Height]) -> Vec<Indexed> {
     let mut all = Vec::new();
     for height in heights {
@@ -85,7 +85,7 @@ fn of_height(height: &Height) -> Result<Vec<Indexed>, String> {
     Ok(txs)
 }
 
-/// As `indexEvents` of CometBFT 0.38 (`state/txindex/kv/kv.go`): nothing without a type or a key.
+/// `indexEvents` of CometBFT 0.38 (`state/txindex/kv/kv.go`): entries without a type or a key are skipped.
 fn event(RawEvent { kind, attributes }: RawEvent) -> Event {
     let named = !kind.is_empty();
     let kept = attributes.into_iter().filter(|a| named && a.index && !a.key.is_empty());

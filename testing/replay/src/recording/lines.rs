@@ -1,7 +1,7 @@
 //! The lines of a zstd-compressed NDJSON file, one at a time.
 //!
-//! One line is in memory at once, never the file; a line longer than [`MAX_LINE`] is an error, so a broken or hostile
-//! file cannot take the machine's memory.
+//! Memory contains one line at a time, never the file; a line longer than [`MAX_LINE`] is an error, so a broken or
+//! hostile file cannot exhaust memory.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -9,15 +9,15 @@ use std::path::Path;
 
 use crate::Error;
 
-/// The longest line that is read, in bytes of text: a thousand times a busy block.
+/// Maximum bytes of a line: a thousand times a busy block.
 pub(super) const MAX_LINE: u64 = 256 << 20;
 
-/// How much decompressed text is taken from zstd at a time.
+/// Bytes of decompressed text read from zstd at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Calls `each` with the text of every line (without its line end) until one is refused.
+/// Calls `each` with the text of every line (without its line end) until it returns an error.
 ///
-/// `each` says what is wrong with a line; this adds the file and the number.
+/// The error of `each` is the reason; file and line number are added.
 pub(super) fn for_each_line(
     path: &Path,
     mut each: impl FnMut(&[u8]) -> Result<(), String>,

@@ -1,8 +1,8 @@
-//! The recorded questions about state, and how a question is found again.
+//! The recorded state requests, and their lookup by normal form.
 //!
-//! A question matches when it is the same question: method, path, every parameter, body and height. The order of
-//! parameters and of members of a body, percent-encoding, the quotes of `CometBFT`'s string parameters and the case of
-//! JSON-RPC's parameters (hex and tags) do not matter. Nothing is answered by a neighbour's answer.
+//! A request matches if method, path, every parameter, body and height are equal. The order of parameters and of
+//! members of a body, percent-encoding, the quotes of `CometBFT`'s string parameters and the case of JSON-RPC's
+//! parameters (hex and tags) are ignored. No request gets the answer of a similar one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,14 +37,14 @@ pub struct BotAnswer {
     pub path: String,
     /// The HTTP status.
     pub status: u16,
-    /// What was answered: JSON, or a JSON string in the place of a plain text.
+    /// The answer: JSON, or a JSON string in place of a plain text.
     pub body: Bytes,
 }
 
-/// The answers to a question by the height of the state; none is the latest state while recording.
+/// The answers to a request by the height of the state; `None` is the latest state while recording.
 type ByHeight<T> = BTreeMap<Option<u64>, T>;
 
-/// Every recorded question about state, by its normal form.
+/// Every recorded state request, by its normal form.
 #[derive(Debug, Default)]
 pub struct StateAnswers {
     rest: HashMap<String, ByHeight<RestAnswer>>,
@@ -85,7 +85,7 @@ struct Line<'a> {
 }
 
 impl StateAnswers {
-    /// The answer to a REST question; `path` with its query string, as sent.
+    /// The answer to a REST request; `path` with its query string, as sent.
     pub fn rest(
         &self,
         method: &str,
@@ -96,7 +96,7 @@ impl StateAnswers {
         self.rest.get(&rest_key(method, path, body)?)?.get(&height)
     }
 
-    /// The last answer to a REST question at or below a height.
+    /// The last answer to a REST request at or below a height.
     pub(crate) fn rest_up_to(
         &self,
         method: &str,
@@ -107,7 +107,7 @@ impl StateAnswers {
         last_up_to(self.rest.get(&rest_key(method, path, Some(body))?)?, height)
     }
 
-    /// The recorded answers to `GET`s of a path, whatever its query string, in ascending order of height.
+    /// The recorded answers to `GET`s of a path with any query string, in ascending order of height.
     pub(crate) fn pages(&self, path: &str) -> Vec<&RestAnswer> {
         let first_line = format!("GET {path}");
         let of_path = self.rest.iter().filter(|(key, _)| key.lines().next() == Some(&first_line));
@@ -116,12 +116,12 @@ impl StateAnswers {
         pages.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    /// The answer to a `CometBFT` question whose parameters are already plain text.
+    /// The answer to a `CometBFT` request whose parameters are already plain text.
     pub fn cometbft(&self, method: &str, params: &BTreeMap<String, String>) -> Option<&Outcome> {
         self.cometbft.get(&cometbft_key(method, params))
     }
 
-    /// The answer to a JSON-RPC question other than `eth_call`; `params` raw JSON, `[]` where there are none.
+    /// The answer to a JSON-RPC request other than `eth_call`; `params` is raw JSON, `[]` if there are none.
     pub fn eth(&self, method: &str, params: &[u8]) -> Option<&Outcome> {
         self.eth.get(&eth_key(method, params)?)
     }
@@ -136,7 +136,7 @@ impl StateAnswers {
         last_up_to(self.eth_call.get(&eth_call_key(to, data))?, height)
     }
 
-    /// Whether a contract was called at a height or below: then it exists there.
+    /// Whether a contract was called at a height or below, and so exists there.
     pub(crate) fn is_called_up_to(&self, to: &str, height: u64) -> bool {
         self.called_from.get(&to.to_ascii_lowercase()).is_some_and(|first| *first <= height)
     }
@@ -146,30 +146,30 @@ impl StateAnswers {
         &self.receipts
     }
 
-    /// The answers of the bridge's executor, in the order of the recording; a question may come more than once.
+    /// The answers of the bridge's executor, in the order of the recording; a request may occur more than once.
     pub fn bots(&self) -> &[BotAnswer] {
         &self.bots
     }
 
-    /// How many questions there are to a node.
+    /// Number of requests to a node.
     pub fn len(&self) -> usize {
         let rest: usize = self.rest.values().map(BTreeMap::len).sum();
         let eth_call: usize = self.eth_call.values().map(BTreeMap::len).sum();
         rest + self.cometbft.len() + self.eth.len() + eth_call
     }
 
-    /// Whether nothing was recorded.
+    /// Whether the recording has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes in a line of a test.
+    /// Adds a line of a test.
     #[cfg(test)]
     pub(crate) fn add_line(&mut self, line: &str) {
         self.add(line.as_bytes()).unwrap();
     }
 
-    /// Takes in a line of `state.ndjson`; of two answers to the same question the first stays.
+    /// Adds a line of `state.ndjson`; of two answers to the same request the first is kept.
     pub(super) fn add(&mut self, text: &[u8]) -> Result<(), String> {
         let line: Line<'_> = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         match line.kind {
@@ -226,7 +226,7 @@ impl StateAnswers {
     }
 }
 
-/// The method of a receipt.
+/// The method that returns a receipt.
 const RECEIPT: &str = "eth_getTransactionReceipt";
 
 /// Splits `/method?a=1&b="x"` into the method and its parameters, decoded and without quotes.
@@ -240,7 +240,7 @@ pub(crate) fn cometbft_path(path: &str) -> Option<(&str, BTreeMap<String, String
     Some((method.trim_start_matches('/'), params))
 }
 
-/// The decoded parameters of a query string, in the order sent; nothing if one is not UTF-8.
+/// The decoded parameters of a query string, in the order sent; `None` if one is not UTF-8.
 pub(crate) fn query_pairs(query: &str) -> Option<Vec<(String, String)>> {
     let decode = |text: &str| {
         let text = text.replace('+', " ");
@@ -272,7 +272,7 @@ fn rest_key(method: &str, path: &str, body: Option<&[u8]>) -> Option<String> {
     Some(key.join("\n"))
 }
 
-/// Parameters that say nothing but the default are left out (the recorder asked without them); hashes are one case.
+/// Parameters with their default value are omitted (the recorder omits them); hashes have one case.
 fn cometbft_key(method: &str, params: &BTreeMap<String, String>) -> String {
     let mut key = vec![method.to_owned()];
     for (name, value) in params {
@@ -299,7 +299,7 @@ fn eth_call_key(to: &str, data: &str) -> String {
     format!("{}\n{}", to.to_ascii_lowercase(), data.to_ascii_lowercase())
 }
 
-/// JSON with its members sorted and no white space: equal values have equal texts.
+/// JSON with its members sorted and without white space: equal values have equal texts.
 fn canonical(json: &[u8]) -> Option<String> {
     fn sorted(value: Value) -> Value {
         match value {
@@ -314,7 +314,7 @@ fn canonical(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).map(|value| sorted(value).to_string()).ok()
 }
 
-/// `null` is an answer; `Option` alone would make an absence of it.
+/// Deserializes `null` as an answer; a plain `Option` would make it an absence.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_question_is_found_whatever_the_order_and_encoding_of_its_parameters() {
+    fn a_rest_request_is_found_by_parameters_in_any_order_and_encoding() {
         let line =
             r#"{"kind":"rest","method":"GET","path":"/a/b?k=x%3D&l=1","height":5,"status":200,"answer":{}}"#;
         let answers = with(&[line]);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn cometbft_defaults_and_quotes_do_not_make_another_question() {
+    fn cometbft_defaults_and_quotes_do_not_change_a_request() {
         let answers = with(&[r#"{"kind":"cometbft","path":"/abci_query?path=\"/x/Y\"","answer":{}}"#]);
         let (method, params) =
             cometbft_path("/abci_query?path=%22/x/Y%22&data=0x&height=0&prove=false").unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_lack_a_member_or_name_no_kind_are_refused_with_the_reason() {
+    fn lines_without_a_member_or_a_kind_are_errors_with_the_reason() {
         for (line, reason) in [
             (r#"{"kind":"rest","path":"/a","status":200,"answer":1}"#, "method"),
             (r#"{"kind":"eth_call","to":"0x","data":"0x","result":"0x"}"#, "height"),

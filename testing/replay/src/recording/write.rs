@@ -1,8 +1,8 @@
-//! Writing a recording: heights in order, then the state, then the summary.
+//! Writer of a recording: heights in order, then the state, then the summary.
 //!
-//! Until [`RecordingWriter::finish`] the heights are plain text in a `.partial` file, so an interrupted recording goes
-//! on where it stopped; a torn last line is cut off. Finishing compresses, counts and removes the partial files;
-//! `recording.json` is written last, so a directory that has it is whole.
+//! Until [`RecordingWriter::finish`] the heights are plain text in a `.partial` file, so an interrupted recording
+//! continues after its last complete line. Finishing compresses, counts and removes the partial files; `recording.json`
+//! is written last, so a directory with this file is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
@@ -23,7 +23,7 @@ const STATE_PARTIAL: &str = "state.ndjson.partial";
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Line<'a> {
-    /// A question to the REST gateway.
+    /// A request to the REST gateway.
     Rest {
         /// `GET` or `POST`.
         method: &'a str,
@@ -39,14 +39,14 @@ pub enum Line<'a> {
         /// The answer.
         answer: &'a RawValue,
     },
-    /// A question to `CometBFT`.
+    /// A request to `CometBFT`.
     Cometbft {
         /// Method and parameters as a `GET` path, not percent-encoded.
         path: &'a str,
         /// The `result`.
         answer: &'a RawValue,
     },
-    /// A JSON-RPC question.
+    /// A JSON-RPC call.
     Eth {
         /// The method.
         method: &'a str,
@@ -88,9 +88,9 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Opens a directory for writing, going on with what an interrupted recording left there.
+    /// Opens a directory for writing, continuing an interrupted recording.
     ///
-    /// `evm` says whether the heights have the EVM members. Fails when the directory already holds a whole recording.
+    /// `evm`: whether the heights have the EVM members. Fails if the directory already contains a complete recording.
     pub fn open(dir: &Path, evm: bool) -> Result<Self, Error> {
         fs::create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
         let summary = dir.join(SUMMARY_FILE);
@@ -117,12 +117,12 @@ impl RecordingWriter {
         })
     }
 
-    /// The height that was added last, by this writer or by the interrupted one.
+    /// The height added last, by this writer or by the interrupted one.
     pub fn last(&self) -> Option<&Height> {
         self.last.as_ref()
     }
 
-    /// Adds a height, the one after the last.
+    /// Adds the next height.
     pub fn append(&mut self, height: &Height) -> Result<(), Error> {
         let path = self.dir.join(BLOCKS_PARTIAL);
         let next = self.last.as_ref().map(|last| last.height + 1);
@@ -144,8 +144,8 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Compresses what was written at a zstd level (1 to 22) and writes the summary, whose counts are taken from the
-    /// heights; the counts, heights, format and number of queries given in `about` do not matter.
+    /// Compresses the written lines at a zstd level (1 to 22) and writes the summary. Its counts, heights and format
+    /// are computed; those in `about` are ignored.
     pub fn finish(mut self, about: Summary, level: i32) -> Result<Summary, Error> {
         let (blocks, state) = (self.dir.join(BLOCKS_PARTIAL), self.dir.join(STATE_PARTIAL));
         self.blocks.flush().map_err(|e| Error::io("write", &blocks, e))?;
@@ -171,7 +171,7 @@ impl RecordingWriter {
     }
 }
 
-/// The last whole line of a partial file and where it ends; `(None, 0)` when there is none.
+/// The last complete line of a partial file and its end; `(None, 0)` if there is none.
 fn last_whole_line(path: &Path) -> Result<(Option<Height>, u64), Error> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -211,14 +211,14 @@ fn compress(
     from: &Path,
     to: &Path,
     level: i32,
-    mut look: impl FnMut(&[u8]) -> Result<(), String>,
+    mut check: impl FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(), Error> {
     let source = File::open(from).map_err(|e| Error::io("open", from, e))?;
     let target = File::create(to).map_err(|e| Error::io("create", to, e))?;
     let mut encoder =
         zstd::stream::write::Encoder::new(target, level).map_err(|e| Error::io("compress", to, e))?;
     each_whole_line(from, source, |number, line| {
-        look(line).map_err(|message| Error::line(from, number, message))?;
+        check(line).map_err(|message| Error::line(from, number, message))?;
         write_line(&mut encoder, line).map_err(|e| Error::io("write", to, e))
     })?;
     let file = encoder.finish().map_err(|e| Error::io("write", to, e))?;
@@ -240,17 +240,17 @@ pub(super) fn count(height: &Height, summary: &mut Summary) -> Result<(), String
     fn frames(frame: &Frame) -> u64 {
         1 + frame.calls.iter().map(frames).sum::<u64>()
     }
-    let bad = |e: serde_json::Error| e.to_string();
+    let message = |e: serde_json::Error| e.to_string();
     if summary.first_height == 0 {
         summary.first_height = height.height;
     }
     summary.last_height = height.height;
-    summary.txs += height.raw_txs().map_err(bad)?.len() as u64;
+    summary.txs += height.raw_txs().map_err(message)?.len() as u64;
     if let Some(receipts) = &height.eth_receipts {
-        summary.evm_txs += items(receipts).map_err(bad)?.len() as u64;
+        summary.evm_txs += items(receipts).map_err(message)?.len() as u64;
     }
     if let Some(Trace::Result(trace)) = &height.eth_trace {
-        let entries: Vec<Entry> = serde_json::from_slice(trace).map_err(bad)?;
+        let entries: Vec<Entry> = serde_json::from_slice(trace).map_err(message)?;
         summary.trace_frames += entries.iter().filter_map(|e| e.result.as_ref()).map(frames).sum::<u64>();
     }
     Ok(())
@@ -283,7 +283,8 @@ fn block_line(height: &Height, evm: bool) -> Vec<u8> {
     line
 }
 
-/// Writes a line of JSON; white space between tokens goes if it has line ends, which no JSON string can have.
+/// Writes a line of JSON. If it has line ends, which no JSON string can contain, all white space between tokens is
+/// removed.
 fn write_line(out: &mut impl io::Write, line: &[u8]) -> io::Result<()> {
     if line.contains(&b'\n') || line.contains(&b'\r') {
         out.write_all(&without_white_space(line))?;
@@ -315,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_goes_between_tokens_and_stays_in_strings() {
+    fn white_space_is_removed_between_tokens_and_kept_in_strings() {
         let pretty = b"{\n  \"a b\": \"x \\\" y\\\\\",\r\n  \"c\": [1, 2]\n}";
         assert_eq!(without_white_space(pretty), br#"{"a b":"x \" y\\","c":[1,2]}"#);
     }

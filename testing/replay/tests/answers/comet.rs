@@ -19,7 +19,7 @@ fn rpc(chain: &Chain, method: &str, params: Value) -> crate::Said {
     chain.post(COMET, "/", &call.to_string())
 }
 
-/// The recorded answer to a question without parameters.
+/// The recorded answer to a request without parameters.
 fn recorded(chain: &Chain, method: &str) -> Value {
     match chain.recording.state().cometbft(method, &std::collections::BTreeMap::new()).unwrap() {
         Outcome::Result(raw) => parse(raw),
@@ -69,7 +69,7 @@ fn a_batch_is_answered_in_order() {
 }
 
 #[test]
-fn a_height_above_the_shown_one_and_one_below_the_first_are_refused_in_the_nodes_words() {
+fn heights_above_the_tip_and_below_the_first_get_the_errors_of_a_node() {
     let future = "height 11 must be less than or equal to the current blockchain height 10";
     let pruned = "height 3 is not available, lowest height is 4";
     for (height, text) in [(11, future), (3, pruned), (0, "height must be greater than 0, but got 0")] {
@@ -89,7 +89,7 @@ fn a_height_above_the_shown_one_and_one_below_the_first_are_refused_in_the_nodes
 }
 
 #[test]
-fn results_of_the_tip_alone_may_lag_and_are_missed_in_the_nodes_words() {
+fn results_of_the_tip_alone_may_lag_with_the_nodes_error() {
     let counters = Counters::default();
     let view = View {
         recording: &EVM.recording,
@@ -123,7 +123,7 @@ fn the_application_follows_from_the_results_and_equals_the_recorded_one_at_the_r
 }
 
 #[test]
-fn the_descriptors_are_found_however_they_are_asked_for() {
+fn the_descriptors_are_found_in_every_form_of_request() {
     let path = "/cosmos.reflection.v1.ReflectionService/FileDescriptors";
     let get = EVM.get(COMET, &format!("/abci_query?path=%22{path}%22")).result();
     assert!(get["response"]["value"].as_str().unwrap().len() > 100_000);
@@ -151,7 +151,7 @@ fn validators_are_those_of_every_height_that_names_the_same_set() {
 }
 
 #[test]
-fn a_transaction_is_taken_out_of_its_block_and_equals_what_the_node_said_of_it() {
+fn a_transaction_derived_from_its_block_equals_the_answer_of_the_node() {
     let mut compared = 0;
     for line in extra("l1-l2/l1") {
         let Some(hash) = line["path"].as_str().and_then(|path| path.strip_prefix("/tx?hash=0x")) else {
@@ -175,7 +175,7 @@ fn a_transaction_that_is_unknown_or_held_back_is_not_found() {
     let unknown = EVM.get(COMET, &format!("/tx?hash=0x{}", "AB".repeat(32)));
     assert_eq!((unknown.status, unknown.missing), (500, 0));
     assert_eq!(unknown.json()["error"]["data"], format!("tx ({}) not found", "AB".repeat(32)));
-    // Its index begins where its blocks begin.
+    // Its index begins at its first block.
     let unknown = WASM.get(COMET, &format!("/tx?hash=0x{}", "AB".repeat(32)));
     assert_eq!((unknown.status, unknown.missing), (500, 0));
     assert_eq!(EVM.get(COMET, "/tx?hash=0x12").json()["error"]["code"], -32602);
@@ -187,7 +187,7 @@ fn a_transaction_that_is_unknown_or_held_back_is_not_found() {
 }
 
 #[test]
-fn what_was_not_recorded_and_what_is_no_question_fails_loudly() {
+fn unrecorded_and_malformed_requests_are_counted_errors() {
     for path in ["/genesis", "/net_info", "/", "/nonsense"] {
         let said = EVM.get(COMET, path);
         assert_eq!((said.status, said.missing), (500, 1), "{path}");

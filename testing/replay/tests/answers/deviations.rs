@@ -1,4 +1,4 @@
-//! Deviationed answers beside the sound ones: each differs in exactly what its deviation says.
+//! Answers with deviations compared with correct ones: each differs only as its deviation states.
 
 use bytes::Bytes;
 use http::Request;
@@ -10,7 +10,7 @@ use crate::{EVM, MOVE, Said, get, post};
 
 /// A busy block of the EVM's recording, with receipts, events and traces.
 const BUSY: u64 = 190;
-/// Enough numbers to see every way of lying about something.
+/// Enough random numbers to select every change of a deviation.
 const CHANCES: std::ops::Range<u64> = 0..40;
 
 fn ask(deviations: Deviations, service: Service, request: &Request<Bytes>) -> Said {
@@ -28,7 +28,7 @@ fn eth(deviations: Deviations, method: &str, params: &Value) -> Value {
     said.json()
 }
 
-/// The paths of all that differs between two answers; a list of another length differs as a whole.
+/// The paths of all differences between two answers; a list of another length differs as a whole.
 fn differences(a: &Value, b: &Value, path: &str, found: &mut Vec<String>) {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
@@ -42,7 +42,7 @@ fn differences(a: &Value, b: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What a lie changes of an answer, over all ways of telling it, each way once.
+/// The members that a deviation changes in an answer, over all random numbers, each once.
 fn changed(deviation: Deviation, answer: impl Fn(Deviations) -> Value) -> Vec<String> {
     let sound = answer(Deviations::default());
     let mut all = Vec::new();
@@ -69,7 +69,7 @@ fn receipts(deviations: Deviations) -> Value {
 }
 
 #[test]
-fn a_lie_about_transactions_changes_one_or_drops_one_and_nothing_else() {
+fn false_transactions_change_or_drop_exactly_one() {
     assert_eq!(changed(Deviation::FalseTxs, block), ["/block/data/txs", "/block/data/txs/*"]);
     let (sound, short) = (block(Deviations::default()), block([(Deviation::FalseTxs, 2)].into()));
     let txs = |block: &Value| block["block"]["data"]["txs"].as_array().unwrap().len();
@@ -78,7 +78,7 @@ fn a_lie_about_transactions_changes_one_or_drops_one_and_nothing_else() {
 }
 
 #[test]
-fn a_lie_in_the_header_is_in_its_time_proposer_or_state_and_its_hash_shows_it_or_not() {
+fn a_false_header_has_another_time_proposer_or_state_with_or_without_its_hash() {
     let members = ["app_hash", "proposer_address", "time"];
     let paths = members.map(|member| format!("/block/header/{member}"));
     assert_eq!(changed(Deviation::FalseHeader, block), paths);
@@ -98,7 +98,7 @@ fn a_lie_in_the_header_is_in_its_time_proposer_or_state_and_its_hash_shows_it_or
 }
 
 #[test]
-fn lies_about_results_and_events_are_one_value_each() {
+fn false_results_and_events_change_one_value_each() {
     let of_result = ["code", "data", "gas_used"].map(|member| format!("/txs_results/*/{member}"));
     assert_eq!(changed(Deviation::FalseResults, results), of_result);
     assert_eq!(changed(Deviation::FalseEvents, results), ["/txs_results/*/events/*/attributes/*/value"]);
@@ -107,7 +107,7 @@ fn lies_about_results_and_events_are_one_value_each() {
 }
 
 #[test]
-fn a_lie_about_receipts_changes_one_or_drops_one() {
+fn false_receipts_change_one_or_drop_one() {
     // A list of another length differs as a whole.
     let all = ["", "/*/gasUsed", "/*/logs", "/*/status", "/*/transactionHash"];
     assert_eq!(
@@ -138,7 +138,7 @@ fn another_heights_answer_is_whole_and_that_of_a_shown_height() {
 }
 
 #[test]
-fn another_chain_says_its_id_everywhere_and_its_headers_are_sound() {
+fn another_chain_reports_its_id_everywhere_and_its_headers_are_valid() {
     let deviations = Deviations::from([(Deviation::WrongChain, 0)]);
     assert_eq!(changed(Deviation::WrongChain, block), ["/block/header/chain_id /block_id/hash"]);
     let other = block(deviations);
@@ -151,7 +151,7 @@ fn another_chain_says_its_id_everywhere_and_its_headers_are_sound() {
 }
 
 #[test]
-fn a_pruned_node_says_what_it_lacks_and_answers_the_rest() {
+fn a_pruned_node_names_its_first_height_and_answers_the_rest() {
     let deviations = Deviations::from([(Deviation::Pruned, 100)]);
     let lacks = "height 99 is not available, lowest height is 100";
     for path in ["/block?height=99", "/block_results?height=99", "/header?height=99"] {
@@ -173,7 +173,7 @@ fn a_pruned_node_says_what_it_lacks_and_answers_the_rest() {
     assert!(said.json()["message"].as_str().unwrap().contains("failed to load state at height 99; "));
     let txs = ask(deviations, Service::Rest, &get("/cosmos/tx/v1beta1/txs/block/99"));
     assert_eq!(txs.json()["message"], lacks);
-    // Its receipts are in an index of their own.
+    // Its receipts are in a separate index.
     assert_eq!(
         eth(deviations, "eth_getBlockReceipts", &json!(["0x63"])),
         eth(Deviations::default(), "eth_getBlockReceipts", &json!(["0x63"]))

@@ -1,4 +1,4 @@
-//! The bridge's executor against what the recorded one said.
+//! The bridge's executor compared with the recorded one.
 
 use replay::answers::Service;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn at(shown: u64, path: &str) -> Said {
 }
 
 #[test]
-fn every_answer_of_the_end_is_given_at_the_end() {
+fn at_the_last_height_every_answer_is_the_recorded_one() {
     let mut asked = 0;
     for line in bots().iter().filter(|line| line.get("state").is_none()) {
         let path = line["path"].as_str().unwrap();
@@ -69,7 +69,7 @@ fn the_list_of_an_address_grows_with_the_chain() {
 }
 
 #[test]
-fn what_is_not_known_of_the_executor_is_missed_loudly() {
+fn an_unrecorded_request_to_the_executor_is_a_counted_error() {
     for (shown, path) in [(442, "/status"), (820, "/metrics"), (820, "/")] {
         let said = at(shown, path);
         assert_eq!((said.status, said.missing), (501, 1), "{path}");

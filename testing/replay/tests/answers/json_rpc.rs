@@ -103,7 +103,7 @@ fn receipts_are_null_while_the_index_lags() {
 }
 
 #[test]
-fn what_the_chain_said_of_itself_is_answered() {
+fn recorded_answers_about_the_chain_are_returned() {
     assert_eq!(rpc("eth_chainId", json!([])).result(), "0x892573920682c");
     assert_eq!(rpc("net_version", json!([])).result(), "1");
     assert_eq!(EVM.post(JSON_RPC, "/", r#"{"id":1,"method":"web3_clientVersion"}"#).result(), "0.38.19");
@@ -128,7 +128,7 @@ fn recorded_calls_are_answered_with_their_result_or_error_and_others_are_not() {
 }
 
 #[test]
-fn a_batch_of_a_thousand_is_answered_and_one_more_is_refused() {
+fn a_batch_of_a_thousand_is_answered_and_a_larger_one_is_an_error() {
     let batch = |n: usize| {
         let calls: Vec<_> = (0..n)
             .map(
@@ -148,7 +148,7 @@ fn a_batch_of_a_thousand_is_answered_and_one_more_is_refused() {
 }
 
 #[test]
-fn unknown_methods_and_malformed_parameters_are_refused_and_unrecorded_ones_fail_loudly() {
+fn unknown_methods_and_malformed_parameters_are_errors_and_unrecorded_calls_are_counted() {
     let unknown = rpc("eval", json!([]));
     assert_eq!((unknown.missing, &unknown.json()["error"]["code"]), (0, &json!(-32601)));
     for (method, params) in [

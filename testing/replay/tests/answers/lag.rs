@@ -11,7 +11,7 @@ use crate::{Chain, EVM, MOVE, Said, WASM, get, parse, post};
 
 const NAME_OF_13: &str = "0xc87b56dd000000000000000000000000000000000000000000000000000000000000000d";
 
-/// The signers of a height with the sequences that they signed with, in order; failed transactions are among them.
+/// The signers of a height with their sequences, in order, including failed transactions.
 fn signed(chain: &Chain, height: u64) -> Vec<(String, u64)> {
     let results = parse(&chain.recording.height(height).unwrap().block_results);
     let txs = results["txs_results"].as_array().into_iter().flatten();
@@ -41,12 +41,12 @@ fn call(method: &str, params: Value) -> Request<Bytes> {
 }
 
 #[test]
-fn the_sequence_of_a_signer_is_known_at_every_height() {
+fn the_sequence_of_a_signer_is_derived_at_every_height() {
     for chain in [&*EVM, &*MOVE, &*WASM] {
         let mut last = BTreeMap::new();
         for height in chain.recording.first() + 1..=chain.recording.last() {
             for (address, used) in signed(chain, height) {
-                // Of several transactions of a height the first shows the state before.
+                // Of several transactions of a height, the first has the sequence of the previous state.
                 let before = sequence(&account(chain, &address, height - 1, &[]));
                 assert!(before <= used, "{address} at {height}");
                 assert_eq!(sequence(&account(chain, &address, height, &[height])), before);
@@ -55,7 +55,7 @@ fn the_sequence_of_a_signer_is_known_at_every_height() {
             }
         }
         assert!(last.len() > 2);
-        // What the node itself said at the last height.
+        // The node's own answer at the last height.
         let list = get("/cosmos/auth/v1beta1/accounts?pagination.limit=100");
         let (mut parts, body) = list.into_parts();
         parts.headers.insert("x-cosmos-block-height", chain.recording.last().into());
@@ -78,7 +78,7 @@ fn eth_call(to: &str, data: &str, height: u64, lagging: &[u64]) -> Said {
 }
 
 #[test]
-fn a_call_to_a_state_that_lags_is_answered_from_the_height_before() {
+fn a_call_to_a_lagging_state_is_answered_from_the_previous_height() {
     let calls = super::rest::lines("evm-scenario").into_iter().filter(|line| line["kind"] == "eth_call");
     let mut first = BTreeMap::new();
     let (mut absent, mut reverted, mut earlier) = (0, 0, 0);
@@ -113,7 +113,7 @@ fn a_call_to_a_state_that_lags_is_answered_from_the_height_before() {
 }
 
 #[test]
-fn rest_answers_of_a_state_that_lags_are_those_of_the_height_before_or_of_nothing_there() {
+fn rest_answers_of_a_lagging_state_are_those_of_the_previous_height_or_not_found() {
     let mut kinds = BTreeMap::<&str, usize>::new();
     for (name, chain) in [("evm-scenario", &*EVM), ("move-scenario", &*MOVE), ("wasm-scenario", &*WASM)] {
         for line in super::rest::lines(name) {

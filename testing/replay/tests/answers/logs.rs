@@ -72,7 +72,7 @@ fn logs_above_the_shown_height_do_not_exist() {
 }
 
 #[test]
-fn broken_filters_are_refused() {
+fn malformed_filters_are_errors() {
     for (filter, code) in [
         (json!({ "fromBlock": "0x5", "toBlock": "0x4" }), -32000),
         (json!({ "fromBlock": "five" }), -32602),

@@ -1,4 +1,4 @@
-//! What a replay node answers, checked against the recordings: every form of question, and every refusal.
+//! Answers of a replay node compared with the recordings: every form of request, and every error.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails there and then.
 
@@ -27,12 +27,12 @@ static MOVE: LazyLock<Chain> = LazyLock::new(|| Chain::open("move-scenario"));
 static L1: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l1"));
 static L2: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l2"));
 
-/// A recording to be asked.
+/// A recording with helpers for requests.
 struct Chain {
     recording: Recording,
 }
 
-/// What came back, how many questions it missed, and how many it answered from the state before.
+/// An answer, the number of missed requests, and the number of answers from the previous state.
 struct Said {
     status: u16,
     text: String,
@@ -60,7 +60,7 @@ impl Chain {
         self.ask_seeing(deviations, &[], shown, service, request)
     }
 
-    /// Asks while the state of these heights lags.
+    /// Sends a request while the state of these heights lags.
     fn ask_lagging(&self, lagging: &[u64], service: Service, request: &Request<Bytes>) -> Said {
         self.ask_seeing(Deviations::default(), lagging, self.recording.last(), service, request)
     }
@@ -99,14 +99,14 @@ impl Said {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
     }
 
-    /// The `result` of an answer that must be one.
+    /// The `result` of a successful answer.
     fn result(&self) -> Value {
         assert_eq!((self.status, self.missing), (200, 0), "{}", self.text);
         self.json().get("result").unwrap_or_else(|| panic!("no result: {}", self.text)).clone()
     }
 }
 
-/// What was asked of a recorded chain after its last height, line by line.
+/// The exchanges of a recorded chain after its last height, line by line.
 fn extra(name: &str) -> Vec<Value> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name);
     let file = std::fs::File::open(dir.join("extra.ndjson.zst")).unwrap();

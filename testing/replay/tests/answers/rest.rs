@@ -9,7 +9,7 @@ use crate::{Chain, EVM, L1, MOVE, Said, WASM, get, parse, post};
 
 const REST: Service = Service::Rest;
 
-/// A recording's file of questions, line by line.
+/// A recording's file of requests, line by line.
 pub(crate) fn lines(name: &str) -> Vec<Value> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name);
     let file = std::fs::File::open(dir.join("state.ndjson.zst")).unwrap();
@@ -33,10 +33,10 @@ fn block_txs(chain: &Chain, height: u64, query: &str) -> Said {
 }
 
 #[test]
-fn every_recorded_state_question_has_its_recorded_answer_and_status() {
+fn every_recorded_state_request_has_its_recorded_answer_and_status() {
     for (name, chain) in [("evm-scenario", &*EVM), ("wasm-scenario", &*WASM), ("move-scenario", &*MOVE)] {
         let mut asked = 0;
-        // The latest block is derived: it has its own test.
+        // The latest block is derived and has a separate test.
         let latest = "/cosmos/base/tendermint/v1beta1/blocks/latest";
         for line in lines(name).iter().filter(|line| line["kind"] == "rest" && line["path"] != latest) {
             let said = chain.ask(REST, request(line));
@@ -115,7 +115,7 @@ fn pages_of_a_block_follow_the_nodes_rules() {
 }
 
 #[test]
-fn transactions_of_a_height_that_is_not_there_are_refused_in_the_nodes_words() {
+fn transactions_of_a_missing_height_get_the_error_of_a_node() {
     let said = EVM.ask_at(10, REST, get("/cosmos/tx/v1beta1/txs/block/11"));
     assert_eq!((said.status, said.missing), (500, 0));
     let text = "codespace sdk code 26: invalid height: requested height 11 but height must not be less than 1 or \
@@ -144,7 +144,7 @@ fn every_recorded_transaction_decodes_to_the_nodes_json_of_it() {
 }
 
 #[test]
-fn a_transaction_of_nowhere_is_not_decoded() {
+fn a_transaction_outside_the_recording_is_not_decoded() {
     let said = EVM.post(REST, "/cosmos/tx/v1beta1/decode", r#"{"tx_bytes":"AAAA"}"#);
     assert_eq!((said.status, said.missing), (501, 1));
     for body in ["", "{}", r#"{"tx_bytes":"?"}"#] {
@@ -153,7 +153,7 @@ fn a_transaction_of_nowhere_is_not_decoded() {
 }
 
 #[test]
-fn questions_that_were_not_recorded_fail_loudly() {
+fn unrecorded_requests_fail_and_are_counted() {
     let wrong_height =
         Request::get("/cosmos/auth/v1beta1/bech32").header("x-cosmos-block-height", "x").body(Bytes::new());
     assert_eq!(EVM.ask(REST, wrong_height.unwrap()).status, 400);

@@ -1,4 +1,4 @@
-//! Transactions by hash and by events, over `CometBFT` and REST, against what the recorded nodes said of them.
+//! Transactions by hash and by events, over `CometBFT` and REST, compared with the answers of the recorded nodes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// A question as a client sends it: the recording has the query decoded.
+/// The path of a search in a client's encoding: the recording has the query decoded.
 fn search_path(query: &str, rest: &str) -> String {
     format!("/tx_search?query=%22{}%22{rest}", encoded(query))
 }
@@ -29,7 +29,7 @@ fn search(chain: &Chain, query: &str, rest: &str) -> Value {
     chain.get(COMET, &search_path(query, rest)).result()
 }
 
-/// The heights of what is found.
+/// The heights of the results.
 fn heights(answer: &Value) -> Vec<u64> {
     let txs = answer["txs"].as_array().unwrap().iter();
     txs.map(|tx| tx["height"].as_str().unwrap().parse().unwrap()).collect()
@@ -44,13 +44,13 @@ fn recorded_searches(lines: &[Value]) -> Vec<(String, &Value)> {
 }
 
 #[test]
-fn every_recorded_search_over_comet_is_found_again_out_of_the_blocks() {
+fn every_recorded_search_over_comet_is_derived_from_the_blocks() {
     for (name, chain) in chains() {
         let lines = extra(name);
         let searches = recorded_searches(&lines);
         let (mut found, mut empty) = (0, 0);
         for (query, want) in &searches {
-            // Other parameters than those of the recorded question: the line itself is not looked up.
+            // Other parameters than those of the recorded request, so that the recorded line is not used.
             let said = search(chain, query, "&prove=false&page=1&order_by=%22asc%22&per_page=29");
             assert_eq!(said, **want, "{query}");
             assert_eq!(search(chain, query, ""), **want, "{query}");
@@ -64,7 +64,7 @@ fn every_recorded_search_over_comet_is_found_again_out_of_the_blocks() {
 }
 
 #[test]
-fn every_recorded_transaction_over_comet_is_found_again_by_its_hash() {
+fn every_recorded_transaction_over_comet_is_found_by_its_hash() {
     for (name, chain) in chains() {
         let lines = extra(name);
         let mut compared = 0;
@@ -84,13 +84,13 @@ fn every_recorded_transaction_over_comet_is_found_again_by_its_hash() {
 }
 
 #[test]
-fn every_recorded_transaction_and_search_over_rest_is_found_again_out_of_the_blocks() {
+fn every_recorded_transaction_and_search_over_rest_is_derived_from_the_blocks() {
     for (name, chain) in chains() {
         let (mut by_hash, mut by_query) = (0, 0);
         for line in extra(name) {
             let path = line["path"].as_str().unwrap_or_default();
             let Some(rest) = path.strip_prefix(TXS) else { continue };
-            // A parameter that means nothing makes it another question than the recorded one.
+            // A parameter without effect makes the request differ from the recorded one.
             let other = match rest.as_bytes()[0] {
                 b'/' => format!("{path}?another=1"),
                 _ => format!("{path}&another=1&page=1&limit=100&order_by=ORDER_BY_ASC&pagination.limit=1"),
@@ -192,7 +192,7 @@ fn refusal(said: &Said) -> Value {
 }
 
 #[test]
-fn broken_questions_are_refused_in_the_nodes_words() {
+fn malformed_requests_get_the_errors_of_a_node() {
     let error = |path: &str| refusal(&L2.get(COMET, path));
     let data = |path: &str| error(path)["data"].as_str().unwrap().to_owned();
     assert_eq!(data("/tx_search"), "offset 0: EOF");
@@ -234,7 +234,7 @@ fn broken_questions_are_refused_in_the_nodes_words() {
 }
 
 #[test]
-fn what_cannot_be_derived_is_missed_loudly() {
+fn an_answer_that_cannot_be_derived_is_a_counted_error() {
     // The first "transaction" of every block of the L1 is vote data.
     let vote = L1.recording.height(200).unwrap().raw_txs().unwrap()[0].to_string();
     let hash = hex::encode_upper(<sha2::Sha256 as sha2::Digest>::digest(STANDARD.decode(vote).unwrap()));
@@ -250,7 +250,7 @@ fn what_cannot_be_derived_is_missed_loudly() {
 }
 
 #[test]
-fn a_header_is_taken_out_of_its_block() {
+fn a_header_is_derived_from_its_block() {
     let header = L1.get(COMET, "/header?height=200").result();
     let block = L1.get(COMET, "/block?height=200").result();
     assert_eq!(header["header"], block["block"]["header"]);

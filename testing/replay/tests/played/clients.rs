@@ -1,9 +1,9 @@
-//! The clients of `node` against the recorded pair of chains, played.
+//! The clients of `node` against replay nodes of the recorded pair of chains.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use node::{Comet, Error, Evm, Executor, Kind, Limits, Rest};
+use node::{Comet, Error, Evm, Kind, Limits, OpinitExecutor, Rest};
 use replay::{Addresses, Options, Recording, ReplayNode};
 
 static L1: LazyLock<Arc<Recording>> = LazyLock::new(|| open("l1"));
@@ -60,19 +60,19 @@ async fn a_received_packet_is_found_over_both_services_once_its_height_is_shown(
 }
 
 #[tokio::test]
-async fn a_failed_transaction_says_why() {
+async fn a_failed_transaction_has_its_reason() {
     let node = play(&L1, 1430).await;
     let failed = hash("C13456662E943632203AB3D5B1131728DD2785C3DAB992F02201197C6B01FCB5");
     let by_comet = comet(&node).tx(failed).await.unwrap().unwrap();
     assert_eq!((by_comet.code, by_comet.codespace.as_str(), by_comet.index), (8, "ophost", 2));
     assert!(by_comet.log.ends_with("output has not finalized"), "{}", by_comet.log);
-    // REST does not tell the place in the block.
+    // REST does not report the position in the block.
     let (by_rest, _) = rest(&node).find_tx(failed).await.unwrap().unwrap();
-    assert_eq!(by_rest, node::FoundTx { index: 0, ..by_comet });
+    assert_eq!(by_rest, node::TxSearchHit { index: 0, ..by_comet });
 }
 
 #[tokio::test]
-async fn a_broken_search_is_a_fixed_no() {
+async fn a_broken_search_is_a_definite_refusal() {
     let node = play(&L2, 820).await;
     let (comet, rest) = (comet(&node), rest(&node));
     for (query, page) in [("a.b", 1), ("", 1), ("a.b='1", 1), (RECV, 2), ("a.b=!", 1), ("tx.hash='x'", 1)] {
@@ -83,7 +83,7 @@ async fn a_broken_search_is_a_fixed_no() {
             assert!(matches!(error, Error::Refused { .. }), "{query:?}: {error}");
         }
     }
-    // Quotes, blanks and signs arrive as they are.
+    // Quotes, blanks and signs arrive unchanged.
     let odd = r#"a.b='x & "y" + %20 ü' AND c.d='='"#;
     assert_eq!(comet.tx_search(odd, 1, 1, false).await.unwrap().1, 0);
     assert_eq!(rest.find_txs(odd, 1, 1, false).await.unwrap().1, 0);
@@ -91,7 +91,7 @@ async fn a_broken_search_is_a_fixed_no() {
 }
 
 #[tokio::test]
-async fn what_is_absent_is_told_from_what_is_unknown() {
+async fn an_absent_value_differs_from_an_unrecorded_one() {
     let node = play(&L1, 1430).await;
     let rest = rest(&node);
     let ack = "/ibc/core/channel/v1/channels/channel-0/ports/transfer/packet_acks/";
@@ -99,7 +99,7 @@ async fn what_is_absent_is_told_from_what_is_unknown() {
     assert_eq!(rest.get_or_absent(&format!("{ack}5"), None).await.unwrap(), None);
     let unserved = rest.get_or_absent("/ibc/apps/transfer/v1/denoms", None).await.unwrap_err();
     assert!(matches!(unserved, Error::MethodMissing { .. }), "{unserved}");
-    // An unknown bridge is a failure on these chains.
+    // An unknown bridge is a server error on these chains.
     assert!(rest.get_or_absent("/opinit/ophost/v1/bridges/3", None).await.is_err());
 }
 
@@ -107,7 +107,7 @@ async fn what_is_absent_is_told_from_what_is_unknown() {
 async fn a_withdrawal_gets_its_proofs_when_its_output_ends() {
     let node = play(&L2, 325).await;
     let urls = vec![node.executor_url().unwrap().parse().unwrap()];
-    let executor = Executor::new(urls, Limits::default()).unwrap();
+    let executor = OpinitExecutor::new(urls, Limits::default()).unwrap();
     assert_eq!(executor.withdrawal(8).await.unwrap(), None);
     node.show(326).unwrap();
     let open = executor.withdrawal(8).await.unwrap().unwrap();
@@ -123,7 +123,7 @@ async fn a_withdrawal_gets_its_proofs_when_its_output_ends() {
 }
 
 #[tokio::test]
-async fn the_two_hashes_of_an_evm_transaction_are_told_from_each_other() {
+async fn the_two_hashes_of_an_evm_transaction_are_distinguished() {
     let node = play(&L2, 820).await;
     let evm = Evm::new(vec![node.json_rpc_url().parse().unwrap()], Limits::default()).unwrap();
     let eth = hash("c6df105041e088cfb40770b84e79c674ab80c234b4b63a1595e23f2693833ff7");
@@ -145,12 +145,12 @@ async fn the_two_hashes_of_an_evm_transaction_are_told_from_each_other() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_down_answers_nobody_until_it_is_up_again() {
+async fn a_node_that_is_down_answers_no_request_until_it_is_up_again() {
     let node = play(&L2, 820).await;
     let (comet, rest) = (comet(&node), rest(&node));
     let evm = Evm::new(vec![node.json_rpc_url().parse().unwrap()], Limits::default()).unwrap();
     let executor = vec![node.executor_url().unwrap().parse().unwrap()];
-    let executor = Executor::new(executor, Limits::default()).unwrap();
+    let executor = OpinitExecutor::new(executor, Limits::default()).unwrap();
     assert!(comet.status().await.is_ok());
     node.down();
     let failures = [
@@ -174,7 +174,7 @@ async fn faults_hit_searches_and_the_executor_too() {
     let options = Options { faults, ..Options::default() };
     let node = ReplayNode::start(Arc::clone(&L2), Addresses::default(), options).await.unwrap();
     let executor = vec![node.executor_url().unwrap().parse().unwrap()];
-    let executor = Executor::new(executor, Limits::default()).unwrap();
+    let executor = OpinitExecutor::new(executor, Limits::default()).unwrap();
     assert!(matches!(comet(&node).tx_search(RECV, 1, 1, false).await, Err(Error::Cut { .. })));
     assert!(matches!(rest(&node).find_txs(RECV, 1, 1, false).await, Err(Error::Busy { status: 503, .. })));
     assert_eq!(executor.withdrawal(8).await.unwrap_err().kind(), Kind::Transient);

@@ -1,4 +1,4 @@
-//! A recording of an EVM chain that is no rollup: only its JSON-RPC, and logs out of its receipts.
+//! A recording of an EVM chain that is not a rollup: only its JSON-RPC, and logs from its receipts.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn line(method: &str, params: Value, result: Value) -> Value {
     json!({ "kind": "eth", "method": method, "params": params, "result": result })
 }
 
-/// The files of a recording with three receipts, the last one of them known under another hash as well.
+/// The files of a recording with three receipts, the last one also under another hash.
 fn recording() -> (tempfile::TempDir, Recording) {
     let block = |number: &str| json!({ "number": number, "hash": hash(0xb0), "timestamp": "0x66000000" });
     let by_tag = |tag: &str, number: &str| line("eth_getBlockByNumber", json!([tag, false]), block(number));
@@ -96,7 +96,7 @@ async fn recorded_answers_are_found_by_method_and_parameters() {
     assert_eq!(receipt, self::receipt(1, 9, 0));
     assert_eq!(evm.receipt([9; 32]).await.unwrap(), None);
     assert_eq!(node.missing().count, 0);
-    // Neither unknown receipts nor the other services are invented.
+    // Unknown receipts and the other services have no answers.
     assert_eq!(evm.receipt([8; 32]).await.unwrap_err().kind(), Kind::Transient);
     assert_eq!(node.missing().count, 1);
     assert!(tokio::net::TcpStream::connect(node.comet_url().trim_start_matches("http://")).await.is_err());
@@ -104,7 +104,7 @@ async fn recorded_answers_are_found_by_method_and_parameters() {
 }
 
 #[tokio::test]
-async fn logs_come_out_of_the_receipts_in_the_order_of_the_chain_and_once() {
+async fn logs_are_derived_from_the_receipts_in_chain_order_and_once() {
     let (node, evm) = play().await;
     let all = evm.logs(r#"{"fromBlock":"earliest"}"#).await.unwrap();
     assert_eq!(transactions(&all), [hash(3), hash(1), hash(2)]);
@@ -121,7 +121,7 @@ async fn logs_come_out_of_the_receipts_in_the_order_of_the_chain_and_once() {
 }
 
 #[test]
-fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
+fn logs_of_the_recorded_pair_equal_those_of_its_nodes() {
     for name in ["a", "b"] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/evm-oft").join(name);
         let recording = Recording::open(&dir).unwrap();
@@ -138,7 +138,7 @@ fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let (mut found, mut empty) = (0, 0);
         for line in lines.filter(|line| line["method"] == "eth_getLogs") {
-            // The same question in other words: the recorded line is not looked up.
+            // The same request in another spelling, so that the recorded line is not used.
             let mut params = line["params"].clone();
             params[0]["address"] = json!([params[0]["address"]]);
             params[0]["fromBlock"] = json!("earliest");
@@ -154,7 +154,7 @@ fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
 }
 
 #[test]
-fn heights_are_neither_wanted_nor_allowed() {
+fn heights_are_neither_required_nor_allowed() {
     let (dir, recording) = recording();
     assert!(recording.is_ethereum() && recording.heights().is_empty());
     summary(dir.path(), 5);

@@ -1,4 +1,4 @@
-//! Forged histories: every hash of one is recomputed, and what was dropped is gone everywhere.
+//! Forged histories: every hash is recomputed, and dropped transactions are absent everywhere.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn upper(hash: [u8; 32]) -> String {
     hex::encode_upper(hash)
 }
 
-/// Recomputes all that binds the heights of a chain.
+/// Recomputes all hashes that link the heights of a chain.
 fn is_bound(heights: &[Height]) {
     let mut before: Option<(Value, Value)> = None;
     for height in heights {
@@ -54,7 +54,7 @@ fn base64(text: &Value) -> Vec<u8> {
     base64::engine::general_purpose::STANDARD.decode(text.as_str().unwrap()).unwrap()
 }
 
-/// Checks that the EVM's answers about a chain fit each other as minievm's do.
+/// Checks that the EVM's answers about a chain are consistent, like minievm's.
 fn is_one_evm(heights: &[Height]) {
     let mut parent = None;
     for height in heights {
@@ -101,7 +101,7 @@ fn every_recorded_header_hashes_to_its_recorded_hash() {
 }
 
 #[test]
-fn a_fork_is_the_same_chain_up_to_its_height_and_another_sound_one_above() {
+fn a_fork_is_the_same_chain_up_to_its_height_and_another_valid_one_above() {
     for (name, at) in [("evm-scenario", 100), ("move-scenario", 20), ("evm-load", 740), ("l1-l2/l2", 200)] {
         let chain = open(name);
         let fork = chain.forked(at, SEED).unwrap();
@@ -124,7 +124,7 @@ fn a_fork_is_the_same_chain_up_to_its_height_and_another_sound_one_above() {
 }
 
 #[test]
-fn a_dropped_transaction_is_gone_from_every_answer_with_its_receipt() {
+fn a_dropped_transaction_is_absent_from_every_answer_with_its_receipt() {
     let chain = open("evm-scenario");
     let fork = chain.forked(0, SEED).unwrap();
     let mut dropped = 0;
@@ -132,7 +132,7 @@ fn a_dropped_transaction_is_gone_from_every_answer_with_its_receipt() {
         let (before, after) = (old.raw_txs().unwrap(), new.raw_txs().unwrap());
         dropped += before.len() - after.len();
         assert!(after.iter().all(|tx| before.contains(tx)));
-        // The node's JSON of a transaction and its receipt go with its bytes: what is left tells the same story.
+        // The node's JSON of a transaction and its receipt are dropped with its bytes; the rest is consistent.
         let rest = new.rest_txs.as_deref().map_or(0, |txs| parse(txs).as_array().unwrap().len());
         assert_eq!(rest, after.len(), "{}", new.height);
         let results = parse(&new.block_results);
@@ -150,7 +150,7 @@ fn a_dropped_transaction_is_gone_from_every_answer_with_its_receipt() {
 }
 
 #[test]
-fn the_seed_decides_the_fork() {
+fn the_seed_determines_the_fork() {
     let chain = open("move-scenario");
     let heights = |seed| chain.forked(10, seed).unwrap().heights().to_vec();
     assert_eq!(heights(1), heights(1));
@@ -158,7 +158,7 @@ fn the_seed_decides_the_fork() {
 }
 
 #[test]
-fn a_fork_may_have_nothing_in_common_or_nothing_of_its_own_but_not_begin_elsewhere() {
+fn a_fork_may_start_anywhere_from_below_the_first_to_the_last_height() {
     let chain = open("wasm-scenario");
     let whole = chain.forked(3, SEED).unwrap();
     is_bound(whole.heights());

@@ -17,7 +17,7 @@ static EVM: LazyLock<Arc<Recording>> = LazyLock::new(|| {
 
 const RECEIPTS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockReceipts","params":["0x2"]}"#;
 
-/// The whole answer as it came over the wire; empty when the connection was closed without one.
+/// The whole answer from the wire; empty if the connection was closed without one.
 async fn exchange(url: &str, method: &str, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     let length = body.len();
@@ -26,7 +26,7 @@ async fn exchange(url: &str, method: &str, path: &str, body: &str) -> String {
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // A cut answer may also end in a reset; what came before it is kept.
+    // A truncated answer may also end in a reset; the bytes before it are kept.
     if let Err(e) = stream.read_to_end(&mut answer).await {
         assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset);
     }
@@ -63,7 +63,7 @@ async fn tip(node: &ReplayNode) -> Value {
 }
 
 #[tokio::test]
-async fn the_three_services_answer_on_their_own_sockets_and_count_what_they_are_asked() {
+async fn the_three_services_answer_on_their_own_sockets_and_count_calls() {
     let node = start(Options::default()).await;
     let block = get(&node.comet_url(), "/block?height=2").await;
     assert!(block.to_ascii_lowercase().contains("content-type: application/json\r\n"), "{block}");
@@ -76,7 +76,11 @@ async fn the_three_services_answer_on_their_own_sockets_and_count_what_they_are_
     assert_eq!(status(&not_allowed), "405");
     assert!(not_allowed.to_ascii_lowercase().contains("\r\nallow: post\r\n"), "{not_allowed}");
     assert_eq!(
-        (node.asked(Call::Block), node.asked(Call::RestBlock), node.asked(Call::EthBlockReceipts)),
+        (
+            node.call_count(Call::Block),
+            node.call_count(Call::RestBlock),
+            node.call_count(Call::EthBlockReceipts)
+        ),
         (1, 1, 1)
     );
     assert_eq!((node.missing().count, node.faulted()), (0, 0));
@@ -97,7 +101,7 @@ async fn the_executor_of_a_bridge_answers_in_json_and_fails_in_text() {
     let unseen = get(&url, "/withdrawal/999").await;
     assert_eq!((status(&unseen), body(&unseen)), ("500", "failed to query withdrawal"));
     assert!(unseen.to_ascii_lowercase().contains("content-type: text/plain"), "{unseen}");
-    assert_eq!((node.asked(Call::Executor), node.missing().count), (2, 0));
+    assert_eq!((node.call_count(Call::Executor), node.missing().count), (2, 0));
     assert_eq!(start(Options::default()).await.executor_url(), None);
 }
 
@@ -112,7 +116,7 @@ async fn a_stopped_node_no_longer_listens() {
 }
 
 #[tokio::test]
-async fn heights_are_held_back_until_they_are_shown() {
+async fn heights_are_withheld_until_they_are_shown() {
     let node = start(Options { up_to: Some(10), ..Options::default() }).await;
     assert_eq!(tip(&node).await, "10");
     assert_eq!(status(&get(&node.comet_url(), "/block?height=11").await), "500");
@@ -140,7 +144,7 @@ async fn the_chain_grows_by_one_height_each_time_and_never_beyond_its_end() {
         assert!(before < now && now <= 226, "{before} {now}");
         before = now;
     }
-    // Delayed ticks are not caught up, so it cannot have taken less time than its blocks.
+    // Delayed ticks are not caught up, so the duration is at least that of the blocks.
     assert!(begin.elapsed() >= every * 200, "{:?}", begin.elapsed());
     let more = timeout(every * 10, shown.changed()).await;
     assert!(more.is_err(), "grew beyond the end");
@@ -148,7 +152,7 @@ async fn the_chain_grows_by_one_height_each_time_and_never_beyond_its_end() {
 }
 
 #[tokio::test]
-async fn a_chain_that_grows_begins_at_the_height_it_is_told() {
+async fn a_chain_that_grows_begins_at_the_given_height() {
     let block_every = Some(Duration::ZERO);
     let node = start(Options { up_to: Some(224), block_every, ..Options::default() }).await;
     let mut shown = node.watch();
@@ -157,7 +161,7 @@ async fn a_chain_that_grows_begins_at_the_height_it_is_told() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named() {
+async fn an_address_in_use_is_named() {
     let first = start(Options::default()).await;
     let taken: std::net::SocketAddr = first.rest_url().trim_start_matches("http://").parse().unwrap();
     let addresses = Addresses { rest: taken, ..Addresses::default() };
@@ -167,7 +171,7 @@ async fn an_address_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn refusals_and_torn_answers_come_over_the_wire() {
+async fn error_statuses_truncated_answers_and_hang_ups_reach_the_client() {
     let node = with_faults(&["comet:429=7s", "rest:cut", "json-rpc:hang-up"], 1).await;
     let busy = get(&node.comet_url(), "/status").await;
     assert_eq!(status(&busy), "429");
@@ -178,11 +182,19 @@ async fn refusals_and_torn_answers_come_over_the_wire() {
     assert_eq!(body(&cut).as_bytes(), &whole[..whole.len() / 2]);
     assert_eq!(exchange(&node.json_rpc_url(), "POST", "/", RECEIPTS).await, "");
     assert_eq!(node.faulted(), 3);
-    assert_eq!(node.asked(Call::Status), 0);
+    assert_eq!(node.call_count(Call::Status), 0);
 }
 
 #[tokio::test]
-async fn lagging_and_stale_answers_come_over_the_wire() {
+async fn a_request_body_beyond_the_bound_is_413() {
+    let node = start(Options::default()).await;
+    let answer = exchange(&node.json_rpc_url(), "POST", "/", &"x".repeat((5 << 20) + 1)).await;
+    assert_eq!(status(&answer), "413");
+    assert_eq!(node.call_count(Call::EthOther), 0);
+}
+
+#[tokio::test]
+async fn lagging_and_stale_answers_reach_the_client() {
     let node = with_faults(&["json-rpc:null-receipts", "comet:stale=6", "comet:no-results"], 1).await;
     assert_eq!(tip(&node).await, "220");
     assert_eq!(status(&get(&node.comet_url(), "/block?height=221").await), "500");
@@ -195,7 +207,7 @@ async fn lagging_and_stale_answers_come_over_the_wire() {
 }
 
 #[tokio::test]
-async fn a_delayed_answer_comes_later_and_whole() {
+async fn a_delayed_answer_is_late_and_complete() {
     let node = with_faults(&["delay=150ms", "delay=150ms"], 1).await;
     let begin = Instant::now();
     let answer = get(&node.comet_url(), "/health").await;
@@ -204,7 +216,7 @@ async fn a_delayed_answer_comes_later_and_whole() {
 }
 
 #[tokio::test]
-async fn what_a_node_delays_when_it_goes_down_is_never_answered() {
+async fn a_delayed_request_is_never_answered_when_the_node_goes_down() {
     let node = with_faults(&["comet:delay=500ms"], 1).await;
     let down = async {
         while node.faulted() == 0 {
@@ -241,7 +253,7 @@ fn fork(at: u64) -> Arc<Recording> {
     Arc::new(EVM.forked(at, 7).unwrap())
 }
 
-/// The hash that a recording has for a height.
+/// The recorded hash of a height.
 fn hash_at(recording: &Recording, height: u64) -> Value {
     serde_json::from_slice::<Value>(&recording.height(height).unwrap().block).unwrap()["block_id"]["hash"]
         .clone()
@@ -254,7 +266,7 @@ async fn block(node: &ReplayNode, height: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn another_history_is_shown_from_one_request_to_the_next() {
+async fn a_switch_shows_another_history_from_one_request_to_the_next() {
     let node = start(Options { up_to: Some(150), ..Options::default() }).await;
     let (fork, mut shown) = (fork(100), node.watch());
     assert_eq!(block(&node, "120").await.1, hash_at(&EVM, 120));
@@ -274,7 +286,7 @@ async fn another_history_is_shown_from_one_request_to_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_request_sees_a_half_of_each_history() {
+async fn no_request_mixes_two_histories() {
     let node = Arc::new(start(Options { up_to: Some(150), ..Options::default() }).await);
     let fork = fork(100);
     let whole = [(150, hash_at(&EVM, 150)), (130, hash_at(&fork, 130))]
@@ -303,7 +315,7 @@ async fn a_chain_that_has_grown_to_its_end_grows_on_after_a_switch() {
         start(Options { up_to: Some(226), block_every: Some(Duration::ZERO), ..Options::default() }).await;
     let mut shown = node.watch();
     node.switch(fork(200), 220).unwrap();
-    // What comes next is 220 or, if it has grown already, more.
+    // The next height is 220 or, if the chain has grown already, higher.
     shown.changed().await.unwrap();
     assert_eq!(*shown.wait_for(|height| *height == 226).await.unwrap(), 226);
 }
@@ -320,7 +332,7 @@ async fn faults_begin_and_end_while_the_node_runs() {
 }
 
 #[tokio::test]
-async fn lies_and_neglect_come_over_the_wire() {
+async fn false_and_missing_answers_reach_the_client() {
     let node =
         with_faults(&["comet:lie-header-rehashed", "rest:wrong-chain", "json-rpc:pruned-receipts=3"], 1)
             .await;
@@ -333,8 +345,8 @@ async fn lies_and_neglect_come_over_the_wire() {
 }
 
 #[tokio::test]
-async fn the_state_of_a_new_height_lags_for_a_while_whatever_comes_after_it() {
-    // The number of the block that the call runs in.
+async fn the_state_of_a_new_height_lags_for_a_while_regardless_of_later_heights() {
+    // The number of the block in which the call runs.
     let ask = async |node: &ReplayNode, block: &str| {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{{"data":"0x4360005260206000f3"}},"{block}"]}}"#
@@ -349,7 +361,7 @@ async fn the_state_of_a_new_height_lags_for_a_while_whatever_comes_after_it() {
 
     let faults = vec!["state-lag=60s".parse().unwrap()];
     let node = start(Options { up_to: Some(10), faults, seed: 1, ..Options::default() }).await;
-    // What was there before the node began lags no more.
+    // Heights shown before the start of the node do not lag.
     assert_eq!((ask(&node, "latest").await, node.lagged()), (tenth.clone(), 0));
     node.show(11).unwrap();
     assert_eq!(ask(&node, "latest").await, tenth);
@@ -361,7 +373,7 @@ async fn the_state_of_a_new_height_lags_for_a_while_whatever_comes_after_it() {
     assert_eq!((ask(&node, "0xc").await, ask(&node, "latest").await), (eleventh.clone(), eleventh.clone()));
     assert_eq!(node.lagged(), 4);
 
-    // It ends by itself.
+    // The lag ends without a change of the faults.
     node.set_faults(vec!["state-lag=20ms".parse().unwrap()]);
     while ask(&node, "latest").await != twelfth {}
     assert_eq!(ask(&node, "0xb").await, eleventh);
@@ -377,9 +389,9 @@ async fn a_paced_node_takes_its_time_and_answers_the_same() {
     let begun = Instant::now();
     let (one, two) = (paced.json_rpc_url(), paced.json_rpc_url());
     let (one, two) = tokio::join!(exchange(&one, "POST", "/", &batch), exchange(&two, "POST", "/", &batch));
-    // Six calls, and never two at once.
+    // Six calls, one at a time.
     assert!(begun.elapsed() >= Duration::from_millis(240), "{:?}", begun.elapsed());
-    // The headers have the time.
+    // Only the headers contain the time.
     assert_eq!(body(&one), body(&two));
     assert_eq!(body(&one), body(&exchange(&free.json_rpc_url(), "POST", "/", &batch).await));
     assert!(body(&one).contains("474153"), "{one}");

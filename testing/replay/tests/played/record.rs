@@ -1,4 +1,4 @@
-//! The recorder against a replay node over real sockets: what it writes is what was recorded.
+//! The recorder against a replay node over real sockets: it writes the same recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn same_heights(new: &Recording, old: &Recording) {
     }
 }
 
-/// The answers to the questions of an indexer's start are there and equal; gives how many there are.
+/// Checks that the answers to an indexer's first requests exist and are equal; returns their number.
 fn same_state(new: &Recording, old: &Recording) -> usize {
     let mut compared = 0;
     let last = old.last();
@@ -102,7 +102,7 @@ async fn a_recording_made_of_a_replayed_chain_is_the_recording() {
         assert_eq!(summary, want);
         same_heights(&new, &old);
         assert_eq!(same_state(&new, &old), questions);
-        // The staking module of other chains is not in these recordings: a loud answer is not written as one.
+        // These recordings lack the staking module of other chains: a "not recorded" error is not written as an answer.
         assert_eq!(node.missing().count, missing, "{:?}", node.missing());
         assert!(
             new.state()
@@ -113,7 +113,7 @@ async fn a_recording_made_of_a_replayed_chain_is_the_recording() {
 }
 
 #[tokio::test]
-async fn what_is_asked_through_the_clients_of_a_recorder_is_recorded() {
+async fn requests_through_the_clients_of_a_recorder_are_recorded() {
     const NAME: [u8; 4] = [0x06, 0xfd, 0xde, 0x03];
     let gas = [
         0x04, 0x2a, 0xdd, 0x9e, 0x80, 0xf7, 0xa2, 0x3a, 0xb7, 0x1d, 0x5e, 0x1d, 0x39, 0x2a, 0xf1, 0xd3, 0x92,
@@ -150,7 +150,7 @@ async fn faults_of_the_node_do_not_get_into_a_recording() {
 }
 
 #[tokio::test]
-async fn an_interrupted_recording_goes_on_where_it_stopped() {
+async fn an_interrupted_recording_continues_where_it_stopped() {
     let old = open("wasm-scenario");
     let node = play(&old, Options { up_to: Some(20), ..Options::default() }).await;
     let dir = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ async fn an_interrupted_recording_goes_on_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn an_interrupted_recording_of_another_chain_or_range_is_refused() {
+async fn continuing_a_recording_of_another_chain_or_range_is_an_error() {
     let (wasm, other) = (open("wasm-scenario"), open("move-scenario"));
     let dir = tempfile::tempdir().unwrap();
     let mut writer = replay::recording::RecordingWriter::open(dir.path(), false).unwrap();
@@ -191,7 +191,7 @@ async fn an_interrupted_recording_of_another_chain_or_range_is_refused() {
 }
 
 #[tokio::test]
-async fn an_evm_chain_without_a_json_rpc_address_is_refused() {
+async fn an_evm_chain_without_a_json_rpc_address_is_an_error() {
     let old = open("evm-scenario");
     let node = play(&old, Options::default()).await;
     let dir = tempfile::tempdir().unwrap();

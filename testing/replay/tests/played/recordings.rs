@@ -1,4 +1,4 @@
-//! The files: every shipped recording opens, a copy written from it reads the same, and broken files are named.
+//! Recording files: every shipped recording opens, a copy written from it is equal, and errors name the broken file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn dir(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name)
 }
 
-/// A small copy of a recording to be broken.
+/// A small copy of a recording, for edits that break it.
 fn copy() -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in ["recording.json", "blocks.ndjson.zst", "state.ndjson.zst"] {
@@ -30,7 +30,7 @@ fn refusal(copy: &tempfile::TempDir) -> String {
 }
 
 #[test]
-fn every_shipped_scenario_opens_with_what_its_summary_says() {
+fn every_shipped_scenario_opens_and_matches_its_summary() {
     for name in ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2"] {
         let recording = Recording::open(&dir(name)).unwrap();
         let summary = recording.summary();
@@ -44,7 +44,7 @@ fn every_shipped_scenario_opens_with_what_its_summary_says() {
 }
 
 #[test]
-fn the_load_recording_opens_and_its_time_is_told() {
+fn the_load_recording_opens_and_its_time_is_printed() {
     let start = Instant::now();
     let recording = Recording::open(&dir("evm-load")).unwrap();
     println!("evm-load opened in {:?}", start.elapsed());
@@ -72,7 +72,7 @@ fn a_recording_written_again_reads_the_same_and_counts_the_same() {
 }
 
 #[test]
-fn an_interrupted_recording_goes_on_after_its_last_whole_line() {
+fn an_interrupted_recording_continues_after_its_last_complete_line() {
     let old = Recording::open(&dir("wasm-scenario")).unwrap();
     let copy = tempfile::tempdir().unwrap();
     let mut writer = RecordingWriter::open(copy.path(), false).unwrap();
@@ -139,7 +139,7 @@ fn heights_that_are_missing_doubled_or_beyond_the_summary_are_named() {
 }
 
 #[test]
-fn a_torn_file_and_another_format_are_named() {
+fn an_incomplete_file_and_another_format_are_named() {
     let copy = copy();
     let blocks = copy.path().join("blocks.ndjson.zst");
     let whole = fs::read(&blocks).unwrap();

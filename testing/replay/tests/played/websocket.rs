@@ -1,4 +1,4 @@
-//! The websocket of the replay node, over real sockets and with a client that is not ours.
+//! The websocket of the replay node, over real sockets and with a third-party client.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -17,9 +17,9 @@ static EVM: LazyLock<Arc<Recording>> = LazyLock::new(|| {
     Arc::new(Recording::open(&dir).unwrap())
 });
 
-/// How long a test waits for what must come.
+/// Timeout for an expected message.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long it listens for what must not come.
+/// Time in which no message may arrive.
 const SILENCE: Duration = Duration::from_millis(300);
 
 const NEW_BLOCK: &str = "tm.event='NewBlock'";
@@ -51,7 +51,7 @@ impl Client {
         self.call("subscribe", json!({ "query": query })).await
     }
 
-    /// The next message; nothing once the node has closed the connection.
+    /// The next message; none once the node has closed the connection.
     async fn next(&mut self) -> Option<Value> {
         match timeout(PATIENCE, self.0.next()).await.unwrap() {
             Some(Ok(Message::Text(text))) => Some(serde_json::from_str(&text).unwrap()),
@@ -81,7 +81,7 @@ fn parse(raw: &[u8]) -> Value {
 }
 
 #[tokio::test]
-async fn a_new_height_is_told_once_with_all_that_the_node_says_of_it() {
+async fn a_new_height_is_announced_once_with_all_members_of_the_node() {
     let node = start(189, &[]).await;
     let mut client = Client::open(&node).await;
     assert_eq!(
@@ -117,7 +117,7 @@ async fn a_new_height_is_told_once_with_all_that_the_node_says_of_it() {
 }
 
 #[tokio::test]
-async fn what_happened_at_the_end_of_a_block_is_told_and_can_be_searched_by() {
+async fn events_at_the_end_of_a_block_are_announced_and_searchable() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/l1-l2/l1");
     let l1 = Arc::new(Recording::open(&dir).unwrap());
     let options = Options { up_to: Some(l1.first()), ..Options::default() };
@@ -139,7 +139,7 @@ async fn what_happened_at_the_end_of_a_block_is_told_and_can_be_searched_by() {
 }
 
 #[tokio::test]
-async fn a_told_height_can_be_asked_for() {
+async fn an_announced_height_can_be_requested() {
     let options =
         Options { up_to: Some(150), block_every: Some(Duration::from_millis(5)), ..Options::default() };
     let node = ReplayNode::start(Arc::clone(&EVM), Addresses::default(), options).await.unwrap();
@@ -156,7 +156,7 @@ async fn a_told_height_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn headers_alone_are_told_to_who_wants_them_and_nothing_after_leaving() {
+async fn headers_alone_are_announced_on_request_and_nothing_after_unsubscribing() {
     let node = start(10, &[]).await;
     let mut client = Client::open(&node).await;
     assert_eq!(client.subscribe("tm.event = 'NewBlockHeader'").await["result"], json!({}));
@@ -179,7 +179,7 @@ async fn headers_alone_are_told_to_who_wants_them_and_nothing_after_leaving() {
 }
 
 #[tokio::test]
-async fn calls_are_answered_as_over_http_and_broken_ones_refused() {
+async fn calls_are_answered_as_over_http_and_malformed_ones_are_errors() {
     let node = start(10, &[]).await;
     let mut client = Client::open(&node).await;
     let block = client.call("block", json!({ "height": "7" })).await;
@@ -233,7 +233,7 @@ async fn a_node_that_goes_down_or_begins_another_history_closes_every_websocket(
 }
 
 #[tokio::test]
-async fn faults_refuse_silence_and_end_websockets() {
+async fn faults_reject_mute_and_close_websockets() {
     let node = start(10, &["comet:ws-refused"]).await;
     let Err(Error::Http(refused)) = Client::try_open(&node).await else { panic!("not refused") };
     assert_eq!(refused.status(), 404);
@@ -253,7 +253,7 @@ async fn faults_refuse_silence_and_end_websockets() {
 }
 
 #[tokio::test]
-async fn many_clients_are_told_at_once() {
+async fn many_clients_get_announcements_at_once() {
     let node = start(10, &[]).await;
     let mut clients = Vec::new();
     for _ in 0..200 {
@@ -268,7 +268,7 @@ async fn many_clients_are_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_holds_up_nobody() {
+async fn a_client_that_reads_nothing_delays_no_other() {
     let node = start(100, &[]).await;
     let (mut deaf, mut client) = (Client::open(&node).await, Client::open(&node).await);
     deaf.subscribe(NEW_BLOCK).await;
@@ -281,7 +281,7 @@ async fn a_client_that_takes_nothing_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn what_asks_for_no_websocket_is_refused_and_the_connection_stays_one_of_http() {
+async fn a_request_that_is_no_handshake_is_rejected_and_the_connection_stays_http() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let node = start(10, &[]).await;
     let mut stream = TcpStream::connect(node.comet_url().trim_start_matches("http://")).await.unwrap();

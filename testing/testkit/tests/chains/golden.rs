@@ -1,4 +1,4 @@
-//! Our answers on the recorded chains, against the deployed server's on the same chains.
+//! Our answers on the recorded chains, compared with the deployed server's on the same chains.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The index against what the recorded chains themselves said: owners, URIs and names of NFTs, and balances of ERC-20s, at
-//! every height that was asked.
+//! The index compared with the recorded chains' own answers: owners, URIs and names of NFTs, and balances of ERC-20s,
+//! at every recorded height.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE;
 use chain::nft::move_vm;
 use chain::{Account, U256, abi};
 use replay::{Options, Recording};
-use schema::keys::Owner;
+use schema::keys::AccountKey;
 use schema::meta::{self, RichLane};
 use schema::nft::fold::{self, At};
 use schema::nft::{Collections, NftLog, ObjectTokens, Token, Tokens};
@@ -27,7 +27,7 @@ async fn index(name: &str) -> Arc<MemStore> {
 }
 
 fn token(store: &MemStore, collection: Account, token_id: &str) -> Option<Token> {
-    let key = (Owner(collection), Text(token_id.to_owned()));
+    let key = (AccountKey(collection), Text(token_id.to_owned()));
     store::table::read::<Tokens>(&*store.snapshot().unwrap(), &key).unwrap().map(|Message(token)| token)
 }
 
@@ -35,7 +35,7 @@ fn account(bytes: &[u8]) -> Account {
     Account::from_bytes(bytes).unwrap()
 }
 
-/// Folds the log of `indexed` height by height, and shows the database after each height of `heights`.
+/// Folds the log of `indexed` height by height, and passes on the database after each height of `heights`.
 fn at_each(indexed: &MemStore, heights: impl IntoIterator<Item = u64>, mut show: impl FnMut(u64, &MemStore)) {
     let log = indexed.snapshot().unwrap();
     let rows = store::table::rows::<NftLog>(&*log, &All, Order::Asc, usize::MAX).unwrap();
@@ -57,7 +57,7 @@ fn at_each(indexed: &MemStore, heights: impl IntoIterator<Item = u64>, mut show:
     }
 }
 
-/// Every `ownerOf` and `tokenURI` at its height.
+/// Compares every `ownerOf` and `tokenURI` at its height.
 async fn erc721s_are_as_the_contracts_say(recording: &str, at_least: usize) {
     let indexed = index(recording).await;
     let mut questions: BTreeMap<u64, Vec<(bool, oracle::EthCall)>> = BTreeMap::new();
@@ -86,7 +86,7 @@ async fn erc721s_are_as_the_contracts_say(recording: &str, at_least: usize) {
                     assert_eq!(row.uri, uri.unwrap_or_default(), "URI of {what}");
                 }
                 (None, true) => assert_eq!(call.result, None, "{what} is missing"),
-                // A contract may remember the URI of what is burnt.
+                // A contract may keep the URI of a burnt token.
                 (None, false) => {}
             }
             compared += 1;
@@ -96,12 +96,12 @@ async fn erc721s_are_as_the_contracts_say(recording: &str, at_least: usize) {
     names_are_as_the_contracts_say(recording, &indexed);
 }
 
-/// `name()`, which the recorded contracts never change.
+/// Compares `name()`, which the recorded contracts never change.
 fn names_are_as_the_contracts_say(recording: &str, store: &MemStore) {
     let snapshot = store.snapshot().unwrap();
     let mut collections = 0;
     for call in oracle::eth_calls(recording, "0x06fdde03").unwrap() {
-        let row = store::table::read::<Collections>(&*snapshot, &Owner(account(&call.to))).unwrap();
+        let row = store::table::read::<Collections>(&*snapshot, &AccountKey(account(&call.to))).unwrap();
         if let Some(Message(row)) = row {
             assert_eq!(Some(row.name), call.result.as_deref().and_then(abi::read_string));
             collections += 1;
@@ -111,21 +111,21 @@ fn names_are_as_the_contracts_say(recording: &str, store: &MemStore) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_erc721_of_the_evm_scenario_is_as_its_contract_says_at_each_height() {
+async fn every_erc721_of_the_evm_scenario_agrees_with_its_contract_at_each_height() {
     erc721s_are_as_the_contracts_say("evm-scenario", 140).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_erc721_of_the_bridged_rollup_is_as_its_contract_says_at_each_height() {
+async fn every_erc721_of_the_bridged_rollup_agrees_with_its_contract_at_each_height() {
     erc721s_are_as_the_contracts_say("l1-l2/l2", 13).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_erc721_of_the_load_is_as_its_contract_says_at_each_height() {
+async fn every_erc721_of_the_load_agrees_with_its_contract_at_each_height() {
     erc721s_are_as_the_contracts_say("evm-load", 8_000).await;
 }
 
-/// Every `balanceOf` at its height: the rich list is taken back height by height.
+/// Compares every `balanceOf` at its height: the rich list is rolled back height by height.
 async fn balances_are_as_the_contracts_say(recording: &str, at_least: usize) {
     let store = index(recording).await;
     let calls = oracle::eth_calls(recording, "0x70a08231").unwrap();
@@ -144,16 +144,16 @@ async fn balances_are_as_the_contracts_say(recording: &str, at_least: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_balance_of_the_evm_scenario_is_as_its_contract_says_at_each_height() {
+async fn every_balance_of_the_evm_scenario_agrees_with_its_contract_at_each_height() {
     balances_are_as_the_contracts_say("evm-scenario", 262).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_balance_of_the_bridged_rollup_is_as_its_contract_says_at_each_height() {
+async fn every_balance_of_the_bridged_rollup_agrees_with_its_contract_at_each_height() {
     balances_are_as_the_contracts_say("l1-l2/l2", 170).await;
 }
 
-/// What the bank says of every account at the last height: also of those that no event has touched.
+/// Compares the bank's balances of every account at the last height, including accounts without events.
 async fn balances_are_as_the_bank_says(recording: &str, last: u64, at_least: usize) {
     let store = index(recording).await;
     let snapshot = store.snapshot().unwrap();
@@ -190,12 +190,12 @@ async fn balances_are_as_the_bank_says(recording: &str, last: u64, at_least: usi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_balance_of_the_evm_scenario_is_as_the_bank_says_at_the_end() {
+async fn every_balance_of_the_evm_scenario_agrees_with_the_bank_at_the_end() {
     balances_are_as_the_bank_says("evm-scenario", 226, 49).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_balance_of_the_bridged_rollup_is_as_the_bank_says_at_the_end() {
+async fn every_balance_of_the_bridged_rollup_agrees_with_the_bank_at_the_end() {
     balances_are_as_the_bank_says("l1-l2/l2", 820, 30).await;
 }
 
@@ -216,21 +216,22 @@ fn smart_queries() -> BTreeMap<(Account, String), (u64, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_cw721_is_as_its_contract_says_at_the_last_height() {
+async fn every_cw721_agrees_with_its_contract_at_the_last_height() {
     let store = index("wasm-scenario").await;
     let (mut names, mut tokens) = (0, 0);
     for ((contract, query), (_, answer)) in smart_queries() {
         let query: Value = serde_json::from_str(&query).unwrap();
         let id = |name: &str| query[name]["token_id"].as_str().map(ToOwned::to_owned);
         if query.get("contract_info").is_some() {
-            let row =
-                store::table::read::<Collections>(&*store.snapshot().unwrap(), &Owner(contract)).unwrap();
+            let row = store::table::read::<Collections>(&*store.snapshot().unwrap(), &AccountKey(contract))
+                .unwrap();
             let Message(row) = row.unwrap();
             assert_eq!(answer["data"]["name"], row.name.as_str());
             names += 1;
         } else if query.get("num_tokens").is_some() {
-            let len = store::ranked::len::<Tokens>(&*store.snapshot().unwrap(), &Owner(contract)).unwrap();
-            // Of the second collection only the beginning was asked, and it stays empty.
+            let len =
+                store::ranked::len::<Tokens>(&*store.snapshot().unwrap(), &AccountKey(contract)).unwrap();
+            // Of the second collection only the first page was recorded, which is empty.
             assert_eq!(answer["data"]["count"], len);
         } else if let Some(id) = id("owner_of") {
             let owner = token(&store, contract, &id).map(|row| account(&row.owner).to_bech32("init"));
@@ -246,7 +247,7 @@ async fn every_cw721_is_as_its_contract_says_at_the_last_height() {
     assert_eq!((names, tokens), (2, 18));
 }
 
-/// Every `0x1::nft::Nft` and `0x1::collection::Collection` at its height.
+/// Compares every `0x1::nft::Nft` and `0x1::collection::Collection` at its height.
 async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize) {
     let indexed = index(recording).await;
     let mut questions: BTreeMap<u64, Vec<(Account, bool, Value)>> = BTreeMap::new();
@@ -263,7 +264,7 @@ async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize
         for (address, is_token, answer) in &questions[&height] {
             let (snapshot, answer) = (store.snapshot().unwrap(), answer.to_string());
             if *is_token {
-                let name = store::table::read::<ObjectTokens>(&*snapshot, &Owner(*address)).unwrap();
+                let name = store::table::read::<ObjectTokens>(&*snapshot, &AccountKey(*address)).unwrap();
                 let Message(name) = name.unwrap();
                 let row = token(store, account(&name.collection), &name.token_id);
                 let said = move_vm::nft_resource(answer.as_bytes());
@@ -271,7 +272,7 @@ async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize
                 let row = row.map(|row| (account(&name.collection), name.token_id, row.uri));
                 assert_eq!(row, said, "{} at {height}", address.to_hex());
             } else {
-                let row = store::table::read::<Collections>(&*snapshot, &Owner(*address)).unwrap();
+                let row = store::table::read::<Collections>(&*snapshot, &AccountKey(*address)).unwrap();
                 let said = move_vm::collection_resource(answer.as_bytes());
                 let said = said.map(|said| (said.name, said.creator));
                 let row = row.map(|Message(row)| (row.name, account(&row.creator)));
@@ -284,23 +285,23 @@ async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_move_token_is_as_its_resource_says_at_each_height() {
+async fn every_move_token_agrees_with_its_resource_at_each_height() {
     move_tokens_are_as_their_resources_say("move-scenario", 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_token_of_the_l1_is_as_its_resource_says_and_a_voucher_knows_where_it_came_from() {
+async fn every_token_of_the_l1_agrees_with_its_resource_and_a_voucher_has_its_origin() {
     move_tokens_are_as_their_resources_say("l1-l2/l1", 6).await;
     let store = index("l1-l2/l1").await;
     let address =
         Account::from_hex_literal("0xb42e0ce7124f4057c58f5e362aa79c6484451b3721981a80027046dd55b47afb");
-    let row =
-        store::table::read::<Collections>(&*store.snapshot().unwrap(), &Owner(address.unwrap())).unwrap();
+    let row = store::table::read::<Collections>(&*store.snapshot().unwrap(), &AccountKey(address.unwrap()))
+        .unwrap();
     let Message(row) = row.unwrap();
     assert_eq!(row.name, "ibc/0AB7456FAC59E9A3733187696736F0B544B5BC1E6BE3EE961E15E40BF84BBCC3");
     assert_eq!(row.origin_name, "Rollup Apes");
     assert_eq!(row.creator, Account::from_hex_literal("0x1").unwrap().as_bytes());
-    // `cat1` went to the rollup, came back, and was given away: a returning token is no voucher.
+    // `cat1` went to the rollup, returned and was transferred: a returning token is no voucher.
     let cats =
         Account::from_hex_literal("0xa955cbcbaf04e15fcd20511785fbf5a61ebf62463494f1e08a1f97df89de3a8c")
             .unwrap();

@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! Seeded randomness.
 
 /// A seeded source of numbers (SplitMix64).
 pub(crate) struct Dice(u64);
@@ -16,7 +16,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number of `from..=to`.
+    /// A number in `from..=to`.
     pub(crate) fn roll(&mut self, from: u64, to: u64) -> u64 {
         from + self.next() % (to - from + 1)
     }

@@ -1,8 +1,9 @@
-//! Chaos test, all faults at random and together: the index ends as that of an undisturbed run, and a client that
-//! read the API meanwhile only ever saw prefixes of true histories.
+//! Chaos test with all faults at random and combined: the final index equals that of an undisturbed run, and a client
+//! that reads the API meanwhile gets only prefixes of true histories.
 //!
-//! A run is a function of its seed but for the scheduling of threads. `CHAOS_SEED` is the first seed, `CHAOS_RUNS` the
-//! number of runs, `CHAOS_SECONDS` the time after which no run begins: `CHAOS_SEED=17 CHAOS_RUNS=1 cargo test -p testkit --test chaos` repeats the run that printed 17.
+//! A run is a function of its seed, except for the scheduling of threads. `CHAOS_SEED` is the first seed, `CHAOS_RUNS`
+//! the number of runs, `CHAOS_SECONDS` the time after which no run begins. This repeats the run that printed 17:
+//! `CHAOS_SEED=17 CHAOS_RUNS=1 cargo test -p testkit --test chaos`.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +24,7 @@ use self::world::World;
 /// Runs in every test run; `make soak` has more.
 const RUNS: u64 = 12;
 
-/// A run takes seconds; one that waits for what nobody will do is a finding.
+/// Timeout of a run, which takes seconds; a deadlock is a finding.
 const LIFETIME: Duration = Duration::from_mins(5);
 
 fn number(variable: &str, default: u64) -> u64 {
@@ -32,7 +33,7 @@ fn number(variable: &str, default: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
-    // Silent but for `RUST_LOG=info`.
+    // No output unless `RUST_LOG=info` is set.
     let filter = tracing_subscriber::EnvFilter::from_default_env();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let (first, runs) = (number("CHAOS_SEED", 1), number("CHAOS_RUNS", RUNS));
@@ -62,6 +63,6 @@ async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
         "{lived} runs in {:.0} s, {pages} pages read, {lagged} answers of the state before; {happened:?}",
         begun.elapsed().as_secs_f64()
     );
-    // One run may be spared; several are not.
+    // One run may have no lag, but not all of several.
     assert!(lagged > 0 || lived < RUNS, "no state lagged");
 }

@@ -1,5 +1,5 @@
-//! A client that reads the API during the chaos test, and checks that it never reads a false answer. The chains of it
-//! begin at height 1.
+//! A client that reads the API during the chaos test, and checks that it never gets a false answer. Its chains begin at
+//! height 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ const LIMIT: u64 = 20;
 /// The hashes of a chain's blocks, by height.
 type History = HashMap<u64, String>;
 
-/// The histories that the chain has had: an answer must be of one of them.
+/// The histories that the chain has had: every answer must be of one of them.
 #[derive(Clone, Default)]
 pub(crate) struct Truths(Arc<Mutex<Vec<History>>>);
 
@@ -28,7 +28,7 @@ impl Truths {
         self.0.lock().unwrap().push((chain.first()..=chain.last()).map(hash).collect());
     }
 
-    /// Whether a page that begins at the newest block is true: all that it should have, of one history.
+    /// Checks a page from the newest block on: it is complete and of one history.
     fn first(&self, page: &Value) -> Result<Page, String> {
         let page = Page::of(page)?;
         let newest = page.blocks.first().map(|(height, _)| *height);
@@ -39,15 +39,15 @@ impl Truths {
         Ok(page)
     }
 
-    /// Whether a page that was asked for behind `before` is true. The chain may have changed in between, to one that is
-    /// shorter as well; it goes on where `before` ended, or there is nothing there any more.
+    /// Checks a page requested with the cursor of `before`. The chain may have changed in between, also to a shorter
+    /// one: the page continues where `before` ended, or is empty.
     fn second(&self, page: &Value, before: &Page) -> Result<(), String> {
         let page = Page::of(page)?;
         let rest = before.blocks.last().map_or(0, |(height, _)| height - 1);
         self.check(&page, rest.min(page.total))
     }
 
-    /// Whether `page` has the blocks from `most` downward, as many as go into a page, of one history.
+    /// Checks that `page` has the blocks from `most` downward, as many as fit a page, of one history.
     fn check(&self, page: &Page, most: u64) -> Result<(), String> {
         let shown = &page.blocks;
         if shown.len() as u64 != most.min(LIMIT) {
@@ -68,7 +68,7 @@ impl Truths {
     }
 }
 
-/// Blocks of a page, newest first; there may be more behind it.
+/// Blocks of a page, newest first; there may be further pages.
 struct Page {
     blocks: Vec<(u64, String)>,
     total: u64,
@@ -94,13 +94,13 @@ impl Page {
     }
 }
 
-/// Reads until it is told to stop.
+/// Reads until it is stopped.
 pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<Read, String>>,
 }
 
-/// How many pages were read, and how many of them had blocks; second pages are counted apart.
+/// Number of pages read, and of those with blocks; second pages are counted separately.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Read {
     pub(crate) pages: u64,
@@ -115,13 +115,13 @@ impl Reader {
         let thread = std::thread::spawn(move || {
             let mut read = Read::default();
             loop {
-                // Once more after the stop: what came last is read as well.
+                // Once more after the stop, so that the last changes are read too.
                 let is_last = told.load(Ordering::SeqCst);
                 let first = truths.first(&get(&app, "")?)?;
                 read.pages += 1;
                 read.with_blocks += u64::from(!first.blocks.is_empty());
                 if let Some(key) = &first.next {
-                    // A cursor has no character that means something in a query.
+                    // A cursor has no character that is reserved in a query string.
                     truths.second(&get(&app, &format!("&pagination.key={key}"))?, &first)?;
                     read.second += 1;
                 }
@@ -134,7 +134,7 @@ impl Reader {
         Self { stop, thread }
     }
 
-    /// Stops reading; gives what was read, or what was wrong.
+    /// Stops reading; returns the number of pages, or the first false answer.
     pub(crate) fn stop(self) -> Result<Read, String> {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.join().map_err(|_| "the reader panicked".to_owned())?

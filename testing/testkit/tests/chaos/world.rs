@@ -1,4 +1,4 @@
-//! One run: a chain, some endpoints of it, an index, and what happens to them.
+//! One run: a chain, some endpoints of it, an index, and the events that affect them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use web::app::App;
 use crate::dice::Dice;
 use crate::reader::{Read, Reader, Truths};
 
-/// What transiently fails: any endpoint may, at any time.
+/// Transient faults, of any endpoint at any time.
 const TROUBLES: [&str; 9] = [
     "delay=10ms@0.3",
     "429@0.1",
@@ -34,22 +34,22 @@ const TROUBLES: [&str; 9] = [
     "comet:no-results@0.2",
 ];
 
-/// As on a real node, whose state is one height behind its blocks now and then; here always, because few heights are asked
-/// about their state.
+/// On a real node the state is sometimes one height behind its blocks; here always, because the state of few heights is
+/// queried.
 const LAG: &str = "state-lag=400ms";
 /// A chain's blocks while states lag.
 const BLOCK_TIME: Duration = Duration::from_millis(60);
 
-/// What is not true: never of the first endpoint. A header that is changed and hashed anew is not among it: at the head
-/// nothing tells it from a true one before the next block does.
+/// False answers, never of the first endpoint. A changed header with its new hash is not included: at the head it
+/// cannot be distinguished from a true one before the next block.
 const LIES: [&str; 5] =
     ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.3", "lie-receipts@0.3", "other-height@0.3"];
 
 pub(crate) struct World {
     dice: Dice,
-    /// The history that the chain has now.
+    /// The current history of the chain.
     chain: Arc<Recording>,
-    /// The height that it has.
+    /// The current height.
     shown: u64,
     truths: Truths,
     nodes: Vec<ReplayNode>,
@@ -58,11 +58,11 @@ pub(crate) struct World {
     life: Option<Life>,
     story: Vec<String>,
     kinds: Vec<&'static str>,
-    /// Holds the database while the run lasts.
+    /// Keeps the database for the duration of the run.
     _dir: Option<TempDir>,
 }
 
-/// An index that runs, or waits for what it takes to: a node, room on the disk.
+/// An index that runs, or waits for a node or for disk space.
 struct Life {
     starting: Option<JoinHandle<Result<Live>>>,
     live: Option<Live>,
@@ -70,7 +70,7 @@ struct Life {
 }
 
 impl Life {
-    /// The index, as soon as it runs.
+    /// The index, once it runs.
     async fn live(&mut self) -> Result<&mut Live> {
         if let Some(starting) = self.starting.take() {
             self.live = Some(starting.await??);
@@ -78,13 +78,13 @@ impl Life {
         self.live.as_mut().context("it could not start")
     }
 
-    /// The process ends at its next commit, or before it came to run.
+    /// Ends the process at its next commit, or before it runs.
     async fn end(mut self) -> Result<()> {
         self.ending.end();
         match self.starting.take() {
             Some(starting) if !starting.is_finished() => {
                 starting.abort();
-                // Aborted, it says so; it is over then, and that is all that counts.
+                // An abort is an error here; only the end of the task matters.
                 drop(starting.await);
                 Ok(())
             }
@@ -132,12 +132,12 @@ impl World {
         })
     }
 
-    /// What happened, in order.
+    /// The events, in order.
     pub(crate) fn story(&self) -> &[String] {
         &self.story
     }
 
-    /// How many answers about state were those of the height before.
+    /// Number of answers from the state of the previous height.
     pub(crate) fn lagged(&self) -> u64 {
         self.nodes.iter().map(ReplayNode::lagged).sum()
     }
@@ -147,7 +147,7 @@ impl World {
         &self.kinds
     }
 
-    /// Lets things happen, then gives peace and compares. Gives what was read meanwhile.
+    /// Runs the events, then a quiet period, and compares. Returns the number of pages read meanwhile.
     pub(crate) async fn live_through(&mut self) -> Result<Read> {
         self.begin()?;
         self.reach(self.chain.first()).await?;
@@ -170,21 +170,21 @@ impl World {
         Arc::<FullDiskStore>::clone(&self.disk)
     }
 
-    /// Starts an index on what there is.
+    /// Starts an index on the current database.
     fn begin(&mut self) -> Result<()> {
         let mut all = Endpoints::default();
         for played in &self.nodes {
             let one = indexed::endpoints(played)?;
             all.comet.extend(one.comet);
-            // State and receipts come from the first: of a node with another history they would be that history's, and no
-            // header tells.
+            // State and receipts come from the first endpoint: a node with another history would answer from that
+            // history, and no header proves them.
             if all.rest.is_empty() {
                 (all.rest, all.json_rpc) = (one.rest, one.json_rpc);
             }
         }
         let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
         let ending = Arc::new(CrashingStore::after(u64::MAX, self.store()));
-        // As a daemon's: results that are missing below the tip are no reason to end.
+        // As in a daemon, results missing below the tip do not end the index.
         let keep_trying = Some(Duration::from_millis(50));
         let config = Config { keep_trying, ..indexed::config(&self.chain)? };
         let node = Arc::new(Node::new(all, limits)?);
@@ -194,7 +194,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether something is still to be asked about NFTs.
+    /// Whether queries about NFTs are pending.
     fn has_questions(&self) -> Result<bool> {
         let store = self.store();
         let open = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
@@ -241,15 +241,15 @@ impl World {
         Ok(())
     }
 
-    /// The chain has more blocks.
+    /// The chain grows.
     fn grow(&mut self) -> String {
         self.shown = self.dice.roll(self.shown, self.chain.last());
         self.show_all(self.shown);
         format!("grows to {}", self.shown)
     }
 
-    /// The chain has more blocks, one after another, and the state of some of them lags on every endpoint. Only an index
-    /// that is at the head asks while it does.
+    /// The chain grows block by block, and the state of some heights lags on every endpoint. Only an index at the head
+    /// queries it meanwhile.
     async fn lag(&mut self) -> Result<Option<String>> {
         if self.disk_is_full {
             return Ok(None);
@@ -274,14 +274,14 @@ impl World {
         }
     }
 
-    /// The process ends at some commit, and is started again.
+    /// The process ends at a commit and is restarted.
     async fn kill(&mut self) -> Result<Option<String>> {
         self.life.take().context("nothing runs")?.end().await?;
         self.begin()?;
         Ok(Some("killed".to_owned()))
     }
 
-    /// An endpoint fails now and then.
+    /// An endpoint fails intermittently.
     fn trouble(&mut self) -> Result<Option<String>> {
         let at = self.endpoint(0);
         let faults = [*self.dice.pick(&TROUBLES), *self.dice.pick(&TROUBLES)];
@@ -289,7 +289,7 @@ impl World {
         Ok(Some(format!("{at}: {}", faults.join(" "))))
     }
 
-    /// An endpoint says what is not true.
+    /// An endpoint gives a false answer.
     fn lie(&mut self) -> Result<Option<String>> {
         if self.nodes.len() < 2 {
             return Ok(None);
@@ -301,8 +301,8 @@ impl World {
         Ok(Some(format!("{at}: {lie}")))
     }
 
-    /// An endpoint has a history of its own, from below what is indexed: of two endpoints that differ about what is not
-    /// indexed yet, nobody can say which is right.
+    /// An endpoint has another history, from below the indexed height: if two endpoints differ above it, there is no
+    /// evidence which is right.
     async fn stray(&mut self) -> Result<Option<String>> {
         if self.nodes.len() < 2 || self.shown <= self.chain.first() + 1 || self.disk_is_full {
             return Ok(None);
@@ -318,7 +318,8 @@ impl World {
         Ok(Some(format!("{at}: strays from {from} on, to {height}")))
     }
 
-    /// An endpoint is gone, or is there again. The first stays, or a liar would be alone.
+    /// An endpoint goes down, or comes up again. The first stays up, because otherwise only a false endpoint could
+    /// remain.
     fn down(&mut self) -> String {
         let first = u64::from(self.nodes.len() > 1);
         let at = self.endpoint(first);
@@ -338,16 +339,17 @@ impl World {
         format!("disk {}", if full { "full" } else { "has room" })
     }
 
-    /// Every node lost its last blocks, and runs them again later.
+    /// Every node loses its last blocks, and executes them again later.
     fn reset(&mut self) -> String {
         let to = self.dice.roll(self.chain.first(), self.shown);
         self.show_all(to);
         format!("reset to {to}")
     }
 
-    /// The chain is restored from an older state, and has another history from there on.
+    /// The chain is restored from an older state, and has another history above it.
     fn restore(&mut self) -> Result<Option<String>> {
-        // What was never seen is no history that anybody could have read: the index is where the chain is, or behind.
+        // Heights that were never shown belong to no history that a client could have read: the index is at the shown
+        // height or below.
         let from = self.dice.roll(self.chain.first(), self.shown);
         let chain = Arc::new(self.chain.forked(from, self.dice.roll(1, 1 << 40))?);
         self.truths.add(&chain);
@@ -359,7 +361,7 @@ impl World {
         Ok(Some(format!("restored from {from} on, to {}", self.shown)))
     }
 
-    /// An endpoint, from the `first` on.
+    /// An endpoint with an index of at least `first`.
     fn endpoint(&mut self, first: u64) -> usize {
         usize::try_from(self.dice.roll(first, self.nodes.len() as u64 - 1)).unwrap_or(0)
     }
@@ -370,7 +372,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything is well again; the index must come to be what it would be if it always had been.
+    /// All faults end; the index must become equal to that of an undisturbed run.
     async fn peace(&mut self) -> Result<()> {
         self.disk.set_full(false);
         for node in &self.nodes {
@@ -380,10 +382,10 @@ impl World {
         }
         self.reach(self.chain.last()).await?;
         let mut life = self.life.take().context("nothing runs")?;
-        // What the node could not say about NFTs in time comes after the blocks.
-        let marks = &mut life.live().await?.marks;
+        // Late answers about NFTs follow after the blocks.
+        let progress = &mut life.live().await?.progress;
         while self.has_questions()? {
-            marks.moved().await;
+            progress.moved().await;
         }
         life.live.context("nothing runs")?.stop().await?;
         let undisturbed: Arc<MemStore> = Arc::default();

@@ -1,7 +1,7 @@
-//! One receipt against what follows from its transaction, member by member.
+//! Comparison of one receipt with the values that follow from its transaction, member by member.
 //!
-//! Quantities are compared as numbers and hex without regard to case; nothing is left out of the comparison but what
-//! the module above names.
+//! Quantities are compared as numbers and hex without regard to case. The parent module lists the members that are not
+//! compared.
 
 use alloy::primitives::U256;
 
@@ -12,23 +12,23 @@ use crate::evm::{Log, Receipt};
 use crate::evm_data::EvmData;
 use crate::evm_log::bytes;
 
-/// What a receipt must say.
+/// The expected content of a receipt.
 pub(super) struct Expected<'e> {
-    /// The Ethereum transaction; none for a stand-in.
+    /// The Ethereum transaction; `None` for a stand-in.
     pub(super) form: Option<&'e EthForm>,
     pub(super) result: &'e TxResult<'e>,
-    /// Those of the events; none if it failed.
+    /// The logs of the events; empty if the transaction failed.
     pub(super) logs: &'e [Log<'e>],
 }
 
-/// A member that says something else.
+/// A member with another value.
 pub(super) struct Wrong {
     pub(super) member: &'static str,
-    pub(super) says: String,
+    pub(super) actual: String,
     pub(super) expected: String,
 }
 
-/// Where in the block the next receipt stands.
+/// The position in the block of the next receipt.
 pub(super) struct Place<'r> {
     pub(super) height: u64,
     block_hash: &'r str,
@@ -38,8 +38,8 @@ pub(super) struct Place<'r> {
 }
 
 impl<'r> Place<'r> {
-    /// The place of the first receipt, which names the block's EVM hash. Positions count from 1, and from 0 where the
-    /// first one is 0.
+    /// The position of the first receipt, whose `blockHash` all others must equal. Positions count from 1, or from 0 if
+    /// the first one is 0.
     pub(super) fn before(height: u64, receipts: &'r [Receipt<'_>]) -> Self {
         let first = receipts.first();
         let from_zero = first.is_some_and(|first| quantity(&first.transaction_index) == Some(0));
@@ -47,10 +47,10 @@ impl<'r> Place<'r> {
         Self { height, block_hash, index: u64::from(!from_zero), gas: 0, logs: 0 }
     }
 
-    /// Checks the receipt at this place, and moves on.
+    /// Checks the receipt at this position, and advances.
     pub(super) fn check(&mut self, receipt: &Receipt<'_>, expected: &Expected<'_>) -> Result<(), Wrong> {
         let Expected { form, result, logs } = expected;
-        // The node's conversion, too, takes the bits as they are.
+        // The node's conversion reinterprets the bits as well.
         let gas = result.gas_used.cast_unsigned();
         self.gas = self.gas.wrapping_add(gas);
         number("blockNumber", &receipt.block_number, self.height)?;
@@ -61,8 +61,8 @@ impl<'r> Place<'r> {
         number("cumulativeGasUsed", &receipt.cumulative_gas_used, self.gas)?;
         number("type", &receipt.kind, form.map_or(0, |form| u64::from(form.kind)))?;
         let price = form.map_or(U256::ZERO, |form| form.fee_cap);
-        let says = receipt.effective_gas_price.strip_prefix("0x");
-        if says.and_then(|digits| U256::from_str_radix(digits, 16).ok()) != Some(price) {
+        let actual = receipt.effective_gas_price.strip_prefix("0x");
+        if actual.and_then(|digits| U256::from_str_radix(digits, 16).ok()) != Some(price) {
             return wrong("effectiveGasPrice", &receipt.effective_gas_price, format!("{price:#x}"));
         }
         check_parties(receipt, expected)?;
@@ -76,8 +76,8 @@ impl<'r> Place<'r> {
             return wrong("logs", &format!("{} logs", receipt.logs.len()), format!("{} logs", logs.len()));
         }
         for (at, (log, event)) in (0_u64..).zip(receipt.logs.iter().zip(logs)) {
-            if let Some((member, says, expected)) = logs::difference(log, event) {
-                return wrong(member, says, expected.to_owned());
+            if let Some((member, actual, expected)) = logs::difference(log, event) {
+                return wrong(member, actual, expected.to_owned());
             }
             same("logs[].blockNumber", &log.block_number, &receipt.block_number)?;
             same("logs[].blockHash", &log.block_hash, &receipt.block_hash)?;
@@ -99,7 +99,7 @@ impl<'r> Place<'r> {
 fn check_parties(receipt: &Receipt<'_>, expected: &Expected<'_>) -> Result<(), Wrong> {
     let Expected { form, result, .. } = expected;
     let from = form.map_or([0; 20], |form| form.sender);
-    // Of what was signed wrongly no one knows the sender: whose key a node recovers from it is arbitrary.
+    // A wrong signature has no sender: the address that a node recovers from it is arbitrary.
     let unauthorized = result.code == UNAUTHORIZED && result.codespace == SDK;
     if bytes(&receipt.from) != Some(from) && !unauthorized {
         return wrong("from", &receipt.from, address(&from));
@@ -109,18 +109,18 @@ fn check_parties(receipt: &Receipt<'_>, expected: &Expected<'_>) -> Result<(), W
         return wrong("to", &receipt.to, to.as_ref().map(address).unwrap_or_default());
     }
     let creates = form.is_some_and(|form| form.to.is_none()) && result.code == 0;
-    let says = receipt.contract_address.as_deref().unwrap_or_default();
+    let actual = receipt.contract_address.as_deref().unwrap_or_default();
     let created = if creates { created(result) } else { String::new() };
-    same("contractAddress", says, &created)
+    same("contractAddress", actual, &created)
 }
 
-/// The SDK's code for a wrong signature, `ErrUnauthorized` of its `types/errors`. The same number means something else
-/// in the codespaces of modules, as a failed creation does in minievm's `x/evm`.
+/// The SDK's code for a wrong signature, `ErrUnauthorized` of its `types/errors`. In the codespaces of modules the same
+/// number means something else: in minievm's `x/evm`, a failed creation.
 const UNAUTHORIZED: u32 = 4;
 const SDK: &str = "sdk";
 
-/// The contract that the data names. A creation whose constructor sent further creations on is the exception: there the
-/// node shows the last contract of the events (`minievm:indexer/utils.go`).
+/// The contract that the data contains. Exception: if the constructor of a creation sent further creations, the node
+/// shows the last contract of the events (`minievm:indexer/utils.go`).
 fn created(result: &TxResult<'_>) -> String {
     let mut events = result.events.iter().filter(|event| event.kind == "create");
     if let (Some(_), Some(second)) = (events.next(), events.next()) {
@@ -135,16 +135,16 @@ fn quantity(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-fn number(member: &'static str, says: &str, expected: u64) -> Result<(), Wrong> {
-    if quantity(says) == Some(expected) { Ok(()) } else { wrong(member, says, format!("{expected:#x}")) }
+fn number(member: &'static str, actual: &str, expected: u64) -> Result<(), Wrong> {
+    if quantity(actual) == Some(expected) { Ok(()) } else { wrong(member, actual, format!("{expected:#x}")) }
 }
 
-fn same(member: &'static str, says: &str, expected: &str) -> Result<(), Wrong> {
-    if says.eq_ignore_ascii_case(expected) { Ok(()) } else { wrong(member, says, expected.to_owned()) }
+fn same(member: &'static str, actual: &str, expected: &str) -> Result<(), Wrong> {
+    if actual.eq_ignore_ascii_case(expected) { Ok(()) } else { wrong(member, actual, expected.to_owned()) }
 }
 
-fn wrong<T>(member: &'static str, says: &str, expected: String) -> Result<T, Wrong> {
-    Err(Wrong { member, says: says.to_owned(), expected })
+fn wrong<T>(member: &'static str, actual: &str, expected: String) -> Result<T, Wrong> {
+    Err(Wrong { member, actual: actual.to_owned(), expected })
 }
 
 fn address(address: &[u8; 20]) -> String {

@@ -1,9 +1,9 @@
 //! Logs in three places: in `evm` events as JSON, in result data as protobuf, in receipts.
 //!
-//! Letters of hex differ in case between the places (addresses are written with a checksum in two of them); nothing
-//! else may. The node takes the logs of a receipt from the events, in their order.
+//! The case of hex letters may differ between the places (two of them use checksummed addresses). All else must be
+//! equal. The node takes the logs of a receipt from the events, in their order.
 
-use alloy::primitives::keccak256;
+use alloy::primitives::{Bloom, BloomInput};
 
 use crate::comet::Event;
 use crate::evm::Log;
@@ -17,7 +17,8 @@ pub(super) fn of_events<'e>(events: &'e [Event<'_>]) -> Result<Vec<Log<'e>>, ser
     attributes.map(|log| serde_json::from_str(&log.value)).collect()
 }
 
-/// Checks that the logs of the data are among those of the events, in order; else the number of the first that is not.
+/// Checks that the logs of the data are among those of the events, in order; fails with the number of the first missing
+/// one.
 pub(super) fn check_data(events: &[Log<'_>], data: &[DataLog<'_>]) -> Result<(), usize> {
     let mut events = events.iter();
     for (number, log) in data.iter().enumerate() {
@@ -35,7 +36,7 @@ fn is_in_data(event: &Log<'_>, data: &DataLog<'_>) -> bool {
         && event.topics.iter().zip(&data.topics).all(|(a, b)| a.as_bytes().eq_ignore_ascii_case(b))
 }
 
-/// Whether a receipt's log is the event's; the name of the member that is not, and what both say.
+/// The first member in which a receipt's log differs from the event's, with both values.
 pub(super) fn difference<'l>(
     receipt: &'l Log<'_>,
     event: &'l Log<'_>,
@@ -48,8 +49,8 @@ pub(super) fn difference<'l>(
     }
     let longest = receipt.topics.len().max(event.topics.len());
     let mut pairs = (0..longest).map(|at| (topic(receipt, at), topic(event, at)));
-    let (says, expected) = pairs.find(|(says, expected)| !says.eq_ignore_ascii_case(expected))?;
-    Some(("logs[].topics[]", says, expected))
+    let (actual, expected) = pairs.find(|(actual, expected)| !actual.eq_ignore_ascii_case(expected))?;
+    Some(("logs[].topics[]", actual, expected))
 }
 
 fn topic<'l>(log: &'l Log<'_>, at: usize) -> &'l str {
@@ -58,22 +59,14 @@ fn topic<'l>(log: &'l Log<'_>, at: usize) -> &'l str {
 
 /// Ethereum's bloom filter over addresses and topics, as text (yellow paper 4.3.1).
 pub(super) fn bloom(logs: &[Log<'_>]) -> String {
-    let mut bloom = [0_u8; 256];
+    let mut bloom = Bloom::default();
     for log in logs {
         if let Some(address) = bytes::<20>(&log.address) {
-            set(&mut bloom, &address);
+            bloom.accrue(BloomInput::Raw(&address));
         }
         for topic in log.topics.iter().filter_map(|topic| bytes::<32>(topic)) {
-            set(&mut bloom, &topic);
+            bloom.accrue(BloomInput::Raw(&topic));
         }
     }
     format!("0x{}", hex::encode(bloom))
-}
-
-fn set(bloom: &mut [u8; 256], member: &[u8]) {
-    let hash = keccak256(member);
-    for pair in hash[..6].chunks_exact(2) {
-        let bit = usize::from(u16::from_be_bytes([pair[0], pair[1]]) & 2047);
-        bloom[255 - bit / 8] |= 1 << (bit % 8);
-    }
 }

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 pub(crate) const CHAINS: [&str; 6] =
     ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2", "evm-load"];
 
-/// What a node said of one height.
+/// A node's answers about one height.
 #[derive(Deserialize)]
 pub(crate) struct Line {
     pub(crate) height: u64,
@@ -35,7 +35,7 @@ pub(crate) struct EthTrace {
     pub(crate) result: Option<Box<RawValue>>,
 }
 
-/// Another question to a node, with its answer.
+/// Another request to a node, with its answer.
 #[derive(Deserialize)]
 pub(crate) struct State {
     pub(crate) kind: String,
@@ -52,12 +52,12 @@ pub(crate) struct State {
     pub(crate) to: String,
     #[serde(default)]
     pub(crate) data: String,
-    /// Hex; none where the contract refused.
+    /// Hex; `None` if the contract refused.
     #[serde(default)]
     pub(crate) result: Option<Value>,
 }
 
-/// A question and the deployed server's answer.
+/// A request and the deployed server's answer.
 #[derive(Deserialize)]
 pub(crate) struct Golden {
     pub(crate) u: String,

@@ -1,11 +1,11 @@
-//! One file, a line for each height: the block and what is in it, as they are served.
+//! NDJSON with a line for each height: the block and its records, as they are served.
 //!
 //! ```text
 //! {"height":7,"block":{…},"txs":[…],"evm_txs":[…],"internal_txs":[…]}
 //! ```
 //!
-//! `internal_txs` is null where the call frames are not known: above the last height that has them, and where the node
-//! had pruned what traces need.
+//! `internal_txs` is null where the call frames are missing: above the last height that has them, and where the node
+//! had pruned the state that traces need.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ use store::{Bounds, Message, Snapshot, Table};
 use super::Lines;
 use super::tables::{frames, raw};
 
-/// Writes it; returns the file and its lines.
+/// Writes the file; returns its name and number of lines.
 pub(super) fn write(snapshot: &dyn Snapshot, directory: &Path) -> anyhow::Result<Vec<(String, u64)>> {
     let heights = Heights {
         snapshot,

@@ -1,4 +1,4 @@
-//! A file for each table, a line for each row: `{"key":[…],"value":…}`.
+//! NDJSON with a file for each table and a line for each row: `{"key":[…],"value":…}`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,40 +6,43 @@ use std::path::Path;
 use anyhow::Context as _;
 use schema::payload::{Codec, Frames, Payload};
 use schema::undo::{RecordKey, UndoRecords};
-use schema::{block, descriptors, evm_tx, internal_tx, msg_set, nft, payload, rich, tx};
+use schema::{block, descriptors, evm_tx, internal_tx, meta, msg_set, nft, payload, rich, tx};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use store::{Bounds, Key as _, List, Snapshot, Table, TableSpec, Value as _};
 
 use super::Lines;
-use super::key::Components;
-use super::value::Shown;
+use super::value::{Shown, components};
 
-/// Writes the tables that are wanted, all if none is named; returns the files and their lines.
+/// Writes the `wanted` tables, all if none is named; returns the files and their numbers of lines.
 pub(super) fn write(
     snapshot: &dyn Snapshot,
     directory: &Path,
     wanted: &[String],
 ) -> anyhow::Result<Vec<(String, u64)>> {
-    let mut export = Export { snapshot, directory, wanted, codec: Codec::load(snapshot)?, files: Vec::new() };
+    let mut export = Export { snapshot, directory, wanted, files: Vec::new() };
     export.structures()?;
     export.records()?;
-    export.chain()?;
-    export.nfts()?;
-    export.rich_list()?;
+    export.tables()?;
     Ok(export.files)
+}
+
+/// Calls a method of the export for each type.
+macro_rules! each {
+    ($self:ident.$method:ident: $($table:ty),*) => {
+        $($self.$method::<$table>()?;)*
+    };
 }
 
 struct Export<'a> {
     snapshot: &'a dyn Snapshot,
     directory: &'a Path,
     wanted: &'a [String],
-    codec: Codec,
     files: Vec<(String, u64)>,
 }
 
 impl Export<'_> {
-    /// Metadata of lists and ranked sets, undo records, and metadata of the database.
+    /// Metadata of lists and ranked sets, and undo records.
     fn structures(&mut self) -> anyhow::Result<()> {
         for spec in [store::COUNT, store::RANK] {
             self.lines(spec, |key, value| {
@@ -57,10 +60,7 @@ impl Export<'_> {
             let key = RecordKey::from_bytes(key).context("a key that does not decode")?;
             let (lane, height, part) = key;
             Ok((vec![lane.into(), height.into(), part.into()], quoted(&hex::encode(value))))
-        })?;
-        self.table::<schema::meta::Meta>()?;
-        self.table::<payload::Dictionary>()?;
-        self.table::<descriptors::Descriptors>()
+        })
     }
 
     /// Records, as they are served.
@@ -70,62 +70,31 @@ impl Export<'_> {
         self.payloads::<internal_tx::Calls>(|bytes| Ok(format!("[{}]", frames(bytes)?.join(","))))
     }
 
-    fn chain(&mut self) -> anyhow::Result<()> {
-        self.table::<block::Blocks>()?;
-        self.table::<tx::TxByHash>()?;
-        self.list::<tx::AccountTxs>()?;
-        self.list::<tx::AccountSetTxs>()?;
-        self.list::<tx::SetTxs>()?;
-        self.table::<msg_set::MsgSets>()?;
-        self.table::<msg_set::MsgSetByNames>()?;
-        self.table::<msg_set::MsgSetByType>()?;
-        self.table::<evm_tx::EvmTxByHash>()?;
-        self.list::<evm_tx::AccountEvmTxs>()?;
-        self.table::<internal_tx::CallsByHash>()?;
-        self.table::<internal_tx::CallsByHeight>()?;
-        self.list::<internal_tx::AccountCalls>()
+    fn tables(&mut self) -> anyhow::Result<()> {
+        each!(self.table: meta::Meta, payload::Dictionary, descriptors::Descriptors);
+        each!(self.table: block::Blocks, tx::TxByHash, evm_tx::EvmTxByHash);
+        each!(self.table: internal_tx::CallsByHash, internal_tx::CallsByHeight);
+        each!(self.table: msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType);
+        each!(self.table: nft::Collections, nft::CollectionsByHeight, nft::CollectionsByName, nft::OwnedCollections);
+        each!(self.table: nft::Tokens, nft::TokensByHeight, nft::OwnedTokens, nft::OwnedTokensByHeight);
+        each!(self.table: nft::Holdings, nft::HoldingsByHeight, nft::TokenObjects, nft::ObjectTokens);
+        each!(self.table: nft::OriginNames, nft::NameChanges, nft::NftLog, nft::NonCollections);
+        each!(self.table: nft::Questions, nft::PendingEvents);
+        each!(self.table: rich::Erc20s, rich::NewContracts, rich::Balances, rich::Holders);
+        each!(self.table: rich::Denoms, rich::DenomsFolded, rich::RichUndo);
+        each!(self.list: tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs, evm_tx::AccountEvmTxs);
+        each!(self.list: internal_tx::AccountCalls, nft::TokenTxs);
+        Ok(())
     }
 
-    fn nfts(&mut self) -> anyhow::Result<()> {
-        self.table::<nft::Collections>()?;
-        self.table::<nft::CollectionsByHeight>()?;
-        self.table::<nft::CollectionsByName>()?;
-        self.table::<nft::OwnedCollections>()?;
-        self.table::<nft::Tokens>()?;
-        self.table::<nft::TokensByHeight>()?;
-        self.table::<nft::OwnedTokens>()?;
-        self.table::<nft::OwnedTokensByHeight>()?;
-        self.table::<nft::Holdings>()?;
-        self.table::<nft::HoldingsByHeight>()?;
-        self.list::<nft::TokenTxs>()?;
-        self.table::<nft::TokenObjects>()?;
-        self.table::<nft::ObjectTokens>()?;
-        self.table::<nft::OriginNames>()?;
-        self.table::<nft::NameChanges>()?;
-        self.table::<nft::NftLog>()?;
-        self.table::<nft::Refused>()?;
-        self.table::<nft::Questions>()?;
-        self.table::<nft::Waiting>()
-    }
-
-    fn rich_list(&mut self) -> anyhow::Result<()> {
-        self.table::<rich::Erc20s>()?;
-        self.table::<rich::NewContracts>()?;
-        self.table::<rich::Balances>()?;
-        self.table::<rich::Holders>()?;
-        self.table::<rich::Denoms>()?;
-        self.table::<rich::DenomsFolded>()?;
-        self.table::<rich::RichUndo>()
-    }
-
-    fn table<T: Table<Key: Components, Value: Shown>>(&mut self) -> anyhow::Result<()> {
+    fn table<T: Table<Key: Shown, Value: Shown>>(&mut self) -> anyhow::Result<()> {
         self.lines(T::SPEC, |key, value| {
             let (key, value) = store::table::decode_row::<T>(key, value)?;
             Ok((components(&key), value.shown().to_string()))
         })
     }
 
-    fn list<L: List<Owner: Components>>(&mut self) -> anyhow::Result<()> {
+    fn list<L: List<Owner: Shown>>(&mut self) -> anyhow::Result<()> {
         self.lines(L::SPEC, |key, value| {
             let key = <(L::Owner, u64)>::from_bytes(key).context("a key that does not decode")?;
             let sequence = u64::decode(value).context("an entry that does not decode")?;
@@ -137,7 +106,7 @@ impl Export<'_> {
         &mut self,
         show: impl Fn(&[u8]) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
-        let codec = std::mem::replace(&mut self.codec, Codec::load(self.snapshot)?);
+        let codec = Codec::load(self.snapshot)?;
         let mut record = Vec::new();
         self.lines(T::SPEC, |key, value| {
             let seq = u64::from_bytes(key).context("a key that does not decode")?;
@@ -169,17 +138,11 @@ impl Export<'_> {
     }
 }
 
-fn components(key: &impl Components) -> Vec<Value> {
-    let mut out = Vec::new();
-    key.put(&mut out);
-    out
-}
-
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// One JSON text, which has no line break outside of its strings, as we write it.
+/// A stored JSON text as is: it has no line break outside of its strings.
 pub(super) fn raw(bytes: &[u8]) -> anyhow::Result<&str> {
     Ok(serde_json::from_slice::<&RawValue>(bytes).context("a record that is no JSON")?.get())
 }

@@ -1,21 +1,24 @@
-//! Values as JSON: messages as objects, records as they are served, bytes as hexadecimal digits.
+//! Keys and values as JSON: keys as arrays, messages as objects, records as they are served, bytes as hexadecimal
+//! digits.
 
 use schema::block::Block;
 use schema::descriptors::DescriptorSet;
 use schema::internal_tx::BlockCalls;
+use schema::keys::{AccountKey, Role};
 use schema::msg_set::MsgSet;
 use schema::nft::{
-    About, Change, Collection, Entry, Log, Mint, NewCollection, NewUri, Origin, Question, Subject, Token,
-    TokenKey, TokenName, Transfer, Waiter,
+    About, Change, Collection, Entry, Log, Mint, NewCollection, NewUri, Origin, PendingEvent, Question,
+    Subject, Token, TokenKey, TokenName, Transfer,
 };
 use schema::payload::DictionaryRow;
 use schema::rich::{Erc20, Undo, UndoRow};
 use serde_json::{Value, json};
 use store::Message;
+use store::key::Text;
 
-/// Something that is stored and can be shown.
+/// A stored key or value.
 pub(super) trait Shown {
-    /// It as JSON.
+    /// The JSON of it.
     fn shown(&self) -> Value;
 }
 
@@ -25,39 +28,69 @@ impl Shown for () {
     }
 }
 
-impl Shown for bool {
-    fn shown(&self) -> Value {
-        (*self).into()
-    }
+macro_rules! scalars {
+    ($($scalar:ty),*) => {$(
+        impl Shown for $scalar {
+            fn shown(&self) -> Value {
+                json!(self)
+            }
+        }
+    )*};
 }
 
-impl Shown for u32 {
-    fn shown(&self) -> Value {
-        (*self).into()
-    }
-}
-
-impl Shown for u64 {
-    fn shown(&self) -> Value {
-        (*self).into()
-    }
-}
-
-impl Shown for i64 {
-    fn shown(&self) -> Value {
-        (*self).into()
-    }
-}
-
-impl Shown for String {
-    fn shown(&self) -> Value {
-        self.clone().into()
-    }
-}
+scalars!(bool, u16, u32, u64, i64, String);
 
 impl Shown for Vec<u8> {
     fn shown(&self) -> Value {
         hex::encode(self).into()
+    }
+}
+
+impl<const N: usize> Shown for [u8; N] {
+    fn shown(&self) -> Value {
+        hex::encode(self).into()
+    }
+}
+
+impl Shown for Text {
+    fn shown(&self) -> Value {
+        self.0.shown()
+    }
+}
+
+impl Shown for AccountKey {
+    fn shown(&self) -> Value {
+        hex::encode(self.0.as_bytes()).into()
+    }
+}
+
+impl Shown for Role {
+    fn shown(&self) -> Value {
+        match self {
+            Self::Involved => "involved".into(),
+            Self::Signer => "signer".into(),
+        }
+    }
+}
+
+impl<A: Shown, B: Shown> Shown for (A, B) {
+    fn shown(&self) -> Value {
+        [components(&self.0), components(&self.1)].concat().into()
+    }
+}
+
+impl<A: Shown, B: Shown, C: Shown> Shown for (A, B, C) {
+    fn shown(&self) -> Value {
+        [components(&self.0), components(&self.1), components(&self.2)].concat().into()
+    }
+}
+
+/// The components of a key, nested tuples flattened.
+pub(super) fn components(key: &impl Shown) -> Vec<Value> {
+    match key.shown() {
+        Value::Null => Vec::new(),
+        Value::Array(components) => components,
+        component => vec![component],
     }
 }
 
@@ -77,7 +110,7 @@ macro_rules! objects {
     ($($message:ty { $($field:ident),* $(,)? })*) => {$(
         impl Shown for $message {
             fn shown(&self) -> Value {
-                // Every field, or it does not compile.
+                // Destructures every field, so that a new field does not compile until it is exported.
                 let Self { $($field),* } = self;
                 json!({ $(stringify!($field): $field.shown()),* })
             }
@@ -99,7 +132,7 @@ objects! {
     NewUri { token, uri }
     Origin { local, origin }
     NewCollection { address, collection }
-    Waiter { time, tx, kind, collection, token_id, object, owner, uri }
+    PendingEvent { time, tx, kind, collection, token_id, object, owner, uri }
     Subject { address, token_id, owner }
     Log { time, entries }
     Entry { place, tx, change }
@@ -124,7 +157,7 @@ lists!(String, Entry, UndoRow);
 impl Shown for Block {
     fn shown(&self) -> Value {
         let Self { first_tx, txs, first_evm_tx, evm_txs, time, json: record } = self;
-        // What does not parse is shown as it is.
+        // A record that does not parse is exported as bytes.
         let record: Value = serde_json::from_slice(record).unwrap_or_else(|_| hex::encode(record).into());
         json!({
             "first_tx": first_tx, "txs": txs, "first_evm_tx": first_evm_tx, "evm_txs": evm_txs, "time": time,
@@ -133,25 +166,21 @@ impl Shown for Block {
     }
 }
 
-impl Shown for Change {
-    fn shown(&self) -> Value {
-        match self {
-            Self::Collection(new) => json!({ "collection": new.shown() }),
-            Self::Mint(mint) => json!({ "mint": mint.shown() }),
-            Self::Transfer(transfer) => json!({ "transfer": transfer.shown() }),
-            Self::Burn(token) => json!({ "burn": token.shown() }),
-            Self::Uri(uri) => json!({ "uri": uri.shown() }),
-            Self::Origin(origin) => json!({ "origin": origin.shown() }),
+macro_rules! variants {
+    ($($kind:ident { $($variant:ident $name:literal),* $(,)? })*) => {$(
+        impl Shown for $kind {
+            fn shown(&self) -> Value {
+                match self {
+                    $(Self::$variant(it) => json!({ $name: it.shown() }),)*
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl Shown for About {
-    fn shown(&self) -> Value {
-        match self {
-            Self::Collection(subject) => json!({ "collection": subject.shown() }),
-            Self::Object(subject) => json!({ "object": subject.shown() }),
-            Self::Uri(token) => json!({ "uri": token.shown() }),
-        }
+variants! {
+    Change {
+        Collection "collection", Mint "mint", Transfer "transfer", Burn "burn", Uri "uri", Origin "origin",
     }
+    About { Collection "collection", Object "object", Uri "uri" }
 }

@@ -1,4 +1,4 @@
-//! What happens to the node, and what the program does and says then.
+//! Outages and resets of the node, with the program's reactions and log lines.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
@@ -31,14 +31,14 @@ fn until_ready(url: &str) {
     until("to be ready", || (get_text(&format!("{url}/readyz")).0 == 200).then_some(()));
 }
 
-/// An address where nothing listens.
+/// An address without a listener.
 fn nobody() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[test]
-fn what_is_indexed_is_served_while_the_node_is_down_when_the_program_starts() {
+fn an_index_is_served_if_the_node_is_down_at_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut played = Played::start("move-scenario", &[]);
@@ -63,7 +63,7 @@ fn what_is_indexed_is_served_while_the_node_is_down_when_the_program_starts() {
 }
 
 #[test]
-fn a_new_index_listens_and_says_that_it_waits_for_the_node() {
+fn a_new_index_listens_and_reports_that_it_waits_for_the_node() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut played = Played::start("move-scenario", &[]);
@@ -87,7 +87,7 @@ fn a_new_index_listens_and_says_that_it_waits_for_the_node() {
 }
 
 #[test]
-fn a_new_index_without_rest_says_what_to_enable() {
+fn a_new_index_without_rest_reports_the_setting_to_enable() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let (played, rest) = (Played::start("move-scenario", &[]), nobody());
@@ -101,11 +101,11 @@ fn a_new_index_without_rest_says_what_to_enable() {
 }
 
 #[test]
-fn a_running_index_goes_on_without_rest() {
+fn a_running_index_continues_without_rest() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
-    // A second node, for its REST alone.
+    // A second node, for its REST only.
     let mut other = Played::start("evm-scenario", &[]);
     let rest = other.services().chunks(2).find(|pair| pair[0] == "--rest").unwrap()[1].to_owned();
     let mut cairn = Cairn::start(&with(played.flags("run", &data), "--rest", &rest));
@@ -117,7 +117,7 @@ fn a_running_index_goes_on_without_rest() {
 }
 
 #[test]
-fn a_node_that_is_killed_and_comes_back_is_logged_once_each_and_followed() {
+fn a_node_that_is_killed_and_restarted_is_logged_once_each_and_followed() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut played = Played::start("evm-scenario", &["--up-to", "100"]);
@@ -131,14 +131,16 @@ fn a_node_that_is_killed_and_comes_back_is_logged_once_each_and_followed() {
     cairn.logged("the endpoint answers again");
     until_height(&url, 200);
     cairn.signal("TERM");
-    let said = cairn.everything();
-    let times =
-        said.lines().filter(|line| line.contains("the endpoint") && line.contains("comet 127")).count();
-    assert_eq!(times, 0, "{said}");
+    let stderr_text = cairn.everything();
+    let times = stderr_text
+        .lines()
+        .filter(|line| line.contains("the endpoint") && line.contains("comet 127"))
+        .count();
+    assert_eq!(times, 0, "{stderr_text}");
 }
 
 #[test]
-fn an_index_whose_node_is_away_for_a_minute_is_not_ready_names_the_endpoint_and_recovers_by_itself() {
+fn an_index_whose_node_is_down_for_a_minute_is_not_ready_reports_the_endpoint_and_recovers() {
     let dir = tempfile::tempdir().unwrap();
     let mut played = Played::start("evm-scenario", &["--up-to", "150"]);
     let mut cairn = Cairn::start(&played.flags("run", &dir.path().join("data")));
@@ -149,7 +151,7 @@ fn an_index_whose_node_is_away_for_a_minute_is_not_ready_names_the_endpoint_and_
     cairn.logged("the endpoint does not answer");
     // Shorter outages, such as a restart of the node, leave it ready.
     until_ready(&url);
-    // More than a minute passes here. The height is the tip less `ready_lag`.
+    // More than a minute passes here. The height is the tip minus `ready_lag`.
     let reason = until_not_ready(&url, "no endpoint of the node that has height 100 has answered for 6");
     assert!(reason.contains("; comet 127.0.0.1:") && reason.contains("Connection refused"), "{reason}");
     assert_eq!(get(&format!("{url}/status")).1["height"], 150, "it still serves");
@@ -163,12 +165,12 @@ fn a_node_that_has_pruned_the_balances_of_old_heights_delays_the_rich_list_alone
     let dir = tempfile::tempdir().unwrap();
     // A round takes 5 s: the chain grows for three of them.
     let played = Played::start("evm-scenario", &["--block-every", "60ms"]);
-    // A second node, for its REST alone: it has the state of the last height only.
+    // A second node, for its REST only: it has the state of the last height only.
     let other = Played::start("evm-scenario", &["--fault", "rest:pruned=1000"]);
     let rest = other.services().chunks(2).find(|pair| pair[0] == "--rest").unwrap()[1].to_owned();
     let mut cairn = Cairn::start(&with(played.flags("run", &dir.path().join("data")), "--rest", &rest));
     let url = cairn.url();
-    let warning = "the node has pruned the state of the baseline: it is taken at a later height";
+    let warning = "baseline state pruned, trying a later height";
     let warned = cairn.logged(warning);
     let (_, status) = get(&format!("{url}/status"));
     assert!(status["height"].as_u64() >= warned["latest"].as_u64(), "blocks go on: {status}");
@@ -186,7 +188,7 @@ fn a_node_that_has_pruned_the_balances_of_old_heights_delays_the_rich_list_alone
 }
 
 #[test]
-fn a_node_that_hangs_is_followed_when_it_goes_on() {
+fn a_node_that_hangs_is_followed_when_it_resumes() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
     let mut cairn = Cairn::start(&played.flags("run", &dir.path().join("data")));
@@ -195,7 +197,7 @@ fn a_node_that_hangs_is_followed_when_it_goes_on() {
     until("some heights", || (height() > 20).then_some(()));
     played.node.signal("STOP");
     let mut before = height();
-    // Answers that were on their way are indexed; then nothing comes.
+    // Answers in flight are indexed; then there are none.
     until("a height that stays", || {
         std::thread::sleep(std::time::Duration::from_millis(100));
         (std::mem::replace(&mut before, height()) == height()).then_some(())
@@ -206,20 +208,20 @@ fn a_node_that_hangs_is_followed_when_it_goes_on() {
 }
 
 #[test]
-fn a_node_that_does_not_trace_is_told_what_to_enable_and_everything_else_goes_on() {
+fn a_node_that_does_not_trace_is_logged_with_the_setting_and_other_lanes_continue() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("evm-scenario", &["--fault", "json-rpc:no-tracing"]);
     let data = dir.path().join("data");
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
-    let stopped = cairn.logged("the lane has stopped and is tried again");
+    let stopped = cairn.logged("lane stopped, retrying");
     until("the lane to count as stopped", || stopped_lanes(&metrics).eq(&["internal_txs"]).then_some(()));
     assert_eq!(stopped["lane"], "internal_txs");
     assert!(stopped["error"].as_str().unwrap().contains("add `debug`"), "{stopped}");
     until_height(&url, LAST);
     until_ready(&url);
-    // The first block cannot be traced by any node.
+    // No node can trace the first block.
     assert!(get(&format!("{url}/status")).1["internal_tx_height"].as_u64() <= Some(1));
 }
 
@@ -238,7 +240,7 @@ fn a_node_that_keeps_no_results_stops_the_index_until_it_is_corrected() {
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
-    let stopped = cairn.logged("the index cannot go on");
+    let stopped = cairn.logged("index stopped by the node, retrying");
     assert!(stopped["error"].as_str().unwrap().contains("discard_abci_responses"), "{stopped}");
     until("the lane to count as stopped", || stopped_lanes(&metrics).eq(&["blocks"]).then_some(()));
     played.end();
@@ -283,7 +285,7 @@ fn a_node_that_is_rolled_back_and_makes_another_block_is_followed() {
     cairn.logged("caught up");
     played.end();
     played.begin(&other);
-    let back = cairn.logged("went back");
+    let back = cairn.logged("rewound");
     assert_eq!((&back["from"], &back["to"]), (&149.into(), &148.into()), "{back}");
     let all = |status: &Value| {
         ["height", "internal_tx_height", "rich_list_height"].map(|lane| status[lane] == LAST)
@@ -295,8 +297,7 @@ fn a_node_that_is_rolled_back_and_makes_another_block_is_followed() {
 }
 
 #[test]
-fn a_chain_that_was_begun_anew_with_the_same_id_ends_the_program_with_one_instruction_and_a_code_of_its_own()
-{
+fn a_restarted_chain_with_the_same_id_ends_the_program_with_one_instruction_and_a_distinct_code() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut played = Played::start("evm-scenario", &["--up-to", "150"]);
@@ -305,13 +306,16 @@ fn a_chain_that_was_begun_anew_with_the_same_id_ends_the_program_with_one_instru
     played.end();
     played.begin(&["--fork-at", "0", "--fork-seed", "3", "--up-to", "100"]);
     for max_rewind in ["1000000", "10"] {
-        let (code, said) =
+        let (code, stderr_text) =
             refused(&[&played.flags("run", &data)[..], &["--max-rewind", max_rewind]].concat());
-        assert_eq!(code, 3, "{said}");
+        assert_eq!(code, 3, "{stderr_text}");
         let instruction = "error: the index at height 150 belongs to another history: the node has none of its blocks. If the \
                            chain was begun anew, delete the data directory or give another one (--data)";
-        assert!(said.contains(instruction) && !said.contains("raise max_rewind"), "{said}");
-        assert!(!said.contains("caught up"), "{said}");
+        assert!(
+            stderr_text.contains(instruction) && !stderr_text.contains("raise max_rewind"),
+            "{stderr_text}"
+        );
+        assert!(!stderr_text.contains("caught up"), "{stderr_text}");
     }
     assert_eq!(digest(&data), whole, "nothing is taken back");
 }

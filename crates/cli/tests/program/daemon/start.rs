@@ -1,4 +1,4 @@
-//! What the program says of its settings and its database when it starts.
+//! Log lines about settings and database at the start.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ fn without<'a>(flags: &[&'a str], settings: &[&str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_first_line_says_what_is_stored_and_how_the_process_before_ended() {
+fn the_first_log_line_reports_the_database_and_the_end_of_the_previous_process() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let played = Played::start("evm-scenario", &[]);
@@ -47,7 +47,7 @@ fn the_first_line_says_what_is_stored_and_how_the_process_before_ended() {
 }
 
 #[test]
-fn a_vm_that_is_not_the_chains_is_logged_with_the_chains() {
+fn a_vm_other_than_the_chains_is_logged_with_the_chains() {
     let dir = tempfile::tempdir().unwrap();
     for (recording, wrong, right) in [
         ("evm-scenario", "move", "evm"),
@@ -60,32 +60,32 @@ fn a_vm_that_is_not_the_chains_is_logged_with_the_chains() {
         let mut flags = without(&played.flags("run", &data), &["--vm", "--json-rpc"]);
         flags.extend(["--vm", wrong]);
         let mut cairn = Cairn::start(&flags);
-        let told = cairn.logged("the chain does not have the configured vm: set `vm` to the chain's and index into a new directory");
-        assert_eq!((&told["vm"], &told["chain_has"]), (&wrong.into(), &right.into()), "{told}");
+        let entry = cairn.logged("the chain has another vm: set `vm` and index into a new directory");
+        assert_eq!((&entry["vm"], &entry["chain_has"]), (&wrong.into(), &right.into()), "{entry}");
     }
     for recording in ["evm-scenario", "move-scenario", "wasm-scenario"] {
         let played = Played::start(recording, &[]);
         let mut cairn = Cairn::start(&played.flags("run", &dir.path().join(recording)));
         cairn.logged("caught up");
         cairn.signal("TERM");
-        let said = cairn.everything();
-        assert!(!said.contains("configured vm") && !said.contains("rich list is off"), "{said}");
+        let message = cairn.everything();
+        assert!(!message.contains("has another vm") && !message.contains("rich list disabled"), "{message}");
     }
 }
 
 #[test]
-fn a_rich_list_that_is_off_is_told_with_the_reason_wherever_it_is_missed() {
+fn a_disabled_rich_list_is_reported_with_the_reason_by_log_and_api() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let played = Played::start("evm-scenario", &[]);
     let mut flags = without(&played.flags("run", &data), &["--rest"]);
     flags.extend(["--prefix", "init"]);
     let mut cairn = Cairn::start(&flags);
-    let told = cairn.logged("the rich list is off");
-    assert!(told["level"] == "WARN" && told["reason"].as_str().unwrap().ends_with("set `rest`"), "{told}");
+    let entry = cairn.logged("rich list disabled");
+    assert!(entry["level"] == "WARN" && entry["reason"].as_str().unwrap().ends_with("set `rest`"), "{entry}");
     let url = cairn.url();
     let (_, status) = get(&format!("{url}/status"));
-    assert_eq!(status["rich_list_off"], told["reason"], "{status}");
+    assert_eq!(status["rich_list_off"], entry["reason"], "{status}");
     let (code, refused) = get(&format!("{url}/indexer/richlist/v1/GAS"));
     let message = refused["message"].as_str().unwrap();
     assert!(
@@ -102,7 +102,7 @@ fn a_rich_list_that_is_off_is_told_with_the_reason_wherever_it_is_missed() {
 }
 
 #[test]
-fn what_is_off_because_of_a_setting_is_logged_with_the_setting() {
+fn a_feature_that_a_setting_disables_is_logged_with_the_setting() {
     let dir = tempfile::tempdir().unwrap();
     for recording in ["move-scenario", "wasm-scenario"] {
         let played = Played::start(recording, &[]);
@@ -110,13 +110,13 @@ fn what_is_off_because_of_a_setting_is_logged_with_the_setting() {
         let mut flags = without(&played.flags("run", &data), &["--rest"]);
         flags.extend(["--prefix", "init"]);
         let mut cairn = Cairn::start(&flags);
-        let warned = cairn.logged("no REST address: NFTs are indexed when there is one; set `rest`");
+        let warned = cairn.logged("no REST address, NFTs are not indexed: set `rest`");
         assert_eq!(warned["level"], "WARN", "{warned}");
     }
     let played = Played::start("evm-scenario", &[]);
     let data = dir.path().join("evm");
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--rich-list", "false"]].concat());
-    let logged = cairn.logged("the rich list is off");
+    let logged = cairn.logged("rich list disabled");
     let reason = "the setting `rich_list` is false";
     assert_eq!((&logged["level"], &logged["reason"]), (&"INFO".into(), &reason.into()), "{logged}");
     let url = cairn.url();
@@ -132,14 +132,17 @@ fn another_vm_or_start_than_the_databases_is_refused_whether_or_not_the_node_ans
     played.end();
     let flags = played.flags("run", &data);
     let vm = [&without(&flags, &["--vm"])[..], &["--vm", "move"]].concat();
-    let (code, said) = refused(&vm);
-    assert!(code == 1 && said.contains("the database was made with vm `evm`, not `move`"), "{said}");
-    let (code, said) = refused(&[&flags[..], &["--start-height", "5"]].concat());
-    assert!(code == 1 && said.contains("the database was made with start-height `1`, not `5`"), "{said}");
+    let (code, message) = refused(&vm);
+    assert!(code == 1 && message.contains("the database was made with vm `evm`, not `move`"), "{message}");
+    let (code, message) = refused(&[&flags[..], &["--start-height", "5"]].concat());
+    assert!(
+        code == 1 && message.contains("the database was made with start-height `1`, not `5`"),
+        "{message}"
+    );
 }
 
 #[test]
-fn swapped_addresses_are_named() {
+fn swapped_addresses_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("move-scenario", &[]);
     let flags = played.flags("run", dir.path());
@@ -158,7 +161,7 @@ fn swapped_addresses_are_named() {
     assert_eq!(named, [place("comet", "--rest"), place("rest", "--comet")]);
 }
 
-/// Ends a process, if it is still there, when a test ends.
+/// Ends a process, if it still runs, when a test ends.
 struct EndOf(String);
 
 impl Drop for EndOf {

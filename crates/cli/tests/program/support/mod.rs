@@ -1,6 +1,7 @@
 //! The real program as a process: started, watched, signalled.
 //!
-//! Must hold: every wait has a bound and says what it waited for; a test that fails leaves no process behind.
+//! Every wait is bounded and its failure message contains the awaited condition; a failed test leaves no process
+//! behind.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 #![allow(dead_code, reason = "each test binary uses a part")]
@@ -15,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How often a condition is looked at that nothing tells of.
+/// Poll interval of conditions without notification.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A path in the repository.
@@ -74,7 +75,7 @@ impl Cairn {
         Self::spawn_as_is(command)
     }
 
-    /// Starts a command that runs it, and gives it its flags.
+    /// Starts a command that runs it, with its flags.
     pub(crate) fn spawn_as_is(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -105,7 +106,7 @@ impl Cairn {
         self.err.find(|line| line.contains(words))
     }
 
-    /// Where it serves, once it does.
+    /// Its address, once it serves.
     pub(crate) fn url(&mut self) -> String {
         self.logged("serving")["url"].as_str().unwrap().to_owned()
     }
@@ -121,28 +122,28 @@ impl Cairn {
         assert!(sent.success());
     }
 
-    /// Waits for its end; gives the exit code and how long it took.
+    /// Waits for its end; returns the exit code and the duration.
     pub(crate) fn ended(mut self) -> (Option<i32>, Duration) {
         let start = Instant::now();
         let status = until("the process to end", || self.child.try_wait().unwrap());
         (status.code(), start.elapsed())
     }
 
-    /// Waits for its end; gives all that it logged.
+    /// Waits for its end; returns its whole log.
     pub(crate) fn everything(mut self) -> String {
         until("the process to end", || self.child.try_wait().unwrap());
         let rest: Vec<String> = self.err.lines.iter().collect();
         [std::mem::take(&mut self.err.seen), rest].concat().join("\n")
     }
 
-    /// Ends it as a power failure would, `after` it was started or a little later.
+    /// Kills it, like a power failure, `after` its start or a little later.
     pub(crate) fn kill_after(self, after: Duration) {
-        // Not a wait for something: the moment is the test's input.
+        // Not a wait for a condition: the moment is the test's input.
         thread::sleep(after);
         self.kill();
     }
 
-    /// Ends it as a power failure would.
+    /// Kills it, like a power failure.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -157,7 +158,7 @@ impl Drop for Cairn {
     }
 }
 
-/// Lines of a process, as they come.
+/// Lines of a process, as they arrive.
 struct Lines {
     lines: Receiver<String>,
     seen: Vec<String>,
@@ -191,7 +192,7 @@ impl Lines {
     }
 }
 
-/// Looks until there is something.
+/// Polls until there is a value.
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -253,7 +254,7 @@ impl Played {
         Self::of(recording, &repository("testing/recordings").join(recording), options)
     }
 
-    /// Plays the recording in `dir`, which has this name.
+    /// Replays the recording in `dir`, which has this name.
     pub(crate) fn of(recording: &str, dir: &Path, options: &[&str]) -> Self {
         let dir = dir.to_str().unwrap();
         let any = "127.0.0.1:0";
@@ -269,7 +270,7 @@ impl Played {
         Self { node, recording: recording.to_owned(), flags }
     }
 
-    /// Ends the node as a power failure would.
+    /// Kills the node, like a power failure.
     pub(crate) fn end(&mut self) {
         self.node.child.kill().unwrap();
         self.node.child.wait().unwrap();
@@ -292,17 +293,17 @@ impl Played {
     /// `command` on `data`, of this chain, with a server on a free port.
     pub(crate) fn flags<'a>(&'a self, command: &'a str, data: &'a Path) -> Vec<&'a str> {
         let own = [command, "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--poll", "10ms"];
-        // A recording does not have what samples ask for.
+        // A recording lacks the answers for samples.
         let own = own.into_iter().chain(["--reconcile", "0s"]);
         own.chain(self.flags.iter().map(String::as_str)).collect()
     }
 
-    /// The flags that name its services.
+    /// The flags for its services.
     pub(crate) fn services(&self) -> Vec<&str> {
         self.flags.iter().skip(4).map(String::as_str).collect()
     }
 
-    /// Indexes all of it undisturbed.
+    /// Indexes all of it without interruption.
     pub(crate) fn index(&self, data: &Path) {
         let mut cairn = Cairn::start(&self.flags("ingest", data));
         cairn.logged("caught up");

@@ -1,4 +1,4 @@
-//! A server that answers as a test says: a node that no recording has.
+//! An HTTP server with the answers of a test, for nodes that no recording has.
 
 use std::future::Future;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use web::limits::Limits;
-use web::raw::{RawReply, serve_raw};
+use web::serve::serve_fn;
 
 /// A running server, until it is dropped.
 pub(crate) struct Fixture {
@@ -18,8 +18,8 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Answers `GET` with what `rest` has for its path and query, or an error of its status, and `POST` as a JSON-RPC with
-    /// the result that `rpc` has for a method.
+    /// Answers `GET` with `rest` of its path and query, or an error of its status, and `POST` as JSON-RPC with the
+    /// result `rpc` of the method.
     pub(crate) async fn start(
         rest: impl Fn(&str) -> Result<Value, StatusCode> + Send + Sync + 'static,
         rpc: impl Fn(&str) -> Value + Send + Sync + 'static,
@@ -27,7 +27,7 @@ impl Fixture {
         Self::calls(rest, move |ask| rpc(ask["method"].as_str().unwrap())).await
     }
 
-    /// The same, with the result that `rpc` has for a whole question.
+    /// The same, with the result `rpc` of a whole request.
     pub(crate) async fn calls(
         rest: impl Fn(&str) -> Result<Value, StatusCode> + Send + Sync + 'static,
         rpc: impl Fn(&Value) -> Value + Send + Sync + 'static,
@@ -36,7 +36,7 @@ impl Fixture {
             let reply = if request.body().is_empty() {
                 match rest(&request.uri().to_string()) {
                     Ok(answer) => response(StatusCode::OK, &answer),
-                    // grpc-gateway's codes.
+                    // Codes of grpc-gateway.
                     Err(status) => {
                         let code = if status == StatusCode::NOT_IMPLEMENTED { 12 } else { 5 };
                         response(status, &json!({ "code": code, "message": "not there", "details": [] }))
@@ -47,23 +47,23 @@ impl Fixture {
                 let result = rpc(&ask);
                 response(StatusCode::OK, &json!({ "jsonrpc": "2.0", "id": ask["id"], "result": result }))
             };
-            std::future::ready(reply.into())
+            std::future::ready(reply)
         })
         .await
     }
 
-    /// Takes requests and never answers.
+    /// Accepts requests and never answers.
     pub(crate) async fn silent() -> Self {
         Self::serve(|_| std::future::pending()).await
     }
 
     async fn serve<F>(handler: impl Fn(Request<Bytes>) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = RawReply> + Send + 'static,
+        F: Future<Output = Response<Bytes>> + Send + 'static,
     {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let task = tokio::spawn(serve_raw(listener, Limits::default(), handler, std::future::pending()));
+        let task = tokio::spawn(serve_fn(listener, Limits::default(), handler, std::future::pending()));
         Self { url, task }
     }
 }

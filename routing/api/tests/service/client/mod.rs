@@ -1,4 +1,4 @@
-//! A client of a routing service that is asked in process: by what answers behind a socket too, without the socket.
+//! A client of a routing service in the same process: it calls the server's handler directly, without a socket.
 
 #![allow(dead_code, reason = "each test takes what it needs of it")]
 
@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use web::app::App;
 
-/// An account on the chains of the worked examples, as each kind of chain writes it.
+/// An account on the chains of the worked examples, in the format of each kind of chain.
 pub(crate) const USER: &str = "init1fvl35tzadelcpydzk0zdtehhpqgjyv6y7wrwu0";
 pub(crate) const USER_HEX: &str = "0x4b3f1a2c5d6e7f8091a2b3c4d5e6f70811223344";
 
-/// How long a node may take here.
+/// Timeout of a node query in these tests.
 pub(crate) const ASK: Duration = Duration::from_secs(2);
 
 /// A service with a client.
@@ -32,7 +32,7 @@ pub(crate) struct Client {
     _data: TempDir,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -41,15 +41,15 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Over a registry, and the nodes that it names.
+    /// A service over a registry and its nodes.
     pub(crate) fn over(registry: Registry) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let config = Config { ask: ASK, ..Config::default() };
+        let config = Config { query_timeout: ASK, ..Config::default() };
         let service = Service::open(registry, data.path(), config, "0.0.0").unwrap();
         Self { app: Arc::new(App::new(service, routing_api::ENDPOINTS).unwrap()), _data: data }
     }
 
-    /// Over the chains of the worked examples, whose nodes nobody can ask.
+    /// A service over the chains of the worked examples, whose nodes are unreachable.
     pub(crate) fn mainnet() -> Self {
         Self::over(mainnet().with_endpoints(|_| Some(Endpoints::default())))
     }
@@ -102,7 +102,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Status, code and message of a refusal, which has nothing but these, `details`, and perhaps `info`.
+    /// Status, code and message of a refusal, whose only other members are `details` and possibly `info`.
     pub(crate) fn refusal(&self) -> (u16, u64, String) {
         let body = self.json();
         let members: Vec<_> = body.as_object().unwrap().keys().filter(|name| *name != "info").collect();
@@ -118,14 +118,14 @@ pub(crate) fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The chains of the worked examples, as their file has them.
+/// The chains of the worked examples, from their file.
 pub(crate) fn mainnet() -> Registry {
     let loaded = registry::load(&here("tests/mainnet")).unwrap();
     assert_eq!(loaded.problems, []);
     loaded.registry
 }
 
-/// A good body for every endpoint whose body does not depend on another's answer.
+/// A valid body for every endpoint whose body does not depend on another response.
 pub(crate) fn questions() -> Vec<(&'static str, Value)> {
     let wish = json!({ "source_asset_denom": "uinit", "source_asset_chain_id": "interwoven-1", "dest_chain_id": "yominet-1" });
     vec![

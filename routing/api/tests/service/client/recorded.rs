@@ -1,4 +1,4 @@
-//! The recorded chains, played, under the example registry.
+//! The recorded chains, served by replay nodes, with the example registry.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::{Client, here};
 
-/// An account that has something of everything on both recorded chains.
+/// An account with a balance of every kind on both recorded chains.
 pub(crate) const USER: &str = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
-/// Another one.
+/// Another account.
 pub(crate) const OTHER: &str = "init1sleg2k5c54fytsae3jdk9mrn27yw4qc4mgxkfg";
 /// An account of the recorded EVM chains.
 pub(crate) const HOLDER: &str = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
@@ -20,15 +20,15 @@ pub(crate) const HOLDER: &str = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 pub(crate) const VOUCHER: &str = "ibc/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E22F585576A1488B8A89C5A50";
 pub(crate) const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
 pub(crate) const WRAPPED: &str = "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2";
-/// A token that LayerZero moves, on either chain.
+/// A token that LayerZero moves, on both chains.
 pub(crate) const TOKEN_A: &str = "0xC3931Da4f49Bdae5F28F070B5b9f0e3af4486061";
 pub(crate) const TOKEN_B: &str = "0x8E554e26bA3C2f3E6E20b5fd875D39059AAf2d4f";
 
-/// The two that a bridge connects.
+/// The two chains that a bridge connects.
 pub(crate) const L1: &str = "e2e-l1-1";
 pub(crate) const L2: &str = "e2e-l2-1";
 
-/// A request for the way of `amount` from a denomination to another, each with its chain before it.
+/// A route request for `amount` between two assets, each as (chain, denomination).
 pub(crate) fn between(source: (&str, &str), dest: (&str, &str), amount: &str) -> Value {
     json!({
         "amount_in": amount,
@@ -91,7 +91,7 @@ impl Chains {
         self.found(example())
     }
 
-    /// The example registry with parts of its text replaced; each has to be there.
+    /// The example registry with parts of its text replaced; each part must occur.
     pub(crate) fn altered(&self, changes: &[(&str, &str)]) -> Registry {
         let mut texts = texts();
         for (old, new) in changes {
@@ -118,7 +118,7 @@ pub(crate) fn texts() -> Vec<(String, String)> {
     ["chains.toml", "bridges.toml", "assets.toml"].map(|name| (name.to_owned(), read(name))).into()
 }
 
-/// What a recorded node answered, by path.
+/// The answers of a recorded node, by path.
 pub(crate) fn answers(recording: &str) -> BTreeMap<String, Value> {
     let path = here("../../testing/recordings").join(recording).join("extra.ndjson.zst");
     let lines = zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What a wallet makes of `/op-hook`: a signed transaction, as base64. Nobody checks the signature but the rollup.
+//! A wallet's use of `/op-hook`: a signed transaction, as base64. Only the rollup checks the signature.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ struct Call {
     value: String,
 }
 
-/// The `hook` of `signed_op_hook` for the `hook` of an answer.
+/// The `hook` of `signed_op_hook` for the `hook` of a response.
 pub(crate) fn sign(hook: &Value) -> String {
     let messages = hook.as_array().unwrap().iter().map(call).collect();
     let body = TxBody { messages, ..TxBody::default() };

@@ -21,14 +21,14 @@ impl Socket {
         Self(Server::start(listener, Arc::clone(&client.app), limits, 2).unwrap())
     }
 
-    /// Sends a head and a body as they are, and gives back all that comes until the server closes.
+    /// Sends a head and a body unchanged, and returns all bytes until the server closes.
     pub(crate) fn exchange(&self, head: &str, body: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.0.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let length = body.len();
         let head = format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
-        // A server that refuses may close before it has read everything.
+        // A server that refuses may close before it has read all bytes.
         if let Err(error) = stream.write_all(body) {
             assert!(matches!(
                 error.kind(),

@@ -1,4 +1,4 @@
-//! Registries to plan on, protobuf forms of our messages, and the recorded chains.
+//! Registries for plans, protobuf forms of our messages, and the recorded chains.
 
 #![allow(dead_code, reason = "each test takes what it needs of it")]
 
@@ -12,20 +12,20 @@ use planner::{Hop, Plan, Step};
 use registry::{AssetRef, ChainRef, Facts, Registry};
 use serde_json::Value;
 
-/// The user of the worked examples, on the chains that it has an address of.
+/// The user of the worked examples, on the chains where the user has an address.
 pub(crate) const USER: &str = "init1pyq6amga29zfsldw8k26kgvl7a0fhf3kftflmr";
 pub(crate) const USER_HEX: &str = "0x0901aeeD1d5144987DaE3D95AB219ff75e9bA636";
-/// Somebody else.
+/// Another user.
 pub(crate) const OTHER: &str = "init1fvl35tzadelcpydzk0zdtehhpqgjyv6y7wrwu0";
 pub(crate) const OTHER_HEX: &str = "0x4b3f1a2c5d6e7f8091a2b3c4d5e6f70811223344";
-/// The user on the chain that its dollars come from.
+/// The user on the chain of origin of its dollars.
 pub(crate) const NOBLE: &str = "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0";
 
-/// 2026-01-01T00:05:00Z, five minutes after which the packets of the worked examples are returned.
+/// 2026-01-01T00:05:00Z, five minutes before the timeout of the packets of the worked examples.
 pub(crate) const NOW: u64 = 1_767_225_900_000_000_000;
 
-/// A request with everything at its default.
-pub(crate) struct Asked {
+/// A request with default members.
+pub(crate) struct Scenario {
     pub(crate) registry: Registry,
     pub(crate) facts: Facts,
     pub(crate) now: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Asked {
     pub(crate) hook: Option<SignedHook>,
 }
 
-impl Asked {
+impl Scenario {
     pub(crate) fn new(registry: Registry, facts: Facts) -> Self {
         Self { registry, facts, now: NOW, timeout: 300, slippage: "0.5", hook: None }
     }
@@ -89,7 +89,7 @@ impl Asked {
         msgs.clone()
     }
 
-    /// Why there is nothing to sign, in words.
+    /// The text of the error.
     pub(crate) fn refusal(&self, hops: Vec<Hop>, addresses: &[&str]) -> String {
         match self.make(hops, addresses) {
             Ok(made) => panic!("{made:?}"),
@@ -113,12 +113,12 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {value}"))
 }
 
-/// Hex of one word of calldata: `text` with zeros in front.
+/// Hex of one word of calldata: `text` with leading zeros.
 pub(crate) fn word(text: &str) -> String {
     format!("{:0>64}", text.trim_start_matches("0x").to_ascii_lowercase())
 }
 
-/// A text as calldata holds it: length, then bytes filled up to whole words.
+/// A text in calldata: length, then bytes padded to whole words.
 pub(crate) fn string_words(text: &str) -> String {
     let digits = alloy::hex::encode(text);
     let padded = digits.len().div_ceil(64) * 64;

@@ -1,6 +1,6 @@
-//! Our messages as protobuf, by hand: from their amino JSON to the bytes that a chain is sent.
+//! Our messages as hand-written protobuf: from their amino JSON to the bytes for a chain.
 //!
-//! Unknown members are refused, so that a JSON member which no field takes cannot pass.
+//! Unknown members are refused, so a JSON member without a field cannot pass.
 
 use messages::Msg;
 use prost::Message;
@@ -149,7 +149,7 @@ fn of<T: Message + DeserializeOwned>(msg: &Msg) -> T {
     serde_json::from_str(&msg.msg).unwrap_or_else(|error| panic!("{error}: {}", msg.msg))
 }
 
-/// A transfer of ours, whose height that never comes is left out as wallets leave it out.
+/// A transfer of ours; its unused timeout height is omitted, as by wallets.
 pub(crate) fn transfer(msg: &Msg) -> Transfer {
     let mut transfer: Transfer = of(msg);
     assert_eq!(transfer.timeout_height, Some(Height::default()));

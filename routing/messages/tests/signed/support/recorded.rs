@@ -21,7 +21,7 @@ pub(crate) fn types(chain: &str) -> proto::json::Registry {
     proto::json::Registry::from_descriptors(&descriptors).unwrap()
 }
 
-/// A transaction that a node simulated, and the status of its answer.
+/// A transaction that a node simulated, and the status of the answer.
 pub(crate) struct Simulated {
     pub(crate) status: u64,
     pub(crate) body: TxBody,
@@ -40,7 +40,7 @@ pub(crate) fn simulated(chain: &str) -> Vec<Simulated> {
     lines(chain, "extra.ndjson.zst").filter(|line| line.contains("/tx/v1beta1/simulate")).map(of).collect()
 }
 
-/// All messages of all transactions in blocks, those inside an authz execution among them. Vote data is left out.
+/// All messages of all transactions in blocks, including those inside an authz execution, without vote data.
 pub(crate) fn messages(chain: &str) -> Vec<Any> {
     let mut found = Vec::new();
     for line in lines(chain, "blocks.ndjson.zst") {

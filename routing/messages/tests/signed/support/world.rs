@@ -1,4 +1,4 @@
-//! Registries, made by hand.
+//! Hand-made registries.
 
 use chain::{U256, Vm};
 use registry::{
@@ -6,7 +6,7 @@ use registry::{
     Leg, LegKind, NativeCoin, Oft, Origin, Registry, Terms, denom,
 };
 
-use super::Asked;
+use super::Scenario;
 
 pub(crate) const USDC_WRAPPER: &str = "0xB24905344757Bf9CE80442fE1245A9019ee2d749";
 pub(crate) const USDC_WRAPPED: &str = "evm/A1Bc0977Bab93D507A89C108fa21820809e6869D";
@@ -25,12 +25,12 @@ pub(crate) const USDE: &str = "0x4c9EDD5852cd905f086C759E8383e09bff1E68B3";
 pub(crate) const USDE_ADAPTER: &str = "0x2222222222222222222222222222222222222222";
 pub(crate) const USDE_ARBITRUM: &str = "0x5d3a1Ff2b6BAb83b63cd9AD0787074081a52ef34";
 
-/// What the asset list of a registry is made of.
-pub(crate) struct Made {
+/// Builder of a registry.
+pub(crate) struct WorldBuilder {
     pub(crate) builder: Builder,
 }
 
-impl Made {
+impl WorldBuilder {
     pub(crate) fn new() -> Self {
         Self { builder: Builder::new() }
     }
@@ -85,7 +85,7 @@ impl Made {
         self.asset(chain, denom, decimals, Origin::Native, None)
     }
 
-    /// A token that came from elsewhere; its denomination is what its origin gives.
+    /// A token with a parent; its denomination is computed from its origin.
     pub(crate) fn came(&mut self, chain: ChainRef, decimals: u8, origin: Origin) -> AssetRef {
         let (denom, _) = self.builder.denom_of(chain, &origin).unwrap().unwrap();
         self.asset(chain, &denom, decimals, origin, None)
@@ -161,8 +161,8 @@ fn leg(asset: AssetRef, kind: LegKind, contract: &str, eid: u32) -> Leg {
 }
 
 /// The chains of the worked examples.
-pub(crate) fn mainnet() -> Asked {
-    let mut made = Made::new();
+pub(crate) fn mainnet() -> Scenario {
+    let mut made = WorldBuilder::new();
     let noble = made.cosmos("noble-1", "noble", Vm::None, false);
     let l1 = made.cosmos("interwoven-1", "init", Vm::Move, true);
     let cabal = made.cosmos("cabal-1", "init", Vm::Evm, false);
@@ -211,34 +211,34 @@ pub(crate) fn mainnet() -> Asked {
     facts.hooks.insert("cabal-1".to_owned(), true);
     let usdc_erc20 = "0x9f1C4b3a2D5e6F7081920A3b4C5d6E7f80912345".to_ascii_lowercase();
     facts.contracts.insert(("cabal-1".to_owned(), USDC_L2.to_owned()), usdc_erc20);
-    Asked::new(made.finish(), facts)
+    Scenario::new(made.finish(), facts)
 }
 
-fn wrapped(made: &mut Made, chain: ChainRef, denom: &str, wrapper: &str, parent: AssetRef) {
+fn wrapped(made: &mut WorldBuilder, chain: ChainRef, denom: &str, wrapper: &str, parent: AssetRef) {
     let origin = Origin::Wrapped { contract: wrapper.to_owned(), parent };
     made.asset(chain, denom, 18, origin, None);
 }
 
-/// [`mainnet`] with INIT of yominet migrated to its channel, and packets let call its wrapper.
-pub(crate) fn migrated() -> Asked {
-    let mut asked = mainnet();
-    let mut said = registry::facts::BridgeFacts::default();
-    said.migrated.insert("uinit".to_owned(), Some(("transfer".to_owned(), "channel-25".to_owned())));
-    asked.facts.bridges.insert(("interwoven-1".to_owned(), 11), said);
-    asked.facts.hooks.insert("yominet-1".to_owned(), true);
-    asked
+/// [`mainnet`] with INIT of yominet migrated to its channel, where packets may call the wrapper.
+pub(crate) fn migrated() -> Scenario {
+    let mut scenario = mainnet();
+    let mut bridge_facts = registry::facts::BridgeFacts::default();
+    bridge_facts.migrated.insert("uinit".to_owned(), Some(("transfer".to_owned(), "channel-25".to_owned())));
+    scenario.facts.bridges.insert(("interwoven-1".to_owned(), 11), bridge_facts);
+    scenario.facts.hooks.insert("yominet-1".to_owned(), true);
+    scenario
 }
 
 pub(crate) const L1: &str = "e2e-l1-1";
 pub(crate) const L2: &str = "e2e-l2-1";
 pub(crate) const RECORDED_INIT: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
 pub(crate) const RECORDED_ERC20: &str = "evm/a76F461D333276656eeb17b49168D90b247bC19A";
-/// The contract that recorded packets called; here it stands for a wrapper.
+/// The contract that recorded packets called; here it is registered as a wrapper.
 pub(crate) const RECORDED_HOOK: &str = "0x7B94f151460C86DB39c0BBF0aD8D26e6692C2DDA";
 
 /// The recorded L1 and rollup.
-pub(crate) fn recorded() -> Asked {
-    let mut made = Made::new();
+pub(crate) fn recorded() -> Scenario {
+    let mut made = WorldBuilder::new();
     let l1 = made.cosmos(L1, "init", Vm::Move, true);
     let l2 = made.cosmos(L2, "init", Vm::Evm, false);
     let channel = made.channel((l1, 0), (l2, 0));
@@ -256,12 +256,12 @@ pub(crate) fn recorded() -> Asked {
     }
     let mut facts = Facts::default();
     facts.hooks.insert(L2.to_owned(), true);
-    let asked = Asked::new(made.finish(), facts);
+    let scenario = Scenario::new(made.finish(), facts);
     assert_eq!(denom::bridged(1, "uinit"), RECORDED_INIT);
-    asked
+    scenario
 }
 
-/// Base units with 18 decimals for base units with 6.
+/// Base units with 18 decimals of an amount with 6.
 pub(crate) fn finer(amount: u128) -> u128 {
     amount * 10u128.pow(12)
 }

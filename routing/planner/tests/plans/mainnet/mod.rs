@@ -1,4 +1,4 @@
-//! A piece of Initia's mainnet, as the worked examples of `router-mechanics.md` §9 and `router-api.md` use it.
+//! A part of Initia's mainnet, as in the worked examples of `router-mechanics.md` §9 and `router-api.md`.
 
 #![allow(
     dead_code,
@@ -23,7 +23,7 @@ pub(crate) const IBC_INIT: &str = "ibc/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E2
 pub(crate) const ETH: &str = "move/edfcddacac79ab86737a1e9e65805066d8be286a37cb94f4884b892b0e39f954";
 const IMAGES: &str = "https://raw.githubusercontent.com/initia-labs/initia-registry/main/images";
 
-/// What the contracts answer: all arrives, for this fee; nothing if there is none.
+/// The contracts' quotes: the whole amount arrives, for this fee; no quote if it is `None`.
 pub(crate) struct Fee(pub(crate) Option<u64>);
 
 impl Quotes for Fee {
@@ -39,12 +39,12 @@ pub(crate) struct Mainnet {
 }
 
 impl Mainnet {
-    /// Cabal's packets may call its wrapper.
+    /// A mainnet on which Cabal's packets may call its wrapper.
     pub(crate) fn new() -> Self {
         Self::with(|_, _| ())
     }
 
-    /// With other assets than they are: `change` gets each with its denomination.
+    /// The same with changed assets: `change` gets each with its denomination.
     pub(crate) fn with(change: impl Fn(&str, &mut Asset)) -> Self {
         let mut facts = Facts::default();
         facts.hooks.insert("cabal-1".to_owned(), true);
@@ -55,8 +55,9 @@ impl Mainnet {
     pub(crate) fn migrated() -> Self {
         let mut mainnet = Self::new();
         let channel = Some(("transfer".to_owned(), "channel-25".to_owned()));
-        let said = BridgeFacts { migrated: [("uinit".to_owned(), channel)].into(), ..BridgeFacts::default() };
-        mainnet.facts.bridges.insert(("interwoven-1".to_owned(), 11), said);
+        let bridge_facts =
+            BridgeFacts { migrated: [("uinit".to_owned(), channel)].into(), ..BridgeFacts::default() };
+        mainnet.facts.bridges.insert(("interwoven-1".to_owned(), 11), bridge_facts);
         mainnet
     }
 
@@ -68,7 +69,7 @@ impl Mainnet {
         self.registry.asset(self.registry.chain(chain).unwrap(), denom).unwrap()
     }
 
-    /// What a client asks that signs one transaction, and a hook.
+    /// The request of a client that signs one transaction, and a hook.
     pub(crate) fn request(&self, from: (&str, &str), to: (&str, &str), amount: u64) -> Request {
         Request {
             from: self.asset(from.0, from.1),
@@ -201,7 +202,7 @@ fn bridge(builder: &mut Builder, l1: ChainRef, l2: ChainRef) -> BridgeRef {
     builder.bridge(bridge).unwrap()
 }
 
-/// Symbols, names and pictures as in the examples.
+/// An asset with symbol, name and image as in the examples.
 fn asset(chain: ChainRef, denom: &str, decimals: u8, origin: Origin) -> Asset {
     let (symbol, name, id, price) = match denom {
         "uusdc" | USDC | CABAL_USDC => ("USDC", "USD Coin", "usd-coin", "1"),

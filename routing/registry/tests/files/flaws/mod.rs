@@ -1,5 +1,5 @@
-//! A registry without a flaw, and flaws: what each replaces and what is found then. Its problems are the business of
-//! `registry`, what they keep out of routes that of `planner`, whose tests read this file as well.
+//! A registry without a flaw, and flaws: the replaced text and the expected finding. The tests of `registry` check the
+//! findings; those of `planner`, which also include this file, check the excluded routes.
 
 /// An L1, a rollup and an EVM chain, and a token of each kind of origin.
 const SOUND: &str = r#"
@@ -106,7 +106,7 @@ pub(crate) fn sound() -> String {
     named(SOUND)
 }
 
-/// The same with one text replaced by another, and a piece of what is found then.
+/// The same with one text replaced by another, and a part of the expected finding.
 pub(crate) fn flawed() -> impl Iterator<Item = (String, &'static str)> {
     FLAWS.iter().map(|(from, to, found)| {
         let (text, from) = (sound(), named(from));
@@ -119,7 +119,7 @@ fn named(text: &str) -> String {
     text.replace("l2/DENOM", &registry::denom::bridged(7, "uinit"))
 }
 
-/// What is replaced, what is there instead, and what is found.
+/// The replaced text, its replacement, and the expected finding.
 const FLAWS: &[(&str, &str, &str)] = &[
     (r#"rpc = ["http://a"], "#, "", "warning: `chain l1-1`: a cosmos chain without endpoints.rpc"),
     (r#"json_rpc = ["http://c"]"#, "", "warning: `chain 1`: an EVM chain without endpoints.json_rpc"),
@@ -169,7 +169,7 @@ const FLAWS: &[(&str, &str, &str)] = &[
         r#"ibc = { channel = "channel-0", from = "uinit" }"#,
         r#"denom = "ibc/00"
         decimals = 6"#,
-        "warning: `ibc/00 of l2-1`: nobody says where this voucher is from",
+        "warning: `ibc/00 of l2-1`: the origin of this voucher is unknown",
     ),
     (BRIDGED, "0x1D14", "contract is no address of 20 bytes in hex with 0x; no route uses it"),
     (BRIDGED, "0x1D14AE89516E15E050bf6C4A1f549b9deB5f6Efb", "the checksum of contract is wrong"),

@@ -1,0 +1,182 @@
+//! Parsers of single values. An error has the text and the accepted form.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use bytesize::ByteSize;
+use humantime::Duration as Time;
+use ingest::Verify;
+use query::EmptyCursor;
+use tracing_subscriber::EnvFilter;
+use web::limits::Rate;
+
+/// The format of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// The rate of `/v2/tx/track`; `None` is unlimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TrackRate(pub(super) Option<Rate>);
+
+/// The largest `u64`.
+pub(super) const MAX: &str = "18446744073709551615";
+
+/// A parser of numbers.
+pub(super) fn number<T>(low: &'static str, high: &'static str) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr + PartialOrd,
+{
+    within("a number", low, high)
+}
+
+/// A parser of durations such as `250ms`, `2s`, `1m`, `6h` or `30d`.
+pub(super) fn time(low: &'static str, high: &'static str) -> impl Fn(&str) -> Result<Time, String> + Clone {
+    within("a time", low, high)
+}
+
+/// A parser of sizes such as `1048576`, `512KiB` or `2GiB`.
+pub(super) fn size(
+    low: &'static str,
+    high: &'static str,
+) -> impl Fn(&str) -> Result<ByteSize, String> + Clone {
+    within("a size", low, high)
+}
+
+fn within<T: FromStr + PartialOrd>(
+    noun: &'static str,
+    low: &'static str,
+    high: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let parsed = text.parse::<T>().ok();
+        let allowed = parsed >= low.parse().ok() && parsed <= high.parse().ok();
+        parsed.filter(|_| allowed).ok_or_else(|| not(text, format!("{noun} from {low} to {high}")))
+    }
+}
+
+fn not(text: &str, accepted: impl fmt::Display) -> String {
+    format!("`{text}` is not {accepted}")
+}
+
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let accepted = "an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080";
+    text.parse().map_err(|_| not(text, accepted))
+}
+
+pub(super) fn proxy(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| not(text, "an IP address, such as 10.0.0.1 or fd00::1"))
+}
+
+/// `50/s`, or with another burst `50/s:200`.
+pub(super) fn rate(text: &str) -> Result<Rate, String> {
+    let (per_second, burst) = text.split_once(':').map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+    let number = |digits: &str| digits.parse::<NonZeroU32>().ok().filter(|_| !digits.starts_with('+'));
+    let per_second = per_second.strip_suffix("/s").and_then(number);
+    let rate = per_second.zip(burst.map_or(per_second, number));
+    rate.map(|(per_second, burst)| Rate { per_second, burst })
+        .ok_or_else(|| not(text, "a rate such as 50/s or 50/s:200, of numbers from 1 to 4294967295"))
+}
+
+pub(super) fn track_rate(text: &str) -> Result<TrackRate, String> {
+    if text == "off" {
+        return Ok(TrackRate(None));
+    }
+    rate(text).map(|rate| TrackRate(Some(rate))).map_err(|error| format!("{error}, or `off`"))
+}
+
+/// A height and the hash of its block.
+pub(super) fn block(text: &str) -> Result<(u64, [u8; 32]), String> {
+    let parsed = text
+        .split_once(':')
+        .and_then(|(height, hash)| Some((height.parse().ok()?, hex::decode(hash).ok()?.try_into().ok()?)));
+    let accepted = "a height and the 64 hex digits of its block's hash, such as 1200:2D35…9184C";
+    parsed.ok_or_else(|| not(text, accepted))
+}
+
+pub(super) fn log_filter(text: &str) -> Result<String, String> {
+    let accepted = "a log filter such as info or info,ingest=debug";
+    EnvFilter::try_new(text)
+        .map(|_| text.to_owned())
+        .map_err(|error| not(text, format!("{accepted}: {error}")))
+}
+
+pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
+    choice(text, [("text", LogFormat::Text), ("json", LogFormat::Json)])
+}
+
+pub(super) fn boolean(text: &str) -> Result<bool, String> {
+    choice(text, [("true", true), ("false", false)])
+}
+
+pub(super) fn cursor(text: &str) -> Result<EmptyCursor, String> {
+    choice(text, [("null", EmptyCursor::Null), ("string", EmptyCursor::String)])
+}
+
+pub(super) fn verify(text: &str) -> Result<Verify, String> {
+    let signatures = Verify::Signatures { trusted: None };
+    choice(text, [("off", Verify::Off), ("hashes", Verify::Hashes), ("signatures", signatures)])
+}
+
+fn choice<T, const N: usize>(text: &str, choices: [(&str, T); N]) -> Result<T, String> {
+    let names = choices.each_ref().map(|(name, _)| *name).join(", ");
+    let chosen = choices.into_iter().find(|(name, _)| *name == text);
+    chosen.map(|(_, value)| value).ok_or_else(|| not(text, format!("one of {names}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_are_read_with_their_units() {
+        let parse = |text| time("0s", "3650d")(text).map(Duration::from);
+        assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse("2m"), Ok(Duration::from_mins(2)));
+        assert_eq!(parse("6h"), Ok(Duration::from_hours(6)));
+        assert_eq!(parse("30d"), Ok(Duration::from_hours(720)));
+        let parse = |text| size("0", "1TiB")(text).map(|size| size.as_u64());
+        assert_eq!(parse("64KiB"), Ok(65_536));
+        assert_eq!(parse("12"), Ok(12));
+    }
+
+    #[test]
+    fn texts_without_unit_or_number_are_refused() {
+        for text in ["", "5", "ms", "-1s", "1 fortnight", "99999999999999999999s", "18446744073709551615m"] {
+            assert_eq!(time("0s", "30d")(text), Err(format!("`{text}` is not a time from 0s to 30d")));
+        }
+        for text in ["", "MiB", "-1", "1 apple", "99999999999GiB"] {
+            assert_eq!(size("8MiB", "1TiB")(text), Err(format!("`{text}` is not a size from 8MiB to 1TiB")));
+        }
+    }
+
+    #[test]
+    fn bounds_are_included() {
+        let parse = number::<u8>("2", "200");
+        for (text, is_accepted) in [("1", false), ("2", true), ("200", true), ("201", false), ("256", false)]
+        {
+            assert_eq!(parse(text).is_ok(), is_accepted, "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_have_a_second_and_maybe_a_burst() {
+        let expected = |per_second, burst| {
+            let some = |n| NonZeroU32::new(n).unwrap();
+            Ok(Rate { per_second: some(per_second), burst: some(burst) })
+        };
+        assert_eq!(rate("50/s"), expected(50, 50));
+        assert_eq!(rate("50/s:200"), expected(50, 200));
+        for text in
+            ["", "50", "0/s", "50/s:", "50/s:0", "50/m", "-1/s", "+1/s", "1.5/s", "4294967296/s", "50/s:1:2"]
+        {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The state of the rich list's lane, and its requests to the node.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chain::U256;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use node::{BATCH, ContractCall, Node};
+use schema::rich::Address;
+use store::Store;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::transfer_cache::TransferCache;
+use crate::finality::{Finality, Returned, call_all};
+use crate::retry::retry_until;
+use crate::{Error, Progress};
+
+/// Concurrent requests for balances or results of blocks.
+pub(super) const CONCURRENT_REQUESTS: usize = 16;
+
+/// The lane, which runs on a thread of the blocking pool.
+pub(crate) struct RichList {
+    pub(crate) node: Arc<Node>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) finality: Finality,
+    pub(crate) prefix: String,
+    /// The index's first height.
+    pub(crate) start_height: u64,
+    pub(crate) transfer_cache: Arc<TransferCache>,
+    pub(crate) blocks: watch::Receiver<Progress>,
+    pub(crate) progress: watch::Sender<Progress>,
+    /// True unless `verify = off`: block and result hashes are checked.
+    pub(crate) verified: bool,
+    /// Pause between two samples; no samples if absent.
+    pub(crate) reconcile_every: Option<Duration>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// The reason why the lane ends.
+pub(super) enum End {
+    /// `stop` became true, or the block lane has ended.
+    Stopped,
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for End {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// A contract's answer for a balance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BalanceAnswer {
+    /// The balance at the requested height.
+    AtHeight(U256),
+    /// The current balance: the node has pruned the height.
+    Latest(U256),
+    /// No usable answer.
+    NoAnswer,
+}
+
+impl From<Option<Returned>> for BalanceAnswer {
+    fn from(answer: Option<Returned>) -> Self {
+        let amount =
+            answer.and_then(|Returned { bytes, latest }| Some((chain::abi::read_uint(&bytes)?, latest)));
+        match amount {
+            Some((amount, false)) => Self::AtHeight(amount),
+            Some((amount, true)) => Self::Latest(amount),
+            None => Self::NoAnswer,
+        }
+    }
+}
+
+impl RichList {
+    /// The result of `work`, unless `stop` becomes true first.
+    pub(super) fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, End> {
+        let mut stop = self.stop.clone();
+        Handle::current().block_on(async {
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => Err(End::Stopped),
+                result = work => Ok(result),
+            }
+        })
+    }
+
+    /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, in the same order;
+    /// retries until the answers are final.
+    pub(super) async fn balances(
+        &self,
+        accounts: &[(Address, Address)],
+        height: u64,
+    ) -> Result<Vec<BalanceAnswer>, Error> {
+        let batches =
+            futures_util::stream::iter(accounts.chunks(BATCH)).map(|batch| self.batch(batch, height));
+        batches.buffered(CONCURRENT_REQUESTS).try_concat().await
+    }
+
+    async fn batch(&self, batch: &[(Address, Address)], height: u64) -> Result<Vec<BalanceAnswer>, Error> {
+        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; batch.len()]) };
+        let call = |(to, account): &(Address, Address)| ContractCall {
+            to: *to,
+            data: chain::abi::balance_of(*account),
+        };
+        let calls: Vec<_> = batch.iter().map(call).collect();
+        let request = || async {
+            let answers = call_all(evm, &self.finality.contract_state(height), &calls).await;
+            answers.into_iter().collect::<Result<Vec<_>, node::Error>>()
+        };
+        let answers = retry_until(height, "balances", request).await?;
+        Ok(answers.into_iter().map(BalanceAnswer::from).collect())
+    }
+}

@@ -1,0 +1,222 @@
+//! Second index: heights indexed again into a scratch store, and every row compared with the database.
+
+use std::sync::Arc;
+
+use node::Node;
+use schema::audit::report::value_or_nothing;
+use schema::audit::{AuditContext, Report, compare};
+use schema::descriptors::Descriptors;
+use schema::meta::{self, BlockLane, CallLane, Identity, Meta, RichLane};
+use schema::payload::{Codec, Dictionary};
+use schema::rollback::{self, RollbackError};
+use schema::{TABLES, digest, evm_tx, internal_tx, rich, tx};
+use store::{
+    Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, List as _, RANK, Snapshot, Store,
+    Table as _, TableSpec,
+};
+use tokio::sync::watch;
+
+use super::reindex::{config, run_to, status};
+use crate::{Error, Ingest};
+
+/// Heights that are indexed again for the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// This many of the last heights. A row below them is compared if they change it.
+    Last(u64),
+    /// All heights.
+    All,
+}
+
+/// Creates empty scratch stores.
+pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
+
+/// Tables whose values are compressed records.
+const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
+
+const OF_CALLS: [&TableSpec; 4] = [
+    internal_tx::Calls::SPEC,
+    internal_tx::CallsByHash::SPEC,
+    internal_tx::CallsByHeight::SPEC,
+    internal_tx::AccountCalls::SPEC,
+];
+
+const OF_RICH_LIST: [&TableSpec; 6] = [
+    rich::Erc20s::SPEC,
+    rich::NewContracts::SPEC,
+    rich::Balances::SPEC,
+    rich::Holders::SPEC,
+    rich::Denoms::SPEC,
+    rich::DenomsFolded::SPEC,
+];
+
+/// True if the table holds balances or data derived from them.
+pub(super) fn is_of_rich_list(spec: &TableSpec) -> bool {
+    OF_RICH_LIST.contains(&spec)
+}
+
+/// A second index, up to the height of the database.
+pub(super) struct SecondIndex {
+    rows: Arc<dyn Store>,
+    /// Tables that are not comparable.
+    left_out: Vec<&'static TableSpec>,
+    /// Named rows of `meta` that are comparable.
+    lanes: Vec<Vec<u8>>,
+}
+
+/// Copies the identity, the dictionaries and the descriptors: a row of the second index is valid in the database, and a
+/// node need not serve descriptors.
+fn copy_codec(snapshot: &dyn Snapshot, rows: &dyn Store) -> Result<(), Error> {
+    let mut writer = BulkWriter::new(rows);
+    let identity = meta::key::<Identity>().to_bytes();
+    if let Some(row) = snapshot.get(Meta::SPEC, &identity)? {
+        writer.put(Meta::SPEC, identity, row)?;
+    }
+    for spec in [Dictionary::SPEC, Descriptors::SPEC] {
+        store::for_each_row(snapshot, spec, Bounds::all(), |key, value| {
+            writer.put(spec, key.to_vec(), value.to_vec())
+        })?;
+    }
+    Ok(writer.finish(Durability::Buffered)?)
+}
+
+impl SecondIndex {
+    /// Indexes the heights of `scope` into a scratch store; `None` if there is nothing to compare with.
+    pub(super) async fn make(
+        store: &Arc<dyn Store>,
+        node: &Arc<Node>,
+        scope: Scope,
+        scratch: &Scratch,
+        stop: watch::Receiver<bool>,
+        report: &mut Report,
+    ) -> Result<Option<Self>, Error> {
+        let snapshot = store.snapshot()?;
+        let context = AuditContext::new(&*snapshot)?;
+        let (first, last) = (context.identity.start_height, context.blocks.height);
+        if last == 0 {
+            return Ok(None);
+        }
+        let there = status(node, &context.identity.chain_id).await?;
+        let from = match scope {
+            Scope::All => first,
+            Scope::Last(n) => {
+                let from = (last + 1).saturating_sub(n).max(first);
+                report.unchecked(
+                    "heights that the node does not have",
+                    there.earliest_height.min(last + 1).saturating_sub(from),
+                );
+                from.max(there.earliest_height)
+            }
+        };
+        let (earliest, latest) = (there.earliest_height, there.latest_height);
+        let nothing = |latest, remedy| Error::NothingToCompare { earliest, latest, last, remedy };
+        if earliest > from || from > last {
+            let remedy = "add an endpoint that has the database's heights, or verify with --offline";
+            return Err(nothing(latest, remedy));
+        }
+        let mut rows = scratch()?;
+        if from > first {
+            rows = Arc::new(CopyOnWrite::new(Arc::clone(store), rows));
+            match rollback::force_rollback(&*rows, from) {
+                Ok(()) => {}
+                // The rows below these heights are unreadable, and the audit has reported them.
+                Err(RollbackError::Database(
+                    schema::Error::Record { .. } | schema::Error::Store(store::Error::Corrupt { .. }),
+                )) => {
+                    report.unchecked("heights behind a row that does not decode", last + 1 - from);
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        } else {
+            copy_codec(&*snapshot, &*rows)?;
+        }
+        let ingest = Ingest::prepare(config(&**store)?, Arc::clone(node), Arc::clone(&rows)).await?;
+        let reached = run_to(&ingest, last, stop.clone()).await?;
+        if *stop.borrow() {
+            return Err(Error::Setup("it was stopped before the end"));
+        }
+        if reached < last {
+            return Err(nothing(reached, "wait for the node, or add an endpoint that has come further"));
+        }
+        rollback::rollback(&*rows, last)?;
+        report.checked("heights with the node", last + 1 - from);
+        Self::new(&context, rows, report).map(Some)
+    }
+
+    /// Decides which tables are comparable.
+    fn new(context: &AuditContext<'_>, rows: Arc<dyn Store>, report: &mut Report) -> Result<Self, Error> {
+        let expected = rows.snapshot()?;
+        let (mut left_out, mut lanes) =
+            (digest::EXCLUDED.to_vec(), vec![meta::key::<BlockLane>().to_bytes()]);
+        let again: Option<CallLane> = meta::read(&*expected)?;
+        let begins_at = |lane: &Option<CallLane>| lane.as_ref().map_or(0, |lane| lane.complete_from);
+        if context.calls.as_ref().is_some_and(|lane| lane.height < context.blocks.height) {
+            report.unchecked("internal transactions, whose lane is behind", 1);
+            left_out.extend(OF_CALLS);
+        } else if begins_at(&context.calls) != begins_at(&again) {
+            report.unchecked("internal transactions, of which some were pruned in one of the two indexes", 1);
+            left_out.extend(OF_CALLS);
+        } else {
+            lanes.push(meta::key::<CallLane>().to_bytes());
+        }
+        if context.rich == meta::read::<RichLane>(&*expected)? {
+            // The undo log of the same balances.
+            left_out.retain(|spec| *spec != rich::RichUndo::SPEC);
+        } else {
+            // A later baseline, taken because the node has pruned the first, gives another history.
+            report.unchecked("the rich list, which is at another height or began at another", 1);
+            left_out.extend(OF_RICH_LIST);
+        }
+        drop(expected);
+        Ok(Self { rows, left_out, lanes })
+    }
+
+    /// Reports every row of `store` that differs.
+    pub(super) fn compare(&self, store: &Arc<dyn Store>, report: &mut Report) -> Result<(), Error> {
+        let compared = self.each_difference(store, |spec, key, stored, expected| {
+            // The undo log also depends on earlier rewinds.
+            if *spec != *rich::RichUndo::SPEC {
+                let expected = value_or_nothing(expected);
+                report.row("row unlike a new index's", (spec, key, stored), expected);
+            }
+            Ok(())
+        })?;
+        report.checked("rows with a new index", compared);
+        Ok(())
+    }
+
+    /// Calls `visit` for each row that differs: table, key, stored and expected value. Returns the number of compared
+    /// rows.
+    pub(super) fn each_difference(
+        &self,
+        store: &Arc<dyn Store>,
+        mut visit: impl FnMut(&'static TableSpec, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), store::Error>,
+    ) -> Result<u64, Error> {
+        let (stored, expected) = (store.snapshot()?, self.rows.snapshot()?);
+        let (codec, codec_again) = (Codec::load(&*stored)?, Codec::load(&*expected)?);
+        // Differently compressed records may be equal.
+        let is_same_record = |spec, a: Option<&[u8]>, b: Option<&[u8]>| {
+            let (Some(a), Some(b)) = (a, b) else { return false };
+            let (mut one, mut other) = (Vec::new(), Vec::new());
+            codec.decode_into(spec, 0, a, &mut one).is_ok()
+                && codec_again.decode_into(spec, 0, b, &mut other).is_ok()
+                && one == other
+        };
+        let mut compared = 0;
+        for spec in TABLES.iter().filter(|spec| !self.left_out.contains(spec)) {
+            compared += compare::differences((&*stored, &*expected), spec, &[], |key, stored, expected| {
+                // Lengths and skip-list nodes begin with the tag of their table.
+                let is_left_out = match *spec {
+                    spec if spec == Meta::SPEC => !self.lanes.iter().any(|lane| lane == key),
+                    spec if spec == COUNT || spec == RANK => {
+                        self.left_out.iter().any(|left| key.first() == Some(&left.tag))
+                    }
+                    _ => RECORDS.contains(spec) && is_same_record(spec, stored, expected),
+                };
+                if is_left_out { Ok(()) } else { visit(spec, key, stored, expected) }
+            })?;
+        }
+        Ok(compared)
+    }
+}

@@ -1,0 +1,118 @@
+//! Node clients by chain: created on first use and again when the addresses change.
+//!
+//! # Invariants
+//!
+//! * There is at most one set of clients, and so one connection pool, per chain and service.
+//! * An invalid address is logged once and skipped.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use node::{Comet, Evm, Limits, Rest, SetupError, Url};
+use registry::{Chain, ChainKind, Endpoints};
+
+/// The clients of all chains that were queried so far.
+pub struct ChainClients {
+    limits: Limits,
+    clients: Mutex<HashMap<String, (Endpoints, Arc<Clients>)>>,
+}
+
+/// The clients of one chain.
+pub struct Clients {
+    chain: String,
+    pub(crate) comet: Option<Comet>,
+    pub(crate) rest: Option<Rest>,
+    pub(crate) evm: Option<Evm>,
+}
+
+/// The registry has no usable address of a service.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("chain `{chain}` has no {service} address in the registry")]
+pub struct NoAddress {
+    /// The chain id.
+    pub chain: String,
+    /// For example `rest`.
+    pub service: &'static str,
+}
+
+impl ChainClients {
+    /// Clients whose queries take at most `timeout` per node.
+    pub fn new(timeout: Duration) -> Self {
+        const MIB: usize = 1 << 20;
+        // A page of transactions with all their events is a few MiB; whole blocks are never fetched.
+        let limits = Limits {
+            connect: timeout,
+            timeout,
+            trace_timeout: timeout,
+            body: 32 * MIB,
+            in_flight: 32,
+            bytes_in_flight: 64 * MIB,
+        };
+        Self { limits, clients: Mutex::default() }
+    }
+
+    /// The clients of a chain.
+    pub fn of(&self, chain: &Chain) -> Arc<Clients> {
+        // The map is consistent after every single step.
+        let mut all = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((endpoints, clients)) = all.get(&chain.id)
+            && *endpoints == chain.endpoints
+        {
+            return Arc::clone(clients);
+        }
+        let clients = Arc::new(self.connect(chain));
+        all.insert(chain.id.clone(), (chain.endpoints.clone(), Arc::clone(&clients)));
+        clients
+    }
+
+    fn connect(&self, chain: &Chain) -> Clients {
+        let Endpoints { rpc, rest, json_rpc, .. } = &chain.endpoints;
+        // An EVM chain has only JSON-RPC, so its `rpc` addresses are JSON-RPC too.
+        let (rpc, json_rpc) = match chain.kind {
+            ChainKind::Cosmos => (&rpc[..], json_rpc),
+            ChainKind::Evm if json_rpc.is_empty() => (&[][..], rpc),
+            ChainKind::Evm => (&[][..], json_rpc),
+        };
+        Clients {
+            chain: chain.id.clone(),
+            comet: self.client(chain, rpc, Comet::new),
+            rest: self.client(chain, rest, Rest::new),
+            evm: self.client(chain, json_rpc, Evm::new),
+        }
+    }
+
+    fn client<T>(
+        &self,
+        chain: &Chain,
+        addresses: &[String],
+        new: impl FnOnce(Vec<Url>, Limits) -> Result<T, SetupError>,
+    ) -> Option<T> {
+        let chain = &chain.id;
+        let parse = |address: &String| {
+            let invalid = |error: &_| tracing::warn!(chain, %error, "invalid node address skipped");
+            address.parse::<Url>().inspect_err(invalid).ok()
+        };
+        let urls: Vec<Url> = addresses.iter().filter_map(parse).collect();
+        if urls.is_empty() {
+            return None;
+        }
+        new(urls, self.limits).inspect_err(|error| tracing::warn!(chain, %error, "no client")).ok()
+    }
+}
+
+impl Clients {
+    /// Cosmos REST.
+    pub fn rest(&self) -> Result<&Rest, NoAddress> {
+        self.rest.as_ref().ok_or_else(|| self.no_address("rest"))
+    }
+
+    /// EVM JSON-RPC.
+    pub fn evm(&self) -> Result<&Evm, NoAddress> {
+        self.evm.as_ref().ok_or_else(|| self.no_address("json_rpc"))
+    }
+
+    pub(crate) fn no_address(&self, service: &'static str) -> NoAddress {
+        NoAddress { chain: self.chain.clone(), service }
+    }
+}

@@ -1,0 +1,41 @@
+//! Error of a node query.
+
+use node::Kind;
+
+use crate::chain_clients::NoAddress;
+
+/// Reason why a query has no result; the next poll repeats it.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum QueryError {
+    /// Error of a node.
+    #[error(transparent)]
+    Node(#[from] node::Error),
+    /// The circuit breaker of the chain is open.
+    #[error("chain {chain} was not queried: none of its nodes answered the last requests")]
+    CircuitOpen { chain: String },
+    /// Too many polls wait for the chain.
+    #[error("chain {chain} was not queried: too many queries wait for its nodes")]
+    Busy { chain: String },
+    /// One service of the chain answered, but another required one did not.
+    #[error(transparent)]
+    Partly(node::Error),
+    #[error("{0}; add one to its endpoints")]
+    NoAddress(#[from] NoAddress),
+    #[error("the registry has no chain {chain}; add it")]
+    UnknownChain { chain: String },
+    /// The answer does not decode.
+    #[error("chain {chain}: {what} cannot be read: {reason}; is json_rpc the address of its EVM?")]
+    Unreadable { chain: String, what: &'static str, reason: String },
+}
+
+impl QueryError {
+    /// Whether no node answered at all. An error that is specific to one query is an answer: otherwise a hash that a
+    /// node cannot search for would stop all other queries.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
+            Self::Node(error) => error.kind() == Kind::Transient,
+            _ => false,
+        }
+    }
+}

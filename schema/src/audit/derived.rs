@@ -1,0 +1,272 @@
+//! Rebuild of the tables that follow from other tables, and comparison with the stored ones.
+//!
+//! | source | derived tables |
+//! |---|---|
+//! | records of transactions and call frames | the tables by hash and by height |
+//! | NFT log | all other tables of collections and tokens |
+//! | balances, denoms | holders, denoms in lower case |
+//!
+//! The comparison cannot tell whether the source or the derived row is wrong; [`write()`] assumes that the source is
+//! correct.
+
+use serde::Deserialize;
+use store::key::Text;
+use store::{
+    Batch, Bounds, BulkWriter, COUNT, Counts, Durability, Key as _, Message, Order, RANK, RowCursor,
+    Snapshot, Store, Table, TableSpec, Txn, Value,
+};
+
+use super::compare::differences;
+use super::report::{DERIVED_ROW, value_or_nothing};
+use super::{AuditContext, Report};
+use crate::Error;
+use crate::evm_tx::{EvmTxByHash, EvmTxs};
+use crate::internal_tx::{BlockCalls, Calls, CallsByHash, CallsByHeight};
+use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
+use crate::meta::{self, CallLane, Meta};
+use crate::nft::rebuild::{self, FOLDED};
+use crate::nft::{NftLog, fold};
+use crate::payload::{Frames, Payload};
+use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
+use crate::tx::{TxByHash, Txs};
+use crate::undo::UndoRecords;
+
+/// Tables that are derived from records, balances and denoms.
+const OF_RECORDS: [&TableSpec; 6] = [
+    TxByHash::SPEC,
+    EvmTxByHash::SPEC,
+    CallsByHash::SPEC,
+    CallsByHeight::SPEC,
+    DenomsFolded::SPEC,
+    Holders::SPEC,
+];
+
+/// True if `spec` is derived as a whole. Parts of [`RANK`] and [`COUNT`] are, too.
+pub(super) fn is_derived(spec: &TableSpec) -> bool {
+    OF_RECORDS.iter().chain(&FOLDED).any(|derived| *derived == spec)
+}
+
+/// Bytes of one commit to the copy.
+const COMMIT_BYTES: usize = 1 << 20;
+
+/// Rebuilds the derived tables in `copy`, a copy of the database, and compares them with the stored ones.
+pub(super) fn check(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
+    rebuild_of_records(context, copy, report)?;
+    let nfts = match rebuild::rebuild(copy) {
+        Ok(()) => &FOLDED[..],
+        Err(error @ (Error::Record { .. } | Error::Store(store::Error::Corrupt { .. }))) => {
+            report.row("NFT log", (NftLog::SPEC, &[], None), format!("a log of NFTs: {error}"));
+            &[]
+        }
+        Err(error) => return Err(error),
+    };
+    each_difference(context.snapshot, &*copy.snapshot()?, nfts, |spec, key, stored, expected| {
+        report.row(DERIVED_ROW, (spec, key, stored), value_or_nothing(expected));
+        Ok(())
+    })
+}
+
+/// Writes the derived rows of `copy`, which `check` has rebuilt, where those of `store` differ. Returns their number.
+pub fn write(store: &dyn Store, copy: &dyn Store) -> Result<u64, Error> {
+    let (snapshot, mut writer, mut n) = (store.snapshot()?, BulkWriter::new(store), 0);
+    each_difference(&*snapshot, &*copy.snapshot()?, &FOLDED, |spec, key, _, expected| {
+        n += 1;
+        match expected {
+            Some(value) => Ok(writer.put(spec, key.to_vec(), value.to_vec())?),
+            None => Ok(writer.delete(spec, key.to_vec())?),
+        }
+    })?;
+    writer.finish(Durability::Synced)?;
+    Ok(n)
+}
+
+/// Completes a repair: deletes undo records, which are invalid after it, and invalidates the caches of running
+/// processes.
+pub fn finish_repair(store: &dyn Store) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    fold::invalidate_all_names(&mut txn)?;
+    let height = meta::read::<meta::BlockLane>(&txn)?.unwrap_or_default().height;
+    meta::count_rewind(&mut txn, height)?;
+    let (mut batch, _) = txn.finish();
+    batch.delete_range(UndoRecords::SPEC, Vec::new(), BEYOND.to_vec());
+    Ok(store.commit(batch, Durability::Synced)?)
+}
+
+/// Compares the derived tables, with `nfts` those of NFTs.
+fn each_difference(
+    stored: &dyn Snapshot,
+    expected: &dyn Snapshot,
+    nfts: &[&'static TableSpec],
+    mut visit: impl FnMut(&'static TableSpec, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for derived in OF_RECORDS.iter().chain(nfts) {
+        // Lengths and skip-list nodes begin with the tag of their table.
+        for (spec, prefix) in [(*derived, &[][..]), (COUNT, &[derived.tag]), (RANK, &[derived.tag])] {
+            differences((stored, expected), spec, prefix, |key, stored, expected| {
+                visit(spec, key, stored, expected)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Rebuilds the tables of [`OF_RECORDS`].
+fn rebuild_of_records(
+    context: &AuditContext<'_>,
+    copy: &dyn Store,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    for spec in OF_RECORDS {
+        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+    }
+    batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
+    copy.commit(batch, Durability::Buffered)?;
+
+    let mut writer = BulkWriter::new(copy);
+    hashes::<Txs, TxByHash>(context, &mut writer, report)?;
+    hashes::<EvmTxs, EvmTxByHash>(context, &mut writer, report)?;
+    calls(context, &mut writer, report)?;
+    store::for_each_row(context.snapshot, Denoms::SPEC, Bounds::all(), |key, _| {
+        let Some(Text(denom)) = Text::from_bytes(key) else { return Ok(()) };
+        let folded = (Text(denom.to_lowercase()), Text(denom)).to_bytes();
+        writer.put(DenomsFolded::SPEC, folded, Vec::new())
+    })?;
+    writer.finish(Durability::Buffered)?;
+    holders(context, copy, report)
+}
+
+fn hashes<R: Table<Key = u64, Value = Payload>, H: Table<Key = (HashPrefix, u64), Value = ()>>(
+    context: &AuditContext<'_>,
+    writer: &mut BulkWriter<'_>,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let (mut n, mut json) = (0, Vec::new());
+    store::for_each_row(context.snapshot, R::SPEC, Bounds::all(), |key, value| {
+        let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
+        n += 1;
+        json.clear();
+        let decoded = context.codec.decode_into(R::SPEC, seq, value, &mut json);
+        match decoded.map_err(|error| error.to_string()).and_then(|()| record_hash(&json)) {
+            Ok(prefix) => writer.put(H::SPEC, (prefix, seq).to_bytes(), Vec::new())?,
+            Err(reason) => report.row("record", (R::SPEC, key, Some(value)), reason),
+        }
+        Ok::<(), Error>(())
+    })?;
+    report.checked("records", n);
+    Ok(())
+}
+
+/// The members of a call frame that its indexes contain.
+#[derive(Deserialize)]
+struct Frame {
+    height: u64,
+    hash: String,
+}
+
+/// Writes the rows of call frames by height and by hash, and checks their sequence.
+fn calls(context: &AuditContext<'_>, writer: &mut BulkWriter<'_>, report: &mut Report) -> Result<(), Error> {
+    let mut next = 1;
+    let mut block: Option<(u64, BlockCalls)> = None;
+    let mut tx: Option<(HashPrefix, BlockCalls)> = None;
+    let by_height = |writer: &mut BulkWriter<'_>, (height, calls): (u64, BlockCalls)| {
+        writer.put(CallsByHeight::SPEC, height.to_bytes(), encoded(&Message(calls)))
+    };
+    let by_hash = |writer: &mut BulkWriter<'_>, (hash, calls): (HashPrefix, BlockCalls)| {
+        writer.put(CallsByHash::SPEC, (hash, calls.first).to_bytes(), encoded(&calls.count))
+    };
+    store::for_each_row(context.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
+        let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
+        let row = (Calls::SPEC, key, Some(value));
+        if seq != next {
+            report.row("sequence of call frames", row, format!("frames from {next} on"));
+        }
+        next = seq;
+        let frames = frames(context, seq, value).unwrap_or_else(|reason| {
+            report.row("record of call frames", row, reason);
+            Vec::new()
+        });
+        for (height, hash) in frames {
+            if let Some(done) = extend(&mut block, height, next) {
+                by_height(writer, done)?;
+            }
+            if let Some(done) = extend(&mut tx, hash, next) {
+                by_hash(writer, done)?;
+            }
+            next += 1;
+        }
+        Ok::<(), Error>(())
+    })?;
+    block.map_or(Ok(()), |last| by_height(writer, last))?;
+    tx.map_or(Ok(()), |last| by_hash(writer, last))?;
+    report.checked("call frames", next - 1);
+    if next != context.last_call() + 1 {
+        let (key, stored) = (meta::key::<CallLane>().to_bytes(), format!("{:?}", context.calls));
+        let row = (Meta::SPEC, key.as_slice(), Some(stored.as_bytes()));
+        report.row("lane of internal transactions", row, format!("{} frames", next - 1));
+    }
+    Ok(())
+}
+
+/// Adds the frame `seq` to the group `key`. Returns the group before if it is another one.
+fn extend<K: PartialEq>(group: &mut Option<(K, BlockCalls)>, key: K, seq: u64) -> Option<(K, BlockCalls)> {
+    match group {
+        Some((known, calls)) if *known == key => {
+            calls.count += 1;
+            None
+        }
+        _ => group.replace((key, BlockCalls { first: seq, count: 1 })),
+    }
+}
+
+/// Height and hash of each frame of a chunk.
+fn frames(context: &AuditContext<'_>, seq: u64, payload: &[u8]) -> Result<Vec<(u64, HashPrefix)>, String> {
+    let mut chunk = Vec::new();
+    context.codec.decode_into(Calls::SPEC, seq, payload, &mut chunk).map_err(|error| error.to_string())?;
+    let ranges = Frames::ranges(&chunk).filter(|ranges| !ranges.is_empty()).ok_or("frames with lengths")?;
+    let frame = |range: std::ops::Range<usize>| {
+        let frame: Frame =
+            serde_json::from_slice(&chunk[range]).map_err(|error| format!("a frame: {error}"))?;
+        let digits = frame.hash.strip_prefix("0x").unwrap_or_default();
+        let hash = hex::decode(digits).ok().and_then(|hash| <[u8; 32]>::try_from(hash).ok());
+        Ok((frame.height, hash_prefix(&hash.ok_or("a frame with the hash of its transaction")?)))
+    };
+    ranges.into_iter().map(frame).collect()
+}
+
+/// Inserts a holder for each balance that is not zero.
+fn holders(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
+    let mut rows = RowCursor::new(context.snapshot, Balances::SPEC, Bounds::all(), Order::Asc).peekable();
+    let mut n = 0;
+    while rows.peek().is_some() {
+        let snapshot = copy.snapshot()?;
+        let mut counts = Counts::new(1);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        while txn.bytes() < COMMIT_BYTES
+            && let Some((key, value)) = rows.next().transpose()?
+        {
+            n += 1;
+            let Some((contract, account)) = <(Address, Address)>::from_bytes(&key) else { continue };
+            match amount_of(&value) {
+                Some(amount) if amount == [0; 32] => {}
+                Some(amount) => {
+                    txn.insert::<Holders>(&contract, &(amount, account), &())?;
+                }
+                None => report.row("balance", (Balances::SPEC, &key, Some(&value)), "at most 256 bits"),
+            }
+        }
+        let (batch, _) = txn.finish();
+        drop(snapshot);
+        copy.commit(batch, Durability::Buffered)?;
+    }
+    report.checked("balances", n);
+    Ok(())
+}
+
+fn encoded(value: &impl Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    value.encode(&mut out);
+    out
+}
