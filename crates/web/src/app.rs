@@ -4,15 +4,17 @@
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::call::Call;
 use crate::compress::compress;
@@ -42,6 +44,40 @@ pub struct App<A: 'static> {
     unrouted: Meter,
     /// True if every path but the health probes answers 503.
     starting: bool,
+    /// Added to every response of an endpoint.
+    headers: HeaderMap,
+    /// Answers the paths that no endpoint here has.
+    fallback: Option<Arc<dyn Fallback>>,
+}
+
+/// An [`App`] behind another one (see [`App::with_fallback`]), whatever its state.
+pub trait Fallback: Send + Sync {
+    /// True if an endpoint has the path.
+    fn has(&self, path: &str) -> bool;
+    /// See [`App::waits`].
+    fn waits(&self, request: &Parts) -> bool;
+    /// See [`App::respond`].
+    fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes>;
+    /// See [`App::respond_later`].
+    fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>>;
+}
+
+impl<A: Send + Sync> Fallback for App<A> {
+    fn has(&self, path: &str) -> bool {
+        self.router.find(path).is_some()
+    }
+
+    fn waits(&self, request: &Parts) -> bool {
+        App::waits(self, request)
+    }
+
+    fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
+        App::respond(self, request, body)
+    }
+
+    fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>> {
+        Box::pin(App::respond_later(self, request, body))
+    }
 }
 
 impl App<()> {
@@ -66,7 +102,8 @@ impl<A> App<A> {
         let router = Router::new(groups)?;
         let unrouted = Meter::new(NO_ENDPOINT);
         let (cors, health) = (Cors::default(), Health::default());
-        Ok(Self { state, router, cors, health, unrouted, starting: false })
+        let (headers, fallback) = (HeaderMap::new(), None);
+        Ok(Self { state, router, cors, health, unrouted, starting: false, headers, fallback })
     }
 
     /// Sets the allowed origins.
@@ -82,6 +119,19 @@ impl<A> App<A> {
         Self { health: Health::new(ready), ..self }
     }
 
+    /// Adds `headers` to every response of an endpoint.
+    #[must_use]
+    pub fn with_headers(self, headers: HeaderMap) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// Lets `fallback` answer the paths that no endpoint here has. Health probes, limits and the 404 of a path that
+    /// neither has stay with this app.
+    #[must_use]
+    pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
+        Self { fallback: Some(fallback), ..self }
+    }
+
     /// The shared state of the handlers.
     pub fn state(&self) -> &A {
         &self.state
@@ -89,10 +139,22 @@ impl<A> App<A> {
 
     /// Answers `GET target` without a socket; `target` is a path with an optional query.
     pub fn get(&self, target: &str) -> Response<Bytes> {
-        match Request::get(target).body(()) {
-            Ok(request) => self.respond(&request.into_parts().0, b""),
-            Err(_) => HttpError::bad_request("the request target is not a path").response(),
+        match internal_request(Method::GET, target) {
+            Ok(request) => self.respond(&request, b""),
+            Err(error) => error.response(),
         }
+    }
+
+    /// Runs the handler of `GET target` in this process, for another interface over the same endpoints: no meter, entity
+    /// tag, compression or header. `target` is a path with an optional query.
+    ///
+    /// # Errors
+    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous.
+    pub fn read(&self, target: &str) -> Result<Reply, HttpError> {
+        let request = internal_request(Method::GET, target)?;
+        let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
+        let route = found.of(&request.method).ok_or_else(|| no_endpoint(target))?;
+        self.run(route, &call(route, &found, &request, b"")?)
     }
 
     /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still
@@ -108,15 +170,27 @@ impl<A> App<A> {
                 self.finish(route, request, outcome, begun)
             }
             Err(response) => {
+                if let Some(fallback) = self.fallback_of(request) {
+                    return fallback.respond(request, body);
+                }
                 self.unrouted.count(response.status());
                 self.with_cors_headers(request, response)
             }
         }
     }
 
+    /// The fallback, if it has the path of a request and no endpoint here does.
+    fn fallback_of(&self, request: &Parts) -> Option<&dyn Fallback> {
+        let path = request.uri.path();
+        self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
+    }
+
     /// True if the handler is asynchronous, so that [`App::respond_later`] must answer.
     pub fn waits(&self, request: &Parts) -> bool {
-        self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Async(_)))
+        match self.route(request) {
+            Some(route) => matches!(route.endpoint.handler, Handler::Async(_)),
+            None => self.fallback_of(request).is_some_and(|fallback| fallback.waits(request)),
+        }
     }
 
     /// The response to `/healthz` or `/readyz`; `None` for other paths.
@@ -149,7 +223,7 @@ impl<A> App<A> {
         outcome: Result<Reply, HttpError>,
         begun: Instant,
     ) -> Response<Bytes> {
-        let response = match outcome {
+        let mut response = match outcome {
             Ok(reply) => success(route, request, reply),
             Err(error) => {
                 if let Some(detail) = error.detail() {
@@ -159,6 +233,9 @@ impl<A> App<A> {
             }
         };
         route.meter.observe(response.status(), begun.elapsed());
+        if !self.headers.is_empty() {
+            response.headers_mut().extend(self.headers.clone());
+        }
         self.with_cors_headers(request, response)
     }
 
@@ -205,16 +282,37 @@ impl<A> App<A> {
 }
 
 impl<A: Sync> App<A> {
-    /// Answers any request, also those with an asynchronous handler.
-    pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
-        let begun = Instant::now();
-        let Ok((route, found)) = self.target(request) else { return self.respond(request, body) };
-        let Handler::Async(handler) = route.endpoint.handler else { return self.respond(request, body) };
-        let outcome = match call(route, &found, request, body) {
-            Ok(call) => AssertUnwindSafe(handler(&self.state, &call))
+    /// As [`App::read`], for any method and also for asynchronous handlers, without their time limit.
+    ///
+    /// # Errors
+    /// Those of the handler; 404 if no endpoint has the method and path.
+    pub async fn read_later(&self, method: Method, target: &str, body: &[u8]) -> Result<Reply, HttpError> {
+        let request = internal_request(method, target)?;
+        let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
+        let route = found.of(&request.method).ok_or_else(|| no_endpoint(target))?;
+        let call = call(route, &found, &request, body)?;
+        self.run_later(route, &call).await
+    }
+
+    async fn run_later(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, HttpError> {
+        match route.endpoint.handler {
+            Handler::Sync(_) => self.run(route, call),
+            Handler::Async(handler) => AssertUnwindSafe(handler(&self.state, call))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Err(panicked())),
+        }
+    }
+
+    /// Answers any request, also those with an asynchronous handler.
+    pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
+        if let Some(fallback) = self.fallback_of(request) {
+            return fallback.respond_later(request, body).await;
+        }
+        let begun = Instant::now();
+        let Ok((route, found)) = self.target(request) else { return self.respond(request, body) };
+        let outcome = match call(route, &found, request, body) {
+            Ok(call) => self.run_later(route, &call).await,
             Err(error) => Err(error),
         };
         self.finish(route, request, outcome, begun)
@@ -238,6 +336,18 @@ fn call<'a, A>(
         *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
     }
     Ok(call)
+}
+
+/// The head of a request that does not come from a socket.
+fn internal_request(method: Method, target: &str) -> Result<Parts, HttpError> {
+    let request = Request::builder().method(method).uri(target).body(());
+    request
+        .map(|request| request.into_parts().0)
+        .map_err(|_| HttpError::bad_request("the request target is not a path"))
+}
+
+fn no_endpoint(target: &str) -> HttpError {
+    HttpError::not_found(format!("no endpoint answers {target}"))
 }
 
 fn panicked() -> HttpError {
