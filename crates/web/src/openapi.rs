@@ -195,8 +195,17 @@ fn query_parameter(param: &QueryParam, required: bool) -> Value {
     let mut value = json!({
         "name": param.name, "in": "query", "required": required, "description": param.doc, "schema": schema,
     });
-    if !required {
-        // See `Call::first`.
+    // See `Call::first`. The schemas of the other types accept an empty text.
+    let refuses_empty = matches!(
+        param.ty,
+        Type::Pattern(_)
+            | Type::PatternOr(..)
+            | Type::Integer
+            | Type::Between(..)
+            | Type::Flag
+            | Type::OneOf(_)
+    );
+    if !required && refuses_empty {
         value["allowEmptyValue"] = true.into();
     }
     value
@@ -221,12 +230,15 @@ fn schema(ty: Type) -> Value {
         Type::Between(min, max) => {
             json!({ "type": "integer", "format": "int64", "minimum": min, "maximum": max })
         }
-        Type::BetweenOrAbsent(min, max) => json!({
-            "anyOf": [
-                { "type": "integer", "format": "int64", "minimum": min, "maximum": max },
-                { "type": "string", "pattern": NOT_A_NUMBER, "description": "Counts as absent." },
-            ],
-        }),
+        Type::BetweenOrAbsent(min, max) => {
+            let mut number = json!({ "type": "integer", "format": "int64", "minimum": min });
+            if max < i64::MAX {
+                number["maximum"] = max.into();
+            }
+            let absent =
+                json!({ "type": "string", "pattern": NOT_A_NUMBER, "description": "Counts as absent." });
+            json!({ "anyOf": [number, absent] })
+        }
         Type::Boolean => json!({
             "anyOf": [
                 { "type": "boolean" },

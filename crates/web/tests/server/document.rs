@@ -30,6 +30,14 @@ fn a_parameter_has_the_values_that_the_server_accepts() {
     let [number, absent] = &limit["schema"]["anyOf"].as_array().unwrap()[..] else { panic!("{limit}") };
     assert_eq!((&number["minimum"], &number["maximum"]), (&json!(1), &json!(1000)));
     assert_eq!(absent["type"], "string");
+    let offset = parameters.iter().find(|parameter| parameter["name"] == "pagination.offset").unwrap();
+    assert_eq!(offset["schema"]["anyOf"][0].get("maximum"), None);
+    let empty =
+        |name| parameters.iter().find(|parameter| parameter["name"] == name).unwrap().get("allowEmptyValue");
+    assert_eq!(
+        (empty("order_by"), empty("kinds"), empty("pagination.reverse")),
+        (Some(&json!(true)), None, None)
+    );
     let answer = &operation["responses"]["200"]["content"]["application/json"];
     assert_eq!(answer["example"], json!({ "items": [] }));
     let path = &document["paths"]["/shop/v1/items/{name}"]["get"]["parameters"][0];
