@@ -8,32 +8,33 @@ const [indexerUrl, routeUrl, update] = process.argv.slice(2);
 const account = "init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw";
 const collection = "0xf17b946aa67aad4c9b7c69031f03e54a01d01724";
 const hash = "0x9688368fb1af1de21e70d14ac0179dd72e7d8931d73b39a70ab0c86908157638";
+const calls = "0xcebddc99e1deb1e0cf295acd3954de59d6e772d169b63f2e78613f984380fb0a";
 const page = { "pagination.limit": 1 };
 const indexer = [
   ["/status", {}],
-  ["/indexer/block/v1/blocks", page],
+  ["/indexer/block/v1/blocks", { "pagination.limit": 3 }],
   ["/indexer/block/v1/blocks/{height}", { height: 3 }],
   ["/indexer/block/v1/avg_blocktime", {}],
   ["/indexer/tx/v1/txs", page],
   ["/indexer/tx/v1/txs/count", {}],
   ["/indexer/tx/v1/txs/by_account/{account}", { account, ...page }],
-  ["/indexer/tx/v1/txs/by_height/{height}", { height: 3, ...page }],
+  ["/indexer/tx/v1/txs/by_height/{height}", { height: 5 }],
   ["/indexer/tx/v1/txs/{tx_hash}", { tx_hash: "6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193" }],
   ["/indexer/tx/v1/evm-txs", page],
   ["/indexer/tx/v1/evm-txs/by_account/{account}", { account, ...page }],
-  ["/indexer/tx/v1/evm-txs/by_height/{height}", { height: 3, ...page }],
+  ["/indexer/tx/v1/evm-txs/by_height/{height}", { height: 4 }],
   ["/indexer/tx/v1/evm-txs/{tx_hash}", { tx_hash: hash }],
-  ["/indexer/tx/v1/evm-internal-txs", page],
-  ["/indexer/tx/v1/evm-internal-txs/by_account/{account}", { account, ...page }],
-  ["/indexer/tx/v1/evm-internal-txs/by_height/{height}", { height: 2, ...page }],
-  ["/indexer/tx/v1/evm-internal-txs/{tx_hash}", { tx_hash: hash, ...page }],
-  ["/indexer/nft/v1/collections", page],
-  ["/indexer/nft/v1/collections/by_account/{account}", { account, ...page }],
-  ["/indexer/nft/v1/collections/by_name/{name}", { name: "Zeb", ...page }],
+  ["/indexer/tx/v1/evm-internal-txs", { "pagination.offset": 2, "pagination.limit": 2 }],
+  ["/indexer/tx/v1/evm-internal-txs/by_account/{account}", { account, "pagination.limit": 3 }],
+  ["/indexer/tx/v1/evm-internal-txs/by_height/{height}", { height: 5 }],
+  ["/indexer/tx/v1/evm-internal-txs/{tx_hash}", { tx_hash: calls }],
+  ["/indexer/nft/v1/collections", {}],
+  ["/indexer/nft/v1/collections/by_account/{account}", { account }],
+  ["/indexer/nft/v1/collections/by_name/{name}", { name: "Zeb" }],
   ["/indexer/nft/v1/collections/{collection_addr}", { collection_addr: collection }],
-  ["/indexer/nft/v1/tokens/by_account/{account}", { account, ...page }],
-  ["/indexer/nft/v1/tokens/by_collection/{collection_addr}", { collection_addr: collection, ...page }],
-  ["/indexer/nft/v1/txs/{collection_addr}/{token_id}", { collection_addr: collection, token_id: "2", ...page }],
+  ["/indexer/nft/v1/tokens/by_account/{account}", { account }],
+  ["/indexer/nft/v1/tokens/by_collection/{collection_addr}", { collection_addr: collection }],
+  ["/indexer/nft/v1/txs/{collection_addr}/{token_id}", { collection_addr: collection, token_id: "2" }],
   ["/indexer/richlist/v1/{denom}", { denom: "GAS", ...page }],
 ];
 
