@@ -44,11 +44,11 @@ const assets = await route.GET("/v2/fungible/assets", { params: { query: { chain
 const denom = assets.data?.chain_to_assets_map["e2e-l1-1"]?.assets.find((asset) => asset.denom === "uinit")?.denom;
 assert(denom);
 const body = {
-  amount_in: "1500000",
+  amount_in: "1000000",
   source_asset_chain_id: "e2e-l1-1",
   source_asset_denom: denom,
   dest_asset_chain_id: "e2e-l2-1",
-  dest_asset_denom: "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2",
+  dest_asset_denom: "ibc/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E22F585576A1488B8A89C5A50",
 };
 const quote = await route.POST("/v2/fungible/route", { body });
 assert(quote.data, JSON.stringify(quote.error));

@@ -42,11 +42,13 @@ const pair = {
   source_asset_chain_id: "e2e-l1-1",
   source_asset_denom: "uinit",
   dest_asset_chain_id: "e2e-l2-1",
-  dest_asset_denom: "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2",
+  dest_asset_denom: "ibc/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E22F585576A1488B8A89C5A50",
 };
-const ask = { amount_in: "1500000", ...pair };
+const ask = { amount_in: "1000000", ...pair };
+const wrapped = "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2";
 const asset = { denom: "uinit", chain_id: "e2e-l1-1" };
-const [l1, l2] = [account, account];
+const sender = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+const receiver = "init1sleg2k5c54fytsae3jdk9mrn27yw4qc4mgxkfg";
 const transfer = { tx_hash: "80AB577C8435BC2C746415571CD99C7E593E6BBC67749B4C40B4AA5186CDEB4A", chain_id: "e2e-l1-1" };
 
 const answers = new Map();
@@ -83,18 +85,19 @@ const route = [
   ["/v2/info/registry", {}],
   ["/v2/fungible/venues", {}],
   ["/v2/fungible/assets", { chain_ids: "e2e-l2-1" }],
-  ["/v2/info/balances", {}, { chains: { "e2e-l1-1": { address: account, denoms: ["uinit"] } } }],
+  ["/v2/info/balances", {}, { chains: { "e2e-l1-1": { address: sender, denoms: ["uinit"] } } }],
   ["/v2/fungible/route", {}, ask],
   () => {
     const { operations, amount_out, required_chain_addresses } = answers.get("/v2/fungible/route");
     assert.equal(required_chain_addresses.length, 2);
-    return ["/v2/fungible/msgs", {}, { ...ask, amount_out, operations, address_list: [l1, l2] }];
+    return ["/v2/fungible/msgs", {}, { ...ask, amount_out, operations, address_list: [sender, receiver] }];
   },
-  ["/v2/fungible/msgs_direct", {}, { ...ask, chain_ids_to_addresses: { "e2e-l1-1": l1, "e2e-l2-1": l2 } }],
+  ["/v2/fungible/msgs_direct", {}, { ...ask, chain_ids_to_addresses: { "e2e-l1-1": sender, "e2e-l2-1": receiver } }],
   ["/v2/fungible/assets_from_source", {}, { source_asset_denom: asset.denom, source_asset_chain_id: asset.chain_id }],
   ["/v2/fungible/assets_between_chains", {}, { source_chain_id: "e2e-l1-1", dest_chain_id: "e2e-l2-1" }],
   ["/v2/fungible/ibc_origin_assets", {}, { assets: [asset] }],
   ["/v2/fungible/recommend_assets", {}, { requests: [{ source_asset_denom: asset.denom, source_asset_chain_id: asset.chain_id, dest_chain_id: "e2e-l2-1" }] }],
+  ["/op-hook", {}, { ...pair, dest_asset_denom: wrapped, source_address: sender, dest_address: sender }],
   ["/v2/tx/track", {}, transfer],
   ["/v2/tx/status", transfer],
 ];

@@ -185,6 +185,9 @@ fn parameters(param: &Param, example: &Value) -> Vec<Value> {
 
 fn query_parameter(param: &QueryParam, required: bool) -> Value {
     let mut schema = schema(param.ty);
+    if required && schema["type"] == "string" {
+        schema["minLength"] = 1.into();
+    }
     if let Some(default) = param.default {
         let is_text =
             matches!(param.ty, Type::String | Type::Pattern(_) | Type::PatternOr(..) | Type::OneOf(_));
