@@ -32,18 +32,24 @@ static SWAGGER: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 
 /// Requests and answers of the recorded chain `evm-scenario`.
 const EXAMPLES: &str = include_str!("examples.json");
 
+/// Streams of events are left out: a client made from the document waits for the end of an answer, and they have none.
+const STREAMS: &str = "/indexer/stream/";
+
+/// True for the paths that the document has.
+fn is_described(path: &str, evm: bool) -> bool {
+    let is_of_evm = path.contains("/evm-") || path.contains("/richlist/");
+    (evm || !is_of_evm) && !api_page::has(path) && !path.starts_with(STREAMS)
+}
+
 /// The OpenAPI 3.1 document of the indexer API, without the EVM paths on a chain without EVM.
 pub fn document(version: &str, evm: bool) -> Value {
-    let keep = |path: &str| {
-        (evm || !(path.contains("/evm-") || path.contains("/richlist/"))) && !api_page::has(path)
-    };
     let about = About {
         title: "cairn indexer API",
         description: "Blocks, transactions, NFTs and rich lists of one chain, read-only.",
         version,
         examples: &serde_json::from_str(EXAMPLES).unwrap_or_default(),
     };
-    web::openapi::document(&about, ALL, keep)
+    web::openapi::document(&about, ALL, |path| is_described(path, evm))
 }
 
 /// The document of the served chain: its addresses begin with the chain's own prefix.
@@ -74,7 +80,7 @@ mod tests {
     #[test]
     fn every_endpoint_is_in_the_document_and_no_two_objects_share_a_name() {
         let document = document("1", true);
-        for endpoint in ALL.iter().copied().flatten().filter(|endpoint| !api_page::has(endpoint.path)) {
+        for endpoint in ALL.iter().copied().flatten().filter(|endpoint| is_described(endpoint.path, true)) {
             assert!(document["paths"][endpoint.path]["get"].is_object(), "{}", endpoint.path);
         }
         assert_eq!(web::openapi::name_conflicts(ALL), Vec::<&str>::new());
