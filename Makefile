@@ -11,7 +11,7 @@ CARGO_FUZZ_VERSION := 0.13.2
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check deny bench soak fuzz dictionaries needs
+.PHONY: demo build test tests check api-test deny bench soak fuzz dictionaries needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -22,7 +22,7 @@ build: needs
 	cargo build --release --workspace --bin cairn
 
 # Everything that must be green before a change is merged. Formats and lints first: they fail fastest.
-test: check tests deny
+test: check tests api-test deny
 
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
 tests: needs
@@ -34,6 +34,11 @@ check: needs
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 	cargo bench --workspace --no-run
+
+# Published clients against the demo: schemathesis (PyPI) over both OpenAPI documents, and a generated TypeScript client.
+api-test: build
+	@.ci/needs_clients
+	testing/clients/run "$(CARGO_TARGET_DIR)/release/cairn" "$(TOOLS)"
 
 # Licences, sources and duplicates of dependencies. Advisories are left out: their database is fetched from the network
 # at each run, and a build must not turn red because of the day it is run on; `cargo deny check advisories` asks it.

@@ -38,4 +38,5 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
     swagger::ENDPOINTS,
+    swagger::PAGE,
 ];

@@ -59,7 +59,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         settings: Sources<SERVICE>,
     },
-    /// Prints the interface as a Swagger 2.0 document
+    /// Prints the interface as an OpenAPI 3.1 document
     Openapi {
         /// That of `cairn route` instead of the indexer's
         #[arg(long)]

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -33,6 +34,13 @@ use crate::router::{Found, Route, RouteError, Router};
 
 /// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
 const MIN_COMPRESSED: usize = 1024;
+
+/// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this server
+/// only, nothing inline, no frames.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
 
 /// An API: the shared state of its handlers, and its endpoints.
 pub struct App<A: 'static> {
@@ -375,6 +383,9 @@ fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    if reply.content_type.starts_with("text/html") {
+        headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+    }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
     let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
     let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();
