@@ -224,7 +224,8 @@ impl Pool {
         if let Availability::RateLimited(left) = availability {
             return Err(Error::RateLimited { at: member.endpoint.context(request), left });
         }
-        let mut timer = Timer { meter: &member.meter, began: Instant::now(), outcome: DROPPED };
+        let mut timer =
+            Timer { meter: &member.meter, name: &request.name, began: Instant::now(), outcome: DROPPED };
         let mut outcome = attempt(Arc::clone(&member.endpoint)).await;
         timer.outcome = outcome_label(&outcome);
         let unit = outcome.as_mut().map(|_| ());
@@ -368,13 +369,14 @@ impl PooledEndpoint {
 /// Counts a request when it ends, also by being dropped.
 struct Timer<'a> {
     meter: &'a Meter,
+    name: &'a str,
     began: Instant,
     outcome: &'static str,
 }
 
 impl Drop for Timer<'_> {
     fn drop(&mut self) {
-        self.meter.request(self.outcome, self.began.elapsed());
+        self.meter.request(self.name, self.outcome, self.began.elapsed());
     }
 }
 
