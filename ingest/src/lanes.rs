@@ -108,7 +108,10 @@ impl Ingest {
             meter::lane_stopped("internal_txs", false);
             LaneState::Running.set("internal_txs");
             let lane = async { self.call_lane(halt.clone())?.run().await };
-            let Err(error) = lane.await else { return };
+            let Err(error) = lane.await else {
+                LaneState::Waiting.set("internal_txs");
+                return;
+            };
             if let Err(error) = self.past_pruned(error, &mut halt).await {
                 self.after_failure("internal_txs", &error, &mut halt).await;
             }
@@ -154,7 +157,10 @@ impl Ingest {
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
             };
-            let Err(error) = lane.run().await else { return };
+            let Err(error) = lane.run().await else {
+                LaneState::Waiting.set("rich_list");
+                return;
+            };
             self.after_failure("rich_list", &error, &mut halt).await;
         }
     }

@@ -59,7 +59,8 @@ const LANE_STATE: &str = "cairn_lane_state";
 pub(crate) enum LaneState {
     /// It indexes, or is at the head.
     Running,
-    /// It waits for space on the disk, for a height that the node can trace, or for a rewind.
+    /// It waits for space on the disk, for a height that the node can trace, or, while the block lane does not run, for
+    /// that.
     Waiting,
     /// It has failed and waits for its restart.
     Stopped,
@@ -86,7 +87,10 @@ pub(crate) fn lane_stopped(lane: &'static str, is_stopped: bool) {
 /// Registers the descriptions of all metrics, with counters at zero.
 pub fn describe() {
     describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
-    describe_gauge!(LANE_STATE, "1 for the state that a lane is in: running, waiting or stopped; 0 for the others");
+    describe_gauge!(
+        LANE_STATE,
+        "1 for the state that a lane is in: running, waiting or stopped; 0 for the others"
+    );
     for (event, metric, description) in EVENTS {
         describe_counter!(metric, description);
         event.count_many(0);

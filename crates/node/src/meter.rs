@@ -65,8 +65,9 @@ pub(crate) fn outcome_label<T>(outcome: &Result<T, Error>) -> &'static str {
 /// The method of a request by its name: `abci_query` of `abci_query /a.Query/B`, and
 /// `/cosmos/bank/v1beta1/balances` of `/cosmos/bank/v1beta1/balances/init1…?pagination.limit=9`.
 fn method_label(name: &str) -> String {
-    let is_version =
-        |part: &str| part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_version = |part: &str| {
+        part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
     let end = |c: char| c == '?' || c.is_whitespace();
     let name = name.split(end).next().unwrap_or_default();
     let Some(path) = name.strip_prefix('/') else { return name.to_owned() };

@@ -26,7 +26,10 @@ pub fn describe() {
         POLLS,
         "polls of tracked transactions by chain and result: changed, unchanged, unanswered or unreadable"
     );
-    describe_gauge!(CHAIN_UP, "1 while the nodes of a chain answer the tracker, 0 while its circuit breaker is open");
+    describe_gauge!(
+        CHAIN_UP,
+        "1 while the nodes of a chain answer the tracker, 0 while its circuit breaker is open"
+    );
 }
 
 /// Result of a poll, as a label.

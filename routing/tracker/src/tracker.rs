@@ -122,7 +122,8 @@ impl Tracker {
                         self.unseen.found(&chain, rows.len());
                     }
                     for ((chain, _, at, hash), ()) in &rows {
-                        let record = table::read::<Records>(&*snapshot, &(chain.clone(), *hash)).ok().flatten();
+                        let record =
+                            table::read::<Records>(&*snapshot, &(chain.clone(), *hash)).ok().flatten();
                         let position = QueuePosition { class, at: *at };
                         let current = record.filter(|record| record.position() == position);
                         meter::transfer_changed(None, current.as_ref());

@@ -71,12 +71,9 @@ const COUNTERS: [Sample<Statistics>; 8] = [
 
 /// Values at the moment.
 const GAUGES: [Sample<Statistics>; 6] = [
-    (
-        "cairn_rocksdb_cache_bytes",
-        Unit::Bytes,
-        "bytes of the blocks in RocksDB's cache",
-        |statistics| statistics.cache_bytes,
-    ),
+    ("cairn_rocksdb_cache_bytes", Unit::Bytes, "bytes of the blocks in RocksDB's cache", |statistics| {
+        statistics.cache_bytes
+    }),
     (
         "cairn_rocksdb_write_stopped",
         Unit::Count,
@@ -89,18 +86,12 @@ const GAUGES: [Sample<Statistics>; 6] = [
         "rate to which RocksDB slows commits down, 0 while it does not",
         |statistics| statistics.delayed_write_rate,
     ),
-    (
-        "cairn_rocksdb_running_flushes",
-        Unit::Count,
-        "flushes in progress",
-        |statistics| statistics.running_flushes,
-    ),
-    (
-        "cairn_rocksdb_running_compactions",
-        Unit::Count,
-        "compactions in progress",
-        |statistics| statistics.running_compactions,
-    ),
+    ("cairn_rocksdb_running_flushes", Unit::Count, "flushes in progress", |statistics| {
+        statistics.running_flushes
+    }),
+    ("cairn_rocksdb_running_compactions", Unit::Count, "compactions in progress", |statistics| {
+        statistics.running_compactions
+    }),
     (
         "cairn_rocksdb_background_errors",
         Unit::Count,
@@ -111,12 +102,7 @@ const GAUGES: [Sample<Statistics>; 6] = [
 
 /// Values of each table.
 const OF_TABLES: [Sample<TableSize>; 3] = [
-    (
-        "cairn_rocksdb_table_file_bytes",
-        Unit::Bytes,
-        "bytes of the files of a table",
-        |size| size.file_bytes,
-    ),
+    ("cairn_rocksdb_table_file_bytes", Unit::Bytes, "bytes of the files of a table", |size| size.file_bytes),
     (
         "cairn_rocksdb_table_memory_bytes",
         Unit::Bytes,

@@ -445,5 +445,8 @@ fn statistics_count_what_the_database_writes_and_reads() {
     follower.catch_up().unwrap();
     get(&follower, SCAN, 1);
     let after = follower.statistics().unwrap();
-    assert!(before.cache_misses > 0 && after.cache_hits + after.cache_misses > before.cache_hits + before.cache_misses);
+    assert!(
+        before.cache_misses > 0
+            && after.cache_hits + after.cache_misses > before.cache_hits + before.cache_misses
+    );
 }
