@@ -61,7 +61,7 @@ pub(crate) struct Settings {
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// OpenTelemetry collector that gets spans by OTLP over gRPC, http:// and its address; without it none are made.
+    /// URL of the OpenTelemetry collector that gets spans by OTLP over gRPC, http:// only; without it there are none.
     /// Needs a program that was built with the cargo feature `otlp`.
     #[arg(value_name = "URL", value_parser = parse::collector)]
     otlp_endpoint: Option<String>,
