@@ -10,7 +10,7 @@
 //! | `demo`, `replay`, `record` | recorded chains: demo, replay node, recorder |
 //! | `db` | database maintenance |
 //! | `control` | control socket of the writer |
-//! | `serve`, `metrics` | API server and Prometheus exporter |
+//! | `serve`, `metrics`, `otlp` | API server, Prometheus exporter, exporter of spans |
 //! | `ready` | readiness check |
 //! | `reload` | settings reload on SIGHUP |
 //! | `progress`, `logging`, `output` | progress bar, log and standard output |
@@ -31,6 +31,7 @@ mod demo;
 mod follow;
 mod logging;
 mod metrics;
+mod otlp;
 mod output;
 mod progress;
 mod ready;

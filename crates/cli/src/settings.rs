@@ -61,6 +61,10 @@ pub(crate) struct Settings {
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// URL of the OpenTelemetry collector that gets spans by OTLP over gRPC, http:// only; without it there are none.
+    /// Needs a program that was built with the cargo feature `otlp`.
+    #[arg(value_name = "URL", value_parser = parse::collector)]
+    otlp_endpoint: Option<String>,
     /// The chain's id. A node or a database of another chain is refused.
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) chain_id: Option<String>,
@@ -244,6 +248,19 @@ impl Settings {
     /// The data directory.
     pub(crate) fn data(&self) -> Result<&Path, Error> {
         self.data.as_deref().ok_or_else(|| missing("data"))
+    }
+
+    /// The URL of the OpenTelemetry collector.
+    pub(crate) fn collector(&self) -> Result<Option<&str>, Error> {
+        match &self.otlp_endpoint {
+            Some(_) if !cfg!(feature = "otlp") => Err(Error(format!(
+                "`otlp_endpoint` is set, but this program was built without the cargo feature `otlp`: build it with \
+                 --features cli/otlp, or remove --{}, {} or `otlp_endpoint` in the file",
+                flag_of("otlp_endpoint"),
+                env_of("otlp_endpoint"),
+            ))),
+            endpoint => Ok(endpoint.as_deref()),
+        }
     }
 
     /// Bytes of the cache of the database.

@@ -16,6 +16,8 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, trace_span};
 
 use crate::call::Call;
 use crate::compress::compress;
@@ -174,8 +176,12 @@ impl<A> App<A> {
         let begun = Instant::now();
         match self.target(request) {
             Ok((route, found)) => {
+                let span = span_of(route, request);
+                let _entered = span.enter();
                 let outcome = call(route, &found, request, body).and_then(|call| self.run(route, &call));
-                self.finish(route, request, outcome, begun)
+                let response = self.finish(route, request, outcome, begun);
+                span.record(STATUS_CODE, response.status().as_u16());
+                response
             }
             Err(response) => {
                 if let Some(fallback) = self.fallback_of(request) {
@@ -319,12 +325,30 @@ impl<A: Sync> App<A> {
         }
         let begun = Instant::now();
         let Ok((route, found)) = self.target(request) else { return self.respond(request, body) };
+        let span = span_of(route, request);
         let outcome = match call(route, &found, request, body) {
-            Ok(call) => self.run_later(route, &call).await,
+            Ok(call) => self.run_later(route, &call).instrument(span.clone()).await,
             Err(error) => Err(error),
         };
-        self.finish(route, request, outcome, begun)
+        let response = self.finish(route, request, outcome, begun);
+        span.record(STATUS_CODE, response.status().as_u16());
+        response
     }
+}
+
+/// The field of a request's span that is known at its end.
+const STATUS_CODE: &str = "http.response.status_code";
+
+/// The span of a request, with the names of OpenTelemetry's conventions.
+fn span_of<A>(route: &Route<A>, request: &Parts) -> Span {
+    trace_span!(
+        target: "otlp",
+        "request",
+        otel.kind = "server",
+        http.route = route.endpoint.path,
+        http.request.method = request.method.as_str(),
+        http.response.status_code = Empty,
+    )
 }
 
 /// The decoded request for its handler.

@@ -18,11 +18,13 @@
 //! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
 //! | `quotes` | LayerZero quotes |
 //! | `body` | parsing of request bodies |
+//! | [`meter`] | metrics |
 //! | `errors` | text and code of every error response |
 //! | `api` | one file for each group of endpoints |
 
 pub mod check;
 pub mod config;
+pub mod meter;
 pub mod refresh;
 pub mod service;
 

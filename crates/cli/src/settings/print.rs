@@ -24,6 +24,7 @@ pub(super) const REQUIRED: &[(&str, &str)] = &[
 /// Example values of the other settings without a default.
 pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("metrics", "127.0.0.1:9464"),
+    ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),
     ("grpc", "http://127.0.0.1:9090"),
     ("prefix", "init"),

@@ -15,6 +15,7 @@ mod damage;
 mod demo;
 mod export;
 mod kill;
+mod metrics;
 mod record;
 mod route;
 mod service;
