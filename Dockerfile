@@ -22,8 +22,8 @@ LABEL org.opencontainers.image.title="cairn" \
 RUN apt-get update && \
     apt-get install --yes --no-install-recommends ca-certificates libstdc++6 && \
     rm -rf /var/lib/apt/lists/* && \
-    groupadd --system --gid 10001 cairn && \
-    useradd --system --uid 10001 --gid cairn --no-create-home --home-dir /var/lib/cairn --shell /usr/sbin/nologin cairn && \
+    groupadd --gid 10001 cairn && \
+    useradd --uid 10001 --gid cairn --no-create-home --home-dir /var/lib/cairn --shell /usr/sbin/nologin cairn && \
     install --directory --owner cairn --group cairn --mode 0750 /etc/cairn /var/lib/cairn /var/lib/cairn-route
 COPY LICENSE CHANGELOG.md config.example.toml /usr/share/doc/cairn/
 COPY --from=builder /package/THIRD-PARTY-LICENSES /usr/share/doc/cairn/
