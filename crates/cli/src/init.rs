@@ -142,7 +142,9 @@ fn write(path: &Path, values: &Values, replace: bool) -> anyhow::Result<()> {
     let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     let written = Sources::<SERVICE>::of_file(file.path()).settings()?;
-    (written.ingest(true)?, written.endpoints()?, written.data()?);
+    written.ingest(true)?;
+    written.endpoints()?;
+    written.data()?;
     if replace {
         file.persist(path)?;
     } else {
