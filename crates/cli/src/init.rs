@@ -44,7 +44,7 @@ pub(crate) struct Init {
     sources: Sources<SERVICE>,
 }
 
-/// Probes the node, writes the file, and prints the findings and what the node lacks.
+/// Probes the node, prints the findings and what the node lacks, and writes the file.
 pub(crate) fn run(args: Init) -> anyhow::Result<()> {
     let path = args.sources.file().unwrap_or(Path::new(FILE));
     let shown = path.display();
@@ -53,17 +53,21 @@ pub(crate) fn run(args: Init) -> anyhow::Result<()> {
     }
     let mut values = args.sources.given().clone();
     settings(&values)?;
-    let report = runtime::block_on(complete(&mut values))?;
+    let mut report = Report::default();
+    let outcome = runtime::block_on(complete(&mut values, &mut report));
+    // Before an error too: the findings are its reasons.
+    output::print(&text_of(&report)?)?;
+    outcome?;
     write(path, &values, args.force).with_context(|| format!("cannot write {shown}"))?;
-    output::print(&summary(path, &report)?)?;
+    output::print(&format!(
+        "{shown} is written; to index and serve the chain: cairn run --config {shown}\n"
+    ))?;
     Ok(())
 }
 
 /// Adds to `values` the settings that an index of the node needs.
-async fn complete(values: &mut Values) -> anyhow::Result<Report> {
+async fn complete(values: &mut Values, report: &mut Report) -> anyhow::Result<()> {
     let questions = Questions::of_terminal();
-    let mut report = Report::default();
-
     questions.ask(values, "comet", Some(&example_of("comet")))?;
     let reported = probe::chain_id(&texts(values, "comet")).await?;
     questions.confirm(values, "chain_id", &reported)?;
@@ -102,7 +106,7 @@ async fn complete(values: &mut Values) -> anyhow::Result<Report> {
     let settings = settings(values)?;
     let node = Node::new(settings.endpoints()?, Limits::default())?;
     report.lacking.extend(ingest::advice::features_off(&settings.ingest(true)?, &node));
-    Ok(report)
+    Ok(())
 }
 
 /// The settings of `values` and the defaults.
@@ -153,19 +157,20 @@ fn write(path: &Path, values: &Values, replace: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The findings, the written file with the next command, and what the node lacks.
-fn summary(path: &Path, report: &Report) -> Result<String, std::fmt::Error> {
-    let path = path.display();
+/// The findings, and what the node lacks.
+fn text_of(report: &Report) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     for line in &report.found {
         writeln!(text, "{line}")?;
     }
-    writeln!(text, "\n{path} is written; to index and serve the chain: cairn run --config {path}")?;
     if !report.lacking.is_empty() {
         writeln!(text, "\nThe node lacks:")?;
     }
     for line in &report.lacking {
         writeln!(text, " * {line}")?;
+    }
+    if !text.is_empty() {
+        writeln!(text)?;
     }
     Ok(text)
 }

@@ -96,7 +96,7 @@ impl Report {
             all.usable.push(address.clone());
         }
         if all.usable.is_empty() {
-            bail!("no CometBFT RPC answers: {}", self.lacking.join("; "));
+            bail!("no address of the CometBFT RPC answers");
         }
         if all.earliest > 1 {
             let remedy = "set min-retain-blocks = 0 in its app.toml and sync it anew, or add the address of an archive \
@@ -186,7 +186,7 @@ impl Report {
             all.usable.push(address.clone());
         }
         if all.usable.is_empty() {
-            bail!("no EVM JSON-RPC answers: {}", self.lacking.join("; "));
+            bail!("no address of the EVM JSON-RPC answers, and an EVM chain cannot be indexed without it");
         }
         if let Some(error) = no_traces.filter(|_| !all.has_traces) {
             self.lacks("internal transactions are not indexed (`internal_txs = false`)", error);

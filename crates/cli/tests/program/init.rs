@@ -7,14 +7,26 @@ use std::process::Stdio;
 
 use crate::support::{Cairn, Played, command, get, printed, refused, run};
 
-/// `cairn init` for a file and a database in `dir`, with settings that suit a recording.
-fn init<'a>(dir: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
-    let [file, data] =
-        [dir.join("cairn.toml"), dir.join("data")].map(|path| path.to_str().unwrap().to_owned());
-    // Tests are short, and so is the memory that they leak.
-    let own = ["init", "--config", String::leak(file), "--data", String::leak(data)];
-    let own = own.into_iter().chain(["--listen", "127.0.0.1:0", "--poll", "10ms", "--reconcile", "0s"]);
-    own.chain(more.iter().copied()).collect()
+/// `cairn init` in `dir`, with settings that suit a recording: exit code, standard output and error.
+fn init(dir: &Path, more: &[&str]) -> (i32, String, String) {
+    let own = ["init", "--data", "data", "--listen", "127.0.0.1:0", "--poll", "10ms", "--reconcile", "0s"];
+    let output = command(&[&own[..], more].concat()).current_dir(dir).output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), out, err)
+}
+
+/// Standard output of a run that must succeed, and the file.
+fn written(dir: &Path, more: &[&str]) -> (String, String) {
+    let (code, out, err) = init(dir, more);
+    assert_eq!(code, 0, "{err}");
+    (out, fs::read_to_string(dir.join("cairn.toml")).unwrap())
+}
+
+/// `cairn run` with the file in `dir`.
+fn start(dir: &Path) -> Cairn {
+    let mut command = command(&["run", "--config", "cairn.toml"]);
+    command.current_dir(dir);
+    Cairn::spawn(command)
 }
 
 /// The services of a node without one of them.
@@ -25,22 +37,20 @@ fn without<'a>(services: &[&'a str], service: &str) -> Vec<&'a str> {
 
 /// Exit code and message of a run that must leave no file.
 fn refused_without_file(dir: &Path, more: &[&str]) -> (i32, String) {
-    let outcome = refused(&init(dir, more));
-    assert_eq!(fs::read_dir(dir).unwrap().count(), 0, "{outcome:?}");
-    outcome
+    let (code, _, err) = init(dir, more);
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 0, "{err}");
+    (code, err)
 }
 
 #[test]
 fn the_file_of_each_vm_starts_an_index() {
     for (recording, vm) in [("evm-scenario", "evm"), ("move-scenario", "move"), ("wasm-scenario", "wasm")] {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("cairn.toml");
         let played = Played::start(recording, &[]);
-        let found = printed(&init(dir.path(), &played.services()));
+        let (found, text) = written(dir.path(), &played.services());
         assert!(found.contains("is written; to index and serve the chain: cairn run --config "), "{found}");
         assert!(!found.contains("The node lacks"), "{found}");
 
-        let text = fs::read_to_string(&file).unwrap();
         let chain = format!("e2e-{vm}-1");
         for line in [
             format!("chain_id = \"{chain}\""),
@@ -52,10 +62,11 @@ fn the_file_of_each_vm_starts_an_index() {
         ] {
             assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
         }
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o137, 0);
+        let mode = fs::metadata(dir.path().join("cairn.toml")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o137, 0, "{mode:o}");
         assert!(text.contains("# Human-readable part of account addresses; by default the node's answer."));
 
-        let mut cairn = Cairn::start(&["run", "--config", file.to_str().unwrap()]);
+        let mut cairn = start(dir.path());
         cairn.logged("caught up");
         cairn.signal("TERM");
         assert_eq!(cairn.ended().0, Some(0));
@@ -66,9 +77,8 @@ fn the_file_of_each_vm_starts_an_index() {
 fn a_health_check_follows_the_process() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("move-scenario", &[]);
-    printed(&init(dir.path(), &played.services()));
-    let file = dir.path().join("cairn.toml");
-    let mut cairn = Cairn::start(&["run", "--config", file.to_str().unwrap()]);
+    written(dir.path(), &played.services());
+    let mut cairn = start(dir.path());
     let url = cairn.url();
     cairn.logged("caught up");
     let at = url.strip_prefix("http://").unwrap();
@@ -103,11 +113,11 @@ fn an_existing_file_is_replaced_only_by_force() {
     let file = dir.path().join("cairn.toml");
     fs::write(&file, "chain_id = \"mine\"\n").unwrap();
     let played = Played::start("move-scenario", &[]);
-    let (code, message) = refused(&init(dir.path(), &played.services()));
+    let (code, _, message) = init(dir.path(), &played.services());
     assert!(code == 1 && message.contains("exists: replace it by --force"), "{code} {message}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "chain_id = \"mine\"\n");
-    printed(&init(dir.path(), &[&played.services()[..], &["--force"]].concat()));
-    assert!(fs::read_to_string(&file).unwrap().contains("chain_id = \"e2e-move-1\"\n"));
+    let (_, text) = written(dir.path(), &[&played.services()[..], &["--force"]].concat());
+    assert!(text.contains("chain_id = \"e2e-move-1\"\n"), "{text}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
@@ -117,8 +127,7 @@ fn what_the_node_lacks_is_listed_with_the_setting_of_the_node() {
     let lacking = |options: &[&str]| {
         let dir = tempfile::tempdir().unwrap();
         let played = Played::start("evm-scenario", options);
-        let found = printed(&init(dir.path(), &played.services()));
-        (found, fs::read_to_string(dir.path().join("cairn.toml")).unwrap())
+        written(dir.path(), &played.services())
     };
     let (found, text) = lacking(&["--fault", "json-rpc:no-tracing"]);
     assert!(found.contains("add `debug` to json-rpc.apis in app.toml"), "{found}");
@@ -141,11 +150,11 @@ fn what_the_node_lacks_is_listed_with_the_setting_of_the_node() {
     let dir = tempfile::tempdir().unwrap();
     let services = without(&played.services(), "--rest");
     let off = [&services[..], &["--rest", "http://127.0.0.1:1", "--prefix", "init"]].concat();
-    let found = printed(&init(dir.path(), &off));
+    let (found, text) = written(dir.path(), &off);
     assert!(found.contains("an address is left out: rest 127.0.0.1:1"), "{found}");
     assert!(found.contains("api.enable = true in its app.toml"), "{found}");
     assert!(found.contains("rich list disabled: it begins with balances from REST"), "{found}");
-    assert!(fs::read_to_string(dir.path().join("cairn.toml")).unwrap().contains("\n#rest = "));
+    assert!(text.contains("\n#rest = "), "{text}");
 }
 
 #[test]

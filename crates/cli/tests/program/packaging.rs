@@ -1,9 +1,9 @@
-//! Shell completions and man pages, of which packages are made.
+//! Shell completions and man pages, of which packages are made, and the settings of the image.
 
 use std::fs;
 use std::process::Command;
 
-use crate::support::printed;
+use crate::support::{printed, repository};
 
 #[test]
 fn completions_are_scripts_that_know_the_commands() {
@@ -34,4 +34,20 @@ fn every_visible_command_has_a_man_page() {
     }
     let run = fs::read_to_string(folder.join("cairn-run.1")).unwrap();
     assert!(run.contains("CAIRN_CHAIN_ID") && run.contains(".TH cairn-run 1"), "{run}");
+}
+
+#[test]
+fn the_image_and_compose_set_variables_that_exist() {
+    let help = printed(&["run", "--help"]);
+    for path in ["Dockerfile", "compose.yaml"] {
+        let text = fs::read_to_string(repository(path)).unwrap();
+        let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        // The commit is an argument of the build.
+        let names: Vec<_> =
+            words.filter(|word| word.starts_with("CAIRN_") && *word != "CAIRN_COMMIT").collect();
+        assert!(!names.is_empty(), "{path}");
+        for name in names {
+            assert!(help.contains(&format!("[env: {name}]")), "{path}: {name}");
+        }
+    }
 }
