@@ -8,10 +8,11 @@ export CARGO_TARGET_DIR
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+CARGO_DEB_VERSION := 3.8.0
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check api-test deny bench soak fuzz dictionaries needs
+.PHONY: demo build test tests check api-test deny bench soak fuzz dictionaries deb image needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -47,6 +48,18 @@ deny:
 	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
 	    cargo install --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
+
+# The Debian package: $(CARGO_TARGET_DIR)/debian/cairn_*.deb. cargo-deb builds nothing: its selection of packages would
+# compile RocksDB again.
+deb: build
+	command -v cargo-deb >/dev/null || test -x "$(TOOLS)/bin/cargo-deb" || \
+	    cargo install --locked --version $(CARGO_DEB_VERSION) --root "$(TOOLS)" cargo-deb
+	packaging/generate "$(CARGO_TARGET_DIR)/release/cairn" "$(CARGO_TARGET_DIR)/release/package"
+	PATH="$$PATH:$(TOOLS)/bin" cargo deb --package cli --no-build
+
+# The container image.
+image:
+	docker build --build-arg CAIRN_COMMIT="$$(git rev-parse HEAD)" --tag cairn .
 
 # Trains the dictionaries that new databases begin with, on the recordings.
 dictionaries: needs
