@@ -8,7 +8,7 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
-use crate::settings::{LogFormat, Settings};
+use crate::settings::{LogFormat, Settings, rollytics};
 
 /// Standard error, shared by the log and the progress bar so that neither tears the other.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl Screen {
     }
 }
 
-/// Starts the log. To be called once.
+/// Starts the log, and warns of settings that come from variables of rollytics. To be called once.
 pub(crate) fn start(settings: &Settings) -> anyhow::Result<(Screen, FilterHandle)> {
     let terminal = io::stderr().is_terminal();
     let is_text = settings.log_format == LogFormat::Text;
@@ -49,6 +49,7 @@ pub(crate) fn start(settings: &Settings) -> anyhow::Result<(Screen, FilterHandle
         .with(lines)
         .try_init()
         .context("the log cannot be started")?;
+    rollytics::log(&settings.from_rollytics);
     Ok((screen, handle))
 }
 
