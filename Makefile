@@ -65,7 +65,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= $(notdir $(basename $(wildcard testing/fuzz/libfuzzer/targets/*.rs)))
 FUZZ := cargo fuzz run --fuzz-dir testing/fuzz/libfuzzer --sanitizer none
 
-# Fuzzes (docs/fuzzing.md): about an hour and a half by default. The first finding ends it.
+# Fuzzes (docs/src/fuzzing.md): about an hour and a half by default. The first finding ends it.
 fuzz: needs
 	command -v cargo-fuzz >/dev/null || test -x "$(TOOLS)/bin/cargo-fuzz" || \
 	    cargo install --locked --version $(CARGO_FUZZ_VERSION) --root "$(TOOLS)" cargo-fuzz

@@ -122,7 +122,10 @@ pub(crate) fn log(taken: &[String]) {
     if taken.is_empty() {
         return;
     }
-    tracing::warn!(variables = taken.join(", "), "settings taken from variables of rollytics: set those of cairn");
+    tracing::warn!(
+        variables = taken.join(", "),
+        "settings taken from variables of rollytics: set those of cairn"
+    );
     let ignored: Vec<_> = IGNORED.iter().copied().filter(|name| variable(name).is_some()).collect();
     if !ignored.is_empty() {
         tracing::warn!(variables = ignored.join(", "), "variables of rollytics without effect: remove them");
