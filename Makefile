@@ -8,10 +8,11 @@ export CARGO_TARGET_DIR
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+MDBOOK_VERSION := 0.5.4
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check deny bench soak fuzz dictionaries needs
+.PHONY: demo build test tests check deny book bench soak fuzz dictionaries needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -41,6 +42,12 @@ deny:
 	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
 	    cargo install --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
+
+# The book, docs/book/index.html; its commands and links are checked by the tests.
+book:
+	command -v mdbook >/dev/null || test -x "$(TOOLS)/bin/mdbook" || \
+	    cargo install --locked --version $(MDBOOK_VERSION) --root "$(TOOLS)" mdbook
+	PATH="$$PATH:$(TOOLS)/bin" mdbook build docs
 
 # Trains the dictionaries that new databases begin with, on the recordings.
 dictionaries: needs

@@ -127,7 +127,7 @@ fn every_file_that_the_book_names_exists() {
         let text = prose(&text);
         let is_file = |span: &&str| {
             let ends = [".rs", ".toml", ".md", ".json", ".proto", ".service", ".sh"];
-            let of_us = span.split('/').next().is_some_and(|top| repository(top).is_dir());
+            let of_us = span.split('/').next().is_some_and(|top| !top.is_empty() && repository(top).is_dir());
             span.contains('/') && of_us && ends.iter().any(|end| span.ends_with(end))
         };
         let files = code_spans(&text).filter(is_file);
