@@ -103,12 +103,12 @@ fn variables_of_rollytics_are_taken_below_every_source_of_cairn_and_warned_of() 
     ] {
         assert!(shown.contains(line), "{line} is not in\n{shown}");
     }
-    // It ends because `data` is not set, which has no variable of rollytics.
+    // It ends because an address is not set.
     let (code, _, log) = run(&["run"]);
     assert_eq!(code, Some(2), "{log}");
     let taken = "settings taken from variables of rollytics: set those of cairn \
                  variables=\"RPC_URL -> comet, PORT -> listen, VM_TYPE -> vm\"";
     let ignored = "variables of rollytics without effect: remove them variables=\"DB_DSN\"";
-    assert!(log.contains(taken) && log.contains(ignored) && log.contains("`data` is not set"), "{log}");
+    assert!(log.contains(taken) && log.contains(ignored) && log.contains("`json_rpc` is not set"), "{log}");
     assert!(!log.contains("hunter2"), "{log}");
 }

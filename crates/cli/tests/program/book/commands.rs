@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-use super::markdown::{Block, blocks};
+use super::markdown::{Block, blocks, chapters};
 use crate::support::{Cairn, repository};
 
 /// How long a block is repeated, and the pause between.
@@ -33,6 +33,21 @@ const TIMEOUT: &str = "60";
 
 /// The host of the addresses in the book.
 const HOST: &str = "127.0.0.1:";
+
+/// The chapters whose blocks the tests below run.
+const CHAPTERS: [&str; 6] =
+    ["api.md", "migration.md", "operate.md", "registry.md", "start.md", "transfer.md"];
+
+#[test]
+fn every_chapter_with_commands_is_run() {
+    let has_commands = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        blocks(&text).iter().any(|block| matches!(&*block.info, "sh" | "sh,server"))
+    };
+    let chapters = chapters().into_iter().filter(has_commands);
+    let names: Vec<_> = chapters.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(names, CHAPTERS);
+}
 
 #[test]
 fn the_commands_of_the_start_run() {
