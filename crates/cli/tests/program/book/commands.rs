@@ -202,7 +202,7 @@ impl Addresses {
             let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             let (port, rest) = part.split_at(end);
             let free = *self.0.entry(port.to_owned()).or_insert_with(free_port);
-            replaced.push_str(&format!("{HOST}{free}{rest}"));
+            replaced.extend([HOST, &free.to_string(), rest]);
         }
         replaced
     }

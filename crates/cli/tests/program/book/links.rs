@@ -24,7 +24,7 @@ fn targets(prose: &str) -> impl Iterator<Item = &str> {
     ends.filter(|target| !target.is_empty() && !target.contains("://"))
 }
 
-/// The anchor that mdBook and GitHub give to a heading.
+/// The anchor of a heading, in the book and on GitHub.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|c| match c {
         ' ' => Some('-'),
