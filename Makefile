@@ -9,10 +9,11 @@ export CARGO_TARGET_DIR
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 CARGO_DEB_VERSION := 3.8.0
+MDBOOK_VERSION := 0.5.4
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check api-test deny bench soak fuzz dictionaries deb image needs
+.PHONY: demo build test tests check api-test deny book bench soak fuzz dictionaries deb image needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -61,6 +62,12 @@ deb: build
 image:
 	docker build --build-arg CAIRN_COMMIT="$$(git rev-parse HEAD)" --tag cairn .
 
+# The book, docs/book/index.html; its commands and links are checked by the tests.
+book:
+	command -v mdbook >/dev/null || test -x "$(TOOLS)/bin/mdbook" || \
+	    cargo install --locked --version $(MDBOOK_VERSION) --root "$(TOOLS)" mdbook
+	PATH="$$PATH:$(TOOLS)/bin" mdbook build docs
+
 # Trains the dictionaries that new databases begin with, on the recordings.
 dictionaries: needs
 	cargo build --release --workspace --example train_dictionaries
@@ -84,7 +91,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= $(notdir $(basename $(wildcard testing/fuzz/libfuzzer/targets/*.rs)))
 FUZZ := cargo fuzz run --fuzz-dir testing/fuzz/libfuzzer --sanitizer none
 
-# Fuzzes (docs/fuzzing.md): about an hour and a half by default. The first finding ends it.
+# Fuzzes (docs/src/fuzzing.md): about an hour and a half by default. The first finding ends it.
 fuzz: needs
 	command -v cargo-fuzz >/dev/null || test -x "$(TOOLS)/bin/cargo-fuzz" || \
 	    cargo install --locked --version $(CARGO_FUZZ_VERSION) --root "$(TOOLS)" cargo-fuzz

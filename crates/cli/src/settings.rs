@@ -5,17 +5,19 @@
 //! | [`values`] | texts of the settings with their sources, and configuration errors |
 //! | [`sources`] | groups of settings as flags of commands; merging of the sources |
 //! | `file` | the configuration file |
+//! | [`rollytics`] | environment variables of rollytics |
 //! | `parse` | parsers of values |
 //! | [`mod@print`] | `cairn config` and the example file |
 //!
 //! # Invariants
 //! * [`Settings`] is the only list of the settings. Flags, variables, keys of the file, help, `cairn config` and the
 //!   example file derive from it.
-//! * Precedence: file < environment < flags. The same code parses the values of every source.
+//! * Precedence: variables of rollytics < file < environment < flags. The same code parses the values of every source.
 
 mod file;
 mod parse;
 pub(crate) mod print;
+pub(crate) mod rollytics;
 pub(crate) mod sources;
 #[cfg(test)]
 mod tests;
@@ -195,6 +197,9 @@ pub(crate) struct Settings {
     /// `origins`, parsed.
     #[arg(skip)]
     pub(crate) cors: Cors,
+    /// The settings that come from variables of rollytics.
+    #[arg(skip)]
+    pub(crate) from_rollytics: Vec<String>,
 }
 
 /// Settings of a routing service.
@@ -236,6 +241,7 @@ impl Settings {
             Command::new("settings").no_binary_name(true).args(args().into_iter().map(|arg| arg.env(None)));
         let parsed = command.try_get_matches_from(words).and_then(|matches| Self::from_arg_matches(&matches));
         let mut settings = parsed.map_err(|error| invalid(values, &error))?;
+        settings.from_rollytics = rollytics::taken(values);
         let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
         settings.cors = Cors::origins(origins)
             .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;

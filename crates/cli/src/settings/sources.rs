@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::values::{Error, Source, Value, Values, env_of, flag_of, split};
-use super::{Settings, args, file};
+use super::{Settings, args, file, rollytics};
 
 const CONFIG: &str = "config";
 
@@ -74,10 +74,12 @@ impl<const G: Groups> Sources<G> {
         &self.values
     }
 
-    /// Merges the sources: defaults < file < environment < flags.
+    /// Merges the sources: defaults < variables of rollytics < file < environment < flags.
     pub(crate) fn merged(&self) -> Result<Values, Error> {
         let args: Vec<_> = args().into_iter().map(with_aliases::<G>).collect();
         let mut values = defaults(&args);
+        let foreign = rollytics::values(&args, rollytics::variable).into_iter();
+        values.extend(foreign.filter(|(name, _)| group_of(name) & G != 0));
         if let Some(path) = &self.file {
             values.extend(file::read(path, &args)?);
         }

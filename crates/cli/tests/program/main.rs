@@ -9,6 +9,7 @@
 )]
 
 mod backup;
+mod book;
 mod config;
 mod daemon;
 mod damage;
