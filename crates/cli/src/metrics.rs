@@ -97,6 +97,9 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
     let requests = Matcher::Full(web::meter::SECONDS.to_owned());
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(requests, &SECONDS)
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Full(grpc::meter::SECONDS.to_owned()), &SECONDS)
+        })
         .and_then(PrometheusBuilder::install_recorder)
         .context("metrics cannot be counted")?;
     describe();
@@ -145,6 +148,7 @@ fn answer(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
 
 fn describe() {
     web::meter::describe();
+    grpc::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
     describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");

@@ -116,14 +116,13 @@ async fn connection<H: RequestHandler>(
         _ = stopped.changed() => None,
         () = flow.stalled(&limits) => return,
     };
-    let ended = match ended {
+    if ended.is_none() {
+        connection.as_mut().graceful_shutdown();
+    }
+    log_end(match ended {
         Some(ended) => ended,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    log_end(ended);
+        None => connection.await,
+    });
 }
 
 impl<H: RequestHandler> Http2Server<H> {

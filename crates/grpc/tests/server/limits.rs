@@ -5,14 +5,14 @@ use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use grpc::v1::{CountTxsRequest, GetTxRequest, GetStatusRequest};
+use grpc::v1::{CountTxsRequest, GetStatusRequest, GetTxRequest};
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use web::clock::Clock;
 use web::limits::{Limits, Rate};
 
-use crate::indexed::{Client, PATIENCE, client, connect, evm, eventually, serve};
+use crate::indexed::{Client, PATIENCE, client, connect, eventually, evm, serve};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_over_its_rate_is_refused_and_health_is_not_counted() {

@@ -42,7 +42,10 @@ const RPCS: &[(&str, Call)] = &[
     ("/indexer/tx/v1/txs/by_height/{height}", rpc!(list_txs_by_height, ListTxsByHeightRequest)),
     ("/indexer/tx/v1/txs/{tx_hash}", rpc!(get_tx, GetTxRequest)),
     ("/indexer/tx/v1/evm-txs", rpc!(list_evm_txs, ListEvmTxsRequest)),
-    ("/indexer/tx/v1/evm-txs/by_account/{account}", rpc!(list_evm_txs_by_account, ListEvmTxsByAccountRequest)),
+    (
+        "/indexer/tx/v1/evm-txs/by_account/{account}",
+        rpc!(list_evm_txs_by_account, ListEvmTxsByAccountRequest),
+    ),
     ("/indexer/tx/v1/evm-txs/by_height/{height}", rpc!(list_evm_txs_by_height, ListEvmTxsByHeightRequest)),
     ("/indexer/tx/v1/evm-txs/{tx_hash}", rpc!(get_evm_tx, GetEvmTxRequest)),
     ("/indexer/tx/v1/evm-internal-txs", rpc!(list_internal_txs, ListInternalTxsRequest)),
@@ -68,10 +71,7 @@ const RPCS: &[(&str, Call)] = &[
         rpc!(list_collections_by_name, ListCollectionsByNameRequest),
     ),
     ("/indexer/nft/v1/collections/{collection_addr}", rpc!(get_collection, GetCollectionRequest)),
-    (
-        "/indexer/nft/v1/tokens/by_account/{account}",
-        rpc!(list_tokens_by_account, ListTokensByAccountRequest),
-    ),
+    ("/indexer/nft/v1/tokens/by_account/{account}", rpc!(list_tokens_by_account, ListTokensByAccountRequest)),
     (
         "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
         rpc!(list_tokens_by_collection, ListTokensByCollectionRequest),
