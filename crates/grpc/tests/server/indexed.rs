@@ -47,9 +47,18 @@ pub(crate) fn serve_when(
     grpc::start(TcpListener::bind("127.0.0.1:0").unwrap(), index, ready, limits, 2).unwrap()
 }
 
+fn endpoint(server: &Server) -> Endpoint {
+    Endpoint::from_shared(format!("http://{}", server.address())).unwrap()
+}
+
 /// A connection of its own.
 pub(crate) async fn connect(server: &Server) -> Channel {
-    Endpoint::from_shared(format!("http://{}", server.address())).unwrap().connect().await.unwrap()
+    endpoint(server).connect().await.unwrap()
+}
+
+/// A connection of its own, opened by its first request.
+pub(crate) fn connect_later(server: &Server) -> Channel {
+    endpoint(server).connect_lazy()
 }
 
 pub(crate) async fn client(server: &Server) -> Client {

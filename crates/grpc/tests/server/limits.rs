@@ -57,7 +57,7 @@ async fn a_client_beyond_its_connections_is_closed() {
     let server = serve(evm().await, Limits { connections_per_client: 1, ..Limits::default() });
     let mut first = client(&server).await;
     first.get_status(GetStatusRequest {}).await.unwrap();
-    let second = async || Client::new(connect(&server).await).get_status(GetStatusRequest {}).await;
+    let second = async || Client::new(connect_later(&server)).get_status(GetStatusRequest {}).await;
     second().await.unwrap_err();
     first.get_status(GetStatusRequest {}).await.unwrap();
     drop(first);
