@@ -32,7 +32,7 @@ fn listener() -> TcpListener {
 fn get(stream: &mut TcpStream, target: &str, buffer: &mut Vec<u8>) -> usize {
     write!(stream, "GET {target} HTTP/1.1\r\nhost: h\r\n\r\n").unwrap();
     buffer.clear();
-    let mut part = [0; 1 << 16];
+    let mut part = vec![0; 1 << 16];
     loop {
         let read = stream.read(&mut part).unwrap();
         buffer.extend_from_slice(&part[..read]);
