@@ -60,6 +60,10 @@ pub(crate) struct Settings {
     /// IP address and port of the JSON interface; port 0 takes a free one.
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = parse::address)]
     pub(crate) listen: SocketAddr,
+    /// IP address and port of the gRPC interface; port 0 takes a free one. Without it there is none. It has its own
+    /// connections, requests and rates, with the limits of the JSON interface.
+    #[arg(value_name = "ADDR", value_parser = parse::address)]
+    pub(crate) grpc_listen: Option<SocketAddr>,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

@@ -19,6 +19,7 @@
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
 //! | [`serve`] | an [`app::App`], or any request handler, on a socket |
+//! | [`http2`] | a request handler on a socket, over HTTP/2 |
 //! | [`server`] | a server with its own threads |
 //!
 //! ```
@@ -74,6 +75,7 @@ pub mod clock;
 pub mod cors;
 pub mod endpoint;
 pub mod health;
+pub mod http2;
 pub mod http_error;
 pub mod limits;
 pub mod meter;
@@ -89,6 +91,7 @@ mod compress;
 mod concurrency_limit;
 mod encoding;
 mod etag;
+mod flow;
 mod percent;
 mod query;
 mod rate_limit;

@@ -23,6 +23,7 @@ pub(super) const REQUIRED: &[(&str, &str)] = &[
 
 /// Example values of the other settings without a default.
 pub(super) const OPTIONAL: &[(&str, &str)] = &[
+    ("grpc_listen", "127.0.0.1:9095"),
     ("metrics", "127.0.0.1:9464"),
     ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),
