@@ -65,6 +65,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
         let work = async {
             if let Some(routes) = &routes {
@@ -74,7 +75,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
             std::future::pending::<anyhow::Result<Infallible>>().await
         };
         let outcome = tokio::select! {
-            outcome = run::index(&settings, true, &screen, &stop, arrived) => outcome,
+            outcome = run::index(&settings, true, &screen, &stop, current, arrived) => outcome,
             outcome = work => outcome.map(|never| match never {}),
         };
         if let Some(routes) = routes {
@@ -116,8 +117,12 @@ fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::R
     let Some(serving) = serving else { return Ok(()) };
     let account = some_account(serving);
     let mut text = format!(
-        "\n{} is indexed: {} transactions in heights {} to {}. Open\n\n",
-        about.chain_id, about.txs, about.first_height, about.last_height
+        "\n{} is indexed: {} transactions in heights {} to {}.\nOpen {}/ in a browser, or as JSON\n\n",
+        about.chain_id,
+        about.txs,
+        about.first_height,
+        about.last_height,
+        serving.url()
     );
     for path in paths(about, account.as_deref()) {
         writeln!(text, "  {}{path}", serving.url())?;

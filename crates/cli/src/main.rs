@@ -39,6 +39,7 @@ mod metrics;
 mod otlp;
 mod output;
 mod packaging;
+mod pages;
 mod progress;
 mod ready;
 mod record;

@@ -14,6 +14,7 @@ use store::Store;
 use web::app::App;
 use web::server::{Server, default_workers};
 
+use crate::pages::Pages;
 use crate::settings::Settings;
 
 /// The program's version.
@@ -30,6 +31,8 @@ pub(crate) struct Serving {
     /// Servers use duplicates of the listener, so that one replaces another without a gap.
     listener: TcpListener,
     ready: Ready,
+    /// Inputs of the explorer's pages.
+    pages: Pages,
     server: Server,
     grpc: Option<Server>,
     /// Empty until there is a database.
@@ -38,16 +41,17 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `ready` is the
-    /// readiness check.
+    /// readiness check, `pages` has the inputs of the explorer.
     pub(crate) fn start(
         settings: &Settings,
         store: Option<Arc<dyn Store>>,
         ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        pages: Pages,
     ) -> anyhow::Result<Self> {
         let (listener, ready): (_, Ready) = (listen(settings.listen, "--listen")?, Arc::new(ready));
         let index = grpc::Index::default();
         let server = if let Some(store) = store {
-            let server = serve(settings, store, &listener, &ready, &index)?;
+            let server = serve(settings, store, &listener, &ready, &index, pages.clone())?;
             tracing::info!(url = url_of(&server), "serving");
             server
         } else {
@@ -58,7 +62,7 @@ impl Serving {
             server
         };
         let grpc = settings.grpc_listen.map(|at| serve_grpc(settings, at, &ready, &index)).transpose()?;
-        Ok(Self { listener, ready, server, grpc, index })
+        Ok(Self { listener, ready, pages, server, grpc, index })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
@@ -66,7 +70,7 @@ impl Serving {
         if self.index.get().is_some() {
             return Ok(());
         }
-        let server = serve(settings, store, &self.listener, &self.ready, &self.index)?;
+        let server = serve(settings, store, &self.listener, &self.ready, &self.index, self.pages.clone())?;
         let waiting = std::mem::replace(&mut self.server, server);
         // Until the old server has ended, it may accept connections.
         tokio::task::spawn_blocking(move || waiting.stop()).await?;
@@ -116,13 +120,18 @@ fn serve(
     listener: &TcpListener,
     ready: &Ready,
     index: &grpc::Index,
+    pages: Pages,
 ) -> anyhow::Result<Server> {
     let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
     let indexer = Indexer::open(store, build, settings.empty_cursor)?;
     let ready = Arc::clone(ready);
     let app =
         App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
-    let app = Arc::new(app);
+    let app = if settings.explorer {
+        explorer::mount(app, pages.routing.map(|routing| Arc::new(routing) as _), pages.head)?
+    } else {
+        Arc::new(app)
+    };
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
     // The index is opened once.

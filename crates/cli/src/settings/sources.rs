@@ -45,7 +45,7 @@ fn group_of(name: &str) -> Groups {
         "listen" => LISTEN,
         "comet" | "rest" | "json_rpc" => NODE,
         "metrics" | "otlp_endpoint" | "disk_reserve" | "max_connections" | "max_requests" | "rate_limit"
-        | "trusted_proxies" | "cors" => SERVER,
+        | "trusted_proxies" | "cors" | "explorer" => SERVER,
         name if name.starts_with("route.") => ROUTE,
         _ => INDEX,
     }
