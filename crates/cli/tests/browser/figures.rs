@@ -1,0 +1,215 @@
+//! The figures of a page against the JSON requests that its footer links.
+//!
+//! A list of the JSON is a table of the page: row by row, each column must show the member of the element. A single
+//! record is a list of facts. Values are shown as text, as the title of a shortened text, or as the datetime of a time.
+
+use serde_json::Value;
+
+use crate::support::get;
+
+/// The column or fact that shows a value, and the value.
+type Shown = (&'static str, String);
+
+/// Rows of the overview's tables.
+const LATEST: usize = 10;
+
+/// The differences between the report of `page.js` and its JSON requests.
+pub(crate) fn differences(origin: &str, page: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for request in list(&page["requests"]) {
+        let request = request.as_str().unwrap();
+        let (status, json) = get(&format!("{origin}{request}"));
+        if status != 200 {
+            found.push(format!("{request}: status {status}"));
+        } else if let Some((label, elements, cells)) = list_of(request, &json) {
+            found.extend(
+                compare_table(page, label, elements, cells)
+                    .into_iter()
+                    .map(|fault| format!("{request}: {fault}")),
+            );
+        } else {
+            let facts = facts_of(request, &json).into_iter();
+            let wrong = facts.filter(|(name, value)| !shows(&page["facts"][name], value));
+            found.extend(
+                wrong.map(|(name, value)| {
+                    format!("{request}: {name} is {}, not {value}", page["facts"][name])
+                }),
+            );
+        }
+    }
+    found
+}
+
+type Cells = fn(&Value) -> Vec<Shown>;
+
+/// The label of the table that shows a list of the JSON, the list, and the cells of an element.
+fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Value], Cells)> {
+    let is_evm = request.contains("/evm-txs");
+    let kinds: [(&str, &str, Cells); 6] = [
+        ("blocks", "Blocks", block),
+        ("txs", if is_evm { "EVM transactions" } else { "Transactions" }, if is_evm { evm_tx } else { tx }),
+        ("internal_txs", "Internal transactions", call_frame),
+        ("collections", "Collections", collection),
+        ("tokens", "Tokens", token),
+        ("holders", "Holders", holder),
+    ];
+    kinds.into_iter().find_map(|(name, label, cells)| Some((label, json[name].as_array()?.as_slice(), cells)))
+}
+
+fn compare_table(page: &Value, label: &str, elements: &[Value], cells: Cells) -> Vec<String> {
+    let Some(table) = list(&page["tables"]).iter().find(|table| table["label"] == label) else {
+        return if elements.is_empty() { Vec::new() } else { vec![format!("no table {label:?}")] };
+    };
+    let (rows, columns) = (list(&table["rows"]), list(&table["columns"]));
+    if rows.len() != elements.len() && rows.len() != LATEST {
+        return vec![format!("{label}: {} rows of {} elements", rows.len(), elements.len())];
+    }
+    let mut found = Vec::new();
+    for (row, element) in rows.iter().zip(elements) {
+        for (name, value) in cells(element) {
+            let place = columns.iter().position(|column| column == name);
+            let cell = place.map_or(&Value::Null, |place| &row[place]);
+            if !shows(cell, &value) {
+                found.push(format!("{label}: {name} is {cell}, not {value}"));
+            }
+        }
+    }
+    found
+}
+
+/// True if one of the forms of a cell is `value`.
+fn shows(cell: &Value, value: &str) -> bool {
+    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    cell.as_array().is_some_and(|forms| forms.iter().any(|form| *form == value))
+}
+
+fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
+    let mut facts = Vec::new();
+    if let Some(block) = json.get("block") {
+        let gas = format!("{} used of {} wanted", text(&block["gas_used"]), text(&block["gas_wanted"]));
+        facts.extend([
+            ("Hash", text(&block["hash"])),
+            ("Time", time(&block["timestamp"])),
+            ("Since the block before", format!("{} ms", text(&block["block_time"]))),
+            ("Proposer", text(&block["proposer"]["operator_address"])),
+            ("Gas", gas),
+            ("Transactions", text(&block["tx_count"])),
+        ]);
+        facts.extend(coins("Fees", &block["total_fee"]));
+    } else if let Some(tx) = json.get("tx").filter(|_| request.contains("/evm-txs/")) {
+        facts.extend([
+            ("Hash", text(&tx["transactionHash"])),
+            ("From", text(&tx["from"])),
+            ("Result", outcome(tx["status"] == "0x1")),
+        ]);
+    } else if let Some(tx) = json.get("tx") {
+        let gas = format!("{} used of {} wanted", text(&tx["gas_used"]), text(&tx["gas_wanted"]));
+        facts.extend([
+            ("Hash", text(&tx["txhash"])),
+            ("Result", outcome(tx["code"] == 0)),
+            ("Height", text(&tx["height"])),
+            ("Time", time(&tx["timestamp"])),
+            ("Gas", gas),
+        ]);
+        facts.extend(coins("Fee", &tx["tx"]["auth_info"]["fee"]["amount"]));
+    } else if let Some(collection) = json.get("collection") {
+        facts.push(("Address", text(&collection["object_addr"])));
+    }
+    facts
+}
+
+fn block(block: &Value) -> Vec<Shown> {
+    let mut cells = vec![
+        ("Height", text(&block["height"])),
+        ("Time", time(&block["timestamp"])),
+        ("Transactions", text(&block["tx_count"])),
+        ("Gas used", text(&block["gas_used"])),
+        ("Proposer", text(&block["proposer"]["moniker"])),
+    ];
+    cells.extend(coins("Fees", &block["total_fee"]));
+    cells
+}
+
+fn tx(tx: &Value) -> Vec<Shown> {
+    let mut cells = vec![
+        ("Hash", text(&tx["txhash"])),
+        ("Result", outcome(tx["code"] == 0)),
+        ("Height", text(&tx["height"])),
+        ("Time", time(&tx["timestamp"])),
+    ];
+    let messages = list(&tx["tx"]["body"]["messages"]).iter().take(2);
+    cells.extend(messages.map(|message| ("Messages", text(&message["@type"]))));
+    cells.extend(coins("Fee", &tx["tx"]["auth_info"]["fee"]["amount"]));
+    cells
+}
+
+fn evm_tx(tx: &Value) -> Vec<Shown> {
+    let to = if text(&tx["to"]).is_empty() { &tx["contractAddress"] } else { &tx["to"] };
+    vec![
+        ("Hash", text(&tx["transactionHash"])),
+        ("From", text(&tx["from"])),
+        ("To", text(to)),
+        ("Result", outcome(tx["status"] == "0x1")),
+        ("Height", number(&tx["blockNumber"])),
+        ("Gas used", number(&tx["gasUsed"])),
+    ]
+}
+
+fn call_frame(call: &Value) -> Vec<Shown> {
+    vec![
+        ("Transaction", text(&call["hash"])),
+        ("Call", text(&call["type"])),
+        ("From", text(&call["from"])),
+        ("To", text(&call["to"])),
+        ("Value", number(&call["value"])),
+        ("Height", text(&call["height"])),
+    ]
+}
+
+fn collection(collection: &Value) -> Vec<Shown> {
+    vec![("Collection", text(&collection["collection"]["name"]))]
+}
+
+fn token(token: &Value) -> Vec<Shown> {
+    vec![("Token", text(&token["nft"]["token_id"])), ("Owner", text(&token["owner"]))]
+}
+
+fn holder(holder: &Value) -> Vec<Shown> {
+    vec![("Account", text(&holder["account"]))]
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A string as it is, another value as JSON; nothing for none.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A hex quantity in decimal.
+fn number(value: &Value) -> String {
+    let digits = text(value);
+    let quantity = digits.strip_prefix("0x").and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    quantity.map_or("–".to_owned(), |quantity| quantity.to_string())
+}
+
+/// The title of a time, as in `2025-01-31 12:00:00 UTC`.
+fn time(value: &Value) -> String {
+    let text = text(value);
+    format!("{} UTC", text.get(..19).unwrap_or(&text).replace('T', " "))
+}
+
+fn outcome(succeeded: bool) -> String {
+    if succeeded { "Success".to_owned() } else { "Failed".to_owned() }
+}
+
+/// Amounts, each of which is the title of a text in display units.
+fn coins(name: &'static str, coins: &Value) -> Vec<Shown> {
+    let coins = list(coins).iter().take(8);
+    coins.map(|coin| (name, format!("{} {}", text(&coin["amount"]), text(&coin["denom"])))).collect()
+}
