@@ -11,7 +11,7 @@ CARGO_FUZZ_VERSION := 0.13.2
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check deny bench soak fuzz dictionaries needs
+.PHONY: demo build test tests check deny bench soak fuzz dictionaries needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -25,7 +25,7 @@ build: needs
 test: check tests deny
 
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
-tests: needs
+tests: test-needs
 	cargo test --release --workspace --no-fail-fast
 
 # What a change must pass beside the tests: format, lints, documentation, benches that compile.
@@ -81,3 +81,7 @@ fuzz: needs
 # What building RocksDB takes beside a Rust toolchain.
 needs:
 	@.ci/needs
+
+# What the tests take beside that: Chromium, for the pages.
+test-needs:
+	@.ci/needs tests

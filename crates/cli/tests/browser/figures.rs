@@ -13,31 +13,41 @@ type Shown = (&'static str, String);
 /// Rows of the overview's tables.
 const LATEST: usize = 10;
 
+/// Logs that the page of an EVM transaction shows.
+const LOGS: usize = 100;
+
+/// The event `Transfer(address,address,uint256)` of ERC-20 and, with a fourth topic, ERC-721.
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/// Stands for an absent value.
+const NONE: &str = "–";
+
 /// The differences between the report of `page.js` and its JSON requests.
 pub(crate) fn differences(origin: &str, page: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for request in list(&page["requests"]) {
         let request = request.as_str().unwrap();
         let (status, json) = get(&format!("{origin}{request}"));
+        let mut differences = Vec::new();
         if status != 200 {
-            found.push(format!("{request}: status {status}"));
+            differences.push(format!("status {status}"));
         } else if let Some((label, elements, cells)) = list_of(request, &json) {
-            found.extend(
-                compare_table(page, label, elements, cells)
-                    .into_iter()
-                    .map(|fault| format!("{request}: {fault}")),
-            );
+            differences.extend(compare_table(page, label, elements, cells));
         } else {
-            let facts = facts_of(request, &json).into_iter();
-            let wrong = facts.filter(|(name, value)| !shows(&page["facts"][name], value));
-            found.extend(
-                wrong.map(|(name, value)| {
-                    format!("{request}: {name} is {}, not {value}", page["facts"][name])
-                }),
-            );
+            differences.extend(compare_facts(page, facts_of(request, &json)));
+            let logs = list(&json["tx"]["logs"]);
+            if request.contains("/evm-txs/") {
+                differences.extend(compare_table(page, "Logs", &logs[..logs.len().min(LOGS)], log));
+            }
         }
+        found.extend(differences.into_iter().map(|difference| format!("{request}: {difference}")));
     }
     found
+}
+
+fn compare_facts(page: &Value, facts: Vec<Shown>) -> Vec<String> {
+    let wrong = facts.into_iter().filter(|(name, value)| !shows(&page["facts"][name], value));
+    wrong.map(|(name, value)| format!("{name} is {}, not {value}", page["facts"][name])).collect()
 }
 
 type Cells = fn(&Value) -> Vec<Shown>;
@@ -45,10 +55,12 @@ type Cells = fn(&Value) -> Vec<Shown>;
 /// The label of the table that shows a list of the JSON, the list, and the cells of an element.
 fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Value], Cells)> {
     let is_evm = request.contains("/evm-txs");
+    // The calls of one transaction are a tree.
+    let is_tree = request.contains("/evm-internal-txs/0x");
     let kinds: [(&str, &str, Cells); 6] = [
         ("blocks", "Blocks", block),
         ("txs", if is_evm { "EVM transactions" } else { "Transactions" }, if is_evm { evm_tx } else { tx }),
-        ("internal_txs", "Internal transactions", call_frame),
+        ("internal_txs", if is_tree { "Internal calls" } else { "Internal transactions" }, call_frame),
         ("collections", "Collections", collection),
         ("tokens", "Tokens", token),
         ("holders", "Holders", holder),
@@ -67,20 +79,24 @@ fn compare_table(page: &Value, label: &str, elements: &[Value], cells: Cells) ->
     let mut found = Vec::new();
     for (row, element) in rows.iter().zip(elements) {
         for (name, value) in cells(element) {
-            let place = columns.iter().position(|column| column == name);
-            let cell = place.map_or(&Value::Null, |place| &row[place]);
-            if !shows(cell, &value) {
-                found.push(format!("{label}: {name} is {cell}, not {value}"));
+            // A column may have a unit after its name.
+            let is_named = |column: &Value| text(column).split(" (").next() == Some(name);
+            // Tables of one record lack the columns that repeat it.
+            let Some(place) = columns.iter().position(is_named) else { continue };
+            if !shows(&row[place], &value) {
+                found.push(format!("{label}: {name} is {}, not {value}", row[place]));
             }
         }
     }
     found
 }
 
-/// True if one of the forms of a cell is `value`.
+/// True if one of the forms of a cell is `value`, or its start before an ellipsis.
 fn shows(cell: &Value, value: &str) -> bool {
     let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    cell.as_array().is_some_and(|forms| forms.iter().any(|form| *form == value))
+    let value = if value.is_empty() { NONE } else { &value };
+    let is_start = |form: &str| form.strip_suffix('…').is_some_and(|start| value.starts_with(start));
+    list(cell).iter().filter_map(Value::as_str).any(|form| form == value || is_start(form))
 }
 
 fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
@@ -99,8 +115,15 @@ fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
     } else if let Some(tx) = json.get("tx").filter(|_| request.contains("/evm-txs/")) {
         facts.extend([
             ("Hash", text(&tx["transactionHash"])),
-            ("From", text(&tx["from"])),
             ("Result", outcome(tx["status"] == "0x1")),
+            ("Height", number(&tx["blockNumber"])),
+            ("Index in the block", number(&tx["transactionIndex"])),
+            ("From", text(&tx["from"])),
+            ("To", text(&tx["to"])),
+            ("Created contract", text(&tx["contractAddress"])),
+            ("Gas used", number(&tx["gasUsed"])),
+            ("Gas price", number(&tx["effectiveGasPrice"])),
+            ("Type", number(&tx["type"])),
         ]);
     } else if let Some(tx) = json.get("tx") {
         let gas = format!("{} used of {} wanted", text(&tx["gas_used"]), text(&tx["gas_wanted"]));
@@ -113,7 +136,15 @@ fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
         ]);
         facts.extend(coins("Fee", &tx["tx"]["auth_info"]["fee"]["amount"]));
     } else if let Some(collection) = json.get("collection") {
-        facts.push(("Address", text(&collection["object_addr"])));
+        let detail = &collection["collection"];
+        facts.extend([
+            ("Name", text(&detail["name"])),
+            ("Name at its origin", text(&detail["origin_name"])),
+            ("Address", text(&collection["object_addr"])),
+            ("Creator", text(&detail["creator"])),
+            ("Tokens", text(&detail["nfts"]["length"])),
+            ("Since", text(&collection["height"])),
+        ]);
     }
     facts
 }
@@ -162,20 +193,48 @@ fn call_frame(call: &Value) -> Vec<Shown> {
         ("From", text(&call["from"])),
         ("To", text(&call["to"])),
         ("Value", number(&call["value"])),
+        ("Gas used", number(&call["gasUsed"])),
         ("Height", text(&call["height"])),
     ]
 }
 
+fn log(log: &Value) -> Vec<Shown> {
+    let mut cells = vec![("Index", number(&log["logIndex"])), ("Contract", text(&log["address"]))];
+    if let [event, from, to] = list(&log["topics"])
+        && event == TRANSFER
+    {
+        // Addresses are the last 20 bytes of a topic.
+        let address = |topic: &Value| format!("0x{}", text(topic).get(26..).unwrap_or_default());
+        cells.extend([("From", address(from)), ("To", address(to)), ("Value", number(&log["data"]))]);
+    }
+    cells
+}
+
 fn collection(collection: &Value) -> Vec<Shown> {
-    vec![("Collection", text(&collection["collection"]["name"]))]
+    let name = text(&collection["collection"]["name"]);
+    vec![
+        ("Collection", if name.is_empty() { "(no name)".to_owned() } else { name }),
+        ("Tokens", text(&collection["collection"]["nfts"]["length"])),
+        ("Creator", text(&collection["collection"]["creator"])),
+        ("Height", text(&collection["height"])),
+        ("Time", time(&collection["timestamp"])),
+    ]
 }
 
 fn token(token: &Value) -> Vec<Shown> {
-    vec![("Token", text(&token["nft"]["token_id"])), ("Owner", text(&token["owner"]))]
+    let id = text(&token["nft"]["token_id"]);
+    vec![
+        ("Token", if id.is_empty() { "(empty id)".to_owned() } else { id }),
+        ("Collection", text(&token["collection_name"])),
+        ("Owner", text(&token["owner"])),
+        ("URI", text(&token["nft"]["uri"])),
+        ("Last change", text(&token["height"])),
+        ("Last change", time(&token["timestamp"])),
+    ]
 }
 
 fn holder(holder: &Value) -> Vec<Shown> {
-    vec![("Account", text(&holder["account"]))]
+    vec![("Account", text(&holder["account"])), ("Amount", text(&holder["amount"]))]
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -56,7 +56,7 @@ impl Tab {
     }
 
     /// Waits for the load event and the end of all requests but event streams.
-    pub(crate) fn settle(&mut self, target: &str) {
+    fn settle(&mut self, target: &str) {
         while !self.loaded || !self.in_flight.is_empty() {
             let awaited = format!("{target}: load {}, open requests {:?}", self.loaded, self.in_flight);
             let event = self.connection.event(&awaited);
@@ -88,10 +88,25 @@ impl Tab {
         answer["result"]["value"].take()
     }
 
-    /// Presses and releases a key, as in `Tab`.
-    pub(crate) fn press(&mut self, key: &str, code: u32) {
-        for kind in ["rawKeyDown", "keyUp"] {
-            let parameters = json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+    /// Presses and releases the Tab key.
+    pub(crate) fn press_tab(&mut self) {
+        self.press("Tab", 9, "");
+    }
+
+    /// Types `text` over the value of an input, presses Enter, and waits for the page that follows.
+    pub(crate) fn submit(&mut self, input: &str, text: &str) {
+        self.evaluate(&format!("document.querySelector('{input}').select()"));
+        self.call("Input.insertText", json!({ "text": text }));
+        self.loaded = false;
+        self.press("Enter", 13, "\r");
+        self.settle(input);
+    }
+
+    /// `text` is the character that the key types.
+    fn press(&mut self, key: &str, code: u32, text: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let parameters =
+                json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
             self.call("Input.dispatchKeyEvent", parameters);
         }
     }

@@ -35,6 +35,9 @@ pub(crate) const ROUTE_VIEWS: [&str; 2] = ["/route", "/transfer"];
 /// Pages of each view that a walk opens.
 const PAGES_OF_VIEW: usize = 4;
 
+/// Pages of each view with screenshots.
+const PHOTOGRAPHED: usize = 2;
+
 /// The longest first load, in bytes on the wire.
 const FIRST_LOAD: f64 = 60_000.0;
 
@@ -53,7 +56,8 @@ const PRESSES: usize = 30;
 const NAMED: [&str; 9] =
     ["link", "button", "textbox", "searchbox", "combobox", "checkbox", "progressbar", "table", "image"];
 
-const PAGE: &str = include_str!("page.js");
+/// The script that reports on a page.
+pub(crate) const PAGE: &str = include_str!("page.js");
 
 /// The focused element: its place, and whether a user sees that it has the focus.
 const FOCUS: &str = r#"(() => {
@@ -71,9 +75,9 @@ pub(crate) struct Walk {
     tab: Tab,
     origin: String,
     queue: VecDeque<String>,
-    found: BTreeSet<String>,
-    /// Pages that were opened, by view.
-    opened: BTreeMap<&'static str, usize>,
+    seen: BTreeSet<String>,
+    /// Pages that links lead to, by view.
+    found: BTreeMap<&'static str, usize>,
     screenshots: PathBuf,
     faults: Vec<String>,
 }
@@ -88,22 +92,22 @@ impl Walk {
         // So every page is measured as the first one that a browser loads.
         tab.keep_no_cache();
         let queue: VecDeque<_> = std::iter::once("/".to_owned()).chain(more.iter().cloned()).collect();
-        let found = queue.iter().cloned().collect();
+        let seen = queue.iter().cloned().collect();
         let origin = origin.trim_end_matches('/').to_owned();
-        let opened = BTreeMap::new();
-        Self { tab, origin, queue, found, opened, screenshots, faults: Vec::new() }
+        let found = BTreeMap::new();
+        Self { tab, origin, queue, seen, found, screenshots, faults: Vec::new() }
     }
 
-    /// Walks to the end; returns the number of pages that were opened, by view. Panics with all faults if there are any.
+    /// Walks to the end; returns the number of pages that links lead to, by view. Panics with all faults if there are any.
     pub(crate) fn run(mut self) -> BTreeMap<&'static str, usize> {
         while let Some(target) = self.queue.pop_front() {
             match view(&target) {
                 Some(view) => {
-                    let opened = self.opened.entry(view).or_default();
-                    *opened += 1;
-                    if *opened <= PAGES_OF_VIEW {
-                        let is_first = *opened == 1;
-                        self.visit(view, &target, is_first);
+                    let found = self.found.entry(view).or_default();
+                    *found += 1;
+                    let number = *found;
+                    if number <= PAGES_OF_VIEW {
+                        self.visit(view, number, &target);
                     }
                 }
                 None => self.read(&target),
@@ -111,7 +115,7 @@ impl Walk {
         }
         let faults = self.faults;
         assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
-        self.opened
+        self.found
     }
 
     /// A link that leads to no view must lead to JSON.
@@ -122,7 +126,8 @@ impl Walk {
         }
     }
 
-    fn visit(&mut self, view: &'static str, target: &str, is_first: bool) {
+    /// Opens `target`, the page with this number of its view, from 1, and checks it.
+    fn visit(&mut self, view: &'static str, number: usize, target: &str) {
         self.tab.show_on(WIDE);
         self.tab.open(target);
         let received = self.tab.received();
@@ -139,10 +144,10 @@ impl Walk {
                 self.fault(target, &format!("{}: {}", screen.name, fault.as_str().unwrap()));
             }
             backgrounds.insert(page["background"].to_string());
-            if is_first {
+            if number <= PHOTOGRAPHED {
                 let name = view.replace("/*", "").trim_matches('/').replace('/', "-");
                 let name = if name.is_empty() { "overview" } else { &name };
-                self.tab.screenshot(&self.screenshots.join(format!("{name}-{}.png", screen.name)));
+                self.tab.screenshot(&self.screenshots.join(format!("{name}-{number}-{}.png", screen.name)));
             }
         }
         if backgrounds.len() != 2 {
@@ -152,7 +157,7 @@ impl Walk {
         for unnamed in self.tab.unnamed(&NAMED) {
             self.fault(target, &format!("no accessible name: {unnamed}"));
         }
-        if is_first {
+        if number == 1 {
             self.press_tab(target);
         }
         let page = self.tab.evaluate(PAGE);
@@ -165,7 +170,7 @@ impl Walk {
         }
         for link in page["links"].as_array().unwrap() {
             let link = link.as_str().unwrap().to_owned();
-            if self.found.insert(link.clone()) {
+            if self.seen.insert(link.clone()) {
                 self.queue.push_back(link);
             }
         }
@@ -188,7 +193,7 @@ impl Walk {
     fn press_tab(&mut self, target: &str) {
         let mut places = BTreeSet::new();
         for _ in 0..PRESSES {
-            self.tab.press("Tab", 9);
+            self.tab.press_tab();
             let focus = self.tab.evaluate(FOCUS);
             if focus["isVisible"] != true {
                 self.fault(target, &format!("the focus is not visible on {}", focus["html"]));
