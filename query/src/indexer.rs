@@ -53,6 +53,11 @@ impl Indexer {
         self.identity.vm == Vm::Evm.name()
     }
 
+    /// Prefix of the chain's bech32 addresses.
+    pub fn prefix(&self) -> &str {
+        &self.identity.prefix
+    }
+
     /// True if tokens are objects, with an address of their own.
     pub(crate) fn is_move(&self) -> bool {
         self.identity.vm == Vm::Move.name()

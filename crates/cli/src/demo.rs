@@ -62,6 +62,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
         let work = async {
             if let Some(routes) = &routes {
@@ -71,7 +72,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
             std::future::pending::<anyhow::Result<Infallible>>().await
         };
         let outcome = tokio::select! {
-            outcome = run::index(&settings, true, &screen, &stop, arrived) => outcome,
+            outcome = run::index(&settings, true, &screen, &stop, current, arrived) => outcome,
             outcome = work => outcome.map(|never| match never {}),
         };
         if let Some(routes) = routes {
@@ -126,6 +127,7 @@ fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::R
 
 fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
     let mut paths = vec![
+        "/".to_owned(),
         "/status".to_owned(),
         "/indexer/block/v1/blocks?pagination.limit=10".to_owned(),
         "/indexer/tx/v1/txs?pagination.limit=10".to_owned(),

@@ -32,6 +32,7 @@ mod follow;
 mod logging;
 mod metrics;
 mod output;
+mod pages;
 mod progress;
 mod ready;
 mod record;

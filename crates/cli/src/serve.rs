@@ -13,6 +13,7 @@ use store::Store;
 use web::app::App;
 use web::server::{Server, default_workers};
 
+use crate::pages::Pages;
 use crate::settings::Settings;
 
 /// The program's version.
@@ -29,6 +30,8 @@ pub(crate) struct Serving {
     /// Servers use duplicates of the listener, so that one replaces another without a gap.
     listener: TcpListener,
     ready: Ready,
+    /// Inputs of the explorer's pages.
+    pages: Pages,
     server: Server,
     /// `None` until there is a database.
     app: Option<Arc<App<Indexer>>>,
@@ -36,15 +39,16 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `ready` is the
-    /// readiness check.
+    /// readiness check, `pages` has the inputs of the explorer.
     pub(crate) fn start(
         settings: &Settings,
         store: Option<Arc<dyn Store>>,
         ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        pages: Pages,
     ) -> anyhow::Result<Self> {
         let (listener, ready): (_, Ready) = (listen(settings.listen, "--listen")?, Arc::new(ready));
         let (server, app) = if let Some(store) = store {
-            let (server, app) = serve(settings, store, &listener, &ready)?;
+            let (server, app) = serve(settings, store, &listener, &ready, pages.clone())?;
             tracing::info!(url = url_of(&server), "serving");
             (server, Some(app))
         } else {
@@ -54,7 +58,7 @@ impl Serving {
             tracing::info!(url = url_of(&server), "listening, there is no database yet");
             (server, None)
         };
-        Ok(Self { listener, ready, server, app })
+        Ok(Self { listener, ready, pages, server, app })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
@@ -62,7 +66,7 @@ impl Serving {
         if self.app.is_some() {
             return Ok(());
         }
-        let (server, app) = serve(settings, store, &self.listener, &self.ready)?;
+        let (server, app) = serve(settings, store, &self.listener, &self.ready, self.pages.clone())?;
         let waiting = std::mem::replace(&mut self.server, server);
         self.app = Some(app);
         // Until the old server has ended, it may accept connections.
@@ -111,13 +115,18 @@ fn serve(
     store: Arc<dyn Store>,
     listener: &TcpListener,
     ready: &Ready,
+    pages: Pages,
 ) -> anyhow::Result<(Server, Arc<App<Indexer>>)> {
     let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
     let indexer = Indexer::open(store, build, settings.empty_cursor)?;
     let ready = Arc::clone(ready);
     let app =
         App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
-    let app = Arc::new(app);
+    let app = if settings.explorer {
+        explorer::mount(app, pages.routing.map(|routing| Arc::new(routing) as _), pages.head)?
+    } else {
+        Arc::new(app)
+    };
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
     Ok((server, app))

@@ -148,6 +148,9 @@ pub(crate) struct Settings {
     /// `https://*.example.com`.
     #[arg(id = "cors", value_name = "ORIGIN", default_value = "*")]
     origins: Vec<String>,
+    /// Serves the explorer's pages at `/`, beside the JSON interfaces: true or false.
+    #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
+    pub(crate) explorer: bool,
     /// Minimum level of log lines: error, warn, info, debug or trace, also by module, as in `info,ingest=debug`.
     #[arg(value_name = "FILTER", default_value = "info", value_parser = parse::log_filter)]
     pub(crate) log: String,
@@ -204,6 +207,8 @@ pub(crate) struct RouteSettings {
     pub(crate) listen: SocketAddr,
     /// Origins that may read responses.
     pub(crate) cors: Cors,
+    /// Whether it has the pages of routes.
+    pub(crate) explorer: bool,
     /// Per-client and total limits of the server. The routing API sets the limit of request bodies itself.
     pub(crate) limits: Limits,
     /// Options of the transfer tracker.
@@ -315,6 +320,7 @@ impl Settings {
             data,
             listen: self.route_listen,
             cors: self.cors.clone(),
+            explorer: self.explorer,
             limits: Limits {
                 per_client_of_path: self.track_rate.0.map(of_track).into_iter().collect(),
                 ..self.limits()

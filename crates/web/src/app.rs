@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -375,6 +375,10 @@ fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    // A location is percent-encoded, so it is a header value.
+    if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+        headers.insert(LOCATION, location);
+    }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
     let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
     let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();

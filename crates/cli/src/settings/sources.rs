@@ -41,9 +41,8 @@ fn group_of(name: &str) -> Groups {
         "log" | "log_format" => LOG,
         "data" => DATA,
         "comet" | "rest" | "json_rpc" => NODE,
-        "disk_reserve" | "max_connections" | "max_requests" | "rate_limit" | "trusted_proxies" | "cors" => {
-            SERVER
-        }
+        "disk_reserve" | "max_connections" | "max_requests" | "rate_limit" | "trusted_proxies" | "cors"
+        | "explorer" => SERVER,
         name if name.starts_with("route.") => ROUTE,
         _ => INDEX,
     }

@@ -1,6 +1,5 @@
 //! Known endpoints that this service does not implement, and the health check.
 
-use http::StatusCode;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::http_error::HttpError;
@@ -50,5 +49,5 @@ fn refuse(_: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn health(_: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply { status: StatusCode::OK, content_type: "text/plain", body: "OK".into() })
+    Ok(Reply { content_type: "text/plain", ..Reply::json("OK") })
 }

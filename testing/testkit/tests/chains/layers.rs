@@ -55,6 +55,8 @@ const CRATES: &[CrateRule] = &[
     entry("replay", 4, &["chain", "node"]),
     // Never `schema`, `ingest` or `query`: it has a separate database.
     entry("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
+    // Reads both APIs in process; the routing one through a trait, because it restarts.
+    entry("explorer", 6, &["chain", "query", "web"]),
     entry("cli", 7, LOWER),
     entry("testkit", 7, LOWER),
     // The parsers of untrusted input.
