@@ -3,6 +3,7 @@
 //! A list of the JSON is a table of the page: row by row, each column must show the member of the element. A single
 //! record is a list of facts. Values are shown as text, as the title of a shortened text, or as the datetime of a time.
 
+use chain::U256;
 use serde_json::Value;
 
 use crate::support::get;
@@ -24,10 +25,11 @@ const NONE: &str = "–";
 
 /// The differences between the report of `page.js` and its JSON requests.
 pub(crate) fn differences(origin: &str, page: &Value) -> Vec<String> {
-    let mut found = Vec::new();
+    let (mut found, mut totals) = (Vec::new(), Vec::new());
     for request in list(&page["requests"]) {
         let request = request.as_str().unwrap();
         let (status, json) = get(&format!("{origin}{request}"));
+        totals.push(text(&json["pagination"]["total"]));
         let mut differences = Vec::new();
         if status != 200 {
             differences.push(format!("status {status}"));
@@ -42,6 +44,9 @@ pub(crate) fn differences(origin: &str, page: &Value) -> Vec<String> {
         }
         found.extend(differences.into_iter().map(|difference| format!("{request}: {difference}")));
     }
+    let shown = list(&page["totals"]).iter().map(text);
+    let wrong = shown.filter(|shown| !totals.iter().any(|total| *shown == format!("{total} in total")));
+    found.extend(wrong.map(|total| format!("{total}, but the JSON has {totals:?}")));
     found
 }
 
@@ -57,10 +62,18 @@ fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Val
     let is_evm = request.contains("/evm-txs");
     // The calls of one transaction are a tree.
     let is_tree = request.contains("/evm-internal-txs/0x");
+    if request.contains("token_id=") {
+        // Only one record is wanted.
+        return None;
+    }
     let kinds: [(&str, &str, Cells); 6] = [
         ("blocks", "Blocks", block),
         ("txs", if is_evm { "EVM transactions" } else { "Transactions" }, if is_evm { evm_tx } else { tx }),
-        ("internal_txs", if is_tree { "Internal calls" } else { "Internal transactions" }, call_frame),
+        if is_tree {
+            ("internal_txs", "Internal calls", call_in_tree as Cells)
+        } else {
+            ("internal_txs", "Internal transactions", call_frame)
+        },
         ("collections", "Collections", collection),
         ("tokens", "Tokens", token),
         ("holders", "Holders", holder),
@@ -81,10 +94,9 @@ fn compare_table(page: &Value, label: &str, elements: &[Value], cells: Cells) ->
         for (name, value) in cells(element) {
             // A column may have a unit after its name.
             let is_named = |column: &Value| text(column).split(" (").next() == Some(name);
-            // Tables of one record lack the columns that repeat it.
-            let Some(place) = columns.iter().position(is_named) else { continue };
-            if !shows(&row[place], &value) {
-                found.push(format!("{label}: {name} is {}, not {value}", row[place]));
+            let cell = columns.iter().position(is_named).map_or(&Value::Null, |place| &row[place]);
+            if !shows(cell, &value) {
+                found.push(format!("{label}: {name} is {cell}, not {value}"));
             }
         }
     }
@@ -145,6 +157,17 @@ fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
             ("Tokens", text(&detail["nfts"]["length"])),
             ("Since", text(&collection["height"])),
         ]);
+    } else if let Some(token) = json["tokens"].get(0) {
+        facts.extend([
+            ("Id", text(&token["nft"]["token_id"])),
+            ("Collection", text(&token["collection_name"])),
+            ("Owner", text(&token["owner"])),
+            ("URI", text(&token["nft"]["uri"])),
+            ("Last change", text(&token["height"])),
+            ("Last change", time(&token["timestamp"])),
+        ]);
+    } else if request == "/status" {
+        facts.extend([("Chain", text(&json["chain_id"])), ("Height", text(&json["height"]))]);
     }
     facts
 }
@@ -193,8 +216,18 @@ fn call_frame(call: &Value) -> Vec<Shown> {
         ("From", text(&call["from"])),
         ("To", text(&call["to"])),
         ("Value", number(&call["value"])),
-        ("Gas used", number(&call["gasUsed"])),
         ("Height", text(&call["height"])),
+    ]
+}
+
+/// A call of the transaction that the page is of.
+fn call_in_tree(call: &Value) -> Vec<Shown> {
+    vec![
+        ("Call", text(&call["type"])),
+        ("From", text(&call["from"])),
+        ("To", text(&call["to"])),
+        ("Value", number(&call["value"])),
+        ("Gas used", number(&call["gasUsed"])),
     ]
 }
 
@@ -253,8 +286,9 @@ fn text(value: &Value) -> String {
 /// A hex quantity in decimal.
 fn number(value: &Value) -> String {
     let digits = text(value);
-    let quantity = digits.strip_prefix("0x").and_then(|digits| u128::from_str_radix(digits, 16).ok());
-    quantity.map_or("–".to_owned(), |quantity| quantity.to_string())
+    let digits = digits.strip_prefix("0x").filter(|digits| !digits.is_empty());
+    let quantity = digits.and_then(|digits| U256::from_str_radix(digits, 16).ok());
+    quantity.map_or(NONE.to_owned(), |quantity| quantity.to_string())
 }
 
 /// The title of a time, as in `2025-01-31 12:00:00 UTC`.

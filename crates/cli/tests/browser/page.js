@@ -1,4 +1,5 @@
-// Evaluates to a report on the open page: its links, tables and facts, and elements with faults.
+// Evaluates to a report on the open page: its links, tables and facts, and elements with faults. A fact is a name and
+// its value: of a record, or one of the overview's figures.
 (() => {
   const NARROW_SPACE = /\u202f/g;
   const clean = (text) => text.replace(NARROW_SPACE, "").replace(/\s+/g, " ").trim();
@@ -82,6 +83,9 @@
   for (const item of document.querySelectorAll("main section > dl.facts > div")) {
     facts[clean(item.querySelector("dt").textContent)] ??= shown(item.querySelector("dd"));
   }
+  for (const figure of document.querySelectorAll("main .figure")) {
+    facts[clean(figure.querySelector(".name").textContent)] ??= shown(figure.querySelector("strong"));
+  }
 
   const main = document.querySelector("main").cloneNode(true);
   for (const time of main.querySelectorAll("time")) time.remove();
@@ -93,6 +97,7 @@
     requests: [...document.querySelectorAll("footer .requests a")].map((link) => link.pathname + link.search),
     tables,
     facts,
+    totals: [...document.querySelectorAll(".pager .total")].map((total) => clean(total.textContent)),
     text: clean(main.textContent),
     background: getComputedStyle(document.body).backgroundColor,
   };

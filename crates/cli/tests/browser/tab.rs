@@ -30,7 +30,7 @@ pub(crate) struct Tab {
     loaded: bool,
     /// Requests without an end, other than event streams.
     in_flight: HashSet<String>,
-    /// Bytes of responses, as they were on the wire, with their headers.
+    /// Bytes of the page's responses so far.
     received: f64,
     problems: Vec<String>,
 }
@@ -46,13 +46,15 @@ impl Tab {
         tab
     }
 
-    /// Opens a page of the server, until every resource is loaded.
-    pub(crate) fn open(&mut self, target: &str) {
-        self.loaded = false;
+    /// Opens a page of the server, until every resource is loaded; returns the bytes on the wire, with the heads of
+    /// responses.
+    pub(crate) fn open(&mut self, target: &str) -> f64 {
+        (self.loaded, self.received) = (false, 0.0);
         let url = format!("{}{}", self.origin, target.trim_start_matches('/'));
         let answer = self.call("Page.navigate", json!({ "url": url }));
         assert!(answer.get("errorText").is_none(), "{url}: {answer}");
         self.settle(target);
+        self.received
     }
 
     /// Waits for the load event and the end of all requests but event streams.
@@ -147,11 +149,6 @@ impl Tab {
         // The browser sends events in order, so all of the page so far have arrived before this result.
         self.evaluate("0");
         std::mem::take(&mut self.problems)
-    }
-
-    /// Bytes that were received since the last call, compressed and with headers.
-    pub(crate) fn received(&mut self) -> f64 {
-        std::mem::take(&mut self.received)
     }
 
     fn call(&mut self, method: &str, params: Value) -> Value {

@@ -36,7 +36,7 @@ pub(crate) const ROUTE_VIEWS: [&str; 2] = ["/route", "/transfer"];
 const PAGES_OF_VIEW: usize = 4;
 
 /// Pages of each view with screenshots.
-const PHOTOGRAPHED: usize = 2;
+const SCREENSHOTS_OF_VIEW: usize = 2;
 
 /// The longest first load, in bytes on the wire.
 const FIRST_LOAD: f64 = 60_000.0;
@@ -129,8 +129,7 @@ impl Walk {
     /// Opens `target`, the page with this number of its view, from 1, and checks it.
     fn visit(&mut self, view: &'static str, number: usize, target: &str) {
         self.tab.show_on(WIDE);
-        self.tab.open(target);
-        let received = self.tab.received();
+        let received = self.tab.open(target);
         if received > FIRST_LOAD {
             self.fault(target, &format!("{received} bytes are loaded, more than {FIRST_LOAD}"));
         }
@@ -144,7 +143,7 @@ impl Walk {
                 self.fault(target, &format!("{}: {}", screen.name, fault.as_str().unwrap()));
             }
             backgrounds.insert(page["background"].to_string());
-            if number <= PHOTOGRAPHED {
+            if number <= SCREENSHOTS_OF_VIEW {
                 let name = view.replace("/*", "").trim_matches('/').replace('/', "-");
                 let name = if name.is_empty() { "overview" } else { &name };
                 self.tab.screenshot(&self.screenshots.join(format!("{name}-{number}-{}.png", screen.name)));
