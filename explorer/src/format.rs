@@ -13,6 +13,9 @@ use crate::target;
 /// Characters of external text that a table cell shows.
 const CELL: usize = 80;
 
+/// Characters of a title: a page has many of them.
+const TITLE: usize = 300;
+
 /// Characters of external text that a page shows at all.
 const LONGEST: usize = 20_000;
 
@@ -30,7 +33,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// A link with a shortened text.
 pub(crate) fn link(href: &str, text: &str) -> Markup {
-    html! { a.mono href=(href) title=(clipped(text)) { (short(text)) } }
+    html! { a.mono href=(href) title=(title(text)) { (short(text)) } }
 }
 
 /// The link of a block.
@@ -71,7 +74,7 @@ pub(crate) fn cell(text: &str) -> Markup {
     if text.is_empty() {
         none()
     } else {
-        html! { bdi title=(clipped(text)) { (chain::truncated(text, CELL)) } }
+        html! { bdi title=(title(text)) { (chain::truncated(text, CELL)) } }
     }
 }
 
@@ -82,6 +85,11 @@ pub(crate) fn text(text: &str) -> Markup {
     } else {
         html! { bdi.text { (clipped(text)) } }
     }
+}
+
+/// The title of a shortened text.
+fn title(text: &str) -> String {
+    chain::truncated(text, TITLE)
 }
 
 /// External text, cut where a page would become too long.
@@ -121,7 +129,7 @@ fn grouped(digits: &str) -> String {
 
 /// An amount of a denom: in its display unit if that is known, else in base units.
 pub(crate) fn coin(amount: &str, denom: &str, unit: Option<&Unit>) -> Markup {
-    let base = format!("{amount} {}", clipped(denom));
+    let base = title(&format!("{amount} {denom}"));
     match unit {
         Some(unit) => html! {
             span.amount title=(base) { (decimal(amount, unit.decimals)) " " bdi.denom { (cell(&unit.symbol)) } }
@@ -224,7 +232,7 @@ pub(crate) fn outcome(succeeded: bool) -> Markup {
 pub(crate) fn message_type(name: &str) -> Markup {
     let last = name.rsplit('.').next().unwrap_or(name).trim_start_matches('/');
     let last = last.strip_prefix("Msg").filter(|rest| !rest.is_empty()).unwrap_or(last);
-    html! { span.tag title=(clipped(name)) { bdi { (chain::truncated(last, CELL)) } } }
+    html! { span.tag title=(title(name)) { bdi { (chain::truncated(last, CELL)) } } }
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTI
 use http::{HeaderMap, HeaderValue};
 use query::Indexer;
 use web::app::App;
+use web::cors::Cors;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 
@@ -87,5 +88,7 @@ fn app(
     ];
     let headers: HeaderMap =
         headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
-    Ok(App::new(explorer, pages).map_err(HttpError::internal)?.with_headers(headers))
+    // Scripts of other sites read the JSON.
+    let app = App::new(explorer, pages).map_err(HttpError::internal)?.with_cors(Cors::off());
+    Ok(app.with_headers(headers))
 }

@@ -114,8 +114,12 @@ fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::R
     let Some(serving) = serving else { return Ok(()) };
     let account = some_account(serving);
     let mut text = format!(
-        "\n{} is indexed: {} transactions in heights {} to {}. Open\n\n",
-        about.chain_id, about.txs, about.first_height, about.last_height
+        "\n{} is indexed: {} transactions in heights {} to {}.\nOpen {}/ in a browser, or as JSON\n\n",
+        about.chain_id,
+        about.txs,
+        about.first_height,
+        about.last_height,
+        serving.url()
     );
     for path in paths(about, account.as_deref()) {
         writeln!(text, "  {}{path}", serving.url())?;
@@ -127,7 +131,6 @@ fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::R
 
 fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
     let mut paths = vec![
-        "/".to_owned(),
         "/status".to_owned(),
         "/indexer/block/v1/blocks?pagination.limit=10".to_owned(),
         "/indexer/tx/v1/txs?pagination.limit=10".to_owned(),

@@ -20,7 +20,7 @@ pub(crate) fn bars(title: &str, summary: &str, bars: &[Bar]) -> Markup {
     let (step, place) = (WIDTH / bars.len().max(1) as f64, |n: usize| n as f64);
     html! {
         figure.chart {
-            figcaption { b { (title) } " " span.dim { (summary) } }
+            figcaption { strong { (title) } " " span.dim { (summary) } }
             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
                 aria-label=(format!("{title}: {summary}")) {
                 @for (n, bar) in bars.iter().enumerate() {

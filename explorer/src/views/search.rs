@@ -53,7 +53,7 @@ impl View for SearchPage {
 fn results(collections: &Listing<Collection>, text: &str) -> Markup {
     if collections.rows.is_empty() {
         return html! {
-            p.empty { "Nothing was found for " b { bdi { (text) } } ": no height, hash, address or collection of this chain." }
+            p.empty { "Nothing was found for " strong { bdi { (text) } } ": no height, hash, address or collection of this chain." }
         };
     }
     let page = Target::new(SearchPage::PATH).with("q", text);
