@@ -49,7 +49,7 @@ fn url(printed: &str) -> (String, String) {
 /// Walks the pages of a demo; no view but those of `absent` may be missing.
 fn walk(demo: &Demo, chromium: &mut Chromium, recording: &str, more: &[String], absent: &[&str]) {
     let searches = ["/search", "/search?q=a", "/search?q=no+such+record"].map(str::to_owned);
-    let more = [&searches, more].concat();
+    let more = [&searches[..], more].concat();
     let found = Walk::new(chromium.tab(&demo.url), &demo.url, recording, &more).run();
     let views = VIEWS.into_iter().chain(ROUTE_VIEWS);
     let missing = views.filter(|view| !found.contains_key(view) && !absent.contains(view));
