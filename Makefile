@@ -13,7 +13,7 @@ MDBOOK_VERSION := 0.5.4
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check api-test deny book bench soak fuzz dictionaries deb image needs
+.PHONY: demo build test tests check api-test deny book bench soak fuzz dictionaries deb image needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -27,7 +27,7 @@ build: needs
 test: check tests api-test deny
 
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
-tests: needs
+tests: test-needs
 	cargo test --release --workspace --no-fail-fast
 
 # What a change must pass beside the tests: format, lints, documentation, benches that compile. Lints and documentation
@@ -107,3 +107,7 @@ fuzz: needs
 # What building RocksDB takes beside a Rust toolchain.
 needs:
 	@.ci/needs
+
+# What the tests take beside that: Chromium, for the pages.
+test-needs:
+	@.ci/needs tests
