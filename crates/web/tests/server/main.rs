@@ -10,6 +10,7 @@ mod bounds;
 mod document;
 mod handler;
 mod health;
+mod mounted;
 mod routes;
 #[path = "../shop/mod.rs"]
 mod shop;
