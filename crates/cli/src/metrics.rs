@@ -147,6 +147,7 @@ fn describe() {
     web::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
+    query::describe();
     describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");
     gauge!("cairn_build_info", "version" => VERSION, "commit" => COMMIT).set(1.0);
     describe_gauge!("cairn_ready", "1 while /readyz says that the program is ready");

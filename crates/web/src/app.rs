@@ -1,6 +1,9 @@
 //! The request pipeline: routing, handler, entity tag, caching headers, compression and CORS.
 //!
-//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500.
+//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500. `stream` opens event
+//! streams.
+
+mod stream;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -126,7 +129,7 @@ impl<A> App<A> {
     }
 
     /// Lets `fallback` answer the paths that no endpoint here has. Health probes, limits and the 404 of a path that
-    /// neither has stay with this app.
+    /// neither has stay with this app. Streams of `fallback` are not served.
     #[must_use]
     pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
         Self { fallback: Some(fallback), ..self }
@@ -149,7 +152,7 @@ impl<A> App<A> {
     /// tag, compression or header. `target` is a path with an optional query.
     ///
     /// # Errors
-    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous.
+    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous or a stream.
     pub fn read(&self, target: &str) -> Result<Reply, HttpError> {
         let request = internal_request(Method::GET, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
@@ -247,6 +250,7 @@ impl<A> App<A> {
             Handler::Async(_) => {
                 Err(HttpError::internal("an asynchronous endpoint was called synchronously"))
             }
+            Handler::Stream(_) => Err(HttpError::internal("a stream was called for a reply")),
         }
     }
 
@@ -296,7 +300,7 @@ impl<A: Sync> App<A> {
 
     async fn run_later(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, HttpError> {
         match route.endpoint.handler {
-            Handler::Sync(_) => self.run(route, call),
+            Handler::Sync(_) | Handler::Stream(_) => self.run(route, call),
             Handler::Async(handler) => AssertUnwindSafe(handler(&self.state, call))
                 .catch_unwind()
                 .await

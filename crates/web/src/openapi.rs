@@ -7,7 +7,8 @@ use schemars::transform::{RecursiveTransform, RemoveRefSiblings};
 use schemars::{SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Endpoint, Method, Param, QueryParam, Type};
+use crate::endpoint::{Endpoint, Handler, Method, Param, QueryParam, Type};
+use crate::event::EVENT_STREAM;
 use crate::reply::JSON;
 use crate::schema::{ERROR_RESPONSE, Field, Kind, Object, Schema};
 
@@ -147,7 +148,7 @@ fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions) -> Value 
     json!({
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
-        "produces": [JSON],
+        "produces": [if matches!(endpoint.handler, Handler::Stream(_)) { EVENT_STREAM } else { JSON }],
         "parameters": parameters,
         "responses": responses,
     })

@@ -16,4 +16,5 @@ mod routes;
 mod shop;
 #[path = "../socket/mod.rs"]
 mod socket;
+mod streams;
 mod waiting;

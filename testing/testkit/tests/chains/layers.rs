@@ -77,7 +77,19 @@ const OWNERS: &[(&str, &[&str])] = &[
     // Async crates only.
     (
         "tokio",
-        &["node", "web", "ingest", "replay", "tracker", "routing-api", "cli", "testkit", "fuzz", "benches"],
+        &[
+            "node",
+            "web",
+            "ingest",
+            "query",
+            "replay",
+            "tracker",
+            "routing-api",
+            "cli",
+            "testkit",
+            "fuzz",
+            "benches",
+        ],
     ),
     ("anyhow", &["cli", "testkit", "benches"]),
     ("clap", &["cli"]),
