@@ -160,11 +160,14 @@ impl<A> App<A> {
         self.run(route, &call(route, &found, &request, b"")?)
     }
 
-    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still
-    /// has its body, for the length.
+    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500, and that to a stream has no body. The
+    /// response to a `HEAD` still has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;
+        }
+        if self.is_stream(request) {
+            return self.stream(request).map_or_else(|response| response, |head| head.map(|_| Bytes::new()));
         }
         let begun = Instant::now();
         match self.target(request) {

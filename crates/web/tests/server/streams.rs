@@ -144,4 +144,9 @@ fn a_stream_opens_without_a_socket_too() {
         assert_eq!(app.open(target).err().unwrap().status(), status, "{target}");
     }
     assert_eq!(app.read("/news/1").unwrap_err().status(), 500);
+    let head = app.get("/news/1");
+    assert_eq!(
+        (head.status().as_u16(), &head.headers()["content-type"]),
+        (200, &http::HeaderValue::from_static("text/event-stream"))
+    );
 }

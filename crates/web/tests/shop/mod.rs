@@ -138,7 +138,7 @@ static REST: &[Endpoint<Shop>] = &[
         ..endpoint("/faints", &[], large)
     },
     Endpoint {
-        tag: "News",
+        tag: "Courier",
         handler: Handler::Stream(news),
         ..endpoint("/news/{count}", &[Param::path("count", "How many events.")], large)
     },
