@@ -7,6 +7,7 @@ pub(crate) mod internal_tx;
 pub(crate) mod nft_tx;
 pub(crate) mod rich_list;
 pub(crate) mod status;
+pub(crate) mod stream;
 pub(crate) mod token;
 pub(crate) mod tx;
 

@@ -46,7 +46,7 @@ pub enum Space {
 }
 
 impl Space {
-    fn tag(self) -> u8 {
+    pub(crate) fn tag(self) -> u8 {
         match self {
             Self::Blocks => 1,
             Self::Txs => 2,

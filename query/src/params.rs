@@ -144,6 +144,11 @@ pub(crate) fn collection(call: &Call<'_>, indexer: &Indexer) -> Result<Account, 
     address(indexer, "collection_addr", call.text("collection_addr"))
 }
 
+/// The query parameter `account`, if there is one.
+pub(crate) fn account_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, HttpError> {
+    call.first("account").map(|text| address(indexer, "account", text)).transpose()
+}
+
 /// The query parameter `collection_addr`, if there is one.
 pub(crate) fn collection_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, HttpError> {
     call.first("collection_addr").map(|text| address(indexer, "collection_addr", text)).transpose()
@@ -203,9 +208,19 @@ pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, HttpError> {
     })
 }
 
-/// The message-type sets that match the query parameter `msgs`, or `None` without a filter. The names are separated by
-/// commas or repeated, with or without a leading `/`; an unknown name matches nothing.
+/// The message-type sets that match the query parameter `msgs`, or `None` without a filter. An unknown name matches
+/// nothing.
 pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, HttpError> {
+    let types = types(call)?;
+    if types.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(msg_set::containing_any(snapshot, &types).map_err(HttpError::internal)?))
+}
+
+/// The message types of the query parameter `msgs`, sorted. The names are separated by commas or repeated, with or
+/// without a leading `/`.
+pub(crate) fn types(call: &Call<'_>) -> Result<Vec<String>, HttpError> {
     let names = call.all("msgs").flat_map(|value| value.split(',')).map(str::trim);
     let mut types: Vec<String> = names
         .filter(|name| !name.is_empty())
@@ -214,11 +229,10 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
     types.sort_unstable();
     types.dedup();
     match types.len() {
-        0 => Ok(None),
         n if n > MAX_TYPES => Err(HttpError::bad_request(format!(
             "msgs names {n} message types, at most {MAX_TYPES} are allowed in one request"
         ))),
-        _ => Ok(Some(msg_set::containing_any(snapshot, &types).map_err(HttpError::internal)?)),
+        _ => Ok(types),
     }
 }
 

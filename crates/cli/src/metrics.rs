@@ -142,6 +142,7 @@ fn describe() {
     grpc::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
+    query::describe();
     routing_api::meter::describe();
     database::describe();
     describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");

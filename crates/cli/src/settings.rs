@@ -141,6 +141,13 @@ pub(crate) struct Settings {
     /// bounds their memory. One client gets an eighth of them, but at least 16, and beyond it 429.
     #[arg(value_name = "NUMBER", default_value = "1024", value_parser = parse::number::<usize>("1", "1000000"))]
     max_requests: usize,
+    /// Maximum of open event streams, 0 to 1000000; further ones are refused with 503. Each holds one of
+    /// `max_connections`.
+    #[arg(value_name = "NUMBER", default_value = "2048", value_parser = parse::number::<usize>("0", "1000000"))]
+    max_streams: usize,
+    /// Maximum of open event streams of one client, 0 to 1000000, beyond which it gets 429.
+    #[arg(value_name = "NUMBER", default_value = "64", value_parser = parse::number::<usize>("0", "1000000"))]
+    max_client_streams: usize,
     /// Requests a second of one client, beyond which it gets 429, as 50/s, or with a burst after an idle time as
     /// 50/s:200; unlimited by default. A client is an IPv4 address or an IPv6 network of 64 bits.
     #[arg(value_name = "RATE", value_parser = parse::rate)]
@@ -331,6 +338,8 @@ impl Settings {
             connections_per_client: limits::share(self.max_connections),
             requests: self.max_requests,
             requests_per_client: limits::share(self.max_requests),
+            streams: self.max_streams,
+            streams_per_client: self.max_client_streams,
             per_client: self.rate_limit,
             trusted_proxies: self.trusted_proxies.clone(),
             stop: STOP,

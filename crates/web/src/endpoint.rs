@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::call::Call;
+use crate::event::EventStream;
 use crate::http_error::HttpError;
 use crate::reply::Reply;
 use crate::schema::Object;
@@ -25,7 +26,7 @@ pub struct Endpoint<A: 'static> {
     pub summary: &'static str,
     /// Every parameter that the handler reads; it cannot see others.
     pub params: &'static [Param],
-    /// The schema of a 200 response.
+    /// The schema of a 200 response; of a stream, that of the data of its main event.
     pub response: &'static dyn Object,
     /// The handler.
     pub handler: Handler<A>,
@@ -39,6 +40,10 @@ pub enum Handler<A: 'static> {
     Sync(fn(&A, &Call<'_>) -> Result<Reply, HttpError>),
     /// Asynchronous, for handlers that query other machines; bounded by [`crate::limits::Limits::answer`].
     Async(AsyncHandler<A>),
+    /// Opens an event stream. It runs on the server's own threads, as do the polls of the stream: both may block on the
+    /// disk but not on the network. For [`Method::Get`] only. The response is never cached or compressed, and limited by
+    /// [`crate::limits::Limits::streams`] instead of the limits of requests.
+    Stream(fn(&A, &Call<'_>) -> Result<EventStream, HttpError>),
 }
 
 /// An asynchronous handler.

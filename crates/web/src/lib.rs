@@ -9,6 +9,7 @@
 //! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
 //! | [`schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
+//! | [`event`] | server-sent events, the answers of stream handlers |
 //! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |
@@ -74,6 +75,7 @@ pub mod call;
 pub mod clock;
 pub mod cors;
 pub mod endpoint;
+pub mod event;
 pub mod health;
 pub mod http2;
 pub mod http_error;

@@ -4,8 +4,8 @@
 //! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
 //!   client, a connection is closed at once.
 //! * An error of `accept` never ends the loop.
-//! * A stop closes the listener, then idle connections, then waits for requests in flight, and aborts the rest at the
-//!   deadline.
+//! * A stop closes the listener, ends event streams, closes idle connections, then waits for requests in flight, and
+//!   aborts the rest at the deadline.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -68,11 +68,17 @@ pub async fn serve<A: Send + Sync + 'static>(
     let clients = Arc::new(Clients::new(&limits));
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
     let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
-    let server = Arc::new(AppServer { app, limits, clients, requests });
+    let streams = ConcurrencyLimit::new(limits.streams, limits.streams_per_client);
+    let (stop, stopped) = watch::channel(());
+    let server = Arc::new(AppServer { app, limits, clients, requests, streams, stopped });
     let connection = |stream, peer, stopped| {
         let timer = Arc::new(RequestTimer::new());
         let service = AppService { server: Arc::clone(&server), peer, timer: Arc::clone(&timer) };
         connection(stream, service, timer, Arc::clone(&server.limits), stopped)
+    };
+    let shutdown = async {
+        shutdown.await;
+        drop(stop);
     };
     accept_loop.run(listener, connection, shutdown).await;
 }

@@ -66,7 +66,7 @@ static PROPOSER: Schema = Schema {
     ],
 };
 
-static BLOCK: Schema = Schema {
+pub(super) static BLOCK: Schema = Schema {
     name: "block.Block",
     doc: "A block.",
     fields: &[

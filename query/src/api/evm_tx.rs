@@ -67,7 +67,7 @@ static LOG: Schema = Schema {
     ],
 };
 
-static EVM_TX: Schema = Schema {
+pub(super) static EVM_TX: Schema = Schema {
     name: "evm-tx.EvmTx",
     doc: "An EVM transaction: its receipt. Quantities are hex as the node prints them.",
     fields: &[

@@ -16,7 +16,7 @@ use crate::indexer::Indexer;
 use crate::params;
 use crate::record;
 
-const MSGS: Param = Param::query(
+pub(super) const MSGS: Param = Param::query(
     "msgs",
     Type::Texts,
     "Only transactions with a top-level message of one of these types, e.g. cosmos.bank.v1beta1.MsgSend.",
@@ -58,7 +58,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     ),
 ];
 
-static TX: Schema = Schema {
+pub(super) static TX: Schema = Schema {
     name: "tx.Tx",
     doc: "A transaction.",
     fields: &[

@@ -11,9 +11,11 @@ mod document;
 mod handler;
 mod health;
 mod http2;
+mod mounted;
 mod routes;
 #[path = "../shop/mod.rs"]
 mod shop;
 #[path = "../socket/mod.rs"]
 mod socket;
+mod streams;
 mod waiting;

@@ -86,6 +86,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "web",
             "grpc",
             "ingest",
+            "query",
             "replay",
             "tracker",
             "routing-api",
