@@ -58,8 +58,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 struct MsgsRequest {
     /// As in the route.
     amount_in: Amount,
-    /// As in the route.
-    #[schemars(with = "String")]
+    /// As in the route; any value, because the plan has the amount.
+    #[schemars(with = "Option<serde_json::Value>")]
     #[expect(dead_code, reason = "the plan has it")]
     amount_out: Option<IgnoredAny>,
     /// As in the route.
