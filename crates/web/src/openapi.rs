@@ -239,9 +239,11 @@ fn schema(ty: Type) -> Value {
             json!({ "type": "integer", "format": "int64", "minimum": min, "maximum": max })
         }
         Type::BetweenOrAbsent(min, max) => {
-            let mut number = json!({ "type": "integer", "format": "int64", "minimum": min });
+            let mut number = json!({ "type": "integer", "minimum": min });
+            // The format is a bound too.
             if max < i64::MAX {
                 number["maximum"] = max.into();
+                number["format"] = "int64".into();
             }
             let absent =
                 json!({ "type": "string", "pattern": NOT_A_NUMBER, "description": "Counts as absent." });

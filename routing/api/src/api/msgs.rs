@@ -117,9 +117,7 @@ struct MsgsDirectRequest {
     is_op_withdraw: Option<bool>,
     /// As for a route.
     bridges: Option<Vec<String>>,
-    /// The user's address by chain id.
-    // A value for a chain that the route does not need has no effect, whatever it is.
-    #[schemars(with = "BTreeMap<String, String>")]
+    /// The user's address by chain id. A value for a chain that the route does not need has no effect, whatever it is.
     chain_ids_to_addresses: BTreeMap<String, serde_json::Value>,
     /// 0 to 100, decimal; 1.
     slippage_tolerance_percent: Option<Decimal>,
