@@ -142,11 +142,16 @@ fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, examples:
     }
     for param in endpoint.params {
         let Param::Body(object) = param else { continue };
-        let mut content = json!({ "schema": object.define(&mut definitions.bodies) });
+        let schema = object.define(&mut definitions.bodies);
+        // An absent body is an empty object.
+        let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix(REFERENCE));
+        let defined = name.and_then(|name| definitions.bodies.definitions().get(name));
+        let required = defined.is_none_or(|schema| schema.get("required").is_some());
+        let mut content = json!({ "schema": schema });
         if !example["body"].is_null() {
             content["example"] = example["body"].clone();
         }
-        value["requestBody"] = json!({ "required": true, "content": { JSON: content } });
+        value["requestBody"] = json!({ "required": required, "content": { JSON: content } });
     }
     value
 }
@@ -234,9 +239,11 @@ fn schema(ty: Type) -> Value {
             json!({ "type": "integer", "format": "int64", "minimum": min, "maximum": max })
         }
         Type::BetweenOrAbsent(min, max) => {
-            let mut number = json!({ "type": "integer", "format": "int64", "minimum": min });
+            let mut number = json!({ "type": "integer", "minimum": min });
+            // The format is a bound too.
             if max < i64::MAX {
                 number["maximum"] = max.into();
+                number["format"] = "int64".into();
             }
             let absent =
                 json!({ "type": "string", "pattern": NOT_A_NUMBER, "description": "Counts as absent." });
