@@ -11,8 +11,7 @@ use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
-    Options,
-    statistics::StatsLevel,
+    Options, statistics::StatsLevel,
 };
 
 use crate::spec::{Access, TableSpec};
