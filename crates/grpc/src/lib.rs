@@ -20,7 +20,7 @@ pub use self::index_service::{Index, MAX_RESPONSE};
 pub use self::server::start;
 
 /// The messages, the service and its client, generated from `proto/cairn/index/v1/*.proto`.
-#[allow(missing_docs, unreachable_pub, clippy::pedantic, reason = "generated")]
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated")]
 pub mod v1 {
     tonic::include_proto!("cairn.index.v1");
 }

@@ -12,7 +12,7 @@ use tonic_health::pb::health_client::HealthClient;
 use web::clock::Clock;
 use web::limits::{Limits, Rate};
 
-use crate::indexed::{Client, PATIENCE, client, connect, eventually, evm, serve};
+use crate::indexed::{Client, PATIENCE, client, connect, connect_later, eventually, evm, serve};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_over_its_rate_is_refused_and_health_is_not_counted() {
