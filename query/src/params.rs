@@ -53,6 +53,7 @@ pub(crate) struct Paging<R> {
 impl<R: Row> Paging<R> {
     /// Reads the limit, then the offset, then the key, so that the error is about the first invalid one.
     pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+        let given = |name| shown(call.first(name).unwrap_or_default());
         let limit = match integer(call, "pagination.limit") {
             None => DEFAULT_LIMIT,
             Some(limit) => u64::try_from(limit)
@@ -60,13 +61,15 @@ impl<R: Row> Paging<R> {
                 .filter(|limit| (1..=MAX_LIMIT).contains(limit))
                 .ok_or_else(|| {
                     HttpError::bad_request(format!(
-                        "pagination.limit must be between 1 and {MAX_LIMIT}: got {limit}"
+                        "pagination.limit must be between 1 and {MAX_LIMIT}: got {}",
+                        given("pagination.limit")
                     ))
                 })?,
         };
         let offset = integer(call, "pagination.offset").unwrap_or(0);
         let offset = u64::try_from(offset).map_err(|_| {
-            HttpError::bad_request(format!("pagination.offset cannot be negative: got {offset}"))
+            let given = given("pagination.offset");
+            HttpError::bad_request(format!("pagination.offset cannot be negative: got {given}"))
         })?;
         let at = match call.first("pagination.key") {
             None => Start::Offset(offset),
