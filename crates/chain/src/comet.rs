@@ -1,7 +1,7 @@
 //! `CometBFT`'s answers to `/block` and `/block_results`, borrowed from their bytes.
 //!
 //! An answer of a node that does not have the block yet must never pass for an empty block: such answers are errors
-//! with [`Error::is_not_ready`] (indexing §1.2). Members that `CometBFT` leaves out get their defaults.
+//! with [`Error::is_not_ready`]. Members that `CometBFT` leaves out get their defaults.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

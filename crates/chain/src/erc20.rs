@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! Every log that changes a balance is included. So block events and failed transactions count as well (the fee of a
-//! failed one is paid too), and amounts are exact 256-bit numbers (indexing §10.3).
+//! failed one is paid too), and amounts are exact 256-bit numbers.
 
 use alloy::primitives::U256;
 

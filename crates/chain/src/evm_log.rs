@@ -3,7 +3,7 @@
 //!
 //! An `evm` event holds any number of attributes `log`; all of them count. Contracts choose the content of logs,
 //! so logs that are not well-formed transfers are skipped. Event types and keys must match exactly: the logs of a
-//! failed IBC callback remain under renamed types and keys (indexing §17).
+//! failed IBC callback remain under renamed types and keys.
 
 use memchr::memmem::Finder;
 

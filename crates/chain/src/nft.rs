@@ -3,9 +3,9 @@
 //! # Invariants
 //!
 //! * Events come in strict chain order, block events included, so that replaying them one by one ends in the state of
-//!   the chain (indexing §8). Effects on other tokens need the index and are not part of an event.
+//!   the chain. Effects on other tokens need the index and are not part of an event.
 //! * Event types and keys must be exactly those of the chain: the events of a failed IBC callback remain under renamed
-//!   types (indexing §17).
+//!   types.
 //! * Malformed events are skipped, because contracts choose most of these values.
 
 mod evm;

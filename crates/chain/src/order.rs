@@ -1,6 +1,6 @@
 //! The events of a block in the order in which the chain emitted them.
 //!
-//! Replaying effects (tokens, balances) event by event needs this order, block events included (indexing §8).
+//! Replaying effects (tokens, balances) event by event needs this order, block events included.
 
 use crate::comet::{Event, ResultsAnswer};
 

@@ -1,6 +1,6 @@
 //! Sanitization of texts that contracts choose: removes NULs and limits the length.
 //!
-//! A NUL is invisible and breaks some clients; the deployed server removes it as well (indexing §8.2).
+//! A NUL is invisible and breaks some clients; the deployed server removes it as well.
 
 /// The longest accepted name or URI, in bytes. A longer one counts as missing, so that no contract can fill the index
 /// with one query.

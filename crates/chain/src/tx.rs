@@ -1,7 +1,7 @@
 //! A Cosmos transaction decoded from its raw bytes, as far as the index needs to look inside.
 //!
 //! Blocks may contain bytes that are not a transaction (vote data of layer one, a type that an upgrade removed): those
-//! are an error here, and the caller must still count and record them (T1, indexing §17). Sign modes and amounts are
+//! are an error here, and the caller must still count and record them. Sign modes and amounts are
 //! not interpreted: 9999 and 2^200 are preserved.
 
 use cosmrs::proto::Any;
@@ -20,7 +20,7 @@ pub struct DecodedTx {
     /// The top-level messages, in order.
     pub messages: Vec<TypedBytes>,
     /// The message-type set: distinct names of the top-level messages without the leading `/`, sorted. Messages inside
-    /// others (authz, groups, hooks) do not count (indexing §5.4).
+    /// others (authz, groups, hooks) do not count.
     pub message_types: Vec<String>,
     /// The memo.
     pub memo: String,

@@ -37,6 +37,9 @@ pub(crate) struct Demo {
     /// Where the JSON interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Where the gRPC interface listens; without it there is none
+    #[arg(long, value_name = "ADDR")]
+    grpc_listen: Option<SocketAddr>,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -57,11 +60,12 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let stop = shutdown::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
-        (settings.data, settings.listen) = (data, args.listen);
+        (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
         let recordings = dir.parent().unwrap_or(&dir);
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
         let work = async {
             if let Some(routes) = &routes {
@@ -71,7 +75,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
             std::future::pending::<anyhow::Result<Infallible>>().await
         };
         let outcome = tokio::select! {
-            outcome = run::index(&settings, true, &screen, &stop, arrived) => outcome,
+            outcome = run::index(&settings, true, &screen, &stop, current, arrived) => outcome,
             outcome = work => outcome.map(|never| match never {}),
         };
         if let Some(routes) = routes {
@@ -113,8 +117,12 @@ fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::R
     let Some(serving) = serving else { return Ok(()) };
     let account = some_account(serving);
     let mut text = format!(
-        "\n{} is indexed: {} transactions in heights {} to {}. Open\n\n",
-        about.chain_id, about.txs, about.first_height, about.last_height
+        "\n{} is indexed: {} transactions in heights {} to {}.\nOpen {}/ in a browser, or as JSON\n\n",
+        about.chain_id,
+        about.txs,
+        about.first_height,
+        about.last_height,
+        serving.url()
     );
     for path in paths(about, account.as_deref()) {
         writeln!(text, "  {}{path}", serving.url())?;

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::metrics::Samples;
+use crate::pages::Pages;
 use crate::serve::Serving;
 use crate::settings::Settings;
 use crate::settings::sources::{FOLLOWER, Sources};
@@ -53,7 +54,9 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
         let (caught_up, last) = watch::channel(Instant::now());
         let is_ready = ready::keeping_up(last);
         samples.set(&store, is_ready.clone());
-        let serving = Serving::start(settings, Some(Arc::clone(&store) as _), is_ready)?;
+        // It asks no node, so it does not know the height of the chain.
+        let pages = Pages { routing: None, head: Arc::new(|| None) };
+        let serving = Serving::start(settings, Some(Arc::clone(&store) as _), is_ready, pages)?;
         let outcome = keep_up(store, &caught_up, &stop).await;
         serving.stop().await;
         outcome

@@ -111,7 +111,8 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
 
 /// The exporter. A histogram without bounds would be exported as quantiles, which cannot be summed over replicas.
 fn recorder() -> Result<PrometheusBuilder, BuildError> {
-    let histograms = [web::meter::SECONDS, web::meter::SECONDS_BY_STATUS, node::SECONDS_BY_METHOD];
+    let histograms =
+        [web::meter::SECONDS, web::meter::SECONDS_BY_STATUS, node::SECONDS_BY_METHOD, grpc::meter::SECONDS];
     histograms.into_iter().try_fold(PrometheusBuilder::new(), |builder, histogram| {
         builder.set_buckets_for_metric(Matcher::Full(histogram.to_owned()), &SECONDS)
     })
@@ -138,8 +139,10 @@ fn answer(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
 
 fn describe() {
     web::meter::describe();
+    grpc::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
+    query::describe();
     routing_api::meter::describe();
     database::describe();
     describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");

@@ -36,6 +36,11 @@ impl Readiness {
         drop(self.marks.set(marks));
     }
 
+    /// The height of the chain according to the node; `None` before its first answer.
+    pub(crate) fn head(&self) -> Option<u64> {
+        self.marks.get().map(|marks| marks.chain.borrow().height).filter(|height| *height > 0)
+    }
+
     /// Fails with the reason if the index is not ready.
     pub(crate) fn check(&self) -> Result<(), String> {
         let outage = self.node.outage();

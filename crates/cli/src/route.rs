@@ -16,6 +16,7 @@ use web::app::App;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
 
+use crate::pages::CurrentRouting;
 use crate::serve::{self, VERSION};
 use crate::settings::sources::{ROUTER, Sources};
 use crate::settings::values::missing;
@@ -82,17 +83,33 @@ pub(crate) struct Routing {
 }
 
 impl Routing {
-    /// Opens the database and listens, within a tokio runtime. [`Routing::work`] starts the tracker.
-    pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
-        Self::over(listen(settings)?, settings, registry)
+    /// Opens the database and listens, within a tokio runtime; `current` gets the service. [`Routing::work`] starts the
+    /// tracker.
+    pub(crate) fn start(
+        settings: &RouteSettings,
+        registry: Registry,
+        current: &CurrentRouting,
+    ) -> anyhow::Result<Self> {
+        Self::over(listen(settings)?, settings, registry, current)
     }
 
-    fn over(listener: TcpListener, settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
+    fn over(
+        listener: TcpListener,
+        settings: &RouteSettings,
+        registry: Registry,
+        current: &CurrentRouting,
+    ) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
         let config =
             routing_api::Config { tracker: settings.tracker.clone(), ..routing_api::Config::default() };
         let service = Service::open(registry, &settings.data, config, VERSION)?;
-        let app = Arc::new(App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone()));
+        let mut app = App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone());
+        if settings.explorer {
+            let pages = explorer::route_pages(Arc::new(current.clone()), VERSION)?;
+            app = app.with_fallback(Arc::new(pages));
+        }
+        let app = Arc::new(app);
+        current.set(&app);
         let limits =
             Limits { body: BODY, oversize: http::StatusCode::BAD_REQUEST, ..settings.limits.clone() };
         let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
@@ -147,6 +164,8 @@ pub(crate) struct Supervisor {
     settings: RouteSettings,
     /// `None` between a failure and the next start.
     routing: Mutex<Option<Routing>>,
+    /// The running service, for the explorer's pages.
+    current: CurrentRouting,
 }
 
 impl Supervisor {
@@ -158,7 +177,8 @@ impl Supervisor {
         let listener = listen(&settings)?;
         // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
-        let routing = match Routing::over(listener, &settings, registry) {
+        let current = CurrentRouting::default();
+        let routing = match Routing::over(listener, &settings, registry, &current) {
             Ok(routing) => Some(routing),
             Err(error) if is_contained || is_full(&error) => {
                 let error = format!("{error:#}");
@@ -167,7 +187,12 @@ impl Supervisor {
             }
             Err(error) => return Err(error),
         };
-        Ok(Self { settings, routing: Mutex::new(routing) })
+        Ok(Self { settings, routing: Mutex::new(routing), current })
+    }
+
+    /// The service that runs now, for the explorer's pages.
+    pub(crate) fn current(&self) -> CurrentRouting {
+        self.current.clone()
     }
 
     /// The URL of the server.
@@ -196,7 +221,8 @@ impl Supervisor {
                 () = shutdown::stopped(stop) => return,
             }
             pause = (2 * pause).min(LAST_PAUSE);
-            match load(&self.settings.registry).and_then(|registry| Routing::start(&self.settings, registry))
+            match load(&self.settings.registry)
+                .and_then(|registry| Routing::start(&self.settings, registry, &self.current))
             {
                 Ok(started) => *routing = Some(started),
                 Err(error) => {

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::control;
 use crate::logging::{self, Screen};
 use crate::metrics::Samples;
+use crate::pages::{CurrentRouting, Pages};
 use crate::ready::Readiness;
 use crate::route::Supervisor;
 use crate::running::Running;
@@ -31,17 +32,18 @@ pub(crate) fn run(sources: Sources<SERVICE>, serves: bool) -> anyhow::Result<()>
         let (screen, filter_handle) = logging::start_server(&settings)?;
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
-        index(&settings, serves, &screen, &stop, |_| Ok(())).await
+        index(&settings, serves, &screen, &stop, None, |_| Ok(())).await
     })
 }
 
 /// Indexes, and serves as soon as the database is initialised. `arrived` is called once, when the index first reaches
-/// the head of the chain.
+/// the head of the chain. `routes` is a routing service that the caller runs.
 pub(crate) async fn index(
     settings: &Settings,
     serves: bool,
     screen: &Screen,
     stop: &watch::Receiver<bool>,
+    routes: Option<CurrentRouting>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (config, endpoints, data) = (settings.ingest(serves)?, settings.endpoints()?, settings.data()?);
@@ -65,10 +67,15 @@ pub(crate) async fn index(
     samples.set(&store, is_ready.clone());
     // Before the first request to the node, so that existing data is served even if the node is down.
     let existing = ingest::is_there(&config, &*store)?.then(|| Arc::clone(&store) as _);
-    let mut serving = serves.then(|| Serving::start(settings, existing, is_ready)).transpose()?;
     let routing = settings.route().filter(|_| serves);
     let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
-    let routes = async {
+    let head = {
+        let ready = Arc::clone(&ready);
+        Arc::new(move || ready.head())
+    };
+    let pages = Pages { routing: routing.as_ref().map(Supervisor::current).or(routes), head };
+    let mut serving = serves.then(|| Serving::start(settings, existing, is_ready, pages)).transpose()?;
+    let run_routes = async {
         if let Some(routing) = &routing {
             routing.run(stop).await;
         }
@@ -97,7 +104,7 @@ pub(crate) async fn index(
     let outcome = tokio::select! {
         outcome = indexing => outcome,
         never = control::serve(Arc::clone(&store), Arc::clone(&maintenance)) => match never {},
-        never = routes => match never {},
+        never = run_routes => match never {},
     };
     // In every case the servers drain the requests in flight.
     let stop_serving = OptionFuture::from(serving.map(Serving::stop));

@@ -225,8 +225,8 @@ fn the_error_of_a_backup_that_does_not_fit_contains_the_disk() {
         return;
     }
     let output = unshared(&script, &arguments, notes.path()).unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && notes.path().join("done").exists(), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && notes.path().join("done").exists(), "{output_text}");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_full_disk_fails_commits_until_there_is_space_and_loses_none() {
         run("child_that_opens_after_the_end")
     );
     let output = unshared(&script, &arguments, notes.path()).unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    println!("{said}");
-    assert!(output.status.success() && notes.path().join("done").exists(), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    println!("{output_text}");
+    assert!(output.status.success() && notes.path().join("done").exists(), "{output_text}");
 }

@@ -1,6 +1,9 @@
 //! The request pipeline: routing, handler, entity tag, caching headers, compression and CORS.
 //!
-//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500.
+//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500. `stream` opens event
+//! streams.
+
+mod stream;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +14,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, LOCATION, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -35,6 +39,13 @@ use crate::router::{Found, Route, RouteError, Router};
 
 /// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
 const MIN_COMPRESSED: usize = 1024;
+
+/// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this server
+/// only, nothing inline, no frames.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
 
 /// An API: the shared state of its handlers, and its endpoints.
 pub struct App<A: 'static> {
@@ -128,7 +139,7 @@ impl<A> App<A> {
     }
 
     /// Lets `fallback` answer the paths that no endpoint here has. Health probes, limits and the 404 of a path that
-    /// neither has stay with this app.
+    /// neither has stay with this app. Streams of `fallback` are not served.
     #[must_use]
     pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
         Self { fallback: Some(fallback), ..self }
@@ -151,7 +162,7 @@ impl<A> App<A> {
     /// tag, compression or header. `target` is a path with an optional query.
     ///
     /// # Errors
-    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous.
+    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous or a stream.
     pub fn read(&self, target: &str) -> Result<Reply, HttpError> {
         let request = internal_request(Method::GET, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
@@ -159,11 +170,14 @@ impl<A> App<A> {
         self.run(route, &call(route, &found, &request, b"")?)
     }
 
-    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still
-    /// has its body, for the length.
+    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500, and that to a stream has no body. The
+    /// response to a `HEAD` still has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;
+        }
+        if self.is_stream(request) {
+            return self.stream(request).map_or_else(|response| response, |head| head.map(|_| Bytes::new()));
         }
         let begun = Instant::now();
         match self.target(request) {
@@ -253,6 +267,7 @@ impl<A> App<A> {
             Handler::Async(_) => {
                 Err(HttpError::internal("an asynchronous endpoint was called synchronously"))
             }
+            Handler::Stream(_) => Err(HttpError::internal("a stream was called for a reply")),
         }
     }
 
@@ -302,7 +317,7 @@ impl<A: Sync> App<A> {
 
     async fn run_later(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, HttpError> {
         match route.endpoint.handler {
-            Handler::Sync(_) => self.run(route, call),
+            Handler::Sync(_) | Handler::Stream(_) => self.run(route, call),
             Handler::Async(handler) => AssertUnwindSafe(handler(&self.state, call))
                 .catch_unwind()
                 .await
@@ -399,6 +414,13 @@ fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    if reply.content_type.starts_with("text/html") {
+        headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+    }
+    // A location is percent-encoded, so it is a header value.
+    if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+        headers.insert(LOCATION, location);
+    }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
     let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
     let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();

@@ -15,11 +15,18 @@ pub struct Reply {
     pub content_type: &'static str,
     /// Not compressed.
     pub body: Bytes,
+    /// `Location` of a redirect: a path and query of this server, percent-encoded.
+    pub location: Option<String>,
 }
 
 impl Reply {
     /// 200 with a JSON text.
     pub fn json(body: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, content_type: JSON, body: body.into() }
+        Self { status: StatusCode::OK, content_type: JSON, body: body.into(), location: None }
+    }
+
+    /// 303 to `location`.
+    pub fn see_other(location: String) -> Self {
+        Self { status: StatusCode::SEE_OTHER, location: Some(location), ..Self::json(Bytes::new()) }
     }
 }

@@ -36,7 +36,7 @@ mod swagger;
 
 pub use self::config::Config;
 pub use self::service::{Service, World};
-pub use self::swagger::document;
+pub use self::swagger::{document, swagger_document};
 
 /// Every endpoint, by group.
 pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
@@ -51,4 +51,5 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::registry::ENDPOINTS,
     api::unsupported::ENDPOINTS,
     swagger::ENDPOINTS,
+    swagger::PAGE,
 ];

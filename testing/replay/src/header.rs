@@ -1,4 +1,4 @@
-//! The hash of a `CometBFT` header: the Merkle root over its 14 fields (indexing §17, `types.Header.Hash`).
+//! The hash of a `CometBFT` header: the Merkle root over its 14 fields (`types.Header.Hash`).
 //!
 //! Independent of the indexer's own header check, because forged chains test that check.
 

@@ -1,4 +1,4 @@
-//! ERC-721: tokens in the logs of contracts (indexing §8.1).
+//! ERC-721: tokens in the logs of contracts.
 //!
 //! Contracts that are not an ERC-721 can log the same shape (an ERC-20 that indexes its amounts): query the contract
 //! before creating a collection for it. ERC-1155 has other events and never matches.

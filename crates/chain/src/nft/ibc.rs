@@ -1,4 +1,4 @@
-//! Names of collections that arrived by IBC (ICS-721): the name of a voucher's class on its own chain (indexing §9).
+//! Names of collections that arrived by IBC (ICS-721): the name of a voucher's class on its own chain.
 //!
 //! # Invariants
 //!

@@ -1,4 +1,4 @@
-//! Move's NFTs: the standard library's events, joined within their transaction, and its resources (indexing §8.2).
+//! Move's NFTs: the standard library's events, joined within their transaction, and its resources.
 //!
 //! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`
 //! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`

@@ -1,4 +1,4 @@
-//! cw721: tokens in the events of contracts, and the contracts' answers (indexing §8.3).
+//! cw721: tokens in the events of contracts, and the contracts' answers.
 //!
 //! A contract chooses all attributes of a `wasm` event but `_contract_address`, which the chain writes. Of a repeated
 //! key the first value counts, and an owner that is not an address is ignored.

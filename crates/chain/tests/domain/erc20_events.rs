@@ -150,7 +150,7 @@ fn malformed_transfers_are_skipped() {
     let [a, b, amount] = [word(1), word(2), word(3)];
     let long = format!("{amount}00");
     let wide = format!("0x1{}", &word(1)[3..]);
-    let odd: Vec<serde_json::Value> = vec![
+    let invalid: Vec<serde_json::Value> = vec![
         log(&[TRANSFER, &a, &b, &amount], "0x"),
         log(&[TRANSFER, &a, &b, &amount], &amount),
         log(&[TRANSFER, &a], &amount),
@@ -170,7 +170,7 @@ fn malformed_transfers_are_skipped() {
     other_key["attributes"][0]["key"] = json!("ibccallbackerror-log");
     let broken = json!({ "type": "evm", "attributes": [{ "key": "log", "value": TRANSFER }] });
     let good = evm(&[log(&[TRANSFER, &a, &b], &word(9))]);
-    let events = [evm(&odd), renamed, other_key, broken, good];
+    let events = [evm(&invalid), renamed, other_key, broken, good];
     assert_eq!(amounts(&json!({ "txs_results": [{ "events": events }] })), [9]);
 }
 
@@ -184,11 +184,11 @@ fn denoms_keep_their_case_and_contracts_must_be_addresses() {
     let bytecode = format!("0x{}", "60".repeat(10_000));
     let denoms =
         ["factory/init1xyz/MyToken", "evm/5df1e34Bf0DdF66c7933Fa0B0C8dE2cACb52a19A", "ibc/37A3FB", "GAS"];
-    let mut told: Vec<_> = denoms
+    let mut found: Vec<_> = denoms
         .iter()
         .map(|denom| event("erc20_created", &[("denom", denom), ("contract", &contract)]))
         .collect();
-    told.extend([
+    found.extend([
         event("contract_created", &[("contract", &contract)]),
         event("contract_created", &[("contract", &bytecode)]),
         event("contract_created", &[]),
@@ -200,5 +200,5 @@ fn denoms_keep_their_case_and_contracts_must_be_addresses() {
     let mut expected: Vec<_> =
         denoms.iter().map(|denom| Erc20Event::Denom { denom: (*denom).to_owned(), contract }).collect();
     expected.push(Erc20Event::Contract { contract });
-    assert_eq!(read(&json!({ "txs_results": [{ "events": told }] })), expected);
+    assert_eq!(read(&json!({ "txs_results": [{ "events": found }] })), expected);
 }

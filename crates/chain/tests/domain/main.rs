@@ -14,7 +14,7 @@ mod involved_accounts;
 mod light_client;
 mod nft_class_names;
 mod nft_events;
-mod nft_odd_events;
+mod nft_invalid_events;
 mod receipt_proofs;
 mod recorded;
 mod recordings;

@@ -19,12 +19,12 @@ fn event(kind: &str, attributes: &[(&str, &str)]) -> Value {
 /// Names in a transaction with this code and these events.
 fn names_in(vm: Vm, code: u32, of_tx: &[&Value]) -> Vec<(String, String)> {
     let answer = json!({ "txs_results": [{ "code": code, "events": of_tx }] }).to_string();
-    let said = events(vm, "init", &parse_results(answer.as_bytes()).unwrap());
+    let found = events(vm, "init", &parse_results(answer.as_bytes()).unwrap());
     let name = |(_, event)| match event {
         NftEvent::ClassName { local, origin } => (local, origin),
         other => panic!("{other:?}"),
     };
-    said.into_iter().map(name).collect()
+    found.into_iter().map(name).collect()
 }
 
 const PLACE: [(&str, &str); 5] = [
@@ -113,16 +113,16 @@ fn packet_of(sequence: &str, text: &str) -> Value {
 fn without_an_acknowledgement_the_event_of_the_module_decides() {
     let text = data("a", "A");
     let packet = packet_of("4", &text);
-    let told = |success: &str, class: &str, message: &str| {
+    let extracted = |success: &str, class: &str, message: &str| {
         let attributes = [("class_id", class), ("success", success), ("msg_index", message)];
         event("non_fungible_token_packet", &attributes)
     };
     let count = |events: &[&Value]| names_in(Vm::Evm, 0, &[&[&packet], events].concat()).len();
-    assert_eq!(count(&[&told("true", "a", "1")]), 1);
-    for event in [told("false", "a", "1"), told("true", "b", "1"), told("true", "a", "2")] {
+    assert_eq!(count(&[&extracted("true", "a", "1")]), 1);
+    for event in [extracted("false", "a", "1"), extracted("true", "b", "1"), extracted("true", "a", "2")] {
         assert_eq!(count(&[&event]), 0, "{event}");
     }
-    assert_eq!(count(&[&told("true", "a", "1"), &acknowledged("4", ("packet_ack", REFUSED))]), 0);
+    assert_eq!(count(&[&extracted("true", "a", "1"), &acknowledged("4", ("packet_ack", REFUSED))]), 0);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_local_name_is_a_hash_of_the_trace_and_on_wasm_the_trace() {
 fn returning_other_and_malformed_packets_give_no_name() {
     let ack = acknowledged("4", ("packet_ack", DONE));
     let class = |class: &str| json!({ "classId": "a", "classData": class }).to_string();
-    let odd = [
+    let invalid = [
         data("nft-transfer/channel-12/cats", "Home"),
         data("a", ""),
         data("a", "\0"),
@@ -166,7 +166,7 @@ fn returning_other_and_malformed_packets_give_no_name() {
         "{".into(),
         String::new(),
     ];
-    for text in &odd {
+    for text in &invalid {
         assert_eq!(names_in(Vm::Evm, 0, &[&packet_of("4", text), &ack]), [], "{text}");
     }
     assert_eq!(names_in(Vm::Evm, 0, &[&packet("4", ("packet_data_hex", "7b2")), &ack]), []);

@@ -8,7 +8,7 @@ use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
 use chain::{Account, U256, Vm, abi};
 
 /// All NFT events of a recorded chain, with height and index of the transaction.
-fn said(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {
+fn found(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {
     let mut all = Vec::new();
     for line in heights(chain) {
         let results = parse_results(line.block_results.get().as_bytes()).unwrap();
@@ -18,9 +18,9 @@ fn said(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {
 }
 
 /// Creations, instantiations, mints, transfers, burns, new URIs, names.
-fn counts(said: &[(u64, Option<usize>, NftEvent)]) -> [usize; 7] {
+fn counts(found: &[(u64, Option<usize>, NftEvent)]) -> [usize; 7] {
     let mut counts = [0; 7];
-    for (_, _, event) in said {
+    for (_, _, event) in found {
         counts[match event {
             NftEvent::Create { .. } => 0,
             NftEvent::Instantiate { .. } => 1,
@@ -48,21 +48,21 @@ fn every_recorded_chain_has_the_expected_number_of_events() {
         ("l1-l2/l1", Vm::Move, [2, 0, 4, 7, 0, 0, 1]),
         ("l1-l2/l2", Vm::Evm, [0, 0, 5, 1, 1, 0, 2]),
     ] {
-        let said = said(chain, vm);
-        assert_eq!(counts(&said), expected, "{chain}");
-        assert!(said.iter().all(|(_, tx, _)| tx.is_some()), "{chain}");
+        let found = found(chain, vm);
+        assert_eq!(counts(&found), expected, "{chain}");
+        assert!(found.iter().all(|(_, tx, _)| tx.is_some()), "{chain}");
     }
 }
 
 #[test]
 fn a_move_mint_has_its_first_owner_and_its_uri() {
-    let said = said("move-scenario", Vm::Move);
+    let found = found("move-scenario", Vm::Move);
     let maker = account("0x1b9f30d48692d9f043a72ca7427cbdacec3788cf");
     let collection = account("0x86a3b655e0bd4f46a83d75d6229bf4bc29f8139e5fa73c85700bd9302aa4a3cd");
     let name = "Alpha Cats".to_owned();
-    assert_eq!(said[0], (23, Some(0), NftEvent::Create { collection, creator: maker, name }));
+    assert_eq!(found[0], (23, Some(0), NftEvent::Create { collection, creator: maker, name }));
     let object = account("0x96d51ffc3a4f3d12085918f79efef5ddceeb68cea856d603520dd2306ef38496");
-    let at_27: Vec<_> = said.iter().filter(|(height, ..)| *height == 27).map(|(.., event)| event).collect();
+    let at_27: Vec<_> = found.iter().filter(|(height, ..)| *height == 27).map(|(.., event)| event).collect();
     let mint = NftEvent::Mint {
         collection,
         token_id: Some("#2".into()),
@@ -76,16 +76,16 @@ fn a_move_mint_has_its_first_owner_and_its_uri() {
     let burn = NftEvent::Burn { token: TokenRef::Object(burnt) };
     let changed = account("0x37ed6eaabbff8ff77a8a35676e7841230358dd3cb2e7d10c62ed62c838ac70a5");
     let new = NftEvent::SetUri { object: changed, uri: "https://nft.test/new".into() };
-    assert_eq!(said[said.len() - 2..], [(39, Some(0), burn), (40, Some(0), new)]);
+    assert_eq!(found[found.len() - 2..], [(39, Some(0), burn), (40, Some(0), new)]);
 }
 
 #[test]
 fn received_classes_have_a_name_and_refused_or_returning_ones_do_not() {
     let names = |chain, vm| -> Vec<(u64, NftEvent)> {
         let named = |event: &NftEvent| matches!(event, NftEvent::ClassName { .. });
-        said(chain, vm)
+        found(chain, vm)
             .into_iter()
-            .filter(|said| named(&said.2))
+            .filter(|found| named(&found.2))
             .map(|(height, _, event)| (height, event))
             .collect()
     };
@@ -119,10 +119,10 @@ fn apply(tokens: &mut Tokens, event: &NftEvent) {
 /// The tokens after a height, for heights in rising order.
 fn after(
     tokens: &mut Tokens,
-    said: &mut std::iter::Peekable<impl Iterator<Item = (u64, Option<usize>, NftEvent)>>,
+    found: &mut std::iter::Peekable<impl Iterator<Item = (u64, Option<usize>, NftEvent)>>,
     height: u64,
 ) {
-    while let Some((_, _, event)) = said.next_if(|(at, ..)| *at <= height) {
+    while let Some((_, _, event)) = found.next_if(|(at, ..)| *at <= height) {
         apply(tokens, &event);
     }
 }
@@ -131,12 +131,12 @@ fn after(
 fn replayed_erc721_events_give_the_owners_that_the_contracts_report() {
     for (chain, expected) in [("evm-scenario", 74), ("l1-l2/l2", 7)] {
         let (mut tokens, mut owners) = (Tokens::new(), 0);
-        let mut said = said(chain, Vm::Evm).into_iter().peekable();
+        let mut found = found(chain, Vm::Evm).into_iter().peekable();
         let mut asked: Vec<State> =
             states(chain).filter(|state| state.data.starts_with("0x6352211e")).collect();
         asked.sort_by_key(|state| state.height);
         for state in asked {
-            after(&mut tokens, &mut said, state.height.unwrap());
+            after(&mut tokens, &mut found, state.height.unwrap());
             let token = U256::from_str_radix(&state.data[10..], 16).unwrap();
             assert_eq!(state.data, format!("0x{}", hex::encode(abi::owner_of(token))));
             let held = tokens.get(&(account(&state.to), token.to_string())).map(|token| token.0);
@@ -156,9 +156,9 @@ fn bytes(hex_text: &serde_json::Value) -> Vec<u8> {
 fn every_recorded_answer_of_a_contract_is_classified_correctly() {
     let (mut names, mut uris, mut erc721) = (BTreeSet::new(), Vec::new(), (0, 0));
     for chain in ["evm-scenario", "l1-l2/l2"] {
-        let said = said(chain, Vm::Evm);
+        let found = found(chain, Vm::Evm);
         let mints = |of: &str| {
-            said.iter().any(|(.., event)| matches!(event, NftEvent::Mint { collection, .. } if *collection == account(of)))
+            found.iter().any(|(.., event)| matches!(event, NftEvent::Mint { collection, .. } if *collection == account(of)))
         };
         for state in states(chain).filter(|state| state.kind == "eth_call") {
             let Some(answer) = state.result.as_ref().map(bytes) else { continue };
@@ -189,13 +189,13 @@ fn every_recorded_answer_of_a_contract_is_classified_correctly() {
 #[test]
 fn replayed_cw721_events_give_the_tokens_that_the_contracts_report() {
     let mut tokens = Tokens::new();
-    let mut said = said("wasm-scenario", Vm::Wasm).into_iter().peekable();
+    let mut found = found("wasm-scenario", Vm::Wasm).into_iter().peekable();
     let (mut owners, mut uris, mut gone, mut named) = (0, 0, 0, 0);
     let mut asked: Vec<State> =
         states("wasm-scenario").filter(|s| s.path.starts_with("/cosmwasm/")).collect();
     asked.sort_by_key(|state| state.height);
     for state in asked.iter().filter(|state| state.height.is_some()) {
-        after(&mut tokens, &mut said, state.height.unwrap());
+        after(&mut tokens, &mut found, state.height.unwrap());
         let (contract, question) = question(&state.path);
         let answer = state.answer.as_ref().unwrap().get().as_bytes();
         let Some(question) = question else {
@@ -238,7 +238,7 @@ fn question(path: &str) -> (String, Option<serde_json::Value>) {
 fn recorded_move_resources_agree_with_the_events() {
     for (chain, expected) in [("move-scenario", (6, 8, 1)), ("l1-l2/l1", (4, 4, 0))] {
         let (mut collections, mut nfts, mut gone) = (0, 0, 0);
-        let said = said(chain, Vm::Move);
+        let found = found(chain, Vm::Move);
         for state in states(chain).filter(|state| state.path.starts_with("/initia/move/")) {
             let answer = state.answer.as_ref().unwrap().get().as_bytes();
             let address = account(state.path.split('/').nth(5).unwrap());
@@ -251,15 +251,15 @@ fn recorded_move_resources_agree_with_the_events() {
             } else if let Some(made) = move_vm::collection_resource(answer) {
                 let (creator, name) = (made.creator, made.name);
                 let create = NftEvent::Create { collection: address, creator, name };
-                assert!(said.iter().any(|(.., event)| *event == create), "{create:?}");
+                assert!(found.iter().any(|(.., event)| *event == create), "{create:?}");
                 collections += 1;
             } else {
                 let nft = move_vm::nft_resource(answer).unwrap();
-                assert!(said.iter().any(|(.., event)| matches!(event,
+                assert!(found.iter().any(|(.., event)| matches!(event,
                     NftEvent::Mint { collection, token_id, object, .. }
                         if (*collection, token_id.as_ref(), *object)
                             == (nft.collection, Some(&nft.token_id), Some(address)))));
-                assert_eq!(uri(&said, address, state.height.unwrap()), Some(nft.uri));
+                assert_eq!(uri(&found, address, state.height.unwrap()), Some(nft.uri));
                 nfts += 1;
             }
         }
@@ -268,8 +268,8 @@ fn recorded_move_resources_agree_with_the_events() {
 }
 
 /// The last URI of an object by the events up to a height.
-fn uri(said: &[(u64, Option<usize>, NftEvent)], of: Account, height: u64) -> Option<String> {
-    said.iter().take_while(|(at, ..)| *at <= height).fold(None, |last, (.., event)| match event {
+fn uri(found: &[(u64, Option<usize>, NftEvent)], of: Account, height: u64) -> Option<String> {
+    found.iter().take_while(|(at, ..)| *at <= height).fold(None, |last, (.., event)| match event {
         NftEvent::Mint { object: Some(object), uri, .. } if *object == of => uri.clone(),
         NftEvent::SetUri { object, uri } if *object == of => Some(uri.clone()),
         _ => last,

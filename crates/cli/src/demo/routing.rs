@@ -12,6 +12,7 @@ use chain::Timestamp;
 use tokio::sync::watch;
 use web::cors::Cors;
 
+use crate::pages::CurrentRouting;
 use crate::route::{self, Routing};
 use crate::settings::RouteSettings;
 
@@ -38,6 +39,7 @@ const EXAMPLE_REQUEST: &str = r#"{"amount_in":"1500000","source_asset_chain_id":
 pub(crate) struct RouteDemo {
     nodes: Vec<ReplayNode>,
     routing: Routing,
+    current: CurrentRouting,
     settings: RouteSettings,
 }
 
@@ -68,24 +70,31 @@ impl RouteDemo {
             data: data.to_owned(),
             listen,
             cors: Cors::any(),
+            explorer: true,
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
             tracker: tracker::Options::default(),
         };
         let registry = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
         });
-        let routing = Routing::start(&settings, registry)?;
+        let current = CurrentRouting::default();
+        let routing = Routing::start(&settings, registry, &current)?;
         for (chain, hash) in TRANSFERS {
             routing.service().tracker().track(chain, hash, now()?)?;
         }
-        Ok(Some(Self { nodes, routing, settings }))
+        Ok(Some(Self { nodes, routing, current, settings }))
+    }
+
+    /// The service, for the explorer's pages.
+    pub(crate) fn current(&self) -> CurrentRouting {
+        self.current.clone()
     }
 
     /// Example URLs.
     pub(crate) fn paths(&self) -> Result<String, std::fmt::Error> {
         let url = self.routing.url();
         let mut text = String::from("\nRoutes between four recorded chains:\n\n");
-        for path in ["/v2/info/chains", "/v2/fungible/assets", "/swagger/doc.json"] {
+        for path in ["/v2/info/chains", "/v2/fungible/assets", "/openapi.json"] {
             writeln!(text, "  {url}{path}")?;
         }
         for (chain, hash) in TRANSFERS {

@@ -1,6 +1,6 @@
 //! `cairn demo`: a whole chain with one command.
 
-use crate::support::{Cairn, command, get};
+use crate::support::{Cairn, command, get, get_text};
 
 #[test]
 fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
@@ -9,6 +9,12 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
     command.env("TMPDIR", temporary.path());
     let mut demo = Cairn::spawn(command);
     demo.line("e2e-evm-1 is indexed: 655 transactions in heights 1 to 226");
+    let page = demo.line("Open http://");
+    let (code, answer) = get_text(&format!("http://{}", page.split(' ').next().unwrap()));
+    assert!(
+        code == 200 && answer.contains("e2e-evm-1") && answer.contains("/route"),
+        "{page}: {code} {answer}"
+    );
     let paths: Vec<_> = (0..10).map(|_| demo.line("http://")).collect();
     for path in &paths {
         let (code, answer) = get(&format!("http://{path}"));

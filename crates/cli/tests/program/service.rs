@@ -26,6 +26,8 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     assert_eq!(status["chain_id"], "e2e-evm-1");
     assert_eq!(get(&format!("{url}/indexer/block/v1/blocks/{LAST}")).0, 200);
     assert_eq!(get_text(&format!("{url}/readyz")), (200, "ok".to_owned()));
+    let (code, page) = get_text(&format!("{url}/"));
+    assert!(code == 200 && page.contains("at the head of the chain"), "{code} {page}");
 
     let (code, message) = refused(&played.flags("run", &data));
     assert_eq!(code, 1);
@@ -55,9 +57,12 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     let (code, message) = refused(&["db", "rollback", "--to", "101", "--data", at]);
     assert!(code == 1 && message.contains("the database holds 1 to 100"), "{message}");
 
-    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
+    let mut cairn = Cairn::start(
+        &[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0", "--explorer", "false"]].concat(),
+    );
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
+    assert_eq!(get(&format!("{url}/")).0, 404, "the pages are switched off");
     cairn.logged("caught up");
     assert_eq!(get(&format!("{url}/status")).0, 200);
     let (code, text) = get_text(&metrics);

@@ -170,7 +170,7 @@ async fn validators_come_from_the_module_that_the_chain_has_page_by_page() {
 
 #[tokio::test]
 async fn a_validator_with_another_kind_of_key_is_left_out() {
-    let server = Server::always(page("odd", "/cosmos.crypto.secp256k1.PubKey", "null")).await;
+    let server = Server::always(page("other", "/cosmos.crypto.secp256k1.PubKey", "null")).await;
     assert_eq!(rest(&server).validators().await.unwrap(), []);
 }
 

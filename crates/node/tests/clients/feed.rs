@@ -53,10 +53,10 @@ impl Feed {
                 message = stream.next() => match message {
                     Some(Ok(Message::Text(text))) => {
                         subscribed = true;
-                        hear(Asked::said("text", &text));
+                        hear(Asked::frame("text", &text));
                         stream.send(Message::text(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)).await.unwrap();
                     }
-                    Some(Ok(Message::Pong(bytes))) => hear(Asked::said("pong", &String::from_utf8_lossy(&bytes))),
+                    Some(Ok(Message::Pong(bytes))) => hear(Asked::frame("pong", &String::from_utf8_lossy(&bytes))),
                     Some(Ok(_)) => {}
                     Some(Err(_)) | None => return,
                 },

@@ -339,9 +339,9 @@ async fn an_endpoint_of_another_chain_is_logged_and_excluded_until_it_is_right()
     drop(log);
     assert_eq!(comet.block(50).await.unwrap().origin.host(), &**stray.url.host());
     let named = format!("endpoint=comet {} chain_id=\"c-2\" expected=\"c-1\"", stray.url.host());
-    let told: Vec<_> = log_lines.lines().into_iter().filter(|line| line.contains(&named)).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("ERROR"), "{told:?}");
+    let reported: Vec<_> = log_lines.lines().into_iter().filter(|line| line.contains(&named)).collect();
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].contains("ERROR"), "{reported:?}");
 }
 
 #[tokio::test]

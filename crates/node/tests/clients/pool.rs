@@ -203,12 +203,12 @@ async fn of_several_rate_limited_endpoints_the_shortest_pause_is_returned() {
 async fn the_last_failure_is_published_and_a_future_height_is_not_a_failure() {
     let server = Server::in_turn(vec![page(), future(40), future(41)]).await;
     let comet = comet([server.url.clone()]);
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     for _ in 0..3 {
         comet.block(50).await.unwrap_err();
-        said.push(comet.endpoints()[0].last_error.clone().unwrap());
+        reply.push(comet.endpoints()[0].last_error.clone().unwrap());
     }
-    assert!(said[0].contains("502") && said.iter().all(|error| *error == said[0]), "{said:?}");
+    assert!(reply[0].contains("502") && reply.iter().all(|error| *error == reply[0]), "{reply:?}");
 }
 
 #[tokio::test]
@@ -220,8 +220,8 @@ async fn a_permanent_error_wakes_the_receivers_of_heads() {
     heads.mark_unchanged();
     assert_eq!(comet.block(50).await.unwrap_err().kind(), Kind::Permanent);
     assert!(heads.has_changed().unwrap());
-    let said = heads.borrow()[0].last_error.clone();
-    assert!(said.is_some_and(|said| said.contains("pruned")));
+    let reply = heads.borrow()[0].last_error.clone();
+    assert!(reply.is_some_and(|reply| reply.contains("pruned")));
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Message of a client on a websocket.
-    pub(crate) fn said(kind: &str, text: &str) -> Self {
+    pub(crate) fn frame(kind: &str, text: &str) -> Self {
         let (line, body) = (format!("WS {kind}"), text.to_owned());
         Self { line, headers: String::new(), body, key: String::new() }
     }
@@ -165,7 +165,7 @@ async fn serve(mut socket: TcpStream, state: Arc<State>) {
         let play = match play {
             Play::Websocket(feed) => {
                 state.open.lock().unwrap().0 -= 1;
-                return feed.speak(socket, &asked, |said| state.asked.lock().unwrap().push(said)).await;
+                return feed.speak(socket, &asked, |reply| state.asked.lock().unwrap().push(reply)).await;
             }
             Play::Later(allowed, play) => {
                 allowed.notified().await;

@@ -92,16 +92,16 @@ async fn malformed_hits_are_errors() {
 
 #[tokio::test]
 async fn invalid_queries_are_permanent_and_failures_are_not() {
-    for (said, kind) in [
+    for (reply, kind) in [
         ("page should be within [1, 1] range, given 2", Kind::Permanent),
         ("offset 3: EOF", Kind::Permanent),
         ("maximum query length exceeded", Kind::Permanent),
         ("context deadline exceeded", Kind::Transient),
         ("leveldb: closed", Kind::Transient),
     ] {
-        let server = Server::always(says(said)).await;
+        let server = Server::always(says(reply)).await;
         let error = comet(&server).tx_search("a.b='1'", 1, 30, false).await.unwrap_err();
-        assert_eq!(error.kind(), kind, "{said}");
+        assert_eq!(error.kind(), kind, "{reply}");
     }
 }
 
@@ -146,23 +146,23 @@ async fn an_older_sdk_gets_its_own_parameters() {
 
 #[tokio::test]
 async fn ranges_and_tags_that_a_server_does_not_support_are_permanent_errors() {
-    for (said, kind) in [
+    for (reply, kind) in [
         ("block range exceeded 500", Kind::Permanent),
         ("query returned more than 10000 results", Kind::Permanent),
         ("rate limit exceeded", Kind::Transient),
     ] {
-        let server = Server::always(rpc_fault(-32000, said)).await;
-        assert_eq!(evm(&server).logs("{}").await.unwrap_err().kind(), kind, "{said}");
+        let server = Server::always(rpc_fault(-32000, reply)).await;
+        assert_eq!(evm(&server).logs("{}").await.unwrap_err().kind(), kind, "{reply}");
     }
     let server = Server::always(result("null")).await;
     assert!(matches!(evm(&server).logs("{}").await.unwrap_err(), Error::Malformed { .. }));
     assert_eq!(evm(&server).finalized().await.unwrap(), None);
     assert!(matches!(evm(&server).logs("{").await.unwrap_err(), Error::InvalidRequest { .. }));
-    for (code, said) in
+    for (code, reply) in
         [(-32602, "invalid argument 0: hex string without 0x prefix"), (-32000, "finalized block not found")]
     {
-        let server = Server::always(rpc_fault(code, said)).await;
-        assert_eq!(evm(&server).finalized().await.unwrap(), None, "{said}");
+        let server = Server::always(rpc_fault(code, reply)).await;
+        assert_eq!(evm(&server).finalized().await.unwrap(), None, "{reply}");
     }
     let failing = Server::always(rpc_fault(-32000, "database closed")).await;
     assert_eq!(evm(&failing).finalized().await.unwrap_err().kind(), Kind::Transient);

@@ -37,8 +37,8 @@ async fn every_recorded_call_returns_its_bytes_or_is_refused() {
             let to = bytes(&line.to).try_into().unwrap();
             match node.evm.as_ref().unwrap().call(to, &bytes(&line.data), line.height).await {
                 Ok(answer) => {
-                    let said = format!("\"0x{}\"", hex::encode(answer));
-                    assert_eq!(said, line.result.as_ref().unwrap().get());
+                    let reply = format!("\"0x{}\"", hex::encode(answer));
+                    assert_eq!(reply, line.result.as_ref().unwrap().get());
                     answers += 1;
                 }
                 Err(error) => {
@@ -57,7 +57,7 @@ async fn every_recorded_contract_and_query_is_found_at_its_path_and_height() {
     let (node, lines) = replayed("wasm-scenario").await;
     let (mut contracts, mut answers, mut refused) = (0, 0, 0);
     for (path, line) in questions(&lines, "/cosmwasm/wasm/v1/contract/") {
-        let said = match path.split_once("/smart/") {
+        let reply = match path.split_once("/smart/") {
             None => {
                 contracts += 1;
                 rest_of(&node).wasm_contract(path, line.height).await
@@ -67,7 +67,7 @@ async fn every_recorded_contract_and_query_is_found_at_its_path_and_height() {
                 rest_of(&node).wasm_smart(contract, &query, line.height).await
             }
         };
-        match said {
+        match reply {
             Ok(answer) => {
                 assert_eq!(answer, line.answer.as_ref().unwrap().get());
                 answers += 1;

@@ -140,7 +140,7 @@ pub(crate) const OF_NFTS: &[Damage] = &[
             true
         })
     }),
-    ("origin that nobody told", |store| {
+    ("origin that no answer gave", |store| {
         put(store, OriginNames::SPEC, Text::from("here").to_bytes(), b"there".to_vec())
     }),
     ("row of a ranked set lost", |store| lose(store, OwnedTokens::SPEC)),

@@ -23,18 +23,18 @@ const OWNER_OF: &str = "0x6352211e";
 async fn node_that_tells_owners(wrong: &'static str) -> OverriddenNode {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
     let lines = oracle::lines("evm-scenario", &format!("\"data\":\"{OWNER_OF}")).unwrap();
-    let mut said: BTreeMap<(String, String), (u64, Value)> = BTreeMap::new();
+    let mut reply: BTreeMap<(String, String), (u64, Value)> = BTreeMap::new();
     for line in lines {
         let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
         let (key, height) = ((text("to"), text("data")), line["height"].as_u64().unwrap());
-        if said.get(&key).is_none_or(|(of, _)| *of <= height) {
-            said.insert(key, (height, line["result"].clone()));
+        if reply.get(&key).is_none_or(|(of, _)| *of <= height) {
+            reply.insert(key, (height, line["result"].clone()));
         }
     }
     let alter = move |exchange: RecordedExchange<'_>| -> Answer {
         let call: Value = serde_json::from_slice(exchange.request.body()).unwrap_or_default();
         let text = |name: &str| call["params"][0][name].as_str().unwrap_or_default().to_owned();
-        match said.get(&(text("to"), text("data"))) {
+        match reply.get(&(text("to"), text("data"))) {
             Some(_) if text("data").ends_with(wrong) => {
                 exchange.with_result(&format!("0x{:0>64}", "dead".repeat(10)).into())
             }

@@ -78,12 +78,12 @@ async fn a_channel_to_another_chain_is_found() {
 async fn a_wrong_bridge_is_found() {
     let chains = Chains::start().await;
     let bridge = |id: u64| format!("[[bridge]]\nid = {id}\nl1 = \"e2e-l1-1\"\nl2 = \"e2e-l2-1\"\n");
-    let said = |id: u64| format!("bridge {id}: e2e-l2-1 says that it hangs on bridge 1 of e2e-l1-1");
+    let expected = |id: u64| format!("bridge {id}: e2e-l2-1 says that it hangs on bridge 1 of e2e-l1-1");
     assert_eq!(found(&with(&chains, &bridge(1))).await, [""; 0]);
     // The L1 has a second bridge, without a rollup, and no third one.
-    assert_eq!(found(&with(&chains, &bridge(2))).await, [said(2)]);
+    assert_eq!(found(&with(&chains, &bridge(2))).await, [expected(2)]);
     let found = found(&with(&chains, &bridge(3))).await;
-    assert!(found.len() == 2 && found.contains(&said(3)), "{found:?}");
+    assert!(found.len() == 2 && found.contains(&expected(3)), "{found:?}");
     assert!(found.iter().any(|finding| finding.starts_with("bridge 3: ") && finding.contains("not found")));
 }
 

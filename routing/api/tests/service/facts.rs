@@ -35,8 +35,8 @@ async fn chain_facts_close_routes_and_are_reported() {
         assert!(message.starts_with("no routes found: ") && message.ends_with(why), "{message}");
         assert_eq!(answer.json()["info"], "Try again later.");
     }
-    let told = client.get("/v2/info/registry").await.ok();
-    let paused = told["paused"].as_array().unwrap();
+    let reply = client.get("/v2/info/registry").await.ok();
+    let paused = reply["paused"].as_array().unwrap();
     assert_eq!(paused.len(), 2, "{paused:?}");
     assert!(paused[0].as_str().unwrap().ends_with(reason));
 

@@ -299,9 +299,9 @@ async fn keys_that_a_client_has_rewritten_are_accepted() {
     let client = Client::over(registry);
     let user = chain::Account::from_hex_literal(USER_HEX).unwrap().to_bech32("orai");
     let ask = json!({ "chains": { "_oraichain": { "address": user }, "bad__chain-1": { "address": user } } });
-    let told = client.post("/v2/info/balances", &ask).await.ok();
+    let reply = client.post("/v2/info/balances", &ask).await.ok();
     // Keys of responses are rewritten only where `_` precedes a lower-case letter.
-    assert_eq!(told["chains"].as_object().unwrap().keys().collect::<Vec<_>>(), ["Oraichain", "bad_Chain-1"]);
+    assert_eq!(reply["chains"].as_object().unwrap().keys().collect::<Vec<_>>(), ["Oraichain", "bad_Chain-1"]);
     let pairs = json!({ "source_chain_id": "Oraichain", "dest_chain_id": "bad_Chain-1" });
     let pairs = client.post("/v2/fungible/assets_between_chains", &pairs).await.ok();
     let ask = json!({

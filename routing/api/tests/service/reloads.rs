@@ -90,8 +90,8 @@ async fn nodes_are_queried_at_the_new_addresses() {
     let client = Client::over(example().with_endpoints(|_| Some(at.clone())));
     let ask = json!({ "chains": { "e2e-l1-1": { "address": USER } } });
     for amount in ["5", "999999989226638"] {
-        let told = client.post("/v2/info/balances", &ask).await.ok();
-        assert_eq!(told["chains"]["e2e-l1-1"]["denoms"]["uinit"]["amount"], amount);
+        let answer = client.post("/v2/info/balances", &ask).await.ok();
+        assert_eq!(answer["chains"]["e2e-l1-1"]["denoms"]["uinit"]["amount"], amount);
         client.service().replace(chains.registry());
     }
 }

@@ -162,19 +162,19 @@ async fn web_pages_may_send_requests_and_read_refusals_too() {
     ];
     let preflight = client.send(Method::OPTIONS, "/v2/fungible/route", &headers, b"").await;
     assert_eq!(preflight.status, 204);
-    let told =
+    let header =
         |answer: &Answer, name: &str| answer.headers.get(name).map(|v| v.to_str().unwrap().to_lowercase());
-    assert_eq!(told(&preflight, "access-control-allow-origin").unwrap(), "*");
-    assert_eq!(told(&preflight, "access-control-max-age").unwrap(), "86400");
-    assert!(told(&preflight, "access-control-allow-methods").unwrap().contains("post"));
-    assert!(told(&preflight, "access-control-allow-credentials").is_none());
+    assert_eq!(header(&preflight, "access-control-allow-origin").unwrap(), "*");
+    assert_eq!(header(&preflight, "access-control-max-age").unwrap(), "86400");
+    assert!(header(&preflight, "access-control-allow-methods").unwrap().contains("post"));
+    assert!(header(&preflight, "access-control-allow-credentials").is_none());
     // `*` would not cover `authorization`.
-    let allowed = told(&preflight, "access-control-allow-headers").unwrap();
+    let allowed = header(&preflight, "access-control-allow-headers").unwrap();
     for name in asked.split(',') {
         assert!(allowed.split(',').any(|allowed| allowed.trim() == name), "{allowed}");
     }
     let unnamed = client.send(Method::OPTIONS, "/v2/fungible/route", &headers[..2], b"").await;
-    let allowed = told(&unnamed, "access-control-allow-headers").unwrap();
+    let allowed = header(&unnamed, "access-control-allow-headers").unwrap();
     assert!(asked.split(',').all(|name| allowed.contains(name)), "{allowed}");
     for (method, path) in [
         (Method::POST, "/v2/fungible/route"),
@@ -185,8 +185,8 @@ async fn web_pages_may_send_requests_and_read_refusals_too() {
         (Method::GET, "/v2/info/chains"),
     ] {
         let answer = client.send(method, path, &headers[..1], b"{}").await;
-        assert_eq!(told(&answer, "access-control-allow-origin").unwrap(), "*", "{path}");
-        assert!(told(&answer, "access-control-expose-headers").unwrap().contains("retry-after"), "{path}");
+        assert_eq!(header(&answer, "access-control-allow-origin").unwrap(), "*", "{path}");
+        assert!(header(&answer, "access-control-expose-headers").unwrap().contains("retry-after"), "{path}");
     }
 }
 

@@ -53,8 +53,8 @@ fn assert_refuses(answer: &Answer, status: u16, example: &Value) {
         (answer.status, &body["code"], &body["details"]),
         (status, &example["code"], &example["details"])
     );
-    let (ours, told) = (body["message"].as_str().unwrap(), example["message"].as_str().unwrap());
-    assert!(ours == told || ours.starts_with(&format!("{told}: ")), "{ours}");
+    let (ours, reply) = (body["message"].as_str().unwrap(), example["message"].as_str().unwrap());
+    assert!(ours == reply || ours.starts_with(&format!("{reply}: ")), "{ours}");
 }
 
 #[tokio::test]
@@ -248,7 +248,7 @@ async fn pairs_of_assets_between_two_chains() {
     let ask = json!({ "source_chain_id": "interwoven-1", "dest_chain_id": "echelon-1" });
     let answer = client.post("/v2/fungible/assets_between_chains", &ask).await.ok();
     let pairs = answer["assets_between_chains"].as_array().unwrap();
-    let told: Vec<_> = pairs
+    let reply: Vec<_> = pairs
         .iter()
         .map(|pair| {
             let symbol = |side: &str| pair[side]["symbol"].as_str().unwrap();
@@ -257,7 +257,7 @@ async fn pairs_of_assets_between_two_chains() {
         .collect();
     let one = |bridge: &str| format!("[\"{bridge}\"]");
     assert_eq!(
-        told,
+        reply,
         [("INIT", "INIT.ibc", one("IBC")), ("INIT", "INIT", one("OPINIT")), ("USDC", "USDC", one("IBC")),]
     );
     assert!(pairs.iter().all(|pair| pair["txs_required"] == 1));

@@ -187,15 +187,15 @@ async fn no_message_names_a_token_that_the_wrapper_would_newly_make() {
 type Told = Arc<Mutex<(Value, Value)>>;
 
 /// A node of yominet; the pair of INIT agrees with the registry.
-async fn node(told: &Told) -> Fixture {
-    let told = Arc::clone(told);
+async fn node(reply: &Told) -> Fixture {
+    let reply = Arc::clone(reply);
     let rest = |path: &str| {
         let known = path.starts_with("/minievm/evm/v1/contracts/by_denom?denom=l2%2F8f73");
         known.then(|| json!({ "address": BRIDGED_ERC20 })).ok_or(StatusCode::NOT_FOUND)
     };
     Fixture::calls(rest, move |ask| {
         let data = ask["params"][0]["data"].as_str().unwrap_or_default().to_ascii_lowercase();
-        let (remote, decimals) = told.lock().unwrap().clone();
+        let (remote, decimals) = reply.lock().unwrap().clone();
         let of_onyx = data.ends_with(&word(&contract(LOCAL)));
         match (&data[..10.min(data.len())], of_onyx) {
             ("0x1de5537c", true) => remote,
@@ -214,8 +214,8 @@ fn answer(token: &str, decimals: u128) -> (Value, Value) {
 
 #[tokio::test]
 async fn a_pair_has_no_route_while_its_contract_contradicts_it() {
-    let told: Told = Arc::new(Mutex::new(answer(&contract(REMOTE), 6)));
-    let node = node(&told).await;
+    let reply: Told = Arc::new(Mutex::new(answer(&contract(REMOTE), 6)));
+    let node = node(&reply).await;
     let at =
         Endpoints { rest: vec![node.url.clone()], json_rpc: vec![node.url.clone()], ..Endpoints::default() };
     let client = Client::over(onyx(&at));
@@ -234,7 +234,7 @@ async fn a_pair_has_no_route_while_its_contract_contradicts_it() {
         ((json!("0x"), json!("0x")), "does not answer remoteTokens and remoteDecimals"),
     ];
     for (lie, why) in wrong {
-        *told.lock().unwrap() = lie;
+        *reply.lock().unwrap() = lie;
         let contradicted = |facts: &Facts| matches!(facts.pair(&registry, &of_onyx), PairState::Contradicted(reason) if reason.contains(why));
         let facts = refreshed(service, contradicted, || {}).await;
         assert_eq!(facts.pair(&registry, &of_init), PairState::Confirmed, "{:?}", facts.wrappers);
@@ -255,7 +255,7 @@ async fn a_pair_has_no_route_while_its_contract_contradicts_it() {
             "{findings:?}"
         );
     }
-    *told.lock().unwrap() = answer(&contract(REMOTE), 6);
+    *reply.lock().unwrap() = answer(&contract(REMOTE), 6);
     let confirmed = |facts: &Facts| facts.pair(&registry, &of_onyx) == PairState::Confirmed;
     refreshed(service, confirmed, || {}).await;
     for (source, dest, amount) in ways {

@@ -51,12 +51,12 @@ fn plan(scenario: &Scenario, start: usize, amount: u128, choices: &[(usize, usiz
     let assets: Vec<AssetRef> = scenario.registry.assets().map(|(asset, _)| asset).collect();
     let (mut at, mut amount, mut tx) = (assets[start % assets.len()], U256::from(amount), 0);
     let mut hops = Vec::new();
-    for (index, (pick, how, odd)) in choices.iter().enumerate() {
+    for (index, (pick, how, variant)) in choices.iter().enumerate() {
         let mut fitting: Vec<(Step, AssetRef)> = Vec::new();
         for to in &assets {
             fitting.extend(steps(scenario, at, *to).into_iter().map(|step| (step, *to)));
         }
-        if *odd > 10 {
+        if *variant > 10 {
             let one = |(step, to): &(Step, AssetRef)| {
                 let hop = Hop {
                     step: *step,
@@ -72,11 +72,11 @@ fn plan(scenario: &Scenario, start: usize, amount: u128, choices: &[(usize, usiz
             fitting.retain(one);
         }
         let Some((step, to)) = fitting.get((pick * 31 + how) % fitting.len().max(1)).copied() else { break };
-        if index > 0 && odd % 3 == 0 {
+        if index > 0 && variant % 3 == 0 {
             tx += 1;
         }
         let out = rescaled(scenario, at, to, amount);
-        let out = if *odd == 5 { out.saturating_add(U256::ONE) } else { out };
+        let out = if *variant == 5 { out.saturating_add(U256::ONE) } else { out };
         hops.push(Hop { step, from: at, to, amount_in: amount, amount_out: out, tx, seconds: 1 });
         (at, amount) = (to, out);
     }

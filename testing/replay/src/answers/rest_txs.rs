@@ -129,9 +129,9 @@ fn recorded(view: View<'_>, path: &str) -> Result<Answer, Answer> {
 
 fn found(view: View<'_>, height: u64, index: usize) -> Result<Found, NotGiven> {
     let block = at(view, height).map_err(NotGiven::Failed)?;
-    let odd = |message: String| NotGiven::Failed(unreadable(view, height, &message));
-    let tx = decoded(block, index).map_err(odd)?.ok_or(NotGiven::Undecoded)?;
-    let response = response(block, index, tx).map_err(odd)?;
+    let failure = |message: String| NotGiven::Failed(unreadable(view, height, &message));
+    let tx = decoded(block, index).map_err(failure)?.ok_or(NotGiven::Undecoded)?;
+    let response = response(block, index, tx).map_err(failure)?;
     Ok(Found { tx: tx.to_owned(), response })
 }
 

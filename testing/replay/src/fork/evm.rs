@@ -1,6 +1,6 @@
 //! The EVM part of a forged height: its block, receipts and traces.
 //!
-//! Not every transaction has a receipt (indexing §6.1). A receipt belongs to the first transaction, after that of the
+//! Not every transaction has a receipt. A receipt belongs to the first transaction, after that of the
 //! previous receipt, with the same gas, outcome and number of logs; a receipt without a match is an error.
 
 use std::collections::HashSet;

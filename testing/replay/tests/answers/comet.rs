@@ -14,7 +14,7 @@ use crate::{Chain, EVM, L1, MOVE, WASM, extra, get, parse, post};
 
 const COMET: Service = Service::Comet;
 
-fn rpc(chain: &Chain, method: &str, params: Value) -> crate::Said {
+fn rpc(chain: &Chain, method: &str, params: Value) -> crate::Reply {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     chain.post(COMET, "/", &call.to_string())
 }
@@ -34,10 +34,10 @@ fn every_block_of_every_scenario_is_answered_as_recorded_by_get_and_post() {
             for (method, raw) in [("block", &height.block), ("block_results", &height.block_results)] {
                 let raw = std::str::from_utf8(raw).unwrap();
                 let h = height.height;
-                let said = chain.get(COMET, &format!("/{method}?height={h}"));
-                assert_eq!(said.text, format!(r#"{{"jsonrpc":"2.0","id":-1,"result":{raw}}}"#));
-                let said = rpc(chain, method, json!({ "height": h.to_string() }));
-                assert_eq!(said.text, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{raw}}}"#));
+                let reply = chain.get(COMET, &format!("/{method}?height={h}"));
+                assert_eq!(reply.text, format!(r#"{{"jsonrpc":"2.0","id":-1,"result":{raw}}}"#));
+                let reply = rpc(chain, method, json!({ "height": h.to_string() }));
+                assert_eq!(reply.text, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{raw}}}"#));
             }
         }
     }
@@ -61,8 +61,8 @@ fn a_height_may_be_a_number_a_string_quoted_positional_or_left_out() {
 #[test]
 fn a_batch_is_answered_in_order() {
     let body = r#"[{"id":"a","method":"block","params":{"height":"2"}},{"id":7,"method":"health"}]"#;
-    let said = EVM.post(COMET, "/", body);
-    let answers = said.json();
+    let reply = EVM.post(COMET, "/", body);
+    let answers = reply.json();
     assert_eq!(answers[0]["id"], "a");
     assert_eq!(answers[0]["result"]["block"]["header"]["height"], "2");
     assert_eq!(answers[1], json!({ "jsonrpc": "2.0", "id": 7, "result": {} }));
@@ -74,18 +74,18 @@ fn heights_above_the_tip_and_below_the_first_get_the_errors_of_a_node() {
     let pruned = "height 3 is not available, lowest height is 4";
     for (height, text) in [(11, future), (3, pruned), (0, "height must be greater than 0, but got 0")] {
         for method in ["block", "block_results"] {
-            let said = WASM.ask_at(10, COMET, get(&format!("/{method}?height={height}")));
-            assert_eq!(said.status, 500);
+            let reply = WASM.ask_at(10, COMET, get(&format!("/{method}?height={height}")));
+            assert_eq!(reply.status, 500);
             let want = json!({ "code": -32603, "message": "Internal error", "data": text });
-            assert_eq!(said.json(), json!({ "jsonrpc": "2.0", "id": -1, "error": want }));
+            assert_eq!(reply.json(), json!({ "jsonrpc": "2.0", "id": -1, "error": want }));
             let body = format!(r#"{{"id":3,"method":"{method}","params":{{"height":"{height}"}}}}"#);
-            let said = WASM.ask_at(10, COMET, post("/", &body));
-            assert_eq!((said.status, said.missing), (200, 0));
-            assert_eq!(said.json(), json!({ "jsonrpc": "2.0", "id": 3, "error": want }));
+            let reply = WASM.ask_at(10, COMET, post("/", &body));
+            assert_eq!((reply.status, reply.missing), (200, 0));
+            assert_eq!(reply.json(), json!({ "jsonrpc": "2.0", "id": 3, "error": want }));
         }
     }
-    let said = WASM.get(COMET, "/block?height=x");
-    assert_eq!((said.status, &said.json()["error"]["code"]), (500, &json!(-32602)));
+    let reply = WASM.get(COMET, "/block?height=x");
+    assert_eq!((reply.status, &reply.json()["error"]["code"]), (500, &json!(-32602)));
 }
 
 #[test]
@@ -107,19 +107,19 @@ fn results_of_the_tip_alone_may_lag_with_the_nodes_error() {
 fn the_status_follows_from_the_blocks_and_equals_the_recorded_one_at_the_recorded_height() {
     assert_eq!(EVM.get(COMET, "/status").result(), recorded(&EVM, "status"));
     assert_eq!(MOVE.get(COMET, "/status").result(), recorded(&MOVE, "status"));
-    let said = EVM.ask_at(17, COMET, get("/status")).result();
+    let reply = EVM.ask_at(17, COMET, get("/status")).result();
     let header = &parse(&EVM.recording.height(17).unwrap().block)["block"]["header"];
-    assert_eq!(said["sync_info"]["latest_block_height"], "17");
-    assert_eq!(said["sync_info"]["latest_block_time"], header["time"]);
-    assert_eq!(said["sync_info"]["latest_app_hash"], header["app_hash"]);
+    assert_eq!(reply["sync_info"]["latest_block_height"], "17");
+    assert_eq!(reply["sync_info"]["latest_block_time"], header["time"]);
+    assert_eq!(reply["sync_info"]["latest_app_hash"], header["app_hash"]);
     assert_eq!(WASM.get(COMET, "/status").result()["sync_info"]["earliest_block_height"], "4");
 }
 
 #[test]
 fn the_application_follows_from_the_results_and_equals_the_recorded_one_at_the_recorded_height() {
     assert_eq!(EVM.get(COMET, "/abci_info").result(), recorded(&EVM, "abci_info"));
-    let said = EVM.ask_at(17, COMET, get("/abci_info")).result();
-    assert_eq!(said["response"]["last_block_height"], "17");
+    let reply = EVM.ask_at(17, COMET, get("/abci_info")).result();
+    assert_eq!(reply["response"]["last_block_height"], "17");
 }
 
 #[test]
@@ -161,10 +161,10 @@ fn a_transaction_derived_from_its_block_equals_the_answer_of_the_node() {
             assert_eq!(L1.get(COMET, &format!("/tx?hash=0x{hash}")).json()["error"], *error);
             continue;
         }
-        let said = L1.get(COMET, &format!("/tx?hash=0x{hash}")).result();
-        assert_eq!(said, line["answer"], "{hash}");
+        let reply = L1.get(COMET, &format!("/tx?hash=0x{hash}")).result();
+        assert_eq!(reply, line["answer"], "{hash}");
         let base64 = STANDARD.encode(hex::decode(hash).unwrap());
-        assert_eq!(rpc(&L1, "tx", json!({ "hash": base64 })).result(), said);
+        assert_eq!(rpc(&L1, "tx", json!({ "hash": base64 })).result(), reply);
         compared += 1;
     }
     assert!(compared > 10, "{compared}");
@@ -189,9 +189,9 @@ fn a_transaction_that_is_unknown_or_held_back_is_not_found() {
 #[test]
 fn unrecorded_and_malformed_requests_are_counted_errors() {
     for path in ["/genesis", "/net_info", "/", "/nonsense"] {
-        let said = EVM.get(COMET, path);
-        assert_eq!((said.status, said.missing), (500, 1), "{path}");
-        assert_eq!(said.json()["error"]["code"], -32000);
+        let reply = EVM.get(COMET, path);
+        assert_eq!((reply.status, reply.missing), (500, 1), "{path}");
+        assert_eq!(reply.json()["error"]["code"], -32000);
     }
     assert_eq!(EVM.post(COMET, "/", "{").json()["error"]["code"], -32700);
     let put = Request::put("/status").body(Bytes::new()).unwrap();

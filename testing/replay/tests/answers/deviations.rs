@@ -6,14 +6,14 @@ use replay::answers::{Deviation, Deviations, Service};
 use replay::header::header_hash;
 use serde_json::{Value, json};
 
-use crate::{EVM, MOVE, Said, get, post};
+use crate::{EVM, MOVE, Reply, get, post};
 
 /// A busy block of the EVM's recording, with receipts, events and traces.
 const BUSY: u64 = 190;
 /// Enough random numbers to select every change of a deviation.
 const CHANCES: std::ops::Range<u64> = 0..40;
 
-fn ask(deviations: Deviations, service: Service, request: &Request<Bytes>) -> Said {
+fn ask(deviations: Deviations, service: Service, request: &Request<Bytes>) -> Reply {
     EVM.ask_deviationed(deviations, 226, service, request)
 }
 
@@ -23,9 +23,9 @@ fn comet(deviations: Deviations, path: &str) -> Value {
 
 fn eth(deviations: Deviations, method: &str, params: &Value) -> Value {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let said = ask(deviations, Service::JsonRpc, &post("/", &call.to_string()));
-    assert_eq!(said.missing, 0, "{}", said.text);
-    said.json()
+    let reply = ask(deviations, Service::JsonRpc, &post("/", &call.to_string()));
+    assert_eq!(reply.missing, 0, "{}", reply.text);
+    reply.json()
 }
 
 /// The paths of all differences between two answers; a list of another length differs as a whole.
@@ -168,9 +168,9 @@ fn a_pruned_node_names_its_first_height_and_answers_the_rest() {
     assert_eq!(trace(100)["error"]["message"], state);
     assert!(trace(101)["error"].is_null());
     let past = Request::get("/minievm/evm/v1/params").header("x-cosmos-block-height", "99");
-    let said = ask(deviations, Service::Rest, &past.body(Bytes::new()).unwrap());
-    assert_eq!((said.status, said.missing), (500, 0), "{}", said.text);
-    assert!(said.json()["message"].as_str().unwrap().contains("failed to load state at height 99; "));
+    let reply = ask(deviations, Service::Rest, &past.body(Bytes::new()).unwrap());
+    assert_eq!((reply.status, reply.missing), (500, 0), "{}", reply.text);
+    assert!(reply.json()["message"].as_str().unwrap().contains("failed to load state at height 99; "));
     let txs = ask(deviations, Service::Rest, &get("/cosmos/tx/v1beta1/txs/block/99"));
     assert_eq!(txs.json()["message"], lacks);
     // Its receipts are in a separate index.
@@ -182,19 +182,19 @@ fn a_pruned_node_names_its_first_height_and_answers_the_rest() {
 
 #[test]
 fn a_node_pruned_to_above_its_tip_still_has_its_tip() {
-    let said =
+    let reply =
         MOVE.ask_deviationed([(Deviation::Pruned, 99)].into(), 50, Service::Comet, &get("/block?height=50"));
-    assert_eq!(said.result()["block"]["header"]["height"], "50");
+    assert_eq!(reply.result()["block"]["header"]["height"], "50");
 }
 
 #[test]
 fn a_node_that_discards_results_has_none_of_any_height() {
     let deviations = Deviations::from([(Deviation::DiscardAbciResponses, 0)]);
     for height in [BUSY, 226] {
-        let said = ask(deviations, Service::Comet, &get(&format!("/block_results?height={height}")));
-        assert_eq!(said.status, 500);
+        let reply = ask(deviations, Service::Comet, &get(&format!("/block_results?height={height}")));
+        assert_eq!(reply.status, 500);
         let error = json!({ "code": -32603, "message": "Internal error", "data": "node is not persisting finalize block responses" });
-        assert_eq!(said.json()["error"], error);
+        assert_eq!(reply.json()["error"], error);
     }
     let future = comet(deviations, "/block_results?height=227")["error"]["data"].clone();
     assert_eq!(future, "height 227 must be less than or equal to the current blockchain height 226");

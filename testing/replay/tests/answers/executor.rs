@@ -3,7 +3,7 @@
 use replay::answers::Service;
 use serde_json::{Value, json};
 
-use crate::{EVM, L2, Said, extra, get, post};
+use crate::{EVM, L2, Reply, extra, get, post};
 
 const EXECUTOR: Service = Service::Executor;
 
@@ -11,7 +11,7 @@ fn bots() -> Vec<Value> {
     extra("l1-l2/l2").into_iter().filter(|line| line["kind"] == "bot").collect()
 }
 
-fn at(shown: u64, path: &str) -> Said {
+fn at(shown: u64, path: &str) -> Reply {
     L2.ask_at(shown, EXECUTOR, get(path))
 }
 
@@ -20,12 +20,12 @@ fn at_the_last_height_every_answer_is_the_recorded_one() {
     let mut asked = 0;
     for line in bots().iter().filter(|line| line.get("state").is_none()) {
         let path = line["path"].as_str().unwrap();
-        let said = L2.get(EXECUTOR, path);
-        assert_eq!((Some(u64::from(said.status)), said.missing), (line["status"].as_u64(), 0), "{path}");
-        if said.status == 200 {
-            assert_eq!(said.json(), line["answer"], "{path}");
+        let reply = L2.get(EXECUTOR, path);
+        assert_eq!((Some(u64::from(reply.status)), reply.missing), (line["status"].as_u64(), 0), "{path}");
+        if reply.status == 200 {
+            assert_eq!(reply.json(), line["answer"], "{path}");
         } else {
-            assert_eq!(said.text, line["answer"].as_str().unwrap(), "{path}");
+            assert_eq!(reply.text, line["answer"].as_str().unwrap(), "{path}");
         }
         asked += 1;
     }
@@ -34,27 +34,27 @@ fn at_the_last_height_every_answer_is_the_recorded_one() {
 
 #[test]
 fn a_withdrawal_is_unknown_then_without_proofs_then_with_them() {
-    let said_in = |state: &str| bots().into_iter().find(|line| line["state"] == state).unwrap();
+    let recorded_in = |state: &str| bots().into_iter().find(|line| line["state"] == state).unwrap();
     let unknown = at(325, "/withdrawal/8");
     assert_eq!((unknown.status, unknown.missing), (500, 0));
-    assert_eq!(unknown.text, said_in("just sent")["answer"]);
+    assert_eq!(unknown.text, recorded_in("just sent")["answer"]);
     // The output of the recorded withdrawal ends with L2 block 331 (`l2_block_number` of output 46).
     for shown in [326, 327, 330] {
-        assert_eq!(at(shown, "/withdrawal/8").json(), said_in("no output yet")["answer"], "{shown}");
+        assert_eq!(at(shown, "/withdrawal/8").json(), recorded_in("no output yet")["answer"], "{shown}");
     }
     for shown in [331, 332, 820] {
-        assert_eq!(at(shown, "/withdrawal/8").json(), said_in("output proposed")["answer"], "{shown}");
+        assert_eq!(at(shown, "/withdrawal/8").json(), recorded_in("output proposed")["answer"], "{shown}");
     }
-    assert_eq!(said_in("claimed")["answer"], said_in("output proposed")["answer"]);
+    assert_eq!(recorded_in("claimed")["answer"], recorded_in("output proposed")["answer"]);
 }
 
 #[test]
 fn the_list_of_an_address_grows_with_the_chain() {
     let path = "/withdrawals/init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
     let listed = |shown: u64, query: &str| {
-        let said = at(shown, &format!("{path}{query}"));
-        assert_eq!((said.status, said.missing), (200, 0), "{}", said.text);
-        let json = said.json();
+        let reply = at(shown, &format!("{path}{query}"));
+        assert_eq!((reply.status, reply.missing), (200, 0), "{}", reply.text);
+        let json = reply.json();
         let sequences: Vec<_> =
             json["withdrawals"].as_array().unwrap().iter().map(|w| w["sequence"].clone()).collect();
         (json!(sequences), json["next"].clone(), json["withdrawals"][0]["output_index"].clone())
@@ -71,8 +71,8 @@ fn the_list_of_an_address_grows_with_the_chain() {
 #[test]
 fn an_unrecorded_request_to_the_executor_is_a_counted_error() {
     for (shown, path) in [(442, "/status"), (820, "/metrics"), (820, "/")] {
-        let said = at(shown, path);
-        assert_eq!((said.status, said.missing), (501, 1), "{path}");
+        let reply = at(shown, path);
+        assert_eq!((reply.status, reply.missing), (501, 1), "{path}");
     }
     assert_eq!((at(443, "/status").status, at(443, "/status").missing), (200, 0));
     let parsing = L2.get(EXECUTOR, "/withdrawal/x");

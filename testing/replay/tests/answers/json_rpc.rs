@@ -5,7 +5,7 @@ use replay::counters::Counters;
 use replay::recording::Trace;
 use serde_json::{Value, json};
 
-use crate::{EVM, MOVE, Said, get, parse, post};
+use crate::{EVM, MOVE, Reply, get, parse, post};
 
 const JSON_RPC: Service = Service::JsonRpc;
 
@@ -13,11 +13,11 @@ fn call(method: &str, params: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
 }
 
-fn rpc(method: &str, params: Value) -> Said {
+fn rpc(method: &str, params: Value) -> Reply {
     EVM.post(JSON_RPC, "/", &call(method, params))
 }
 
-fn rpc_at(shown: u64, method: &str, params: Value) -> Said {
+fn rpc_at(shown: u64, method: &str, params: Value) -> Reply {
     EVM.ask_at(shown, JSON_RPC, post("/", &call(method, params)))
 }
 
@@ -98,8 +98,8 @@ fn receipts_are_null_while_the_index_lags() {
         lagging: &[],
         counters: &counters,
     };
-    let said = answer(JSON_RPC, view, &post("/", &call("eth_getBlockReceipts", json!(["0x2"]))));
-    assert_eq!(&said.body[..], br#"{"jsonrpc":"2.0","id":1,"result":null}"#);
+    let reply = answer(JSON_RPC, view, &post("/", &call("eth_getBlockReceipts", json!(["0x2"]))));
+    assert_eq!(&reply.body[..], br#"{"jsonrpc":"2.0","id":1,"result":null}"#);
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn recorded_answers_about_the_chain_are_returned() {
 #[test]
 fn recorded_calls_are_answered_with_their_result_or_error_and_others_are_not() {
     let name = json!({ "to": "0x042ADD9E80f7a23ab71d5e1d392af1d3928b7d05", "data": "0x06fdde03" });
-    let said = rpc("eth_call", json!([name, "0xe2"])).result();
-    assert!(said.as_str().unwrap().contains("474153"), "{said}");
-    assert_eq!(rpc("eth_call", json!([name, "latest"])).result(), said);
+    let reply = rpc("eth_call", json!([name, "0xe2"])).result();
+    assert!(reply.as_str().unwrap().contains("474153"), "{reply}");
+    assert_eq!(rpc("eth_call", json!([name, "latest"])).result(), reply);
     let reverted = json!({ "to": "0xa347222461b92ac51ece69ff59375197f6317ba3",
         "input": "0x01ffc9a780ac58cd00000000000000000000000000000000000000000000000000000000" });
     let error = rpc("eth_call", json!([reverted, "0xe2"]));
@@ -158,12 +158,12 @@ fn unknown_methods_and_malformed_parameters_are_errors_and_unrecorded_calls_are_
         ("debug_traceBlockByNumber", json!(["0x2", { "tracer": "prestateTracer" }])),
         ("debug_traceBlockByNumber", json!(["0x2", { "tracer": "callTracer", "tracerConfig": {} }])),
     ] {
-        let said = rpc(method, params);
-        assert_eq!((said.missing, &said.json()["error"]["code"]), (1, &json!(-32000)), "{method}");
+        let reply = rpc(method, params);
+        assert_eq!((reply.missing, &reply.json()["error"]["code"]), (1, &json!(-32000)), "{method}");
     }
     for params in [json!([]), json!(["x"]), json!(["0xg"]), json!([5]), json!({})] {
-        let said = rpc("eth_getBlockReceipts", params.clone());
-        assert_eq!((said.missing, &said.json()["error"]["code"]), (0, &json!(-32602)), "{params}");
+        let reply = rpc("eth_getBlockReceipts", params.clone());
+        assert_eq!((reply.missing, &reply.json()["error"]["code"]), (0, &json!(-32602)), "{params}");
     }
     assert_eq!(EVM.ask(JSON_RPC, get("/")).status, 405);
     assert_eq!(EVM.post(JSON_RPC, "/", "nonsense").json()["error"]["code"], -32700);
@@ -171,7 +171,7 @@ fn unknown_methods_and_malformed_parameters_are_errors_and_unrecorded_calls_are_
 
 #[test]
 fn a_chain_without_an_evm_has_no_json_rpc() {
-    let said = MOVE.post(JSON_RPC, "/", &call("eth_blockNumber", json!([])));
-    assert_eq!((said.missing, &said.json()["error"]["code"]), (1, &json!(-32000)));
-    assert!(said.text.contains("has no EVM"));
+    let reply = MOVE.post(JSON_RPC, "/", &call("eth_blockNumber", json!([])));
+    assert_eq!((reply.missing, &reply.json()["error"]["code"]), (1, &json!(-32000)));
+    assert!(reply.text.contains("has no EVM"));
 }

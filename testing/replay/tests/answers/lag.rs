@@ -7,7 +7,7 @@ use http::Request;
 use replay::answers::Service;
 use serde_json::{Value, json};
 
-use crate::{Chain, EVM, MOVE, Said, WASM, get, parse, post};
+use crate::{Chain, EVM, MOVE, Reply, WASM, get, parse, post};
 
 const NAME_OF_13: &str = "0xc87b56dd000000000000000000000000000000000000000000000000000000000000000d";
 
@@ -27,9 +27,9 @@ fn signed(chain: &Chain, height: u64) -> Vec<(String, u64)> {
 fn account(chain: &Chain, address: &str, height: u64, lagging: &[u64]) -> Value {
     let request = Request::get(format!("/cosmos/auth/v1beta1/accounts/{address}"));
     let request = request.header("x-cosmos-block-height", height.to_string()).body(Bytes::new()).unwrap();
-    let said = chain.ask_lagging(lagging, Service::Rest, &request);
-    assert_eq!((said.status, said.missing), (200, 0), "{}", said.text);
-    said.json()["account"].clone()
+    let reply = chain.ask_lagging(lagging, Service::Rest, &request);
+    assert_eq!((reply.status, reply.missing), (200, 0), "{}", reply.text);
+    reply.json()["account"].clone()
 }
 
 fn sequence(account: &Value) -> u64 {
@@ -72,7 +72,7 @@ fn the_sequence_of_a_signer_is_derived_at_every_height() {
     }
 }
 
-fn eth_call(to: &str, data: &str, height: u64, lagging: &[u64]) -> Said {
+fn eth_call(to: &str, data: &str, height: u64, lagging: &[u64]) -> Reply {
     let request = call("eth_call", json!([{ "to": to, "data": data }, format!("{height:#x}")]));
     EVM.ask_lagging(lagging, Service::JsonRpc, &request)
 }
@@ -89,20 +89,20 @@ fn a_call_to_a_lagging_state_is_answered_from_the_previous_height() {
         let height = line["height"].as_u64().unwrap();
         let sound = eth_call(to, data, height, &[height - 1, height + 1]);
         assert_eq!((sound.missing, sound.lagged), (0, 0));
-        let said = eth_call(to, data, height, &[height]);
-        assert_eq!((said.missing, said.lagged), (0, 1));
+        let reply = eth_call(to, data, height, &[height]);
+        assert_eq!((reply.missing, reply.lagged), (0, 1));
         let (contract_from, before) = first.entry(to.to_owned()).or_insert((height, BTreeMap::new()));
         let before: &mut BTreeMap<u64, Value> = before.entry(data.to_owned()).or_default();
         if let Some((_, before)) = before.range(..height).next_back() {
-            assert_eq!(said.json(), *before);
+            assert_eq!(reply.json(), *before);
             earlier += 1;
         } else if *contract_from == height {
-            assert_eq!(said.result(), "0x");
+            assert_eq!(reply.result(), "0x");
             absent += 1;
         } else if data.starts_with("0x70a08231") {
-            assert_eq!(said.result(), format!("0x{}", "0".repeat(64)));
+            assert_eq!(reply.result(), format!("0x{}", "0".repeat(64)));
         } else {
-            assert_eq!(said.json()["error"]["message"], "Reverted");
+            assert_eq!(reply.json()["error"]["message"], "Reverted");
             reverted += 1;
         }
         before.insert(height, sound.json());
@@ -121,8 +121,8 @@ fn rest_answers_of_a_lagging_state_are_those_of_the_previous_height_or_not_found
                 continue;
             };
             let request = super::rest::request(&line);
-            let said = chain.ask_lagging(&[height], Service::Rest, &request);
-            assert_eq!((said.missing, said.lagged), (0, 1), "{line}");
+            let reply = chain.ask_lagging(&[height], Service::Rest, &request);
+            assert_eq!((reply.missing, reply.lagged), (0, 1), "{line}");
             let path = line["path"].as_str().unwrap();
             let kind = match path {
                 path if path.contains("/balances/") => "balances",
@@ -132,11 +132,11 @@ fn rest_answers_of_a_lagging_state_are_those_of_the_previous_height_or_not_found
                 _ => continue,
             };
             let is_absent = match kind {
-                "balances" | "accounts" => said.json()[kind] == json!([]),
-                _ => said.status == 500,
+                "balances" | "accounts" => reply.json()[kind] == json!([]),
+                _ => reply.status == 500,
             };
             if height == chain.recording.first() {
-                assert!(is_absent, "{line}: {}", said.text);
+                assert!(is_absent, "{line}: {}", reply.text);
             }
             *kinds.entry(kind).or_default() += usize::from(is_absent);
         }

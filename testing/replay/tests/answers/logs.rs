@@ -3,11 +3,11 @@
 use replay::answers::Service;
 use serde_json::{Value, json};
 
-use crate::{EVM, L2, Said, parse, post};
+use crate::{EVM, L2, Reply, parse, post};
 
 const JSON_RPC: Service = Service::JsonRpc;
 
-fn logs_at(shown: u64, filter: Value) -> Said {
+fn logs_at(shown: u64, filter: Value) -> Reply {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getLogs", "params": [filter] });
     EVM.ask_at(shown, JSON_RPC, post("/", &call.to_string()))
 }

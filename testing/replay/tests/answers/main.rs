@@ -33,7 +33,7 @@ struct Chain {
 }
 
 /// An answer, the number of missed requests, and the number of answers from the previous state.
-struct Said {
+struct Reply {
     status: u16,
     text: String,
     missing: u64,
@@ -46,7 +46,7 @@ impl Chain {
         Self { recording: Recording::open(&dir).unwrap() }
     }
 
-    fn ask_at(&self, shown: u64, service: Service, request: Request<Bytes>) -> Said {
+    fn ask_at(&self, shown: u64, service: Service, request: Request<Bytes>) -> Reply {
         self.ask_deviationed(Deviations::default(), shown, service, &request)
     }
 
@@ -56,12 +56,12 @@ impl Chain {
         shown: u64,
         service: Service,
         request: &Request<Bytes>,
-    ) -> Said {
+    ) -> Reply {
         self.ask_seeing(deviations, &[], shown, service, request)
     }
 
     /// Sends a request while the state of these heights lags.
-    fn ask_lagging(&self, lagging: &[u64], service: Service, request: &Request<Bytes>) -> Said {
+    fn ask_lagging(&self, lagging: &[u64], service: Service, request: &Request<Bytes>) -> Reply {
         self.ask_seeing(Deviations::default(), lagging, self.recording.last(), service, request)
     }
 
@@ -72,29 +72,29 @@ impl Chain {
         shown: u64,
         service: Service,
         request: &Request<Bytes>,
-    ) -> Said {
+    ) -> Reply {
         let counters = Counters::default();
         let view = View { recording: &self.recording, shown, deviations, lagging, counters: &counters };
         let Answer { status, body } = answer(service, view, request);
         let text = String::from_utf8(body.to_vec()).unwrap();
         let (missing, lagged) = (counters.missing().count, counters.lagged());
-        Said { status: status.as_u16(), text, missing, lagged }
+        Reply { status: status.as_u16(), text, missing, lagged }
     }
 
-    fn ask(&self, service: Service, request: Request<Bytes>) -> Said {
+    fn ask(&self, service: Service, request: Request<Bytes>) -> Reply {
         self.ask_at(self.recording.last(), service, request)
     }
 
-    fn get(&self, service: Service, path: &str) -> Said {
+    fn get(&self, service: Service, path: &str) -> Reply {
         self.ask(service, get(path))
     }
 
-    fn post(&self, service: Service, path: &str, body: &str) -> Said {
+    fn post(&self, service: Service, path: &str, body: &str) -> Reply {
         self.ask(service, post(path, body))
     }
 }
 
-impl Said {
+impl Reply {
     fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
     }

@@ -5,7 +5,7 @@ use http::Request;
 use replay::answers::Service;
 use serde_json::{Value, json};
 
-use crate::{Chain, EVM, L1, MOVE, Said, WASM, get, parse, post};
+use crate::{Chain, EVM, L1, MOVE, Reply, WASM, get, parse, post};
 
 const REST: Service = Service::Rest;
 
@@ -28,7 +28,7 @@ pub(crate) fn request(line: &Value) -> Request<Bytes> {
     builder.body(Bytes::from(body)).unwrap()
 }
 
-fn block_txs(chain: &Chain, height: u64, query: &str) -> Said {
+fn block_txs(chain: &Chain, height: u64, query: &str) -> Reply {
     chain.get(REST, &format!("/cosmos/tx/v1beta1/txs/block/{height}{query}"))
 }
 
@@ -39,10 +39,10 @@ fn every_recorded_state_request_has_its_recorded_answer_and_status() {
         // The latest block is derived and has a separate test.
         let latest = "/cosmos/base/tendermint/v1beta1/blocks/latest";
         for line in lines(name).iter().filter(|line| line["kind"] == "rest" && line["path"] != latest) {
-            let said = chain.ask(REST, request(line));
+            let reply = chain.ask(REST, request(line));
             let want = line["status"].as_u64();
-            assert_eq!((Some(u64::from(said.status)), said.missing), (want, 0), "{}", line["path"]);
-            assert_eq!(said.json(), line["answer"], "{}", line["path"]);
+            assert_eq!((Some(u64::from(reply.status)), reply.missing), (want, 0), "{}", line["path"]);
+            assert_eq!(reply.json(), line["answer"], "{}", line["path"]);
             asked += 1;
         }
         assert!(asked > 100);
@@ -56,9 +56,9 @@ fn an_answer_of_another_height_is_never_given() {
     for line in with_height {
         let mut other = line.clone();
         other["height"] = json!(17);
-        let said = EVM.ask(REST, request(&other));
-        assert_eq!((said.status, said.missing), (501, 1), "{}", line["path"]);
-        assert!(said.json()["message"].as_str().unwrap().contains("at height 17"));
+        let reply = EVM.ask(REST, request(&other));
+        assert_eq!((reply.status, reply.missing), (501, 1), "{}", line["path"]);
+        assert!(reply.json()["message"].as_str().unwrap().contains("at height 17"));
         let future = EVM.ask_at(line["height"].as_u64().unwrap() - 1, REST, request(line));
         let Some(message) = future.json()["message"].as_str().map(str::to_owned) else { panic!("answered") };
         assert!(message.contains("codespace sdk code 26: invalid height"), "{message}");
@@ -83,14 +83,14 @@ fn the_latest_block_follows_from_the_recorded_one_member_for_member() {
 fn the_transactions_of_every_block_are_the_recorded_ones_with_their_total() {
     for chain in [&*EVM, &*WASM, &*MOVE, &*L1] {
         for height in chain.recording.heights() {
-            let said = block_txs(chain, height.height, "?pagination.limit=1000");
-            assert_eq!((said.status, said.missing), (200, 0), "{}", said.text);
-            let said = said.json();
+            let reply = block_txs(chain, height.height, "?pagination.limit=1000");
+            assert_eq!((reply.status, reply.missing), (200, 0), "{}", reply.text);
+            let reply = reply.json();
             let txs = height.rest_txs.as_deref().map_or(json!([]), parse);
             let total = height.raw_txs().unwrap().len().to_string();
-            assert_eq!(said["txs"], txs);
-            assert_eq!(said["pagination"], json!({ "next_key": null, "total": total }));
-            assert_eq!(said["block"]["header"]["height"], height.height.to_string());
+            assert_eq!(reply["txs"], txs);
+            assert_eq!(reply["pagination"], json!({ "next_key": null, "total": total }));
+            assert_eq!(reply["block"]["header"]["height"], height.height.to_string());
         }
     }
 }
@@ -116,11 +116,11 @@ fn pages_of_a_block_follow_the_nodes_rules() {
 
 #[test]
 fn transactions_of_a_missing_height_get_the_error_of_a_node() {
-    let said = EVM.ask_at(10, REST, get("/cosmos/tx/v1beta1/txs/block/11"));
-    assert_eq!((said.status, said.missing), (500, 0));
+    let reply = EVM.ask_at(10, REST, get("/cosmos/tx/v1beta1/txs/block/11"));
+    assert_eq!((reply.status, reply.missing), (500, 0));
     let text = "codespace sdk code 26: invalid height: requested height 11 but height must not be less than 1 or \
                 greater than the current height 10";
-    assert_eq!(said.json(), json!({ "code": 2, "message": text, "details": [] }));
+    assert_eq!(reply.json(), json!({ "code": 2, "message": text, "details": [] }));
     let pruned = block_txs(&WASM, 3, "");
     assert_eq!((pruned.status, pruned.missing), (500, 0));
     assert!(pruned.text.contains("height 3 is not available, lowest height is 4"));
@@ -136,8 +136,8 @@ fn every_recorded_transaction_decodes_to_the_nodes_json_of_it() {
             let rest = parse(rest);
             for (raw, want) in height.raw_txs().unwrap().iter().zip(rest.as_array().unwrap()) {
                 let body = json!({ "tx_bytes": raw }).to_string();
-                let said = chain.post(REST, "/cosmos/tx/v1beta1/decode", &body);
-                assert_eq!(said.json(), json!({ "tx": want }));
+                let reply = chain.post(REST, "/cosmos/tx/v1beta1/decode", &body);
+                assert_eq!(reply.json(), json!({ "tx": want }));
             }
         }
     }
@@ -145,8 +145,8 @@ fn every_recorded_transaction_decodes_to_the_nodes_json_of_it() {
 
 #[test]
 fn a_transaction_outside_the_recording_is_not_decoded() {
-    let said = EVM.post(REST, "/cosmos/tx/v1beta1/decode", r#"{"tx_bytes":"AAAA"}"#);
-    assert_eq!((said.status, said.missing), (501, 1));
+    let reply = EVM.post(REST, "/cosmos/tx/v1beta1/decode", r#"{"tx_bytes":"AAAA"}"#);
+    assert_eq!((reply.status, reply.missing), (501, 1));
     for body in ["", "{}", r#"{"tx_bytes":"?"}"#] {
         assert_eq!(EVM.post(REST, "/cosmos/tx/v1beta1/decode", body).status, 400, "{body}");
     }
@@ -164,9 +164,9 @@ fn unrecorded_requests_fail_and_are_counted() {
         post("/minievm/evm/v1/call", "{}"),
     ] {
         let path = request.uri().clone();
-        let said = EVM.ask(REST, request);
-        assert_eq!((said.status, said.missing), (501, 1), "{path}");
-        assert_eq!(said.json()["code"], 12);
-        assert!(said.json()["message"].as_str().unwrap().starts_with("not recorded: "));
+        let reply = EVM.ask(REST, request);
+        assert_eq!((reply.status, reply.missing), (501, 1), "{path}");
+        assert_eq!(reply.json()["code"], 12);
+        assert!(reply.json()["message"].as_str().unwrap().starts_with("not recorded: "));
     }
 }

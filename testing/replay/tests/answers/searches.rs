@@ -6,7 +6,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use replay::answers::{Deviation, Service};
 use serde_json::{Value, json};
 
-use crate::{Chain, L1, L2, Said, extra, get, post};
+use crate::{Chain, L1, L2, Reply, extra, get, post};
 
 const COMET: Service = Service::Comet;
 const REST: Service = Service::Rest;
@@ -51,13 +51,13 @@ fn every_recorded_search_over_comet_is_derived_from_the_blocks() {
         let (mut found, mut empty) = (0, 0);
         for (query, want) in &searches {
             // Other parameters than those of the recorded request, so that the recorded line is not used.
-            let said = search(chain, query, "&prove=false&page=1&order_by=%22asc%22&per_page=29");
-            assert_eq!(said, **want, "{query}");
+            let reply = search(chain, query, "&prove=false&page=1&order_by=%22asc%22&per_page=29");
+            assert_eq!(reply, **want, "{query}");
             assert_eq!(search(chain, query, ""), **want, "{query}");
             let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tx_search",
                 "params": { "query": query, "page": "1", "per_page": "30", "order_by": "desc" } });
             assert_eq!(chain.post(COMET, "/", &body.to_string()).result(), **want, "{query}");
-            if said["total_count"] == "0" { empty += 1 } else { found += 1 }
+            if reply["total_count"] == "0" { empty += 1 } else { found += 1 }
         }
         assert!(found > 100 && empty > 30, "{name}: {found} found, {empty} empty");
     }
@@ -72,10 +72,10 @@ fn every_recorded_transaction_over_comet_is_found_by_its_hash() {
             let Some(hash) = line["path"].as_str().and_then(|path| path.strip_prefix("/tx?hash=0x")) else {
                 continue;
             };
-            let said = chain.get(COMET, &format!("/tx?hash=0x{}&prove=false", hash.to_ascii_lowercase()));
+            let reply = chain.get(COMET, &format!("/tx?hash=0x{}&prove=false", hash.to_ascii_lowercase()));
             match line.get("error") {
-                Some(error) => assert_eq!(said.json()["error"], *error),
-                None => assert_eq!(said.result(), line["answer"], "{hash}"),
+                Some(error) => assert_eq!(reply.json()["error"], *error),
+                None => assert_eq!(reply.result(), line["answer"], "{hash}"),
             }
             compared += 1;
         }
@@ -95,9 +95,13 @@ fn every_recorded_transaction_and_search_over_rest_is_derived_from_the_blocks() 
                 b'/' => format!("{path}?another=1"),
                 _ => format!("{path}&another=1&page=1&limit=100&order_by=ORDER_BY_ASC&pagination.limit=1"),
             };
-            let said = chain.get(REST, &other);
-            assert_eq!((Some(u64::from(said.status)), said.missing), (line["status"].as_u64(), 0), "{path}");
-            assert_eq!(said.json(), line["answer"], "{path}");
+            let reply = chain.get(REST, &other);
+            assert_eq!(
+                (Some(u64::from(reply.status)), reply.missing),
+                (line["status"].as_u64(), 0),
+                "{path}"
+            );
+            assert_eq!(reply.json(), line["answer"], "{path}");
             if rest.starts_with('/') { by_hash += 1 } else { by_query += 1 }
         }
         assert!(by_hash > 80 && by_query > 150, "{name}: {by_hash} by hash, {by_query} by query");
@@ -110,11 +114,11 @@ fn a_packet_is_received_at_its_height_and_not_before() {
     let (mut first_comet, mut first_rest) = (None, None);
     let rest_path = format!("{TXS}?query={}", encoded(query));
     for shown in 125..=140 {
-        let said = L2.ask_at(shown, COMET, get(&search_path(query, ""))).result();
+        let reply = L2.ask_at(shown, COMET, get(&search_path(query, ""))).result();
         let rest = L2.ask_at(shown, REST, get(&rest_path)).json();
-        assert_eq!(said["total_count"], rest["total"], "at {shown}");
-        assert!(heights(&said).iter().all(|height| *height <= shown));
-        if said["total_count"] != "0" {
+        assert_eq!(reply["total_count"], rest["total"], "at {shown}");
+        assert!(heights(&reply).iter().all(|height| *height <= shown));
+        if reply["total_count"] != "0" {
             first_comet.get_or_insert(shown);
         }
         if rest["tx_responses"].as_array().is_some_and(|txs| !txs.is_empty()) {
@@ -142,8 +146,8 @@ fn the_tip_is_not_in_the_index_until_it_is_executed() {
             counters: &counters,
         };
         let answer = replay::answers::answer(COMET, view, &get(&search_path(query, "")));
-        let said: Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!(said["result"]["total_count"], count);
+        let reply: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(reply["result"]["total_count"], count);
     }
 }
 
@@ -186,9 +190,9 @@ fn heights_hashes_and_numbers_can_be_searched_for() {
     assert_eq!(heights(&search(&L2, part, "")), [161]);
 }
 
-fn refusal(said: &Said) -> Value {
-    assert_eq!((said.status, said.missing), (500, 0), "{}", said.text);
-    said.json()["error"].clone()
+fn refusal(reply: &Reply) -> Value {
+    assert_eq!((reply.status, reply.missing), (500, 0), "{}", reply.text);
+    reply.json()["error"].clone()
 }
 
 #[test]
@@ -222,10 +226,10 @@ fn malformed_requests_get_the_errors_of_a_node() {
         ("/00zz", 500, 2, "encoding/hex: invalid byte: U+007A 'z'"),
         ("/00aa", 404, 5, "tx not found: 00aa"),
     ] {
-        let said = L2.get(REST, &format!("{TXS}{query}"));
-        assert_eq!((said.status, said.missing), (status, 0), "{query}");
+        let reply = L2.get(REST, &format!("{TXS}{query}"));
+        assert_eq!((reply.status, reply.missing), (status, 0), "{query}");
         assert_eq!(
-            (&said.json()["code"], &said.json()["message"]),
+            (&reply.json()["code"], &reply.json()["message"]),
             (&json!(code), &json!(message)),
             "{query}"
         );

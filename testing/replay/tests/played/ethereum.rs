@@ -144,9 +144,10 @@ fn logs_of_the_recorded_pair_equal_those_of_its_nodes() {
             params[0]["fromBlock"] = json!("earliest");
             let call = json!({ "id": 1, "method": "eth_getLogs", "params": params }).to_string();
             let request = http::Request::post("/").body(bytes::Bytes::from(call)).unwrap();
-            let said: Value = serde_json::from_slice(&answer(Service::JsonRpc, view, &request).body).unwrap();
-            assert_eq!(said["result"], line["result"], "{name}: {params}");
-            if said["result"] == json!([]) { empty += 1 } else { found += 1 }
+            let reply: Value =
+                serde_json::from_slice(&answer(Service::JsonRpc, view, &request).body).unwrap();
+            assert_eq!(reply["result"], line["result"], "{name}: {params}");
+            if reply["result"] == json!([]) { empty += 1 } else { found += 1 }
         }
         assert!(found > 5 && empty > 0, "{name}: {found} found, {empty} empty");
         assert_eq!(counters.missing().count, 0);

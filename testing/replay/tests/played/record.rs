@@ -89,13 +89,13 @@ async fn a_recording_made_of_a_replayed_chain_is_the_recording() {
         let old = open(name);
         let node = play(&old, Options::default()).await;
         let dir = tempfile::tempdir().unwrap();
-        let mut told = Vec::new();
+        let mut reply = Vec::new();
         let (from, to) = (old.first(), old.last());
         let summary =
-            record(endpoints(&node), dir.path(), from, to, &options(&old), |height| told.push(height))
+            record(endpoints(&node), dir.path(), from, to, &options(&old), |height| reply.push(height))
                 .await
                 .unwrap();
-        assert_eq!(told, (from..=to).collect::<Vec<_>>());
+        assert_eq!(reply, (from..=to).collect::<Vec<_>>());
         let new = Recording::open(dir.path()).unwrap();
         assert_eq!(summary, *new.summary());
         let want = Summary { state_queries: summary.state_queries, ..old.summary().clone() };
@@ -130,11 +130,11 @@ async fn requests_through_the_clients_of_a_recorder_are_recorded() {
     let mut recorder =
         Recorder::open(endpoints(&node), dir.path(), old.first(), old.last(), &options(&old)).await.unwrap();
     recorder.heights(|_| {}).await.unwrap();
-    let told = ask(&recorder.node().unwrap()).await;
+    let reply = ask(&recorder.node().unwrap()).await;
     recorder.finish().await.unwrap();
     let node = play(&Arc::new(Recording::open(dir.path()).unwrap()), Options::default()).await;
     let again = ask(&Node::new(endpoints(&node), Limits::default()).unwrap()).await;
-    assert_eq!((again, node.missing().count), (told, 0));
+    assert_eq!((again, node.missing().count), (reply, 0));
 }
 
 #[tokio::test]
@@ -164,9 +164,9 @@ async fn an_interrupted_recording_continues_where_it_stopped() {
         seen = wait.wait_for(|height| *height == 20) => assert_eq!(*seen.unwrap(), 20),
     }
     node.show(67).unwrap();
-    let mut told = Vec::new();
-    record(endpoints(&node), dir.path(), 4, 67, &first, |height| told.push(height)).await.unwrap();
-    assert_eq!((told.first(), told.last()), (Some(&21), Some(&67)));
+    let mut reply = Vec::new();
+    record(endpoints(&node), dir.path(), 4, 67, &first, |height| reply.push(height)).await.unwrap();
+    assert_eq!((reply.first(), reply.last()), (Some(&21), Some(&67)));
     same_heights(&Recording::open(dir.path()).unwrap(), &old);
     let again = record(endpoints(&node), dir.path(), 4, 67, &first, |_| {}).await.unwrap_err();
     assert!(again.to_string().contains("there is a recording already"), "{again}");

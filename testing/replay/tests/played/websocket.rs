@@ -125,15 +125,15 @@ async fn events_at_the_end_of_a_block_are_announced_and_searchable() {
     let mut client = Client::open(&node).await;
     client.subscribe(NEW_BLOCK).await;
     node.show(l1.first() + 1).unwrap();
-    let told = client.next().await.unwrap()["result"].take();
+    let answer = client.next().await.unwrap()["result"].take();
     let results = parse(&l1.height(l1.first() + 1).unwrap().block_results);
     let events = results["finalize_block_events"].as_array().unwrap();
     assert!(!events.is_empty());
-    assert_eq!(told["data"]["value"]["result_finalize_block"]["events"], results["finalize_block_events"]);
+    assert_eq!(answer["data"]["value"]["result_finalize_block"]["events"], results["finalize_block_events"]);
     for event in events {
         for attribute in event["attributes"].as_array().unwrap() {
             let tag = format!("{}.{}", event["type"].as_str().unwrap(), attribute["key"].as_str().unwrap());
-            assert!(told["events"][&tag].as_array().unwrap().contains(&attribute["value"]), "{tag}");
+            assert!(answer["events"][&tag].as_array().unwrap().contains(&attribute["value"]), "{tag}");
         }
     }
 }
@@ -161,13 +161,13 @@ async fn headers_alone_are_announced_on_request_and_nothing_after_unsubscribing(
     let mut client = Client::open(&node).await;
     assert_eq!(client.subscribe("tm.event = 'NewBlockHeader'").await["result"], json!({}));
     node.show(11).unwrap();
-    let told = client.next().await.unwrap()["result"].take();
+    let answer = client.next().await.unwrap()["result"].take();
     let header = &parse(&EVM.height(11).unwrap().block)["block"]["header"];
     assert_eq!(
-        told["data"],
+        answer["data"],
         json!({ "type": "tendermint/event/NewBlockHeader", "value": { "header": header } })
     );
-    assert_eq!(told["events"], json!({ "tm.event": ["NewBlockHeader"] }));
+    assert_eq!(answer["events"], json!({ "tm.event": ["NewBlockHeader"] }));
     let params = json!(["tm.event='NewBlockHeader'"]);
     assert_eq!(client.call("unsubscribe", params.clone()).await["result"], json!({}));
     assert_eq!(client.call("unsubscribe", params).await["error"]["data"], "subscription not found");

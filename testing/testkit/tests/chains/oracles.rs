@@ -136,9 +136,9 @@ async fn balances_are_as_the_contracts_say(recording: &str, at_least: usize) {
         assert_eq!(lane.height, call.height, "the rich list is not there any more");
         let holder = <[u8; 20]>::try_from(&call.argument[12..]).unwrap();
         let held = rich::balance(&*snapshot, &call.to, &holder).unwrap().map(U256::from_be_bytes);
-        let told = call.result.as_deref().and_then(abi::read_uint).unwrap();
+        let response = call.result.as_deref().and_then(abi::read_uint).unwrap();
         let what = format!("{} in {} at {}", hex::encode(holder), hex::encode(call.to), call.height);
-        assert_eq!(held.unwrap_or_default(), told, "{what}");
+        assert_eq!(held.unwrap_or_default(), response, "{what}");
     }
     assert!(calls.len() >= at_least, "only {} balances were compared", calls.len());
 }
@@ -239,8 +239,8 @@ async fn every_cw721_agrees_with_its_contract_at_the_last_height() {
             tokens += 1;
         } else if let Some(id) = id("nft_info") {
             let uri = token(&store, contract, &id).map(|row| row.uri);
-            let told = answer.get("data").map(|data| data["token_uri"].as_str().unwrap_or_default());
-            assert_eq!(told, uri.as_deref(), "URI of {id}");
+            let response = answer.get("data").map(|data| data["token_uri"].as_str().unwrap_or_default());
+            assert_eq!(response, uri.as_deref(), "URI of {id}");
             tokens += 1;
         }
     }
@@ -267,16 +267,16 @@ async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize
                 let name = store::table::read::<ObjectTokens>(&*snapshot, &AccountKey(*address)).unwrap();
                 let Message(name) = name.unwrap();
                 let row = token(store, account(&name.collection), &name.token_id);
-                let said = move_vm::nft_resource(answer.as_bytes());
-                let said = said.map(|said| (said.collection, said.token_id, said.uri));
+                let reply = move_vm::nft_resource(answer.as_bytes());
+                let reply = reply.map(|reply| (reply.collection, reply.token_id, reply.uri));
                 let row = row.map(|row| (account(&name.collection), name.token_id, row.uri));
-                assert_eq!(row, said, "{} at {height}", address.to_hex());
+                assert_eq!(row, reply, "{} at {height}", address.to_hex());
             } else {
                 let row = store::table::read::<Collections>(&*snapshot, &AccountKey(*address)).unwrap();
-                let said = move_vm::collection_resource(answer.as_bytes());
-                let said = said.map(|said| (said.name, said.creator));
+                let reply = move_vm::collection_resource(answer.as_bytes());
+                let reply = reply.map(|reply| (reply.name, reply.creator));
                 let row = row.map(|Message(row)| (row.name, account(&row.creator)));
-                assert_eq!(row, said, "{} at {height}", address.to_hex());
+                assert_eq!(row, reply, "{} at {height}", address.to_hex());
             }
             compared += 1;
         }

@@ -111,12 +111,12 @@ pub(crate) struct Read {
 impl Reader {
     pub(crate) fn start(app: App<Indexer>, truths: Truths) -> Self {
         let stop = Arc::<AtomicBool>::default();
-        let told = Arc::clone(&stop);
+        let stop_flag = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut read = Read::default();
             loop {
                 // Once more after the stop, so that the last changes are read too.
-                let is_last = told.load(Ordering::SeqCst);
+                let is_last = stop_flag.load(Ordering::SeqCst);
                 let first = truths.first(&get(&app, "")?)?;
                 read.pages += 1;
                 read.with_blocks += u64::from(!first.blocks.is_empty());

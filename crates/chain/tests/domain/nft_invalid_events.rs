@@ -15,15 +15,15 @@ fn event(kind: &str, attributes: &[(&str, &str)]) -> Value {
     json!({ "type": kind, "attributes": attributes })
 }
 
-fn said_in(vm: Vm, answer: &Value) -> Vec<(Option<usize>, NftEvent)> {
+fn events_in(vm: Vm, answer: &Value) -> Vec<(Option<usize>, NftEvent)> {
     let text = answer.to_string();
     events(vm, "init", &parse_results(text.as_bytes()).unwrap())
 }
 
 /// The NFT events of one transaction.
-fn said(vm: Vm, of_tx: &[Value]) -> Vec<NftEvent> {
-    let said = said_in(vm, &json!({ "txs_results": [{ "events": of_tx }] }));
-    said.into_iter().map(|(_, event)| event).collect()
+fn found(vm: Vm, of_tx: &[Value]) -> Vec<NftEvent> {
+    let found = events_in(vm, &json!({ "txs_results": [{ "events": of_tx }] }));
+    found.into_iter().map(|(_, event)| event).collect()
 }
 
 fn account(byte: u8) -> Account {
@@ -63,7 +63,7 @@ fn all_logs_of_an_event_count_in_order_and_block_events_come_before_and_after() 
                                   block("BeginBlock", &nft_log(1, 0, &id))] });
     let burn = NftEvent::Burn { token: token("7") };
     assert_eq!(
-        said_in(Vm::Evm, &answer),
+        events_in(Vm::Evm, &answer),
         [
             (None, mint("7", 1)),
             (None, burn.clone()),
@@ -73,14 +73,14 @@ fn all_logs_of_an_event_count_in_order_and_block_events_come_before_and_after() 
             (None, NftEvent::Transfer { token: token("7"), to: account(5) }),
         ]
     );
-    assert_eq!(said_in(Vm::None, &answer), []);
+    assert_eq!(events_in(Vm::None, &answer), []);
 }
 
 #[test]
 fn a_token_id_is_decimal_up_to_the_largest() {
     let largest = format!("0x{}", "f".repeat(64));
     let decimal = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
-    assert_eq!(said(Vm::Evm, &[event("evm", &[("log", &nft_log(0, 1, &largest))])]), [mint(decimal, 1)]);
+    assert_eq!(found(Vm::Evm, &[event("evm", &[("log", &nft_log(0, 1, &largest))])]), [mint(decimal, 1)]);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn data_may_be_absent_and_other_logs_than_erc721_transfers_are_skipped() {
     ];
     let wide = format!("0x1{}", &topic(1)[3..]);
     let single = "0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62";
-    let odd = [
+    let invalid = [
         json!({ "address": CONTRACT, "topics": topics, "data": "0x00" }),
         json!({ "address": CONTRACT, "topics": topics, "data": id }),
         json!({ "address": CONTRACT, "topics": [TRANSFER, topic(0), topic(1)], "data": id }),
@@ -105,10 +105,10 @@ fn data_may_be_absent_and_other_logs_than_erc721_transfers_are_skipped() {
         json!({ "address": "0x1", "topics": topics, "data": "0x" }),
         json!([TRANSFER]),
     ];
-    let mut logs: Vec<String> = odd.iter().chain(&good).map(ToString::to_string).collect();
+    let mut logs: Vec<String> = invalid.iter().chain(&good).map(ToString::to_string).collect();
     logs.push(format!(r#"{{"address": "{CONTRACT}", "topics": {topics}, "data": "0x00"}}"#));
     let logs: Vec<_> = logs.iter().map(|log| ("log", log.as_str())).collect();
-    assert_eq!(said(Vm::Evm, &[event("evm", &logs)]), [mint("7", 1), mint("7", 1), mint("7", 1)]);
+    assert_eq!(found(Vm::Evm, &[event("evm", &logs)]), [mint("7", 1), mint("7", 1), mint("7", 1)]);
 }
 
 #[test]
@@ -122,9 +122,9 @@ fn reverted_work_and_bytecode_give_no_nft_event() {
         event("erc721_created", &[("class_id", "ibc/1"), ("contract", &bytecode)]),
         event("erc721_minted", &[("contract", CONTRACT), ("token_id", "7"), ("token_origin_id", "a")]),
     ];
-    assert_eq!(said(Vm::Evm, &undone), []);
+    assert_eq!(found(Vm::Evm, &undone), []);
     // The logs of another virtual machine have no meaning.
-    assert_eq!(said(Vm::Wasm, &[event("evm", &[("log", &log)])]), []);
+    assert_eq!(found(Vm::Wasm, &[event("evm", &[("log", &log)])]), []);
 }
 
 fn moved(tag: &str, data: &Value) -> Value {
@@ -152,12 +152,12 @@ fn the_first_data_of_a_move_event_counts_and_long_framework_addresses_do_too() {
         to: Account::from_hex_literal("0xc0ffee").unwrap(),
     };
     for tag in ["0x1::object::TransferEvent", &framework] {
-        assert_eq!(said(Vm::Move, &[repeated(tag)]), from_ref(&expected), "{tag}");
+        assert_eq!(found(Vm::Move, &[repeated(tag)]), from_ref(&expected), "{tag}");
     }
     for tag in
         ["0x2::object::TransferEvent", "0x11::object::TransferEvent", "object::TransferEvent", "0x1::object"]
     {
-        assert_eq!(said(Vm::Move, &[repeated(tag)]), [], "{tag}");
+        assert_eq!(found(Vm::Move, &[repeated(tag)]), [], "{tag}");
     }
 }
 
@@ -182,12 +182,12 @@ fn a_move_mint_is_joined_only_within_its_transaction_and_only_with_its_own_token
         uri: uri.map(Into::into),
     };
     let of =
-        |events: &[&Value]| said(Vm::Move, &events.iter().map(|event| (*event).clone()).collect::<Vec<_>>());
+        |events: &[&Value]| found(Vm::Move, &events.iter().map(|event| (*event).clone()).collect::<Vec<_>>());
     assert_eq!(of(&[&created, &minted, &token("ab")]), [mint(Some("0x5"), Some("uri"))]);
     assert_eq!(of(&[&created, &handed, &minted])[1], mint(Some("0x6"), None));
     assert_eq!(of(&[&minted, &created, &token("other")]), [mint(None, None)]);
     let apart = json!({ "txs_results": [{ "events": [created] }, { "events": [minted] }, { "events": [token("ab")] }] });
-    assert_eq!(said_in(Vm::Move, &apart), [(Some(1), mint(None, None))]);
+    assert_eq!(events_in(Vm::Move, &apart), [(Some(1), mint(None, None))]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn older_and_newer_move_libraries_are_read() {
         owner: None,
         uri: None,
     };
-    assert_eq!(said(Vm::Move, &[old]), [mint]);
+    assert_eq!(found(Vm::Move, &[old]), [mint]);
     let make = |kind: &str| {
         let data =
             json!({ "collection": long(7), "creator": "0x5", "name": "n", "royalty": { "owner": [] } });
@@ -215,13 +215,13 @@ fn older_and_newer_move_libraries_are_read() {
     for kinds in [&["CreateEvent"][..], &["CreateCollectionEvent"], &["CreateEvent", "CreateCollectionEvent"]]
     {
         let events: Vec<_> = kinds.iter().map(|kind| make(kind)).collect();
-        assert_eq!(said(Vm::Move, &events), from_ref(&create), "{kinds:?}");
+        assert_eq!(found(Vm::Move, &events), from_ref(&create), "{kinds:?}");
     }
 }
 
 #[test]
 fn malformed_and_unrelated_move_events_are_skipped() {
-    let odd = [
+    let invalid = [
         event("move", &[("type_tag", "0x1::object::TransferEvent"), ("data", "{")]),
         event("move", &[("type_tag", "0x1::object::TransferEvent")]),
         event("move", &[("data", "{}")]),
@@ -240,7 +240,7 @@ fn malformed_and_unrelated_move_events_are_skipped() {
             &[("type_tag", "0x1::collection::BurnEvent"), ("data", r#"{"nft":"0x1"}"#)],
         ),
     ];
-    assert_eq!(said(Vm::Move, &odd), []);
+    assert_eq!(found(Vm::Move, &invalid), []);
 }
 
 fn bech32(byte: u8, long: bool) -> String {
@@ -274,19 +274,19 @@ fn of_repeated_wasm_keys_the_first_counts_and_an_event_may_have_two_meanings() {
         owner: Some(account(2)),
         uri: Some("ipfs://1".into()),
     };
-    assert_eq!(said(Vm::Wasm, &[minted]), [NftEvent::Instantiate { collection }, mint]);
+    assert_eq!(found(Vm::Wasm, &[minted]), [NftEvent::Instantiate { collection }, mint]);
     for action in ["transfer_nft", "send_nft"] {
         let moved =
             [("_contract_address", &*contract), ("action", action), ("token_id", "1"), ("recipient", &a)];
         let token = TokenRef::Id { collection, token_id: "1".into() };
-        assert_eq!(said(Vm::Wasm, &[event("wasm", &moved)]), [NftEvent::Transfer { token, to: account(1) }]);
+        assert_eq!(found(Vm::Wasm, &[event("wasm", &moved)]), [NftEvent::Transfer { token, to: account(1) }]);
     }
 }
 
 #[test]
 fn cw20_events_and_owners_that_are_not_an_address_give_no_nft_event() {
     let (contract, a) = (bech32(7, true), bech32(1, false));
-    let odd: [&[(&str, &str)]; 8] = [
+    let invalid: [&[(&str, &str)]; 8] = [
         &[("action", "mint"), ("to", &a), ("amount", "5")],
         &[("action", "burn"), ("from", &a), ("amount", "5")],
         &[("action", "mint"), ("token_id", "1"), ("owner", "bob")],
@@ -296,16 +296,16 @@ fn cw20_events_and_owners_that_are_not_an_address_give_no_nft_event() {
         &[("action", "Burn"), ("token_id", "1")],
         &[("minter", &a)],
     ];
-    for attributes in odd {
+    for attributes in invalid {
         let whole = [&[("_contract_address", contract.as_str())], attributes].concat();
-        assert_eq!(said(Vm::Wasm, &[event("wasm", &whole)]), [], "{attributes:?}");
+        assert_eq!(found(Vm::Wasm, &[event("wasm", &whole)]), [], "{attributes:?}");
     }
     let burn = [("_contract_address", contract.as_str()), ("action", "burn"), ("token_id", "1")];
-    assert_eq!(said(Vm::Wasm, &[event("wasm", &burn)]).len(), 1);
+    assert_eq!(found(Vm::Wasm, &[event("wasm", &burn)]).len(), 1);
     for kind in ["wasm-burn", "ibccallbackerror-wasm", "execute"] {
-        assert_eq!(said(Vm::Wasm, &[event(kind, &burn)]), [], "{kind}");
+        assert_eq!(found(Vm::Wasm, &[event(kind, &burn)]), [], "{kind}");
     }
-    assert_eq!(said(Vm::Wasm, &[event("wasm", &burn[1..])]), []);
+    assert_eq!(found(Vm::Wasm, &[event("wasm", &burn[1..])]), []);
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn answers_of_queries_lose_their_nuls_and_malformed_ones_are_none() {
     let collection = resource(json!({ "creator": "0x1", "name": "N\0" }));
     assert_eq!(move_vm::collection_resource(collection.as_bytes()).unwrap().name, "N");
     let long = "x".repeat(256 * 1024 + 1);
-    let odd = [
+    let invalid = [
         String::new(),
         "{}".into(),
         json!({ "resource": { "move_resource": "{" } }).to_string(),
@@ -330,7 +330,7 @@ fn answers_of_queries_lose_their_nuls_and_malformed_ones_are_none() {
         json!({ "data": { "name": 1, "token_uri": {}, "owner": null } }).to_string(),
         json!({ "contract_info": { "creator": "" } }).to_string(),
     ];
-    for answer in odd.iter().map(String::as_bytes) {
+    for answer in invalid.iter().map(String::as_bytes) {
         assert_eq!((move_vm::nft_resource(answer), move_vm::collection_resource(answer)), (None, None));
         assert_eq!((wasm::contract_name(answer), wasm::token_uri(answer)), (None, None));
         assert_eq!((wasm::contract_creator(answer, "init"), wasm::token_owner(answer, "init")), (None, None));

@@ -1,0 +1,17 @@
+//! The pages in a browser: Chromium without a window, driven over the DevTools protocol.
+//!
+//! It needs Chromium: `make test-needs` installs Debian's. Screenshots are written to the folder `SCREENSHOTS`, or to
+//! `screenshots` in the folder of temporary files of Cargo's target directory.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
+#[path = "../program/support/mod.rs"]
+mod support;
+
+mod chromium;
+mod devtools;
+mod figures;
+mod live;
+mod pages;
+mod tab;
+mod walk;

@@ -1,0 +1,75 @@
+// Refreshes what a page shows: relative times every second, and the parts marked with `data-live` when the chain moves.
+// A part is fetched again as HTML from the page's own address, so the server alone renders.
+"use strict";
+
+const SECOND = 1000;
+const steps = [["s", 60], ["min", 60], ["h", 24], ["d", Infinity]];
+
+// As `format::ago` on the server.
+function ago(then) {
+  let left = Math.floor(Math.max(0, Date.now() - then) / SECOND);
+  for (const [unit, size] of steps) {
+    if (left < size) return `${left} ${unit} ago`;
+    left = Math.floor(left / size);
+  }
+  return "";
+}
+
+function refreshTimes() {
+  for (const time of document.querySelectorAll("time[data-ago]")) {
+    const text = ago(Date.parse(time.dateTime));
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+let wanted = false;
+let busy = false;
+
+// At most one request at a time and one a second, and none while the page is hidden.
+async function refresh() {
+  wanted = true;
+  if (busy || document.hidden) return;
+  busy = true;
+  while (wanted && !document.hidden) {
+    wanted = false;
+    try {
+      const response = await fetch(location.href, { cache: "no-cache" });
+      if (response.ok) show(await response.text());
+    } catch {
+      // The server is away; the next event or poll comes after it is back.
+    }
+    await new Promise((done) => setTimeout(done, SECOND));
+  }
+  busy = false;
+}
+
+function show(text) {
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const next = fresh.getElementById(part.id);
+    if (next && next.innerHTML !== part.innerHTML && !part.contains(document.activeElement)) part.replaceWith(next);
+  }
+  refreshTimes();
+}
+
+function follow(part) {
+  const { poll, stream: address } = part.dataset;
+  if (poll) {
+    // The part of a final state has no interval any more.
+    const timer = setInterval(() => {
+      if (document.querySelector("[data-poll]")) refresh();
+      else clearInterval(timer);
+    }, Number(poll) * SECOND);
+  }
+  if (!address) return;
+  const stream = new EventSource(address);
+  for (const kind of ["block", "tx", "reorg"]) stream.addEventListener(kind, refresh);
+}
+
+document.addEventListener("visibilitychange", () => wanted && refresh());
+for (const part of document.querySelectorAll("[data-live]")) follow(part);
+for (const form of document.querySelectorAll("form[data-submit]")) {
+  form.addEventListener("change", (event) => event.target.matches("[data-submits]") && form.requestSubmit());
+}
+setInterval(refreshTimes, SECOND);
+refreshTimes();

@@ -1,0 +1,64 @@
+//! Style sheet, script and icon, embedded in the program.
+//!
+//! Their links carry a hash of the contents, so browsers may keep them for a year.
+
+use std::sync::LazyLock;
+
+use http::StatusCode;
+use twox_hash::XxHash3_64;
+use web::call::Call;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
+use web::http_error::HttpError;
+use web::reply::Reply;
+use web::schema::Schema;
+
+use crate::explorer::Explorer;
+
+const STYLE: &str = include_str!("../assets/explorer.css");
+const SCRIPT: &str = include_str!("../assets/explorer.js");
+const ICON: &str = include_str!("../assets/icon.svg");
+
+/// A year.
+const FOR_EVER: MaxAge = MaxAge(31_536_000);
+
+const PARAMS: &[Param] = &[Param::query("v", Type::String, "Hash of the contents, for caches only.")];
+
+static FILE: Schema = Schema { name: "Asset", doc: "A file of the pages.", fields: &[] };
+
+/// The files.
+pub(crate) const ENDPOINTS: &[Endpoint<Explorer>] = &[
+    file("/assets/explorer.css", |_, _| Ok(reply("text/css; charset=utf-8", STYLE))),
+    file("/assets/explorer.js", |_, _| Ok(reply("text/javascript; charset=utf-8", SCRIPT))),
+    file("/assets/icon.svg", |_, _| Ok(reply("image/svg+xml", ICON))),
+];
+
+/// Link to the style sheet.
+pub(crate) static STYLE_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/explorer.css", STYLE));
+/// Link to the script.
+pub(crate) static SCRIPT_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/explorer.js", SCRIPT));
+/// Link to the icon.
+pub(crate) static ICON_LINK: LazyLock<String> = LazyLock::new(|| link("/assets/icon.svg", ICON));
+
+fn link(path: &str, contents: &str) -> String {
+    format!("{path}?v={:016x}", XxHash3_64::oneshot(contents.as_bytes()))
+}
+
+const fn file(
+    path: &'static str,
+    handler: fn(&Explorer, &Call<'_>) -> Result<Reply, HttpError>,
+) -> Endpoint<Explorer> {
+    Endpoint {
+        method: Method::Get,
+        path,
+        tag: "Assets",
+        summary: "A file of the pages.",
+        params: PARAMS,
+        response: &FILE,
+        handler: Handler::Sync(handler),
+        cache: FOR_EVER,
+    }
+}
+
+fn reply(content_type: &'static str, contents: &'static str) -> Reply {
+    Reply { status: StatusCode::OK, content_type, ..Reply::json(contents) }
+}

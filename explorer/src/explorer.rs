@@ -1,0 +1,164 @@
+//! Shared state of the pages: in-process reads of both APIs, and the catch-up rate.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use chain::Account;
+use http::Method;
+use query::Indexer;
+use serde::de::DeserializeOwned;
+use web::app::App;
+use web::http_error::HttpError;
+
+use crate::record::Status;
+use crate::routing::{Routing, Unit};
+
+/// The height of the chain according to the node; `None` if it is not known.
+pub type Head = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// Samples of the height for the catch-up rate: one a second for a minute.
+const SAMPLES: usize = 60;
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// The state of the pages.
+pub struct Explorer {
+    /// `None` without an index. Weak, because the app of the index owns the pages.
+    index: Option<OnceLock<Weak<App<Indexer>>>>,
+    routing: Option<Arc<dyn Routing>>,
+    head: Head,
+    /// Chain id and version, read at the start.
+    about: Status,
+    /// Prefix of bech32 addresses.
+    prefix: String,
+    is_evm: bool,
+    /// Times and heights of recent overviews, oldest first.
+    samples: Mutex<VecDeque<(Instant, u64)>>,
+}
+
+impl Explorer {
+    pub(crate) fn over_index(
+        index: &App<Indexer>,
+        routing: Option<Arc<dyn Routing>>,
+        head: Head,
+    ) -> Result<Self, HttpError> {
+        let about = parse(&index.read("/status")?.body)?;
+        let (prefix, is_evm) = (index.state().prefix().to_owned(), index.state().is_evm());
+        let (index, samples) = (Some(OnceLock::new()), Mutex::default());
+        Ok(Self { index, routing, head, about, prefix, is_evm, samples })
+    }
+
+    pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
+        let about = Status { version: version.to_owned(), ..Status::default() };
+        let (prefix, samples) = (String::new(), Mutex::default());
+        let head: Head = Arc::new(|| None);
+        Self { index: None, routing: Some(routing), head, about, prefix, is_evm: false, samples }
+    }
+
+    /// Sets the app of the index, which owns the pages.
+    pub(crate) fn attach(&self, app: &Arc<App<Indexer>>) {
+        if let Some(index) = &self.index {
+            // It is called once; a second call would set the same app.
+            drop(index.set(Arc::downgrade(app)));
+        }
+    }
+
+    /// The answer of the indexer API to `GET target`.
+    pub(crate) fn read<T: DeserializeOwned>(&self, target: &str) -> Result<T, HttpError> {
+        parse(&self.read_bytes(target)?)
+    }
+
+    /// As [`Self::read`], not parsed.
+    pub(crate) fn read_bytes(&self, target: &str) -> Result<Vec<u8>, HttpError> {
+        let index = self.index.as_ref().and_then(|index| index.get()?.upgrade());
+        let index = index.ok_or_else(|| HttpError::not_found("this service has no index"))?;
+        Ok(index.read(target)?.body.to_vec())
+    }
+
+    /// The answer of the routing API.
+    pub(crate) async fn route<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        target: &str,
+        body: &[u8],
+    ) -> Result<T, HttpError> {
+        let none = || HttpError::not_found("this service has no routes: set `route.registry`");
+        let routing = self.routing.as_ref().ok_or_else(none)?;
+        parse(&routing.request(method, target, body).await?.body)
+    }
+
+    /// True if there are pages of the index.
+    pub(crate) fn has_index(&self) -> bool {
+        self.index.is_some()
+    }
+
+    /// True if there are pages of routes.
+    pub(crate) fn has_routes(&self) -> bool {
+        self.routing.is_some()
+    }
+
+    /// True if the chain has EVM transactions.
+    pub(crate) fn is_evm(&self) -> bool {
+        self.is_evm
+    }
+
+    /// Prefix of bech32 addresses.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// True for a usual form of an address: bech32 of this chain, or `0x` and the digits of 20 bytes.
+    pub(crate) fn is_account(&self, text: &str) -> bool {
+        let is_hex = text.len() == 42 && Account::from_hex_literal(text).is_some();
+        is_hex || Account::from_bech32(text, self.prefix()).is_some()
+    }
+
+    /// The chain's id; empty without an index.
+    pub(crate) fn chain_id(&self) -> &str {
+        &self.about.chain_id
+    }
+
+    /// The program's version.
+    pub(crate) fn version(&self) -> &str {
+        &self.about.version
+    }
+
+    /// The height of the chain according to the node.
+    pub(crate) fn head(&self) -> Option<u64> {
+        (self.head)()
+    }
+
+    /// The display unit of a denom of this chain.
+    pub(crate) fn unit(&self, denom: &str) -> Option<Unit> {
+        self.routing.as_ref()?.unit(self.chain_id(), denom)
+    }
+
+    /// The display unit of a denom of any chain.
+    pub(crate) fn unit_on(&self, chain: &str, denom: &str) -> Option<Unit> {
+        self.routing.as_ref()?.unit(chain, denom)
+    }
+
+    /// Blocks a second since the oldest sample, to which `height` is added; `None` until the samples span a second.
+    pub(crate) fn rate(&self, height: u64) -> Option<f64> {
+        // A panic leaves the samples as they were.
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if samples.back().is_none_or(|(at, _)| now.duration_since(*at) >= SAMPLE_EVERY) {
+            samples.push_back((now, height));
+        }
+        let too_old = |(at, _): &(Instant, u64)| now.duration_since(*at) > SAMPLE_EVERY * 60;
+        while samples.len() > SAMPLES || samples.front().is_some_and(too_old) {
+            samples.pop_front();
+        }
+        let (at, from) = samples.front()?;
+        let elapsed = now.duration_since(*at);
+        // Real heights are below 2^53.
+        #[expect(clippy::cast_precision_loss)]
+        let grown = height.saturating_sub(*from) as f64;
+        (elapsed >= SAMPLE_EVERY).then(|| grown / elapsed.as_secs_f64())
+    }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
+    serde_json::from_slice(body).map_err(|error| HttpError::internal(format!("reading an answer: {error}")))
+}

@@ -1,0 +1,159 @@
+//! The frame of every page: header with navigation and search, footer with the JSON requests.
+
+use http::StatusCode;
+use maud::{DOCTYPE, Markup, html};
+use web::http_error::HttpError;
+
+use crate::assets::{ICON_LINK, SCRIPT_LINK, STYLE_LINK};
+use crate::explorer::Explorer;
+use crate::format::clipped;
+use crate::view::Page;
+
+/// Characters of a title.
+const TITLE: usize = 120;
+
+/// A whole page. `path` is the template of its endpoint.
+pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
+    let chain = if explorer.has_index() { explorer.chain_id() } else { "routes" };
+    let title = chain::truncated(&page.title, TITLE);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · " (chain) }
+                link rel="icon" type="image/svg+xml" href=(*ICON_LINK);
+                link rel="stylesheet" href=(*STYLE_LINK);
+                script src=(*SCRIPT_LINK) defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the contents" }
+                header.top {
+                    div.bar {
+                        a.brand href="/" { img src=(*ICON_LINK) alt="" width="26" height="26"; span { (chain) } }
+                        @if explorer.has_index() { (search("")) }
+                    }
+                    nav.main aria-label="Main" {
+                        @for (href, name) in links(explorer) {
+                            a href=(href) aria-current=[(href == path).then_some("page")] { (name) }
+                        }
+                    }
+                }
+                main #main {
+                    h1 { bdi { (title) } }
+                    (page.body)
+                }
+                footer {
+                    @if !page.requests.is_empty() {
+                        p.requests {
+                            "The same as JSON: "
+                            @for request in &page.requests {
+                                a.mono href=(request) { "GET " (request) }
+                                " "
+                            }
+                        }
+                    }
+                    p {
+                        "cairn " (explorer.version())
+                        @if explorer.has_index() { " · " a href="/status" { "Status" } " · " a href="/swagger/doc.json" { "API description" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The pages of the navigation.
+fn links(explorer: &Explorer) -> Vec<(&'static str, &'static str)> {
+    let mut links = Vec::new();
+    if explorer.has_index() {
+        links.extend([("/", "Overview"), ("/blocks", "Blocks"), ("/txs", "Transactions")]);
+        if explorer.is_evm() {
+            links.push(("/evm-txs", "EVM"));
+        }
+        links.push(("/collections", "NFTs"));
+        if explorer.is_evm() {
+            links.push(("/holders", "Holders"));
+        }
+    }
+    if explorer.has_routes() {
+        links.extend([("/route", "Route"), ("/transfer", "Transfer")]);
+    }
+    links
+}
+
+/// The search form.
+pub(crate) fn search(text: &str) -> Markup {
+    html! {
+        form.search role="search" action="/search" method="get" {
+            input type="search" name="q" value=(clipped(text)) required maxlength="200" autocomplete="off" spellcheck="false"
+                aria-label="Search by height, hash, address or collection name"
+                placeholder="Height, hash, address, collection";
+            button type="submit" { "Search" }
+        }
+    }
+}
+
+/// The page of an error.
+pub(crate) fn error(error: &HttpError) -> Page {
+    let title = match error.status() {
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::BAD_REQUEST => "Bad request",
+        StatusCode::SERVICE_UNAVAILABLE => "Not available now",
+        _ => "Error",
+    };
+    let body = html! {
+        p.problem role="alert" { bdi { (clipped(error.message())) } }
+        p.dim { "HTTP status " (error.status().as_u16()) }
+    };
+    Page { title: title.to_owned(), body, requests: Vec::new() }
+}
+
+/// A section with a heading.
+pub(crate) fn section(title: &str, body: &Markup) -> Markup {
+    html! { section.card { h2 { (title) } (body) } }
+}
+
+/// A table. A column whose name begins with `>` has numbers, aligned to the right; one with `~` before that is left out
+/// on narrow screens.
+pub(crate) fn table(label: &str, columns: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
+    if rows.is_empty() {
+        return html! { p.empty { (empty) } };
+    }
+    html! {
+        div.scroll {
+            table aria-label=(label) {
+                thead { tr { @for column in columns { th scope="col" class=[class(column)] { (name(column)) } } } }
+                tbody {
+                    @for row in rows {
+                        tr { @for (cell, column) in row.iter().zip(columns) { td class=[class(column)] { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The name of a column.
+fn name(column: &str) -> &str {
+    column.trim_start_matches(['>', '~'])
+}
+
+/// The class of a column.
+fn class(column: &str) -> Option<&'static str> {
+    match (column.starts_with('>') || column.starts_with("~>"), column.starts_with('~')) {
+        (true, true) => Some("right wide"),
+        (true, false) => Some("right"),
+        (false, true) => Some("wide"),
+        (false, false) => None,
+    }
+}
+
+/// Names and values of one record.
+pub(crate) fn facts(facts: Vec<(&str, Markup)>) -> Markup {
+    html! {
+        dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } }
+    }
+}

@@ -1,0 +1,94 @@
+//! The explorer: HTML pages of one chain, rendered on the server from the JSON APIs.
+//!
+//! A page reads the indexer API (and the routing API) in this process, by the target that a client would request, and
+//! links that target. So a figure on a page is the figure of the JSON, with the same cursors and limits.
+//!
+//! # Invariants
+//! * No page works only with JavaScript; the script refreshes what the page already shows.
+//! * Text of the chain is escaped by the template engine; nothing here writes HTML from a string.
+//! * A browser loads nothing from another host: the Content-Security-Policy forbids it.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`routing`] | what the pages need of a routing service |
+//! | `explorer` | shared state: reads of the APIs, catch-up rate |
+//! | `view` | a page as a value; success, redirect and error as a response |
+//! | `layout` | the frame of every page |
+//! | `listing`, `record` | lists with their cursors; the JSON members that pages show |
+//! | `format`, `target` | hashes, times and amounts as HTML; paths and queries |
+//! | `assets` | style sheet, script and icon |
+//! | `views` | one module per page |
+
+mod assets;
+mod explorer;
+mod format;
+mod layout;
+mod listing;
+mod record;
+pub mod routing;
+mod target;
+mod view;
+mod views;
+
+use std::sync::Arc;
+
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue};
+use query::Indexer;
+use web::app::App;
+use web::cors::Cors;
+use web::endpoint::Endpoint;
+use web::http_error::HttpError;
+
+pub use self::explorer::{Explorer, Head};
+use self::routing::Routing;
+
+/// The pages of an index, with those of routes.
+const PAGES: &[&[Endpoint<Explorer>]] = &[assets::ENDPOINTS, views::OF_INDEX, views::OF_ROUTES];
+
+/// The pages of a routing service without an index.
+const ROUTE_PAGES: &[&[Endpoint<Explorer>]] = &[assets::ENDPOINTS, views::HOME_OF_ROUTES, views::OF_ROUTES];
+
+/// A page runs no script and loads no style but ours, and no other site can frame it.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The indexer API with the pages behind it; with `routing` also those of routes and transfers. `head` is the height of
+/// the chain according to the node.
+///
+/// # Errors
+/// If the status of the index cannot be read.
+pub fn mount(
+    index: App<Indexer>,
+    routing: Option<Arc<dyn Routing>>,
+    head: Head,
+) -> Result<Arc<App<Indexer>>, HttpError> {
+    let pages = Arc::new(app(Explorer::over_index(&index, routing, head)?, PAGES)?);
+    let index = Arc::new(index.with_fallback(Arc::clone(&pages) as _));
+    pages.state().attach(&index);
+    Ok(index)
+}
+
+/// The pages of a routing service that runs without an index.
+///
+/// # Errors
+/// None in practice: the paths are constants.
+pub fn route_pages(routing: Arc<dyn Routing>, version: &str) -> Result<App<Explorer>, HttpError> {
+    app(Explorer::over_routing(routing, version), ROUTE_PAGES)
+}
+
+fn app(
+    explorer: Explorer,
+    pages: &'static [&'static [Endpoint<Explorer>]],
+) -> Result<App<Explorer>, HttpError> {
+    let headers = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "same-origin"),
+    ];
+    let headers: HeaderMap =
+        headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+    // Scripts of other sites read the JSON.
+    let app = App::new(explorer, pages).map_err(HttpError::internal)?.with_cors(Cors::off());
+    Ok(app.with_headers(headers))
+}

@@ -1,0 +1,94 @@
+//! Lists of the API: a page of rows, its cursors, and the links to the neighbouring pages.
+
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use web::call::Call;
+use web::endpoint::{Param, Type};
+use web::http_error::HttpError;
+
+use crate::explorer::Explorer;
+use crate::format::count;
+use crate::target::Target;
+
+/// Rows of a page.
+pub(crate) const ROWS: &str = "25";
+
+/// The cursor of a page, as in the API.
+pub(crate) const KEY: Param =
+    Param::query("pagination.key", Type::String, "The next_key or previous_key of a page of the JSON list.");
+
+/// A list as the API answers it, under the name of its rows.
+#[derive(Deserialize)]
+struct Answer<T> {
+    #[serde(
+        alias = "blocks",
+        alias = "txs",
+        alias = "internal_txs",
+        alias = "collections",
+        alias = "tokens",
+        alias = "holders"
+    )]
+    rows: Vec<T>,
+    pagination: Cursors,
+}
+
+#[derive(Deserialize)]
+struct Cursors {
+    previous_key: Option<String>,
+    next_key: Option<String>,
+    total: String,
+}
+
+/// A page of a list.
+pub(crate) struct Listing<T> {
+    pub(crate) rows: Vec<T>,
+    cursors: Cursors,
+    /// The request.
+    pub(crate) request: String,
+}
+
+impl<T: DeserializeOwned> Listing<T> {
+    /// The page of `list` that the cursor of `call` selects.
+    pub(crate) fn read(explorer: &Explorer, call: &Call<'_>, list: Target) -> Result<Self, HttpError> {
+        let list =
+            list.with("pagination.limit", ROWS).with_some("pagination.key", call.first("pagination.key"));
+        Self::first(explorer, list)
+    }
+
+    /// The page that `list` selects itself.
+    pub(crate) fn first(explorer: &Explorer, list: Target) -> Result<Self, HttpError> {
+        let request = list.into_string();
+        let Answer { rows, pagination } = explorer.read(&request)?;
+        Ok(Self { rows, cursors: pagination, request })
+    }
+}
+
+impl<T> Listing<T> {
+    /// Length of the whole list.
+    pub(crate) fn total(&self) -> u64 {
+        self.cursors.total.parse().unwrap_or(0)
+    }
+
+    /// Links to the neighbouring pages of `page`, which is the page with its other parameters.
+    pub(crate) fn pager(&self, page: &Target) -> Markup {
+        let link = |key: Option<&str>| {
+            let key = key.filter(|key| !key.is_empty())?;
+            Some(page.clone().with("pagination.key", key).into_string())
+        };
+        let (previous, next) =
+            (link(self.cursors.previous_key.as_deref()), link(self.cursors.next_key.as_deref()));
+        html! {
+            nav.pager aria-label="Pages of the list" {
+                span.total { (count(self.total())) " in total" }
+                @if previous.is_some() || next.is_some() {
+                    span.steps {
+                        @if previous.is_some() { a href=(page.clone().into_string()) { "First" } }
+                        @if let Some(href) = previous { a rel="prev" href=(href) { "← Previous" } }
+                        @if let Some(href) = next { a rel="next" href=(href) { "Next →" } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A page as a value, and its response: HTML for success and for an error, or a redirect.
+
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use maud::Markup;
+use web::call::Call;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::http_error::HttpError;
+use web::reply::Reply;
+use web::schema::Schema;
+
+use crate::explorer::Explorer;
+use crate::layout;
+
+/// The media type of a page.
+const HTML: &str = "text/html; charset=utf-8";
+
+static PAGE: Schema = Schema { name: "Page", doc: "An HTML page.", fields: &[] };
+
+/// The contents of a page.
+pub(crate) struct Page {
+    /// Its title, which is also its first heading.
+    pub(crate) title: String,
+    /// Below the heading.
+    pub(crate) body: Markup,
+    /// The JSON requests with the same contents.
+    pub(crate) requests: Vec<String>,
+}
+
+/// The outcome of a view.
+pub(crate) enum Answer {
+    Page(Page),
+    /// To a path of ours.
+    Redirect(String),
+}
+
+impl From<Page> for Answer {
+    fn from(page: Page) -> Self {
+        Self::Page(page)
+    }
+}
+
+/// A page that reads the index only.
+pub(crate) trait View {
+    const PATH: &'static str;
+    const SUMMARY: &'static str;
+    const PARAMS: &'static [Param] = &[];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError>;
+}
+
+/// A page that reads the routing API, which may query nodes.
+pub(crate) trait RouteView {
+    const PATH: &'static str;
+    const SUMMARY: &'static str;
+    const PARAMS: &'static [Param];
+
+    fn answer<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>>;
+}
+
+/// The endpoint of a view.
+pub(crate) const fn page<V: View>() -> Endpoint<Explorer> {
+    endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Sync(respond::<V>))
+}
+
+/// The endpoint of a view of the routing API.
+pub(crate) const fn route_page<V: RouteView>() -> Endpoint<Explorer> {
+    endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Async(respond_later::<V>))
+}
+
+const fn endpoint(
+    path: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    handler: Handler<Explorer>,
+) -> Endpoint<Explorer> {
+    let (method, tag, cache) = (Method::Get, "Pages", MaxAge::LIST);
+    Endpoint { method, path, tag, summary, params, response: &PAGE, handler, cache }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
+fn respond<V: View>(explorer: &Explorer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    Ok(reply(explorer, V::PATH, V::answer(explorer, call)))
+}
+
+fn respond_later<'a, V: RouteView>(
+    explorer: &'a Explorer,
+    call: &'a Call<'a>,
+) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async move { Ok(reply(explorer, V::PATH, V::answer(explorer, call).await)) })
+}
+
+fn reply(explorer: &Explorer, path: &'static str, outcome: Result<Answer, HttpError>) -> Reply {
+    match outcome {
+        Ok(Answer::Page(page)) => html(StatusCode::OK, layout::page(explorer, path, &page)),
+        Ok(Answer::Redirect(location)) => Reply::see_other(location),
+        Err(error) => {
+            // The app logs the details of errors only, and this one becomes a page.
+            if let Some(detail) = error.detail() {
+                tracing::error!(path, detail, "request failed");
+            }
+            html(error.status(), layout::page(explorer, path, &layout::error(&error)))
+        }
+    }
+}
+
+fn html(status: StatusCode, page: Markup) -> Reply {
+    Reply { status, content_type: HTML, ..Reply::json(page.into_string()) }
+}

@@ -1,0 +1,47 @@
+//! The pages, one module each.
+
+mod account;
+mod block;
+mod chart;
+mod collection;
+mod evm_log;
+mod evm_tx;
+mod frames;
+mod holders;
+mod home;
+mod overview;
+mod route;
+mod rows;
+mod search;
+mod token;
+mod transfer;
+mod tx;
+
+use web::endpoint::Endpoint;
+
+use crate::explorer::Explorer;
+use crate::view::{page, route_page};
+
+/// The pages of an index.
+pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
+    page::<overview::Overview>(),
+    page::<block::BlocksPage>(),
+    page::<block::BlockPage>(),
+    page::<tx::TxsPage>(),
+    page::<tx::TxPage>(),
+    page::<evm_tx::EvmTxsPage>(),
+    page::<evm_tx::EvmTxPage>(),
+    page::<account::AccountPage>(),
+    page::<collection::CollectionsPage>(),
+    page::<collection::CollectionPage>(),
+    page::<token::TokenPage>(),
+    page::<holders::HoldersPage>(),
+    page::<search::SearchPage>(),
+];
+
+/// The pages of a routing service.
+pub(crate) const OF_ROUTES: &[Endpoint<Explorer>] =
+    &[route_page::<route::RoutePage>(), route_page::<transfer::TransferPage>()];
+
+/// The first page where there is no index.
+pub(crate) const HOME_OF_ROUTES: &[Endpoint<Explorer>] = &[page::<home::Home>()];

@@ -1,0 +1,86 @@
+//! All blocks, and one block with its transactions.
+
+use maud::html;
+use web::call::Call;
+use web::endpoint::Param;
+use web::http_error::HttpError;
+
+use super::rows;
+use crate::explorer::Explorer;
+use crate::format::{cell, count, whole_time};
+use crate::layout::{facts, section};
+use crate::listing::{KEY, Listing};
+use crate::record::{Block, EvmTx, OneBlock, Tx};
+use crate::target::{self, Target, encoded};
+use crate::view::{Answer, Page, View};
+
+pub(crate) struct BlocksPage;
+
+impl View for BlocksPage {
+    const PATH: &'static str = "/blocks";
+    const SUMMARY: &'static str = "All blocks.";
+    const PARAMS: &'static [Param] = &[KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let blocks = Listing::<Block>::read(explorer, call, Target::new("/indexer/block/v1/blocks"))?;
+        let body = html! {
+            section.card { (rows::blocks(explorer, &blocks.rows)) (blocks.pager(&Target::new(Self::PATH))) }
+        };
+        Ok(Page { title: "Blocks".to_owned(), body, requests: vec![blocks.request] }.into())
+    }
+}
+
+pub(crate) struct BlockPage;
+
+impl View for BlockPage {
+    const PATH: &'static str = "/block/{height}";
+    const SUMMARY: &'static str = "One block.";
+    const PARAMS: &'static [Param] = &[Param::path("height", "A height, 1 or more."), KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let request = format!("/indexer/block/v1/blocks/{}", encoded(call.text("height")));
+        let OneBlock { block } = explorer.read(&request)?;
+        let list = Target::new(format!("/indexer/tx/v1/txs/by_height/{}", block.height));
+        let txs = Listing::<Tx>::read(explorer, call, list)?;
+        let of_block = Target::new(target::block(&block.height));
+        let mut requests = vec![request];
+        let height: u64 = block.height.parse().unwrap_or(0);
+        let last = Listing::<Block>::first(
+            explorer,
+            Target::new("/indexer/block/v1/blocks").with("pagination.limit", "1"),
+        )?;
+        let mut evm = None;
+        if explorer.is_evm() {
+            let list = Target::new(format!("/indexer/tx/v1/evm-txs/by_height/{}", block.height));
+            evm = Some(Listing::<EvmTx>::first(explorer, list.with("pagination.limit", "100"))?);
+        }
+        let body = html! {
+            nav.steps aria-label="Neighbouring blocks" {
+                // The one before the first indexed block has no page.
+                @if height > 1 && block.block_time != "0" { a rel="prev" href=(target::block(height - 1)) { "← " (height - 1) } }
+                @if height < last.total() { a rel="next" href=(target::block(height + 1)) { (height + 1) " →" } }
+            }
+            section.card {
+                (facts(vec![
+                    ("Hash", html! { span.mono { (block.hash) } }),
+                    ("Time", whole_time(&block.timestamp)),
+                    ("Since the block before", html! { (count(&block.block_time)) " ms" }),
+                    ("Proposer", html! { (cell(&block.proposer.moniker)) " " span.mono.dim { (block.proposer.operator_address) } }),
+                    ("Gas", html! { (count(&block.gas_used)) " used of " (count(&block.gas_wanted)) " wanted" }),
+                    ("Fees", rows::coins(explorer, &block.total_fee)),
+                    ("Transactions", html! { (count(&block.tx_count)) }),
+                ]))
+            }
+            (section("Transactions", &html! { (rows::txs(explorer, &txs.rows)) (txs.pager(&of_block)) }))
+            @if let Some(evm) = &evm {
+                (section("EVM transactions", &html! {
+                    (rows::evm_txs(&evm.rows))
+                    @if evm.total() > evm.rows.len() as u64 { p.dim { "The latest " (evm.rows.len()) " of " (count(evm.total())) "." } }
+                }))
+            }
+        };
+        requests.push(txs.request);
+        requests.extend(evm.map(|evm| evm.request));
+        Ok(Page { title: format!("Block {}", block.height), body, requests }.into())
+    }
+}

@@ -1,0 +1,95 @@
+//! All collections of NFTs, and one with its tokens.
+
+use maud::{Markup, html};
+use web::call::Call;
+use web::endpoint::{Param, Type};
+use web::http_error::HttpError;
+
+use super::rows;
+use crate::explorer::Explorer;
+use crate::format::{account, block, count, text, time, whole_account};
+use crate::layout::{facts, section, table};
+use crate::listing::{KEY, Listing};
+use crate::record::{self, OneCollection, Token};
+use crate::target::{self, Target, encoded};
+use crate::view::{Answer, Page, View};
+
+pub(crate) struct CollectionsPage;
+
+impl View for CollectionsPage {
+    const PATH: &'static str = "/collections";
+    const SUMMARY: &'static str = "All collections of NFTs.";
+    const PARAMS: &'static [Param] = &[Param::query("name", Type::String, "A part of a name."), KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let name = call.first("name");
+        let list = name.map_or_else(|| Target::new("/indexer/nft/v1/collections"), by_name);
+        let collections = Listing::<record::Collection>::read(explorer, call, list)?;
+        let page = Target::new(Self::PATH).with_some("name", name);
+        let body = html! {
+            form.filter method="get" action=(Self::PATH) {
+                label { "Name " input type="search" name="name" value=[name] maxlength="200"; }
+                button type="submit" { "Filter" }
+            }
+            section.card { (collection_rows(&collections.rows)) (collections.pager(&page)) }
+        };
+        Ok(Page { title: "NFT collections".to_owned(), body, requests: vec![collections.request] }.into())
+    }
+}
+
+/// The list of collections whose name has a part.
+pub(crate) fn by_name(name: &str) -> Target {
+    Target::new(format!("/indexer/nft/v1/collections/by_name/{}", encoded(name)))
+}
+
+/// Collections.
+pub(crate) fn collection_rows(collections: &[record::Collection]) -> Markup {
+    let row = |of: &record::Collection| {
+        let name = &of.collection.name;
+        let shown = if name.is_empty() { "(no name)".to_owned() } else { chain::truncated(name, 60) };
+        vec![
+            html! { a href=(target::collection(&of.object_addr)) { bdi { (shown) } } },
+            html! { span.num { (count(of.collection.nfts.length)) } },
+            account(&of.collection.creator),
+            block(of.height),
+            time(&of.timestamp),
+        ]
+    };
+    let rows: Vec<_> = collections.iter().map(row).collect();
+    let columns = ["Collection", ">Tokens", "~Creator", "Height", "~Time"];
+    table("Collections", &columns, &rows, "There are no collections.")
+}
+
+pub(crate) struct CollectionPage;
+
+impl View for CollectionPage {
+    const PATH: &'static str = "/collection/{address}";
+    const SUMMARY: &'static str = "One collection of NFTs.";
+    const PARAMS: &'static [Param] = &[Param::path("address", "Bech32 or hex."), KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let request = format!("/indexer/nft/v1/collections/{}", encoded(call.text("address")));
+        let OneCollection { collection } = explorer.read(&request)?;
+        let list = format!("/indexer/nft/v1/tokens/by_collection/{}", collection.object_addr);
+        let tokens = Listing::<Token>::read(explorer, call, Target::new(list))?;
+        let detail = &collection.collection;
+        let body = html! {
+            section.card {
+                (facts(vec![
+                    ("Name", text(&detail.name)),
+                    ("Name at its origin", text(&detail.origin_name)),
+                    ("Address", whole_account(&collection.object_addr)),
+                    ("Creator", whole_account(&detail.creator)),
+                    ("Tokens", html! { (count(detail.nfts.length)) }),
+                    ("Since", html! { (block(collection.height)) " · " (time(&collection.timestamp)) }),
+                ]))
+            }
+            (section("Tokens", &html! {
+                (rows::tokens(&tokens.rows))
+                (tokens.pager(&Target::new(target::collection(&collection.object_addr))))
+            }))
+        };
+        let title = if detail.name.is_empty() { "Collection".to_owned() } else { detail.name.clone() };
+        Ok(Page { title, body, requests: vec![request, tokens.request] }.into())
+    }
+}

@@ -1,0 +1,134 @@
+//! All EVM transactions, and one of them with its logs and internal calls.
+
+use maud::{Markup, html};
+use web::call::Call;
+use web::endpoint::Param;
+use web::http_error::HttpError;
+
+use super::evm_log::{Decoded, Subject, decode};
+use super::tx::pretty;
+use super::{frames, rows};
+use crate::explorer::Explorer;
+use crate::format::{account, block, clipped, count, none, number, outcome, quantity, whole_account};
+use crate::layout::{facts, section, table};
+use crate::listing::{KEY, Listing};
+use crate::record::{EvmTx, Frame, Log, OneEvmTx};
+use crate::target::{self, Target, encoded};
+use crate::view::{Answer, Page, View};
+
+/// Logs that a page shows, and frames of a page of the call tree.
+const LOGS: usize = 100;
+const FRAMES: &str = "100";
+
+pub(crate) struct EvmTxsPage;
+
+impl View for EvmTxsPage {
+    const PATH: &'static str = "/evm-txs";
+    const SUMMARY: &'static str = "All EVM transactions.";
+    const PARAMS: &'static [Param] = &[KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let txs = Listing::<EvmTx>::read(explorer, call, Target::new("/indexer/tx/v1/evm-txs"))?;
+        let body = html! {
+            section.card { (rows::evm_txs(&txs.rows)) (txs.pager(&Target::new(Self::PATH))) }
+        };
+        Ok(Page { title: "EVM transactions".to_owned(), body, requests: vec![txs.request] }.into())
+    }
+}
+
+pub(crate) struct EvmTxPage;
+
+impl View for EvmTxPage {
+    const PATH: &'static str = "/evm-tx/{hash}";
+    const SUMMARY: &'static str = "One EVM transaction.";
+    const PARAMS: &'static [Param] = &[Param::path("hash", "Hex, with or without 0x."), KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let request = format!("/indexer/tx/v1/evm-txs/{}", encoded(call.text("hash")));
+        let raw = explorer.read_bytes(&request)?;
+        let OneEvmTx { tx } = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
+        let list = Target::new(format!("/indexer/tx/v1/evm-internal-txs/{}", tx.transaction_hash))
+            .with("pagination.reverse", "false")
+            .with("pagination.limit", FRAMES)
+            .with_some("pagination.key", call.first("pagination.key"));
+        let calls = Listing::<Frame>::first(explorer, list)?;
+        let succeeded = tx.status == "0x1";
+        let fee = quantity(&tx.gas_used)
+            .zip(quantity(&tx.effective_gas_price))
+            .and_then(|(gas, price)| gas.checked_mul(price));
+        let to = tx.to.as_deref().unwrap_or_default();
+        let body = html! {
+            section.card {
+                (facts(vec![
+                    ("Hash", html! { span.mono { (tx.transaction_hash) } }),
+                    ("Result", outcome(succeeded)),
+                    ("Height", quantity(&tx.block_number).map_or_else(none, block)),
+                    ("Index in the block", number(&tx.transaction_index)),
+                    ("From", whole_account(&tx.from)),
+                    ("To", whole_account(to)),
+                    ("Created contract", whole_account(tx.contract_address.as_deref().unwrap_or_default())),
+                    ("Gas used", number(&tx.gas_used)),
+                    ("Gas price", number(&tx.effective_gas_price)),
+                    ("Fee", fee.map_or_else(none, |fee| html! { (count(fee)) " base units" })),
+                    ("Type", number(&tx.kind)),
+                ]))
+            }
+            (section(&format!("Logs ({})", tx.logs.len()), &logs(&tx.logs)))
+            (section(&format!("Internal calls ({})", calls.total()), &html! {
+                (frames::tree(&calls.rows, !succeeded))
+                (calls.pager(&Target::new(target::evm_tx(&tx.transaction_hash))))
+            }))
+            section.card { details { summary { "Raw JSON" } pre { (pretty(&raw)) } } }
+        };
+        let requests = vec![request, calls.request];
+        Ok(Page { title: "EVM transaction".to_owned(), body, requests }.into())
+    }
+}
+
+fn logs(logs: &[Log]) -> Markup {
+    let row = |log: &Log| {
+        let decoded = decode(log);
+        vec![
+            number(&log.log_index),
+            account(&log.address),
+            match &decoded {
+                Some(decoded) => html! { span.tag { (decoded.event) } },
+                None => {
+                    html! { span.mono title="topic of the event" { (log.topics.first().map_or("–", |topic| topic.get(..10).unwrap_or(topic))) } }
+                }
+            },
+            decoded.as_ref().map_or_else(none, |decoded| account(&decoded.from)),
+            decoded.as_ref().map_or_else(none, |decoded| account(&decoded.to)),
+            decoded.as_ref().map_or_else(|| raw(log), |decoded| subject(log, decoded)),
+        ]
+    };
+    let rows: Vec<_> = logs.iter().take(LOGS).map(row).collect();
+    let columns = ["~>Index", "Contract", "Event", "From", "To", "Value"];
+    html! {
+        (table("Logs", &columns, &rows, "There are no logs."))
+        @if logs.len() > LOGS { p.dim { "The first " (LOGS) " of " (logs.len()) "; the JSON has all." } }
+    }
+}
+
+fn subject(log: &Log, decoded: &Decoded) -> Markup {
+    match &decoded.subject {
+        Subject::Amount(amount) => {
+            html! { a.num href=(target::holders(&log.address)) title="Holders" { (count(amount)) } }
+        }
+        Subject::Token(id) => html! {
+            "token " a.num href=(target::token(&log.address, &id.to_string()).into_string()) { (chain::truncated(&id.to_string(), 24)) }
+        },
+        Subject::All(approved) => html! { @if *approved { "approved" } @else { "revoked" } },
+    }
+}
+
+/// Topics and data of a log of another event.
+fn raw(log: &Log) -> Markup {
+    html! {
+        details {
+            summary { "Topics and data" }
+            @for topic in &log.topics { div.mono { (topic) } }
+            div.mono { (clipped(&log.data)) }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The first page: lanes of the index, charts, latest blocks and transactions.
+
+use maud::{Markup, html};
+use web::call::Call;
+use web::http_error::HttpError;
+
+use super::chart::{Bar, bars};
+use super::rows;
+use crate::explorer::Explorer;
+use crate::format::{block, count, duration, time};
+use crate::layout::section;
+use crate::listing::Listing;
+use crate::record::{Block, Status, Tx};
+use crate::target::Target;
+use crate::view::{Answer, Page, View};
+
+/// Blocks of the charts.
+const CHARTED: &str = "60";
+/// Rows of the latest blocks and transactions.
+const LATEST: usize = 10;
+/// An index within so many blocks of the node is at the head.
+const AT_HEAD: u64 = 3;
+
+pub(crate) struct Overview;
+
+impl View for Overview {
+    const PATH: &'static str = "/";
+    const SUMMARY: &'static str = "The state of the index, and the latest blocks and transactions.";
+
+    fn answer(explorer: &Explorer, _: &Call<'_>) -> Result<Answer, HttpError> {
+        let status: Status = explorer.read("/status")?;
+        let blocks = Target::new("/indexer/block/v1/blocks").with("pagination.limit", CHARTED);
+        let blocks = Listing::<Block>::first(explorer, blocks)?;
+        let txs = Target::new("/indexer/tx/v1/txs").with("pagination.limit", LATEST.to_string());
+        let txs = Listing::<Tx>::first(explorer, txs)?;
+        let latest = &blocks.rows[..blocks.rows.len().min(LATEST)];
+        let body = html! {
+            div #state data-live data-stream="/indexer/stream/v1/blocks" {
+                (summary(explorer, &status, &blocks, &txs))
+                (lanes(explorer, &status))
+                div.pair { (charts(&blocks.rows)) }
+            }
+            div.pair.lists {
+                div #latest-blocks data-live {
+                    (section("Latest blocks", &html! { (rows::blocks(explorer, latest)) p.more { a href="/blocks" { "All blocks" } } }))
+                }
+                div #latest-txs data-live {
+                    (section("Latest transactions", &html! { (rows::txs(explorer, &txs.rows)) p.more { a href="/txs" { "All transactions" } } }))
+                }
+            }
+        };
+        let requests = vec!["/status".to_owned(), blocks.request, txs.request];
+        Ok(Page { title: "Overview".to_owned(), body, requests }.into())
+    }
+}
+
+/// The chain in four figures.
+fn summary(explorer: &Explorer, status: &Status, blocks: &Listing<Block>, txs: &Listing<Tx>) -> Markup {
+    let last = blocks.rows.first();
+    let head = explorer.head();
+    html! {
+        div.figures {
+            (figure("Chain", &html! { bdi { (status.chain_id) } }, &html! { "cairn " (status.version) }))
+            (figure("Height", &html! { @if status.height > 0 { (block(status.height)) } @else { "0" } }, &match head {
+                Some(head) if head > status.height + AT_HEAD => html! { (count(head - status.height)) " blocks behind the node" },
+                Some(_) => html! { "at the head of the chain" },
+                None => html! { "indexed" },
+            }))
+            (figure("Last block", &html! { @if let Some(last) = last { (time(&last.timestamp)) } @else { "none yet" } },
+                &html! { @if let Some(average) = average(&blocks.rows) { "a block every " (seconds(average)) } }))
+            (figure("Transactions", &html! { (count(txs.total())) }, &html! { "in " (count(blocks.rows.len())) " latest blocks: " (count(recent(&blocks.rows))) }))
+        }
+    }
+}
+
+fn figure(name: &str, value: &Markup, note: &Markup) -> Markup {
+    html! { div.figure { span.name { (name) } strong { (value) } span.dim { (note) } } }
+}
+
+/// Heights of the lanes; while catching up also rate and remaining time.
+fn lanes(explorer: &Explorer, status: &Status) -> Markup {
+    let target = explorer.head().unwrap_or(status.height).max(status.height);
+    let rate = explorer.rate(status.height);
+    let mut lanes = vec![("Blocks", status.height, target)];
+    // The other lanes follow the blocks.
+    lanes.extend(status.internal_tx_height.map(|height| ("Internal transactions", height, status.height)));
+    let rich = status.rich_list_height.filter(|_| status.rich_list_off.is_none());
+    lanes.extend(rich.map(|height| ("Rich list", height, status.height)));
+    html! {
+        section.card.lanes {
+            h2 { "Index" }
+            ul {
+                @for (name, height, of) in lanes {
+                    li {
+                        span { (name) }
+                        progress max=(of.max(1)) value=(height.min(of)) aria-label=(format!("{name}: {height} of {of}")) {}
+                        span.num { (count(height)) @if of > height { span.dim { " · " (count(of - height)) " behind" } } }
+                    }
+                }
+            }
+            @if let Some(why) = &status.rich_list_off { p.dim { "No rich list: " bdi { (why) } } }
+            @if target > status.height + AT_HEAD { p.dim { "Catching up" (remaining(rate, target - status.height)) "." } }
+        }
+    }
+}
+
+/// Rate and remaining time.
+fn remaining(rate: Option<f64>, behind: u64) -> String {
+    // Real heights are below 2^53, and a rate is positive here.
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    match rate {
+        Some(rate) if rate > 0.0 => {
+            format!(
+                " at {} blocks a second, {} left",
+                count(rate.round() as u64),
+                duration((behind as f64 / rate) as u64)
+            )
+        }
+        Some(_) => ", no block in the last minute".to_owned(),
+        None => String::new(),
+    }
+}
+
+fn charts(blocks: &[Block]) -> Markup {
+    let oldest_first = || blocks.iter().rev();
+    let millis = |of: &Block| of.block_time.parse::<f64>().unwrap_or(0.0);
+    let txs = |of: &Block| of.tx_count.parse::<f64>().unwrap_or(0.0);
+    let times: Vec<_> = oldest_first()
+        .map(|of| Bar { value: millis(of), label: format!("Block {}: {}", of.height, seconds(millis(of))) })
+        .collect();
+    let counts: Vec<_> = oldest_first()
+        .map(|of| Bar { value: txs(of), label: format!("Block {}: {} transactions", of.height, of.tx_count) })
+        .collect();
+    let longest = blocks.iter().map(millis).fold(0.0, f64::max);
+    let most = blocks.iter().map(txs).fold(0.0, f64::max);
+    html! {
+        section.card { (bars("Block time", &format!("last {} blocks, up to {}", blocks.len(), seconds(longest)), &times)) }
+        section.card { (bars("Transactions per block", &format!("last {} blocks, up to {most}", blocks.len()), &counts)) }
+    }
+}
+
+/// The mean time between blocks in milliseconds.
+fn average(blocks: &[Block]) -> Option<f64> {
+    let times: Vec<f64> =
+        blocks.iter().filter_map(|of| of.block_time.parse().ok()).filter(|time| *time > 0.0).collect();
+    // A page has few blocks.
+    #[expect(clippy::cast_precision_loss)]
+    let number = times.len() as f64;
+    (!times.is_empty()).then(|| times.iter().sum::<f64>() / number)
+}
+
+fn recent(blocks: &[Block]) -> u64 {
+    blocks.iter().filter_map(|of| of.tx_count.parse::<u64>().ok()).sum()
+}
+
+/// Milliseconds as seconds.
+fn seconds(millis: f64) -> String {
+    if millis < 10_000.0 { format!("{:.2} s", millis / 1000.0) } else { format!("{:.0} s", millis / 1000.0) }
+}

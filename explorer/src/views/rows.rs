@@ -1,0 +1,130 @@
+//! Tables that several pages have.
+
+use maud::{Markup, html};
+
+use crate::explorer::Explorer;
+use crate::format::{
+    account, block, cell, coin, count, evm_tx, link, message_type, none, number, outcome, quantity, time, tx,
+};
+use crate::layout::table;
+use crate::record::{Block, Coin, EvmTx, Frame, Token, Tx};
+use crate::target;
+
+/// Message types that a row shows.
+const TYPES: usize = 2;
+
+/// Blocks.
+pub(crate) fn blocks(explorer: &Explorer, blocks: &[Block]) -> Markup {
+    let row = |of: &Block| {
+        vec![
+            block(&of.height),
+            time(&of.timestamp),
+            html! { span.num { (count(&of.tx_count)) } },
+            html! { span.num { (count(&of.gas_used)) } },
+            coins(explorer, &of.total_fee),
+            cell(&of.proposer.moniker),
+        ]
+    };
+    let rows: Vec<_> = blocks.iter().map(row).collect();
+    let columns = ["Height", "Time", ">Transactions", "~>Gas used", "~Fees", "~Proposer"];
+    table("Blocks", &columns, &rows, "There are no blocks yet.")
+}
+
+/// Cosmos transactions.
+pub(crate) fn txs(explorer: &Explorer, txs: &[Tx]) -> Markup {
+    let row = |of: &Tx| {
+        let signed = of.signed();
+        vec![
+            tx(&of.txhash),
+            types(&signed.body.types()),
+            outcome(of.code == 0),
+            block(&of.height),
+            time(&of.timestamp),
+            coins(explorer, &signed.auth_info.fee.amount),
+        ]
+    };
+    let rows: Vec<_> = txs.iter().map(row).collect();
+    let columns = ["Hash", "Messages", "Result", "Height", "~Time", "~Fee"];
+    table("Transactions", &columns, &rows, "There are no transactions.")
+}
+
+fn types(types: &[String]) -> Markup {
+    html! {
+        @for name in types.iter().take(TYPES) { (message_type(name)) " " }
+        @if types.len() > TYPES { span.dim { "+" (types.len() - TYPES) } }
+        @if types.is_empty() { (none()) }
+    }
+}
+
+/// Amounts.
+pub(crate) fn coins(explorer: &Explorer, coins: &[Coin]) -> Markup {
+    /// Denoms that a page shows of one list.
+    const SHOWN: usize = 8;
+    html! {
+        @for (place, of) in coins.iter().take(SHOWN).enumerate() {
+            @if place > 0 { ", " }
+            (coin(&of.amount, &of.denom, explorer.unit(&of.denom).as_ref()))
+        }
+        @if coins.len() > SHOWN { span.dim { " +" (coins.len() - SHOWN) } }
+        @if coins.is_empty() { (none()) }
+    }
+}
+
+/// EVM transactions.
+pub(crate) fn evm_txs(txs: &[EvmTx]) -> Markup {
+    let row = |of: &EvmTx| {
+        let height = quantity(&of.block_number).map_or_else(none, block);
+        let to = of.to.as_deref().filter(|to| !to.is_empty());
+        let to = match (to, of.contract_address.as_deref()) {
+            (Some(to), _) => account(to),
+            (None, Some(created)) => html! { span.dim { "creates " } (account(created)) },
+            (None, None) => none(),
+        };
+        vec![
+            evm_tx(&of.transaction_hash),
+            account(&of.from),
+            to,
+            outcome(of.status == "0x1"),
+            height,
+            number(&of.gas_used),
+        ]
+    };
+    let rows: Vec<_> = txs.iter().map(row).collect();
+    let columns = ["Hash", "~From", "To", "Result", "Height", "~>Gas used"];
+    table("EVM transactions", &columns, &rows, "There are no EVM transactions.")
+}
+
+/// Call frames of several transactions.
+pub(crate) fn frames(frames: &[Frame]) -> Markup {
+    let row = |of: &Frame| {
+        vec![
+            evm_tx(&of.hash),
+            html! { span.tag { (of.kind) } },
+            account(&of.from),
+            account(&of.to),
+            number(&of.value),
+            block(of.height),
+        ]
+    };
+    let rows: Vec<_> = frames.iter().map(row).collect();
+    let columns = ["Transaction", "Call", "~From", "To", ">Value", "~Height"];
+    table("Internal transactions", &columns, &rows, "There are no internal transactions.")
+}
+
+/// Tokens.
+pub(crate) fn tokens(tokens: &[Token]) -> Markup {
+    let row = |of: &Token| {
+        let id = &of.nft.token_id;
+        let shown = if id.is_empty() { "(empty id)".to_owned() } else { chain::truncated(id, 40) };
+        vec![
+            html! { a href=(target::token(&of.collection_addr, id).into_string()) { bdi { (shown) } } },
+            html! { a href=(target::collection(&of.collection_addr)) { (cell(&of.collection_name)) } },
+            link(&target::account(&of.owner), &of.owner),
+            cell(&of.nft.uri),
+            html! { (block(of.height)) " " span.dim { (time(&of.timestamp)) } },
+        ]
+    };
+    let rows: Vec<_> = tokens.iter().map(row).collect();
+    let columns = ["Token", "Collection", "Owner", "~URI", "~Last change"];
+    table("Tokens", &columns, &rows, "There are no tokens.")
+}

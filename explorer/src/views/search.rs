@@ -1,0 +1,95 @@
+//! Search by height, hash, address or collection name: one match is a redirect, several are a list.
+
+use chain::Account;
+use http::StatusCode;
+use maud::{Markup, html};
+use serde_json::value::RawValue;
+use web::call::Call;
+use web::endpoint::{Param, Type};
+use web::http_error::HttpError;
+
+use super::collection::{by_name, collection_rows};
+use crate::explorer::Explorer;
+use crate::layout::{search, section};
+use crate::listing::{KEY, Listing};
+use crate::record::Collection;
+use crate::target::{self, Target, encoded};
+use crate::view::{Answer, Page, View};
+
+/// Characters of a text that is looked for.
+const MAX_CHARS: usize = 200;
+
+pub(crate) struct SearchPage;
+
+impl View for SearchPage {
+    const PATH: &'static str = "/search";
+    const SUMMARY: &'static str = "Search by height, hash, address or collection name.";
+    const PARAMS: &'static [Param] = &[Param::query("q", Type::String, "The text."), KEY];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let text = call.first("q").unwrap_or_default().trim();
+        if text.chars().count() > MAX_CHARS {
+            return Err(HttpError::bad_request(format!("q has over {MAX_CHARS} characters")));
+        }
+        let mut requests = Vec::new();
+        let mut found =
+            html! { p.empty { "Enter a height, a hash, an address or a part of a collection's name." } };
+        if !text.is_empty() {
+            if let Some(page) = record(explorer, text)? {
+                return Ok(Answer::Redirect(page));
+            }
+            let collections = Listing::<Collection>::read(explorer, call, by_name(text))?;
+            if let ([only], None) = (collections.rows.as_slice(), call.first("pagination.key")) {
+                return Ok(Answer::Redirect(target::collection(&only.object_addr)));
+            }
+            found = results(&collections, text);
+            requests.push(collections.request);
+        }
+        let body = html! { section.card { (search(text)) } (found) };
+        Ok(Page { title: "Search".to_owned(), body, requests }.into())
+    }
+}
+
+fn results(collections: &Listing<Collection>, text: &str) -> Markup {
+    if collections.rows.is_empty() {
+        return html! {
+            p.empty { "Nothing was found for " strong { bdi { (text) } } ": no height, hash, address or collection of this chain." }
+        };
+    }
+    let page = Target::new(SearchPage::PATH).with("q", text);
+    section("Collections", &html! { (collection_rows(&collections.rows)) (collections.pager(&page)) })
+}
+
+/// The page of the record that `text` names exactly.
+fn record(explorer: &Explorer, text: &str) -> Result<Option<String>, HttpError> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    if text.bytes().all(|byte| byte.is_ascii_digit()) && exists(explorer, "/indexer/block/v1/blocks", text)? {
+        return Ok(Some(target::block(text)));
+    }
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if exists(explorer, "/indexer/tx/v1/txs", digits)? {
+            return Ok(Some(target::tx(digits)));
+        }
+        if explorer.is_evm() && exists(explorer, "/indexer/tx/v1/evm-txs", digits)? {
+            return Ok(Some(target::evm_tx(&format!("0x{}", digits.to_lowercase()))));
+        }
+    }
+    // Any hex is an address to the API; a name such as `beef` is rather a collection's.
+    let is_address = Account::from_bech32(text, explorer.prefix()).is_some()
+        || (text.len() != digits.len() || digits.len() == 40)
+            && Account::parse(text, explorer.prefix()).is_some();
+    if !is_address {
+        return Ok(None);
+    }
+    let is_collection = exists(explorer, "/indexer/nft/v1/collections", text)?;
+    Ok(Some(if is_collection { target::collection(text) } else { target::account(text) }))
+}
+
+/// Whether the API has a record at `path/key`. A key that it rejects names no record.
+fn exists(explorer: &Explorer, path: &str, key: &str) -> Result<bool, HttpError> {
+    match explorer.read::<Box<RawValue>>(&format!("{path}/{}", encoded(key))) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,72 @@
+//! An NFT with the transactions of its history.
+
+use maud::html;
+use web::call::Call;
+use web::endpoint::{Param, Type};
+use web::http_error::HttpError;
+
+use super::rows;
+use crate::explorer::Explorer;
+use crate::format::{block, text, time, uri, whole_account};
+use crate::layout::{facts, section};
+use crate::listing::{KEY, Listing};
+use crate::record::{Token, Tx};
+use crate::target::{self, Target, encoded};
+use crate::view::{Answer, Page, View};
+
+pub(crate) struct TokenPage;
+
+impl View for TokenPage {
+    const PATH: &'static str = "/token/{collection}";
+    const SUMMARY: &'static str = "One NFT.";
+    const PARAMS: &'static [Param] = &[
+        Param::path("collection", "Bech32 or hex."),
+        Param::query("id", Type::String, "The id of the token in its collection."),
+        KEY,
+    ];
+
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+        let (collection, id) = (encoded(call.text("collection")), call.first("id").unwrap_or_default());
+        let list = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{collection}"));
+        let found = Listing::<Token>::first(explorer, list.with("token_id", id))?;
+        let token = found.rows.first().filter(|token| token.nft.token_id == id);
+        // A burned token has a history, and the API has no path for an empty id.
+        let history = if id.is_empty() {
+            None
+        } else {
+            let list = Target::new(format!("/indexer/nft/v1/txs/{collection}/{}", encoded(id)));
+            Some(Listing::<Tx>::read(explorer, call, list)?)
+        };
+        if token.is_none() && history.as_ref().is_none_or(|history| history.rows.is_empty()) {
+            let shown = chain::truncated(id, 80);
+            return Err(HttpError::not_found(format!("the collection has no token with the id `{shown}`")));
+        }
+        let body = html! {
+            section.card {
+                @if let Some(token) = token {
+                    (facts(vec![
+                        ("Id", text(&token.nft.token_id)),
+                        ("Collection", html! {
+                            a href=(target::collection(&token.collection_addr)) { bdi { (chain::truncated(&token.collection_name, 120)) } }
+                        }),
+                        ("Owner", whole_account(&token.owner)),
+                        ("URI", uri(&token.nft.uri)),
+                        ("Object", whole_account(&token.object_addr)),
+                        ("Last change", html! { (block(token.height)) " · " (time(&token.timestamp)) }),
+                    ]))
+                } @else {
+                    p { "No account owns a token with this id: it was burned." }
+                }
+            }
+            @if let Some(history) = &history {
+                (section("History", &html! {
+                    (rows::txs(explorer, &history.rows))
+                    (history.pager(&target::token(call.text("collection"), id)))
+                }))
+            }
+        };
+        let title = format!("Token {}", chain::truncated(id, 80));
+        let requests = [Some(found.request), history.map(|history| history.request)];
+        Ok(Page { title, body, requests: requests.into_iter().flatten().collect() }.into())
+    }
+}

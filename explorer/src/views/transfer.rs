@@ -1,0 +1,227 @@
+//! Progress of a registered transfer, hop by hop; it is fetched again until its state is final.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::BoxFuture;
+use http::Method;
+use maud::{Markup, html};
+use serde::Deserialize;
+use web::call::Call;
+use web::endpoint::{Param, Type};
+use web::http_error::HttpError;
+
+use crate::explorer::Explorer;
+use crate::format::{clipped, coin, none, short, text, time};
+use crate::layout::{facts, section};
+use crate::target::{self, Target};
+use crate::view::{Answer, Page, RouteView};
+
+/// Seconds between two requests of the script.
+const POLL: &str = "2";
+
+#[derive(Deserialize)]
+struct Status {
+    state: String,
+    transfer_sequence: Vec<BTreeMap<String, Hop>>,
+    next_blocking_transfer: Option<Blocking>,
+    transfer_asset_release: Option<Release>,
+    error: Option<TransferError>,
+}
+
+#[derive(Deserialize)]
+struct Blocking {
+    transfer_sequence_index: usize,
+}
+
+#[derive(Deserialize)]
+struct Release {
+    chain_id: String,
+    denom: String,
+    amount: Option<String>,
+    released: bool,
+}
+
+#[derive(Deserialize)]
+struct TransferError {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct Hop {
+    from_chain_id: String,
+    to_chain_id: String,
+    state: String,
+    #[serde(alias = "packet_txs")]
+    txs: Txs,
+    withdrawal: Option<Withdrawal>,
+}
+
+#[derive(Deserialize)]
+struct Txs {
+    send_tx: Option<Tx>,
+    receive_tx: Option<Tx>,
+    acknowledge_tx: Option<Tx>,
+    timeout_tx: Option<Tx>,
+    compose_tx: Option<Tx>,
+    error_tx: Option<Tx>,
+    error: Option<TransferError>,
+}
+
+#[derive(Deserialize)]
+struct Tx {
+    chain_id: String,
+    tx_hash: String,
+    on_chain_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Withdrawal {
+    phase: String,
+    claimable_at: Option<String>,
+}
+
+pub(crate) struct TransferPage;
+
+impl RouteView for TransferPage {
+    const PATH: &'static str = "/transfer";
+    const SUMMARY: &'static str = "Progress of a registered transfer.";
+    const PARAMS: &'static [Param] = &[
+        Param::query("chain_id", Type::String, "The chain that it was broadcast on."),
+        Param::query("tx_hash", Type::String, "Its hash."),
+    ];
+
+    fn answer<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>> {
+        Box::pin(answer(explorer, call))
+    }
+}
+
+async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    let (chain, hash) = (call.first("chain_id"), call.first("tx_hash"));
+    let progress = match (chain, hash) {
+        (Some(chain), Some(hash)) => {
+            let target =
+                Target::new("/v2/tx/status").with("chain_id", chain).with("tx_hash", hash).into_string();
+            let found = match explorer.route::<Status>(Method::GET, &target, b"").await {
+                Ok(status) => progress(explorer, &status),
+                Err(error) if error.status().is_client_error() => unknown(&error),
+                Err(error) => return Err(error),
+            };
+            html! {
+                (found)
+                details.request { summary { "The same as JSON" } pre { "GET " (target) } }
+            }
+        }
+        _ => html! {},
+    };
+    let body = html! {
+        section.card {
+            form.filter method="get" action=(TransferPage::PATH) {
+                label { "Chain id " input type="text" name="chain_id" required value=[chain.map(clipped)] maxlength="100" spellcheck="false"; }
+                label { "Hash " input type="text" name="tx_hash" required value=[hash.map(clipped)] maxlength="100" spellcheck="false"; }
+                button type="submit" { "Show" }
+            }
+        }
+        (progress)
+    };
+    Ok(Page { title: "Transfer".to_owned(), body, requests: Vec::new() }.into())
+}
+
+fn unknown(error: &HttpError) -> Markup {
+    html! {
+        section.card {
+            p.problem role="alert" { bdi { (clipped(error.message())) } }
+            p.dim { "A transfer is followed once it is registered: " code { "POST /v2/tx/track" } }
+        }
+    }
+}
+
+fn progress(explorer: &Explorer, status: &Status) -> Markup {
+    let is_final = status.state.starts_with("STATE_COMPLETED") || status.state == "STATE_ABANDONED";
+    let waiting = status.next_blocking_transfer.as_ref().map(|of| of.transfer_sequence_index);
+    html! {
+        div #progress data-live data-poll=[(!is_final).then_some(POLL)] aria-live="polite" {
+            (section("Progress", &html! {
+                (facts(vec![
+                    ("State", state(&status.state)),
+                    ("Tokens", status.transfer_asset_release.as_ref().map_or_else(none, |at| release(explorer, at))),
+                    ("Error", status.error.as_ref().map_or_else(none, |error| text(&error.message))),
+                ]))
+                ol.hops {
+                    @for (place, hop) in status.transfer_sequence.iter().flatten().enumerate() {
+                        (drawn(explorer, hop.0, hop.1, waiting == Some(place)))
+                    }
+                }
+                @if status.transfer_sequence.is_empty() { p.empty { "No hop has been found yet." } }
+            }))
+        }
+    }
+}
+
+/// The last words of a state.
+fn state(name: &str) -> Markup {
+    let words = name.trim_start_matches("STATE_").replace('_', " ").to_lowercase();
+    let class = match name {
+        "STATE_COMPLETED_SUCCESS" => "badge good",
+        "STATE_COMPLETED_ERROR" | "STATE_ABANDONED" => "badge bad",
+        _ => "badge",
+    };
+    html! { span class=(class) { (words) } }
+}
+
+fn release(explorer: &Explorer, at: &Release) -> Markup {
+    let unit = explorer.unit_on(&at.chain_id, &at.denom);
+    html! {
+        @if let Some(amount) = &at.amount { (coin(amount, &at.denom, unit.as_ref())) } @else { bdi { (clipped(&at.denom)) } }
+        " on " bdi { (at.chain_id) }
+        @if !at.released { span.dim { " (not released yet)" } }
+    }
+}
+
+fn drawn(explorer: &Explorer, kind: &str, hop: &Hop, is_waiting: bool) -> Markup {
+    let kind = match kind {
+        "ibc_transfer" => "IBC",
+        "op_init_transfer" => "Optimistic bridge",
+        "layer_zero_transfer" => "LayerZero",
+        other => other,
+    };
+    let txs = [
+        ("sent", &hop.txs.send_tx),
+        ("received", &hop.txs.receive_tx),
+        ("acknowledged", &hop.txs.acknowledge_tx),
+        ("timed out", &hop.txs.timeout_tx),
+        ("composed", &hop.txs.compose_tx),
+        ("failed", &hop.txs.error_tx),
+    ];
+    let words = hop.state.rsplit("TRANSFER_").next().unwrap_or_default().replace('_', " ").to_lowercase();
+    html! {
+        li.waiting[is_waiting] {
+            div.end { strong { bdi { (hop.from_chain_id) } } }
+            div.via {
+                span.tag { (kind) }
+                span { (words) @if is_waiting { " – waiting" } }
+                @for (name, tx) in txs { @if let Some(tx) = tx { (step(explorer, name, tx)) } }
+                @if let Some(of) = &hop.withdrawal {
+                    span.dim { "withdrawal " (of.phase.to_lowercase()) @if let Some(at) = &of.claimable_at { ", claimable " (time(at)) } }
+                }
+                @if let Some(error) = &hop.txs.error { span.problem { bdi { (clipped(&error.message)) } } }
+            }
+            div.end { strong { bdi { @if hop.to_chain_id.is_empty() { "?" } @else { (hop.to_chain_id) } } } }
+        }
+    }
+}
+
+/// A transaction of a hop; a link if it is one of our chain.
+fn step(explorer: &Explorer, name: &str, tx: &Tx) -> Markup {
+    let shown = short(&tx.tx_hash);
+    html! {
+        span.step {
+            (name) " "
+            @if explorer.has_index() && tx.chain_id == explorer.chain_id() {
+                a.mono href=(target::search(&tx.tx_hash)) title=(tx.tx_hash) { (shown) }
+            } @else {
+                span.mono title=(tx.tx_hash) { (shown) }
+            }
+            @if let Some(at) = &tx.on_chain_at { " " span.dim { (time(at)) } }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Names, URIs, memos, denoms and errors that attack a page: nothing of them becomes an element or an attribute.
+
+use std::sync::Arc;
+
+use chain::Account;
+use schema::block::{Block, Blocks};
+use schema::keys::{AccountKey, Role, hash_prefix};
+use schema::meta::{self, BlockLane, Identity};
+use schema::nft::fold::{At, record};
+use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
+use schema::payload::{Codec, Kind};
+use schema::tx::{AccountTxs, TxByHash, Txs};
+use serde_json::json;
+use store::{Counts, Durability, MemStore, Message, Store, Txn};
+
+use crate::site::Site;
+
+/// Texts that would be harmful as HTML, as an attribute, as a link, or by their direction or length.
+fn texts() -> Vec<String> {
+    let mut texts: Vec<String> = [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "'onmouseover='alert(1)",
+        "</title></textarea></pre></style><script src=//evil.test></script>",
+        "javascript:alert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "https://x.test/\" onclick=\"alert(1)",
+        "\u{202e}gnp.exe\u{2066}",
+        "&lt;b&gt; &#x3c;script&#x3e;",
+        "<!--",
+        "{{7*7}}",
+        "\0\u{1b}[31m",
+        "",
+    ]
+    .map(str::to_owned)
+    .into();
+    texts.push("<b>".repeat(34_000));
+    texts
+}
+
+const OWNER: [u8; 20] = [7; 20];
+
+/// Address of collection number `n`.
+fn collection(n: usize) -> Vec<u8> {
+    vec![u8::try_from(n + 1).unwrap(); 20]
+}
+
+/// A chain with one block that has every text in every place.
+fn hostile() -> Arc<MemStore> {
+    let store = Arc::new(MemStore::new());
+    let identity = Identity {
+        format: schema::FORMAT,
+        chain_id: "<i>chain</i>".to_owned(),
+        vm: "move".to_owned(),
+        prefix: "init".to_owned(),
+        start_height: 1,
+    };
+    schema::open::or_create(&*store, &identity).unwrap();
+    let texts = texts();
+    let snapshot = store.snapshot().unwrap();
+    let codec = Codec::load(&*snapshot).unwrap();
+    let encoder = &mut codec.encoder(Kind::ALL[0]).unwrap();
+    let mut counts = Counts::new(64);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    let owner = AccountKey(Account::from_bytes(&OWNER).unwrap());
+    for (n, text) in texts.iter().enumerate() {
+        let seq = n as u64 + 1;
+        let hash = [u8::try_from(n).unwrap() + 0xc0; 32];
+        let record = json!({
+            "txhash": chain::hash::to_hex(&hash).to_uppercase(), "height": "1", "codespace": text, "code": 5,
+            "raw_log": text, "gas_wanted": "1", "gas_used": "1", "timestamp": "2026-01-01T00:00:00Z",
+            "tx": {
+                "body": { "memo": text, "messages": [{ "@type": format!("/a.{text}"), text: text, "nested": { text: [text] } }] },
+                "auth_info": { "fee": { "amount": [{ "denom": text, "amount": text }], "payer": text, "granter": "" } },
+            },
+            "events": [{ "type": text, "attributes": [{ "key": text, "value": text }] }],
+        });
+        // The API finds a record by its first member.
+        let hex = record["txhash"].as_str().unwrap();
+        let mut rest = record.clone();
+        rest.as_object_mut().unwrap().remove("txhash");
+        let record = format!("{{\"txhash\":\"{hex}\",{}", &rest.to_string()[1..]);
+        txn.put::<Txs>(&seq, &encoder.encode(record.as_bytes()));
+        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
+        txn.push::<AccountTxs>(&(owner, Role::Involved), seq).unwrap();
+    }
+    let proposer = &texts[1];
+    let block = json!({
+        "chain_id": "x", "height": "1", "hash": texts[0], "block_time": "0", "timestamp": texts[0], "gas_used": texts[0],
+        "gas_wanted": "0", "tx_count": "0", "total_fee": [{ "denom": texts[2], "amount": "5" }],
+        "proposer": { "moniker": proposer, "identity": "", "operator_address": proposer },
+    });
+    let txs = texts.len() as u64;
+    let (first_tx, first_evm_tx, evm_txs, time) = (1, 1, 0, 1_000_000_000);
+    let block = Block { first_tx, txs, first_evm_tx, evm_txs, time, json: block.to_string().into_bytes() };
+    txn.put::<Blocks>(&1, &Message(block));
+    meta::put(&mut txn, &BlockLane { height: 1, txs, evm_txs: 0, time: 0, hash: vec![0; 32] });
+    let mut entries = Vec::new();
+    let mut add = |change| {
+        let place = u32::try_from(entries.len()).unwrap() * 2;
+        entries.push(Entry { place, tx: 0, change: Some(change) });
+    };
+    for (n, text) in texts.iter().enumerate() {
+        let detail = Collection { name: text.clone(), height: 1, time: 1, ..Collection::default() };
+        add(Change::Collection(NewCollection { address: collection(n), collection: detail }));
+        let token = TokenName { collection: collection(n), token_id: text.chars().take(300).collect() };
+        add(Change::Mint(Mint { token, owner: OWNER.to_vec(), uri: text.clone(), ..Mint::default() }));
+    }
+    record(&mut txn, At { height: 1, time: 1 }, entries).unwrap();
+    let (batch, _) = txn.finish();
+    drop(snapshot);
+    store.commit(batch, Durability::Buffered).unwrap();
+    store
+}
+
+/// The pages that show the texts.
+fn pages() -> Vec<String> {
+    let owner = Account::from_bytes(&OWNER).unwrap().to_bech32("init");
+    let mut pages = vec![
+        "/".to_owned(),
+        "/blocks".to_owned(),
+        "/block/1".to_owned(),
+        "/txs".to_owned(),
+        "/collections".to_owned(),
+        format!("/account/{owner}"),
+        format!("/account/{owner}?tab=nfts"),
+    ];
+    for (n, text) in texts().iter().enumerate() {
+        let encoded: String = text.bytes().take(200).map(|byte| format!("%{byte:02x}")).collect();
+        let address = Account::from_bytes(&collection(n)).unwrap().to_hex();
+        pages.push(format!("/tx/{}", chain::hash::to_hex(&[u8::try_from(n).unwrap() + 0xc0; 32])));
+        pages.push(format!("/collection/{address}"));
+        for target in [
+            "/search?q=",
+            "/txs?msgs=",
+            "/collections?name=",
+            "/account/",
+            "/block/",
+            "/tx/",
+            "/holders?denom=",
+        ] {
+            if !encoded.is_empty() || target.ends_with('=') {
+                pages.push(format!("{target}{encoded}"));
+            }
+        }
+        pages.push(format!("/token/{address}?id={encoded}"));
+    }
+    pages
+}
+
+#[tokio::test]
+async fn hostile_text_never_becomes_an_element_an_attribute_or_a_link() {
+    let store = hostile();
+    let site = Site::over(store, None);
+    for path in pages() {
+        let answer = site.get(&path).await;
+        if answer.status.is_redirection() {
+            continue;
+        }
+        assert!(!answer.status.is_server_error(), "{path}: {}", answer.body);
+        let document = answer.document();
+        assert!(answer.body.len() < 3_000_000, "{path}: {} bytes", answer.body.len());
+        for element in &document.elements {
+            let ours = element.get("src").is_some_and(|src| src.starts_with("/assets/"));
+            assert!(
+                !["script", "img"].contains(&element.name.as_str()) || ours,
+                "{path} has a foreign {}",
+                element.name
+            );
+            let foreign = ["b", "i", "style", "iframe"].contains(&element.name.as_str());
+            assert!(!foreign, "{path} has a foreign {}", element.name);
+            for (name, value) in &element.attributes {
+                assert!(!name.starts_with("on"), "{path}: {} {name}={value}", element.name);
+                if name == "href" {
+                    let is_safe = value.starts_with('/') && !value.starts_with("//") || value == "#main";
+                    let is_web = value.starts_with("https://x.test/")
+                        && element.get("rel").is_some_and(|rel| rel.contains("noopener"));
+                    assert!(is_safe || is_web, "{path} links to {value}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn hostile_text_is_shown_as_it_is() {
+    let site = Site::over(hostile(), None);
+    let text = &texts()[0];
+    for path in ["/collections".to_owned(), format!("/tx/{}", chain::hash::to_hex(&[0xc0; 32]))] {
+        let answer = site.get(&path).await;
+        assert!(answer.document().text.contains(text.as_str()), "{path}");
+        assert!(!answer.body.contains(text.as_str()), "{path}");
+        assert!(answer.body.contains("&lt;script&gt;"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_with_any_id_has_its_page() {
+    let site = Site::over(hostile(), None);
+    let list = site.get("/collections").await.document();
+    for page in list.links().into_iter().filter(|link| link.starts_with("/collection/")) {
+        let tokens: Vec<_> = site
+            .get(&page)
+            .await
+            .document()
+            .links()
+            .into_iter()
+            .filter(|link| link.starts_with("/token/"))
+            .collect();
+        assert_eq!(tokens.len(), 1, "{page}");
+        assert_eq!(site.get(&tokens[0]).await.status, 200, "{tokens:?}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The pages over recorded chains and over hostile data, without a socket.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+mod dom;
+mod frame;
+mod hostile;
+mod routes;
+mod searching;
+mod site;
+mod walk;

@@ -1,0 +1,70 @@
+//! The pages over a recorded chain, or over any database.
+
+use std::sync::Arc;
+
+use explorer::routing::Routing;
+use http::{HeaderMap, Request, StatusCode};
+use query::Indexer;
+use replay::{Options, Recording};
+use serde_json::Value;
+use store::{MemStore, Store};
+use web::app::App;
+
+use crate::dom::Document;
+
+/// The indexer API with the pages behind it.
+pub(crate) struct Site {
+    pub(crate) app: Arc<App<Indexer>>,
+}
+
+/// A response.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn document(&self) -> Document {
+        Document::parse(&self.body)
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+impl Site {
+    /// The pages over a database.
+    pub(crate) fn over(store: Arc<dyn Store>, routing: Option<Arc<dyn Routing>>) -> Self {
+        let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+        Self { app: explorer::mount(app, routing, Arc::new(|| None)).unwrap() }
+    }
+
+    /// The pages over a recorded chain.
+    pub(crate) async fn recorded(name: &str) -> Self {
+        let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemStore::new());
+        testkit::indexed::index(recording, Options::default(), Arc::clone(&store)).await.unwrap();
+        Self::over(store, None)
+    }
+
+    /// `GET target`.
+    pub(crate) async fn get(&self, target: &str) -> Answer {
+        answer(&*self.app, target).await
+    }
+
+    /// `GET target` of the JSON API.
+    pub(crate) fn json(&self, target: &str) -> Value {
+        let reply = self.app.read(target).unwrap();
+        serde_json::from_slice(&reply.body).unwrap()
+    }
+}
+
+/// `GET target` of any app.
+pub(crate) async fn answer<A: Sync>(app: &App<A>, target: &str) -> Answer {
+    let (request, ()) = Request::get(target).body(()).unwrap().into_parts();
+    let response = app.respond_later(&request, b"").await;
+    let (head, body) = response.into_parts();
+    Answer { status: head.status, headers: head.headers, body: String::from_utf8(body.to_vec()).unwrap() }
+}
