@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::{counter, describe_counter, describe_histogram, histogram};
+use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use prost::{DecodeError, Message as _};
 use prost_types::FileDescriptorSet;
 use tonic::{Code, Status};
@@ -47,7 +47,11 @@ const CODES: [&str; 17] = [
 /// Registers the descriptions of the metrics.
 pub fn describe() {
     describe_counter!(REQUESTS, "gRPC requests by method and status code");
-    describe_histogram!(SECONDS, "seconds from a gRPC request to its response message, by method");
+    describe_histogram!(
+        SECONDS,
+        Unit::Seconds,
+        "seconds from a gRPC request to its response message, by method"
+    );
 }
 
 /// Counts requests.

@@ -16,7 +16,7 @@ const EVENTS: &str = "cairn_stream_events_total";
 /// Streams that were ended because their client read too slowly, by `stream`.
 const DROPPED: &str = "cairn_stream_dropped_total";
 
-/// Registers the descriptions of the metrics.
+/// Registers the descriptions of the metrics, with values of zero: the increase of a counter counts from its first value.
 pub fn describe() {
     describe_gauge!(CLIENTS, "open event streams, by stream");
     describe_counter!(EVENTS, "events that streams sent, by stream");
@@ -24,6 +24,26 @@ pub fn describe() {
         DROPPED,
         "event streams that were ended because their client read too slowly, by stream"
     );
+    for kind in [Kind::Blocks, Kind::Txs, Kind::EvmTxs] {
+        let (clients, events, dropped) = of(kind);
+        clients.set(0.0);
+        events.increment(0);
+        dropped.increment(0);
+    }
+}
+
+/// Open streams, events and dropped streams of a kind.
+fn of(kind: Kind) -> (Gauge, Counter, Counter) {
+    let stream = match kind {
+        Kind::Blocks => "blocks",
+        Kind::Txs => "txs",
+        Kind::EvmTxs => "evm-txs",
+    };
+    (
+        gauge!(CLIENTS, "stream" => stream),
+        counter!(EVENTS, "stream" => stream),
+        counter!(DROPPED, "stream" => stream),
+    )
 }
 
 /// Counts one stream while it is open.
@@ -35,14 +55,8 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn open(kind: Kind) -> Self {
-        let stream = match kind {
-            Kind::Blocks => "blocks",
-            Kind::Txs => "txs",
-            Kind::EvmTxs => "evm-txs",
-        };
-        let clients = gauge!(CLIENTS, "stream" => stream);
+        let (clients, events, dropped) = of(kind);
         clients.increment(1.0);
-        let (events, dropped) = (counter!(EVENTS, "stream" => stream), counter!(DROPPED, "stream" => stream));
         Self { clients, events, dropped }
     }
 
