@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Stdio;
 
 use crate::support::{Cairn, Played, command, get, printed, refused, run};
 
@@ -196,7 +195,7 @@ fn a_wrong_chain_a_mixed_one_and_a_dead_node_leave_no_file() {
 #[test]
 fn on_a_terminal_it_asks_for_what_is_missing() {
     use std::io::Write as _;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("evm-scenario", &[]);
