@@ -71,8 +71,8 @@ fn collect(path: &Path, found: &mut BTreeSet<Line>) {
                 let before = code[..at].chars().next_back();
                 if !before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
                     let message = last_text(&code[at + call.len()..]);
-                    found
-                        .insert((level, message.unwrap_or_else(|| panic!("no message: {}", path.display()))));
+                    let message = message.unwrap_or_else(|| panic!("no message: {}", path.display()));
+                    found.insert((level, constant(&code, &message).unwrap_or(message)));
                 }
             }
         }
@@ -95,6 +95,13 @@ fn last_text(code: &str) -> Option<String> {
         }
     }
     last
+}
+
+/// The value of the constant that is the whole of a message such as `{NAME}`.
+fn constant(code: &str, message: &str) -> Option<String> {
+    let name = message.strip_prefix('{')?.strip_suffix('}')?;
+    let (_, value) = code.split_once(&format!("const {name}: &str = \""))?;
+    Some(literal(&mut value.chars()))
 }
 
 /// The rest of a string literal. A line break after a backslash is left out, with the blanks that follow.
