@@ -137,13 +137,13 @@ fn what_the_node_lacks_is_listed_with_the_setting_of_the_node() {
     assert!(found.contains("evm.indexer-retain-height = 0"), "{found}");
     let (found, _) = lacking(&["--fault", "discard-abci-responses"]);
     assert!(found.contains("discard_abci_responses = false in [storage]"), "{found}");
-    let (found, _) = lacking(&["--fault", "pruned=100"]);
-    for words in [
-        "the index begins at height 100: set min-retain-blocks = 0",
-        "names, URIs and balances of old heights",
-        "internal transactions begin at a later height",
+    for (fault, words) in [
+        ("pruned=100", "the index begins at height 100: set min-retain-blocks = 0"),
+        ("rest:pruned=100", "names, URIs and balances of old heights"),
+        ("json-rpc:pruned=100", "internal transactions begin at a later height"),
     ] {
-        assert!(found.contains(words), "{words} is not in\n{found}");
+        let (found, _) = lacking(&["--fault", fault]);
+        assert!(found.contains(words), "{fault}: {found}");
     }
 
     let dir = tempfile::tempdir().unwrap();

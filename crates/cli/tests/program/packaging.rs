@@ -47,7 +47,7 @@ fn the_image_and_compose_set_variables_that_exist() {
             words.filter(|word| word.starts_with("CAIRN_") && *word != "CAIRN_COMMIT").collect();
         assert!(!names.is_empty(), "{path}");
         for name in names {
-            assert!(help.contains(&format!("[env: {name}]")), "{path}: {name}");
+            assert!(help.contains(&format!("{name}]")), "{path}: {name}");
         }
     }
 }
