@@ -53,10 +53,16 @@ function show(text) {
 }
 
 function follow(part) {
-  const poll = Number(part.dataset.poll);
-  if (poll) return void setInterval(refresh, poll * SECOND);
-  if (!part.dataset.stream) return;
-  const stream = new EventSource(part.dataset.stream);
+  const { poll, stream: address } = part.dataset;
+  if (poll) {
+    // The part of a final state has no interval any more.
+    const timer = setInterval(() => {
+      if (document.querySelector("[data-poll]")) refresh();
+      else clearInterval(timer);
+    }, Number(poll) * SECOND);
+  }
+  if (!address) return;
+  const stream = new EventSource(address);
   for (const kind of ["block", "tx", "reorg"]) stream.addEventListener(kind, refresh);
 }
 

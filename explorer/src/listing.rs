@@ -72,11 +72,12 @@ impl<T> Listing<T> {
 
     /// Links to the neighbouring pages of `page`, which is the page with its other parameters.
     pub(crate) fn pager(&self, page: &Target) -> Markup {
-        let link = |key: &Option<String>| {
-            let key = key.as_deref().filter(|key| !key.is_empty())?;
+        let link = |key: Option<&str>| {
+            let key = key.filter(|key| !key.is_empty())?;
             Some(page.clone().with("pagination.key", key).into_string())
         };
-        let (previous, next) = (link(&self.cursors.previous_key), link(&self.cursors.next_key));
+        let (previous, next) =
+            (link(self.cursors.previous_key.as_deref()), link(self.cursors.next_key.as_deref()));
         html! {
             nav.pager aria-label="Pages of the list" {
                 span.total { (count(self.total())) " in total" }

@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 #[serde(default)]
 pub(crate) struct Status {
     pub(crate) version: String,
-    pub(crate) commit_hash: String,
     pub(crate) chain_id: String,
     pub(crate) height: u64,
     pub(crate) internal_tx_height: Option<u64>,

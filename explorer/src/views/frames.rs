@@ -43,7 +43,7 @@ pub(crate) fn tree(frames: &[Frame], failed: bool) -> Markup {
             reason.map_or_else(none, |reason| cell(&reason)),
         ]);
     }
-    let columns = ["Call", "~From", "To", "~Function", ">Value", ">Gas used", "~Reason"];
+    let columns = ["Call", "~From", "To", "~Function", ">Value", "~>Gas used", "~Reason"];
     table("Internal calls", &columns, &rows, "There are no internal calls.")
 }
 

@@ -61,7 +61,7 @@ fn summary(explorer: &Explorer, status: &Status, blocks: &Listing<Block>, txs: &
     html! {
         div.figures {
             (figure("Chain", &html! { bdi { (status.chain_id) } }, &html! { "cairn " (status.version) }))
-            (figure("Height", &html! { (block(status.height)) }, &match head {
+            (figure("Height", &html! { @if status.height > 0 { (block(status.height)) } @else { "0" } }, &match head {
                 Some(head) if head > status.height + AT_HEAD => html! { (count(head - status.height)) " blocks behind the node" },
                 Some(_) => html! { "at the head of the chain" },
                 None => html! { "indexed" },

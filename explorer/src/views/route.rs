@@ -251,11 +251,11 @@ fn drawn(explorer: &Explorer, ends: &Ends<'_>, amount_in: &str, route: &Route, c
         let symbol = asset.symbol.clone().unwrap_or_else(|| chain::truncated(&asset.denom, 20));
         asset.decimals.map(|decimals| Unit { symbol, decimals })
     };
-    let usd = |amount: &Option<String>| amount.as_ref().map(|amount| format!(" (${amount})"));
+    let usd = |amount: Option<&str>| amount.map(|amount| format!(" (${amount})")).unwrap_or_default();
     let body = html! {
         (facts(vec![
-            ("You send", html! { (coin(amount_in, &ends.from.denom, unit(ends.from).as_ref())) (usd(&route.usd_amount_in).unwrap_or_default()) }),
-            ("You receive", html! { strong { (coin(&route.amount_out, &ends.to.denom, unit(ends.to).as_ref())) } (usd(&route.usd_amount_out).unwrap_or_default()) }),
+            ("You send", html! { (coin(amount_in, &ends.from.denom, unit(ends.from).as_ref())) (usd(route.usd_amount_in.as_deref())) }),
+            ("You receive", html! { strong { (coin(&route.amount_out, &ends.to.denom, unit(ends.to).as_ref())) } (usd(route.usd_amount_out.as_deref())) }),
             ("Duration", html! { "about " (duration(route.estimated_route_duration_seconds)) }),
             ("Transactions to sign", html! { (route.txs_required) @if route.required_op_hook { ", with a signed hook" } }),
             ("Fees of bridges", fees(explorer, &route.estimated_fees)),

@@ -42,7 +42,6 @@ async fn a_first_load_is_under_60_kb_and_comes_from_this_host() {
         bytes += packed(&answer.body);
     }
     assert!(bytes < 60_000, "{bytes} bytes");
-    println!("first load: {bytes} bytes after gzip");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -103,7 +103,7 @@ fn hostile() -> Arc<MemStore> {
     for (n, text) in texts.iter().enumerate() {
         let detail = Collection { name: text.clone(), height: 1, time: 1, ..Collection::default() };
         add(Change::Collection(NewCollection { address: collection(n), collection: detail }));
-        let token = TokenName { collection: collection(n), token_id: text.clone() };
+        let token = TokenName { collection: collection(n), token_id: text.chars().take(300).collect() };
         add(Change::Mint(Mint { token, owner: OWNER.to_vec(), uri: text.clone(), ..Mint::default() }));
     }
     record(&mut txn, At { height: 1, time: 1 }, entries).unwrap();
@@ -208,9 +208,6 @@ async fn a_token_with_any_id_has_its_page() {
             .filter(|link| link.starts_with("/token/"))
             .collect();
         assert_eq!(tokens.len(), 1, "{page}");
-        // Beyond that length a request line is refused before any page.
-        for token in tokens.into_iter().filter(|token| token.len() < 8_000) {
-            assert_eq!(site.get(&token).await.status, 200, "{token}");
-        }
+        assert_eq!(site.get(&tokens[0]).await.status, 200, "{tokens:?}");
     }
 }

@@ -107,7 +107,7 @@ async fn a_route_has_the_amounts_and_hops_of_the_json() {
     let document = answer.document();
     assert_eq!((answer.status.as_u16(), document.errors.len()), (200, 0));
     let titles: Vec<_> = document.all("span").filter_map(|span| span.get("title")).collect();
-    for title in [format!("1500000 uinit"), format!("1500000000000000000 {WRAPPED}")] {
+    for title in ["1500000 uinit".to_owned(), format!("1500000000000000000 {WRAPPED}")] {
         assert!(titles.contains(&title.as_str()), "{title} is not in {titles:?}");
     }
     let hops = document.all("div").filter(|div| div.get("class") == Some("via")).count();
