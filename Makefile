@@ -8,10 +8,12 @@ export CARGO_TARGET_DIR
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+CARGO_DEB_VERSION := 3.8.0
+MDBOOK_VERSION := 0.5.4
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check deny bench soak fuzz dictionaries needs test-needs
+.PHONY: demo build test tests check api-test deny book bench soak fuzz dictionaries deb image needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -22,18 +24,24 @@ build: needs
 	cargo build --release --workspace --bin cairn
 
 # Everything that must be green before a change is merged. Formats and lints first: they fail fastest.
-test: check tests deny
+test: check tests api-test deny
 
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
 tests: test-needs
 	cargo test --release --workspace --no-fail-fast
 
-# What a change must pass beside the tests: format, lints, documentation, benches that compile.
+# What a change must pass beside the tests: format, lints, documentation, benches that compile. Lints and documentation
+# include the exporter of spans, the tests and the program of `make build` do not: so both compile.
 check: needs
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+	cargo clippy --release --workspace --all-targets --features cli/otlp -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --features cli/otlp
 	cargo bench --workspace --no-run
+
+# Published clients against the demo: schemathesis (PyPI) over both OpenAPI documents, and a generated TypeScript client.
+api-test: build
+	@.ci/needs_clients
+	testing/clients/run "$(CARGO_TARGET_DIR)/release/cairn" "$(TOOLS)"
 
 # Licences, sources and duplicates of dependencies. Advisories are left out: their database is fetched from the network
 # at each run, and a build must not turn red because of the day it is run on; `cargo deny check advisories` asks it.
@@ -41,6 +49,24 @@ deny:
 	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
 	    cargo install --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
+
+# The Debian package: $(CARGO_TARGET_DIR)/debian/cairn_*.deb. cargo-deb builds nothing: its selection of packages would
+# compile RocksDB again.
+deb: build
+	command -v cargo-deb >/dev/null || test -x "$(TOOLS)/bin/cargo-deb" || \
+	    cargo install --locked --version $(CARGO_DEB_VERSION) --root "$(TOOLS)" cargo-deb
+	packaging/generate "$(CARGO_TARGET_DIR)/release/cairn" "$(CARGO_TARGET_DIR)/release/package"
+	PATH="$$PATH:$(TOOLS)/bin" cargo deb --package cli --no-build
+
+# The container image.
+image:
+	docker build --build-arg CAIRN_COMMIT="$$(git rev-parse HEAD)" --tag cairn .
+
+# The book, docs/book/index.html; its commands and links are checked by the tests.
+book:
+	command -v mdbook >/dev/null || test -x "$(TOOLS)/bin/mdbook" || \
+	    cargo install --locked --version $(MDBOOK_VERSION) --root "$(TOOLS)" mdbook
+	PATH="$$PATH:$(TOOLS)/bin" mdbook build docs
 
 # Trains the dictionaries that new databases begin with, on the recordings.
 dictionaries: needs
@@ -65,7 +91,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= $(notdir $(basename $(wildcard testing/fuzz/libfuzzer/targets/*.rs)))
 FUZZ := cargo fuzz run --fuzz-dir testing/fuzz/libfuzzer --sanitizer none
 
-# Fuzzes (docs/fuzzing.md): about an hour and a half by default. The first finding ends it.
+# Fuzzes (docs/src/fuzzing.md): about an hour and a half by default. The first finding ends it.
 fuzz: needs
 	command -v cargo-fuzz >/dev/null || test -x "$(TOOLS)/bin/cargo-fuzz" || \
 	    cargo install --locked --version $(CARGO_FUZZ_VERSION) --root "$(TOOLS)" cargo-fuzz

@@ -1,10 +1,11 @@
-//! Advice for the operator at the start of an ingest: settings that do not fit the chain, and features that are off
-//! because a setting is missing.
+//! Advice for the operator, at the start of an ingest and for `cairn init`: settings that do not fit the chain, and
+//! features that are off because a setting is missing.
 
 use chain::Vm;
 use node::Node;
 use proto::json::Registry;
 
+use crate::Error;
 use crate::config::Config;
 
 /// A message type that exists only on chains with this VM.
@@ -14,11 +15,26 @@ const MESSAGES: [(Vm, &str); 3] = [
     (Vm::Wasm, "/cosmwasm.wasm.v1.MsgExecuteContract"),
 ];
 
+/// The NFTs of other chains than EVM ones are queried over REST.
+const NO_NFTS: &str = "no REST address, NFTs are not indexed: set `rest`";
+
+/// The VMs of the chain with these descriptors; [`Vm::None`] alone if it has none.
+pub fn vms(descriptors: &node::Descriptors) -> Result<Vec<Vm>, Error> {
+    let registry = Registry::from_descriptors(&descriptors.bytes).map_err(Error::descriptors)?;
+    Ok(vms_of(&registry))
+}
+
+/// The features that are off because a setting is missing, each with the setting.
+pub fn features_off(config: &Config, node: &Node) -> Vec<String> {
+    let nfts = lacks_nfts(config, node).then(|| NO_NFTS.to_owned());
+    let rich_list = no_rich_list(config, node).filter(|_| config.vm == Vm::Evm);
+    nfts.into_iter().chain(rich_list.map(|reason| format!("rich list disabled: {reason}"))).collect()
+}
+
 /// Logs the advice; `registry` has the chain's messages.
 pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
     let (vm, chain) = (config.vm, vms_of(registry));
-    if !chain.contains(&vm) && (vm != Vm::None || !chain.is_empty()) {
-        let chain = if chain.is_empty() { vec![Vm::None] } else { chain };
+    if !chain.contains(&vm) {
         let chain: Vec<_> = chain.into_iter().map(Vm::name).collect();
         tracing::warn!(
             vm = vm.name(),
@@ -26,8 +42,8 @@ pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
             "the chain has another vm: set `vm` and index into a new directory"
         );
     }
-    if matches!(vm, Vm::Move | Vm::Wasm) && node.rest.is_none() {
-        tracing::warn!("no REST address, NFTs are not indexed: set `rest`");
+    if lacks_nfts(config, node) {
+        tracing::warn!("{NO_NFTS}");
     }
     if vm == Vm::Evm
         && let Some(reason) = no_rich_list(config, node)
@@ -38,6 +54,10 @@ pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
             tracing::info!(reason, "rich list disabled");
         }
     }
+}
+
+fn lacks_nfts(config: &Config, node: &Node) -> bool {
+    matches!(config.vm, Vm::Move | Vm::Wasm) && node.rest.is_none()
 }
 
 /// The reason why an EVM chain has no rich list; `None` if it has one.
@@ -53,7 +73,9 @@ pub(crate) fn no_rich_list(config: &Config, node: &Node) -> Option<&'static str>
     }
 }
 
-/// The VMs whose message types a chain has.
+/// The VMs whose message types a chain has; [`Vm::None`] if it has none of them.
 fn vms_of(registry: &Registry) -> Vec<Vm> {
-    MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm).collect()
+    let known = MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm);
+    let known: Vec<_> = known.collect();
+    if known.is_empty() { vec![Vm::None] } else { known }
 }

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use self::decision::{Recovery, after_failed_recovery, announced_block, chain_height, recovery};
 use crate::fork::Verdict;
 use crate::ingest::{Ingest, causes, change, wait_for_room};
-use crate::meter::{self, Event};
+use crate::meter::{self, Event, LaneState};
 use crate::{Error, Progress};
 
 impl Ingest {
@@ -34,6 +34,7 @@ impl Ingest {
         let work = async {
             loop {
                 meter::lane_stopped("blocks", false);
+                LaneState::Running.set("blocks");
                 let Err(error) = Box::pin(self.run_lanes(stop.clone())).await else { return Ok(()) };
                 tokio::select! {
                     recovered = Box::pin(self.recover(error)) => recovered?,
@@ -121,6 +122,7 @@ impl Ingest {
     /// Recovers from `error`, so that the lanes can be restarted; returns the error if that is impossible.
     async fn recover(&self, error: Error) -> Result<(), Error> {
         let keep_trying = self.config.keep_trying;
+        LaneState::Waiting.set("blocks");
         let first = recovery(&error, keep_trying);
         match self.perform(first, error).await {
             Err(error) => self.perform(after_failed_recovery(&error, keep_trying), error).await,
@@ -150,6 +152,7 @@ impl Ingest {
             Recovery::Restart { after } => {
                 tracing::error!(error = %causes(&error), retry_in = ?after, "index stopped by the node, retrying");
                 meter::lane_stopped("blocks", true);
+                LaneState::Stopped.set("blocks");
                 tokio::time::sleep(after).await;
                 Ok(())
             }

@@ -16,6 +16,7 @@ use schema::undo;
 use store::{Counts, Durability, Store, Txn};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
+use tracing::field::Empty;
 
 use crate::confirmation::Confirmation;
 use crate::nft::LateAnswer;
@@ -207,6 +208,8 @@ fn write<I, K: Sink<I>>(
     let mut counts = Counts::new(REMEMBERED_LISTS);
     let mut synced = Instant::now();
     while let Some(first) = ready.blocking_recv() {
+        let span = tracing::trace_span!(target: "otlp", "commit", lane = name, height = Empty, bytes = Empty);
+        let _entered = span.enter();
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let mut heights = 0;
@@ -239,6 +242,7 @@ fn write<I, K: Sink<I>>(
         }
         counts.absorb(pending);
         progress.send_replace(done);
+        span.record("height", done.height).record("bytes", bytes);
         tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }
     store.sync()?;

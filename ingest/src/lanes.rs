@@ -17,7 +17,7 @@ use crate::finality::Finality;
 use crate::index::IndexContext;
 use crate::ingest::{Ingest, causes, wait_for_room};
 use crate::lane::Lane;
-use crate::meter;
+use crate::meter::{self, LaneState};
 use crate::nft::LateAnswer;
 use crate::nft::backfill::Backfill;
 use crate::nft::client::MetadataClient;
@@ -106,8 +106,12 @@ impl Ingest {
     pub(crate) async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
         while self.has_calls() && !*halt.borrow() {
             meter::lane_stopped("internal_txs", false);
+            LaneState::Running.set("internal_txs");
             let lane = async { self.call_lane(halt.clone())?.run().await };
-            let Err(error) = lane.await else { return };
+            let Err(error) = lane.await else {
+                LaneState::Waiting.set("internal_txs");
+                return;
+            };
             if let Err(error) = self.past_pruned(error, &mut halt).await {
                 self.after_failure("internal_txs", &error, &mut halt).await;
             }
@@ -118,6 +122,7 @@ impl Ingest {
     /// otherwise returns the error.
     async fn past_pruned(&self, error: Error, halt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(pruned) = pruned_height(&error) else { return Err(error) };
+        LaneState::Waiting.set("internal_txs");
         let skipping = async {
             let mut logged = false;
             while !self.skip_pruned(pruned, &error).await? {
@@ -138,6 +143,7 @@ impl Ingest {
     pub(crate) async fn run_rich_list(&self, mut halt: watch::Receiver<bool>) {
         while self.has_rich_list() && !*halt.borrow() {
             meter::lane_stopped("rich_list", false);
+            LaneState::Running.set("rich_list");
             let lane = RichList {
                 node: Arc::clone(&self.node),
                 store: Arc::clone(&self.store),
@@ -151,13 +157,16 @@ impl Ingest {
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
             };
-            let Err(error) = lane.run().await else { return };
+            let Err(error) = lane.run().await else {
+                LaneState::Waiting.set("rich_list");
+                return;
+            };
             self.after_failure("rich_list", &error, &mut halt).await;
         }
     }
 
     /// Waits before a failed optional lane is restarted, or until `halt`.
-    async fn after_failure(&self, lane: &str, error: &Error, halt: &mut watch::Receiver<bool>) {
+    async fn after_failure(&self, lane: &'static str, error: &Error, halt: &mut watch::Receiver<bool>) {
         let waiting = async {
             if error.is_full() {
                 wait_for_room(&*self.store, error).await;
@@ -167,6 +176,7 @@ impl Ingest {
             }
         };
         meter::lane_stopped(lane, true);
+        if error.is_full() { LaneState::Waiting } else { LaneState::Stopped }.set(lane);
         tokio::select! {
             () = waiting => {}
             _ = halt.wait_for(|halt| *halt) => {}

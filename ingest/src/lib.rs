@@ -8,7 +8,7 @@
 //!
 //! | module | one job |
 //! |---|---|
-//! | `prepare`, `advice` | checks before the start, and warnings about settings that do not fit |
+//! | `prepare`, [`advice`] | checks before the start, and warnings about settings that do not fit |
 //! | `ingest` | the state that all lanes share |
 //! | `daemon` | starts the lanes, watches them, recovers from their errors |
 //! | `lanes`, `lane` | builds each lane; one lane is an ordered stream of heights with one watermark |
@@ -33,10 +33,10 @@
 //! * An answer that may be wrong or premature is never stored as an absence.
 //! * One malformed transaction never stops the chain.
 
+pub mod advice;
 pub mod config;
 pub mod derive;
 
-mod advice;
 mod chain_linker;
 mod commit_verifier;
 mod confirmation;

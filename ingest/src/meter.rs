@@ -52,15 +52,45 @@ impl Event {
 }
 
 const LANE_STOPPED: &str = "cairn_lane_stopped";
+const LANE_STATE: &str = "cairn_lane_state";
+
+/// State of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneState {
+    /// It indexes, or is at the head.
+    Running,
+    /// It waits for space on the disk, for a height that the node can trace, or, while the block lane does not run, for
+    /// that.
+    Waiting,
+    /// It has failed and waits for its restart.
+    Stopped,
+}
+
+impl LaneState {
+    const ALL: [(Self, &str); 3] =
+        [(Self::Running, "running"), (Self::Waiting, "waiting"), (Self::Stopped, "stopped")];
+
+    /// Sets the state of a lane.
+    pub(crate) fn set(self, lane: &'static str) {
+        for (state, label) in Self::ALL {
+            let is_current = f64::from(u8::from(state == self));
+            gauge!(LANE_STATE, "lane" => lane, "state" => label).set(is_current);
+        }
+    }
+}
 
 /// Sets whether a lane has failed and waits for its restart.
-pub(crate) fn lane_stopped(lane: &str, is_stopped: bool) {
-    gauge!(LANE_STOPPED, "lane" => lane.to_owned()).set(f64::from(u8::from(is_stopped)));
+pub(crate) fn lane_stopped(lane: &'static str, is_stopped: bool) {
+    gauge!(LANE_STOPPED, "lane" => lane).set(f64::from(u8::from(is_stopped)));
 }
 
 /// Registers the descriptions of all metrics, with counters at zero.
 pub fn describe() {
     describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
+    describe_gauge!(
+        LANE_STATE,
+        "1 for the state that a lane is in: running, waiting or stopped; 0 for the others"
+    );
     for (event, metric, description) in EVENTS {
         describe_counter!(metric, description);
         event.count_many(0);

@@ -1,7 +1,7 @@
 //! Thread priority of the index below that of the request threads: an index at full speed keeps every core busy, and a
 //! request of microseconds would wait milliseconds for a free core.
 //!
-//! Two measures (`docs/reliability.md` has the figures): the threads of the index have a lower priority, and they yield
+//! Two measures (`docs/src/reliability.md` has the figures): the threads of the index have a lower priority, and they yield
 //! their core after every transaction, so that a waiting thread is scheduled.
 
 /// Niceness of the index's threads relative to the process: they run after requests, and are not starved on a busy

@@ -7,6 +7,7 @@ pub(crate) mod internal_tx;
 pub(crate) mod nft_tx;
 pub(crate) mod rich_list;
 pub(crate) mod status;
+pub(crate) mod stream;
 pub(crate) mod token;
 pub(crate) mod tx;
 
@@ -144,6 +145,17 @@ where
 
 /// The `pagination` member of a page.
 const PAGE: Field = Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), "");
+
+/// A hash in upper-case hex.
+const UPPER_HASH: Kind = Kind::Pattern("^[0-9A-F]{64}$");
+/// Bytes, or a quantity, in hex.
+const HEX: Kind = Kind::Pattern("^0x[0-9a-fA-F]*$");
+/// A hash of the EVM.
+const EVM_HASH: Kind = Kind::Pattern("^0x[0-9a-fA-F]{64}$");
+/// An address of the EVM.
+const EVM_ADDRESS: Kind = Kind::Pattern("^0x[0-9a-fA-F]{40}$");
+/// An address of the EVM, or an empty text.
+const EVM_ADDRESS_OR_NONE: Kind = Kind::Pattern("^(0x[0-9a-fA-F]{40})?$");
 
 /// A JSON string.
 fn json_text(text: &str) -> String {

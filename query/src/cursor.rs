@@ -46,7 +46,7 @@ pub enum Space {
 }
 
 impl Space {
-    fn tag(self) -> u8 {
+    pub(crate) fn tag(self) -> u8 {
         match self {
             Self::Blocks => 1,
             Self::Txs => 2,
@@ -56,6 +56,27 @@ impl Space {
             Self::TokensById => 6,
             Self::TokensByHeight => 7,
             Self::Holders => 8,
+        }
+    }
+}
+
+impl Space {
+    /// A regular expression (ECMA 262) for the cursors of this server for the space. Those of tokens also depend on the
+    /// order and contain texts, so the expression is for offsets (in base64, 3, 6 or 9 digits), which fit both orders.
+    pub const fn pattern(self) -> &'static str {
+        // Three bytes are four letters: `AQ`, one for the space, `A` or `B` for the flags. The last letter of the rest has
+        // two or four bits that are 0. An account is its length (20 or 32) and its bytes.
+        match self {
+            Self::Blocks => "^AQE(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
+            Self::Txs => "^AQI(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
+            Self::EvmTxs => "^AQM(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
+            Self::Calls => "^AQQ(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
+            Self::Collections => {
+                "^AQU(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]\
+                 (U[A-Za-z0-9_-]{26}[AEIMQUYcgkosw048]|g[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]))$"
+            }
+            Self::Holders => "^AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])$",
+            Self::TokensById | Self::TokensByHeight => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",
         }
     }
 }

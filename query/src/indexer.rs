@@ -10,6 +10,8 @@ use store::{Snapshot, Store};
 use web::http_error::HttpError;
 
 use crate::collection_search::CollectionNames;
+use crate::stream::SlowReader;
+use crate::stream::feed::Feed;
 
 /// The JSON form of an absent cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +36,10 @@ pub struct Build {
 pub struct Indexer {
     store: Arc<dyn Store>,
     pub(crate) identity: Identity,
-    pub(crate) codec: Codec,
+    pub(crate) codec: Arc<Codec>,
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
+    pub(crate) feed: Arc<Feed>,
     names: RwLock<CollectionNames>,
 }
 
@@ -44,8 +47,17 @@ impl Indexer {
     /// Opens the database in `store`. An error if it is empty or has another format.
     pub fn open(store: Arc<dyn Store>, build: Build, empty_cursor: EmptyCursor) -> Result<Self, Error> {
         let identity = schema::open::existing(&*store)?;
-        let codec = Codec::load(&*store.snapshot()?)?;
-        Ok(Self { store, identity, codec, build, empty_cursor, names: RwLock::default() })
+        let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
+        let slow = SlowReader::default();
+        let feed = Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&codec), identity.start_height, slow));
+        Ok(Self { store, identity, codec, build, empty_cursor, feed, names: RwLock::default() })
+    }
+
+    /// Sets when a slow reader of a stream is dropped.
+    #[must_use]
+    pub fn with_slow_reader(self, slow: SlowReader) -> Self {
+        let (store, codec) = (Arc::clone(&self.store), Arc::clone(&self.codec));
+        Self { feed: Arc::new(Feed::new(store, codec, self.identity.start_height, slow)), ..self }
     }
 
     /// True if the chain has EVM transactions.

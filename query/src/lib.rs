@@ -3,11 +3,11 @@
 //! An endpoint is a value ([`web::endpoint::Endpoint`]) in the list of its group. [`ENDPOINTS`] contains all of them;
 //! routing, the errors 404 and 405, and the OpenAPI document are derived from it. A handler takes one snapshot and
 //! selects an array of rows ([`mod@array`]); [`page`] paginates it, and `record` and `nft_record` write the JSON
-//! records.
+//! records. A stream (`stream`) sends the new rows of an array as events.
 //!
 //! # Invariants
 //!
-//! * A request reads exactly one snapshot.
+//! * A request reads exactly one snapshot; a stream, one for each page.
 //! * No handler calls a node.
 
 pub mod array;
@@ -20,10 +20,13 @@ mod indexer;
 mod nft_record;
 mod params;
 mod record;
+mod stream;
 mod swagger;
 mod token_list;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
+pub use self::stream::SlowReader;
+pub use self::stream::meter::describe;
 pub use self::swagger::document;
 
 /// Every endpoint, by group.
@@ -37,5 +40,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::token::ENDPOINTS,
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
+    api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
+    swagger::PAGE,
 ];

@@ -2,12 +2,14 @@
 //!
 //! Errors contain the parameter, the value and the allowed values; their texts begin like those of the deployed server.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use chain::Account;
 use schema::keys::Role;
 use schema::msg_set;
 use store::Snapshot;
 use web::call::Call;
-use web::endpoint::{Param, Type};
+use web::endpoint::{Param, QueryParam, Type, pagination};
 use web::http_error::HttpError;
 
 use crate::cursor::{self, Cursor, Row, Space, Start};
@@ -23,6 +25,23 @@ const MAX_TYPES: usize = 64;
 /// Maximum number of characters of an invalid value in an error.
 const SHOWN: usize = 80;
 
+/// A recorded account, with the prefix `init`.
+pub(crate) const ACCOUNT: &str = "init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw";
+
+/// An address: hex, or bech32, whose checksum no expression describes.
+pub(crate) const ADDRESS: Type = Type::PatternOr("^(0[xX])?0*[0-9a-fA-F]{0,64}$", &[ACCOUNT]);
+
+/// A height of a block.
+pub(crate) const HEIGHT: Type = Type::Between(1, i64::MAX);
+
+/// The hash of a transaction.
+pub(crate) const HASH: Type = Type::Pattern("^(0[xX])?[0-9a-fA-F]{63,64}$");
+
+/// The parameters of a paged list whose cursors are of `space`.
+pub(crate) const fn pages(space: Space) -> [QueryParam; 5] {
+    pagination(Type::Pattern(space.pattern()))
+}
+
 /// The `pagination.*` parameters of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Paging<R> {
@@ -34,6 +53,7 @@ pub(crate) struct Paging<R> {
 impl<R: Row> Paging<R> {
     /// Reads the limit, then the offset, then the key, so that the error is about the first invalid one.
     pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+        let given = |name| shown(call.first(name).unwrap_or_default());
         let limit = match integer(call, "pagination.limit") {
             None => DEFAULT_LIMIT,
             Some(limit) => u64::try_from(limit)
@@ -41,13 +61,15 @@ impl<R: Row> Paging<R> {
                 .filter(|limit| (1..=MAX_LIMIT).contains(limit))
                 .ok_or_else(|| {
                     HttpError::bad_request(format!(
-                        "pagination.limit must be between 1 and {MAX_LIMIT}: got {limit}"
+                        "pagination.limit must be between 1 and {MAX_LIMIT}: got {}",
+                        given("pagination.limit")
                     ))
                 })?,
         };
         let offset = integer(call, "pagination.offset").unwrap_or(0);
         let offset = u64::try_from(offset).map_err(|_| {
-            HttpError::bad_request(format!("pagination.offset cannot be negative: got {offset}"))
+            let given = given("pagination.offset");
+            HttpError::bad_request(format!("pagination.offset cannot be negative: got {given}"))
         })?;
         let at = match call.first("pagination.key") {
             None => Start::Offset(offset),
@@ -89,9 +111,17 @@ impl<R: Row> Paging<R> {
     }
 }
 
-/// A signed decimal number; `None` if it does not parse, because the deployed server treats such a value as absent.
+/// A signed decimal number; `None` if it is none, because the deployed server treats such a value as absent. One of more
+/// than 64 bits is the largest or smallest of 64 bits.
 fn integer(call: &Call<'_>, name: &str) -> Option<i64> {
-    call.first(name)?.parse().ok()
+    call.first(name)?.parse().map_or_else(
+        |error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => Some(i64::MAX),
+            IntErrorKind::NegOverflow => Some(i64::MIN),
+            _ => None,
+        },
+        Some,
+    )
 }
 
 /// The path parameter `height`.
@@ -115,6 +145,11 @@ pub(crate) fn account(call: &Call<'_>, indexer: &Indexer) -> Result<Account, Htt
 /// The path parameter `collection_addr`.
 pub(crate) fn collection(call: &Call<'_>, indexer: &Indexer) -> Result<Account, HttpError> {
     address(indexer, "collection_addr", call.text("collection_addr"))
+}
+
+/// The query parameter `account`, if there is one.
+pub(crate) fn account_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, HttpError> {
+    call.first("account").map(|text| address(indexer, "account", text)).transpose()
 }
 
 /// The query parameter `collection_addr`, if there is one.
@@ -176,9 +211,19 @@ pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, HttpError> {
     })
 }
 
-/// The message-type sets that match the query parameter `msgs`, or `None` without a filter. The names are separated by
-/// commas or repeated, with or without a leading `/`; an unknown name matches nothing.
+/// The message-type sets that match the query parameter `msgs`, or `None` without a filter. An unknown name matches
+/// nothing.
 pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, HttpError> {
+    let types = types(call)?;
+    if types.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(msg_set::containing_any(snapshot, &types).map_err(HttpError::internal)?))
+}
+
+/// The message types of the query parameter `msgs`, sorted. The names are separated by commas or repeated, with or
+/// without a leading `/`.
+pub(crate) fn types(call: &Call<'_>) -> Result<Vec<String>, HttpError> {
     let names = call.all("msgs").flat_map(|value| value.split(',')).map(str::trim);
     let mut types: Vec<String> = names
         .filter(|name| !name.is_empty())
@@ -187,11 +232,10 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
     types.sort_unstable();
     types.dedup();
     match types.len() {
-        0 => Ok(None),
         n if n > MAX_TYPES => Err(HttpError::bad_request(format!(
             "msgs names {n} message types, at most {MAX_TYPES} are allowed in one request"
         ))),
-        _ => Ok(Some(msg_set::containing_any(snapshot, &types).map_err(HttpError::internal)?)),
+        _ => Ok(types),
     }
 }
 

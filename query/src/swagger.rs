@@ -1,38 +1,76 @@
-//! The Swagger document, generated from the list of endpoints.
+//! The documents of the API, generated from the list of endpoints: OpenAPI 3.1, its Swagger 2.0 form, and the page over
+//! them.
 
+use serde_json::Value;
+use web::api_page;
 use web::call::Call;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
+use web::openapi::About;
 use web::reply::Reply;
 use web::schema::Schema;
 
 use crate::ENDPOINTS as ALL;
 use crate::api::Tag;
 use crate::indexer::Indexer;
+use crate::params::ACCOUNT;
 
 const TAG: Tag = Tag("App");
 
 /// The group's endpoints.
-pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] =
-    &[TAG.record("/swagger/doc.json", "This document.", &[], &DOCUMENT, swagger)];
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
+    TAG.record("/openapi.json", "The OpenAPI 3.1 document.", &[], &OPENAPI, openapi),
+    TAG.record("/swagger/doc.json", "The document in the form of Swagger 2.0.", &[], &SWAGGER, swagger),
+];
 
-static DOCUMENT: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+/// The page over the document.
+pub(crate) const PAGE: &[Endpoint<Indexer>] = &api_page::endpoints();
 
-/// The Swagger 2.0 document of the indexer API, without the EVM paths on a chain without EVM.
-pub fn document(version: &str, evm: bool) -> serde_json::Value {
-    let keep = |path: &str| evm || !(path.contains("/evm-") || path.contains("/richlist/"));
-    web::openapi::document(
-        "cairn indexer API",
-        "Blocks, transactions, NFTs and rich lists of one chain, read-only.",
+static OPENAPI: Schema = Schema { name: "openapi.Document", doc: "An OpenAPI 3.1 document.", fields: &[] };
+static SWAGGER: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+
+/// Requests and answers of the recorded chain `evm-scenario`.
+const EXAMPLES: &str = include_str!("examples.json");
+
+/// Streams of events are left out: a client made from the document waits for the end of an answer, and they have none.
+const STREAMS: &str = "/indexer/stream/";
+
+/// True for the paths that the document has.
+fn is_described(path: &str, evm: bool) -> bool {
+    let is_of_evm = path.contains("/evm-") || path.contains("/richlist/");
+    (evm || !is_of_evm) && !api_page::has(path) && !path.starts_with(STREAMS)
+}
+
+/// The OpenAPI 3.1 document of the indexer API, without the EVM paths on a chain without EVM.
+pub fn document(version: &str, evm: bool) -> Value {
+    let about = About {
+        title: "cairn indexer API",
+        description: "Blocks, transactions, NFTs and rich lists of one chain, read-only.",
         version,
-        ALL,
-        keep,
-    )
+        examples: &serde_json::from_str(EXAMPLES).unwrap_or_default(),
+    };
+    web::openapi::document(&about, ALL, |path| is_described(path, evm))
+}
+
+/// The document of the served chain: its addresses begin with the chain's own prefix.
+fn served(indexer: &Indexer) -> Value {
+    let document = document(&indexer.build.version, indexer.is_evm());
+    let prefix = &indexer.identity.prefix;
+    let Some(own) = chain::Account::from_bech32(ACCOUNT, "init").map(|account| account.to_bech32(prefix))
+    else {
+        return document;
+    };
+    serde_json::from_str(&document.to_string().replace(ACCOUNT, &own)).unwrap_or(document)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
+fn openapi(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
+    Ok(Reply::json(served(indexer).to_string()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn swagger(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(document(&indexer.build.version, indexer.is_evm()).to_string()))
+    Ok(Reply::json(web::swagger2::document(&served(indexer)).to_string()))
 }
 
 #[cfg(test)]
@@ -42,10 +80,24 @@ mod tests {
     #[test]
     fn every_endpoint_is_in_the_document_and_no_two_objects_share_a_name() {
         let document = document("1", true);
-        for endpoint in ALL.iter().copied().flatten() {
+        for endpoint in ALL.iter().copied().flatten().filter(|endpoint| is_described(endpoint.path, true)) {
             assert!(document["paths"][endpoint.path]["get"].is_object(), "{}", endpoint.path);
         }
         assert_eq!(web::openapi::name_conflicts(ALL), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn every_endpoint_with_parameters_has_a_recorded_example() {
+        let document = document("1", true);
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            let operation = &methods["get"];
+            let answer = &operation["responses"]["200"]["content"]["application/json"];
+            assert!(operation["parameters"].is_null() || answer["example"].is_object(), "{path}");
+            let in_path = |parameter: &&Value| parameter["in"] == "path";
+            for parameter in operation["parameters"].as_array().into_iter().flatten().filter(in_path) {
+                assert!(!parameter["example"].is_null(), "{path}: {parameter}");
+            }
+        }
     }
 
     #[test]

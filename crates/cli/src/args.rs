@@ -1,9 +1,14 @@
 //! The commands and their flags.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::db::Db;
 use crate::demo::Demo;
+use crate::healthcheck::Healthcheck;
+use crate::init::Init;
 use crate::record::Record;
 use crate::replay::Replay;
 use crate::route::Route;
@@ -20,6 +25,11 @@ const QUERY_HELP: &str = "It writes nothing to the database's directory, but nee
                        (TMPDIR). It asks no node: /readyz reports whether it keeps up with the database, not whether a \
                        process still writes it.";
 
+const INIT_HELP: &str = "It asks for addresses if standard input is a terminal. A setting that is given here is written to \
+                         the file; an address that does not answer is left out.";
+
+const HEALTHCHECK_HELP: &str = "Exit codes: 0 if the process is healthy, 1 if it is not or does not answer.";
+
 const DB_HELP: &str =
     "Read-only commands write nothing to the data directory, but need a writable temporary one (TMPDIR).";
 
@@ -33,6 +43,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Probes a node, writes the configuration file for it (--config, or cairn.toml), and lists what the node lacks
+    #[command(after_help = INIT_HELP)]
+    Init(Init),
     /// Indexes a node's chain and serves it, in one process
     Run(Sources<SERVICE>),
     /// Indexes a node's chain
@@ -42,6 +55,9 @@ pub(crate) enum Command {
     Query(Sources<FOLLOWER>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
+    /// Asks the process that serves on this machine whether it is healthy
+    #[command(after_help = HEALTHCHECK_HELP)]
+    Healthcheck(Healthcheck),
     /// Indexes and serves a recorded chain: needs no node and no network
     Demo(Demo),
     /// Plays a node from a recording
@@ -59,11 +75,23 @@ pub(crate) enum Command {
         #[command(flatten)]
         settings: Sources<SERVICE>,
     },
-    /// Prints the interface as a Swagger 2.0 document
+    /// Prints the interface as an OpenAPI 3.1 document
     Openapi {
         /// That of `cairn route` instead of the indexer's
         #[arg(long)]
         route: bool,
+    },
+    /// Prints the completions for a shell
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Writes the man pages
+    #[command(hide = true)]
+    Man {
+        /// Their directory, created if it does not exist
+        dir: PathBuf,
     },
 }
 

@@ -37,6 +37,9 @@ pub(crate) struct Demo {
     /// Where the JSON interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Where the gRPC interface listens; without it there is none
+    #[arg(long, value_name = "ADDR")]
+    grpc_listen: Option<SocketAddr>,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -57,7 +60,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let stop = shutdown::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
-        (settings.data, settings.listen) = (data, args.listen);
+        (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
         let recordings = dir.parent().unwrap_or(&dir);
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;

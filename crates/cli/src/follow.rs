@@ -39,9 +39,9 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
     let settings = &Settings::new(&values)?;
     let data = settings.data()?;
     let options = RocksOptions { cache_bytes: settings.cache_bytes(), ..RocksOptions::default() };
-    let (_screen, filter_handle) = logging::start(settings)?;
     let own = own_dir()?;
     runtime::block_on(async {
+        let (_screen, filter_handle) = logging::start_server(settings)?;
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
         let samples = match settings.metrics {

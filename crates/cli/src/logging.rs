@@ -1,4 +1,4 @@
-//! Logging to standard error, above the progress bar if there is one.
+//! Logging to standard error, above the progress bar if there is one; and the subscriber of spans.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -8,7 +8,8 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
-use crate::settings::{LogFormat, Settings};
+use crate::otlp;
+use crate::settings::{LogFormat, Settings, rollytics};
 
 /// Standard error, shared by the log and the progress bar so that neither tears the other.
 #[derive(Clone, Debug)]
@@ -31,8 +32,18 @@ impl Screen {
     }
 }
 
-/// Starts the log. To be called once.
+/// Starts the log, and warns of settings that come from variables of rollytics. To be called once.
 pub(crate) fn start(settings: &Settings) -> anyhow::Result<(Screen, FilterHandle)> {
+    install(settings, None)
+}
+
+/// Starts the log of a server, and the export of spans if there is a collector. To be called once, within a tokio
+/// runtime.
+pub(crate) fn start_server(settings: &Settings) -> anyhow::Result<(Screen, FilterHandle)> {
+    install(settings, settings.collector()?)
+}
+
+fn install(settings: &Settings, collector: Option<&str>) -> anyhow::Result<(Screen, FilterHandle)> {
     let terminal = io::stderr().is_terminal();
     let is_text = settings.log_format == LogFormat::Text;
     let screen = Screen { bars: MultiProgress::new(), drawn: terminal && is_text };
@@ -45,10 +56,11 @@ pub(crate) fn start(settings: &Settings) -> anyhow::Result<(Screen, FilterHandle
         lines.json().flatten_event(true).boxed()
     };
     tracing_subscriber::registry()
-        .with(filter)
-        .with(lines)
+        .with(lines.with_filter(filter))
+        .with(collector.map(otlp::layer).transpose()?)
         .try_init()
         .context("the log cannot be started")?;
+    rollytics::log(&settings.from_rollytics);
     Ok((screen, handle))
 }
 

@@ -4,16 +4,19 @@
 //! |---|---|
 //! | `args` | command-line definition |
 //! | `settings` | settings from flags, environment and file |
+//! | `init` | `init`: probes a node and writes a configuration file |
 //! | `run` | `run` and `ingest`: the indexer, with the API |
 //! | `route` | the routing service |
 //! | `follow` | `query`: a read-only follower with the API |
 //! | `demo`, `replay`, `record` | recorded chains: demo, replay node, recorder |
 //! | `db` | database maintenance |
 //! | `control` | control socket of the writer |
-//! | `serve`, `metrics` | API server and Prometheus exporter |
+//! | `serve`, `metrics`, `otlp` | API server, Prometheus exporter, exporter of spans |
 //! | `ready` | readiness check |
+//! | `healthcheck` | health check by exit code |
 //! | `reload` | settings reload on SIGHUP |
 //! | `progress`, `logging`, `output` | progress bar, log and standard output |
+//! | `packaging` | shell completions and man pages |
 //! | `shutdown`, `running`, `runtime` | signals, unclean-shutdown marker, tokio runtime |
 //!
 //! # Invariants
@@ -29,9 +32,13 @@ mod control;
 mod db;
 mod demo;
 mod follow;
+mod healthcheck;
+mod init;
 mod logging;
 mod metrics;
+mod otlp;
 mod output;
+mod packaging;
 mod pages;
 mod progress;
 mod ready;
@@ -74,9 +81,11 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Route(args) => return route::run(args),
+        Command::Init(args) => init::run(args),
         Command::Run(sources) => run::run(sources, true),
         Command::Ingest(sources) => run::run(sources, false),
         Command::Query(sources) => follow::query(sources),
+        Command::Healthcheck(args) => healthcheck::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),
@@ -87,6 +96,8 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             Settings::new(&values)?;
             Ok(output::print(&settings::print::effective(&values))?)
         }
+        Command::Completions { shell } => packaging::completions(shell),
+        Command::Man { dir } => packaging::man(&dir),
         Command::Openapi { route: false } => {
             let document = query::document(serve::VERSION, true);
             Ok(output::print(&format!("{document:#}\n"))?)

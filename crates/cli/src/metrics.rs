@@ -1,4 +1,11 @@
 //! Prometheus exporter on its own address, for operators and not for clients.
+//!
+//! # Invariants
+//! * The descriptions of the metrics are their only list: `docs/src/metrics.md` is made from it.
+
+mod database;
+#[cfg(test)]
+mod tests;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,12 +15,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
-use metrics::{describe_gauge, gauge};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics::{Unit, describe_gauge, gauge};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
-use schema::meta::{self, BlockLane};
-use store::{RocksStore, Store as _};
+use store::RocksStore;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -25,12 +31,10 @@ use crate::shutdown;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-const DATABASE_BYTES: &str = "cairn_database_bytes";
-const DISK_FREE_BYTES: &str = "cairn_disk_free_bytes";
 const CPU_SECONDS: &str = "process_cpu_seconds_total";
 const RESIDENT_BYTES: &str = "process_resident_memory_bytes";
 
-/// Bounds of the histogram of requests, in seconds: from a row that is in memory to a node that does not answer.
+/// Bounds of the histograms of requests, in seconds: from a row that is in memory to a node that does not answer.
 const SECONDS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
 /// Interval at which recorded samples move into histograms; without it they accumulate while there is no scrape.
@@ -51,28 +55,12 @@ impl Samples {
         let store = Arc::downgrade(store);
         let sample = move || {
             if let Some(store) = store.upgrade() {
-                sample_database(&store, is_ready().is_ok());
+                gauge!("cairn_ready").set(f64::from(u8::from(is_ready().is_ok())));
+                database::sample(&store);
             }
         };
         // There is one database per process.
         drop(self.0.set(Box::new(sample)));
-    }
-}
-
-/// Samples readiness and the database: its size, the free space, and the time of its last block.
-fn sample_database(store: &RocksStore, is_ready: bool) {
-    gauge!("cairn_ready").set(f64::from(u8::from(is_ready)));
-    let last = store.snapshot().ok().and_then(|snapshot| meta::read::<BlockLane>(&*snapshot).ok().flatten());
-    // Seconds, and sizes of disks, are below 2^53.
-    #[expect(clippy::cast_precision_loss)]
-    if let Some(last) = last {
-        gauge!("cairn_last_block_time_seconds").set((last.time / 1_000_000_000) as f64);
-    }
-    for (name, bytes) in [(DATABASE_BYTES, store.disk_bytes()), (DISK_FREE_BYTES, store.free_bytes())] {
-        #[expect(clippy::cast_precision_loss)]
-        if let Ok(bytes) = bytes {
-            gauge!(name).set(bytes as f64);
-        }
     }
 }
 
@@ -94,11 +82,8 @@ fn sample_process() {
 
 /// Installs the recorder and serves `http://<at>/metrics` until `stop` becomes true.
 pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyhow::Result<Samples> {
-    let requests = Matcher::Full(web::meter::SECONDS.to_owned());
-    let handle = PrometheusBuilder::new()
-        .set_buckets_for_metric(requests, &SECONDS)
-        .and_then(PrometheusBuilder::install_recorder)
-        .context("metrics cannot be counted")?;
+    let handle = recorder().and_then(PrometheusBuilder::install_recorder);
+    let handle = handle.context("metrics cannot be counted")?;
     describe();
     let listener = TcpListener::bind(at).await;
     let listener =
@@ -124,6 +109,15 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
     Ok(samples)
 }
 
+/// The exporter. A histogram without bounds would be exported as quantiles, which cannot be summed over replicas.
+fn recorder() -> Result<PrometheusBuilder, BuildError> {
+    let histograms =
+        [web::meter::SECONDS, web::meter::SECONDS_BY_STATUS, node::SECONDS_BY_METHOD, grpc::meter::SECONDS];
+    histograms.into_iter().try_fold(PrometheusBuilder::new(), |builder, histogram| {
+        builder.set_buckets_for_metric(Matcher::Full(histogram.to_owned()), &SECONDS)
+    })
+}
+
 async fn keep(handle: &PrometheusHandle) {
     loop {
         sleep(UPKEEP_EVERY).await;
@@ -145,15 +139,16 @@ fn answer(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
 
 fn describe() {
     web::meter::describe();
+    grpc::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
+    query::describe();
+    routing_api::meter::describe();
+    database::describe();
     describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");
     gauge!("cairn_build_info", "version" => VERSION, "commit" => COMMIT).set(1.0);
     describe_gauge!("cairn_ready", "1 while /readyz says that the program is ready");
-    describe_gauge!("cairn_last_block_time_seconds", "time of the last indexed block, since 1970");
-    describe_gauge!(DATABASE_BYTES, "size of the database on disk, logs included");
-    describe_gauge!(DISK_FREE_BYTES, "bytes that are free on the file system of the database");
-    describe_gauge!(CPU_SECONDS, "CPU time of the process in user and system mode");
-    describe_gauge!(RESIDENT_BYTES, "memory of the process that is not paged out");
+    describe_gauge!(CPU_SECONDS, Unit::Seconds, "CPU time of the process in user and system mode");
+    describe_gauge!(RESIDENT_BYTES, Unit::Bytes, "memory of the process that is not paged out");
     describe_gauge!("cairn_height", "last height of the chain, as the node reports it, and of each lane");
 }

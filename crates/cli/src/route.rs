@@ -21,7 +21,7 @@ use crate::serve::{self, VERSION};
 use crate::settings::sources::{ROUTER, Sources};
 use crate::settings::values::missing;
 use crate::settings::{RouteSettings, Settings};
-use crate::{logging, output, reload, runtime, shutdown};
+use crate::{logging, metrics, output, reload, runtime, shutdown};
 
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
@@ -58,10 +58,13 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     let values = args.sources.merged()?;
     let base = Settings::new(&values)?;
     let settings = base.route().ok_or_else(|| missing("route.registry"))?;
-    let (_screen, filter_handle) = logging::start(&base)?;
     runtime::block_on(async {
+        let (_screen, filter_handle) = logging::start_server(&base)?;
         let stop = shutdown::watch()?;
         reload::on_hangup(args.sources, values, filter_handle)?;
+        if let Some(at) = base.metrics {
+            metrics::start(at, &stop).await?;
+        }
         let routing = Supervisor::start(settings, false)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;

@@ -28,8 +28,8 @@ use crate::{metrics, progress, reload, runtime, shutdown};
 pub(crate) fn run(sources: Sources<SERVICE>, serves: bool) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = Settings::new(&values)?;
-    let (screen, filter_handle) = logging::start(&settings)?;
     runtime::block_on_indexing(async {
+        let (screen, filter_handle) = logging::start_server(&settings)?;
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
         index(&settings, serves, &screen, &stop, None, |_| Ok(())).await

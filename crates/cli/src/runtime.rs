@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::runtime::Builder;
 
+use crate::otlp;
+
 /// Timeout for tasks left after a clean stop: pending node requests, whose results are not needed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -27,6 +29,8 @@ fn run<T>(
     let runtime = threads.thread_name("cairn").on_thread_start(on_start).enable_all().build();
     let runtime = runtime.context("starting threads")?;
     let outcome = runtime.block_on(work);
+    // The exporter needs the runtime.
+    otlp::stop();
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }

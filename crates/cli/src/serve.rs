@@ -1,4 +1,4 @@
-//! The API server of the indexer.
+//! The API servers of the indexer: JSON over HTTP and, on an address of its own, gRPC.
 //!
 //! # Invariants
 //! * It listens from the start of the process.
@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
 use store::Store;
 use web::app::App;
@@ -33,8 +34,9 @@ pub(crate) struct Serving {
     /// Inputs of the explorer's pages.
     pages: Pages,
     server: Server,
-    /// `None` until there is a database.
-    app: Option<Arc<App<Indexer>>>,
+    grpc: Option<Server>,
+    /// Empty until there is a database.
+    index: grpc::Index,
 }
 
 impl Serving {
@@ -47,28 +49,29 @@ impl Serving {
         pages: Pages,
     ) -> anyhow::Result<Self> {
         let (listener, ready): (_, Ready) = (listen(settings.listen, "--listen")?, Arc::new(ready));
-        let (server, app) = if let Some(store) = store {
-            let (server, app) = serve(settings, store, &listener, &ready, pages.clone())?;
+        let index = grpc::Index::default();
+        let server = if let Some(store) = store {
+            let server = serve(settings, store, &listener, &ready, &index, pages.clone())?;
             tracing::info!(url = url_of(&server), "serving");
-            (server, Some(app))
+            server
         } else {
             let reason = Arc::clone(&ready);
             let app = App::starting(move || reason())?.with_cors(settings.cors.clone());
             let server = Server::start(listener.try_clone()?, Arc::new(app), settings.limits(), 1)?;
             tracing::info!(url = url_of(&server), "listening, there is no database yet");
-            (server, None)
+            server
         };
-        Ok(Self { listener, ready, pages, server, app })
+        let grpc = settings.grpc_listen.map(|at| serve_grpc(settings, at, &ready, &index)).transpose()?;
+        Ok(Self { listener, ready, pages, server, grpc, index })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
     pub(crate) async fn open(&mut self, settings: &Settings, store: Arc<dyn Store>) -> anyhow::Result<()> {
-        if self.app.is_some() {
+        if self.index.get().is_some() {
             return Ok(());
         }
-        let (server, app) = serve(settings, store, &self.listener, &self.ready, self.pages.clone())?;
+        let server = serve(settings, store, &self.listener, &self.ready, &self.index, self.pages.clone())?;
         let waiting = std::mem::replace(&mut self.server, server);
-        self.app = Some(app);
         // Until the old server has ended, it may accept connections.
         tokio::task::spawn_blocking(move || waiting.stop()).await?;
         tracing::info!(url = self.url(), "serving");
@@ -82,12 +85,13 @@ impl Serving {
 
     /// The API, once there is a database.
     pub(crate) fn app(&self) -> Option<&App<Indexer>> {
-        self.app.as_deref()
+        self.index.get().map(Arc::as_ref)
     }
 
     /// See [`stop`].
     pub(crate) async fn stop(self) {
-        stop(self.server).await;
+        let grpc = OptionFuture::from(self.grpc.map(stop));
+        tokio::join!(stop(self.server), grpc);
     }
 }
 
@@ -115,8 +119,9 @@ fn serve(
     store: Arc<dyn Store>,
     listener: &TcpListener,
     ready: &Ready,
+    index: &grpc::Index,
     pages: Pages,
-) -> anyhow::Result<(Server, Arc<App<Indexer>>)> {
+) -> anyhow::Result<Server> {
     let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
     let indexer = Indexer::open(store, build, settings.empty_cursor)?;
     let ready = Arc::clone(ready);
@@ -129,5 +134,20 @@ fn serve(
     };
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
-    Ok((server, app))
+    // The index is opened once.
+    drop(index.set(app));
+    Ok(server)
+}
+
+fn serve_grpc(
+    settings: &Settings,
+    at: SocketAddr,
+    ready: &Ready,
+    index: &grpc::Index,
+) -> anyhow::Result<Server> {
+    let (listener, ready) = (listen(at, "--grpc-listen")?, Arc::clone(ready));
+    let (index, limits) = (Arc::clone(index), settings.limits());
+    let server = grpc::start(listener, index, move || ready(), limits, default_workers())?;
+    tracing::info!(url = url_of(&server), "serving gRPC");
+    Ok(server)
 }

@@ -5,17 +5,19 @@
 //! | [`values`] | texts of the settings with their sources, and configuration errors |
 //! | [`sources`] | groups of settings as flags of commands; merging of the sources |
 //! | `file` | the configuration file |
+//! | [`rollytics`] | environment variables of rollytics |
 //! | `parse` | parsers of values |
 //! | [`mod@print`] | `cairn config` and the example file |
 //!
 //! # Invariants
 //! * [`Settings`] is the only list of the settings. Flags, variables, keys of the file, help, `cairn config` and the
 //!   example file derive from it.
-//! * Precedence: file < environment < flags. The same code parses the values of every source.
+//! * Precedence: variables of rollytics < file < environment < flags. The same code parses the values of every source.
 
 mod file;
 mod parse;
 pub(crate) mod print;
+pub(crate) mod rollytics;
 pub(crate) mod sources;
 #[cfg(test)]
 mod tests;
@@ -58,9 +60,17 @@ pub(crate) struct Settings {
     /// IP address and port of the JSON interface; port 0 takes a free one.
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = parse::address)]
     pub(crate) listen: SocketAddr,
+    /// IP address and port of the gRPC interface; port 0 takes a free one. Without it there is none. It has its own
+    /// connections, requests and rates, with the limits of the JSON interface.
+    #[arg(value_name = "ADDR", value_parser = parse::address)]
+    pub(crate) grpc_listen: Option<SocketAddr>,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// URL of the OpenTelemetry collector that gets spans by OTLP over gRPC, http:// only; without it there are none.
+    /// Needs a program that was built with the cargo feature `otlp`.
+    #[arg(value_name = "URL", value_parser = parse::collector)]
+    otlp_endpoint: Option<String>,
     /// The chain's id. A node or a database of another chain is refused.
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) chain_id: Option<String>,
@@ -131,6 +141,13 @@ pub(crate) struct Settings {
     /// bounds their memory. One client gets an eighth of them, but at least 16, and beyond it 429.
     #[arg(value_name = "NUMBER", default_value = "1024", value_parser = parse::number::<usize>("1", "1000000"))]
     max_requests: usize,
+    /// Maximum of open event streams, 0 to 1000000; further ones are refused with 503. Each holds one of
+    /// `max_connections`.
+    #[arg(value_name = "NUMBER", default_value = "2048", value_parser = parse::number::<usize>("0", "1000000"))]
+    max_streams: usize,
+    /// Maximum of open event streams of one client, 0 to 1000000, beyond which it gets 429.
+    #[arg(value_name = "NUMBER", default_value = "64", value_parser = parse::number::<usize>("0", "1000000"))]
+    max_client_streams: usize,
     /// Requests a second of one client, beyond which it gets 429, as 50/s, or with a burst after an idle time as
     /// 50/s:200; unlimited by default. A client is an IPv4 address or an IPv6 network of 64 bits.
     #[arg(value_name = "RATE", value_parser = parse::rate)]
@@ -194,6 +211,9 @@ pub(crate) struct Settings {
     /// `origins`, parsed.
     #[arg(skip)]
     pub(crate) cors: Cors,
+    /// The settings that come from variables of rollytics.
+    #[arg(skip)]
+    pub(crate) from_rollytics: Vec<String>,
 }
 
 /// Settings of a routing service.
@@ -237,6 +257,7 @@ impl Settings {
             Command::new("settings").no_binary_name(true).args(args().into_iter().map(|arg| arg.env(None)));
         let parsed = command.try_get_matches_from(words).and_then(|matches| Self::from_arg_matches(&matches));
         let mut settings = parsed.map_err(|error| invalid(values, &error))?;
+        settings.from_rollytics = rollytics::taken(values);
         let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
         settings.cors = Cors::origins(origins)
             .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;
@@ -249,6 +270,19 @@ impl Settings {
     /// The data directory.
     pub(crate) fn data(&self) -> Result<&Path, Error> {
         self.data.as_deref().ok_or_else(|| missing("data"))
+    }
+
+    /// The URL of the OpenTelemetry collector.
+    pub(crate) fn collector(&self) -> Result<Option<&str>, Error> {
+        match &self.otlp_endpoint {
+            Some(_) if !cfg!(feature = "otlp") => Err(Error(format!(
+                "`otlp_endpoint` is set, but this program was built without the cargo feature `otlp`: build it with \
+                 --features cli/otlp, or remove --{}, {} or `otlp_endpoint` in the file",
+                flag_of("otlp_endpoint"),
+                env_of("otlp_endpoint"),
+            ))),
+            endpoint => Ok(endpoint.as_deref()),
+        }
     }
 
     /// Bytes of the cache of the database.
@@ -304,6 +338,8 @@ impl Settings {
             connections_per_client: limits::share(self.max_connections),
             requests: self.max_requests,
             requests_per_client: limits::share(self.max_requests),
+            streams: self.max_streams,
+            streams_per_client: self.max_client_streams,
             per_client: self.rate_limit,
             trusted_proxies: self.trusted_proxies.clone(),
             stop: STOP,

@@ -61,7 +61,7 @@ pub use evm::Evm;
 pub use evm_calls::{BATCH, ContractCall};
 pub use grpc::Grpc;
 pub use limits::Limits;
-pub use meter::describe_metrics;
+pub use meter::{SECONDS_BY_METHOD, describe_metrics};
 pub use module_queries::AccountsPage;
 pub use node::{Endpoints, Node};
 pub use observer::{Exchange, Observer};

@@ -2,14 +2,16 @@
 //!
 //! # Invariants
 //!
-//! * A metric appears with its first value.
+//! * A metric appears with its first value, the counter of false answers with its endpoint.
 //! * The only label value from outside is the endpoint's host and port as configured. Addresses that share a host are
 //!   distinguished by their position.
+//! * A method is a name in our code: that of a path ends after the name that follows its version, so that no account,
+//!   hash or height is in a label.
 
 use std::time::Duration;
 
 use metrics::{
-    SharedString, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+    SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
 use crate::error::{Error, Kind};
@@ -17,6 +19,9 @@ use crate::origin::Origin;
 
 const REQUESTS: &str = "cairn_node_requests_total";
 const SECONDS: &str = "cairn_node_request_seconds";
+/// Seconds of a request by service, method and outcome.
+pub const SECONDS_BY_METHOD: &str = "cairn_node_method_seconds";
+
 const HEIGHT: &str = "cairn_node_endpoint_height";
 const UP: &str = "cairn_node_endpoint_up";
 const WEBSOCKET: &str = "cairn_node_endpoint_websocket";
@@ -25,7 +30,16 @@ const FALSE_ANSWERS: &str = "cairn_node_lies_total";
 /// Registers the descriptions of the metrics.
 pub fn describe_metrics() {
     describe_counter!(REQUESTS, "requests to the node's services by service, endpoint and outcome");
-    describe_histogram!(SECONDS, "seconds from a request to a node's service to its whole answer");
+    describe_histogram!(
+        SECONDS,
+        Unit::Seconds,
+        "seconds from a request to a node's service to its whole answer, by service and endpoint"
+    );
+    describe_histogram!(
+        SECONDS_BY_METHOD,
+        Unit::Seconds,
+        "seconds from a request to a node's service to its whole answer, by service, method and outcome"
+    );
     describe_gauge!(HEIGHT, "height of the last block that an endpoint is known to have");
     describe_gauge!(UP, "1 while an endpoint answers, 0 while it does not");
     describe_gauge!(
@@ -48,6 +62,20 @@ pub(crate) fn outcome_label<T>(outcome: &Result<T, Error>) -> &'static str {
     }
 }
 
+/// The method of a request by its name: `abci_query` of `abci_query /a.Query/B`, and
+/// `/cosmos/bank/v1beta1/balances` of `/cosmos/bank/v1beta1/balances/init1…?pagination.limit=9`.
+fn method_label(name: &str) -> String {
+    let is_version = |part: &str| {
+        part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let end = |c: char| c == '?' || c.is_whitespace();
+    let name = name.split(end).next().unwrap_or_default();
+    let Some(path) = name.strip_prefix('/') else { return name.to_owned() };
+    let parts: Vec<_> = path.split('/').collect();
+    let known = parts.iter().position(|part| is_version(part)).map_or(1, |version| version + 2);
+    format!("/{}", parts[..known.min(parts.len())].join("/"))
+}
+
 /// The metrics of one endpoint.
 pub(crate) struct Meter {
     service: &'static str,
@@ -59,14 +87,19 @@ impl Meter {
     pub(crate) fn new(origin: &Origin, is_only: bool) -> Self {
         let (host, place) = (origin.host(), origin.place() + 1);
         let endpoint = if is_only { host.to_owned() } else { format!("{host} (address {place})") };
-        Self { service: origin.service(), endpoint: SharedString::from_shared(endpoint.into()) }
+        let meter = Self { service: origin.service(), endpoint: SharedString::from_shared(endpoint.into()) };
+        // At zero from the start on: the increase of a counter counts from its first value.
+        meter.false_answers(0);
+        meter
     }
 
-    /// Counts a request with its outcome and duration.
-    pub(crate) fn request(&self, outcome: &'static str, took: Duration) {
-        let (service, endpoint) = (self.service, || self.endpoint.clone());
+    /// Counts a request by its name with its outcome and duration.
+    pub(crate) fn request(&self, name: &str, outcome: &'static str, took: Duration) {
+        let (service, endpoint, method) = (self.service, || self.endpoint.clone(), method_label(name));
         counter!(REQUESTS, "service" => service, "endpoint" => endpoint(), "outcome" => outcome).increment(1);
         histogram!(SECONDS, "service" => service, "endpoint" => endpoint()).record(took.as_secs_f64());
+        histogram!(SECONDS_BY_METHOD, "service" => service, "method" => method, "outcome" => outcome)
+            .record(took.as_secs_f64());
     }
 
     /// Sets the height of the endpoint.
@@ -91,6 +124,31 @@ impl Meter {
 
     /// Counts a false answer.
     pub(crate) fn false_answer(&self) {
-        counter!(FALSE_ANSWERS, "service" => self.service, "endpoint" => self.endpoint.clone()).increment(1);
+        self.false_answers(1);
+    }
+
+    fn false_answers(&self, count: u64) {
+        counter!(FALSE_ANSWERS, "service" => self.service, "endpoint" => self.endpoint.clone())
+            .increment(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::method_label;
+
+    #[test]
+    fn a_method_has_no_account_hash_or_height() {
+        for (name, method) in [
+            ("eth_getBlockReceipts", "eth_getBlockReceipts"),
+            ("abci_query /cosmos.bank.v1beta1.Query/Balance", "abci_query"),
+            ("/cosmos/tx/v1beta1/txs/AB12", "/cosmos/tx/v1beta1/txs"),
+            ("/cosmos/bank/v1beta1/balances/init1x?pagination.limit=9", "/cosmos/bank/v1beta1/balances"),
+            ("/opinit/ophost/v1/bridges/7/outputs/12", "/opinit/ophost/v1/bridges"),
+            ("/withdrawals/init1x", "/withdrawals"),
+            ("/status?height=7", "/status"),
+        ] {
+            assert_eq!(method_label(name), method);
+        }
     }
 }

@@ -18,7 +18,8 @@ use chain::excerpt;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use tracing::{error, info, warn};
+use tracing::field::Empty;
+use tracing::{Instrument as _, error, info, trace_span, warn};
 
 use crate::endpoint::{Endpoint, Request};
 use crate::endpoint_state::{
@@ -224,9 +225,20 @@ impl Pool {
         if let Availability::RateLimited(left) = availability {
             return Err(Error::RateLimited { at: member.endpoint.context(request), left });
         }
-        let mut timer = Timer { meter: &member.meter, began: Instant::now(), outcome: DROPPED };
-        let mut outcome = attempt(Arc::clone(&member.endpoint)).await;
+        let mut timer =
+            Timer { meter: &member.meter, name: &request.name, began: Instant::now(), outcome: DROPPED };
+        let span = trace_span!(
+            target: "otlp",
+            "node request",
+            otel.kind = "client",
+            endpoint = %member.origin,
+            method = request.name,
+            height = request.height,
+            outcome = Empty,
+        );
+        let mut outcome = attempt(Arc::clone(&member.endpoint)).instrument(span.clone()).await;
         timer.outcome = outcome_label(&outcome);
+        span.record("outcome", timer.outcome);
         let unit = outcome.as_mut().map(|_| ());
         let (changed, outage) = member.stats().on_outcome(request, unit, timer.began, Instant::now());
         if self.logs_outages {
@@ -368,13 +380,14 @@ impl PooledEndpoint {
 /// Counts a request when it ends, also by being dropped.
 struct Timer<'a> {
     meter: &'a Meter,
+    name: &'a str,
     began: Instant,
     outcome: &'static str,
 }
 
 impl Drop for Timer<'_> {
     fn drop(&mut self) {
-        self.meter.request(self.outcome, self.began.elapsed());
+        self.meter.request(self.name, self.outcome, self.began.elapsed());
     }
 }
 

@@ -96,7 +96,7 @@ pub use key::{Key, PrefixOf};
 pub use list::{COUNT, List};
 pub use mem::MemStore;
 pub use ranked::{RANK, Ranked};
-pub use rocks::{Backup, Backups, CorruptFile, RocksOptions, RocksStore};
+pub use rocks::{Backup, Backups, CorruptFile, RocksOptions, RocksStore, Statistics};
 pub use spec::{Access, TableSpec};
 pub use table::Table;
 pub use txn::{Counts, Pending, Txn, UndoRecord, commit_rows};

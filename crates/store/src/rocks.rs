@@ -21,6 +21,7 @@ mod missing_files;
 mod options;
 mod sizes;
 mod snapshot;
+mod statistics;
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,7 @@ pub use self::{
     corruption::CorruptFile,
     options::RocksOptions,
     sizes::TableSize,
+    statistics::Statistics,
 };
 use self::{
     compaction_hold::CompactionHold,
@@ -51,6 +53,8 @@ use crate::{
 pub struct RocksStore {
     path: PathBuf,
     tables: &'static [&'static TableSpec],
+    /// The options that it was opened with; they own its counters.
+    options: Options,
     role: Role,
 }
 
@@ -67,7 +71,7 @@ impl RocksStore {
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
     ) -> Result<Self, Error> {
-        Self::open_with(path, tables, options, &options.owner())
+        Self::open_with(path, tables, options, options.owner())
     }
 
     /// Opens the database in `path` even if table files are corrupt, to empty its tables
@@ -78,25 +82,26 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_exists(path)?;
-        Self::open_with(path, tables, options, &options.owner_lenient())
+        Self::open_with(path, tables, options, options.owner_lenient())
     }
 
     fn open_with(
         path: &Path,
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
-        rocks: &Options,
+        rocks: Options,
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
         let hold = CompactionHold::load(path)?;
         let families = RocksOptions::families(tables, &hold.tables(), &options.cache());
-        let handle = DB::open_cf_descriptors(rocks, path, families)
+        let handle = DB::open_cf_descriptors(&rocks, path, families)
             .map(Handle)
             .map_err(|error| map_error(path, "opening", error))?;
         // Only after the lock is held: until then another owner may use these files.
         directory::remove_unfinished_checkpoints(path)?;
         let disk = DiskGuard::new(path.to_owned(), options.reserve_bytes);
-        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, disk, hold } })
+        let role = Role::Owner { handle, disk, hold };
+        Ok(Self { path: path.to_owned(), tables, options: rocks, role })
     }
 
     /// Reads all rows of the database in `path`, which another process may own and write, and returns the files that
@@ -143,8 +148,9 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_followed(primary, tables)?;
-        let follower = Follower::new(primary.to_owned(), own.to_owned(), tables, options)?;
-        Ok(Self { path: primary.to_owned(), tables, role: Role::Follower(follower) })
+        let rocks = RocksOptions::follower();
+        let follower = Follower::new(primary.to_owned(), own.to_owned(), tables, options, rocks.clone())?;
+        Ok(Self { path: primary.to_owned(), tables, options: rocks, role: Role::Follower(follower) })
     }
 
     /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for

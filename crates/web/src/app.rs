@@ -1,6 +1,9 @@
 //! The request pipeline: routing, handler, entity tag, caching headers, compression and CORS.
 //!
-//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500.
+//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500. `stream` opens event
+//! streams.
+
+mod stream;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,10 +14,13 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, VARY,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, LOCATION, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, trace_span};
 
 use crate::call::Call;
 use crate::compress::compress;
@@ -33,6 +39,13 @@ use crate::router::{Found, Route, RouteError, Router};
 
 /// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
 const MIN_COMPRESSED: usize = 1024;
+
+/// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this server
+/// only, nothing inline, no frames.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
 
 /// An API: the shared state of its handlers, and its endpoints.
 pub struct App<A: 'static> {
@@ -126,7 +139,7 @@ impl<A> App<A> {
     }
 
     /// Lets `fallback` answer the paths that no endpoint here has. Health probes, limits and the 404 of a path that
-    /// neither has stay with this app.
+    /// neither has stay with this app. Streams of `fallback` are not served.
     #[must_use]
     pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
         Self { fallback: Some(fallback), ..self }
@@ -149,7 +162,7 @@ impl<A> App<A> {
     /// tag, compression or header. `target` is a path with an optional query.
     ///
     /// # Errors
-    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous.
+    /// Those of the handler; 404 if no endpoint has the path, and 500 if its handler is asynchronous or a stream.
     pub fn read(&self, target: &str) -> Result<Reply, HttpError> {
         let request = internal_request(Method::GET, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
@@ -157,17 +170,24 @@ impl<A> App<A> {
         self.run(route, &call(route, &found, &request, b"")?)
     }
 
-    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still
-    /// has its body, for the length.
+    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500, and that to a stream has no body. The
+    /// response to a `HEAD` still has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;
         }
+        if self.is_stream(request) {
+            return self.stream(request).map_or_else(|response| response, |head| head.map(|_| Bytes::new()));
+        }
         let begun = Instant::now();
         match self.target(request) {
             Ok((route, found)) => {
+                let span = span_of(route, request);
+                let _entered = span.enter();
                 let outcome = call(route, &found, request, body).and_then(|call| self.run(route, &call));
-                self.finish(route, request, outcome, begun)
+                let response = self.finish(route, request, outcome, begun);
+                span.record(STATUS_CODE, response.status().as_u16());
+                response
             }
             Err(response) => {
                 if let Some(fallback) = self.fallback_of(request) {
@@ -247,6 +267,7 @@ impl<A> App<A> {
             Handler::Async(_) => {
                 Err(HttpError::internal("an asynchronous endpoint was called synchronously"))
             }
+            Handler::Stream(_) => Err(HttpError::internal("a stream was called for a reply")),
         }
     }
 
@@ -296,7 +317,7 @@ impl<A: Sync> App<A> {
 
     async fn run_later(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, HttpError> {
         match route.endpoint.handler {
-            Handler::Sync(_) => self.run(route, call),
+            Handler::Sync(_) | Handler::Stream(_) => self.run(route, call),
             Handler::Async(handler) => AssertUnwindSafe(handler(&self.state, call))
                 .catch_unwind()
                 .await
@@ -311,12 +332,30 @@ impl<A: Sync> App<A> {
         }
         let begun = Instant::now();
         let Ok((route, found)) = self.target(request) else { return self.respond(request, body) };
+        let span = span_of(route, request);
         let outcome = match call(route, &found, request, body) {
-            Ok(call) => self.run_later(route, &call).await,
+            Ok(call) => self.run_later(route, &call).instrument(span.clone()).await,
             Err(error) => Err(error),
         };
-        self.finish(route, request, outcome, begun)
+        let response = self.finish(route, request, outcome, begun);
+        span.record(STATUS_CODE, response.status().as_u16());
+        response
     }
+}
+
+/// The field of a request's span that is known at its end.
+const STATUS_CODE: &str = "http.response.status_code";
+
+/// The span of a request, with the names of OpenTelemetry's conventions.
+fn span_of<A>(route: &Route<A>, request: &Parts) -> Span {
+    trace_span!(
+        target: "otlp",
+        "request",
+        otel.kind = "server",
+        http.route = route.endpoint.path,
+        http.request.method = request.method.as_str(),
+        http.response.status_code = Empty,
+    )
 }
 
 /// The decoded request for its handler.
@@ -375,6 +414,9 @@ fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    if reply.content_type.starts_with("text/html") {
+        headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+    }
     // A location is percent-encoded, so it is a header value.
     if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
         headers.insert(LOCATION, location);

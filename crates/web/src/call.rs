@@ -58,6 +58,11 @@ impl Call<'_> {
         Some(value.split(';').next().unwrap_or_default().trim()).filter(|value| !value.is_empty())
     }
 
+    /// The request header `name`; `None` if it is absent or not visible ASCII.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
     /// The client of a `POST`, as rate limits identify it: an IPv4 address, or the first address of an IPv6 /64. `None`
     /// for other methods and without a socket.
     pub fn client(&self) -> Option<IpAddr> {

@@ -1,4 +1,5 @@
-//! Concurrency limits: permits for requests of the whole server, and for requests or connections of one client.
+//! Concurrency limits: permits for requests or event streams of the whole server, and for requests, streams or
+//! connections of one client.
 //!
 //! # Invariants
 //! * A permit is released when it is dropped, however the request or the connection ends.
@@ -12,13 +13,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::rate_limit::Client;
 
-/// The request permits of a server.
+/// The permits of a server for requests, or for event streams.
 pub(crate) struct ConcurrencyLimit {
     server: Arc<Semaphore>,
     per_client: Arc<PerClientLimit>,
 }
 
-/// The permit of one request.
+/// The permit of one request or stream.
 pub(crate) struct RequestPermit {
     _server: OwnedSemaphorePermit,
     _client: Option<ClientPermit>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::call::Call;
+use crate::event::EventStream;
 use crate::http_error::HttpError;
 use crate::reply::Reply;
 use crate::schema::Object;
@@ -25,7 +26,7 @@ pub struct Endpoint<A: 'static> {
     pub summary: &'static str,
     /// Every parameter that the handler reads; it cannot see others.
     pub params: &'static [Param],
-    /// The schema of a 200 response.
+    /// The schema of a 200 response; of a stream, that of the data of its main event.
     pub response: &'static dyn Object,
     /// The handler.
     pub handler: Handler<A>,
@@ -39,6 +40,10 @@ pub enum Handler<A: 'static> {
     Sync(fn(&A, &Call<'_>) -> Result<Reply, HttpError>),
     /// Asynchronous, for handlers that query other machines; bounded by [`crate::limits::Limits::answer`].
     Async(AsyncHandler<A>),
+    /// Opens an event stream. It runs on the server's own threads, as do the polls of the stream: both may block on the
+    /// disk but not on the network. For [`Method::Get`] only. The response is never cached or compressed, and limited by
+    /// [`crate::limits::Limits::streams`] instead of the limits of requests.
+    Stream(fn(&A, &Call<'_>) -> Result<EventStream, HttpError>),
 }
 
 /// An asynchronous handler.
@@ -76,22 +81,27 @@ pub enum Param {
     Path(PathParam),
     /// A name in the query string.
     Query(QueryParam),
+    /// A name in the query string that must be present.
+    Required(QueryParam),
     /// Several names in the query string.
     Group(&'static [QueryParam]),
     /// The JSON object in the body of a `POST`.
     Body(&'static dyn Object),
 }
 
-/// A segment of the path: always present, always text.
+/// A segment of the path: always present, never empty.
 #[derive(Clone, Copy, Debug)]
 pub struct PathParam {
     /// As between the braces of the template.
     pub name: &'static str,
+    /// The type of its value.
+    pub ty: Type,
     /// One sentence for the document.
     pub doc: &'static str,
 }
 
-/// A name in the query string; always optional. Names are case-sensitive.
+/// A name in the query string; optional unless it is [`Param::Required`]. Names are case-sensitive, and an empty value
+/// counts as absent.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryParam {
     /// As on the wire.
@@ -104,15 +114,27 @@ pub struct QueryParam {
     pub default: Option<&'static str>,
 }
 
-/// The type of a query parameter. Documented, not enforced: handlers parse values.
+/// The type of a parameter. Documented, not enforced: handlers parse values. It must describe exactly the values that the
+/// handler accepts, because the document is tested against the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Any text.
     String,
+    /// A text that matches a regular expression (ECMA 262).
+    Pattern(&'static str),
+    /// A text that matches a regular expression, or another one of a form that none can describe (a checksum, for
+    /// example): of those, some recorded ones.
+    PatternOr(&'static str, &'static [&'static str]),
     /// A decimal number of 64 bits.
     Integer,
-    /// See [`Call::boolean`].
+    /// A decimal number in these bounds.
+    Between(i64, i64),
+    /// The same, without an upper bound if it is `i64::MAX`; a text that is no decimal number counts as absent.
+    BetweenOrAbsent(i64, i64),
+    /// See [`Call::boolean`]: any other text counts as absent.
     Boolean,
+    /// `true` or `false`, and nothing else.
+    Flag,
     /// One of these values.
     OneOf(&'static [&'static str]),
     /// Several texts: the parameter is repeated.
@@ -120,14 +142,24 @@ pub enum Type {
 }
 
 impl Param {
-    /// The segment `{name}` of the path.
+    /// The segment `{name}` of the path: any text.
     pub const fn path(name: &'static str, doc: &'static str) -> Self {
-        Self::Path(PathParam { name, doc })
+        Self::path_of(name, Type::String, doc)
+    }
+
+    /// The segment `{name}` of the path.
+    pub const fn path_of(name: &'static str, ty: Type, doc: &'static str) -> Self {
+        Self::Path(PathParam { name, ty, doc })
     }
 
     /// `name=value` in the query string, without a default.
     pub const fn query(name: &'static str, ty: Type, doc: &'static str) -> Self {
         Self::Query(QueryParam { name, ty, doc, default: None })
+    }
+
+    /// `name=value` in the query string, without which the request is refused.
+    pub const fn required(name: &'static str, ty: Type, doc: &'static str) -> Self {
+        Self::Required(QueryParam { name, ty, doc, default: None })
     }
 
     /// `name=value` in the query string, with a documented default.
@@ -139,45 +171,50 @@ impl Param {
     pub const fn queries(&self) -> &[QueryParam] {
         match self {
             Self::Path(_) | Self::Body(_) => &[],
-            Self::Query(one) => std::slice::from_ref(one),
+            Self::Query(one) | Self::Required(one) => std::slice::from_ref(one),
             Self::Group(several) => several,
         }
     }
 }
 
-/// The five parameters of every paged list (the Cosmos SDK's `PageRequest` as query parameters).
-pub const PAGINATION: Param = Param::Group(&[
-    QueryParam {
-        name: "pagination.key",
-        ty: Type::String,
-        doc: "The next_key or previous_key of a page, to go on from there. Wins over the offset.",
-        default: None,
-    },
-    QueryParam {
-        name: "pagination.offset",
-        ty: Type::Integer,
-        doc: "How many rows to skip, 0 or more.",
-        default: Some("0"),
-    },
-    QueryParam {
-        name: "pagination.limit",
-        ty: Type::Integer,
-        doc: "How many rows to answer, 1 to 1000.",
-        default: Some("100"),
-    },
-    QueryParam {
-        name: "pagination.count_total",
-        ty: Type::Boolean,
-        doc: "Whether to answer how many rows the whole list has.",
-        default: Some("true"),
-    },
-    QueryParam {
-        name: "pagination.reverse",
-        ty: Type::Boolean,
-        doc: "Whether the newest row comes first.",
-        default: Some("true"),
-    },
-]);
+/// The five parameters of every paged list, with any text as key: see [`pagination`].
+pub const PAGINATION: Param = Param::Group(&pagination(Type::String));
+
+/// The five parameters of a paged list (the Cosmos SDK's `PageRequest` as query parameters), with the type of its keys.
+pub const fn pagination(key: Type) -> [QueryParam; 5] {
+    [
+        QueryParam {
+            name: "pagination.key",
+            ty: key,
+            doc: "The next_key or previous_key of a page, to go on from there. Wins over the offset.",
+            default: None,
+        },
+        QueryParam {
+            name: "pagination.offset",
+            ty: Type::BetweenOrAbsent(0, i64::MAX),
+            doc: "How many rows to skip, 0 or more.",
+            default: Some("0"),
+        },
+        QueryParam {
+            name: "pagination.limit",
+            ty: Type::BetweenOrAbsent(1, 1000),
+            doc: "How many rows to answer, 1 to 1000.",
+            default: Some("100"),
+        },
+        QueryParam {
+            name: "pagination.count_total",
+            ty: Type::Boolean,
+            doc: "Whether to answer how many rows the whole list has.",
+            default: Some("true"),
+        },
+        QueryParam {
+            name: "pagination.reverse",
+            ty: Type::Boolean,
+            doc: "Whether the newest row comes first.",
+            default: Some("true"),
+        },
+    ]
+}
 
 impl<A> Endpoint<A> {
     /// Every query parameter, those of groups included.

@@ -9,15 +9,18 @@
 //! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
 //! | [`schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
+//! | [`event`] | server-sent events, the answers of stream handlers |
 //! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |
 //! | [`cors`] | cross-origin resource sharing |
-//! | [`openapi`] | the Swagger document |
+//! | [`openapi`], [`swagger2`] | the OpenAPI 3.1 document, and its Swagger 2.0 form |
+//! | [`api_page`] | the interactive page over the document |
 //! | [`limits`], [`clock`] | all limits of a server, and their clock |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
 //! | [`serve`] | an [`app::App`], or any request handler, on a socket |
+//! | [`http2`] | a request handler on a socket, over HTTP/2 |
 //! | [`server`] | a server with its own threads |
 //!
 //! ```
@@ -25,6 +28,7 @@
 //! use web::call::Call;
 //! use web::endpoint::{Endpoint, MaxAge, Handler, Method, Param};
 //! use web::http_error::HttpError;
+//! use web::openapi::About;
 //! use web::reply::Reply;
 //! use web::schema::{Field, Kind, Schema};
 //!
@@ -58,17 +62,22 @@
 //! assert_eq!(app.get("/greet/you").body().as_ref(), br#"{"text":"hello you"}"#);
 //! assert_eq!(app.get("/greet/unknown").status(), 404);
 //!
-//! let document = web::openapi::document("Greetings", "Says hello.", "1", GROUPS, |_| true);
+//! let examples = serde_json::Value::Null;
+//! let about = About { title: "Greetings", description: "Says hello.", version: "1", examples: &examples };
+//! let document = web::openapi::document(&about, GROUPS, |_| true);
 //! assert_eq!(document["paths"]["/greet/{name}"]["get"]["tags"][0], "Greetings");
 //! # Ok::<(), web::router::RouteError>(())
 //! ```
 
+pub mod api_page;
 pub mod app;
 pub mod call;
 pub mod clock;
 pub mod cors;
 pub mod endpoint;
+pub mod event;
 pub mod health;
+pub mod http2;
 pub mod http_error;
 pub mod limits;
 pub mod meter;
@@ -78,11 +87,13 @@ pub mod router;
 pub mod schema;
 pub mod serve;
 pub mod server;
+pub mod swagger2;
 
 mod compress;
 mod concurrency_limit;
 mod encoding;
 mod etag;
+mod flow;
 mod percent;
 mod query;
 mod rate_limit;

@@ -29,6 +29,12 @@ pub struct Limits {
     /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses
     /// must not block others. Does not apply to [`crate::serve::serve_fn`].
     pub requests_per_client: usize,
+    /// Maximum of open event streams, beyond which the response is 503. Each holds a connection.
+    pub streams: usize,
+    /// Maximum of open event streams per client, beyond which the response is 429.
+    pub streams_per_client: usize,
+    /// Interval of the comments that a stream without events sends.
+    pub heartbeat: Duration,
     /// Request rate per client, beyond which the response is 429; `None` is unlimited. Does not apply to `OPTIONS`,
     /// `/healthz`, `/readyz` and [`crate::serve::serve_fn`].
     pub per_client: Option<Rate>,
@@ -55,9 +61,9 @@ pub struct Limits {
     pub answer: Duration,
     /// Idle timeout between two requests.
     pub keep_alive: Duration,
-    /// Timeout of a write while the client reads nothing.
+    /// Timeout of a write while the client reads nothing, event streams included.
     pub write_stall: Duration,
-    /// Grace period for requests in flight when the server stops.
+    /// Grace period for requests in flight when the server stops; event streams end at once.
     pub stop: Duration,
 }
 
@@ -95,6 +101,10 @@ impl Default for Limits {
             connections_per_client: share(connections),
             requests,
             requests_per_client: share(requests),
+            // The other connections are left for requests.
+            streams: connections / 2,
+            streams_per_client: 64,
+            heartbeat: Duration::from_secs(15),
             per_client: None,
             per_client_of_path: Vec::new(),
             trusted_proxies: Vec::new(),

@@ -1,25 +1,37 @@
-//! The Swagger 2.0 document of a list of endpoints.
+//! The OpenAPI 3.1 document of a list of endpoints.
 //!
-//! Paths, parameters and definitions come from the same values that routing and responses use.
+//! Paths, parameters and schemas come from the same values that routing and responses use. [`crate::swagger2`] converts
+//! the document for clients of Swagger 2.0.
 
-use schemars::generate::SchemaSettings;
-use schemars::transform::{RecursiveTransform, RemoveRefSiblings};
-use schemars::{SchemaGenerator, json_schema};
+mod definitions;
+
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Endpoint, Method, Param, QueryParam, Type};
+use self::definitions::{Definitions, REFERENCE, second};
+use crate::endpoint::{Endpoint, Handler, Method, Param, QueryParam, Type};
 use crate::reply::JSON;
-use crate::schema::{ERROR_RESPONSE, Field, Kind, Object, Schema};
+use crate::schema::ERROR_RESPONSE;
 
-/// The document of all endpoints whose path `keep` accepts. Paths are written in full; there is no host and no
-/// base path, because the server works wherever it is mounted.
-pub fn document<A>(
-    title: &str,
-    description: &str,
-    version: &str,
-    groups: &[&[Endpoint<A>]],
-    keep: impl Fn(&str) -> bool,
-) -> Value {
+/// The texts of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// Name of the API.
+    pub title: &'a str,
+    /// One or two sentences.
+    pub description: &'a str,
+    /// Version of the program.
+    pub version: &'a str,
+    /// Recorded requests with their answers: an array of objects with `operation` (`GET /path/{name}`), `parameters` (an
+    /// object by name), `body` (of a `POST`) and `response`. Their values become the document's examples.
+    pub examples: &'a Value,
+}
+
+/// A text that is not a decimal integer, or empty: Go's `strconv` refuses it, so such a parameter counts as absent.
+const NOT_A_NUMBER: &str = r"^([^0-9+-][\s\S]*|[+-]?[0-9]+[^0-9][\s\S]*|[+-]([^0-9][\s\S]*)?)?$";
+
+/// The document of all endpoints whose path `keep` accepts. Paths are written in full; the only server is the one that
+/// sends the document, because it works wherever it is mounted.
+pub fn document<A>(about: &About<'_>, groups: &[&[Endpoint<A>]], keep: impl Fn(&str) -> bool) -> Value {
     let mut definitions = Definitions::new();
     let mut tags: Vec<&str> = Vec::new();
     let mut paths = Map::new();
@@ -28,15 +40,14 @@ pub fn document<A>(
             tags.push(endpoint.tag);
         }
         paths.entry(endpoint.path).or_insert_with(|| json!({}))[method(endpoint.method)] =
-            operation(endpoint, &mut definitions);
+            operation(endpoint, &mut definitions, about.examples);
     }
     json!({
-        "swagger": "2.0",
-        "info": { "title": title, "description": description, "version": version },
-        "produces": [JSON],
+        "openapi": "3.1.1",
+        "info": { "title": about.title, "description": about.description, "version": about.version },
         "tags": tags.into_iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
         "paths": paths,
-        "definitions": definitions.finish(),
+        "components": { "responses": refusals(), "schemas": definitions.finish() },
     })
 }
 
@@ -44,82 +55,10 @@ pub fn document<A>(
 pub fn name_conflicts<A>(groups: &[&[Endpoint<A>]]) -> Vec<String> {
     let mut definitions = Definitions::new();
     for endpoint in groups.iter().copied().flatten() {
-        operation(endpoint, &mut definitions);
+        operation(endpoint, &mut definitions, &Value::Null);
     }
     let all = definitions.finish();
     all.keys().filter(|name| all.contains_key(&second(name))).cloned().collect()
-}
-
-/// The name of a second definition of the same name, as `schemars` chooses it.
-fn second(name: &str) -> String {
-    format!("{name}2")
-}
-
-/// The definitions of answers and of bodies. The serialized form of a type may differ from the deserialized one.
-struct Definitions {
-    answers: SchemaGenerator,
-    bodies: SchemaGenerator,
-}
-
-impl Definitions {
-    fn new() -> Self {
-        let settings = SchemaSettings::draft07().with(|settings| settings.transforms.clear());
-        let settings =
-            settings.with_transform(RecursiveTransform(swagger)).with_transform(RemoveRefSiblings::default());
-        let mut answers = settings.clone().for_serialize().into_generator();
-        ERROR_RESPONSE.define(&mut answers);
-        Self { answers, bodies: settings.for_deserialize().into_generator() }
-    }
-
-    fn finish(mut self) -> Map<String, Value> {
-        let mut all = self.answers.take_definitions(true);
-        for (name, body) in self.bodies.take_definitions(true) {
-            let name =
-                if all.get(&name).is_some_and(|answer| *answer != body) { second(&name) } else { name };
-            all.insert(name, body);
-        }
-        all
-    }
-}
-
-/// Rewrites JSON Schema to Swagger 2.0, which has no null type and no alternatives.
-fn swagger(schema: &mut schemars::Schema) {
-    let schema = schema.ensure_object();
-    // The value that an absent member is read as; our answers have all of them.
-    schema.remove("default");
-    for alternative in [schema.remove("anyOf"), schema.remove("oneOf")].into_iter().flatten() {
-        for mut variant in alternative.as_array().cloned().unwrap_or_default() {
-            let Some(variant) = variant.as_object_mut() else { continue };
-            if variant.get("type").is_some_and(|kind| kind == "null") {
-                schema.insert("x-nullable".into(), true.into());
-                continue;
-            }
-            // The members of all variants, none of them required.
-            variant.remove("required");
-            if let (Some(Value::Object(all)), Some(Value::Object(more))) =
-                (schema.get_mut("properties"), variant.get_mut("properties"))
-            {
-                all.append(more);
-            }
-            variant.append(schema);
-            schema.append(variant);
-        }
-    }
-    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
-        kinds.retain(|kind| kind != "null");
-        let kind = kinds.pop().unwrap_or_default();
-        schema.insert("type".into(), kind);
-        schema.insert("x-nullable".into(), true.into());
-    }
-    if schema.get("type").is_some_and(|kind| kind == "integer") {
-        schema.insert("format".into(), "int64".into());
-    }
-    if schema.get("additionalProperties").is_some_and(Value::is_boolean) {
-        schema.remove("additionalProperties");
-    }
-    if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text.replace('\n', " ");
-    }
 }
 
 fn method(method: Method) -> &'static str {
@@ -129,204 +68,199 @@ fn method(method: Method) -> &'static str {
     }
 }
 
-fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions) -> Value {
-    let parameters: Vec<_> =
-        endpoint.params.iter().flat_map(|param| parameters(param, &mut definitions.bodies)).collect();
-    let error =
-        |description: &str| json!({ "description": description, "schema": reference(ERROR_RESPONSE.name) });
-    let answer = endpoint.response.define(&mut definitions.answers);
+/// The refusals that several operations share, by name.
+fn refusals() -> Value {
+    const REFUSALS: [(&str, &str); 9] = [
+        ("BadRequest", "A parameter or the body is malformed; the message names it."),
+        ("NotFound", "There is no such thing."),
+        ("MethodNotAllowed", "The path has other methods: those in `Allow`."),
+        ("TooLarge", "The body is too large."),
+        ("TooManyRequests", "Over a limit of requests; `Retry-After` has the seconds to wait."),
+        ("Internal", "A fault of the server; its log has the details."),
+        ("Unavailable", "The server is starting or overloaded; `Retry-After` has the seconds to wait."),
+        ("Timeout", "Another machine did not answer in time."),
+        ("Other", "Any other refusal."),
+    ];
+    let header = |description: &str, schema: Value| json!({ "description": description, "schema": schema });
+    let mut all = Map::new();
+    for (name, description) in REFUSALS {
+        let schema = json!({ "$ref": format!("{REFERENCE}{}", ERROR_RESPONSE.name) });
+        let mut value = json!({ "description": description, "content": { JSON: { "schema": schema } } });
+        if matches!(name, "TooManyRequests" | "Unavailable") {
+            value["headers"]["Retry-After"] = header("Seconds.", json!({ "type": "integer", "minimum": 0 }));
+        }
+        if name == "MethodNotAllowed" {
+            value["headers"]["Allow"] = header("Methods.", json!({ "type": "string" }));
+        }
+        all.insert(name.to_owned(), value);
+    }
+    all.into()
+}
+
+fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, examples: &Value) -> Value {
+    let method = method(endpoint.method);
+    let wanted = format!("{} {}", method.to_uppercase(), endpoint.path);
+    let examples = examples.as_array().map_or(&[][..], Vec::as_slice);
+    let example =
+        examples.iter().find(|example| example["operation"] == wanted.as_str()).unwrap_or(&Value::Null);
+
+    let mut content = json!({ "schema": endpoint.response.define(&mut definitions.answers) });
+    if !example["response"].is_null() {
+        content["example"] = example["response"].clone();
+    }
+    let content_type = endpoint.response.content_type();
     let mut responses = Map::new();
-    responses.insert("200".into(), json!({ "description": "OK", "schema": answer }));
+    responses.insert("200".into(), json!({ "description": "OK", "content": { content_type: content } }));
+    let mut refused = |status: &str, name: &str| {
+        responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{name}") }));
+    };
+    refused("400", "BadRequest");
     if !endpoint.params.is_empty() {
-        responses.insert("400".into(), error("A parameter is malformed; the message names it."));
+        refused("404", "NotFound");
     }
-    if endpoint.params.iter().any(|param| matches!(param, Param::Path(_))) {
-        responses.insert("404".into(), error("There is no such thing."));
+    refused("405", "MethodNotAllowed");
+    if endpoint.method == Method::Post {
+        refused("413", "TooLarge");
     }
-    responses.insert("default".into(), error("Any other refusal."));
-    json!({
+    refused("429", "TooManyRequests");
+    refused("500", "Internal");
+    refused("503", "Unavailable");
+    if matches!(endpoint.handler, Handler::Async(_)) {
+        refused("504", "Timeout");
+    }
+    refused("default", "Other");
+
+    let mut value = json!({
+        "operationId": operation_id(method, endpoint.path),
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
-        "produces": [JSON],
-        "parameters": parameters,
         "responses": responses,
-    })
-}
-
-fn parameters(param: &Param, bodies: &mut SchemaGenerator) -> Vec<Value> {
-    match param {
-        Param::Path(path) => vec![json!({
-            "name": path.name, "in": "path", "required": true, "type": "string", "description": path.doc,
-        })],
-        Param::Body(object) => {
-            let schema = object.define(bodies);
-            let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
-            let definition = name.and_then(|name| bodies.definitions().get(name));
-            let doc =
-                definition.and_then(|definition| definition["description"].as_str()).unwrap_or_default();
-            let doc = doc.replace('\n', " ");
-            vec![
-                json!({ "name": "body", "in": "body", "required": true, "schema": schema, "description": doc }),
-            ]
-        }
-        Param::Query(_) | Param::Group(_) => param.queries().iter().map(query_parameter).collect(),
+    });
+    let parameters: Vec<_> = endpoint.params.iter().flat_map(|param| parameters(param, example)).collect();
+    if !parameters.is_empty() {
+        value["parameters"] = parameters.into();
     }
+    for param in endpoint.params {
+        let Param::Body(object) = param else { continue };
+        let schema = object.define(&mut definitions.bodies);
+        // An absent body is an empty object.
+        let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix(REFERENCE));
+        let defined = name.and_then(|name| definitions.bodies.definitions().get(name));
+        let required = defined.is_none_or(|schema| schema.get("required").is_some());
+        let mut content = json!({ "schema": schema });
+        if !example["body"].is_null() {
+            content["example"] = example["body"].clone();
+        }
+        value["requestBody"] = json!({ "required": required, "content": { JSON: content } });
+    }
+    value
 }
 
-fn query_parameter(param: &QueryParam) -> Value {
-    let mut value = json!({ "name": param.name, "in": "query", "required": false, "description": param.doc });
-    match param.ty {
-        Type::String => value["type"] = "string".into(),
-        Type::Integer => {
-            value["type"] = "integer".into();
-            value["format"] = "int64".into();
+/// The method and the words of the path: unique, because two operations differ in them.
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    std::iter::once(method).chain(words).collect::<Vec<_>>().join("_")
+}
+
+fn parameters(param: &Param, example: &Value) -> Vec<Value> {
+    let mut all = match param {
+        Param::Path(path) => {
+            let mut schema = schema(path.ty);
+            if schema["type"] == "string" {
+                schema["minLength"] = 1.into();
+            }
+            vec![json!({
+                "name": path.name, "in": "path", "required": true, "description": path.doc, "schema": schema,
+            })]
         }
-        Type::Boolean => value["type"] = "boolean".into(),
-        Type::OneOf(words) => {
-            value["type"] = "string".into();
-            value["enum"] = words.into();
+        Param::Body(_) => Vec::new(),
+        Param::Query(_) | Param::Required(_) | Param::Group(_) => {
+            let required = matches!(param, Param::Required(_));
+            param.queries().iter().map(|query| query_parameter(query, required)).collect()
         }
-        Type::Texts => {
-            value["type"] = "array".into();
-            value["items"] = json!({ "type": "string" });
-            value["collectionFormat"] = "multi".into();
+    };
+    for parameter in &mut all {
+        let recorded = parameter["name"].as_str().map_or(&Value::Null, |name| &example["parameters"][name]);
+        if !recorded.is_null() {
+            parameter["example"] = recorded.clone();
         }
+    }
+    all
+}
+
+fn query_parameter(param: &QueryParam, required: bool) -> Value {
+    let mut schema = schema(param.ty);
+    if required && schema["type"] == "string" {
+        schema["minLength"] = 1.into();
     }
     if let Some(default) = param.default {
+        let is_text =
+            matches!(param.ty, Type::String | Type::Pattern(_) | Type::PatternOr(..) | Type::OneOf(_));
         // `100` and `true` are JSON literals; texts are not.
-        let literal =
-            matches!(param.ty, Type::Integer | Type::Boolean).then(|| serde_json::from_str(default));
-        value["default"] = literal.and_then(Result::ok).unwrap_or_else(|| default.into());
+        let literal = (!is_text).then(|| serde_json::from_str(default).ok()).flatten();
+        schema["default"] = literal.unwrap_or_else(|| default.into());
+    }
+    let mut value = json!({
+        "name": param.name, "in": "query", "required": required, "description": param.doc, "schema": schema,
+    });
+    // See `Call::first`. The schemas of the other types accept an empty text.
+    let refuses_empty = matches!(
+        param.ty,
+        Type::Pattern(_)
+            | Type::PatternOr(..)
+            | Type::Integer
+            | Type::Between(..)
+            | Type::Flag
+            | Type::OneOf(_)
+    );
+    if !required && refuses_empty {
+        value["allowEmptyValue"] = true.into();
     }
     value
 }
 
-impl Object for Schema {
-    fn define(&self, definitions: &mut SchemaGenerator) -> schemars::Schema {
-        let definition = definition(self);
-        let mut name = self.name.to_owned();
-        let known = definitions.definitions_mut();
-        if known.get(&name).is_some_and(|other| *other != definition) {
-            name = second(&name);
+fn schema(ty: Type) -> Value {
+    match ty {
+        Type::String => json!({ "type": "string" }),
+        Type::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
+        Type::PatternOr(pattern, recorded) => json!({
+            "type": "string",
+            "anyOf": [
+                { "type": "string", "pattern": pattern },
+                {
+                    "type": "string",
+                    "enum": recorded,
+                    "description": "Recorded values of a form that JSON Schema cannot describe; others are accepted too.",
+                },
+            ],
+        }),
+        Type::Integer => json!({ "type": "integer", "format": "int64" }),
+        Type::Between(min, max) => {
+            json!({ "type": "integer", "format": "int64", "minimum": min, "maximum": max })
         }
-        // An object that contains itself is already present.
-        if known.insert(name, definition).is_none() {
-            for Field { kind, .. } in self.fields {
-                let mut kind = kind;
-                while let Kind::Array(item) = kind {
-                    kind = item;
-                }
-                if let Kind::Object(inner) = kind {
-                    inner.define(definitions);
-                }
+        Type::BetweenOrAbsent(min, max) => {
+            let mut number = json!({ "type": "integer", "minimum": min });
+            // The format is a bound too.
+            if max < i64::MAX {
+                number["maximum"] = max.into();
+                number["format"] = "int64".into();
             }
+            let absent =
+                json!({ "type": "string", "pattern": NOT_A_NUMBER, "description": "Counts as absent." });
+            json!({ "anyOf": [number, absent] })
         }
-        json_schema!({ "$ref": format!("#/definitions/{}", self.name) })
-    }
-}
-
-fn definition(schema: &Schema) -> Value {
-    let properties: Map<_, _> =
-        schema.fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
-    let required: Vec<_> =
-        schema.fields.iter().filter(|field| !field.optional).map(|field| field.name).collect();
-    let mut value = json!({ "type": "object", "description": schema.doc, "properties": properties });
-    // An empty list is not allowed here (JSON Schema validation, draft 4, §5.4.3).
-    if !required.is_empty() {
-        value["required"] = required.into();
-    }
-    value
-}
-
-fn property(field: &Field) -> Value {
-    let mut value = kind(&field.kind);
-    if !field.doc.is_empty() {
-        value["description"] = field.doc.into();
-    }
-    if field.nullable {
-        value["x-nullable"] = true.into();
-    }
-    value
-}
-
-fn kind(of: &Kind) -> Value {
-    match of {
-        Kind::String => json!({ "type": "string" }),
-        Kind::Integer => json!({ "type": "integer", "format": "int64" }),
-        Kind::Number => json!({ "type": "number" }),
-        Kind::Boolean => json!({ "type": "boolean" }),
-        Kind::Free => json!({ "type": "object" }),
-        Kind::Object(schema) => reference(schema.name),
-        Kind::Array(item) => json!({ "type": "array", "items": kind(item) }),
-    }
-}
-
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/definitions/{name}") })
-}
-
-#[cfg(test)]
-mod tests {
-    use schemars::JsonSchema;
-
-    use super::*;
-    use crate::schema::of;
-
-    /// A thing.
-    #[derive(JsonSchema)]
-    #[schemars(rename = "shop.Thing")]
-    #[allow(dead_code, reason = "only its schema is used")]
-    struct Thing {
-        /// On two
-        /// lines.
-        name: Option<String>,
-        count: u8,
-        maker: Option<Maker>,
-        ways: Vec<Way>,
-    }
-
-    /// A maker.
-    #[derive(JsonSchema)]
-    #[schemars(rename = "shop.Maker")]
-    struct Maker {}
-
-    #[derive(JsonSchema)]
-    #[schemars(inline, rename_all = "snake_case")]
-    #[allow(dead_code, reason = "only its schema is used")]
-    enum Way {
-        ByAir { price: String },
-        BySea { days: u8 },
-    }
-
-    #[test]
-    fn a_type_is_described_without_null_types_and_alternatives() {
-        let mut definitions = Definitions::new();
-        let reference = of::<Thing>().define(&mut definitions.answers);
-        assert_eq!(*reference.as_value(), json!({ "$ref": "#/definitions/shop.Thing" }));
-        let all = definitions.finish();
-        let (thing, properties) = (&all["shop.Thing"], &all["shop.Thing"]["properties"]);
-        assert_eq!(thing["required"], json!(["name", "count", "maker", "ways"]));
-        assert_eq!(
-            properties["name"],
-            json!({ "type": "string", "x-nullable": true, "description": "On two lines." })
-        );
-        assert_eq!(properties["count"]["format"], "int64");
-        let maker = json!({ "allOf": [{ "$ref": "#/definitions/shop.Maker" }], "x-nullable": true });
-        assert_eq!(properties["maker"], maker);
-        let way = properties["ways"]["items"].as_object().unwrap();
-        assert_eq!(way["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["by_air", "by_sea"]);
-        assert!(!way.contains_key("oneOf") && !way.contains_key("required"));
-    }
-
-    #[test]
-    fn two_objects_of_one_name_are_two_definitions() {
-        static ONE: Schema = Schema { name: "shop.Item", doc: "One.", fields: &[] };
-        static OTHER: Schema = Schema { name: "shop.Item", doc: "Another.", fields: &[] };
-        let mut definitions = Definitions::new();
-        for object in [&ONE, &ONE, &OTHER] {
-            object.define(&mut definitions.answers);
-        }
-        let all = definitions.finish();
-        assert_eq!(all.keys().collect::<Vec<_>>(), ["common.ErrorResponse", "shop.Item", "shop.Item2"]);
+        Type::Boolean => json!({
+            "anyOf": [
+                { "type": "boolean" },
+                {
+                    "type": "string",
+                    "description": "`1`, `t`, `T`, `TRUE` and `True` are true; `0`, `f`, `F`, `FALSE` and `False` are \
+                                    false; another text counts as absent.",
+                },
+            ],
+        }),
+        Type::Flag => json!({ "type": "boolean" }),
+        Type::OneOf(words) => json!({ "type": "string", "enum": words }),
+        Type::Texts => json!({ "type": "array", "items": { "type": "string" } }),
     }
 }

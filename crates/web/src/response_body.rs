@@ -1,29 +1,50 @@
-//! The response body of every server: bytes in frames of bounded size, with the request permit.
+//! The response body of every server: bytes in frames of bounded size, or an event stream, with the permit.
 //!
 //! # Invariants
 //! * The permit is held until hyper has the last frame. hyper takes a frame only when it has sent nearly all of the
 //!   previous one, so a client that does not read its response holds its permit.
+//! * A stream is polled only when hyper takes a frame, so an unread event is in memory once per stream at most.
+//! * A stop of the server ends a stream at its next poll, and wakes it.
 
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::Response;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::concurrency_limit::RequestPermit;
+use crate::event::{EventStream, HEARTBEAT};
 use crate::request_timer::RequestTimer;
 
 /// Maximum size of a frame: most responses are one frame. At most this and hyper's buffer are unsent without a permit.
 const FRAME: usize = 256 << 10;
 
-/// A body whose length is known.
+/// A body of known length, or a stream.
 pub(crate) struct ResponseBody {
-    rest: Bytes,
+    content: Content,
     timer: Arc<RequestTimer>,
     _permit: Option<RequestPermit>,
+}
+
+enum Content {
+    Bytes(Bytes),
+    Events(Events),
+}
+
+/// The rest of an event stream.
+struct Events {
+    rest: EventStream,
+    /// The interval of heartbeats, and the time of the next one.
+    heartbeat: (Duration, Pin<Box<Sleep>>),
+    /// Resolves when the server stops.
+    stopped: BoxFuture<'static, ()>,
+    is_over: bool,
 }
 
 /// Prepares a response for hyper; `permit` is released and the timer restarted after it.
@@ -32,7 +53,51 @@ pub(crate) fn with_permit(
     permit: Option<RequestPermit>,
     timer: &Arc<RequestTimer>,
 ) -> Response<ResponseBody> {
-    response.map(|rest| ResponseBody { rest, timer: Arc::clone(timer), _permit: permit })
+    response.map(|rest| ResponseBody::new(Content::Bytes(rest), permit, timer))
+}
+
+/// As [`with_permit`] for an event stream, which ends when `stopped` resolves. A comment follows after `heartbeat`
+/// without an event.
+pub(crate) fn streaming(
+    response: Response<EventStream>,
+    permit: RequestPermit,
+    timer: &Arc<RequestTimer>,
+    heartbeat: Duration,
+    stopped: BoxFuture<'static, ()>,
+) -> Response<ResponseBody> {
+    response.map(|events| {
+        let heartbeat = (heartbeat, Box::pin(sleep(heartbeat)));
+        let events = Events { rest: events, heartbeat, stopped, is_over: false };
+        ResponseBody::new(Content::Events(events), Some(permit), timer)
+    })
+}
+
+impl ResponseBody {
+    fn new(content: Content, permit: Option<RequestPermit>, timer: &Arc<RequestTimer>) -> Self {
+        Self { content, timer: Arc::clone(timer), _permit: permit }
+    }
+}
+
+impl Events {
+    /// The next frame: an event or a heartbeat.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.is_over || self.stopped.as_mut().poll(context).is_ready() {
+            self.is_over = true;
+            return Poll::Ready(None);
+        }
+        let (every, next) = &mut self.heartbeat;
+        let frame = match self.rest.as_mut().poll_next(context) {
+            Poll::Ready(Some(event)) => event.frame().clone(),
+            Poll::Ready(None) => {
+                self.is_over = true;
+                return Poll::Ready(None);
+            }
+            Poll::Pending if next.as_mut().poll(context).is_ready() => HEARTBEAT,
+            Poll::Pending => return Poll::Pending,
+        };
+        next.as_mut().reset(Instant::now() + *every);
+        Poll::Ready(Some(frame))
+    }
 }
 
 impl Body for ResponseBody {
@@ -41,19 +106,30 @@ impl Body for ResponseBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let len = self.rest.len().min(FRAME);
-        let frame = self.rest.split_to(len);
-        Poll::Ready((!frame.is_empty()).then(|| Ok(Frame::data(frame))))
+        let frame = match &mut self.content {
+            Content::Bytes(rest) => {
+                let len = rest.len().min(FRAME);
+                Poll::Ready(Some(rest.split_to(len)).filter(|frame| !frame.is_empty()))
+            }
+            Content::Events(events) => events.poll_next(context),
+        };
+        frame.map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
+        match &self.content {
+            Content::Bytes(rest) => rest.is_empty(),
+            Content::Events(events) => events.is_over,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(u64::try_from(self.rest.len()).unwrap_or(u64::MAX))
+        match &self.content {
+            Content::Bytes(rest) => SizeHint::with_exact(u64::try_from(rest.len()).unwrap_or(u64::MAX)),
+            Content::Events(_) => SizeHint::default(),
+        }
     }
 }
 

@@ -6,12 +6,38 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 
-/// A JSON object that the document defines.
+use crate::reply::JSON;
+
+/// A body that the document defines, nearly always a JSON object.
 pub trait Object: Debug + Sync {
     /// Adds the definitions of the object and of all objects in it; returns a reference to it.
     fn define(&self, definitions: &mut SchemaGenerator) -> schemars::Schema;
+
+    /// The media type of the body.
+    fn content_type(&self) -> &'static str {
+        JSON
+    }
+}
+
+/// A body that is a text of another media type, for example a stream of events.
+#[derive(Debug)]
+pub struct Text {
+    /// Without parameters.
+    pub content_type: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+impl Object for Text {
+    fn define(&self, _: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "type": "string", "description": self.doc })
+    }
+
+    fn content_type(&self) -> &'static str {
+        self.content_type
+    }
 }
 
 impl<T: JsonSchema + Sync> Object for PhantomData<T> {
@@ -56,8 +82,14 @@ pub struct Field {
 pub enum Kind {
     /// A text.
     String,
+    /// A text that matches a regular expression (ECMA 262).
+    Pattern(&'static str),
+    /// A time: RFC 3339.
+    Time,
     /// A whole number as a JSON number.
     Integer,
+    /// A whole number that is not negative, as a JSON number.
+    Natural,
     /// A number.
     Number,
     /// `true` or `false`.
@@ -70,6 +102,9 @@ pub enum Kind {
     Array(&'static Kind),
 }
 
+/// A whole number that is not negative, in decimal digits.
+pub const DECIMAL: Kind = Kind::Pattern("^[0-9]+$");
+
 impl Field {
     /// A member that is never `null`.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
@@ -79,6 +114,11 @@ impl Field {
     /// A member that can be `null`.
     pub const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self { name, kind, doc, nullable: true, optional: false }
+    }
+
+    /// A member that can be missing, but is never `null`.
+    pub const fn maybe(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, doc, nullable: false, optional: true }
     }
 
     /// A member that can be missing, and `null` as well.
@@ -94,11 +134,7 @@ pub static PAGINATION_RESPONSE: Schema = Schema {
     fields: &[
         Field::nullable("previous_key", Kind::String, "The key of the page before; null on the first."),
         Field::nullable("next_key", Kind::String, "The key of the page after; null on the last."),
-        Field::new(
-            "total",
-            Kind::String,
-            "How many rows the whole list has, in decimal; \"0\" if not asked for.",
-        ),
+        Field::new("total", DECIMAL, "How many rows the whole list has, in decimal; \"0\" if not asked for."),
     ],
 };
 
@@ -107,8 +143,9 @@ pub static ERROR_RESPONSE: Schema = Schema {
     name: "common.ErrorResponse",
     doc: "Why a request was refused.",
     fields: &[
-        Field::new("code", Kind::Integer, "The gRPC status code."),
-        Field::new("message", Kind::String, "What is wrong and what is allowed."),
-        Field::new("details", Kind::Array(&Kind::Free), "Always empty."),
+        Field::new("code", Kind::Natural, "The gRPC status code."),
+        Field::new("message", Kind::String, "The input at fault, and the allowed values."),
+        Field::new("details", Kind::Array(&Kind::Free), "Entries with an @type (google.rpc); usually none."),
+        Field::maybe("info", Kind::String, "One sentence of advice for the user."),
     ],
 };

@@ -1,11 +1,11 @@
-//! The accept loop of every server, and HTTP/1.1 connections.
+//! The accept loop of every server, and HTTP/1.1 connections. [`crate::http2`] has those of HTTP/2.
 //!
 //! # Invariants
 //! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
 //!   client, a connection is closed at once.
 //! * An error of `accept` never ends the loop.
-//! * A stop closes the listener, then idle connections, then waits for requests in flight, and aborts the rest at the
-//!   deadline.
+//! * A stop closes the listener, ends event streams, closes idle connections, then waits for requests in flight, and
+//!   aborts the rest at the deadline.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -68,9 +68,19 @@ pub async fn serve<A: Send + Sync + 'static>(
     let clients = Arc::new(Clients::new(&limits));
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
     let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
-    let server = Arc::new(AppServer { app, limits, clients, requests });
-    let service = |peer, timer| AppService { server: Arc::clone(&server), peer, timer };
-    accept_loop.run(listener, service, shutdown).await;
+    let streams = ConcurrencyLimit::new(limits.streams, limits.streams_per_client);
+    let (stop, stopped) = watch::channel(());
+    let server = Arc::new(AppServer { app, limits, clients, requests, streams, stopped });
+    let connection = |stream, peer, stopped| {
+        let timer = Arc::new(RequestTimer::new());
+        let service = AppService { server: Arc::clone(&server), peer, timer: Arc::clone(&timer) };
+        connection(stream, service, timer, Arc::clone(&server.limits), stopped)
+    };
+    let shutdown = async {
+        shutdown.await;
+        drop(stop);
+    };
+    accept_loop.run(listener, connection, shutdown).await;
 }
 
 /// As [`serve`], with `handler` in the place of an app. Bodies of up to [`Limits::body`] bytes are read for every
@@ -87,8 +97,8 @@ pub async fn serve_fn<H, F>(
     let limits = Arc::new(limits);
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: None };
     let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
-    let shared = Arc::new((handler, limits, requests));
-    let service = |_, timer: Arc<RequestTimer>| {
+    let shared = Arc::new((handler, Arc::clone(&limits), requests));
+    let service = |timer: Arc<RequestTimer>| {
         let shared = Arc::clone(&shared);
         service_fn(move |request: Request<Incoming>| {
             timer.begin();
@@ -110,27 +120,30 @@ pub async fn serve_fn<H, F>(
             })
         })
     };
-    accept_loop.run(listener, service, shutdown).await;
+    let connection = |stream, _, stopped| {
+        let timer = Arc::new(RequestTimer::new());
+        connection(stream, service(Arc::clone(&timer)), timer, Arc::clone(&limits), stopped)
+    };
+    accept_loop.run(listener, connection, shutdown).await;
 }
 
 /// The accept loop, with the settings that all connections share.
-struct AcceptLoop {
-    limits: Arc<Limits>,
+pub(crate) struct AcceptLoop {
+    pub(crate) limits: Arc<Limits>,
     /// Identifies clients for the connection limit per client; `None` disables that limit.
-    clients: Option<Arc<Clients>>,
+    pub(crate) clients: Option<Arc<Clients>>,
 }
 
 impl AcceptLoop {
-    /// Runs the loop; `service` makes the service of one connection from the peer address and the connection's timer.
-    async fn run<S>(
+    /// Runs the loop; `connection` serves one connection of a peer, until its receiver's sender is dropped and the
+    /// requests in flight have ended.
+    pub(crate) async fn run<F>(
         self,
         listener: TcpListener,
-        service: impl Fn(IpAddr, Arc<RequestTimer>) -> S,
+        connection: impl Fn(TcpStream, IpAddr, watch::Receiver<()>) -> F,
         shutdown: impl Future<Output = ()>,
     ) where
-        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
-        S: Unpin + Send + 'static,
-        S::Future: Unpin + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         let mut shutdown = pin!(shutdown);
         let permits = Arc::new(Semaphore::new(self.limits.connections));
@@ -160,9 +173,7 @@ impl AcceptLoop {
                 }
                 continue;
             }
-            let timer = Arc::new(RequestTimer::new());
-            let service = service(peer, Arc::clone(&timer));
-            let connection = connection(stream, service, timer, Arc::clone(&self.limits), stopped.clone());
+            let connection = connection(stream, peer, stopped.clone());
             connections.spawn(async move {
                 connection.await;
                 drop((permit, client_permit));
@@ -215,7 +226,7 @@ async fn connection<S>(
     linger(connection.into_parts().io.into_inner()).await;
 }
 
-fn log_end(ended: hyper::Result<()>) {
+pub(crate) fn log_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
         tracing::debug!(error = %error, "connection ended early");
     }

@@ -2,6 +2,7 @@
 //!
 //! Dropping or stopping it drains requests in flight for at most [`Limits::stop`].
 
+use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -9,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{JoinHandle, available_parallelism};
 
+use futures_util::future::BoxFuture;
 use tokio::net::TcpSocket;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -27,6 +29,9 @@ pub fn default_workers() -> usize {
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
     LEAST.max(4 * cores)
 }
+
+/// Resolves when a server is stopped.
+pub type Stopped = BoxFuture<'static, ()>;
 
 /// A running server.
 #[derive(Debug)]
@@ -47,6 +52,18 @@ impl Server {
         limits: Limits,
         workers: usize,
     ) -> io::Result<Self> {
+        Self::run(listener, workers, |listener, stopped| serve(listener, app, limits, stopped))
+    }
+
+    /// As [`Server::start`], with another protocol: `serve` serves until its second argument resolves, and then drains.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn run<F: Future<Output = ()>>(
+        listener: TcpListener,
+        workers: usize,
+        serve: impl FnOnce(tokio::net::TcpListener, Stopped) -> F + Send + 'static,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = Builder::new_multi_thread()
@@ -62,7 +79,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("web-accept".to_owned()).spawn(move || {
             // A dropped sender is a stop as well.
-            runtime.block_on(serve(listener, app, limits, async { drop(stopped.await) }));
+            runtime.block_on(serve(listener, Box::pin(async { drop(stopped.await) })));
         })?;
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }

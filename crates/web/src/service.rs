@@ -1,7 +1,8 @@
 //! The hyper service of an [`App`]: enforces the limits, reads the request body and calls the app.
 //!
 //! Rate and concurrency limits apply first, by the head alone: before routing, and before any byte of the body is read.
-//! A request without a body, the common case, is answered without boxing a future.
+//! A request without a body, the common case, is answered without boxing a future. Event streams have limits of their own
+//! and hold no permit of a request.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -16,15 +17,17 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::service::Service;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::app::App;
 use crate::concurrency_limit::{ConcurrencyLimit, Full, RequestPermit};
+use crate::event::EventStream;
 use crate::http_error::HttpError;
 use crate::limits::Limits;
 use crate::rate_limit::{Client, Clients};
 use crate::request_timer::RequestTimer;
-use crate::response_body::{ResponseBody, with_permit};
+use crate::response_body::{ResponseBody, streaming, with_permit};
 
 /// The values that all connections share.
 pub(crate) struct AppServer<A: 'static> {
@@ -32,6 +35,9 @@ pub(crate) struct AppServer<A: 'static> {
     pub(crate) limits: Arc<Limits>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) requests: ConcurrencyLimit,
+    pub(crate) streams: ConcurrencyLimit,
+    /// Changes when the server stops.
+    pub(crate) stopped: watch::Receiver<()>,
 }
 
 /// The service of one connection.
@@ -54,6 +60,18 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         let (mut head, body) = request.into_parts();
         let app = &self.server.app;
         let answered = |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer))));
+        if app.is_stream(&head) {
+            let response = match self.server.open(&head, &body, self.peer) {
+                Ok((response, permit)) => {
+                    let mut stopped = self.server.stopped.clone();
+                    // Always an error: the sender is dropped.
+                    let stopped = Box::pin(async move { drop(stopped.changed().await) });
+                    streaming(response, permit, &self.timer, self.server.limits.heartbeat, stopped)
+                }
+                Err(response) => with_permit(response, None, &self.timer),
+            };
+            return Either::Left(ready(Ok(response)));
+        }
         let permit = match self.server.admit(&head, &body, self.peer) {
             Ok(permit) => permit,
             Err(response) => return answered(response, None),
@@ -102,6 +120,24 @@ impl<A> AppServer<A> {
         Err(if body.is_end_stream() { response } else { with_close(response) })
     }
 
+    /// Opens the event stream of a request; otherwise the response.
+    #[expect(clippy::result_large_err, reason = "the caller returns the response")]
+    fn open(
+        &self,
+        head: &Parts,
+        body: &Incoming,
+        peer: IpAddr,
+    ) -> Result<(Response<EventStream>, RequestPermit), Response<Bytes>> {
+        let client = self.clients.client_of_request(peer, &head.headers);
+        let admitted = self.clients.admit(client, head.uri.path());
+        let permit = admitted
+            .and_then(|()| check_size(head, body, &self.limits))
+            .and_then(|()| acquire_stream(&self.streams, client, &self.limits))
+            .map_err(|error| self.app.reject(head, &error));
+        let opened = permit.and_then(|permit| Ok((self.app.stream(head)?, permit)));
+        opened.map_err(|response| if body.is_end_stream() { response } else { with_close(response) })
+    }
+
     /// # Errors
     /// 429 or 503.
     fn check_client(&self, head: &Parts, peer: IpAddr) -> Result<RequestPermit, HttpError> {
@@ -132,6 +168,28 @@ pub(crate) fn acquire(
                 "{} requests from your address are being answered, or their answers wait to be read, which is all of \
                  one address at once; try again",
                 limits.requests_per_client
+            ),
+        ),
+    })
+}
+
+/// # Errors
+/// 503 at the stream limit of the server, 429 at that of `client`.
+fn acquire_stream(
+    streams: &ConcurrencyLimit,
+    client: Client,
+    limits: &Limits,
+) -> Result<RequestPermit, HttpError> {
+    streams.acquire(Some(client)).map_err(|full| match full {
+        Full::Server => HttpError::unavailable(format!(
+            "{} event streams are open, which is all at once; try again later or read the lists instead",
+            limits.streams
+        )),
+        Full::Client => HttpError::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!(
+                "{} event streams are open from your address, which is all of one address at once; close one first",
+                limits.streams_per_client
             ),
         ),
     })

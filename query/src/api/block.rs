@@ -3,12 +3,12 @@
 use schema::block::{Block, Blocks};
 use store::{Message, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::{DECIMAL, Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag, one};
+use super::{ListRequest, PAGE, Tag, UPPER_HASH, one};
 use crate::array::Run;
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
@@ -18,6 +18,8 @@ use crate::{params, record};
 const AVERAGED: u64 = 100;
 const NANOS_PER_SECOND: f64 = 1e9;
 
+const PAGES: Param = Param::Group(&params::pages(Space::Blocks));
+
 const TAG: Tag = Tag("Block");
 
 /// The group's endpoints.
@@ -25,14 +27,14 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list(
         "/indexer/block/v1/blocks",
         "All blocks. `total` is the latest height.",
-        &[PAGINATION],
+        &[PAGES],
         &BLOCKS,
         blocks,
     ),
     TAG.record(
         "/indexer/block/v1/blocks/{height}",
         "One block.",
-        &[Param::path("height", "A height, 1 or more.")],
+        &[Param::path_of("height", params::HEIGHT, "A height, 1 or more.")],
         &BLOCK_RESPONSE,
         block,
     ),
@@ -50,7 +52,7 @@ static COIN: Schema = Schema {
     doc: "An amount of a denom.",
     fields: &[
         Field::new("denom", Kind::String, ""),
-        Field::new("amount", Kind::String, "Decimal, in base units."),
+        Field::new("amount", DECIMAL, "Decimal, in base units."),
     ],
 };
 
@@ -64,22 +66,22 @@ static PROPOSER: Schema = Schema {
     ],
 };
 
-static BLOCK: Schema = Schema {
+pub(super) static BLOCK: Schema = Schema {
     name: "block.Block",
     doc: "A block.",
     fields: &[
         Field::new("chain_id", Kind::String, ""),
-        Field::new("height", Kind::String, "Decimal."),
-        Field::new("hash", Kind::String, "Upper-case hex."),
+        Field::new("height", DECIMAL, "Decimal."),
+        Field::new("hash", UPPER_HASH, "Upper-case hex."),
         Field::new(
             "block_time",
-            Kind::String,
+            DECIMAL,
             "Milliseconds since the block before; 0 for the first indexed block.",
         ),
-        Field::new("timestamp", Kind::String, "RFC 3339, UTC, whole seconds."),
-        Field::new("gas_used", Kind::String, "Decimal, summed over the block's transactions."),
-        Field::new("gas_wanted", Kind::String, "Decimal, summed over the block's transactions."),
-        Field::new("tx_count", Kind::String, "Decimal."),
+        Field::new("timestamp", Kind::Time, "RFC 3339, UTC, whole seconds."),
+        Field::new("gas_used", DECIMAL, "Decimal, summed over the block's transactions."),
+        Field::new("gas_wanted", DECIMAL, "Decimal, summed over the block's transactions."),
+        Field::new("tx_count", DECIMAL, "Decimal."),
         Field::new("total_fee", Kind::Array(&Kind::Object(&COIN)), "Declared fees, by denom."),
         Field::new("proposer", Kind::Object(&PROPOSER), ""),
     ],

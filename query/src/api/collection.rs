@@ -6,12 +6,12 @@ use schema::nft::{Collections, CollectionsByHeight, OwnedCollections};
 use serde_json::{Map, Value};
 use store::Message;
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag, one};
+use super::{HEX, ListRequest, PAGE, Tag, one};
 use crate::array::Array;
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
@@ -19,32 +19,31 @@ use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params::{self, Paging};
 
+const PAGES: Param = Param::Group(&params::pages(Space::Collections));
+
 const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/nft/v1/collections", "All collections, by height.", &[PAGINATION], &COLLECTIONS, all),
+    TAG.list("/indexer/nft/v1/collections", "All collections, by height.", &[PAGES], &COLLECTIONS, all),
     TAG.list(
         "/indexer/nft/v1/collections/by_account/{account}",
         "Collections that an account owns a token of, by height.",
-        &[Param::path("account", "Bech32 or hex."), PAGINATION],
+        &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
         &COLLECTIONS,
         by_account,
     ),
     TAG.list(
         "/indexer/nft/v1/collections/by_name/{name}",
         "Collections whose name, here or where they came from, has a part, by height.",
-        &[
-            Param::path("name", "A part of a name; only its letters and digits count, in either case."),
-            PAGINATION,
-        ],
+        &[Param::path("name", "A part of a name; only its letters and digits count, in either case."), PAGES],
         &COLLECTIONS,
         by_name,
     ),
     TAG.record(
         "/indexer/nft/v1/collections/{collection_addr}",
         "One collection.",
-        &[Param::path("collection_addr", "Bech32 or hex.")],
+        &[Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex.")],
         &COLLECTION_RESPONSE,
         by_address,
     ),
@@ -55,7 +54,7 @@ static HANDLE: Schema = Schema {
     doc: "The tokens of a collection.",
     fields: &[
         Field::new("handle", Kind::String, "Always empty."),
-        Field::new("length", Kind::Integer, "How many tokens there are now."),
+        Field::new("length", Kind::Natural, "How many tokens there are now."),
     ],
 };
 
@@ -78,14 +77,14 @@ static COLLECTION: Schema = Schema {
     name: "nft.Collection",
     doc: "A collection.",
     fields: &[
-        Field::new("object_addr", Kind::String, "Its address, lower-case hex with 0x."),
+        Field::new("object_addr", HEX, "Its address, lower-case hex with 0x."),
         Field::new("collection", Kind::Object(&DETAIL), ""),
         Field::new(
             "height",
-            Kind::Integer,
+            Kind::Natural,
             "The block that made it; on an EVM chain the first that involved the contract.",
         ),
-        Field::new("timestamp", Kind::String, "That block's time: RFC 3339, UTC, microseconds."),
+        Field::new("timestamp", Kind::Time, "That block's time: RFC 3339, UTC, microseconds."),
     ],
 };
 

@@ -3,30 +3,34 @@
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::keys::AccountKey;
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag, block, candidates, one};
+use super::{
+    EVM_ADDRESS, EVM_ADDRESS_OR_NONE, EVM_HASH, HEX, ListRequest, PAGE, Tag, block, candidates, one,
+};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
 use crate::params;
 use crate::record;
 
+const PAGES: Param = Param::Group(&params::pages(Space::EvmTxs));
+
 const TAG: Tag = Tag("EVM Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGINATION], &EVM_TXS, txs),
+    TAG.list("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGES], &EVM_TXS, txs),
     TAG.list(
         "/indexer/tx/v1/evm-txs/by_account/{account}",
         "EVM transactions that involve an account.",
         &[
-            Param::path("account", "Bech32 or hex."),
+            Param::path_of("account", params::ADDRESS, "Bech32 or hex."),
             params::is_signer("Only transactions that the account sent."),
-            PAGINATION,
+            PAGES,
         ],
         &EVM_TXS,
         by_account,
@@ -34,14 +38,14 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list(
         "/indexer/tx/v1/evm-txs/by_height/{height}",
         "EVM transactions of a block.",
-        &[Param::path("height", "A height, 1 or more."), PAGINATION],
+        &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
         &EVM_TXS,
         by_height,
     ),
     TAG.record(
         "/indexer/tx/v1/evm-txs/{tx_hash}",
         "One EVM transaction.",
-        &[Param::path("tx_hash", "The EVM hash in hex, with or without 0x.")],
+        &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x.")],
         &EVM_TX_RESPONSE,
         by_hash,
     ),
@@ -51,36 +55,36 @@ static LOG: Schema = Schema {
     name: "evm-tx.EvmLog",
     doc: "A log of an EVM transaction.",
     fields: &[
-        Field::new("address", Kind::String, ""),
-        Field::new("topics", Kind::Array(&Kind::String), ""),
-        Field::new("data", Kind::String, ""),
-        Field::new("blockNumber", Kind::String, ""),
-        Field::new("transactionHash", Kind::String, ""),
-        Field::new("transactionIndex", Kind::String, ""),
-        Field::new("blockHash", Kind::String, ""),
-        Field::new("logIndex", Kind::String, ""),
+        Field::new("address", EVM_ADDRESS, ""),
+        Field::new("topics", Kind::Array(&EVM_HASH), ""),
+        Field::new("data", HEX, ""),
+        Field::new("blockNumber", HEX, ""),
+        Field::new("transactionHash", EVM_HASH, ""),
+        Field::new("transactionIndex", HEX, ""),
+        Field::new("blockHash", EVM_HASH, ""),
+        Field::new("logIndex", HEX, ""),
         Field::new("removed", Kind::Boolean, ""),
     ],
 };
 
-static EVM_TX: Schema = Schema {
+pub(super) static EVM_TX: Schema = Schema {
     name: "evm-tx.EvmTx",
     doc: "An EVM transaction: its receipt. Quantities are hex as the node prints them.",
     fields: &[
-        Field::new("blockHash", Kind::String, "Of the EVM block, which is not the block's own hash."),
-        Field::new("blockNumber", Kind::String, ""),
-        Field::nullable("contractAddress", Kind::String, "The created contract."),
-        Field::new("cumulativeGasUsed", Kind::String, ""),
-        Field::new("effectiveGasPrice", Kind::String, ""),
-        Field::new("from", Kind::String, "The zero address for a Cosmos transaction with EVM logs."),
-        Field::new("gasUsed", Kind::String, ""),
+        Field::new("blockHash", EVM_HASH, "Of the EVM block, which is not the block's own hash."),
+        Field::new("blockNumber", HEX, ""),
+        Field::nullable("contractAddress", EVM_ADDRESS, "The created contract."),
+        Field::new("cumulativeGasUsed", HEX, ""),
+        Field::new("effectiveGasPrice", HEX, ""),
+        Field::new("from", EVM_ADDRESS, "The zero address for a Cosmos transaction with EVM logs."),
+        Field::new("gasUsed", HEX, ""),
         Field::new("logs", Kind::Array(&Kind::Object(&LOG)), ""),
-        Field::new("logsBloom", Kind::String, ""),
-        Field::new("status", Kind::String, "0x1 on success, 0x0 on failure."),
-        Field::new("to", Kind::String, "Empty for a creation."),
-        Field::new("transactionHash", Kind::String, ""),
-        Field::new("transactionIndex", Kind::String, ""),
-        Field::new("type", Kind::String, ""),
+        Field::new("logsBloom", HEX, ""),
+        Field::new("status", HEX, "0x1 on success, 0x0 on failure."),
+        Field::new("to", EVM_ADDRESS_OR_NONE, "Empty for a creation."),
+        Field::new("transactionHash", EVM_HASH, ""),
+        Field::new("transactionIndex", HEX, ""),
+        Field::new("type", HEX, ""),
     ],
 };
 

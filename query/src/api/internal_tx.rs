@@ -4,17 +4,19 @@ use schema::internal_tx::{AccountCalls, CallsByHash, CallsByHeight};
 use schema::keys::AccountKey;
 use store::Message;
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag, candidates, evm_tx};
+use super::{EVM_ADDRESS, EVM_ADDRESS_OR_NONE, EVM_HASH, HEX, ListRequest, PAGE, Tag, candidates, evm_tx};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::params;
 use crate::record;
+
+const PAGES: Param = Param::Group(&params::pages(Space::Calls));
 
 const TAG: Tag = Tag("EVM Internal Tx");
 
@@ -23,28 +25,28 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list(
         "/indexer/tx/v1/evm-internal-txs",
         "All call frames, each transaction's depth first.",
-        &[PAGINATION],
+        &[PAGES],
         &INTERNAL_TXS,
         all,
     ),
     TAG.list(
         "/indexer/tx/v1/evm-internal-txs/by_account/{account}",
         "Call frames that an account calls or is called in.",
-        &[Param::path("account", "Bech32 or hex."), PAGINATION],
+        &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
         &INTERNAL_TXS,
         by_account,
     ),
     TAG.list(
         "/indexer/tx/v1/evm-internal-txs/by_height/{height}",
         "Call frames of a block.",
-        &[Param::path("height", "A height, 1 or more."), PAGINATION],
+        &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
         &INTERNAL_TXS,
         by_height,
     ),
     TAG.record(
         "/indexer/tx/v1/evm-internal-txs/{tx_hash}",
         "Call frames of an EVM transaction.",
-        &[Param::path("tx_hash", "The EVM hash in hex, with or without 0x."), PAGINATION],
+        &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x."), PAGES],
         &INTERNAL_TXS,
         by_hash,
     ),
@@ -54,18 +56,18 @@ static INTERNAL_TX: Schema = Schema {
     name: "evm-internal-tx.EvmInternalTx",
     doc: "A call frame. Quantities are hex of whole bytes; 0x where the tracer gave none.",
     fields: &[
-        Field::new("height", Kind::Integer, ""),
-        Field::new("hash", Kind::String, "The EVM transaction."),
+        Field::new("height", Kind::Natural, ""),
+        Field::new("hash", EVM_HASH, "The EVM transaction."),
         Field::new("parent_index", Kind::Integer, "The calling frame; -1 for the first."),
-        Field::new("index", Kind::Integer, "Its place in the transaction, depth first from 0."),
+        Field::new("index", Kind::Natural, "Its place in the transaction, depth first from 0."),
         Field::new("type", Kind::String, "CALL, STATICCALL, DELEGATECALL, CREATE and so on."),
-        Field::new("from", Kind::String, ""),
-        Field::new("to", Kind::String, "Empty if the frame has none."),
-        Field::new("input", Kind::String, ""),
-        Field::new("output", Kind::String, ""),
-        Field::new("value", Kind::String, ""),
-        Field::new("gas", Kind::String, ""),
-        Field::new("gasUsed", Kind::String, ""),
+        Field::new("from", EVM_ADDRESS, ""),
+        Field::new("to", EVM_ADDRESS_OR_NONE, "Empty if the frame has none."),
+        Field::new("input", HEX, ""),
+        Field::new("output", HEX, ""),
+        Field::new("value", HEX, ""),
+        Field::new("gas", HEX, ""),
+        Field::new("gasUsed", HEX, ""),
     ],
 };
 

@@ -6,7 +6,7 @@ use schema::tx::{AccountTxs, Txs};
 use store::Table as _;
 use store::key::Text;
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
 
@@ -16,6 +16,8 @@ use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::{nft_record, params, record};
 
+const PAGES: Param = Param::Group(&params::pages(Space::Txs));
+
 const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
@@ -23,9 +25,9 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
     "/indexer/nft/v1/txs/{collection_addr}/{token_id}",
     "Transactions that minted, moved or burnt a token; on a Move chain those that involve its object.",
     &[
-        Param::path("collection_addr", "Bech32 or hex."),
+        Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex."),
         Param::path("token_id", "Exactly as the token has it, percent-encoded."),
-        PAGINATION,
+        PAGES,
     ],
     &tx::TXS,
     txs,

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use store::key::Text;
 use store::{Order, Snapshot, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param};
+use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::{DECIMAL, Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag};
+use super::{EVM_ADDRESS, ListRequest, PAGE, Tag};
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
@@ -20,6 +20,8 @@ use crate::params;
 
 /// Prefix of the denoms of ERC-20s without another denom; the contract's address in hex follows.
 const EVM: &str = "evm/";
+
+const PAGES: Param = Param::Group(&params::pages(Space::Holders));
 
 const TAG: Tag = Tag("Rich List");
 
@@ -33,7 +35,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
             "A contract's address (0x...) or a denom in any case, with its slashes percent-encoded \
              (evm%2F...).",
         ),
-        PAGINATION,
+        PAGES,
     ],
     &HOLDERS,
     holders,
@@ -43,8 +45,8 @@ static HOLDER: Schema = Schema {
     name: "richlist.TokenHolder",
     doc: "A holder.",
     fields: &[
-        Field::new("account", Kind::String, "Lower-case hex with 0x."),
-        Field::new("amount", Kind::String, "Decimal, in base units, up to 256 bits."),
+        Field::new("account", EVM_ADDRESS, "Lower-case hex with 0x."),
+        Field::new("amount", DECIMAL, "Decimal, in base units, up to 256 bits."),
     ],
 };
 

@@ -22,28 +22,24 @@ static STATUS: Schema = Schema {
         Field::new("version", Kind::String, "Version of the program."),
         Field::new("commit_hash", Kind::String, "Commit that it was built from."),
         Field::new("chain_id", Kind::String, "The chain."),
-        Field::new("height", Kind::Integer, "The last indexed block; 0 before the first."),
-        Field::new(
+        Field::new("height", Kind::Natural, "The last indexed block; 0 before the first."),
+        Field::maybe(
             "internal_tx_height",
-            Kind::Integer,
+            Kind::Natural,
             "The last block with internal transactions indexed; EVM only.",
         ),
-        Field::optional(
+        Field::maybe(
             "internal_tx_complete_from",
-            Kind::Integer,
+            Kind::Natural,
             "Internal transactions of some blocks before this one are missing, because the node \
              had pruned the state that traces need; absent if none are.",
         ),
-        Field::new(
+        Field::maybe(
             "rich_list_height",
-            Kind::Integer,
+            Kind::Natural,
             "The last block whose transfers the rich list has; 0 until it is complete; EVM only.",
         ),
-        Field::optional(
-            "rich_list_off",
-            Kind::String,
-            "Why there is no rich list; absent where there is one.",
-        ),
+        Field::maybe("rich_list_off", Kind::String, "Why there is no rich list; absent where there is one."),
     ],
 };
 

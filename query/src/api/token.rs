@@ -3,13 +3,14 @@
 use schema::keys::AccountKey;
 use store::key::Text;
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag};
+use super::{HEX, ListRequest, PAGE, Tag};
 use crate::array::Array;
+use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params::{self, TokenOrder};
@@ -24,6 +25,8 @@ const ORDER_BY: Param = Param::query_or(
     "By id as text, or by the height of the last change.",
 );
 
+const PAGES: Param = Param::Group(&params::pages(Space::TokensById));
+
 const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
@@ -32,11 +35,15 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         "/indexer/nft/v1/tokens/by_account/{account}",
         "Tokens that an account owns.",
         &[
-            Param::path("account", "Bech32 or hex."),
-            Param::query("collection_addr", Type::String, "Only tokens of this collection; bech32 or hex."),
+            Param::path_of("account", params::ADDRESS, "Bech32 or hex."),
+            Param::query(
+                "collection_addr",
+                params::ADDRESS,
+                "Only tokens of this collection; bech32 or hex.",
+            ),
             TOKEN_ID,
             ORDER_BY,
-            PAGINATION,
+            PAGES,
         ],
         &TOKENS,
         by_account,
@@ -44,7 +51,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list(
         "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
         "Tokens of a collection.",
-        &[Param::path("collection_addr", "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGINATION],
+        &[Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGES],
         &TOKENS,
         by_collection,
     ),
@@ -63,14 +70,14 @@ static TOKEN: Schema = Schema {
     name: "nft.Nft",
     doc: "A token.",
     fields: &[
-        Field::new("collection_addr", Kind::String, "Lower-case hex with 0x."),
+        Field::new("collection_addr", HEX, "Lower-case hex with 0x."),
         Field::new("collection_name", Kind::String, "The collection's name on this chain."),
         Field::new("collection_origin_name", Kind::String, "Its name on the chain that it came from."),
         Field::new("object_addr", Kind::String, "The token's own address on a Move chain, else empty."),
         Field::new("owner", Kind::String, "Bech32."),
         Field::new("nft", Kind::Object(&DETAILS), ""),
-        Field::new("height", Kind::Integer, "The block that last minted, moved or changed it."),
-        Field::new("timestamp", Kind::String, "That block's time: RFC 3339, UTC, microseconds."),
+        Field::new("height", Kind::Natural, "The block that last minted, moved or changed it."),
+        Field::new("timestamp", Kind::Time, "That block's time: RFC 3339, UTC, microseconds."),
     ],
 };
 

@@ -4,37 +4,39 @@ use schema::keys::AccountKey;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use store::{List, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::{DECIMAL, Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag, block, candidates};
+use super::{ListRequest, PAGE, Tag, UPPER_HASH, block, candidates};
 use crate::array::{Array, Run, Stored, Union};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::params;
 use crate::record;
 
-const MSGS: Param = Param::query(
+pub(super) const MSGS: Param = Param::query(
     "msgs",
     Type::Texts,
     "Only transactions with a top-level message of one of these types, e.g. cosmos.bank.v1beta1.MsgSend.",
 );
 
+const PAGES: Param = Param::Group(&params::pages(Space::Txs));
+
 const TAG: Tag = Tag("Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGINATION, MSGS], &TXS, txs),
+    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], &TXS, txs),
     TAG.list("/indexer/tx/v1/txs/count", "How many transactions there are.", &[], &COUNT, count),
     TAG.list(
         "/indexer/tx/v1/txs/by_account/{account}",
         "Transactions that involve an account.",
         &[
-            Param::path("account", "Bech32 or hex."),
+            Param::path_of("account", params::ADDRESS, "Bech32 or hex."),
             params::is_signer("Only transactions that the account signed."),
-            PAGINATION,
+            PAGES,
             MSGS,
         ],
         &TXS,
@@ -43,35 +45,35 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list(
         "/indexer/tx/v1/txs/by_height/{height}",
         "Transactions of a block.",
-        &[Param::path("height", "A height, 1 or more."), PAGINATION, MSGS],
+        &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES, MSGS],
         &TXS,
         by_height,
     ),
     TAG.record(
         "/indexer/tx/v1/txs/{tx_hash}",
         "One transaction.",
-        &[Param::path("tx_hash", "Hex, with or without 0x.")],
+        &[Param::path_of("tx_hash", params::HASH, "Hex, with or without 0x.")],
         &TX_RESPONSE,
         by_hash,
     ),
 ];
 
-static TX: Schema = Schema {
+pub(super) static TX: Schema = Schema {
     name: "tx.Tx",
     doc: "A transaction.",
     fields: &[
-        Field::new("txhash", Kind::String, "Upper-case hex."),
-        Field::new("height", Kind::String, "Decimal."),
+        Field::new("txhash", UPPER_HASH, "Upper-case hex."),
+        Field::new("height", DECIMAL, "Decimal."),
         Field::new("codespace", Kind::String, "Empty on success."),
-        Field::new("code", Kind::Integer, "0 on success."),
-        Field::new("data", Kind::String, "Upper-case hex."),
+        Field::new("code", Kind::Natural, "0 on success."),
+        Field::new("data", Kind::Pattern("^[0-9A-F]*$"), "Upper-case hex."),
         Field::new("raw_log", Kind::String, "The error, on failure."),
         Field::new("logs", Kind::Array(&Kind::Free), "Empty since cosmos-sdk 0.50."),
         Field::new("info", Kind::String, ""),
-        Field::new("gas_wanted", Kind::String, "Decimal."),
-        Field::new("gas_used", Kind::String, "Decimal."),
+        Field::new("gas_wanted", DECIMAL, "Decimal."),
+        Field::new("gas_used", DECIMAL, "Decimal."),
         Field::new("tx", Kind::Free, "The transaction as the node's REST prints it, `@type` first."),
-        Field::new("timestamp", Kind::String, "RFC 3339, UTC, nanoseconds without trailing zeros."),
+        Field::new("timestamp", Kind::Time, "RFC 3339, UTC, nanoseconds without trailing zeros."),
         Field::new("events", Kind::Array(&Kind::Free), "In the order of the chain."),
     ],
 };
@@ -91,7 +93,7 @@ static TX_RESPONSE: Schema = Schema {
 static COUNT: Schema = Schema {
     name: "tx.CountResponse",
     doc: "How many transactions there are.",
-    fields: &[Field::new("count", Kind::String, "Decimal.")],
+    fields: &[Field::new("count", DECIMAL, "Decimal.")],
 };
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {

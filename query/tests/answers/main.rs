@@ -12,3 +12,4 @@ mod requests;
 mod rewound;
 mod rich_list;
 mod searching;
+mod streams;

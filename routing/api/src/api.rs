@@ -35,7 +35,7 @@ const CHAIN_IDS: Param = Param::query(
 
 /// Only test networks.
 const ONLY_TESTNETS: Param =
-    Param::query_or("only_testnets", Type::Boolean, "false", "Only chains whose tokens are worth nothing.");
+    Param::query_or("only_testnets", Type::Flag, "false", "Only chains whose tokens are worth nothing.");
 
 /// An answer as JSON.
 fn json(answer: &impl Serialize) -> Result<Reply, HttpError> {

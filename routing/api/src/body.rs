@@ -76,25 +76,25 @@ pub(crate) fn check_length(name: &str, length: usize) -> Result<(), HttpError> {
 /// A text that is not empty.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
-#[schemars(inline, try_from = "String")]
+#[schemars(inline, try_from = "String", extend("minLength" = 1))]
 pub(crate) struct Text(pub(crate) String);
 
 /// An amount in base units above zero: decimal digits in a string, or a whole number.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
-#[schemars(inline, try_from = "String")]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^0*[1-9][0-9]{0,77}$", "minimum" = 1))]
 pub(crate) struct Amount(#[schemars(with = "String")] pub(crate) U256);
 
 /// Seconds until an IBC transfer may be refunded: a whole number, in a string or not.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
-#[schemars(inline, try_from = "String")]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^[0-9]+$", "minimum" = 1, "maximum" = MAX_TIMEOUT_SECONDS))]
 pub(crate) struct TimeoutSeconds(pub(crate) u64);
 
 /// A decimal number, in a string or not.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
-#[schemars(inline, try_from = "String")]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "number"], "pattern" = "^[0-9]+([.][0-9]+)?$", "minimum" = 0, "maximum" = 100))]
 pub(crate) struct Decimal(pub(crate) String);
 
 /// A member that is accepted only if it is absent.

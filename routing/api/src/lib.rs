@@ -18,11 +18,13 @@
 //! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
 //! | `quotes` | LayerZero quotes |
 //! | `body` | parsing of request bodies |
+//! | [`meter`] | metrics |
 //! | `errors` | text and code of every error response |
 //! | `api` | one file for each group of endpoints |
 
 pub mod check;
 pub mod config;
+pub mod meter;
 pub mod refresh;
 pub mod service;
 
@@ -34,7 +36,7 @@ mod swagger;
 
 pub use self::config::Config;
 pub use self::service::{Service, World};
-pub use self::swagger::document;
+pub use self::swagger::{document, swagger_document};
 
 /// Every endpoint, by group.
 pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
@@ -49,4 +51,5 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::registry::ENDPOINTS,
     api::unsupported::ENDPOINTS,
     swagger::ENDPOINTS,
+    swagger::PAGE,
 ];

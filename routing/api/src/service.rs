@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use tracker::{ChainClients, Tracker};
 
 use crate::config::Config;
+use crate::meter;
 use crate::quotes::Quoter;
 use crate::refresh;
 
@@ -61,6 +62,7 @@ impl Service {
         let (sender, receiver) = watch::channel(Arc::clone(&registry));
         let tracker = Arc::new(Tracker::open(data, receiver, config.tracker.clone())?);
         let graph = Arc::new(Graph::new(&registry));
+        meter::no_plans();
         Ok(Self {
             world: RwLock::new(World { registry, graph, facts: Arc::default() }),
             registry: sender,

@@ -1,40 +1,111 @@
-//! The OpenAPI document of the service.
+//! The documents of the service: OpenAPI 3.1, its Swagger 2.0 form, and the page over them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use web::api_page;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::http_error::HttpError;
+use web::openapi::About;
 use web::reply::Reply;
-use web::schema::Schema;
+use web::schema::{Object, Schema};
 
+use crate::api::unsupported;
 use crate::service::Service;
 
+const SWAGGER_PATH: &str = "/swagger/doc.json";
+const OPENAPI_PATH: &str = "/openapi.json";
+
 /// The group's endpoints.
-pub(crate) const ENDPOINT_PATH: &str = "/swagger/doc.json";
+pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
+    document_at(OPENAPI_PATH, "The OpenAPI 3.1 document.", &OPENAPI, Handler::Sync(openapi)),
+    document_at(SWAGGER_PATH, "The document in the form of Swagger 2.0.", &SWAGGER, Handler::Sync(swagger)),
+];
 
-pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
-    method: Method::Get,
-    path: ENDPOINT_PATH,
-    tag: "App",
-    summary: "This document.",
-    params: &[],
-    response: &DOCUMENT,
-    handler: Handler::Sync(show),
-    cache: MaxAge::RECORD,
-}];
+/// The page over the document.
+pub(crate) const PAGE: &[Endpoint<Service>] = &api_page::endpoints();
 
-static DOCUMENT: Schema = Schema { name: "app.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+static OPENAPI: Schema = Schema { name: "openapi.Document", doc: "An OpenAPI 3.1 document.", fields: &[] };
+static SWAGGER: Schema = Schema { name: "app.Document", doc: "A Swagger 2.0 document.", fields: &[] };
 
-/// The Swagger 2.0 document of all endpoints.
+/// Requests and answers over the recorded chains of `registry/example`.
+const EXAMPLES: &str = include_str!("examples.json");
+
+/// Operations whose body must name assets with a route between them, which no schema describes.
+const OF_ASSETS: [&str; 5] = [
+    "/op-hook",
+    "/v2/fungible/assets_from_source",
+    "/v2/fungible/msgs",
+    "/v2/fungible/msgs_direct",
+    "/v2/fungible/route",
+];
+
+const fn document_at(
+    path: &'static str,
+    summary: &'static str,
+    response: &'static dyn Object,
+    handler: Handler<Service>,
+) -> Endpoint<Service> {
+    Endpoint {
+        method: Method::Get,
+        path,
+        tag: "App",
+        summary,
+        params: &[],
+        response,
+        handler,
+        cache: MaxAge::RECORD,
+    }
+}
+
+/// The OpenAPI 3.1 document of all endpoints that do something.
 pub fn document(version: &str) -> Value {
-    let description = "Plans transfers of fungible tokens between chains, makes the messages to sign, and follows them. \
-                       Holds no key and broadcasts nothing.";
-    web::openapi::document("cairn route", description, version, crate::ENDPOINTS, |path| {
-        path != ENDPOINT_PATH
-    })
+    of(version, |path| !unsupported::has(path))
+}
+
+/// The Swagger 2.0 document: it also has the endpoints that only refuse.
+pub fn swagger_document(version: &str) -> Value {
+    web::swagger2::document(&of(version, |path| path != OPENAPI_PATH && path != SWAGGER_PATH))
+}
+
+fn of(version: &str, keep: impl Fn(&str) -> bool) -> Value {
+    let about = About {
+        title: "cairn route",
+        description: "Plans transfers of fungible tokens between chains, makes the messages to sign, and follows them. \
+                      Holds no key and broadcasts nothing.",
+        version,
+        examples: &examples(),
+    };
+    web::openapi::document(&about, crate::ENDPOINTS, |path| keep(path) && !api_page::has(path))
+}
+
+fn examples() -> Value {
+    serde_json::from_str(EXAMPLES).unwrap_or_default()
+}
+
+/// The document of the service in use. With the registry of the recorded chains, the bodies of [`OF_ASSETS`] are limited
+/// to the recorded ones, so that a test that makes requests of the document gets answers.
+fn served(service: &Service) -> Value {
+    let mut document = document(&service.version);
+    let world = service.world();
+    for example in examples().as_array().into_iter().flatten() {
+        let path = example["operation"].as_str().and_then(|operation| operation.strip_prefix("POST "));
+        let chain = example["body"]["source_asset_chain_id"].as_str();
+        let (Some(path), Some(chain)) = (path, chain) else { continue };
+        if OF_ASSETS.contains(&path) && world.registry.chain(chain).is_some() {
+            let schema =
+                &mut document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
+            schema["enum"] = json!([example["body"]]);
+        }
+    }
+    document
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
-fn show(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(document(&service.version).to_string()))
+fn openapi(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
+    Ok(Reply::json(served(service).to_string()))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
+fn swagger(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
+    Ok(Reply::json(swagger_document(&service.version).to_string()))
 }

@@ -28,6 +28,7 @@
 //! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
 //! | `unseen` | quotas for hashes that no node has |
+//! | `meter` | metrics |
 //! | `tracker`, `tables` | registration and storage; database tables |
 //!
 //! # When a transfer is in error
@@ -48,6 +49,7 @@ pub mod hop;
 pub mod hop_query;
 mod layer_zero;
 mod limiter;
+mod meter;
 pub mod options;
 mod poll;
 mod poll_tx;
@@ -66,6 +68,7 @@ mod unseen;
 pub use chain_clients::{ChainClients, Clients, NoAddress};
 pub use detect::detect_hops;
 pub use error::{BadHash, Error, Refused, StatusError};
+pub use meter::describe as describe_metrics;
 pub use options::Options;
 pub use poll::Polled;
 pub use tracker::{Tracked, Tracker};

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::breaker::{Breaker, State};
+use crate::meter;
 use crate::query_error::QueryError;
 
 /// Maximum polls of other chains' queues that wait for this chain; later ones retry later. Each takes a few KiB.
@@ -61,6 +62,7 @@ impl Limiters {
             breaker: Mutex::default(),
         });
         chains.insert(chain.to_owned(), Arc::clone(&limiter));
+        meter::chain_up(chain, true);
         limiter
     }
 }
@@ -99,9 +101,11 @@ impl Limiter {
         let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
         if outcome.as_ref().err().is_some_and(QueryError::is_outage) {
             if breaker.failed(clock()) {
+                meter::chain_up(&self.chain, false);
                 tracing::warn!(chain = self.chain, "chain does not answer, circuit opened");
             }
         } else if breaker.succeeded() {
+            meter::chain_up(&self.chain, true);
             tracing::info!(chain = self.chain, "chain answers, circuit closed");
         }
         outcome

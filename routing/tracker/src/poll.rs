@@ -25,6 +25,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::breaker::State;
 use crate::chain_queries::{ChainQueries, HomeSlot};
 use crate::error::Error;
+use crate::meter::PollLabel;
 use crate::queue_position::{Class, QueuePosition};
 use crate::record::{moment, nanos};
 use crate::tables::TxKey;
@@ -291,6 +292,7 @@ impl<'a> RunningPolls<'a> {
             {
                 let (chain, hash) = (&key.0.0, hex::encode_upper(key.1));
                 tracing::error!(%error, chain, hash, "unreadable transaction postponed by a day");
+                PollLabel::Unreadable.count(chain);
                 let later = moment(clock()).saturating_add(nanos(PUT_OFF));
                 outcome = tracker.reschedule(&key, position, later).map(|()| false);
             }

@@ -23,6 +23,7 @@ use crate::chain_clients::ChainClients;
 use crate::chain_queries::ChainQueries;
 use crate::error::{BadHash, Error, Refused, StatusError};
 use crate::limiter::Limiters;
+use crate::meter::{self, PollLabel};
 use crate::options::Options;
 use crate::poll_tx::poll_tx;
 use crate::queue::Queues;
@@ -102,19 +103,31 @@ impl Tracker {
             wake: Notify::new(),
             latest: AtomicI64::new(i64::MIN),
         };
-        tracker.count_unseen()?;
+        tracker.count_rows()?;
         Ok(tracker)
     }
 
-    fn count_unseen(&self) -> Result<(), Error> {
+    /// Counts the transactions that are still polled. A row of an earlier position may be left in the queue; records
+    /// that cannot be read are reported by their poll.
+    fn count_rows(&self) -> Result<(), Error> {
         const CHUNK: usize = 4_096;
+        meter::no_transfers();
         let snapshot = self.store.snapshot()?;
         for (chain, _) in self.queues.chains() {
-            for class in Class::UNSEEN {
+            for class in Class::POLLED {
                 let prefix = (Text::from(chain.as_str()), class.key());
                 let mut rows = table::rows::<Queue>(&*snapshot, &prefix, Order::Asc, CHUNK)?;
                 while let Some((last, ())) = rows.last() {
-                    self.unseen.found(&chain, rows.len());
+                    if Class::UNSEEN.contains(&class) {
+                        self.unseen.found(&chain, rows.len());
+                    }
+                    for ((chain, _, at, hash), ()) in &rows {
+                        let record =
+                            table::read::<Records>(&*snapshot, &(chain.clone(), *hash)).ok().flatten();
+                        let position = QueuePosition { class, at: *at };
+                        let current = record.filter(|record| record.position() == position);
+                        meter::transfer_changed(None, current.as_ref());
+                    }
                     rows = table::rows_after::<Queue>(&*snapshot, &prefix, last, Order::Asc, CHUNK)?;
                 }
             }
@@ -248,6 +261,12 @@ impl Tracker {
             return Ok(true);
         }
         let is_changed = self.read::<Answers>(key)?.is_none_or(|answer| answer != json);
+        match (polled.answered, is_changed) {
+            (false, _) => PollLabel::Unanswered,
+            (true, true) => PollLabel::Changed,
+            (true, false) => PollLabel::Unchanged,
+        }
+        .count(&key.0.0);
         record.generation += 1;
         self.write(key, Some(position), stored.as_ref(), &record, is_changed.then_some(&json))?;
         Ok(is_changed)
@@ -284,6 +303,7 @@ impl Tracker {
         })?;
         self.queues.added(&key.0.0, after);
         self.unseen.changed(before, Some(record));
+        meter::transfer_changed(before, Some(record));
         Ok(())
     }
 
@@ -322,6 +342,7 @@ impl Tracker {
             Ok(())
         })?;
         self.unseen.changed(record.as_ref(), None);
+        meter::transfer_changed(record.as_ref(), None);
         Ok(())
     }
 

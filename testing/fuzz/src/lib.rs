@@ -2,7 +2,7 @@
 //!
 //! A target is a function of any bytes that panics if a property is violated: a value that does not round-trip, a wrong
 //! order, an exceeded limit, a server error. The targets of `libfuzzer/` call these functions. `tests/short.rs` runs
-//! them on a bounded number of mutated seeds in every test run. `docs/fuzzing.md` describes long runs.
+//! them on a bounded number of mutated seeds in every test run. `docs/src/fuzzing.md` describes long runs.
 //!
 //! | module | one job |
 //! |---|---|

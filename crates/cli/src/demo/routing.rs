@@ -94,7 +94,7 @@ impl RouteDemo {
     pub(crate) fn paths(&self) -> Result<String, std::fmt::Error> {
         let url = self.routing.url();
         let mut text = String::from("\nRoutes between four recorded chains:\n\n");
-        for path in ["/v2/info/chains", "/v2/fungible/assets", "/swagger/doc.json"] {
+        for path in ["/v2/info/chains", "/v2/fungible/assets", "/openapi.json"] {
             writeln!(text, "  {url}{path}")?;
         }
         for (chain, hash) in TRANSFERS {

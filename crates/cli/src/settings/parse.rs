@@ -68,6 +68,15 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| not(text, accepted))
 }
 
+/// A collector receives on this machine or a private network, so that the exporter needs no TLS.
+pub(super) fn collector(text: &str) -> Result<String, String> {
+    let uri = text.parse::<http::Uri>().ok();
+    let is_accepted = uri.is_some_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some());
+    is_accepted
+        .then(|| text.to_owned())
+        .ok_or_else(|| not(text, "http://host:port, such as http://127.0.0.1:4317"))
+}
+
 pub(super) fn proxy(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| not(text, "an IP address, such as 10.0.0.1 or fd00::1"))
 }

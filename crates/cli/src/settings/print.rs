@@ -1,8 +1,8 @@
-//! TOML output of the effective settings and of the documented example file.
+//! TOML output of the effective settings, and configuration files with every setting documented.
 //!
 //! # Invariants
 //! * The output is a valid configuration file.
-//! * Credentials and paths of URLs are masked.
+//! * Credentials and paths of URLs are masked, except in a file that is to be used ([`documented`]).
 
 use clap::{Arg, ArgAction};
 
@@ -23,7 +23,9 @@ pub(super) const REQUIRED: &[(&str, &str)] = &[
 
 /// Example values of the other settings without a default.
 pub(super) const OPTIONAL: &[(&str, &str)] = &[
+    ("grpc_listen", "127.0.0.1:9095"),
     ("metrics", "127.0.0.1:9464"),
+    ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),
     ("grpc", "http://127.0.0.1:9090"),
     ("prefix", "init"),
@@ -38,7 +40,7 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
 /// The effective settings, each with its source.
 pub(crate) fn effective(values: &Values) -> String {
     with_sections(|arg| match values.get(arg.get_id().as_str()) {
-        Some(value) => format!("{} # {}\n", assignment(arg, &value.texts), value.source),
+        Some(value) => format!("{} # {}\n", assignment(arg, masked(arg, &value.texts)), value.source),
         None => format!("# {} is not set\n", leaf(arg)),
     })
 }
@@ -52,22 +54,46 @@ pub(crate) fn changed(before: &Values, after: &Values) -> Vec<String> {
 
 /// A configuration file with every setting: those that every deployment gives, and the others as comments.
 pub(crate) fn example() -> String {
-    let intro = "# A configuration of cairn: every setting, with its default where it has one.\n\
-                 # Use it by `cairn run --config FILE`. An environment variable comes before the file, and a flag before both.\n";
-    let body = with_sections(|arg| {
-        let name = arg.get_id().as_str();
-        let help = wrapped(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-        let sign = if REQUIRED.iter().any(|(required, _)| *required == name) { "" } else { "#" };
-        let (flag, env, value) = (flag_of(name), env_of(name), assignment(arg, &[example_of(arg)]));
-        format!("\n{help}.\n# Flag --{flag}, variable {env}.\n{sign}{value}\n")
-    });
-    format!("{intro}{body}")
+    let required = |name: &str| REQUIRED.iter().any(|(required, _)| *required == name);
+    documented("A configuration of cairn: every setting, with its default where it has one.", |name| {
+        required(name).then(|| vec![example_of(name)])
+    })
 }
 
-/// The default, or an example where there is none.
-fn example_of(arg: &Arg) -> String {
-    let example = REQUIRED.iter().chain(OPTIONAL).find(|(name, _)| arg.get_id() == name);
-    let default = || arg.get_default_values().first().map(|text| text.to_string_lossy().into_owned());
+/// A configuration file with every setting: those for which `set` has values, and the others as comments.
+pub(crate) fn documented(title: &str, set: impl Fn(&str) -> Option<Vec<String>>) -> String {
+    let intro = format!(
+        "# {title}\n\
+         # Use it by `cairn run --config FILE`. An environment variable comes before the file, and a flag before both.\n"
+    );
+    let body = with_sections(|arg| {
+        let name = arg.get_id().as_str();
+        let help = wrapped(&help_of(arg));
+        let (sign, texts) = set(name).map_or_else(|| ("#", vec![example_of(name)]), |texts| ("", texts));
+        let (flag, env, value) = (flag_of(name), env_of(name), assignment(arg, texts.into_iter()));
+        format!("\n{help}.\n# Flag --{flag}, variable {env}.\n{sign}{value}\n")
+    });
+    intro + &body
+}
+
+/// The first sentence of a setting's help, without the full stop.
+pub(crate) fn summary(name: &str) -> String {
+    let help = args().iter().find(|arg| arg.get_id() == name).map(help_of).unwrap_or_default();
+    help.split(". ").next().unwrap_or_default().to_owned()
+}
+
+fn help_of(arg: &Arg) -> String {
+    arg.get_help().map(ToString::to_string).unwrap_or_default()
+}
+
+/// An example of the value of a setting, or its default where there is no example.
+pub(crate) fn example_of(name: &str) -> String {
+    let example = REQUIRED.iter().chain(OPTIONAL).find(|(named, _)| *named == name);
+    let default = || {
+        let args = args();
+        let arg = args.iter().find(|arg| arg.get_id() == name)?;
+        Some(arg.get_default_values().first()?.to_string_lossy().into_owned())
+    };
     example.map(|(_, text)| (*text).to_owned()).or_else(default).unwrap_or_default()
 }
 
@@ -92,10 +118,14 @@ fn leaf(arg: &Arg) -> &str {
     name.split_once('.').map_or(name, |(_, leaf)| leaf)
 }
 
-fn assignment(arg: &Arg, texts: &[String]) -> String {
+/// The values of a setting with masked addresses.
+fn masked(arg: &Arg, texts: &[String]) -> impl Iterator<Item = String> {
     let is_url = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "URL"));
-    let literals = texts.iter().map(|text| if is_url { literal(&node::masked(text)) } else { literal(text) });
-    let value = literals.collect::<Vec<_>>().join(", ");
+    texts.iter().map(move |text| if is_url { node::masked(text) } else { text.clone() })
+}
+
+fn assignment(arg: &Arg, texts: impl Iterator<Item = String>) -> String {
+    let value = texts.map(|text| literal(&text)).collect::<Vec<_>>().join(", ");
     match arg.get_action() {
         ArgAction::Append => format!("{} = [{value}]", leaf(arg)),
         _ => format!("{} = {value}", leaf(arg)),
@@ -157,7 +187,8 @@ mod tests {
     #[test]
     fn every_setting_has_an_example() {
         for arg in args() {
-            assert!(!example_of(&arg).is_empty(), "{} has no default and no example", arg.get_id());
+            let name = arg.get_id().as_str();
+            assert!(!example_of(name).is_empty(), "{name} has no default and no example");
         }
     }
 }

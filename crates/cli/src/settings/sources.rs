@@ -1,6 +1,6 @@
 //! Flags, environment variables and the file of a command, merged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::ValueParser;
 use clap::error::ErrorKind;
@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::values::{Error, Source, Value, Values, env_of, flag_of, split};
-use super::{Settings, args, file};
+use super::{Settings, args, file, rollytics};
 
 const CONFIG: &str = "config";
 
@@ -29,8 +29,10 @@ const SERVER: Groups = 16;
 const ROUTE: Groups = 32;
 /// Not a group: marks the aliases of `cairn query`.
 const FOLLOW: Groups = 64;
+/// The address of the indexer's interface.
+pub(crate) const LISTEN: Groups = 128;
 /// All settings.
-pub(crate) const SERVICE: Groups = LOG | DATA | NODE | INDEX | SERVER | ROUTE;
+pub(crate) const SERVICE: Groups = LOG | DATA | NODE | LISTEN | INDEX | SERVER | ROUTE;
 /// All settings, for `cairn query`.
 pub(crate) const FOLLOWER: Groups = SERVICE | FOLLOW;
 /// Settings of `cairn route`.
@@ -40,9 +42,10 @@ fn group_of(name: &str) -> Groups {
     match name {
         "log" | "log_format" => LOG,
         "data" => DATA,
+        "listen" => LISTEN,
         "comet" | "rest" | "json_rpc" => NODE,
-        "disk_reserve" | "max_connections" | "max_requests" | "rate_limit" | "trusted_proxies" | "cors"
-        | "explorer" => SERVER,
+        "metrics" | "otlp_endpoint" | "disk_reserve" | "max_connections" | "max_requests" | "rate_limit"
+        | "trusted_proxies" | "cors" | "explorer" => SERVER,
         name if name.starts_with("route.") => ROUTE,
         _ => INDEX,
     }
@@ -56,17 +59,27 @@ pub(crate) struct Sources<const G: Groups> {
 }
 
 impl<const G: Groups> Sources<G> {
-    /// Merges the sources: defaults < file < environment < flags.
+    /// The file at `path` as the only source.
+    pub(crate) fn of_file(path: &Path) -> Self {
+        Self { file: Some(path.to_owned()), values: Values::new() }
+    }
+
+    /// The path of the configuration file, if it is given.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The settings from flags and environment only.
+    pub(crate) fn given(&self) -> &Values {
+        &self.values
+    }
+
+    /// Merges the sources: defaults < variables of rollytics < file < environment < flags.
     pub(crate) fn merged(&self) -> Result<Values, Error> {
         let args: Vec<_> = args().into_iter().map(with_aliases::<G>).collect();
-        let mut values = Values::new();
-        for arg in &args {
-            let texts: Vec<_> =
-                arg.get_default_values().iter().map(|text| text.to_string_lossy().into()).collect();
-            if !texts.is_empty() {
-                values.insert(arg.get_id().to_string(), Value { texts, source: Source::Default });
-            }
-        }
+        let mut values = defaults(&args);
+        let foreign = rollytics::values(&args, rollytics::variable).into_iter();
+        values.extend(foreign.filter(|(name, _)| group_of(name) & G != 0));
         if let Some(path) = &self.file {
             values.extend(file::read(path, &args)?);
         }
@@ -78,6 +91,35 @@ impl<const G: Groups> Sources<G> {
     pub(crate) fn settings(&self) -> Result<Settings, Error> {
         Settings::new(&self.merged()?)
     }
+}
+
+/// The settings that are not in `values` have their defaults.
+pub(crate) fn over_defaults(values: &Values) -> Values {
+    let mut all = defaults(&args());
+    all.extend(values.clone());
+    all
+}
+
+/// `texts` as if the flag of the setting `name` had given them.
+pub(crate) fn of_flag(name: &str, texts: Vec<String>) -> Value {
+    Value { texts, source: Source::Flag(flag_of(name)) }
+}
+
+/// The values in `text`, where commas separate those of a list.
+pub(crate) fn texts_of(name: &str, text: &str) -> Vec<String> {
+    args().iter().find(|arg| arg.get_id() == name).map(|arg| split(arg, text)).unwrap_or_default()
+}
+
+fn defaults(args: &[Arg]) -> Values {
+    let mut values = Values::new();
+    for arg in args {
+        let texts: Vec<_> =
+            arg.get_default_values().iter().map(|text| text.to_string_lossy().into()).collect();
+        if !texts.is_empty() {
+            values.insert(arg.get_id().to_string(), Value { texts, source: Source::Default });
+        }
+    }
+    values
 }
 
 /// The argument with its other names, and its default, in a command.

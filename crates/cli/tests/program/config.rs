@@ -76,3 +76,39 @@ fn a_flag_overrides_the_environment_and_that_the_file() {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
 }
+
+#[test]
+fn variables_of_rollytics_are_taken_below_every_source_of_cairn_and_warned_of() {
+    let variables = [
+        ("VM_TYPE", "evm"),
+        ("CHAIN_ID", "theirs-1"),
+        ("RPC_URL", "http://a:1,http://b:2"),
+        ("PORT", "3000"),
+        ("DB_DSN", "postgres://me:hunter2@db/x"),
+    ];
+    let run = |args: &[&str]| {
+        let output = command(args).envs(variables).env("CAIRN_CHAIN_ID", "ours-1").output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (_, shown, _) = run(&["config", "--listen", "127.0.0.1:9"]);
+    for line in [
+        "vm = \"evm\" # VM_TYPE",
+        "comet = [\"http://a:1\", \"http://b:2\"] # RPC_URL",
+        "chain_id = \"ours-1\" # CAIRN_CHAIN_ID",
+        "listen = \"127.0.0.1:9\" # --listen",
+    ] {
+        assert!(shown.contains(line), "{line} is not in\n{shown}");
+    }
+    // It ends because an address is not set.
+    let (code, _, log) = run(&["run"]);
+    assert_eq!(code, Some(2), "{log}");
+    let taken = "settings taken from variables of rollytics: set those of cairn \
+                 variables=\"RPC_URL -> comet, PORT -> listen, VM_TYPE -> vm\"";
+    let ignored = "variables of rollytics without effect: remove them variables=\"DB_DSN\"";
+    assert!(log.contains(taken) && log.contains(ignored) && log.contains("`json_rpc` is not set"), "{log}");
+    assert!(!log.contains("hunter2"), "{log}");
+}

@@ -9,12 +9,16 @@
 )]
 
 mod backup;
+mod book;
 mod config;
 mod daemon;
 mod damage;
 mod demo;
 mod export;
+mod init;
 mod kill;
+mod metrics;
+mod packaging;
 mod record;
 mod route;
 mod service;

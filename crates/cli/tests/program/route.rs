@@ -15,21 +15,21 @@ use serde_json::{Value, json};
 use store::{Access, Batch, Bounds, Durability, Order, RocksOptions, RocksStore, Store as _, TableSpec};
 
 /// A deposit into the recorded bridge, and the transaction that finalized it on the rollup.
-const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88";
+pub(crate) const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88";
 const FINALIZED: &str = "166B05448A80AD4754C77231E06856D4015D1D268F57244BB3956D852FA41CAB";
-const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
+pub(crate) const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
 
 /// The two chains, replayed, and a copy of the example registry with their addresses.
-struct Pair {
+pub(crate) struct Pair {
     _l1: Played,
-    _l2: Played,
-    dir: tempfile::TempDir,
-    registry: String,
-    data: String,
+    pub(crate) l2: Played,
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) registry: String,
+    pub(crate) data: String,
 }
 
 impl Pair {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let (l1, l2) = (Played::start("l1-l2/l1", &[]), Played::start("l1-l2/l2", &[]));
         let dir = tempfile::tempdir().unwrap();
         let registry = dir.path().join("registry");
@@ -50,7 +50,7 @@ impl Pair {
             fs::write(registry.join(file), text).unwrap();
         }
         let data = dir.path().join("tracked").to_str().unwrap().to_owned();
-        Self { _l1: l1, _l2: l2, registry: registry.to_str().unwrap().to_owned(), data, dir }
+        Self { _l1: l1, l2, registry: registry.to_str().unwrap().to_owned(), data, dir }
     }
 
     fn route(&self) -> (Cairn, String) {
@@ -61,7 +61,7 @@ impl Pair {
     }
 }
 
-fn ended(url: &str) -> Value {
+pub(crate) fn ended(url: &str) -> Value {
     until("the end of the transfer", || {
         let (code, status) = get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}"));
         assert_eq!(code, 200, "{status}");

@@ -7,11 +7,13 @@ use crate::support::{assert_golden, command, printed, refused, until};
 
 #[test]
 fn the_help_of_every_command_is_the_golden_one() {
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 22] = [
         &[],
+        &["init"],
         &["run"],
         &["ingest"],
         &["query"],
+        &["healthcheck"],
         &["demo"],
         &["replay"],
         &["record"],

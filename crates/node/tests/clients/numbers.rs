@@ -44,6 +44,9 @@ fn requests_heights_and_false_answers_are_counted_by_host_and_port() {
         format!(r#"cairn_node_requests_total{{service="comet",endpoint="{fast}",outcome="answered"}} 2"#),
         format!(r#"cairn_node_request_seconds_count{{service="comet",endpoint="{fast}"}} 2"#),
         format!(r#"cairn_node_endpoint_height{{service="comet",endpoint="{fast}"}} 50"#),
+        r#"cairn_node_method_seconds_count{service="comet",method="block",outcome="answered"} 1"#.to_owned(),
+        r#"cairn_node_method_seconds_count{service="comet",method="block",outcome="dropped"} 1"#.to_owned(),
+        format!(r#"cairn_node_lies_total{{service="comet",endpoint="{slow}"}} 0"#),
         format!(r#"cairn_node_lies_total{{service="comet",endpoint="{fast}"}} 1"#),
     ] {
         assert!(text.contains(&line), "{line} is not in\n{text}");

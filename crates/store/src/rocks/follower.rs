@@ -28,7 +28,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rocksdb::{Cache, DB};
+use rocksdb::{Cache, DB, Options};
 
 use super::{directory::Listing, errors::map_error, handle::Handle, missing_files, options::RocksOptions};
 use crate::{error::Error, spec::TableSpec};
@@ -47,6 +47,8 @@ struct Source {
     own: PathBuf,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
+    /// Shared by all secondaries, with their counters.
+    rocks: Options,
     cache: Cache,
 }
 
@@ -89,8 +91,9 @@ impl Follower {
         own: PathBuf,
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
+        rocks: Options,
     ) -> Result<Self, Error> {
-        let source = Source { primary, own, tables, options, cache: options.cache() };
+        let source = Source { primary, own, tables, options, rocks, cache: options.cache() };
         let current = Mutex::new(Arc::new(source.open(None)?));
         Ok(Self { source, current, standby: Mutex::default() })
     }
@@ -161,14 +164,13 @@ const MAX_PAUSE: Duration = Duration::from_millis(20);
 impl Source {
     /// Opens a secondary of the current state of the database. `before` are the files of the previous secondary.
     fn open(&self, before: Option<&BTreeSet<String>>) -> Result<Secondary, Error> {
-        let Self { primary, own, tables, options, cache } = self;
+        let Self { primary, own, tables, options, rocks, cache } = self;
         let mut attempts = 0_u32;
         loop {
             attempts += 1;
             let files = Listing::of(primary)?;
             let families = RocksOptions::families(tables, &BTreeSet::new(), cache);
-            let opened =
-                DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(), primary, own, families);
+            let opened = DB::open_cf_descriptors_as_secondary(rocks, primary, own, families);
             let undisturbed = files.is_current(primary)?;
             match opened {
                 Ok(db) if undisturbed => {

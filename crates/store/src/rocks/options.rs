@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
-    Options,
+    Options, statistics::StatsLevel,
 };
 
 use crate::spec::{Access, TableSpec};
@@ -53,6 +53,7 @@ impl RocksOptions {
     /// Options of the writing handle.
     pub(super) fn owner(self) -> Options {
         let mut options = base();
+        count(&mut options);
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         options.set_max_open_files(self.open_files);
@@ -106,6 +107,7 @@ impl RocksOptions {
     /// Options of a follower (secondary instance).
     pub(super) fn follower() -> Options {
         let mut options = base();
+        count(&mut options);
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
         // (RocksDB's wiki, "Read-only and secondary instances").
         options.set_max_open_files(-1);
@@ -166,6 +168,13 @@ fn base() -> Options {
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
     options
+}
+
+/// Enables the counters of [`super::Statistics`] and nothing else of RocksDB's statistics: a counter costs an addition to
+/// a variable of the core, a timer costs two readings of the clock.
+fn count(options: &mut Options) {
+    options.enable_statistics();
+    options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
 }
 
 fn family(access: Access, cache: &Cache) -> Options {

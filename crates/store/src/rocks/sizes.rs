@@ -1,4 +1,4 @@
-//! Table sizes, for `db info`.
+//! Table sizes, for `db info` and the metrics.
 
 use rocksdb::properties;
 
@@ -14,6 +14,8 @@ pub struct TableSize {
     pub file_bytes: u64,
     /// Bytes of writes that are not in table files yet.
     pub memory_bytes: u64,
+    /// Bytes of table files that compactions are still to rewrite, as RocksDB estimates it.
+    pub pending_compaction_bytes: u64,
     /// Number of rows, as RocksDB estimates it.
     pub estimated_rows: u64,
 }
@@ -33,6 +35,7 @@ impl RocksStore {
                 name: table.name,
                 file_bytes: property(properties::LIVE_SST_FILES_SIZE)?,
                 memory_bytes: property(properties::CUR_SIZE_ALL_MEM_TABLES)?,
+                pending_compaction_bytes: property(properties::ESTIMATE_PENDING_COMPACTION_BYTES)?,
                 estimated_rows: property(properties::ESTIMATE_NUM_KEYS)?,
             })
         };

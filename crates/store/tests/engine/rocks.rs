@@ -409,3 +409,44 @@ fn sizes_are_given_for_every_table() {
         assert!((90_000..200_000).contains(&size.file_bytes), "{size:?}");
     }
 }
+
+#[test]
+fn statistics_count_what_the_database_writes_and_reads() {
+    let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let owner = open(primary.path());
+    put(&owner, (0..100).map(|key| (key, noise(key))), Durability::Synced);
+    owner.flush().unwrap();
+    let written = owner.statistics().unwrap();
+    let bytes = 3 * 100 * 1_000;
+    for (what, counted) in [
+        ("committed", written.committed_bytes),
+        ("log", written.log_bytes),
+        ("flushed", written.flushed_bytes),
+    ] {
+        assert!((bytes..2 * bytes).contains(&counted), "{what}: {counted}");
+    }
+    assert!(!written.is_write_stopped && written.background_errors == 0, "{written:?}");
+
+    get(&owner, SCAN, 1);
+    let cold = owner.statistics().unwrap();
+    assert!(cold.cache_misses > written.cache_misses && cold.cache_bytes > 0, "{cold:?}");
+    get(&owner, SCAN, 1);
+    let warm = owner.statistics().unwrap();
+    assert!(warm.cache_hits > cold.cache_hits && warm.cache_misses == cold.cache_misses, "{warm:?}");
+    let compacted = owner.compact().and_then(|()| owner.statistics()).unwrap();
+    assert!(compacted.compaction_written_bytes >= warm.compaction_written_bytes, "{compacted:?}");
+
+    // The secondaries of a follower share their counters.
+    let follower = follow(primary.path(), own.path());
+    get(&follower, SCAN, 1);
+    let before = follower.statistics().unwrap();
+    put(&owner, [(100, noise(100))], Durability::Synced);
+    owner.flush().unwrap();
+    follower.catch_up().unwrap();
+    get(&follower, SCAN, 1);
+    let after = follower.statistics().unwrap();
+    assert!(
+        before.cache_misses > 0
+            && after.cache_hits + after.cache_misses > before.cache_hits + before.cache_misses
+    );
+}

@@ -1,11 +1,59 @@
-//! The Swagger document of the shop.
+//! The OpenAPI document of the shop, and its Swagger form.
 
 use serde_json::{Value, json};
+use web::openapi::About;
 
+fn openapi(examples: &Value) -> Value {
+    let about = About { title: "Shop", description: "Sells.", version: "1.2.3", examples };
+    web::openapi::document(&about, crate::shop::ENDPOINTS, |path| !path.starts_with("/slow"))
+}
+
+/// The Swagger form.
 fn document() -> Value {
-    web::openapi::document("Shop", "Sells.", "1.2.3", crate::shop::ENDPOINTS, |path| {
-        !path.starts_with("/slow")
-    })
+    web::swagger2::document(&openapi(&Value::Null))
+}
+
+#[test]
+fn a_parameter_has_the_values_that_the_server_accepts() {
+    let examples = json!([{
+        "operation": "GET /shop/v1/items",
+        "parameters": { "pagination.limit": 3 },
+        "response": { "items": [] },
+    }]);
+    let document = openapi(&examples);
+    assert_eq!(document["openapi"], "3.1.1");
+    let operation = &document["paths"]["/shop/v1/items"]["get"];
+    assert_eq!(operation["operationId"], "get_shop_v1_items");
+    let parameters = operation["parameters"].as_array().unwrap();
+    let limit = parameters.iter().find(|parameter| parameter["name"] == "pagination.limit").unwrap();
+    assert_eq!((&limit["example"], &limit["schema"]["default"]), (&json!(3), &json!(100)));
+    let [number, absent] = &limit["schema"]["anyOf"].as_array().unwrap()[..] else { panic!("{limit}") };
+    assert_eq!((&number["minimum"], &number["maximum"]), (&json!(1), &json!(1000)));
+    assert_eq!(absent["type"], "string");
+    let offset = parameters.iter().find(|parameter| parameter["name"] == "pagination.offset").unwrap();
+    assert_eq!(offset["schema"]["anyOf"][0].get("maximum"), None);
+    let empty =
+        |name| parameters.iter().find(|parameter| parameter["name"] == name).unwrap().get("allowEmptyValue");
+    assert_eq!(
+        (empty("order_by"), empty("kinds"), empty("pagination.reverse")),
+        (Some(&json!(true)), None, None)
+    );
+    let answer = &operation["responses"]["200"]["content"]["application/json"];
+    assert_eq!(answer["example"], json!({ "items": [] }));
+    let path = &document["paths"]["/shop/v1/items/{name}"]["get"]["parameters"][0];
+    assert_eq!(path["schema"], json!({ "type": "string", "minLength": 1 }));
+}
+
+#[test]
+fn every_refusal_is_documented() {
+    let document = openapi(&Value::Null);
+    let responses = &document["paths"]["/shop/v1/items/{name}"]["get"]["responses"];
+    for status in ["400", "404", "405", "429", "500", "503", "default"] {
+        let shared = responses[status]["$ref"].as_str().unwrap().strip_prefix('#').unwrap();
+        let schema = &document.pointer(shared).unwrap()["content"]["application/json"]["schema"];
+        assert_eq!(schema["$ref"], "#/components/schemas/common.ErrorResponse");
+    }
+    assert!(document["paths"]["/till"]["post"]["responses"].get("413").is_some());
 }
 
 #[test]

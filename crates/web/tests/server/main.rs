@@ -10,9 +10,12 @@ mod bounds;
 mod document;
 mod handler;
 mod health;
+mod http2;
+mod mounted;
 mod routes;
 #[path = "../shop/mod.rs"]
 mod shop;
 #[path = "../socket/mod.rs"]
 mod socket;
+mod streams;
 mod waiting;

@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
 use web::app::App;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, PAGINATION, Param, Type};
+use web::event::{Event, EventStream};
 use web::http_error::HttpError;
 use web::limits::Limits;
 use web::reply::Reply;
@@ -135,6 +137,11 @@ static REST: &[Endpoint<Shop>] = &[
         handler: Handler::Async(|_, _| Box::pin(async { panic!("on purpose") })),
         ..endpoint("/faints", &[], large)
     },
+    Endpoint {
+        tag: "Courier",
+        handler: Handler::Stream(news),
+        ..endpoint("/news/{count}", &[Param::path("count", "How many events.")], large)
+    },
     endpoint("/missing", &[], |_, _| Err(HttpError::not_found("no such item"))),
     endpoint("/broken", &[], |_, _| Err(HttpError::internal("shelf 7 fell down"))),
     endpoint("/panics", &[], |_, _| panic!("on purpose")),
@@ -145,6 +152,21 @@ static REST: &[Endpoint<Shop>] = &[
         echo(&["slow"])
     }),
 ];
+
+/// So many events, then none for ever; for `endless`, large ones without an end; for `end`, one and the end.
+fn news(_: &Shop, call: &Call<'_>) -> Result<EventStream, HttpError> {
+    let event = |n: usize| Event::new("news", &n.to_string(), format!("{{\"n\":{n}}}").as_bytes());
+    let large = Event::new("news", "0", &[b'1'; 1 << 16]);
+    match call.text("count") {
+        "endless" => Ok(stream::repeat(large).boxed()),
+        "end" => Ok(stream::iter([event(1)]).boxed()),
+        count => {
+            let count: usize = count.parse().map_err(|_| HttpError::bad_request("count is a number"))?;
+            let after = call.header("last-event-id").and_then(|id| id.parse().ok()).unwrap_or(0);
+            Ok(stream::iter(after + 1..=count).map(event).chain(stream::pending()).boxed())
+        }
+    }
+}
 
 /// All endpoints, in two groups.
 pub(crate) static ENDPOINTS: &[&[Endpoint<Shop>]] = &[GOODS, REST];

@@ -87,6 +87,17 @@ impl Socket {
         Response { status, headers, body: Vec::new() }
     }
 
+    /// The bytes up to and including `text`.
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        let end = loop {
+            if let Some(at) = self.unread.windows(text.len()).position(|part| part == text.as_bytes()) {
+                break at + text.len();
+            }
+            assert!(self.fill() > 0, "no {text:?} in {:?}", String::from_utf8_lossy(&self.unread));
+        };
+        String::from_utf8(self.unread.drain(..end).collect()).unwrap()
+    }
+
     /// All bytes until the server closes the connection.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         while self.fill() > 0 {}

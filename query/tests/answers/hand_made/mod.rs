@@ -21,7 +21,9 @@ use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane, Identity};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::payload::{Codec, Encoder, Frames, Kind};
+use schema::rewind::{By, rewind};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use schema::undo::{self, Lane};
 use serde_json::Value;
 use store::key::Text;
 use store::{Counts, Durability, MemStore, Message, Store, Txn};
@@ -72,6 +74,8 @@ pub(crate) struct HandMade {
     pub(crate) app: App<Indexer>,
     pub(crate) start_height: u64,
     pub(crate) height: u64,
+    /// Number of the history that new blocks belong to; the same in all of them if nothing is rewound.
+    pub(crate) fork: u8,
     pub(crate) txs: Vec<Placed<TxPlan>>,
     pub(crate) evm_txs: Vec<Placed<EvmTxPlan>>,
     pub(crate) calls: Vec<Placed<(u8, u8)>>,
@@ -92,14 +96,12 @@ impl HandMade {
         };
         schema::open::or_create(&*store, &identity).unwrap();
         let codec = Codec::load(&*store.snapshot().unwrap()).unwrap();
-        let build = Build { version: "1.2.3".to_owned(), commit: "abc".to_owned() };
-        let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
-        let indexer = Indexer::open(shared, build, EmptyCursor::Null).unwrap();
         Self {
+            app: App::new(indexer(&store), query::ENDPOINTS).unwrap(),
             store,
-            app: App::new(indexer, query::ENDPOINTS).unwrap(),
             start_height,
             height: 0,
+            fork: 0,
             txs: Vec::new(),
             evm_txs: Vec::new(),
             calls: Vec::new(),
@@ -121,7 +123,11 @@ impl HandMade {
             first_evm_tx: self.evm_txs.len() as u64 + 1,
             evm_txs: plan.evm_txs.len() as u64,
             time: i64::try_from(height).unwrap() * 1_000_000_000,
-            json: format!(r#"{{"n":{height},"height":"{height}"}}"#).into_bytes(),
+            json: format!(
+                r#"{{"n":{height},"height":"{height}","hash":"{:02X}{height:06X}{:056}"}}"#,
+                self.fork, 0
+            )
+            .into_bytes(),
         };
         txn.put::<Blocks>(&height, &Message(block));
         for tx in &plan.txs {
@@ -137,15 +143,33 @@ impl HandMade {
         }
         self.height = height;
         self.put_lanes(&mut txn);
-        let (batch, _) = txn.finish();
+        let (batch, _) = undo::finish_with_undo_record(txn, Lane::Blocks).unwrap();
         drop(snapshot);
         store.commit(batch, Durability::Buffered).unwrap();
+    }
+
+    /// Removes the blocks above `to`, which must have no call frames; the next ones belong to another history.
+    pub(crate) fn rewind(&mut self, to: u64) {
+        assert!(self.calls.is_empty());
+        assert_eq!(rewind(&*self.store, to).unwrap().by, By::UndoRecords);
+        (self.height, self.fork) = (to, self.fork + 1);
+        self.txs.retain(|tx| tx.height <= to);
+        self.evm_txs.retain(|tx| tx.height <= to);
+        self.sets.clear();
+        for tx in &self.txs {
+            if !self.sets.contains(&tx.plan.types) {
+                self.sets.push(tx.plan.types.clone());
+            }
+        }
     }
 
     fn put_lanes(&self, txn: &mut Txn<'_>) {
         let height = self.height;
         let (txs, evm_txs) = (self.txs.len() as u64, self.evm_txs.len() as u64);
         meta::put(txn, &BlockLane { height, txs, evm_txs, time: 0, hash: vec![0; 32] });
+        if self.calls.is_empty() {
+            return;
+        }
         meta::put(txn, &CallLane { height, calls: self.calls.len() as u64, complete_from: 0 });
     }
 
@@ -153,7 +177,8 @@ impl HandMade {
         let seq = self.txs.len() as u64 + 1;
         let hash = hash(0xc0, seq);
         let hex = chain::hash::to_hex(&hash).to_uppercase();
-        let record = format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq}}}"#);
+        let record =
+            format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{}}}"#, self.fork);
         txn.put::<Txs>(&seq, &self.encoders[0].encode(record.as_bytes()));
         txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
         let set = self.set(&plan.types, seq, txn);
@@ -235,6 +260,13 @@ impl HandMade {
         let response = self.app.get(target);
         (response.status().as_u16(), serde_json::from_slice(response.body()).unwrap())
     }
+}
+
+/// The API over a database.
+pub(crate) fn indexer(store: &Arc<MemStore>) -> Indexer {
+    let build = Build { version: "1.2.3".to_owned(), commit: "abc".to_owned() };
+    let shared: Arc<dyn Store> = Arc::<MemStore>::clone(store);
+    Indexer::open(shared, build, EmptyCursor::Null).unwrap()
 }
 
 /// Hashes of which each two share their first bytes: by-hash reads must check both.

@@ -24,18 +24,13 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     summary: "The assets that routes can begin or end with.",
     params: &[
         CHAIN_IDS,
-        Param::query_or("native_only", Type::Boolean, "false", "Only assets that originate on their chain."),
-        Param::query_or(
-            "include_evm_assets",
-            Type::Boolean,
-            "true",
-            "Whether assets of EVM chains are listed.",
-        ),
-        Param::query_or("include_cw20_assets", Type::Boolean, "true", "Without effect: there are none."),
-        Param::query_or("include_svm_assets", Type::Boolean, "true", "Without effect: there are none."),
+        Param::query_or("native_only", Type::Flag, "false", "Only assets that originate on their chain."),
+        Param::query_or("include_evm_assets", Type::Flag, "true", "Whether assets of EVM chains are listed."),
+        Param::query_or("include_cw20_assets", Type::Flag, "true", "Without effect: there are none."),
+        Param::query_or("include_svm_assets", Type::Flag, "true", "Without effect: there are none."),
         Param::query_or(
             "include_no_metadata_assets",
-            Type::Boolean,
+            Type::Flag,
             "false",
             "Without effect: every asset has a symbol.",
         ),

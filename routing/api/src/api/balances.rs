@@ -42,7 +42,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
 #[schemars(rename = "info.BalancesRequest")]
 #[serde(deny_unknown_fields)]
 struct BalancesRequest {
-    #[schemars(required)]
+    /// None, if it is absent.
     chains: Option<BTreeMap<String, AccountRequest>>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         params: &[
             CHAIN_IDS,
             // The wallet widget sends neither parameter and needs all chains.
-            Param::query_or("include_evm", Type::Boolean, "true", "Whether EVM chains are listed."),
+            Param::query_or("include_evm", Type::Flag, "true", "Whether EVM chains are listed."),
             Param::query_or("include_svm", Type::Boolean, "true", "Without effect: there are none."),
             ONLY_TESTNETS,
         ],

@@ -127,9 +127,9 @@ struct IbcOriginAssetsRequest {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct AssetName {
-    #[schemars(required)]
+    #[schemars(required, length(min = 1))]
     denom: Option<String>,
-    #[schemars(required)]
+    #[schemars(required, length(min = 1))]
     chain_id: Option<String>,
 }
 

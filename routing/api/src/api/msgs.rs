@@ -58,8 +58,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 struct MsgsRequest {
     /// As in the route.
     amount_in: Amount,
-    /// As in the route.
-    #[schemars(with = "String")]
+    /// As in the route; any value, because the plan has the amount.
+    #[schemars(with = "Option<serde_json::Value>")]
     #[expect(dead_code, reason = "the plan has it")]
     amount_out: Option<IgnoredAny>,
     /// As in the route.
@@ -117,9 +117,7 @@ struct MsgsDirectRequest {
     is_op_withdraw: Option<bool>,
     /// As for a route.
     bridges: Option<Vec<String>>,
-    /// The user's address by chain id.
-    // A value for a chain that the route does not need has no effect, whatever it is.
-    #[schemars(with = "BTreeMap<String, String>")]
+    /// The user's address by chain id. A value for a chain that the route does not need has no effect, whatever it is.
     chain_ids_to_addresses: BTreeMap<String, serde_json::Value>,
     /// 0 to 100, decimal; 1.
     slippage_tolerance_percent: Option<Decimal>,

@@ -20,6 +20,7 @@ use super::pair::Pair;
 use super::wire::Free;
 use crate::body::{self, Amount, Text, check_length};
 use crate::errors;
+use crate::meter;
 use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
 
@@ -250,10 +251,13 @@ pub(super) async fn plans<'a>(
         let view = planner::World { registry, facts: &world.facts, quotes: &quotes };
         let outcome = plan(&world.graph, view, request);
         if !quotes.complete(&service.quoter, service.clients()).await {
+            meter::count(&outcome);
             return outcome.map(|plans| (plans, quotes)).map_err(|reason| errors::no_route(&reason));
         }
     }
-    Err(errors::no_route(&planner::NoRoute::NoQuote("LayerZero".to_owned())))
+    let outcome = Err(planner::NoRoute::NoQuote("LayerZero".to_owned()));
+    meter::count(&outcome);
+    outcome.map_err(|reason| errors::no_route(&reason))
 }
 
 /// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.

@@ -15,6 +15,9 @@ use crate::body::{self, Text};
 use crate::errors;
 use crate::service::Service;
 
+/// A hash of 32 bytes.
+const HASH: Type = Type::Pattern("^(0[xX])?[0-9a-fA-F]{64}$");
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
     Endpoint {
@@ -34,8 +37,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         tag: "Tx",
         summary: "Progress of a registered transaction, hop by hop.",
         params: &[
-            Param::query("tx_hash", Type::String, "The hash, in any spelling."),
-            Param::query("chain_id", Type::String, "The chain that it was broadcast on."),
+            Param::required("tx_hash", HASH, "The hash, in any spelling."),
+            Param::required("chain_id", Type::String, "The chain that it was broadcast on."),
         ],
         response: schema::of::<tracker::status::Answer>(),
         handler: Handler::Sync(status),
@@ -50,6 +53,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 #[serde(deny_unknown_fields)]
 struct TrackRequest {
     /// 64 hex digits, with or without 0x.
+    #[schemars(regex(pattern = "^(0[xX])?[0-9a-fA-F]{64}$"))]
     tx_hash: Text,
     /// The chain that it was broadcast on.
     chain_id: Text,

@@ -4,18 +4,18 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{ERROR_RESPONSE, Schema};
+use web::schema::{ERROR_RESPONSE, Text};
 
 use crate::errors;
 use crate::service::Service;
 
+const SUBMIT: &str = "/v2/tx/submit";
+const NFT: &str = "/nft";
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
-    unsupported(
-        "/v2/tx/submit",
-        "Broadcasts: never done here. The client broadcasts, then calls /v2/tx/track.",
-    ),
-    unsupported("/nft", "Messages of NFT transfers: not made here."),
+    unsupported(SUBMIT, "Broadcasts: never done here. The client broadcasts, then calls /v2/tx/track."),
+    unsupported(NFT, "Messages of NFT transfers: not made here."),
     Endpoint {
         method: Method::Get,
         path: "/health",
@@ -28,7 +28,12 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
     },
 ];
 
-static HEALTH: Schema = Schema { name: "app.Health", doc: "The text OK.", fields: &[] };
+static HEALTH: Text = Text { content_type: "text/plain", doc: "The text OK." };
+
+/// True for the endpoints that only refuse.
+pub(crate) fn has(path: &str) -> bool {
+    path == SUBMIT || path == NFT
+}
 
 const fn unsupported(path: &'static str, summary: &'static str) -> Endpoint<Service> {
     Endpoint {
@@ -49,5 +54,5 @@ fn refuse(_: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn health(_: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply { content_type: "text/plain", ..Reply::json("OK") })
+    Ok(Reply { content_type: HEALTH.content_type, ..Reply::json("OK") })
 }

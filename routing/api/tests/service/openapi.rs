@@ -1,4 +1,4 @@
-//! The committed OpenAPI document describes the endpoints.
+//! The committed OpenAPI document describes the endpoints, and its Swagger form too.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn the_committed_document_is_the_one_that_is_served() {
 }
 
 #[test]
-fn every_endpoint_is_described_but_the_description_itself() {
+fn every_endpoint_that_does_something_is_described() {
     let document = routing_api::document("0");
     let paths = document["paths"].as_object().unwrap();
     let endpoints: Vec<_> = ENDPOINTS.iter().copied().flatten().collect();
@@ -29,10 +29,9 @@ fn every_endpoint_is_described_but_the_description_itself() {
             Method::Post => "post",
         };
         let described = paths.get(endpoint.path).is_some_and(|path| path.get(method).is_some());
-        assert_eq!(described, endpoint.path != "/swagger/doc.json", "{method} {}", endpoint.path);
+        let refuses = ["/v2/tx/submit", "/nft"].contains(&endpoint.path);
+        assert_eq!(described, !refuses && !web::api_page::has(endpoint.path), "{method} {}", endpoint.path);
     }
-    let operations: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
-    assert_eq!(operations, endpoints.len() - 1);
 }
 
 #[test]
@@ -59,6 +58,7 @@ fn the_document_is_swagger_2_without_null_types_and_alternatives() {
             _ => {}
         }
     }
-    let document = routing_api::document("0");
+    let document = routing_api::swagger_document("0");
+    assert!(document["paths"]["/v2/tx/submit"]["post"].is_object());
     check(&document, &document["definitions"]);
 }

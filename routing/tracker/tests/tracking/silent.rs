@@ -161,7 +161,7 @@ async fn a_chain_keeps_its_limit_for_a_hundred_thousand_hashes_of_a_thousand_add
     }
     assert_eq!((kept, refused), (10_000, 90_000));
     followed_within_a_second(tracker, &node).await;
-    // docs/reliability.md: 10 MiB of rows, and less of the log, which has each once.
+    // docs/src/reliability.md: 10 MiB of rows, and less of the log, which has each once.
     assert!(disk(dir.path()) < 20 << 20, "{} bytes", disk(dir.path()));
 }
 

@@ -51,6 +51,8 @@ const CRATES: &[CrateRule] = &[
     entry("ingest", 4, &["chain", "node", "schema", "store", "proto"]),
     // Never `node`: answering a request never queries one.
     entry("query", 4, &["chain", "schema", "store", "web"]),
+    // The JSON API's answers as messages: never `store` or `schema`, which the handlers read.
+    entry("grpc", 5, &["query", "web"]),
     // Never `ingest`, which must not be able to distinguish a replay node.
     entry("replay", 4, &["chain", "node"]),
     // Never `schema`, `ingest` or `query`: it has a separate database.
@@ -72,14 +74,27 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("hyper-util", &["web", "node", "replay", "benches"]),
     ("hyper-rustls", &["node"]),
     ("rustls", &["node"]),
-    ("tonic", &["proto", "node"]),
+    ("tonic", &["proto", "node", "grpc"]),
     ("tokio-tungstenite", &["node", "replay"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages"]),
     // Async crates only.
     (
         "tokio",
-        &["node", "web", "ingest", "replay", "tracker", "routing-api", "cli", "testkit", "fuzz", "benches"],
+        &[
+            "node",
+            "web",
+            "grpc",
+            "ingest",
+            "query",
+            "replay",
+            "tracker",
+            "routing-api",
+            "cli",
+            "testkit",
+            "fuzz",
+            "benches",
+        ],
     ),
     ("anyhow", &["cli", "testkit", "benches"]),
     ("clap", &["cli"]),

@@ -7,3 +7,4 @@
 mod golden;
 mod layers;
 mod oracles;
+mod streams;

@@ -217,6 +217,8 @@ fn a_node_that_does_not_trace_is_logged_with_the_setting_and_other_lanes_continu
     let url = cairn.url();
     let stopped = cairn.logged("lane stopped, retrying");
     until("the lane to count as stopped", || stopped_lanes(&metrics).eq(&["internal_txs"]).then_some(()));
+    let state = r#"cairn_lane_state{lane="internal_txs",state="stopped"} 1"#;
+    until("the state of the lane", || get_text(&metrics).1.contains(state).then_some(()));
     assert_eq!(stopped["lane"], "internal_txs");
     assert!(stopped["error"].as_str().unwrap().contains("add `debug`"), "{stopped}");
     until_height(&url, LAST);
@@ -247,6 +249,12 @@ fn a_node_that_keeps_no_results_stops_the_index_until_it_is_corrected() {
     played.begin(&[]);
     until_height(&url, LAST);
     assert!(stopped_lanes(&metrics).is_empty());
+    let (_, text) = get_text(&metrics);
+    let state =
+        |state: &str, value: u8| format!(r#"cairn_lane_state{{lane="blocks",state="{state}"}} {value}"#);
+    for line in [state("running", 1), state("waiting", 0), state("stopped", 0)] {
+        assert!(text.contains(&line), "{line} is not in\n{text}");
+    }
 }
 
 #[test]

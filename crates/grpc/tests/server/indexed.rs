@@ -1,0 +1,78 @@
+//! Recorded chains indexed once for all tests, and servers of them.
+
+use std::net::TcpListener;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use grpc::v1::index_service_client::IndexServiceClient;
+use query::Indexer;
+use replay::{Options, Recording};
+use store::MemStore;
+use testkit::{indexed, recording};
+use tokio::sync::OnceCell;
+use tonic::transport::{Channel, Endpoint};
+use web::app::App;
+use web::limits::Limits;
+use web::server::Server;
+
+/// Far longer than anything takes here: only a failing test waits so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) type Client = IndexServiceClient<Channel>;
+
+/// The JSON API of a recorded chain.
+pub(crate) async fn app(chain: &str) -> Arc<App<Indexer>> {
+    let store = Arc::new(MemStore::new());
+    let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
+    indexed::index(recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
+    Arc::new(App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap())
+}
+
+/// The JSON API of the recorded EVM chain.
+pub(crate) async fn evm() -> Arc<App<Indexer>> {
+    static EVM: OnceCell<Arc<App<Indexer>>> = OnceCell::const_new();
+    Arc::clone(EVM.get_or_init(|| app("evm-scenario")).await)
+}
+
+/// Serves an index that has its database already.
+pub(crate) fn serve(app: Arc<App<Indexer>>, limits: Limits) -> Server {
+    serve_when(Arc::new(OnceLock::from(app)), limits, || Ok(()))
+}
+
+pub(crate) fn serve_when(
+    index: grpc::Index,
+    limits: Limits,
+    ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+) -> Server {
+    grpc::start(TcpListener::bind("127.0.0.1:0").unwrap(), index, ready, limits, 2).unwrap()
+}
+
+fn endpoint(server: &Server) -> Endpoint {
+    Endpoint::from_shared(format!("http://{}", server.address())).unwrap()
+}
+
+/// A connection of its own.
+pub(crate) async fn connect(server: &Server) -> Channel {
+    endpoint(server).connect().await.unwrap()
+}
+
+/// A connection of its own, opened by its first request.
+pub(crate) fn connect_later(server: &Server) -> Channel {
+    endpoint(server).connect_lazy()
+}
+
+pub(crate) async fn client(server: &Server) -> Client {
+    Client::new(connect(server).await).max_decoding_message_size(grpc::MAX_RESPONSE)
+}
+
+/// Repeats `attempt` until it gives a value.
+pub(crate) async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = attempt().await {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "it does not come");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,9 @@
+//! The gRPC server over real sockets, read by the generated client: an index of recordings, its JSON answers beside it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod indexed;
+mod limits;
+mod lists;
+mod same_as_json;
+mod services;

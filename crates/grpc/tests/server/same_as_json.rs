@@ -1,0 +1,244 @@
+//! Every RPC against its JSON endpoint, on every request that is recorded with the deployed server's answer.
+
+use std::any::type_name;
+use std::collections::BTreeMap;
+
+use futures_util::future::BoxFuture;
+use grpc::v1;
+use percent_encoding::percent_decode_str;
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use serde_json::{Map, Value, json};
+use testkit::golden;
+use tonic::{Code, Status};
+use web::limits::Limits;
+use web::router::Router;
+
+use crate::indexed::{Client, app, client, serve};
+
+/// Calls an RPC with a request and a response as JSON.
+type Call = fn(Client, Value) -> BoxFuture<'static, Result<Value, Status>>;
+
+macro_rules! rpc {
+    ($method:ident, $request:ident) => {
+        |mut client: Client, request: Value| {
+            Box::pin(async move {
+                let request: v1::$request = serde_json::from_value(request).unwrap();
+                client.$method(request).await.map(|response| to_json(response.get_ref()))
+            })
+        }
+    };
+}
+
+/// The RPC of each endpoint.
+const RPCS: &[(&str, Call)] = &[
+    ("/status", rpc!(get_status, GetStatusRequest)),
+    ("/indexer/block/v1/blocks", rpc!(list_blocks, ListBlocksRequest)),
+    ("/indexer/block/v1/blocks/{height}", rpc!(get_block, GetBlockRequest)),
+    ("/indexer/block/v1/avg_blocktime", rpc!(get_average_block_time, GetAverageBlockTimeRequest)),
+    ("/indexer/tx/v1/txs", rpc!(list_txs, ListTxsRequest)),
+    ("/indexer/tx/v1/txs/count", rpc!(count_txs, CountTxsRequest)),
+    ("/indexer/tx/v1/txs/by_account/{account}", rpc!(list_txs_by_account, ListTxsByAccountRequest)),
+    ("/indexer/tx/v1/txs/by_height/{height}", rpc!(list_txs_by_height, ListTxsByHeightRequest)),
+    ("/indexer/tx/v1/txs/{tx_hash}", rpc!(get_tx, GetTxRequest)),
+    ("/indexer/tx/v1/evm-txs", rpc!(list_evm_txs, ListEvmTxsRequest)),
+    (
+        "/indexer/tx/v1/evm-txs/by_account/{account}",
+        rpc!(list_evm_txs_by_account, ListEvmTxsByAccountRequest),
+    ),
+    ("/indexer/tx/v1/evm-txs/by_height/{height}", rpc!(list_evm_txs_by_height, ListEvmTxsByHeightRequest)),
+    ("/indexer/tx/v1/evm-txs/{tx_hash}", rpc!(get_evm_tx, GetEvmTxRequest)),
+    ("/indexer/tx/v1/evm-internal-txs", rpc!(list_internal_txs, ListInternalTxsRequest)),
+    (
+        "/indexer/tx/v1/evm-internal-txs/by_account/{account}",
+        rpc!(list_internal_txs_by_account, ListInternalTxsByAccountRequest),
+    ),
+    (
+        "/indexer/tx/v1/evm-internal-txs/by_height/{height}",
+        rpc!(list_internal_txs_by_height, ListInternalTxsByHeightRequest),
+    ),
+    (
+        "/indexer/tx/v1/evm-internal-txs/{tx_hash}",
+        rpc!(list_internal_txs_by_hash, ListInternalTxsByHashRequest),
+    ),
+    ("/indexer/nft/v1/collections", rpc!(list_collections, ListCollectionsRequest)),
+    (
+        "/indexer/nft/v1/collections/by_account/{account}",
+        rpc!(list_collections_by_account, ListCollectionsByAccountRequest),
+    ),
+    (
+        "/indexer/nft/v1/collections/by_name/{name}",
+        rpc!(list_collections_by_name, ListCollectionsByNameRequest),
+    ),
+    ("/indexer/nft/v1/collections/{collection_addr}", rpc!(get_collection, GetCollectionRequest)),
+    ("/indexer/nft/v1/tokens/by_account/{account}", rpc!(list_tokens_by_account, ListTokensByAccountRequest)),
+    (
+        "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
+        rpc!(list_tokens_by_collection, ListTokensByCollectionRequest),
+    ),
+    ("/indexer/nft/v1/txs/{collection_addr}/{token_id}", rpc!(list_token_txs, ListTokenTxsRequest)),
+    ("/indexer/richlist/v1/{denom}", rpc!(list_holders, ListHoldersRequest)),
+];
+
+/// Paths without an RPC: reflection takes the place of the documents.
+const NO_RPC: &str = "/swagger/";
+
+/// The message as JSON by its descriptor, with the names of the fields and every field that has no presence.
+fn to_json<T: Message>(message: &T) -> Value {
+    let pool = DescriptorPool::decode(grpc::DESCRIPTORS).unwrap();
+    let name = type_name::<T>().rsplit("::").next().unwrap();
+    let descriptor = pool.get_message_by_name(&format!("cairn.index.v1.{name}")).unwrap();
+    let message = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice()).unwrap();
+    let options = SerializeOptions::new().use_proto_field_name(true).skip_default_fields(false);
+    message.serialize_with_options(serde_json::value::Serializer, &options).unwrap()
+}
+
+/// The request for `target` of the endpoint `template` as JSON; `None` if its types cannot express the target.
+fn request(template: &str, target: &str) -> Option<Value> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut request = Map::new();
+    for (name, value) in template.split('/').zip(path.split('/')) {
+        if let Some(name) = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            let value = percent_decode_str(value).decode_utf8().ok()?;
+            request.insert(name.to_owned(), typed(name, &value)?);
+        }
+    }
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        let value = percent_decode_str(value).decode_utf8().ok()?;
+        if name == "msgs" {
+            let msgs = request.entry("msgs").or_insert_with(|| json!([]));
+            msgs.as_array_mut().unwrap().push(json!(value));
+        } else if let Some(name) = name.strip_prefix("pagination.") {
+            let page = request.entry("pagination").or_insert_with(|| json!({}));
+            page.as_object_mut().unwrap().insert(name.to_owned(), typed(name, &value)?);
+        } else {
+            request.insert(name.to_owned(), typed(name, &value)?);
+        }
+    }
+    Some(request.into())
+}
+
+/// The value of a parameter.
+fn typed(name: &str, value: &str) -> Option<Value> {
+    match name {
+        "height" => Some(json!(value.parse::<u64>().ok()?)),
+        "offset" => Some(json!(value.parse::<i64>().ok()?)),
+        // 0 is no limit here, and an error there.
+        "limit" => Some(json!(value.parse::<u32>().ok().filter(|limit| *limit > 0)?)),
+        "count_total" | "reverse" | "is_signer" => Some(json!(value.parse::<bool>().ok()?)),
+        "order_by" => match value {
+            "token_id" => Some(json!(v1::TokenOrder::Id as i32)),
+            "height" => Some(json!(v1::TokenOrder::Height as i32)),
+            _ => None,
+        },
+        _ => Some(json!(value)),
+    }
+}
+
+/// The place and reason where `message` differs from `json`.
+fn difference(json: &Value, message: &Value) -> Option<String> {
+    let same = match (json, message) {
+        (Value::Object(json), Value::Object(message)) => {
+            let named: BTreeMap<_, _> = json.iter().map(|(name, value)| (snake_case(name), value)).collect();
+            for (name, value) in &named {
+                let of_message = message.get(name).unwrap_or(&Value::Null);
+                if let Some(difference) = difference(value, of_message) {
+                    return Some(format!("{name}: {difference}"));
+                }
+            }
+            let more = message.keys().find(|name| !named.contains_key(*name));
+            return more.map(|name| format!("{name}: not in the JSON"));
+        }
+        (Value::Array(json), Value::Array(message)) => {
+            if json.len() != message.len() {
+                return Some(format!("{} instead of {} elements", message.len(), json.len()));
+            }
+            return json.iter().zip(message).find_map(|(json, message)| difference(json, message));
+        }
+        // JSON of free form.
+        (Value::Object(_), Value::String(text)) => {
+            serde_json::from_str::<Value>(text).is_ok_and(|free| free == *json)
+        }
+        (Value::Number(number), Value::String(text)) => number.to_string() == *text,
+        (Value::Number(json), Value::Number(message)) => json.as_f64() == message.as_f64(),
+        (Value::Null, Value::String(text)) => text.is_empty(),
+        (json, message) => json == message,
+    };
+    (!same).then(|| format!("{message} instead of {json}"))
+}
+
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}
+
+/// Compares every recorded request to the chain, and counts the equal answers by endpoint.
+async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, usize>) {
+    let app = app(chain).await;
+    let server = serve(app.clone(), Limits::default());
+    let (client, router) = (client(&server).await, Router::new(query::ENDPOINTS).unwrap());
+    for case in golden::cases(golden).unwrap() {
+        let target = case.target.as_str();
+        let path = target.split('?').next().unwrap();
+        let Some(template) = router.template(path).filter(|path| !path.starts_with(NO_RPC)) else { continue };
+        let Some(request) = request(template, target) else { continue };
+        let (_, call) = RPCS
+            .iter()
+            .find(|(path, _)| *path == template)
+            .unwrap_or_else(|| panic!("{template} has no RPC"));
+        match (app.read(target), call(client.clone(), request).await) {
+            (Ok(reply), Ok(message)) => {
+                let json = serde_json::from_slice(&reply.body).unwrap();
+                if let Some(difference) = difference(&json, &message) {
+                    panic!("{chain} {target}: {difference}");
+                }
+                *counts.entry(template).or_default() += 1;
+            }
+            (Err(error), Err(status)) => {
+                assert_eq!(status.code(), Code::from(i32::from(error.code())), "{target}");
+                assert_eq!(status.message(), error.message(), "{target}");
+            }
+            (json, message) => panic!("{chain} {target}: {:?} and {:?}", json.err(), message.err()),
+        }
+    }
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_endpoint_has_an_rpc_with_the_same_answers() {
+    let mut counts = BTreeMap::new();
+    for (chain, golden) in
+        [("evm-scenario", "evm-scenario"), ("l1-l2/l2", "l1-l2-l2"), ("move-scenario", "move-scenario")]
+    {
+        compare(chain, golden, &mut counts).await;
+    }
+    let endpoints = query::ENDPOINTS.iter().copied().flatten().map(|endpoint| endpoint.path);
+    for path in endpoints.filter(|path| !path.starts_with(NO_RPC)) {
+        assert!(counts.contains_key(path), "no answer of {path} was compared: {counts:#?}");
+    }
+    println!("{counts:#?}");
+}
+
+#[test]
+fn a_difference_is_found() {
+    let json = json!({ "gasUsed": "0x1", "n": 7, "key": null, "tx": { "@type": "a" } });
+    let equal = json!({ "gas_used": "0x1", "n": "7", "key": "", "tx": r#"{"@type":"a"}"# });
+    assert_eq!(difference(&json, &equal), None);
+    for (name, value) in [
+        ("gas_used", json!("0x2")),
+        ("n", json!("8")),
+        ("key", json!("k")),
+        ("tx", json!("{}")),
+        ("more", json!(0)),
+    ] {
+        let mut other = equal.clone();
+        other[name] = value;
+        assert!(difference(&json, &other).is_some_and(|text| text.contains(name)), "{name}");
+    }
+}

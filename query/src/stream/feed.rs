@@ -1,0 +1,281 @@
+//! The feed that all streams share: the head of the index, and a cache of the events of the last blocks.
+//!
+//! # Invariants
+//!
+//! * The thread that polls the head runs while there are streams, and only then.
+//! * A cached event belongs to one state of the rewind counter, so no event of a removed block is read.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use lru::LruCache;
+use schema::block::Blocks;
+use schema::evm_tx::EvmTxs;
+use schema::payload::Codec;
+use schema::tx::Txs;
+use store::{Message, Snapshot, Store};
+use tokio::sync::watch;
+use web::event::Event;
+use web::http_error::HttpError;
+
+use super::SlowReader;
+use super::head::Head;
+use super::position::{Hashes, Position};
+use super::rows::{Filter, Kind};
+use crate::array::Array;
+use crate::cursor::{Cursor, Start};
+use crate::page::{Direction, PageRequest, page};
+use crate::record;
+
+/// Interval of polls. A poll reads two rows.
+const POLL_EVERY: Duration = Duration::from_millis(20);
+
+/// Maximum number of events of a page.
+pub(crate) const PAGE_ROWS: usize = 32;
+
+/// A page ends with the event that reaches this many bytes.
+pub(crate) const PAGE_BYTES: usize = 64 << 10;
+
+/// Bytes of cached events, of all streams.
+const CACHE_BYTES: usize = 16 << 20;
+
+/// Only events of this many last blocks are cached: no reader that is farther behind shares them.
+const CACHED_BLOCKS: u64 = 256;
+
+/// An event, and the position after it.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) event: Event,
+    pub(crate) position: Position,
+}
+
+/// The store and what the streams share.
+pub(crate) struct Feed {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) start_height: u64,
+    pub(crate) slow: SlowReader,
+    codec: Arc<Codec>,
+    head: watch::Sender<Head>,
+    /// True while the thread runs.
+    is_polled: Mutex<bool>,
+    cache: Mutex<Cache>,
+}
+
+impl Feed {
+    pub(crate) fn new(store: Arc<dyn Store>, codec: Arc<Codec>, start_height: u64, slow: SlowReader) -> Self {
+        Self {
+            store,
+            start_height,
+            slow,
+            codec,
+            head: watch::Sender::default(),
+            is_polled: Mutex::default(),
+            cache: Mutex::new(Cache { events: LruCache::unbounded(), bytes: 0 }),
+        }
+    }
+
+    /// The head of the index, and its changes.
+    pub(crate) fn follow(self: &Arc<Self>) -> Result<watch::Receiver<Head>, HttpError> {
+        let mut is_polled = self.is_polled.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = self.head.subscribe();
+        if !*is_polled {
+            self.poll();
+            let feed = Arc::downgrade(self);
+            let thread = thread::Builder::new().name("stream-head".to_owned()).spawn(move || poll(&feed));
+            thread.map_err(HttpError::internal)?;
+            *is_polled = true;
+        }
+        Ok(head)
+    }
+
+    fn poll(&self) {
+        let head = self.store.snapshot().map_err(schema::Error::from).and_then(|now| Head::read(&*now));
+        match head {
+            Ok(head) => {
+                self.head.send_if_modified(|last| std::mem::replace(last, head) != head);
+            }
+            // The next read of a stream reports it.
+            Err(error) => tracing::debug!(%error, "the head of the index cannot be read"),
+        }
+    }
+
+    /// False if there is no stream; the thread must end then.
+    fn has_streams(&self) -> bool {
+        let mut is_polled = self.is_polled.lock().unwrap_or_else(PoisonError::into_inner);
+        *is_polled = self.head.receiver_count() > 0;
+        *is_polled
+    }
+
+    /// The next cached events of all rows after `row`, up to the head `head`.
+    pub(crate) fn cached(&self, kind: Kind, row: u64, head: &Head) -> Vec<Placed> {
+        let all = kind.all(self.start_height, head);
+        let rows = (row + 1).max(all.first)..all.first + all.len;
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.take(PAGE_ROWS).map_while(|row| cache.events.get(&(kind, head.rewinds, row)).cloned()).collect()
+    }
+
+    /// The events of the next rows after `after` in `snapshot`, whose head is `head`.
+    pub(crate) fn page(
+        &self,
+        filter: &Filter,
+        after: &Position,
+        snapshot: &dyn Snapshot,
+        hashes: &mut Hashes<'_>,
+        head: &Head,
+    ) -> Result<Vec<Placed>, HttpError> {
+        let array = filter.array(snapshot, self.start_height, head).map_err(HttpError::internal)?;
+        let rows = rows_after(&*array, after.row).map_err(HttpError::internal)?;
+        let (mut placed, mut height, mut bytes) = (Vec::new(), after.height.max(self.start_height), 0);
+        for row in rows {
+            if bytes >= PAGE_BYTES {
+                break;
+            }
+            let key = (filter.kind, head.rewinds, row);
+            let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).events.get(&key).cloned();
+            let one = if let Some(cached) = cached {
+                cached
+            } else {
+                let one = self.render(filter.kind, row, height, snapshot, hashes, head)?;
+                if one.position.height + CACHED_BLOCKS > head.height {
+                    self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(key, &one);
+                }
+                one
+            };
+            height = one.position.height;
+            bytes += one.event.frame().len();
+            placed.push(one);
+        }
+        Ok(placed)
+    }
+
+    /// The event of `row`, whose block is at `from` or above.
+    fn render(
+        &self,
+        kind: Kind,
+        row: u64,
+        from: u64,
+        snapshot: &dyn Snapshot,
+        hashes: &mut Hashes<'_>,
+        head: &Head,
+    ) -> Result<Placed, HttpError> {
+        let mut json = Vec::new();
+        let rows = &[row];
+        let height = match kind {
+            Kind::Blocks => {
+                json = block(snapshot, row)?.json;
+                row
+            }
+            Kind::Txs => {
+                record::payloads::<Txs>(&mut json, snapshot, &self.codec, rows)?;
+                height_of(kind, row, from, snapshot, head)?
+            }
+            Kind::EvmTxs => {
+                record::payloads::<EvmTxs>(&mut json, snapshot, &self.codec, rows)?;
+                height_of(kind, row, from, snapshot, head)?
+            }
+        };
+        let position = Position::new(height, row, hashes).map_err(HttpError::internal)?;
+        Ok(Placed { event: Event::new(kind.event(), &position.encode(kind.space()), &json), position })
+    }
+
+    /// The position after all rows of the block at `height`; before the first block, the beginning.
+    pub(crate) fn after_block(
+        &self,
+        kind: Kind,
+        height: u64,
+        snapshot: &dyn Snapshot,
+        hashes: &mut Hashes<'_>,
+    ) -> Result<Position, HttpError> {
+        if height < self.start_height {
+            return Ok(Position::default());
+        }
+        let rows = kind.of_block(height, &block(snapshot, height)?);
+        Position::new(height, rows.first + rows.len - 1, hashes).map_err(HttpError::internal)
+    }
+
+    /// True if the block of `position` may have its row, or ends with it.
+    pub(crate) fn has(
+        &self,
+        kind: Kind,
+        position: &Position,
+        snapshot: &dyn Snapshot,
+    ) -> Result<bool, HttpError> {
+        if position.height < self.start_height {
+            return Ok(position.row == 0);
+        }
+        let rows = kind.of_block(position.height, &block(snapshot, position.height)?);
+        Ok((rows.first - 1..rows.first + rows.len).contains(&position.row))
+    }
+}
+
+/// Polls the head until there is no stream.
+fn poll(feed: &Weak<Feed>) {
+    loop {
+        thread::sleep(POLL_EVERY);
+        let Some(feed) = feed.upgrade().filter(|feed| feed.has_streams()) else { return };
+        feed.poll();
+    }
+}
+
+/// The first rows of `array` after `row`, at most a page.
+fn rows_after(array: &dyn Array<Row = u64>, row: u64) -> Result<Vec<u64>, store::Error> {
+    // Most readers of a filter are at its end, which one read shows.
+    let len = array.len();
+    let last = array.slice(len.saturating_sub(1)..len)?;
+    if last.last().is_none_or(|last| *last <= row) {
+        return Ok(Vec::new());
+    }
+    let at = Start::Row(Cursor::After(row));
+    let request = PageRequest { at, limit: PAGE_ROWS as u64, direction: Direction::Ascending };
+    Ok(page(array, &request)?.rows)
+}
+
+/// The height of the block that has `row`: the last one whose first row is not after it. Searched from `from`, which is
+/// not above it, in doubling steps and then by halves.
+fn height_of(
+    kind: Kind,
+    row: u64,
+    from: u64,
+    snapshot: &dyn Snapshot,
+    head: &Head,
+) -> Result<u64, HttpError> {
+    let begins_by =
+        |height| Ok::<_, HttpError>(kind.of_block(height, &block(snapshot, height)?).first <= row);
+    let (mut low, mut high, mut step) = (from, head.height + 1, 1);
+    while low + step < high && begins_by(low + step)? {
+        low += step;
+        step *= 2;
+    }
+    high = high.min(low + step);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if begins_by(middle)? { low = middle } else { high = middle }
+    }
+    Ok(low)
+}
+
+fn block(snapshot: &dyn Snapshot, height: u64) -> Result<schema::block::Block, HttpError> {
+    let row = store::table::read::<Blocks>(snapshot, &height).map_err(HttpError::internal)?;
+    let missing = || HttpError::internal(format!("block {height} is missing"));
+    row.map(|Message(block)| block).ok_or_else(missing)
+}
+
+/// A least-recently-used cache, bounded by bytes. A key has the rewind counter.
+struct Cache {
+    events: LruCache<(Kind, u64, u64), Placed>,
+    bytes: usize,
+}
+
+impl Cache {
+    fn put(&mut self, key: (Kind, u64, u64), placed: &Placed) {
+        self.bytes += placed.event.frame().len();
+        if let Some(other) = self.events.put(key, placed.clone()) {
+            self.bytes -= other.event.frame().len();
+        }
+        while self.bytes > CACHE_BYTES {
+            let Some((_, oldest)) = self.events.pop_lru() else { return };
+            self.bytes -= oldest.event.frame().len();
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One stream: reads the rows after its position whenever the head of the index moves.
+//!
+//! # Invariants
+//!
+//! * The position is that of the last event that was sent.
+//! * It is compared with the stored blocks whenever the rewind counter has changed, before any row is read.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::unfold;
+use tokio::sync::watch;
+use web::event::{Event, EventStream};
+use web::http_error::HttpError;
+
+use super::feed::{Feed, Placed};
+use super::head::Head;
+use super::meter::Meter;
+use super::position::{Base, Hashes, Position};
+use super::rows::Filter;
+
+/// The state of a stream.
+struct Reader {
+    feed: Arc<Feed>,
+    filter: Filter,
+    head: watch::Receiver<Head>,
+    position: Position,
+    /// The state in which the position was compared; `None` before, and while the index has not reached it.
+    compared: Option<u64>,
+    page: VecDeque<Placed>,
+    /// When it last had every event, and the height of the head then; `None` before it has caught up.
+    caught_up: Option<(Instant, u64)>,
+    is_over: bool,
+    meter: Meter,
+}
+
+/// Opens a stream of the rows of `filter`: those after the event `id`, or without one the rows that are new.
+///
+/// # Errors
+/// 400 if `id` is not one of this stream, or if none of its blocks is stored. 503 if the index is far behind it.
+pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result<EventStream, HttpError> {
+    let kind = filter.kind;
+    let head = feed.follow()?;
+    let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
+    let mut hashes = Hashes::of(&*snapshot, feed.start_height);
+    let now = Head::read(&*snapshot).map_err(HttpError::internal)?;
+    let mut page = VecDeque::new();
+    let (position, compared) = match id {
+        None => {
+            let position = feed.after_block(kind, now.height, &*snapshot, &mut hashes)?;
+            page.push_back(notice("start", &filter, position));
+            (position, Some(now.rewinds))
+        }
+        Some(id) => {
+            let position = Position::decode(kind.space(), id).ok_or_else(|| invalid(id))?;
+            match position.base(&mut hashes, now.height).map_err(HttpError::internal)? {
+                Base::Same if !feed.has(kind, &position, &*snapshot)? => return Err(invalid(id)),
+                Base::Same | Base::Behind(_) | Base::Fork(_) => (position, None),
+                Base::FarBehind => return Err(far_behind(&position, &now)),
+                Base::Unknown => return Err(unknown(id)),
+            }
+        }
+    };
+    drop(hashes);
+    drop(snapshot);
+    let meter = Meter::open(kind);
+    let feed = Arc::clone(feed);
+    let reader =
+        Reader { feed, filter, head, position, compared, page, caught_up: None, is_over: false, meter };
+    Ok(unfold(reader, |mut reader| async move { Some((reader.next().await?, reader)) }).boxed())
+}
+
+impl Reader {
+    /// The next event; `None` after the last.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(placed) = self.page.pop_front() {
+                self.position = placed.position;
+                self.meter.event();
+                return Some(placed.event);
+            }
+            if self.is_over {
+                return None;
+            }
+            let head = *self.head.borrow_and_update();
+            match self.read(head) {
+                Ok(page) if page.is_empty() => {
+                    self.head.changed().await.ok()?;
+                    self.caught_up = Some((Instant::now(), head.height));
+                }
+                Ok(page) => self.page = page.into(),
+                Err(error) => {
+                    tracing::error!(%error, stream = self.filter.kind.event(), "a stream ended with an error");
+                    self.end("internal server error; resume with the id of this event");
+                }
+            }
+        }
+    }
+
+    /// The next events; none if the stream has them all.
+    fn read(&mut self, head: Head) -> Result<Vec<Placed>, HttpError> {
+        if let Some(behind) = self.is_too_slow(head) {
+            self.meter.dropped();
+            tracing::debug!(stream = self.filter.kind.event(), blocks = behind, "a slow stream was ended");
+            return Ok(vec![self.last(&format!(
+                "this client reads too slowly: it is {behind} blocks behind; resume with the id of this event"
+            ))]);
+        }
+        let feed = Arc::clone(&self.feed);
+        if self.filter.is_all() && self.compared == Some(head.rewinds) && head.height >= self.position.height
+        {
+            let cached = feed.cached(self.filter.kind, self.position.row, &head);
+            let last = self.filter.kind.all(feed.start_height, &head);
+            if !cached.is_empty() || self.position.row + 1 >= last.first + last.len {
+                return Ok(cached);
+            }
+        }
+        let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
+        let head = Head::read(&*snapshot).map_err(HttpError::internal)?;
+        let mut hashes = Hashes::of(&*snapshot, feed.start_height);
+        if self.compared != Some(head.rewinds) || head.height < self.position.height {
+            let was_here = self.compared.is_some();
+            match self.position.base(&mut hashes, head.height).map_err(HttpError::internal)? {
+                Base::Same => self.compared = Some(head.rewinds),
+                // The index of this process has yet to reach the block.
+                Base::Behind(_) | Base::FarBehind if !was_here => return Ok(Vec::new()),
+                Base::Behind(base) | Base::Fork(base) => {
+                    self.compared = Some(head.rewinds);
+                    let base = feed.after_block(self.filter.kind, base, &*snapshot, &mut hashes)?;
+                    return Ok(vec![notice("reorg", &self.filter, base)]);
+                }
+                Base::FarBehind | Base::Unknown => {
+                    return Ok(vec![self.last(
+                        "the blocks of this stream were rolled back beyond its last 64; start without an id",
+                    )]);
+                }
+            }
+        }
+        feed.page(&self.filter, &self.position, &*snapshot, &mut hashes, &head)
+    }
+
+    /// The number of blocks that a slow reader is behind, if it is too slow.
+    fn is_too_slow(&self, head: Head) -> Option<u64> {
+        let (at, height) = self.caught_up?;
+        let behind = head.height.saturating_sub(self.position.height.max(height));
+        let slow = self.feed.slow;
+        (behind > slow.blocks && at.elapsed() > slow.time).then_some(behind)
+    }
+
+    /// The last event.
+    fn last(&mut self, reason: &str) -> Placed {
+        self.is_over = true;
+        let data = serde_json::json!({ "reason": reason }).to_string();
+        let id = self.position.encode(self.filter.kind.space());
+        Placed { event: Event::new("end", &id, data.as_bytes()), position: self.position }
+    }
+
+    fn end(&mut self, reason: &str) {
+        let last = self.last(reason);
+        self.page.push_back(last);
+    }
+}
+
+/// An event about a position: `{"height":"…"}`.
+fn notice(name: &'static str, filter: &Filter, position: Position) -> Placed {
+    let data = format!(r#"{{"height":"{}"}}"#, position.height);
+    Placed { event: Event::new(name, &position.encode(filter.kind.space()), data.as_bytes()), position }
+}
+
+fn invalid(id: &str) -> HttpError {
+    HttpError::bad_request(format!(
+        "[INVALID_VALUE] invalid value for last_event_id: {} (must be the id of an event of this stream)",
+        crate::params::shown(id)
+    ))
+}
+
+fn unknown(id: &str) -> HttpError {
+    HttpError::bad_request(format!(
+        "[INVALID_VALUE] invalid value for last_event_id: {} (none of its last 64 blocks is indexed here: it is of \
+         another chain, or they were all rolled back; start without it)",
+        crate::params::shown(id)
+    ))
+}
+
+fn far_behind(position: &Position, head: &Head) -> HttpError {
+    HttpError::unavailable(format!(
+        "last_event_id is at height {}, but this index is at {}; try again later or on another server",
+        position.height, head.height
+    ))
+}

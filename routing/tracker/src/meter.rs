@@ -1,0 +1,101 @@
+//! Metrics of the tracker: open transfers by state, polls by chain and result, chains that answer.
+//!
+//! # Invariants
+//!
+//! * Labels are ids of chains in the registry and words of this file.
+
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+
+use crate::record::Record;
+use crate::transfer::State;
+
+const OPEN: &str = "cairn_route_open_transfers";
+const ENDED: &str = "cairn_route_ended_transfers_total";
+const POLLS: &str = "cairn_route_polls_total";
+const CHAIN_UP: &str = "cairn_route_chain_up";
+
+/// Registers the descriptions of the metrics.
+pub fn describe() {
+    describe_gauge!(
+        OPEN,
+        "tracked transactions that are still polled, by state: submitted, pending, pending_error, completed_success, \
+         completed_error or abandoned"
+    );
+    describe_counter!(ENDED, "tracked transactions whose polling ended, by their last state");
+    describe_counter!(
+        POLLS,
+        "polls of tracked transactions by chain and result: changed, unchanged, unanswered or unreadable"
+    );
+    describe_gauge!(
+        CHAIN_UP,
+        "1 while the nodes of a chain answer the tracker, 0 while its circuit breaker is open"
+    );
+}
+
+/// Result of a poll, as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PollLabel {
+    /// All queries were answered, and the response is another one.
+    Changed,
+    /// All queries were answered, and the response is the same.
+    Unchanged,
+    /// A query was not answered.
+    Unanswered,
+    /// The stored row cannot be read.
+    Unreadable,
+}
+
+impl PollLabel {
+    /// Counts a poll of a transaction of `chain`.
+    pub(crate) fn count(self, chain: &str) {
+        let result = match self {
+            Self::Changed => "changed",
+            Self::Unchanged => "unchanged",
+            Self::Unanswered => "unanswered",
+            Self::Unreadable => "unreadable",
+        };
+        counter!(POLLS, "chain" => chain.to_owned(), "result" => result).increment(1);
+    }
+}
+
+/// Every state and its label.
+const STATES: [(State, &str); 6] = [
+    (State::Submitted, "submitted"),
+    (State::Pending, "pending"),
+    (State::PendingError, "pending_error"),
+    (State::CompletedSuccess, "completed_success"),
+    (State::CompletedError, "completed_error"),
+    (State::Abandoned, "abandoned"),
+];
+
+fn label(state: State) -> &'static str {
+    STATES.iter().find(|(known, _)| *known == state).map_or("", |(_, label)| label)
+}
+
+/// Sets all counts of transfers to 0, for a database that is opened.
+pub(crate) fn no_transfers() {
+    for (_, label) in STATES {
+        gauge!(OPEN, "state" => label).set(0.0);
+        counter!(ENDED, "state" => label).increment(0);
+    }
+}
+
+/// Updates the counts of transfers after a record was replaced by another one.
+pub(crate) fn transfer_changed(before: Option<&Record>, after: Option<&Record>) {
+    let is_open = |record: &&Record| record.due.is_some();
+    let (opened, still) = (before.filter(is_open), after.filter(is_open));
+    if let Some(record) = opened {
+        gauge!(OPEN, "state" => label(record.state())).decrement(1.0);
+    }
+    if let Some(record) = still {
+        gauge!(OPEN, "state" => label(record.state())).increment(1.0);
+    }
+    if let (Some(before), None) = (opened, still) {
+        counter!(ENDED, "state" => label(after.unwrap_or(before).state())).increment(1);
+    }
+}
+
+/// Sets whether the nodes of a chain answer.
+pub(crate) fn chain_up(chain: &str, is_up: bool) {
+    gauge!(CHAIN_UP, "chain" => chain.to_owned()).set(f64::from(u8::from(is_up)));
+}
