@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The image of cairn: `docker build -t cairn .`, or compose.yaml. docs/install.md shows its use.
+# The image of cairn: `docker build -t cairn .`, or compose.yaml. docs/src/install.md shows its use.
 
 FROM rust:1.95-bookworm AS builder
 WORKDIR /src

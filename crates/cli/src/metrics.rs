@@ -1,7 +1,7 @@
 //! Prometheus exporter on its own address, for operators and not for clients.
 //!
 //! # Invariants
-//! * The descriptions of the metrics are their only list: `docs/metrics.md` is made from it.
+//! * The descriptions of the metrics are their only list: `docs/src/metrics.md` is made from it.
 
 mod database;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The table of metrics in `docs/metrics.md`, from the descriptions.
+//! The table of metrics in `docs/src/metrics.md`, from the descriptions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -60,12 +60,12 @@ fn the_documentation_lists_every_metric() {
     for line in descriptions.0.lock().unwrap().values() {
         writeln!(table, "{line}").unwrap();
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/metrics.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let (before, documented) = document.split_once(START).unwrap();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, format!("{before}{START}{table}")).unwrap();
     } else {
-        assert_eq!(documented, table, "UPDATE_GOLDEN=1 rewrites docs/metrics.md");
+        assert_eq!(documented, table, "UPDATE_GOLDEN=1 rewrites docs/src/metrics.md");
     }
 }

@@ -79,7 +79,7 @@ fn documentation_dashboard_and_alerts_agree_with_the_metrics_of_a_running_progra
     ] {
         assert!(scraped.contains(line), "{line} is not in\n{scraped}");
     }
-    let document = file("docs/metrics.md");
+    let document = file("docs/src/metrics.md");
     let (_, table) = document.split_once("| metric | type | unit | value |").unwrap();
     assert_eq!(families(&scraped), names_in(table));
 
