@@ -130,12 +130,12 @@ fn grouped(digits: &str) -> String {
 /// An amount of a denom: in its display unit if that is known, else in base units.
 pub(crate) fn coin(amount: &str, denom: &str, unit: Option<&Unit>) -> Markup {
     let base = title(&format!("{amount} {denom}"));
-    match unit {
-        Some(unit) => html! {
+    if let Some(unit) = unit {
+        return html! {
             span.amount title=(base) { (decimal(amount, unit.decimals)) " " bdi.denom { (cell(&unit.symbol)) } }
-        },
-        None => html! { span.amount title=(base) { (grouped(amount)) " " bdi.denom { (short(denom)) } } },
+        };
     }
+    html! { span.amount title=(base) { (grouped(amount)) " " bdi.denom { (short(denom)) } } }
 }
 
 /// `amount / 10^decimals`, exact, without trailing zeros.

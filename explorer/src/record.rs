@@ -2,6 +2,8 @@
 //!
 //! Members are optional where a record may lack them, so that an unusual record still has a page.
 
+#![expect(clippy::struct_field_names, reason = "the names of the API")]
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -1,5 +1,7 @@
 //! A form for routes between two chains, and the best route with its hops, fees and duration.
 
+#![expect(clippy::struct_field_names, reason = "the names of the API")]
+
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;

@@ -1,5 +1,7 @@
 //! Progress of a registered transfer, hop by hop; it is fetched again until its state is final.
 
+#![expect(clippy::struct_field_names, reason = "the names of the API")]
+
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
@@ -97,21 +99,19 @@ impl RouteView for TransferPage {
 
 async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
     let (chain, hash) = (call.first("chain_id"), call.first("tx_hash"));
-    let progress = match (chain, hash) {
-        (Some(chain), Some(hash)) => {
-            let target =
-                Target::new("/v2/tx/status").with("chain_id", chain).with("tx_hash", hash).into_string();
-            let found = match explorer.route::<Status>(Method::GET, &target, b"").await {
-                Ok(status) => progress(explorer, &status),
-                Err(error) if error.status().is_client_error() => unknown(&error),
-                Err(error) => return Err(error),
-            };
-            html! {
-                (found)
-                details.request { summary { "The same as JSON" } pre { "GET " (target) } }
-            }
+    let progress = if let (Some(chain), Some(hash)) = (chain, hash) {
+        let target = Target::new("/v2/tx/status").with("chain_id", chain).with("tx_hash", hash).into_string();
+        let found = match explorer.route::<Status>(Method::GET, &target, b"").await {
+            Ok(status) => progress(explorer, &status),
+            Err(error) if error.status().is_client_error() => unknown(&error),
+            Err(error) => return Err(error),
+        };
+        html! {
+            (found)
+            details.request { summary { "The same as JSON" } pre { "GET " (target) } }
         }
-        _ => html! {},
+    } else {
+        html! {}
     };
     let body = html! {
         section.card {

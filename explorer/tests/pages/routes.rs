@@ -153,8 +153,7 @@ async fn a_tracked_transfer_is_shown_hop_by_hop_until_its_end() {
 
     let (stop, mut stopped) = watch::channel(false);
     let tracker = Arc::clone(local.app.state().tracker());
-    let running =
-        tokio::spawn(async move { tracker.run(async move { drop(stopped.changed().await) }).await });
+    let running = tracker.run(async move { drop(stopped.changed().await) });
     let ended = async {
         loop {
             let document = page(&local, &path).await.document();
@@ -164,9 +163,13 @@ async fn a_tracked_transfer_is_shown_hop_by_hop_until_its_end() {
             tokio::task::yield_now().await;
         }
     };
-    let document = tokio::time::timeout(std::time::Duration::from_mins(1), ended).await.unwrap();
-    stop.send_replace(true);
-    running.await.unwrap().unwrap();
+    let shown = async {
+        let document = tokio::time::timeout(std::time::Duration::from_mins(1), ended).await.unwrap();
+        stop.send_replace(true);
+        document
+    };
+    let (ran, document) = tokio::join!(running, shown);
+    ran.unwrap();
     for part in ["completed success", "Optimistic bridge", "received", chain, L2] {
         assert!(document.text.contains(part), "{part} is not in {}", document.text);
     }

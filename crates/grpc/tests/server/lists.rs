@@ -9,6 +9,7 @@ use web::limits::Limits;
 
 use crate::indexed::{client, evm, serve};
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of the member")]
 fn page(key: &str, limit: u32, reverse: bool) -> Option<PageRequest> {
     Some(PageRequest { key: key.to_owned(), limit, reverse: Some(reverse), ..PageRequest::default() })
 }

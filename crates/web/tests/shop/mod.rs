@@ -156,7 +156,7 @@ static REST: &[Endpoint<Shop>] = &[
 /// So many events, then none for ever; for `endless`, large ones without an end; for `end`, one and the end.
 fn news(_: &Shop, call: &Call<'_>) -> Result<EventStream, HttpError> {
     let event = |n: usize| Event::new("news", &n.to_string(), format!("{{\"n\":{n}}}").as_bytes());
-    let large = Event::new("news", "0", &[b'1'; 1 << 16]);
+    let large = Event::new("news", "0", &vec![b'1'; 1 << 16]);
     match call.text("count") {
         "endless" => Ok(stream::repeat(large).boxed()),
         "end" => Ok(stream::iter([event(1)]).boxed()),

@@ -12,7 +12,7 @@ use web::limits::Limits;
 use web::server::Server;
 
 /// Far longer than anything takes here: only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Serves `indexer` to any number of clients of one address.
 pub(crate) fn serve(indexer: Indexer) -> Server {

@@ -64,7 +64,9 @@ async fn follow(at: SocketAddr, target: &str, expected: &[Value], started: &Barr
                     n_events += 1;
                     let data: Value = serde_json::from_str(text).unwrap();
                     match name.as_str() {
-                        "start" => drop(started.wait().await),
+                        "start" => {
+                            started.wait().await;
+                        }
                         "reorg" => {
                             n_reorgs += 1;
                             rows.retain(|row| height(row) <= height(&data));
