@@ -15,12 +15,14 @@ const PACKAGE: &str = "cairn/index/v1";
 /// Numbers that JSON has as decimal strings.
 const DECIMAL: &str =
     r#"#[serde(deserialize_with = "serde_with::As::<serde_with::DisplayFromStr>::deserialize")]"#;
-const DECIMALS: [&str; 8] = [
+const DECIMALS: [&str; 10] = [
     "Block.height",
     "Block.block_time",
     "Block.tx_count",
     "CountTxsResponse.count",
     "PageResponse.total",
+    "Reorg.height",
+    "StreamStart.height",
     "Tx.height",
     "Tx.gas_used",
     "Tx.gas_wanted",
@@ -30,6 +32,9 @@ const DECIMALS: [&str; 8] = [
 const NULLABLE: &str =
     r#"#[serde(deserialize_with = "serde_with::As::<serde_with::DefaultOnNull>::deserialize")]"#;
 const NULLABLES: [&str; 2] = ["PageResponse.next_key", "PageResponse.previous_key"];
+
+/// Messages that are built from an event, and have no JSON of their own.
+const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(ROOT).join(PACKAGE);
@@ -52,6 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .field_attribute("InternalTx.gas_used", r#"#[serde(rename = "gasUsed")]"#)
         .field_attribute("Tx.tx", r#"#[serde(deserialize_with = "crate::json::text")]"#)
         .field_attribute("Tx.logs", r#"#[serde(deserialize_with = "crate::json::texts")]"#);
+    for message in STREAMED {
+        config = config.field_attribute(format!("{message}.event"), "#[serde(skip)]");
+    }
     for field in DECIMALS {
         config = config.field_attribute(field, DECIMAL);
     }

@@ -24,8 +24,11 @@ use crate::v1::{
     ListInternalTxsByAccountRequest, ListInternalTxsByHashRequest, ListInternalTxsByHeightRequest,
     ListInternalTxsRequest, ListInternalTxsResponse, ListTokenTxsRequest, ListTokensByAccountRequest,
     ListTokensByCollectionRequest, ListTokensResponse, ListTxsByAccountRequest, ListTxsByHeightRequest,
-    ListTxsRequest, ListTxsResponse,
+    ListTxsRequest, ListTxsResponse, WatchBlocksRequest, WatchBlocksResponse, WatchEvmTxsRequest,
+    WatchEvmTxsResponse, WatchTxsRequest, WatchTxsResponse, watch_blocks_response, watch_evm_txs_response,
+    watch_txs_response,
 };
+use crate::watch::{self, Content, Messages, Stopped};
 
 /// Maximum bytes of a response message, beyond which the status is `RESOURCE_EXHAUSTED`. Most clients accept 4 MiB
 /// unless they are configured for more.
@@ -43,29 +46,27 @@ type Answer<T> = Result<Response<T>, Status>;
 pub(crate) struct IndexReader {
     index: Index,
     ready: Ready,
+    stopped: Stopped,
 }
 
 impl IndexReader {
-    pub(crate) fn new(index: Index, ready: Ready) -> Self {
-        Self { index, ready }
+    pub(crate) fn new(index: Index, ready: Ready, stopped: Stopped) -> Self {
+        Self { index, ready, stopped }
+    }
+
+    fn app(&self) -> Result<&App<Indexer>, Status> {
+        self.index.get().map(Arc::as_ref).ok_or_else(|| {
+            let reason = (self.ready)().err().unwrap_or_else(|| "starting".to_owned());
+            status::of(&HttpError::unavailable(format!("not ready: {reason}")))
+        })
     }
 
     /// The answer to `GET target` as a message.
     fn read<T: DeserializeOwned + Message>(&self, target: Target) -> Answer<T> {
-        let Some(app) = self.index.get() else {
-            let reason = (self.ready)().err().unwrap_or_else(|| "starting".to_owned());
-            return Err(status::of(&HttpError::unavailable(format!("not ready: {reason}"))));
-        };
         let target = target.into_text();
-        let failed = |error: &HttpError| {
-            if let Some(detail) = error.detail() {
-                tracing::error!(target, detail, "request failed");
-            }
-            status::of(error)
-        };
-        let reply = app.read(&target).map_err(|error| failed(&error))?;
-        let message: T =
-            serde_json::from_slice(&reply.body).map_err(|error| failed(&HttpError::internal(error)))?;
+        let reply = self.app()?.read(&target).map_err(|error| failed(&target, &error))?;
+        let message: T = serde_json::from_slice(&reply.body)
+            .map_err(|error| failed(&target, &HttpError::internal(error)))?;
         let bytes = message.encoded_len();
         if bytes > MAX_RESPONSE {
             return Err(Status::resource_exhausted(format!(
@@ -74,6 +75,25 @@ impl IndexReader {
         }
         Ok(Response::new(message))
     }
+
+    /// The stream of `GET target` as messages, each made by `message` from its cursor and its content.
+    fn watch<T: DeserializeOwned + 'static, M: Send + 'static>(
+        &self,
+        target: Target,
+        message: fn(String, Content<T>) -> M,
+    ) -> Answer<Messages<M>> {
+        let target = target.into_text();
+        let events = self.app()?.open(&target).map_err(|error| failed(&target, &error))?;
+        Ok(Response::new(watch::messages(events, message, self.stopped.clone())))
+    }
+}
+
+/// The status of `error`, whose detail is logged.
+fn failed(target: &str, error: &HttpError) -> Status {
+    if let Some(detail) = error.detail() {
+        tracing::error!(target, detail, "request failed");
+    }
+    status::of(error)
 }
 
 #[tonic::async_trait]
@@ -246,5 +266,53 @@ impl IndexService for IndexReader {
     async fn list_holders(&self, request: Request<ListHoldersRequest>) -> Answer<ListHoldersResponse> {
         let ListHoldersRequest { denom, pagination } = request.into_inner();
         self.read(Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination))
+    }
+
+    type WatchBlocksStream = Messages<WatchBlocksResponse>;
+
+    async fn watch_blocks(&self, request: Request<WatchBlocksRequest>) -> Answer<Self::WatchBlocksStream> {
+        use watch_blocks_response::Event;
+        let target = Target::of("/indexer/stream/v1/blocks");
+        self.watch(target.query("last_event_id", request.into_inner().cursor), |cursor, content| {
+            let event = match content {
+                Content::Start(start) => Event::Start(start),
+                Content::Row(block) => Event::Block(block),
+                Content::Reorg(reorg) => Event::Reorg(reorg),
+            };
+            WatchBlocksResponse { cursor, event: Some(event) }
+        })
+    }
+
+    type WatchTxsStream = Messages<WatchTxsResponse>;
+
+    async fn watch_txs(&self, request: Request<WatchTxsRequest>) -> Answer<Self::WatchTxsStream> {
+        use watch_txs_response::Event;
+        let WatchTxsRequest { cursor, account, is_signer, msgs } = request.into_inner();
+        let target = Target::of("/indexer/stream/v1/txs").query("last_event_id", cursor);
+        let target = target.query("account", account).query("is_signer", is_signer);
+        self.watch(target.queries("msgs", &msgs), |cursor, content| {
+            let event = match content {
+                Content::Start(start) => Event::Start(start),
+                Content::Row(tx) => Event::Tx(tx),
+                Content::Reorg(reorg) => Event::Reorg(reorg),
+            };
+            WatchTxsResponse { cursor, event: Some(event) }
+        })
+    }
+
+    type WatchEvmTxsStream = Messages<WatchEvmTxsResponse>;
+
+    async fn watch_evm_txs(&self, request: Request<WatchEvmTxsRequest>) -> Answer<Self::WatchEvmTxsStream> {
+        use watch_evm_txs_response::Event;
+        let WatchEvmTxsRequest { cursor, account, is_signer } = request.into_inner();
+        let target = Target::of("/indexer/stream/v1/evm-txs").query("last_event_id", cursor);
+        self.watch(target.query("account", account).query("is_signer", is_signer), |cursor, content| {
+            let event = match content {
+                Content::Start(start) => Event::Start(start),
+                Content::Row(tx) => Event::Tx(tx),
+                Content::Reorg(reorg) => Event::Reorg(reorg),
+            };
+            WatchEvmTxsResponse { cursor, event: Some(event) }
+        })
     }
 }

@@ -12,9 +12,11 @@
 mod index_service;
 mod json;
 pub mod meter;
+mod methods;
 mod server;
 mod status;
 mod target;
+mod watch;
 
 pub use self::index_service::{Index, MAX_RESPONSE};
 pub use self::server::start;

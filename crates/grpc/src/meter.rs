@@ -3,13 +3,10 @@
 //! # Invariants
 //! * No label holds data from a client: an RPC that no service has is [`OTHER`].
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
-use prost::{DecodeError, Message as _};
-use prost_types::FileDescriptorSet;
 use tonic::{Code, Status};
 
 /// Requests by `method` (`package.Service/Method`, or [`OTHER`]) and `code`, without health checks. The code of a stream
@@ -54,35 +51,12 @@ pub fn describe() {
     );
 }
 
-/// Counts requests.
-pub(crate) struct Meter {
-    methods: HashSet<Arc<str>>,
-}
-
-impl Meter {
-    /// A meter of every RPC in the encoded `FileDescriptorSet`s.
-    pub(crate) fn new(descriptors: &[&[u8]]) -> Result<Self, DecodeError> {
-        let mut methods = HashSet::new();
-        for descriptors in descriptors {
-            for file in FileDescriptorSet::decode(*descriptors)?.file {
-                for service in &file.service {
-                    let names = service.method.iter().map(|method| {
-                        Arc::from(format!("{}.{}/{}", file.package(), service.name(), method.name()))
-                    });
-                    methods.extend(names);
-                }
-            }
-        }
-        Ok(Self { methods })
-    }
-
-    /// Counts a response to a request of `path`; no status is a success.
-    pub(crate) fn observe(&self, path: &str, status: Option<&Status>, took: Duration) {
-        let method = self.methods.get(path.trim_start_matches('/')).cloned().unwrap_or_else(|| OTHER.into());
-        let code = status.map_or(Code::Ok, Status::code) as usize;
-        // Every code is in the table.
-        let code = CODES.get(code).copied().unwrap_or(OTHER);
-        counter!(REQUESTS, "method" => Arc::clone(&method), "code" => code).increment(1);
-        histogram!(SECONDS, "method" => method).record(took.as_secs_f64());
-    }
+/// Counts a response of the RPC `method`; no status is a success.
+pub(crate) fn observe(method: Option<Arc<str>>, status: Option<&Status>, took: Duration) {
+    let method = method.unwrap_or_else(|| OTHER.into());
+    let code = status.map_or(Code::Ok, Status::code) as usize;
+    // Every code is in the table.
+    let code = CODES.get(code).copied().unwrap_or(OTHER);
+    counter!(REQUESTS, "method" => Arc::clone(&method), "code" => code).increment(1);
+    histogram!(SECONDS, "method" => method).record(took.as_secs_f64());
 }

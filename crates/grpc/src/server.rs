@@ -6,7 +6,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use http::{Request, Response};
+use tokio::sync::oneshot;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::NamedService;
@@ -14,13 +16,14 @@ use tonic_health::ServingStatus;
 use tonic_health::server::{HealthReporter, health_reporter};
 use tower_service::Service;
 use web::http_error::HttpError;
-use web::http2::{Incoming, RequestHandler, serve_http2};
+use web::http2::{Incoming, RequestHandler, RequestKind, serve_http2};
 use web::limits::Limits;
 use web::server::Server;
 
 use crate::DESCRIPTORS;
 use crate::index_service::{Index, IndexReader, MAX_RESPONSE, Ready};
-use crate::meter::Meter;
+use crate::meter;
+use crate::methods::Methods;
 use crate::status;
 use crate::v1::index_service_server::IndexServiceServer;
 
@@ -44,7 +47,10 @@ pub fn start(
 ) -> io::Result<Server> {
     let ready: Ready = Arc::new(ready);
     let (reporter, health) = health_reporter();
-    let reader = IndexReader::new(index, Arc::clone(&ready));
+    let (stop, stopped) = oneshot::channel::<Infallible>();
+    // A dropped sender is a stop.
+    let stopped = async { drop(stopped.await) }.boxed().shared();
+    let reader = IndexReader::new(index, Arc::clone(&ready), stopped);
     let services = Services {
         index: IndexServiceServer::new(reader)
             .max_decoding_message_size(limits.body)
@@ -52,7 +58,7 @@ pub fn start(
         health: health.max_decoding_message_size(limits.body),
         reflection: reflection().build_v1().map_err(io::Error::other)?.max_decoding_message_size(limits.body),
         alpha: reflection().build_v1alpha().map_err(io::Error::other)?.max_decoding_message_size(limits.body),
-        meter: Meter::new(&[
+        methods: Methods::of(&[
             DESCRIPTORS,
             tonic_health::pb::FILE_DESCRIPTOR_SET,
             tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
@@ -62,6 +68,7 @@ pub fn start(
     };
     Server::run(listener, workers, |listener, stopped| async move {
         report(&reporter, &ready).await;
+        let stopped = stopped.map(|()| drop(stop));
         tokio::select! {
             () = serve_http2(listener, services, limits, stopped) => {}
             never = follow(&reporter, &ready) => match never {},
@@ -97,7 +104,7 @@ struct Services<H, V1, V1Alpha> {
     health: H,
     reflection: V1,
     alpha: V1Alpha,
-    meter: Meter,
+    methods: Methods,
 }
 
 /// A service that tonic has generated.
@@ -124,13 +131,17 @@ impl<S> GrpcService for S where
 impl<H: GrpcService, V1: GrpcService, V1Alpha: GrpcService> RequestHandler for Services<H, V1, V1Alpha> {
     type Body = Body;
 
-    fn is_probe(&self, path: &str) -> bool {
-        path == CHECK
+    fn kind(&self, path: &str) -> RequestKind {
+        match path {
+            CHECK => RequestKind::Probe,
+            path if self.methods.is_stream(path) => RequestKind::Stream,
+            _ => RequestKind::Reply,
+        }
     }
 
     fn reject(&self, path: &str, error: &HttpError) -> Response<Body> {
         let status = status::of(error);
-        self.meter.observe(path, Some(&status), Duration::ZERO);
+        meter::observe(self.methods.name(path), Some(&status), Duration::ZERO);
         status.into_http()
     }
 
@@ -150,7 +161,8 @@ impl<H: GrpcService, V1: GrpcService, V1Alpha: GrpcService> RequestHandler for S
             Status::unimplemented(format!("no service `{service}`; reflection lists them")).into_http()
         };
         if uri.path() != CHECK {
-            self.meter.observe(uri.path(), response.extensions().get::<Status>(), begun.elapsed());
+            let status = response.extensions().get::<Status>();
+            meter::observe(self.methods.name(uri.path()), status, begun.elapsed());
         }
         response
     }

@@ -34,19 +34,30 @@ use crate::http_error::HttpError;
 use crate::limits::Limits;
 use crate::rate_limit::Clients;
 use crate::serve::{AcceptLoop, log_end};
-use crate::service::acquire;
+use crate::service::{acquire, acquire_stream};
 
 /// Interval of pings on an idle connection, and the time for their answers.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The limits that apply to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// A health check: none.
+    Probe,
+    /// One response: rates and [`Limits::requests`].
+    Reply,
+    /// A response without end: rates and [`Limits::streams`].
+    Stream,
+}
 
 /// Answers the requests of a server.
 pub trait RequestHandler: Send + Sync + 'static {
     /// The body of a response. It may end long after the head, as a stream does.
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 
-    /// True for a health check: no limit applies to it.
-    fn is_probe(&self, path: &str) -> bool;
+    /// The kind of a request, by its path.
+    fn kind(&self, path: &str) -> RequestKind;
 
     /// The response to a request that exceeds a limit.
     fn reject(&self, path: &str, error: &HttpError) -> Response<Self::Body>;
@@ -68,7 +79,8 @@ pub async fn serve_http2<H: RequestHandler>(
     let clients = Arc::new(Clients::new(&limits));
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
     let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
-    let server = Arc::new(Http2Server { handler, limits, clients, requests });
+    let streams = ConcurrencyLimit::new(limits.streams, limits.streams_per_client);
+    let server = Arc::new(Http2Server { handler, limits, clients, requests, streams });
     let connection = |stream, peer, stopped| connection(Arc::clone(&server), stream, peer, stopped);
     accept_loop.run(listener, connection, shutdown).await;
 }
@@ -79,6 +91,7 @@ struct Http2Server<H> {
     limits: Arc<Limits>,
     clients: Arc<Clients>,
     requests: ConcurrencyLimit,
+    streams: ConcurrencyLimit,
 }
 
 /// One connection from its first request to its last.
@@ -100,7 +113,8 @@ async fn connection<H: RequestHandler>(
             Ok::<_, Infallible>(response.map(|body| FlowBody::new(body, permit, flow)))
         }
     });
-    let streams = u32::try_from(limits.requests_per_client).unwrap_or(u32::MAX);
+    let streams = limits.requests_per_client.saturating_add(limits.streams_per_client);
+    let streams = u32::try_from(streams).unwrap_or(u32::MAX);
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(streams)
@@ -148,11 +162,17 @@ impl<H: RequestHandler> Http2Server<H> {
     /// # Errors
     /// 429 or 503.
     fn admit(&self, head: &Parts, peer: IpAddr) -> Result<Option<RequestPermit>, HttpError> {
-        if self.handler.is_probe(head.uri.path()) {
+        let kind = self.handler.kind(head.uri.path());
+        if kind == RequestKind::Probe {
             return Ok(None);
         }
         let client = self.clients.client_of_request(peer, &head.headers);
         self.clients.admit(client, head.uri.path())?;
-        acquire(&self.requests, Some(client), &self.limits).map(Some)
+        let permit = if kind == RequestKind::Stream {
+            acquire_stream(&self.streams, client, &self.limits)
+        } else {
+            acquire(&self.requests, Some(client), &self.limits)
+        };
+        permit.map(Some)
     }
 }

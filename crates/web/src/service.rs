@@ -175,7 +175,7 @@ pub(crate) fn acquire(
 
 /// # Errors
 /// 503 at the stream limit of the server, 429 at that of `client`.
-fn acquire_stream(
+pub(crate) fn acquire_stream(
     streams: &ConcurrencyLimit,
     client: Client,
     limits: &Limits,

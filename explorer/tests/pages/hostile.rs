@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chain::Account;
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use schema::block::{Block, Blocks};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, Identity};
@@ -126,7 +127,7 @@ fn pages() -> Vec<String> {
         format!("/account/{owner}?tab=nfts"),
     ];
     for (n, text) in texts().iter().enumerate() {
-        let encoded: String = text.bytes().take(200).map(|byte| format!("%{byte:02x}")).collect();
+        let encoded = percent_encode(&text.as_bytes()[..text.len().min(200)], NON_ALPHANUMERIC);
         let address = Account::from_bytes(&collection(n)).unwrap().to_hex();
         pages.push(format!("/tx/{}", chain::hash::to_hex(&[u8::try_from(n).unwrap() + 0xc0; 32])));
         pages.push(format!("/collection/{address}"));

@@ -61,7 +61,7 @@ async fn page(local: &Arc<Local>, path: &str) -> Answer {
 }
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 fn form(from: (&str, &str), to: (&str, &str), amount: &str) -> String {

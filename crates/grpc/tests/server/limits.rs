@@ -34,25 +34,6 @@ async fn a_client_over_its_rate_is_refused_and_health_is_not_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_beyond_the_permits_is_refused_until_one_is_free() {
-    for (limits, code) in [
-        (Limits { requests_per_client: 1, ..Limits::default() }, Code::ResourceExhausted),
-        (Limits { requests: 1, ..Limits::default() }, Code::Unavailable),
-    ] {
-        let server = serve(evm().await, limits);
-        // A stream holds its permit.
-        let mut health = HealthClient::new(connect(&server).await);
-        let mut watch = health.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
-        watch.message().await.unwrap().unwrap();
-        let mut client = client(&server).await;
-        assert_eq!(client.get_status(GetStatusRequest {}).await.unwrap_err().code(), code);
-        HealthClient::new(connect(&server).await).check(HealthCheckRequest::default()).await.unwrap();
-        drop((watch, health));
-        eventually(async || client.get_status(GetStatusRequest {}).await.ok()).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_client_beyond_its_connections_is_closed() {
     let server = serve(evm().await, Limits { connections_per_client: 1, ..Limits::default() });
     let mut first = client(&server).await;

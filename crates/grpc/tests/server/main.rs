@@ -7,3 +7,4 @@ mod limits;
 mod lists;
 mod same_as_json;
 mod services;
+mod streams;

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use web::http_error::HttpError;
-use web::http2::{RequestHandler, serve_http2};
+use web::http2::{RequestHandler, RequestKind, serve_http2};
 use web::limits::Limits;
 use web::server::Server;
 
@@ -26,8 +26,12 @@ struct Large;
 impl RequestHandler for Large {
     type Body = Full<Bytes>;
 
-    fn is_probe(&self, path: &str) -> bool {
-        path == "/probe"
+    fn kind(&self, path: &str) -> RequestKind {
+        match path {
+            "/probe" => RequestKind::Probe,
+            "/stream" => RequestKind::Stream,
+            _ => RequestKind::Reply,
+        }
     }
 
     fn reject(&self, _: &str, error: &HttpError) -> Response<Full<Bytes>> {
@@ -85,6 +89,7 @@ async fn a_client_that_reads_nothing_holds_its_permit_until_it_is_closed() {
     let (mut other, _other) = connect(server.address()).await;
     assert_eq!(get(&mut other, "/").await.unwrap().status(), 503);
     assert_eq!(get(&mut other, "/probe").await.unwrap().status(), 200, "a probe needs no permit");
+    assert_eq!(get(&mut other, "/stream").await.unwrap().status(), 200, "a stream has a limit of its own");
 
     drop(soon(connection).await);
     assert!(unread.into_body().collect().await.is_err(), "the response is not complete");
