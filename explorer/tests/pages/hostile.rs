@@ -127,7 +127,7 @@ fn pages() -> Vec<String> {
         format!("/account/{owner}?tab=nfts"),
     ];
     for (n, text) in texts().iter().enumerate() {
-        let encoded = percent_encode(&text.as_bytes()[..text.len().min(200)], NON_ALPHANUMERIC);
+        let encoded = percent_encode(&text.as_bytes()[..text.len().min(200)], NON_ALPHANUMERIC).to_string();
         let address = Account::from_bytes(&collection(n)).unwrap().to_hex();
         pages.push(format!("/tx/{}", chain::hash::to_hex(&[u8::try_from(n).unwrap() + 0xc0; 32])));
         pages.push(format!("/collection/{address}"));
