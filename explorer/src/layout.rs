@@ -7,10 +7,19 @@ use web::http_error::HttpError;
 use crate::assets::{ICON_LINK, SCRIPT_LINK, STYLE_LINK};
 use crate::explorer::Explorer;
 use crate::format::clipped;
-use crate::view::Page;
 
 /// Characters of a title.
 const TITLE: usize = 120;
+
+/// The contents of a page.
+pub(crate) struct Page {
+    /// Its title, which is also its first heading.
+    pub(crate) title: String,
+    /// Below the heading.
+    pub(crate) body: Markup,
+    /// The JSON requests with the same contents.
+    pub(crate) requests: Vec<String>,
+}
 
 /// A whole page. `path` is the template of its endpoint.
 pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {

@@ -10,22 +10,12 @@ use web::reply::Reply;
 use web::schema::Schema;
 
 use crate::explorer::Explorer;
-use crate::layout;
+use crate::layout::{self, Page};
 
 /// The media type of a page.
 const HTML: &str = "text/html; charset=utf-8";
 
 static PAGE: Schema = Schema { name: "Page", doc: "An HTML page.", fields: &[] };
-
-/// The contents of a page.
-pub(crate) struct Page {
-    /// Its title, which is also its first heading.
-    pub(crate) title: String,
-    /// Below the heading.
-    pub(crate) body: Markup,
-    /// The JSON requests with the same contents.
-    pub(crate) requests: Vec<String>,
-}
 
 /// The outcome of a view.
 pub(crate) enum Answer {

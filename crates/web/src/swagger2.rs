@@ -98,9 +98,6 @@ fn schema(original: &Value) -> Value {
 fn coarsen(schema: &mut schemars::Schema) {
     let schema = schema.ensure_object();
     schema.remove("default");
-    if let Some(Value::String(reference)) = schema.get_mut("$ref") {
-        *reference = reference.replace("#/components/schemas/", "#/definitions/");
-    }
     if let Some(constant) = schema.remove("const") {
         schema.insert("enum".into(), json!([constant]));
     }
@@ -122,6 +119,10 @@ fn coarsen(schema: &mut schemars::Schema) {
         }
         variant.append(schema);
         schema.append(&mut variant);
+    }
+    // Also the reference of an alternative.
+    if let Some(Value::String(reference)) = schema.get_mut("$ref") {
+        *reference = reference.replace("#/components/schemas/", "#/definitions/");
     }
     if let Some(Value::Array(kinds)) = schema.get_mut("type") {
         let all = kinds.len();

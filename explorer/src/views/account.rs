@@ -9,11 +9,12 @@ use web::http_error::HttpError;
 use super::rows;
 use super::tx::{MSGS, msgs_input};
 use crate::explorer::Explorer;
+use crate::layout::Page;
 use crate::layout::facts;
 use crate::listing::{KEY, Listing};
 use crate::record::{Collection, EvmTx, Frame, Token, Tx};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 pub(crate) struct AccountPage;
 

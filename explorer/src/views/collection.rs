@@ -8,11 +8,12 @@ use web::http_error::HttpError;
 use super::rows;
 use crate::explorer::Explorer;
 use crate::format::{account, block, count, text, time, whole_account};
+use crate::layout::Page;
 use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::record::{self, OneCollection, Token};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 pub(crate) struct CollectionsPage;
 

@@ -10,11 +10,12 @@ use super::tx::pretty;
 use super::{frames, rows};
 use crate::explorer::Explorer;
 use crate::format::{account, block, clipped, count, none, number, outcome, quantity, whole_account};
+use crate::layout::Page;
 use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::record::{EvmTx, Frame, Log, OneEvmTx};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 /// Logs that a page shows, and frames of a page of the call tree.
 const LOGS: usize = 100;

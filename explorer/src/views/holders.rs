@@ -8,11 +8,12 @@ use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
 use crate::format::{account, clipped, count, decimal};
+use crate::layout::Page;
 use crate::layout::{section, table};
 use crate::listing::{KEY, Listing};
 use crate::record::Holder;
 use crate::target::{Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 /// Holders whose amounts are added up for the shares: the largest page of the API.
 const ADDED: &str = "1000";

@@ -8,11 +8,12 @@ use super::chart::{Bar, bars};
 use super::rows;
 use crate::explorer::Explorer;
 use crate::format::{block, count, duration, time};
+use crate::layout::Page;
 use crate::layout::section;
 use crate::listing::Listing;
 use crate::record::{Block, Status, Tx};
 use crate::target::Target;
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 /// Blocks of the charts.
 const CHARTED: &str = "60";

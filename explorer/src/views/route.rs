@@ -15,10 +15,11 @@ use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
 use crate::format::{base_units, clipped, coin, duration};
+use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::routing::Unit;
 use crate::target::Target;
-use crate::view::{Answer, Page, RouteView};
+use crate::view::{Answer, RouteView};
 
 /// Characters of a name in a list of options.
 const NAME: usize = 60;

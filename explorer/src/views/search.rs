@@ -10,11 +10,12 @@ use web::http_error::HttpError;
 
 use super::collection::{by_name, collection_rows};
 use crate::explorer::Explorer;
+use crate::layout::Page;
 use crate::layout::{search, section};
 use crate::listing::{KEY, Listing};
 use crate::record::Collection;
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 /// Characters of a text that is looked for.
 const MAX_CHARS: usize = 200;

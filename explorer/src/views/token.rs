@@ -8,11 +8,12 @@ use web::http_error::HttpError;
 use super::rows;
 use crate::explorer::Explorer;
 use crate::format::{block, text, time, uri, whole_account};
+use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
 use crate::record::{Token, Tx};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 pub(crate) struct TokenPage;
 

@@ -14,9 +14,10 @@ use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
 use crate::format::{clipped, coin, none, short, text, time};
+use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::target::{self, Target};
-use crate::view::{Answer, Page, RouteView};
+use crate::view::{Answer, RouteView};
 
 /// Seconds between two requests of the script.
 const POLL: &str = "2";

@@ -12,11 +12,12 @@ use crate::explorer::Explorer;
 use crate::format::{
     account, block, clipped, count, message_type, none, outcome, text, whole_account, whole_time,
 };
+use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
 use crate::record::{self, Event, OneTx, Tx};
 use crate::target::{Target, encoded};
-use crate::view::{Answer, Page, View};
+use crate::view::{Answer, View};
 
 /// Messages and events that a page shows; the JSON has all.
 const MESSAGES: usize = 50;

@@ -101,7 +101,18 @@ fn check_figures(site: &Site, path: &str, html: &str, document: &Document) {
 async fn every_link_of_an_evm_chain_leads_to_a_page() {
     let site = Site::recorded("evm-scenario").await;
     let status = site.json("/status");
-    let views = walk(&site, &["/", "/holders?denom=GAS", "/holders", "/evm-txs", "/collections"]).await;
+    let views = walk(
+        &site,
+        &[
+            "/collection/0xf17b946aa67aad4c9b7c69031f03e54a01d01724",
+            "/",
+            "/holders?denom=GAS",
+            "/holders",
+            "/evm-txs",
+            "/collections",
+        ],
+    )
+    .await;
     let all = [
         "",
         "account",

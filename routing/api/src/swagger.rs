@@ -1,6 +1,6 @@
 //! The documents of the service: OpenAPI 3.1, its Swagger 2.0 form, and the page over them.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use web::api_page;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
@@ -29,15 +29,6 @@ static SWAGGER: Schema = Schema { name: "app.Document", doc: "A Swagger 2.0 docu
 
 /// Requests and answers over the recorded chains of `registry/example`.
 const EXAMPLES: &str = include_str!("examples.json");
-
-/// Operations whose body must name assets with a route between them, which no schema describes.
-const OF_ASSETS: [&str; 5] = [
-    "/op-hook",
-    "/v2/fungible/assets_from_source",
-    "/v2/fungible/msgs",
-    "/v2/fungible/msgs_direct",
-    "/v2/fungible/route",
-];
 
 const fn document_at(
     path: &'static str,
@@ -82,27 +73,9 @@ fn examples() -> Value {
     serde_json::from_str(EXAMPLES).unwrap_or_default()
 }
 
-/// The document of the service in use. With the registry of the recorded chains, the bodies of [`OF_ASSETS`] are limited
-/// to the recorded ones, so that a test that makes requests of the document gets answers.
-fn served(service: &Service) -> Value {
-    let mut document = document(&service.version);
-    let world = service.world();
-    for example in examples().as_array().into_iter().flatten() {
-        let path = example["operation"].as_str().and_then(|operation| operation.strip_prefix("POST "));
-        let chain = example["body"]["source_asset_chain_id"].as_str();
-        let (Some(path), Some(chain)) = (path, chain) else { continue };
-        if OF_ASSETS.contains(&path) && world.registry.chain(chain).is_some() {
-            let schema =
-                &mut document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
-            schema["enum"] = json!([example["body"]]);
-        }
-    }
-    document
-}
-
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn openapi(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(served(service).to_string()))
+    Ok(Reply::json(document(&service.version).to_string()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]

@@ -35,8 +35,8 @@ fn listed(backups: &Path) -> Vec<String> {
 fn reached(url: &str, wanted: u64) {
     until("a height", || {
         let (_, status) = get(&format!("{url}/status"));
-        (status["height"].as_u64()? >= wanted && status["internal_tx_height"].as_u64()? >= wanted)
-            .then_some(())
+        let lanes = ["height", "internal_tx_height", "rich_list_height"];
+        lanes.iter().all(|lane| status[lane].as_u64().is_some_and(|height| height >= wanted)).then_some(())
     });
 }
 
