@@ -2,8 +2,6 @@
 //!
 //! Errors contain the parameter, the value and the allowed values; their texts begin like those of the deployed server.
 
-use std::num::{IntErrorKind, ParseIntError};
-
 use chain::Account;
 use schema::keys::Role;
 use schema::msg_set;
@@ -111,17 +109,9 @@ impl<R: Row> Paging<R> {
     }
 }
 
-/// A signed decimal number; `None` if it is none, because the deployed server treats such a value as absent. One of more
-/// than 64 bits is the largest or smallest of 64 bits.
+/// A signed decimal number; `None` if it does not parse, because the deployed server treats such a value as absent.
 fn integer(call: &Call<'_>, name: &str) -> Option<i64> {
-    call.first(name)?.parse().map_or_else(
-        |error: ParseIntError| match error.kind() {
-            IntErrorKind::PosOverflow => Some(i64::MAX),
-            IntErrorKind::NegOverflow => Some(i64::MIN),
-            _ => None,
-        },
-        Some,
-    )
+    call.first(name)?.parse().ok()
 }
 
 /// The path parameter `height`.

@@ -176,10 +176,10 @@ fn a_reorg_takes_back_the_rows_of_removed_blocks_live_and_at_the_next_resumption
         for ((stream, client), events) in streams.iter().zip(&mut live).zip(&before) {
             let (expected, target) = (stream.rows(&made), &stream.target);
             let about = format!("{target} {removed} {added}");
-            assert!(
-                converge(client, events[1..].to_vec(), &expected, &about) > 0 || target.contains('?'),
-                "{about}"
-            );
+            // A stream that has sent no row of the removed blocks has nothing to take back.
+            let is_sent = events[1..].iter().any(|event| client::height(event) > u64::from(60 - removed));
+            let n_reorgs = converge(client, events[1..].to_vec(), &expected, &about);
+            assert_eq!(n_reorgs > 0, is_sent, "{about}");
             for last in (1..events.len()).rev().step_by(3) {
                 let mut away = Client::open(server.address(), target, Some(&events[last].id)).unwrap();
                 let is_removed = client::height(&events[last]) > u64::from(60 - removed);
