@@ -47,6 +47,7 @@ impl RouteDemo {
     /// Replays the chains of the example registry, whose recordings are near the one in `shown`, and serves routes between
     /// them; `None` if a recording is missing.
     pub(crate) async fn start(shown: &Path, data: &Path, listen: SocketAddr) -> anyhow::Result<Option<Self>> {
+        let shown = shown.canonicalize()?;
         // The recording of one of a pair is one folder deeper.
         let mut parents = shown.ancestors().skip(1).take(2);
         let has_all = |folder: &&Path| RECORDINGS.iter().all(|name| folder.join(name).is_dir());
