@@ -139,7 +139,8 @@ pub(crate) async fn query_all(clients: &ChainClients, registry: &Registry) -> Ve
     }
     for (_, chain) in registry.chains() {
         // Chains of Initia have no upgrade module, and all have the middleware.
-        if chain.kind == ChainKind::Cosmos && !chain.initia && !chain.forwards_given {
+        let has_rest = chain.kind == ChainKind::Cosmos && !chain.endpoints.rest.is_empty();
+        if has_rest && !chain.initia && !chain.forwards_given {
             queries.push(query(format!("forwarding of {}", chain.id), async move {
                 query_forwarding(clients, chain)
                     .await

@@ -12,6 +12,9 @@ use serde_json::Value;
 use super::lists::{End, Lists, Step, Token};
 use crate::support::NOW;
 
+/// The reason of a case that the files state in two ways.
+const CONTRADICTED: &str = "the files contradict themselves, which is reported";
+
 /// Cases of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -36,16 +39,13 @@ impl Tally {
         }
     }
 
-    /// Share of exact answers; those over channels that are closed do not count.
+    /// Share of exact answers; closed channels and contradictions do not count.
     pub(super) fn share(&self) -> f64 {
-        let closed: usize = self
-            .reasons
-            .iter()
-            .filter(|(reason, _)| reason.contains("paused"))
-            .map(|(_, (count, _))| count)
-            .sum();
+        let is_right = |reason: &str| reason.contains("paused") || reason == CONTRADICTED;
+        let counts = self.reasons.iter().filter(|(reason, _)| is_right(reason)).map(|(_, (count, _))| count);
+        let apart: usize = counts.sum();
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
-        let share = self.exact as f64 / (self.asked - closed).max(1) as f64;
+        let share = self.exact as f64 / (self.asked - apart).max(1) as f64;
         share
     }
 }
@@ -126,16 +126,13 @@ impl Subject {
     pub(super) fn one_hop(&self, steps: &[Step]) -> Tally {
         let mut tally = Tally::default();
         for step in steps {
-            let Step { asset, end, parent, parent_end } = step;
+            let Step { asset, end, parent, parent_end, .. } = step;
             // Both ends must be in the lists.
             if self.asset(parent).is_err() {
                 continue;
             }
-            if self.is_stale(step) {
-                tally.add(
-                    step,
-                    Err(Miss::NoAnswer("the files name another channel, and the problems that".to_owned())),
-                );
+            if self.is_contradicted(step) {
+                tally.add(step, Err(Miss::NoAnswer(CONTRADICTED.to_owned())));
                 continue;
             }
             tally.add(step, self.route(asset, parent, &[end]));
@@ -144,17 +141,21 @@ impl Subject {
         tally
     }
 
-    /// Whether other files contradict the parent's channel of a step, which must be reported.
-    fn is_stale(&self, step: &Step) -> bool {
+    /// Whether the files contradict themselves about a step, or other files about the parent's end of its channel. Both
+    /// are reported as problems.
+    fn is_contradicted(&self, step: &Step) -> bool {
         let registry = &self.registry;
-        let (Some(here), Some(there)) = (registry.chain(&step.asset.0), registry.chain(&step.parent.0))
-        else {
-            return false;
+        let other = registry.chain(&step.asset.0).and_then(|here| {
+            let channel = registry.channel_at(here, &step.end.0, &step.end.1)?;
+            registry[channel].on(registry.chain(&step.parent.0)?)
+        });
+        let stale = other.is_some_and(|end| end.channel != step.parent_end.1);
+        let (named, other_end) = (&step.asset.1, &step.parent_end.1);
+        let is_reported = |problem: &Problem| {
+            let what = problem.to_string();
+            what.contains(named) || stale && what.contains(other_end)
         };
-        let channel = registry.channel_at(here, &step.end.0, &step.end.1).map(|channel| &registry[channel]);
-        let other = channel.and_then(|channel| channel.on(there));
-        other.is_some_and(|end| end.channel != step.parent_end.1)
-            && self.problems.iter().any(|problem| problem.what.contains(&step.parent_end.1))
+        (stale || !step.is_sound) && self.problems.iter().any(is_reported)
     }
 
     pub(super) fn gas_coins(&self, lists: &Lists) -> Tally {
@@ -169,10 +170,11 @@ impl Subject {
     pub(super) fn vouchers(&self, lists: &Lists) -> Tally {
         let mut tally = Tally::default();
         for one in &lists.steps {
-            let others = lists.steps.iter().filter(|other| {
-                other.parent == one.parent && other.asset.0 != one.asset.0 && self.asset(&one.parent).is_ok()
-            });
-            for other in others {
+            let is_other = |other: &&Step| other.parent == one.parent && other.asset.0 != one.asset.0;
+            if self.is_contradicted(one) || self.asset(&one.parent).is_err() {
+                continue;
+            }
+            for other in lists.steps.iter().filter(is_other).filter(|other| !self.is_contradicted(other)) {
                 let outcome = self.route(&one.asset, &other.asset, &[&one.end, &other.parent_end]);
                 tally.add((&one.asset, &other.asset), outcome);
             }

@@ -34,6 +34,9 @@ pub(super) struct Step {
     pub(super) end: End,
     pub(super) parent: Token,
     pub(super) parent_end: End,
+    /// Whether the path that the files state begins with this end, goes on with the parent's path, and has the hash in the
+    /// denomination. Otherwise the files contradict themselves.
+    pub(super) is_sound: bool,
 }
 
 impl Lists {
@@ -54,6 +57,15 @@ impl Lists {
             for asset in list["assets"].as_array().into_iter().flatten() {
                 found.asset(chain, asset, &ids);
             }
+        }
+        for step in found.steps.iter_mut().chain(&mut found.contract_steps) {
+            let rest = found
+                .paths
+                .get(&step.asset)
+                .and_then(|path| path.strip_prefix(&format!("{}/{}/", step.end.0, step.end.1)));
+            let parent = found.paths.get(&step.parent).unwrap_or(&step.parent.1);
+            // Kujira writes `factory:` in packets.
+            step.is_sound = rest.is_some_and(|rest| rest == parent || rest.replace(':', "/") == *parent);
         }
         for pair in files(&cosmos.join("_IBC")) {
             let Some(pair) = json(&pair) else { continue };
@@ -89,7 +101,7 @@ impl Lists {
         let (Some(end), Some(parent_end), Some(parent)) = (trace_end(here), trace_end(there), parent) else {
             return;
         };
-        let step_of = Step { asset: token, end, parent, parent_end };
+        let step_of = Step { asset: token, end, parent, parent_end, is_sound: false };
         match step["type"].as_str() {
             Some("ibc") => self.steps.push(step_of),
             Some("ibc-cw20") => self.contract_steps.push(step_of),
