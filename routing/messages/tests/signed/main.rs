@@ -7,6 +7,7 @@
 mod addresses;
 mod any_plan;
 mod conformance;
+mod forwarding;
 mod op_hooks;
 mod quotes;
 mod recordings;

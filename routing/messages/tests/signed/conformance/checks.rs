@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chain::{Account, U256};
 use messages::{BuildRequest, Tx, transactions};
 use planner::{Graph, Plan, Quotes, Request, World, plan};
@@ -237,7 +239,15 @@ impl Subject {
         let msg: Value = serde_json::from_str(&msgs[0].msg).unwrap();
         let receiver = addresses.last().unwrap();
         if let Some(contract) = ends[0].0.strip_prefix("wasm.") {
-            return expect(&contract, &msg["msg"]["send"]["contract"].as_str().unwrap_or_default());
+            let send = &msg["msg"]["send"];
+            let inner = STANDARD.decode(send["msg"].as_str().unwrap_or_default()).unwrap_or_default();
+            let inner: Value = serde_json::from_slice(&inner).unwrap_or_default();
+            let token = format!("cw20:{}", msg["contract"].as_str().unwrap_or_default());
+            expect(&(from.1.as_str(), contract), &(&*token, send["contract"].as_str().unwrap_or_default()))?;
+            return expect(
+                &[ends[0].1.as_str(), receiver],
+                &["channel", "remote_address"].map(|key| inner[key].as_str().unwrap_or_default()),
+            );
         }
         let sent = ["/source_port", "/source_channel", "/token/denom"]
             .map(|at| msg.pointer(at).and_then(Value::as_str));
