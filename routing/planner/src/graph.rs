@@ -1,7 +1,6 @@
 //! Directed graph of a registry's assets and their connections.
 //!
-//! Built once per registry and immutable. It has the assets of the lists; a request may add derived vouchers
-//! ([`crate::request_graph`]).
+//! Built once per registry and immutable. It has the assets of the lists; `request_graph` adds derived vouchers of one request.
 //!
 //! # Invariants
 //!

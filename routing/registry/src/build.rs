@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 
 use crate::check;
 use crate::denom;
-use crate::derived::Derived;
+use crate::derived;
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
     Oft, OftRef, Origin, Venue,
@@ -46,7 +46,7 @@ pub enum BadPart {
 }
 
 /// Maximum number of hops in the path of a denomination.
-pub(crate) const MOST_HOPS: usize = 32;
+const MOST_HOPS: usize = 32;
 
 /// A registry under construction.
 #[derive(Debug, Default)]
@@ -222,7 +222,7 @@ impl Builder {
         for (part, what) in check::errors(&self.registry) {
             self.registry.errors.entry(part).or_insert(what);
         }
-        self.registry.derived = Derived::new(&self.registry);
+        self.registry.derived = derived::vouchers(&self.registry);
         self.registry
     }
 

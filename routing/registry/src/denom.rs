@@ -51,9 +51,12 @@ pub fn parent_path(path: &str) -> Option<&str> {
     first_hop(path).map(|(_, _, parent)| parent)
 }
 
+/// Prefix of the denominations of ICS-20 vouchers, before the hash.
+pub(crate) const VOUCHER: &str = "ibc/";
+
 /// Whether a denomination is an ICS-20 voucher.
 pub fn is_voucher(denom: &str) -> bool {
-    denom.starts_with("ibc/")
+    denom.starts_with(VOUCHER)
 }
 
 /// The CW20 contract behind a denomination of the chain registry, `cw20:<address>`.

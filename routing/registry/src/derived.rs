@@ -1,163 +1,66 @@
-//! Vouchers that no list has: what an asset becomes on the other chain of each of its channels.
-//!
-//! An index by the hash in the denomination, of 16 bytes a voucher; the asset itself is made at its first use and kept.
-//! A large registry has 30,000 of them, and few are asked for.
+//! Vouchers that no list has: what a token becomes on the other chain of each of its channels.
 //!
 //! # Invariants
 //!
-//! * Only tokens that originate on a chain, and its fee coins, have derived vouchers, so their number is that of such
+//! * Only tokens that originate on a chain, and its first fee coin, have derived vouchers, so their number is that of such
 //!   tokens times the channels of their chains.
 //! * A voucher that a list has is not derived.
 //! * A derived voucher is a function of the lists: it is the same whenever it is made.
 
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
-
-use crate::build::MOST_HOPS;
 use crate::denom::{self, TRANSFER_PORT};
-use crate::model::{Asset, AssetRef, Chain, ChainKind, ChainRef, ChannelRef, Origin, Terms};
+use crate::model::{AssetRef, ChainKind, ChainRef, Origin};
 use crate::snapshot::{Part, Registry};
+use crate::voucher_index::{Entry, VoucherIndex};
 
-/// Derived vouchers of a registry.
-#[derive(Debug, Default)]
-pub(crate) struct Derived {
-    /// Sorted.
-    entries: Vec<Entry>,
-    made: Box<[OnceLock<Box<Voucher>>]>,
-}
-
-/// A voucher, before it is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    chain: ChainRef,
-    /// The first digits of the hash in its denomination.
-    hash: u32,
-    channel: ChannelRef,
-    parent: AssetRef,
-}
-
-/// An asset with its path.
-#[derive(Debug)]
-pub(crate) struct Voucher {
-    pub(crate) asset: Asset,
-    pub(crate) path: String,
-}
-
-impl Derived {
-    /// Finds the vouchers of a registry with all its lists.
-    pub(crate) fn new(registry: &Registry) -> Self {
-        let mut on_chain: Vec<Vec<AssetRef>> = vec![Vec::new(); registry.chains.len()];
-        for (asset, about) in registry.assets() {
-            if can_be_sent(registry, asset) {
-                on_chain[about.chain.index()].push(asset);
-            }
+/// The vouchers of a registry with all its lists.
+pub(crate) fn vouchers(registry: &Registry) -> VoucherIndex {
+    let (mut on_chain, respells) = (vec![Vec::new(); registry.chains.len()], respelling(registry));
+    for (asset, about) in registry.assets() {
+        let is_respelled = about.denom.contains('/') && respells.contains(&about.chain);
+        if !is_respelled && can_be_sent(registry, asset) {
+            on_chain[about.chain.index()].push(asset);
         }
-        let mut entries = BTreeSet::new();
-        for (channel, ends) in registry.channels() {
-            if ends.a.port != TRANSFER_PORT || ends.b.port != TRANSFER_PORT {
-                continue;
-            }
-            for (from, to) in [(&ends.a, &ends.b), (&ends.b, &ends.a)] {
-                for parent in &on_chain[from.chain.index()] {
-                    let Some(denom) = path(registry, channel, *parent).as_deref().and_then(voucher) else {
-                        continue;
-                    };
-                    let entry = Entry { chain: to.chain, hash: prefix(&denom), channel, parent: *parent };
-                    if !registry.asset_by_denom.contains_key(&(to.chain, denom)) {
-                        entries.insert(entry);
-                    }
+    }
+    let mut entries = Vec::new();
+    for (channel, ends) in registry.channels() {
+        if ends.a.port != TRANSFER_PORT || ends.b.port != TRANSFER_PORT {
+            continue;
+        }
+        for (from, to) in [(&ends.a, &ends.b), (&ends.b, &ends.a)] {
+            for parent in &on_chain[from.chain.index()] {
+                let path = registry.path_over(channel, *parent).unwrap_or_default();
+                let key = (to.chain, denom::of_path(&path));
+                // A token may also return to its chain.
+                if denom::is_voucher(&key.1) && !registry.asset_by_denom.contains_key(&key) {
+                    entries.push(Entry::new(key.0, &key.1, channel, *parent));
                 }
             }
         }
-        let entries: Vec<_> = entries.into_iter().collect();
-        Self { made: entries.iter().map(|_| OnceLock::new()).collect(), entries }
     }
+    VoucherIndex::new(entries)
+}
 
-    /// The position of the voucher with a denomination.
-    pub(crate) fn find(&self, registry: &Registry, chain: ChainRef, denom: &str) -> Option<usize> {
-        let hash = denom::is_voucher(denom).then(|| prefix(denom))?;
-        let key = |entry: &Entry| (entry.chain, entry.hash);
-        let first = self.entries.partition_point(|entry| key(entry) < (chain, hash));
-        let alike = self.entries[first..].iter().take_while(|entry| key(entry) == (chain, hash));
-        (first..).zip(alike).find_map(|(at, entry)| {
-            let path = path(registry, entry.channel, entry.parent)?;
-            (denom::of_path(&path) == denom).then_some(at)
-        })
-    }
-
-    pub(crate) fn parent(&self, at: usize) -> AssetRef {
-        self.entries[at].parent
-    }
-
-    pub(crate) fn chain(&self, at: usize) -> ChainRef {
-        self.entries[at].chain
-    }
-
-    /// The positions of the vouchers of some assets.
-    pub(crate) fn of_parents(&self, is_one: impl Fn(AssetRef) -> bool) -> impl Iterator<Item = usize> {
-        (0..).zip(&self.entries).filter(move |(_, entry)| is_one(entry.parent)).map(|(at, _)| at)
-    }
-
-    pub(crate) fn get(&self, registry: &Registry, at: usize) -> &Voucher {
-        self.made[at].get_or_init(|| Box::new(self.make(registry, at)))
-    }
-
-    /// The positions of the vouchers of a chain.
-    pub(crate) fn of_chain(&self, chain: ChainRef) -> std::ops::Range<usize> {
-        let before = |than: ChainRef| self.entries.partition_point(|entry| entry.chain < than);
-        before(chain)..self.entries.partition_point(|entry| entry.chain <= chain)
-    }
-
-    /// Makes a voucher without keeping it.
-    pub(crate) fn make(&self, registry: &Registry, at: usize) -> Voucher {
-        let Entry { chain, channel, parent, .. } = self.entries[at];
-        let path = path(registry, channel, parent).unwrap_or_default();
-        let of = &registry[parent];
-        let asset = Asset {
-            chain,
-            denom: denom::of_path(&path),
-            symbol: of.symbol.clone(),
-            name: of.name.clone(),
-            decimals: of.decimals,
-            contract: None,
-            logo_uri: of.logo_uri.clone(),
-            description: None,
-            coingecko_id: of.coingecko_id.clone(),
-            price_usd: of.price_usd.clone(),
-            hidden: true,
-            origin: Origin::Ibc { channel, parent },
-            terms: Terms::default(),
-        };
-        Voucher { asset, path }
-    }
+/// Chains that spell denominations otherwise in packets, as the paths of listed vouchers show: Kujira writes `factory:…`.
+fn respelling(registry: &Registry) -> Vec<ChainRef> {
+    let vouchers = registry.assets().filter_map(|(asset, about)| match about.origin {
+        Origin::Ibc { channel, parent } => Some((asset, channel, parent)),
+        _ => None,
+    });
+    let respelled = vouchers.filter(|(asset, channel, parent)| {
+        registry.path_over(*channel, *parent).as_deref() != Some(registry.path(*asset))
+    });
+    respelled.map(|(_, _, parent)| registry[parent].chain).collect()
 }
 
 /// Whether the transfer module of its chain can send an asset, with a path that is known.
 fn can_be_sent(registry: &Registry, asset: AssetRef) -> bool {
-    let Asset { chain, denom, .. } = &registry[asset];
-    let about: &Chain = &registry[*chain];
-    let hops = denom::split(registry.path(asset)).0.len();
-    let (of_path, is_fee) = (hops > 0, about.fee_assets.iter().any(|fee| fee.denom == *denom));
-    about.kind == ChainKind::Cosmos
+    let about = &registry[asset];
+    let chain = &registry[about.chain];
+    let is_fee_coin = chain.fee_assets.first().is_some_and(|fee| fee.denom == about.denom);
+    let is_voucher = denom::is_voucher(&about.denom);
+    let is_opaque = is_voucher && registry.path(asset) == about.denom;
+    chain.kind == ChainKind::Cosmos
         && registry.error(Part::Asset(asset)).is_none()
-        && (of_path && is_fee || !of_path && !denom::is_voucher(denom))
-        && hops < MOST_HOPS
-        && denom::cw20(denom).is_none()
-}
-
-/// The path of a token after a transfer over a channel.
-fn path(registry: &Registry, channel: ChannelRef, parent: AssetRef) -> Option<String> {
-    let (channel, chain) = (&registry[channel], registry[parent].chain);
-    let (from, to) = (channel.on(chain)?, channel.beyond(chain)?);
-    Some(denom::received(registry.path(parent), (&from.port, &from.channel), (&to.port, &to.channel)))
-}
-
-/// The denomination of a path; `None` for a token that returned to its chain.
-fn voucher(path: &str) -> Option<String> {
-    Some(denom::of_path(path)).filter(|denom| denom::is_voucher(denom))
-}
-
-fn prefix(denom: &str) -> u32 {
-    let digits = denom.get("ibc/".len().."ibc/".len() + 8);
-    digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0)
+        && (!is_voucher || is_fee_coin && !is_opaque)
+        && denom::cw20(&about.denom).is_none()
 }

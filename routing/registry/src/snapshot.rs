@@ -7,11 +7,11 @@ use std::ops::Index;
 use rustc_hash::FxHashMap;
 
 use crate::denom;
-use crate::derived::{Derived, Voucher};
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef,
-    Endpoints, Oft, OftRef, Origin, Venue,
+    Endpoints, Oft, OftRef, Origin, Terms, Venue,
 };
+use crate::voucher_index::{Entry, Voucher, VoucherIndex};
 
 /// A part that the graph makes edges from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ pub struct Registry {
     pub(crate) hash: String,
     /// Error of a part, which excludes it from routes.
     pub(crate) errors: FxHashMap<Part, String>,
-    pub(crate) derived: Derived,
+    pub(crate) derived: VoucherIndex,
 }
 
 macro_rules! indexed {
@@ -70,7 +70,7 @@ impl Index<AssetRef> for Registry {
 
     fn index(&self, reference: AssetRef) -> &Asset {
         match self.derived_at(reference) {
-            Some(at) => &self.derived.get(self, at).asset,
+            Some(at) => &self.derived.get(at, || self.make(at)).asset,
             None => &self.assets[reference.index()],
         }
     }
@@ -89,8 +89,8 @@ impl Registry {
         references!(self.chains, ChainRef)
     }
 
-    /// All assets of the lists; a parent comes before its child. Loaded from files: by number of steps from the origin, then by
-    /// chain and denomination.
+    /// All assets of the lists; a parent comes before its child. Loaded from files: by number of steps from the origin,
+    /// then by chain and denomination.
     pub fn assets(&self) -> impl Iterator<Item = (AssetRef, &Asset)> {
         references!(self.assets, AssetRef)
     }
@@ -156,7 +156,7 @@ impl Registry {
     /// exactly.
     pub fn asset(&self, chain: ChainRef, denom: &str) -> Option<AssetRef> {
         let listed = self.asset_by_denom.get(&(chain, Self::denom_key(&self[chain], denom))).copied();
-        listed.or_else(|| self.derived.find(self, chain, denom).map(|at| self.derived_ref(at)))
+        listed.or_else(|| self.derived(chain, denom))
     }
 
     /// Whether an asset is a voucher that no list has.
@@ -171,27 +171,60 @@ impl Registry {
 
     /// The vouchers that no list has of an asset and of its ancestors.
     pub fn derived_from(&self, asset: AssetRef) -> impl Iterator<Item = AssetRef> {
-        let parent = self.derived_at(asset).map_or(asset, |at| self.derived.parent(at));
-        let ancestors: Vec<_> =
-            std::iter::successors(Some(parent), |asset| self[*asset].origin.parent()).collect();
-        self.derived.of_parents(move |parent| ancestors.contains(&parent)).map(|at| self.derived_ref(at))
+        let listed = self.derived_at(asset).map_or(asset, |at| self.derived.entry(at).parent);
+        let ancestors = std::iter::successors(Some(listed), |asset| self[*asset].origin.parent());
+        self.derived.of_parents(ancestors.collect()).map(|at| self.derived_ref(at))
     }
 
     /// The chain of an asset, without making a derived voucher.
     pub fn chain_of(&self, asset: AssetRef) -> ChainRef {
-        self.derived_at(asset).map_or_else(|| self[asset].chain, |at| self.derived.chain(at))
+        self.derived_at(asset).map_or_else(|| self[asset].chain, |at| self.derived.entry(at).chain)
     }
 
-    /// An asset and its path. A derived voucher is made without keeping it, so that a list of all of them
-    /// costs no memory afterwards.
+    /// An asset and its path. A derived voucher is made without keeping it, so that a list of all of them costs no memory
+    /// afterwards.
     pub fn passing(&self, asset: AssetRef) -> (Cow<'_, Asset>, Cow<'_, str>) {
         match self.derived_at(asset) {
             Some(at) => {
-                let Voucher { asset, path } = self.derived.make(self, at);
+                let Voucher { asset, path } = self.make(at);
                 (Cow::Owned(asset), Cow::Owned(path))
             }
             None => (Cow::Borrowed(&self[asset]), Cow::Borrowed(self.path(asset))),
         }
+    }
+
+    /// The voucher with a denomination that no list has.
+    fn derived(&self, chain: ChainRef, denom: &str) -> Option<AssetRef> {
+        let mut alike = self.derived.alike(chain, denom).filter(|_| denom::is_voucher(denom));
+        let has_it = |(_, entry): &(usize, &Entry)| {
+            let path = self.path_over(entry.channel, entry.parent);
+            path.is_some_and(|path| denom::of_path(&path) == denom)
+        };
+        alike.find(has_it).map(|(at, _)| self.derived_ref(at))
+    }
+
+    /// The path of an asset after a transfer over a channel of its chain.
+    pub(crate) fn path_over(&self, channel: ChannelRef, asset: AssetRef) -> Option<String> {
+        let (channel, chain) = (&self[channel], self[asset].chain);
+        let (from, to) = (channel.on(chain)?, channel.beyond(chain)?);
+        Some(denom::received(self.path(asset), (&from.port, &from.channel), (&to.port, &to.channel)))
+    }
+
+    /// Makes a derived voucher. It inherits from its parent.
+    fn make(&self, at: usize) -> Voucher {
+        let Entry { chain, channel, parent, .. } = self.derived.entry(at);
+        let path = self.path_over(channel, parent).unwrap_or_default();
+        let asset = Asset {
+            chain,
+            denom: denom::of_path(&path),
+            contract: None,
+            description: None,
+            hidden: true,
+            origin: Origin::Ibc { channel, parent },
+            terms: Terms::default(),
+            ..self[parent].clone()
+        };
+        Voucher { asset, path }
     }
 
     fn derived_at(&self, asset: AssetRef) -> Option<usize> {
@@ -220,7 +253,7 @@ impl Registry {
     /// The full ICS-20 path of an asset on its chain; its denomination if it did not come over a channel.
     pub fn path(&self, asset: AssetRef) -> &str {
         match self.derived_at(asset) {
-            Some(at) => &self.derived.get(self, at).path,
+            Some(at) => &self.derived.get(at, || self.make(at)).path,
             None => &self.paths[asset.index()],
         }
     }
@@ -240,7 +273,7 @@ impl Registry {
 
     /// The origin of an asset: the end of its chain of parents.
     pub fn root(&self, asset: AssetRef) -> AssetRef {
-        let mut root = self.derived_at(asset).map_or(asset, |at| self.derived.parent(at));
+        let mut root = self.derived_at(asset).map_or(asset, |at| self.derived.entry(at).parent);
         // Parents come before children, so the loop ends.
         while let Some(parent) = self[root].origin.parent() {
             root = parent;
