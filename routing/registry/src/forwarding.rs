@@ -27,7 +27,7 @@ mod tests {
         for entry in &entries {
             let [_, date, source] = entry[..] else { panic!("{entry:?}") };
             assert!(date.len() == 10 && date.starts_with("20"), "{entry:?}");
-            assert!(source.starts_with("https://") && source.ends_with(".go"), "{entry:?}");
+            assert!(source.starts_with("https://github.com/") && source.contains("/blob/"), "{entry:?}");
         }
         assert!(is_listed("noble-1") && !is_listed("noble") && !is_listed("#"));
     }
