@@ -1,6 +1,6 @@
 //! List of the chains that run the packet forward middleware, for registries that do not say it.
 //!
-//! `forwards` in our own format has precedence, then the chain's answer ([`crate::Facts::forwards`]), then this list. A
+//! `forwards` in our own format has precedence, then the chain's answer ([`crate::Facts::forwards()`]), then this list. A
 //! wrong entry costs a refund: the first packet has a receiver that is no address, so a chain without the middleware
 //! refuses it.
 

@@ -1,7 +1,7 @@
 //! Index of derived vouchers, by the hash in their denominations.
 //!
-//! 32 bytes a voucher. The asset itself is made at its first use and kept: a large registry has 30,000 derived vouchers,
-//! and few are asked for.
+//! 32 bytes a voucher. The asset itself is made at its first use and kept: a large registry has tens of thousands of
+//! derived vouchers, and few are asked for.
 
 use std::ops::Range;
 use std::sync::OnceLock;
