@@ -336,7 +336,13 @@ async fn query_hooks(clients: &ChainClients, chain: &Chain, wrapper: &str) -> Re
 async fn query_forwarding(clients: &ChainClients, chain: &Chain) -> Result<bool, String> {
     // The name is misspelt in its source.
     let path = "/cosmos/upgrade/v1beta1/module_versions?module_name=packetfowardmiddleware";
-    Ok(get(clients, chain, path).await?.is_some())
+    match get(clients, chain, path).await {
+        Ok(Some(_)) => Ok(true),
+        // The module's answer for one that the chain does not have; HTTP 500, not 404.
+        Err(reason) if reason.contains("QueryModuleVersions") => Ok(false),
+        Ok(None) => Err("it has no upgrade module".to_owned()),
+        Err(reason) => Err(reason),
+    }
 }
 
 /// A text as a query value; the gateway requires escaped slashes.
