@@ -288,11 +288,14 @@ fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
 fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
     let Loaded { registry, mut problems } = ::registry::load(dir)?;
     problems.extend(::registry::check::check(&registry));
+    // Errors first: a public registry has many warnings.
+    problems.sort_by_key(|problem| problem.severity);
     let mut text = String::new();
     for problem in &problems {
         writeln!(text, "{problem}")?;
     }
-    let mut wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let (warnings, mut wrong) = (problems.len() - errors, errors > 0);
     if online {
         let clients = tracker::ChainClients::new(routing_api::Config::default().query_timeout);
         let findings =
@@ -304,7 +307,11 @@ fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
     }
     let (chains, assets, channels) =
         (registry.chains().count(), registry.assets().count(), registry.channels().count());
-    writeln!(text, "{chains} chains, {assets} assets, {channels} channels; hash {}", registry.hash())?;
+    writeln!(
+        text,
+        "{chains} chains, {assets} assets, {channels} channels; {errors} errors, {warnings} warnings; hash {}",
+        registry.hash()
+    )?;
     output::print(&text)?;
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

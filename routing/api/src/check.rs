@@ -81,6 +81,11 @@ fn contradictions(registry: &Registry, fact: ChainFact) -> Vec<String> {
                 PairState::Unknown | PairState::Confirmed => Vec::new(),
             }
         }
+        ChainFact::Forwards(chain, forwards) => {
+            let listed = registry.chain(&chain).is_some_and(|chain| registry[chain].forwards);
+            let what = "the list has it as a chain that forwards packets, and it has no such module";
+            (listed && !forwards).then(|| what.to_owned()).into_iter().collect()
+        }
         ChainFact::Bridge(..) | ChainFact::Migration(..) | ChainFact::Hooks(..) => Vec::new(),
     }
 }

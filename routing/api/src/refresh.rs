@@ -35,6 +35,8 @@ pub(crate) enum ChainFact {
     /// The ERC-20 of a chain's denomination.
     Contract(String, String, Option<String>),
     Hooks(String, bool),
+    /// Whether a chain runs the packet forward middleware.
+    Forwards(String, bool),
     /// By the token that the wrapper made.
     Wrapper(AssetRef, WrapperFacts),
 }
@@ -135,6 +137,17 @@ pub(crate) async fn query_all(clients: &ChainClients, registry: &Registry) -> Ve
             }));
         }
     }
+    for (_, chain) in registry.chains() {
+        // Chains of Initia have no upgrade module, and all have the middleware.
+        let has_rest = chain.kind == ChainKind::Cosmos && !chain.endpoints.rest.is_empty();
+        if has_rest && !chain.initia && !chain.forwards_given {
+            queries.push(query(format!("forwarding of {}", chain.id), async move {
+                query_forwarding(clients, chain)
+                    .await
+                    .map(|forwards| ChainFact::Forwards(chain.id.clone(), forwards))
+            }));
+        }
+    }
     for (reference, chain) in registry.chains() {
         let wrapper = registry.assets().find_map(|(_, asset)| match &asset.origin {
             Origin::Wrapped { contract, .. } if asset.chain == reference => Some(contract),
@@ -179,6 +192,9 @@ fn merge(registry: &Registry, facts: &mut Facts, fact: ChainFact) {
         }
         ChainFact::Hooks(chain, is_allowed) => {
             facts.hooks.insert(chain, is_allowed);
+        }
+        ChainFact::Forwards(chain, forwards) => {
+            facts.forwards.insert(chain, forwards);
         }
         ChainFact::Wrapper(made, new) => {
             if let Some(pair) = registry.wrapper_pair(made) {
@@ -313,6 +329,20 @@ async fn query_hooks(clients: &ChainClients, chain: &Chain, wrapper: &str) -> Re
     }
     let answer = get(clients, chain, "/initia/ibchooks/v1/params").await?;
     Ok(answer.is_some_and(|answer| answer["params"]["default_allowed"] == true))
+}
+
+/// Whether a chain has the module of the packet forward middleware, by the module versions that its upgrade module
+/// keeps. The middleware itself answers no queries in newer versions.
+async fn query_forwarding(clients: &ChainClients, chain: &Chain) -> Result<bool, String> {
+    // The name is misspelt in its source.
+    let path = "/cosmos/upgrade/v1beta1/module_versions?module_name=packetfowardmiddleware";
+    match get(clients, chain, path).await {
+        Ok(Some(_)) => Ok(true),
+        // The module's answer for one that the chain does not have; HTTP 500, not 404.
+        Err(reason) if reason.contains("QueryModuleVersions") => Ok(false),
+        Ok(None) => Err("it has no upgrade module".to_owned()),
+        Err(reason) => Err(reason),
+    }
 }
 
 /// A text as a query value; the gateway requires escaped slashes.

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`request`] | input and output types |
 //! | [`transactions`](fn@transactions) | splits a plan into transactions and validates it |
-//! | `tx_builder`, `cosmos`, `evm`, `bridge`, `transfer`, `layer_zero` | messages of one transaction |
+//! | `tx_builder`, `cosmos`, `evm`, `bridge`, `transfer`, `cw20`, `layer_zero` | messages of one transaction |
 //! | `amino`, `memo`, `calls` | encodings: amino JSON, packet memos, Solidity interfaces |
 //! | [`hook`], `signed` | op hooks: the calls that a deposit executes on the rollup, and their verification |
 //! | [`address`] | address parsing and the addresses that a plan needs |
@@ -26,6 +26,7 @@ mod amino;
 mod bridge;
 mod calls;
 mod cosmos;
+mod cw20;
 mod error;
 mod evm;
 pub mod hook;

@@ -2,6 +2,7 @@
 
 use chain::Vm;
 use planner::{Hop, Step};
+use registry::denom::is_contract_port;
 use registry::{ChainRef, End, intermediary};
 
 use crate::amino::{Coin, Invocation, Never, Transfer};
@@ -17,6 +18,9 @@ impl TxBuilder<'_> {
     /// Sends `denom` over the channel of the first of `hops`; the memo executes the others.
     pub(crate) fn transfer(&self, hops: &[Hop], denom: &str) -> Result<Msg, BuildError> {
         let (source, _) = self.ends(&hops[0])?;
+        if is_contract_port(&source.port) {
+            return self.cw20_transfer(&hops[0], source);
+        }
         let (receiver, memo) = self.arrival(hops, &self.signer.text)?.texts()?;
         let transfer = Transfer {
             source_port: source.port.clone(),
@@ -55,7 +59,7 @@ impl TxBuilder<'_> {
         for hop in &packets[..packets.len().saturating_sub(1)] {
             let chain = self.chain_of(hop.to);
             let at = &self.request.registry[chain];
-            if !at.forwards {
+            if !self.request.facts.forwards(self.request.registry, chain) {
                 return Err(invalid_plan(format!("chain `{}` does not forward packets", at.id)));
             }
             if let Step::MigratedDeposit { .. } = hop.step {

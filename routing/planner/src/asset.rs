@@ -1,6 +1,6 @@
 //! JSON form of an asset (`router-api.md` §4.1).
 
-use registry::{AssetRef, ChainKind, ChainRef, Registry};
+use registry::{AssetRef, ChainKind, ChainRef, Registry, denom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct WireAsset {
     pub origin_chain_id: String,
     /// The channels that it came over: `port/channel/…`, the latest first.
     pub trace: String,
-    /// Always false.
+    /// Whether it is a token of a CW20 contract, which sends it.
     pub is_cw20: bool,
     /// Whether its chain is an EVM chain.
     pub is_evm: bool,
@@ -55,7 +55,7 @@ pub struct WireAsset {
 impl WireAsset {
     /// An asset of a registry.
     pub fn of(registry: &Registry, asset: AssetRef) -> Self {
-        let (about, root) = (&registry[asset], &registry[registry.root(asset)]);
+        let ((about, _), root) = (registry.passing(asset), &registry[registry.root(asset)]);
         let chain = &registry[about.chain];
         Self {
             denom: about.denom.clone(),
@@ -63,7 +63,7 @@ impl WireAsset {
             origin_denom: root.denom.clone(),
             origin_chain_id: registry[root.chain].id.clone(),
             trace: registry.trace(asset),
-            is_cw20: about.denom.starts_with("cw20:"),
+            is_cw20: denom::cw20(&about.denom).is_some(),
             is_evm: chain.kind == ChainKind::Evm,
             is_svm: false,
             symbol: about.symbol.clone(),

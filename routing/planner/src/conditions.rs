@@ -1,15 +1,17 @@
 //! Current state of an edge: its step, whether it is usable, its cost and its duration.
 
 use chain::U256;
+use registry::denom::{self, is_contract_port};
 use registry::facts::PairState;
-use registry::{BridgeKind, BridgeRef, ChannelRef, Registry, Terms};
+use registry::{AssetRef, BridgeKind, BridgeRef, Channel, ChannelRef, Registry, Terms};
 use rustc_hash::FxHashMap;
 
 use crate::amount::{FeeSchedule, Rejection, Scale};
 use crate::asset::fee_coin;
-use crate::chaining::ChainFeatures;
+use crate::chaining::{ChainFeatures, TxTail};
 use crate::graph::{Edge, EdgeKind, Graph};
-use crate::plan::{Step, World};
+use crate::plan::{Request, Step, World};
+use crate::request_graph::RequestGraph;
 
 /// Default duration of an IBC transfer in seconds.
 const IBC_SECONDS: u64 = 20;
@@ -29,11 +31,13 @@ pub(crate) struct EdgeState<'a> {
     /// Whether it is an IBC transfer of a bridged coin over the channel that its bridge migrated to.
     pub(crate) migrated: bool,
     pub(crate) features: ChainFeatures,
+    /// State of the transaction after the step.
+    pub(crate) tail: TxTail,
 }
 
 /// Edge states during one planning run, cached.
 pub(crate) struct Conditions<'a> {
-    pub(crate) graph: &'a Graph,
+    pub(crate) graph: RequestGraph<'a>,
     pub(crate) world: World<'a>,
     bridges: Option<&'a [BridgeKind]>,
     states: FxHashMap<u32, Option<EdgeState<'a>>>,
@@ -59,10 +63,11 @@ impl Relax {
 }
 
 impl<'a> Conditions<'a> {
-    pub(crate) fn new(graph: &'a Graph, world: World<'a>, bridges: Option<&'a [BridgeKind]>) -> Self {
+    pub(crate) fn new(graph: &'a Graph, world: World<'a>, request: &'a Request) -> Self {
         let mut migrated = world.facts.bridges.values().flat_map(|facts| facts.migrated.values());
         let any_migrated = migrated.any(Option::is_some);
-        Self { graph, world, bridges, states: FxHashMap::default(), any_migrated }
+        let graph = RequestGraph::new(graph, world.registry, [request.from, request.to]);
+        Self { graph, world, bridges: request.bridges.as_deref(), states: FxHashMap::default(), any_migrated }
     }
 
     /// Current state of an edge; `None` if it is unusable or excluded by the request.
@@ -70,7 +75,7 @@ impl<'a> Conditions<'a> {
         if let Some(state) = self.states.get(&edge) {
             return *state;
         }
-        let state = self.look_up(*self.graph.edge(edge));
+        let state = self.look_up(self.graph.edge(edge));
         self.states.insert(edge, state);
         state
     }
@@ -129,6 +134,12 @@ impl<'a> Conditions<'a> {
         }
         let chain = registry[edge.from].chain;
         let terms = terms(registry, edge);
+        // Only packets between transfer modules are forwarded.
+        let of_contract = step.channel().is_some_and(|channel| {
+            let Channel { a, b, .. } = &registry[channel];
+            is_contract_port(&a.port) || is_contract_port(&b.port)
+        });
+        let sends_contract = of_contract && denom::cw20(&registry[edge.from].denom).is_some();
         Some(EdgeState {
             step,
             fees: FeeSchedule { terms, scale: scale(registry, edge) },
@@ -136,9 +147,10 @@ impl<'a> Conditions<'a> {
             seconds: self.seconds(edge, step, terms),
             migrated: self.takes_migrated_channel(edge, step),
             features: ChainFeatures {
-                forwards: registry[chain].forwards,
+                forwards: facts.forwards(registry, chain) && !sends_contract,
                 hooks: step == Step::Wrap && facts.hooks_allowed(registry, chain),
             },
+            tail: if of_contract { TxTail::Closed } else { TxTail::behind(step) },
         })
     }
 
@@ -150,6 +162,9 @@ impl<'a> Conditions<'a> {
                 if rollup.and_then(|bridge| self.migrated(bridge, &registry[edge.from].denom))
                     == Some(channel)
                 {
+                    return None;
+                }
+                if !can_send(registry, channel, edge.from) {
                     return None;
                 }
                 Step::Ibc { channel }
@@ -223,6 +238,18 @@ impl<'a> Conditions<'a> {
         };
         terms.seconds.or(configured).map_or(usual, u64::from)
     }
+}
+
+/// Bech32 prefix of the chain whose contracts take encrypted messages only, which a client makes with keys of its own.
+const ENCRYPTED: &str = "secret";
+
+/// Whether the owner of an asset can send it over a channel: a CW20 token over a contract's port, everything else over
+/// the transfer module's.
+fn can_send(registry: &Registry, channel: ChannelRef, asset: AssetRef) -> bool {
+    let chain = registry[asset].chain;
+    let by_contract = registry[channel].on(chain).is_some_and(|end| is_contract_port(&end.port));
+    let is_cw20 = denom::cw20(&registry[asset].denom).is_some();
+    by_contract == is_cw20 && !(is_cw20 && registry[chain].bech32_prefix == ENCRYPTED)
 }
 
 /// The executor proposes an output every two thirds of the submission interval (`router-mechanics.md` §3.4).

@@ -21,7 +21,7 @@ use crate::search::{PathEdge, search};
 /// The error names the limit that blocks the transfer. If removing any one of several is enough, it is the first of:
 /// dust, amount, op hook, number of transactions, pause, quote.
 pub fn plan(graph: &Graph, world: World<'_>, request: &Request) -> Result<Vec<Plan>, NoRoute> {
-    let mut conditions = Conditions::new(graph, world, request.bridges.as_deref());
+    let mut conditions = Conditions::new(graph, world, request);
     if request.from == request.to && !request.op_withdraw {
         return send(request).map(|plan| vec![plan]);
     }
@@ -46,7 +46,7 @@ fn send(request: &Request) -> Result<Plan, NoRoute> {
 fn to_plan(conditions: &mut Conditions<'_>, path: &[PathEdge], amount_in: U256) -> Option<Plan> {
     let (mut amount, mut hops) = (amount_in, Vec::with_capacity(path.len()));
     for hop in path {
-        let edge = *conditions.graph.edge(hop.edge);
+        let edge = conditions.graph.edge(hop.edge);
         let state = conditions.state(hop.edge)?;
         let (step, amount_out) = conditions.traverse(&state, amount, Relax::Nothing).ok()?;
         hops.push(Hop {

@@ -1,6 +1,6 @@
 //! Directed graph of a registry's assets and their connections.
 //!
-//! Built once per registry and immutable.
+//! Built once per registry and immutable. It has the assets of the lists; `request_graph` adds derived vouchers of one request.
 //!
 //! # Invariants
 //!
@@ -55,12 +55,8 @@ impl Graph {
         let mut found: Vec<Edge> = Vec::new();
         let sound = |part: Part| registry.error(part).is_none();
         for (asset, _) in registry.assets().filter(|(asset, _)| sound(Part::Asset(*asset))) {
-            if let Some((parent, up, down)) = to_parent(registry, asset)
-                && sound(Part::Asset(parent))
-            {
-                found.push(Edge { from: asset, to: parent, kind: up });
-                found.push(Edge { from: parent, to: asset, kind: down });
-            }
+            let edges = edges_to_parent(registry, asset).filter(|[up, _]| sound(Part::Asset(up.to)));
+            found.extend(edges.into_iter().flatten());
         }
         for (oft, group) in registry.ofts().filter(|(oft, _)| sound(Part::Oft(*oft))) {
             for (from, to) in (0u32..).zip(&group.legs).flat_map(|leg| {
@@ -135,9 +131,9 @@ impl EdgeKind {
     }
 }
 
-/// The parent, the edge to it and its opposite.
-fn to_parent(registry: &Registry, asset: AssetRef) -> Option<(AssetRef, EdgeKind, EdgeKind)> {
-    let kinds = match registry[asset].origin {
+/// The edge to the parent and its opposite.
+pub(crate) fn edges_to_parent(registry: &Registry, asset: AssetRef) -> Option<[Edge; 2]> {
+    let (parent, up, down) = match registry[asset].origin {
         Origin::Native => return None,
         Origin::Ibc { channel, parent } => {
             let (l1, l2) = (registry[parent].chain, registry[asset].chain);
@@ -157,7 +153,7 @@ fn to_parent(registry: &Registry, asset: AssetRef) -> Option<(AssetRef, EdgeKind
             (parent, up, down)
         }
     };
-    Some(kinds)
+    Some([Edge { from: asset, to: parent, kind: up }, Edge { from: parent, to: asset, kind: down }])
 }
 
 fn ranks(registry: &Registry) -> Vec<u32> {

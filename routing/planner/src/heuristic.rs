@@ -35,11 +35,12 @@ impl Heuristic {
     /// Computes the bounds; `None` if no path from `source` to `target` has at most [`MAX_HOPS`] hops.
     pub(crate) fn new(conditions: &Conditions<'_>, source: AssetRef, target: AssetRef) -> Option<Self> {
         let graph = conditions.graph;
-        let components = graph.components().between(source.index(), target.index(), MAX_HOPS)?;
+        let (start, end) = (graph.listed(source), graph.listed(target));
+        let components = graph.components().between(start.index(), end.index(), MAX_HOPS)?;
         let (hops, trust) = (vec![FAR; graph.nodes()], vec![None; graph.nodes()]);
         let mut heuristic = Self { components, hops, trust, far: (0, 0) };
         heuristic.count_hops(conditions, target);
-        if heuristic.hops[source.index()] == FAR {
+        if heuristic.hops(graph.node(source)) == usize::from(FAR) {
             return None;
         }
         heuristic.count_trust(conditions, source, target);
@@ -48,30 +49,34 @@ impl Heuristic {
 
     /// Whether a path can use the edge between two neighbours.
     pub(crate) fn allows(&self, conditions: &Conditions<'_>, from: AssetRef, to: AssetRef) -> bool {
-        self.components.contains(&conditions.graph.components().of(from.index(), to.index()))
+        let graph = conditions.graph;
+        // The edge of a derived voucher at an end of the request.
+        let is_added = graph.listed(from) != from || graph.listed(to) != to;
+        is_added || self.components.contains(&graph.components().of(from.index(), to.index()))
     }
 
-    /// Lower bound of the hops to the target.
-    pub(crate) fn hops(&self, asset: AssetRef) -> usize {
-        usize::from(self.hops[asset.index()])
+    /// Lower bound of the hops from a node to the target.
+    pub(crate) fn hops(&self, node: usize) -> usize {
+        usize::from(self.hops[node])
     }
 
-    /// Lower bound of withdrawals and trusted steps to the target.
-    pub(crate) fn trust(&self, asset: AssetRef) -> Trust {
-        self.trust[asset.index()].unwrap_or(self.far)
+    /// Lower bound of withdrawals and trusted steps from a node to the target.
+    pub(crate) fn trust(&self, node: usize) -> Trust {
+        self.trust[node].unwrap_or(self.far)
     }
 
     fn count_hops(&mut self, conditions: &Conditions<'_>, target: AssetRef) {
         let mut layer = vec![target];
-        self.hops[target.index()] = 0;
+        let graph = conditions.graph;
+        self.hops[graph.node(target)] = 0;
         for hops in (1u8..).take(MAX_HOPS) {
             let mut next = Vec::new();
             for to in layer {
-                for (_, back) in conditions.graph.leaving(to) {
-                    let from = back.to;
-                    if self.hops[from.index()] == FAR && self.allows(conditions, from, to) {
-                        self.hops[from.index()] = hops;
-                        next.push(from);
+                for (_, back) in graph.leaving(to) {
+                    let from = graph.node(back.to);
+                    if self.hops[from] == FAR && self.allows(conditions, back.to, to) {
+                        self.hops[from] = hops;
+                        next.push(back.to);
                     }
                 }
             }
@@ -82,10 +87,11 @@ impl Heuristic {
     fn count_trust(&mut self, conditions: &Conditions<'_>, source: AssetRef, target: AssetRef) {
         let mut open = BinaryHeap::from([Reverse(((0, 0), target))]);
         while let Some(Reverse((trust, to))) = open.pop() {
-            if self.trust[to.index()].is_some() {
+            let node = conditions.graph.node(to);
+            if self.trust[node].is_some() {
                 continue;
             }
-            self.trust[to.index()] = Some(trust);
+            self.trust[node] = Some(trust);
             self.far = trust;
             if to == source {
                 return;
@@ -93,8 +99,9 @@ impl Heuristic {
             for (_, back) in conditions.graph.leaving(to) {
                 let from = back.to;
                 // Unreachable assets need no bound.
-                let reached = self.hops[from.index()] != FAR && self.allows(conditions, from, to);
-                if reached && self.trust[from.index()].is_none() {
+                let node = conditions.graph.node(from);
+                let reached = self.hops[node] != FAR && self.allows(conditions, from, to);
+                if reached && self.trust[node].is_none() {
                     let (withdrawals, trusted) = least(conditions, back.kind);
                     let next: Trust = (trust.0.saturating_add(withdrawals), trust.1.saturating_add(trusted));
                     open.push(Reverse((next, from)));

@@ -9,6 +9,7 @@
 //! | [`plan`](mod@plan) | public types: requests, plans, reasons |
 //! | `find` | entry point: request to plans |
 //! | `graph`, `biconnected` | graph of a registry's assets and its biconnected components, built once per registry |
+//! | `request_graph` | that graph and the derived vouchers of one request |
 //! | `conditions` | current state of an edge |
 //! | `amount` | exact amount after a hop |
 //! | `chaining` | hops that one signature covers |
@@ -29,6 +30,7 @@ mod heuristic;
 pub mod operation;
 pub mod plan;
 mod reason;
+mod request_graph;
 mod search;
 pub mod usd;
 

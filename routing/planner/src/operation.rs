@@ -183,10 +183,10 @@ pub struct LayerZeroTransfer {
 
 /// The operations of a plan, in order. `world` must be the one that the plan was made from.
 pub fn operations(world: World<'_>, plan: &Plan) -> Vec<Operation> {
-    let (registry, mut operations, mut done) = (world.registry, Vec::new(), 0);
+    let (mut operations, mut done) = (Vec::new(), 0);
     while let Some(rest) = plan.hops.get(done..).filter(|rest| !rest.is_empty()) {
         let hops = &rest[..together(rest)];
-        operations.extend(operation(registry, hops));
+        operations.extend(operation(world, hops));
         done += hops.len();
     }
     operations
@@ -203,7 +203,8 @@ fn together(hops: &[Hop]) -> usize {
     unwraps + 1 + usize::from(wraps)
 }
 
-fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
+fn operation(world: World<'_>, hops: &[Hop]) -> Option<Operation> {
+    let registry = world.registry;
     let (first, last) = (hops.first()?, hops.last()?);
     let moved = hops.iter().find(|hop| !matches!(hop.step, Step::Wrap | Step::Unwrap)).unwrap_or(first);
     let ends = Ends::of(registry, first, last);
@@ -215,7 +216,7 @@ fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
         | Step::MigratedDeposit { channel, .. }
         | Step::MigratedWithdraw { channel, .. } => {
             let end = registry[channel].on(registry[moved.from].chain)?;
-            OperationKind::Transfer(transfer(registry, end, moved, ends))
+            OperationKind::Transfer(transfer(world, end, moved, ends))
         }
         Step::Deposit { bridge } | Step::Withdraw { bridge } => {
             OperationKind::OpInitTransfer(OpInitTransfer {
@@ -270,15 +271,16 @@ impl Ends {
     }
 }
 
-fn transfer(registry: &Registry, end: &registry::End, hop: &Hop, ends: Ends) -> Transfer {
+fn transfer(world: World<'_>, end: &registry::End, hop: &Hop, ends: Ends) -> Transfer {
+    let registry = world.registry;
     let fee = hop.amount_in.checked_sub(hop.amount_out).filter(|fee| !fee.is_zero());
     Transfer {
         port: end.port.clone(),
         channel: end.channel.clone(),
         from_chain_id: ends.from_chain_id,
         to_chain_id: ends.to_chain_id,
-        pfm_enabled: registry[end.chain].forwards,
-        supports_memo: true,
+        pfm_enabled: world.facts.forwards(registry, end.chain),
+        supports_memo: !registry::denom::is_contract_port(&end.port),
         denom_in: ends.denom_in,
         dest_denom: ends.denom_out.clone(),
         denom_out: ends.denom_out,

@@ -86,7 +86,7 @@ fn ancestors(registry: &Registry, asset: AssetRef) -> impl Iterator<Item = Asset
 fn first_rejection(conditions: &mut Conditions<'_>, request: &Request, path: &[PathEdge]) -> NoRoute {
     let hops: Vec<(Edge, EdgeState<'_>)> = path
         .iter()
-        .filter_map(|hop| Some((*conditions.graph.edge(hop.edge), conditions.state(hop.edge)?)))
+        .filter_map(|hop| Some((conditions.graph.edge(hop.edge), conditions.state(hop.edge)?)))
         .collect();
     let mut amount = request.amount_in;
     for (position, (edge, hop)) in hops.iter().enumerate() {

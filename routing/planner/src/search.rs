@@ -154,7 +154,7 @@ impl Search<'_, '_> {
         for (edge, about) in graph.leaving(label.asset) {
             let left = MAX_HOPS - usize::from(label.cost.hops);
             // Prunes assets whose lower bound exceeds the remaining hops.
-            if self.heuristic.hops(about.to) >= left
+            if self.heuristic.hops(graph.node(about.to)) >= left
                 || !self.heuristic.allows(self.conditions, about.from, about.to)
                 || self.request.op_withdraw && !allowed_in_withdrawal(label.tail, about.kind)
                 || self.visits(number, about.to)
@@ -190,23 +190,23 @@ impl Search<'_, '_> {
         };
         let refused = cost.hook && !self.request.op_hook && !self.relax.ignores(Relax::Hook)
             || cost.txs > 1 && !self.request.multi_tx && !self.relax.ignores(Relax::Txs);
-        let sibling = self.of_asset[to.index()];
-        let next =
-            Label { asset: to, last: Some((edge, before)), sibling, tail: TxTail::behind(state.step), cost };
+        let node = self.conditions.graph.node(to);
+        let sibling = self.of_asset[node];
+        let next = Label { asset: to, last: Some((edge, before)), sibling, tail: state.tail, cost };
         if refused || self.is_dominated(&next) {
             return;
         }
         // There are fewer labels than `MAX_LABELS` and the edges of one asset.
         let Ok(number) = u32::try_from(self.labels.len()) else { return };
         self.labels.push(next);
-        self.of_asset[to.index()] = Some(number);
+        self.of_asset[node] = Some(number);
         if to == self.request.to {
             self.arrived.push(number);
             return;
         }
-        let to_come = self.heuristic.trust(to);
+        let to_come = self.heuristic.trust(node);
         let least = (cost.trust.0.saturating_add(to_come.0), cost.trust.1.saturating_add(to_come.1));
-        let hops = usize::from(cost.hops) + self.heuristic.hops(to);
+        let hops = usize::from(cost.hops) + self.heuristic.hops(node);
         self.open.push(Reverse(((least, cost.hook, cost.txs), hops, number)));
     }
 

@@ -15,10 +15,10 @@ use crate::denom::TRANSFER_PORT;
 use crate::draft::{
     AssetDraft, BridgeDraft, ChainDraft, Draft, LegDraft, Located, OftDraft, Source, VenueDraft,
 };
-use crate::fingerprint;
 use crate::model::{Bridge, Chain, ChainKind, ChainRef, Endpoints, Leg, Oft, Venue};
 use crate::problem::{LoadError, Place, Problem};
 use crate::snapshot::Registry;
+use crate::{fingerprint, forwarding};
 use chain::Vm;
 use layers::layered;
 
@@ -90,7 +90,7 @@ impl Outcome {
                 }
             }
             Source::Paired | Source::Initia | Source::Cosmos => {
-                self.problems.push(place.error(format!("{what}; it is left out")));
+                self.problems.push(place.warning(format!("{what}; it is left out")));
             }
             // Dependent parts report the error.
             Source::Implied => {}
@@ -269,9 +269,8 @@ fn chain(draft: &ChainDraft) -> Chain {
     if let Some(coin) = native.as_mut().filter(|coin| coin.denom.is_empty()) {
         coin.denom = format!("{name}-native");
     }
-    let endpoints = draft.endpoints;
+    let (id, endpoints) = (draft.id, draft.endpoints);
     Chain {
-        id: draft.id,
         pretty_name: draft.pretty_name.unwrap_or_else(|| name.clone()),
         name,
         kind,
@@ -281,7 +280,8 @@ fn chain(draft: &ChainDraft) -> Chain {
         bech32_prefix: draft.bech32_prefix.unwrap_or_else(|| prefix.to_owned()),
         testnet: draft.testnet.unwrap_or(false),
         hidden: draft.hidden.unwrap_or(false),
-        forwards: draft.forwards.unwrap_or(initia),
+        forwards: draft.forwards.unwrap_or_else(|| initia || forwarding::is_listed(&id)),
+        forwards_given: draft.forwards.is_some(),
         logo_uri: draft.logo_uri,
         fee_assets: draft.fee_assets.unwrap_or_default(),
         endpoints: Endpoints {
@@ -297,6 +297,7 @@ fn chain(draft: &ChainDraft) -> Chain {
         layer_zero_endpoint: draft.layer_zero.endpoint,
         confirmations: draft.confirmations.unwrap_or(confirmations),
         block_seconds: draft.block_seconds.unwrap_or(block_seconds),
+        id,
     }
 }
 

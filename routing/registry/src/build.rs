@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 
 use crate::check;
 use crate::denom;
+use crate::derived;
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
     Oft, OftRef, Origin, Venue,
@@ -125,11 +126,18 @@ impl Builder {
         self.add(asset, path)
     }
 
-    /// Adds an ICS-20 voucher whose other chain is unknown, by its full path. It has no edge to a parent and counts as
-    /// native, but its descendants on other chains get the right denominations.
+    /// Adds an ICS-20 voucher by its full path.
+    ///
+    /// Without an origin, because its other chain is unknown, it has no edge to a parent and counts as native, but its
+    /// descendants on other chains get the right denominations. With an origin, the path may only spell the parent as
+    /// its chain does in packets: Kujira writes `factory:…` for `factory/…`.
     pub fn voucher(&mut self, asset: Asset, path: &str) -> Result<AssetRef, BadPart> {
-        if asset.origin != Origin::Native || denom::split(path).0.is_empty() {
-            return Err(value("path", path, "of a voucher without origin: port, channel, …, base"));
+        if denom::split(path).0.is_empty() || !self.leads_to_parent(&asset, path)? {
+            return Err(value(
+                "path",
+                path,
+                "of a voucher: port, channel, …, base, over the channel of its origin",
+            ));
         }
         let computed = denom::of_path(path);
         if computed != asset.denom {
@@ -137,6 +145,12 @@ impl Builder {
         }
         self.checked(&asset)?;
         self.add(asset, path.to_owned())
+    }
+
+    /// Whether a path continues with that of the asset's parent, but for its spelling.
+    fn leads_to_parent(&self, asset: &Asset, path: &str) -> Result<bool, BadPart> {
+        let computed = self.denom_of(asset.chain, &asset.origin)?.map(|(_, path)| path);
+        Ok(asset.origin == Origin::Native || computed == Some(path.replace(':', "/")))
     }
 
     fn checked(&self, asset: &Asset) -> Result<(), BadPart> {
@@ -208,6 +222,7 @@ impl Builder {
         for (part, what) in check::errors(&self.registry) {
             self.registry.errors.entry(part).or_insert(what);
         }
+        self.registry.derived = derived::vouchers(&self.registry);
         self.registry
     }
 

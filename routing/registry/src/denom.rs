@@ -20,7 +20,8 @@ pub fn of_path(path: &str) -> String {
 
 /// The hops of a full path, the latest first, and its base, slashes included.
 ///
-/// A pair is a hop if its second part is `channel-<number>` and the rest of the path is not empty.
+/// A pair is a hop if its second part is `channel-<number>` or the id of a client, and the rest of the path is not empty
+/// (ibc-go v10 `ExtractDenomFromPath`).
 pub fn split(path: &str) -> (Vec<(&str, &str)>, &str) {
     let (mut hops, mut rest) = (Vec::new(), path);
     while let Some((port, channel, base)) = first_hop(rest) {
@@ -33,9 +34,39 @@ pub fn split(path: &str) -> (Vec<(&str, &str)>, &str) {
 fn first_hop(path: &str) -> Option<(&str, &str, &str)> {
     let (port, rest) = path.split_once('/')?;
     let (channel, base) = rest.split_once('/')?;
-    let number = channel.strip_prefix("channel-")?;
+    let (kind, number) = channel.rsplit_once('-')?;
     let is_number = (1..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number && !base.is_empty()).then_some((port, channel, base))
+    (is_number && (kind == "channel" || is_client_type(kind)) && !base.is_empty())
+        .then_some((port, channel, base))
+}
+
+/// Whether a text is the type of a client, `08-wasm`. IBC v2 (Eureka) has no channels: its paths name the client.
+fn is_client_type(kind: &str) -> bool {
+    let (number, name) = kind.split_once('-').unwrap_or_default();
+    number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty()
+}
+
+/// The path of a voucher's parent on its chain; `None` for a path without hops.
+pub fn parent_path(path: &str) -> Option<&str> {
+    first_hop(path).map(|(_, _, parent)| parent)
+}
+
+/// Prefix of the denominations of ICS-20 vouchers, before the hash.
+pub(crate) const VOUCHER: &str = "ibc/";
+
+/// Whether a denomination is an ICS-20 voucher.
+pub fn is_voucher(denom: &str) -> bool {
+    denom.starts_with(VOUCHER)
+}
+
+/// The CW20 contract behind a denomination of the chain registry, `cw20:<address>`.
+pub fn cw20(denom: &str) -> Option<&str> {
+    denom.strip_prefix("cw20:")
+}
+
+/// Whether a port belongs to a contract, a CW20-ICS20 bridge.
+pub fn is_contract_port(port: &str) -> bool {
+    port.starts_with("wasm.")
 }
 
 /// The full path of a token on the chain that receives it.
@@ -109,6 +140,15 @@ mod tests {
         assert_eq!(split("factory/osmo1/channel-7"), (vec![], "factory/osmo1/channel-7"));
         assert_eq!(split("transfer/channel-x/u"), (vec![], "transfer/channel-x/u"));
         assert_eq!(split("transfer/channel-1/"), (vec![], "transfer/channel-1/"));
+        assert_eq!(split("factory/osmo1/wasm-7/u"), (vec![], "factory/osmo1/wasm-7/u"));
+    }
+
+    #[test]
+    fn a_hop_of_ibc_v2_names_its_client() {
+        let path = "transfer/channel-0/transfer/08-wasm-1369/0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2";
+        let hops = vec![("transfer", "channel-0"), ("transfer", "08-wasm-1369")];
+        assert_eq!(split(path), (hops, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"));
+        assert_eq!(of_path(path), "ibc/20850C646CDDDC2270E9BBDB08558B5FEE57B647EC6827F41096AABFD8A0471B");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Facts {
     pub contracts: HashMap<(String, String), String>,
     /// Whether a chain lets IBC packets call its ERC20Wrapper (`initia.ibchooks.v1`), by chain id.
     pub hooks: HashMap<String, bool>,
+    /// Whether a chain has the module of the packet forward middleware, by chain id.
+    pub forwards: HashMap<String, bool>,
     /// Answers of an ERC20Wrapper about a local token, by (chain id, wrapper, local denomination), in the spelling of
     /// the files.
     pub wrappers: HashMap<(String, String, String), WrapperFacts>,
@@ -172,6 +174,13 @@ impl Facts {
     /// Whether packets may call the wrapper of a chain; false if unknown, because chains refuse by default.
     pub fn hooks_allowed(&self, registry: &Registry, chain: ChainRef) -> bool {
         self.hooks.get(&registry[chain].id).copied().unwrap_or(false)
+    }
+
+    /// Whether a chain forwards packets: by the operator, else by the chain, else by the list of the registry.
+    pub fn forwards(&self, registry: &Registry, chain: ChainRef) -> bool {
+        let chain = &registry[chain];
+        let answer = self.forwards.get(&chain.id).filter(|_| !chain.forwards_given);
+        answer.copied().unwrap_or(chain.forwards)
     }
 
     fn of(&self, registry: &Registry, bridge: BridgeRef) -> Option<&BridgeFacts> {

@@ -100,6 +100,6 @@ impl Imported {
 
     /// Reports that a part is skipped.
     fn skip(&mut self, place: &Place, what: impl std::fmt::Display) {
-        self.problems.push(place.error(format!("{what}; it is left out")));
+        self.problems.push(place.warning(format!("{what}; it is left out")));
     }
 }

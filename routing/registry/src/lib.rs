@@ -23,8 +23,8 @@
 //! | [`problem`] | problems and their location in files |
 //!
 //! Private modules: `native_format` parses the native format, `import` the public layouts, `draft` has the parsed parts
-//! before assembly, `assemble` merges them into a registry, `fingerprint` hashes the result, `serde_forms` has the
-//! serde forms of values.
+//! before assembly, `assemble` merges them into a registry, `derived` and `voucher_index` have the vouchers that no list has, `forwarding`
+//! the chains that forward packets, `fingerprint` hashes the result, `serde_forms` has the serde forms of values.
 
 pub mod build;
 pub mod check;
@@ -40,12 +40,15 @@ pub mod wrapper;
 mod address;
 mod assemble;
 mod decimal;
+mod derived;
 mod draft;
 mod files;
 mod fingerprint;
+mod forwarding;
 mod import;
 mod native_format;
 mod serde_forms;
+mod voucher_index;
 
 pub use build::{BadPart, Builder};
 pub use check::check;

@@ -77,8 +77,10 @@ pub struct Chain {
     pub testnet: bool,
     /// Whether clients should leave it out of their pickers.
     pub hidden: bool,
-    /// Whether it runs the packet forward middleware.
+    /// Whether it runs the packet forward middleware; [`crate::Facts::forwards()`] has the chain's answer.
     pub forwards: bool,
+    /// Whether the operator set `forwards`, which has precedence over the chain's answer.
+    pub forwards_given: bool,
     /// Image URL.
     pub logo_uri: Option<String>,
     /// Fee assets.

@@ -36,7 +36,7 @@ impl Place {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Error }
     }
 
-    /// A problem that may be intended.
+    /// A problem that may be intended, or that the operator cannot repair.
     pub fn warning(&self, what: impl Into<String>) -> Problem {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Warning }
     }
@@ -58,9 +58,10 @@ impl fmt::Display for Place {
 /// Severity of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// A part was left out, or routes over it will fail.
+    /// An entry of the operator that was left out, or a part on which routes would fail.
     Error,
-    /// Unusual, and possibly intended.
+    /// Unusual, and possibly intended; or an entry of a public registry that was left out, which its operator cannot
+    /// repair.
     Warning,
 }
 

@@ -1,5 +1,6 @@
 //! Immutable registry with its lookups.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Index;
 
@@ -8,8 +9,9 @@ use rustc_hash::FxHashMap;
 use crate::denom;
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef,
-    Endpoints, Oft, OftRef, Origin, Venue,
+    Endpoints, Oft, OftRef, Origin, Terms, Venue,
 };
+use crate::voucher_index::{Entry, Voucher, VoucherIndex};
 
 /// A part that the graph makes edges from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +43,7 @@ pub struct Registry {
     pub(crate) hash: String,
     /// Error of a part, which excludes it from routes.
     pub(crate) errors: FxHashMap<Part, String>,
+    pub(crate) derived: VoucherIndex,
 }
 
 macro_rules! indexed {
@@ -57,10 +60,20 @@ macro_rules! indexed {
 
 indexed! {
     ChainRef => chains: Chain,
-    AssetRef => assets: Asset,
     ChannelRef => channels: Channel,
     BridgeRef => bridges: Bridge,
     OftRef => ofts: Oft,
+}
+
+impl Index<AssetRef> for Registry {
+    type Output = Asset;
+
+    fn index(&self, reference: AssetRef) -> &Asset {
+        match self.derived_at(reference) {
+            Some(at) => &self.derived.get(at, || self.make(at)).asset,
+            None => &self.assets[reference.index()],
+        }
+    }
 }
 
 /// The references of a list, in order.
@@ -76,8 +89,8 @@ impl Registry {
         references!(self.chains, ChainRef)
     }
 
-    /// All assets; a parent comes before its child. Loaded from files: by number of steps from the origin, then by
-    /// chain and denomination.
+    /// All assets of the lists; a parent comes before its child. Loaded from files: by number of steps from the origin,
+    /// then by chain and denomination.
     pub fn assets(&self) -> impl Iterator<Item = (AssetRef, &Asset)> {
         references!(self.assets, AssetRef)
     }
@@ -142,7 +155,84 @@ impl Registry {
     /// An asset by chain and denomination. `0x…` and `evm/…` denominations match case-insensitively, all others
     /// exactly.
     pub fn asset(&self, chain: ChainRef, denom: &str) -> Option<AssetRef> {
-        self.asset_by_denom.get(&(chain, Self::denom_key(&self[chain], denom))).copied()
+        let listed = self.asset_by_denom.get(&(chain, Self::denom_key(&self[chain], denom))).copied();
+        listed.or_else(|| self.derived(chain, denom))
+    }
+
+    /// Whether an asset is a voucher that no list has.
+    pub fn is_derived(&self, asset: AssetRef) -> bool {
+        self.derived_at(asset).is_some()
+    }
+
+    /// The vouchers that no list has, on one chain: those of tokens that originate on its neighbours.
+    pub fn derived_on(&self, chain: ChainRef) -> impl Iterator<Item = AssetRef> {
+        self.derived.of_chain(chain).map(|at| self.derived_ref(at))
+    }
+
+    /// The vouchers that no list has of an asset and of its ancestors.
+    pub fn derived_from(&self, asset: AssetRef) -> impl Iterator<Item = AssetRef> {
+        let listed = self.derived_at(asset).map_or(asset, |at| self.derived.entry(at).parent);
+        let ancestors = std::iter::successors(Some(listed), |asset| self[*asset].origin.parent());
+        self.derived.of_parents(ancestors.collect()).map(|at| self.derived_ref(at))
+    }
+
+    /// The chain of an asset, without making a derived voucher.
+    pub fn chain_of(&self, asset: AssetRef) -> ChainRef {
+        self.derived_at(asset).map_or_else(|| self[asset].chain, |at| self.derived.entry(at).chain)
+    }
+
+    /// An asset and its path. A derived voucher is made without keeping it, so that a list of all of them costs no memory
+    /// afterwards.
+    pub fn passing(&self, asset: AssetRef) -> (Cow<'_, Asset>, Cow<'_, str>) {
+        match self.derived_at(asset) {
+            Some(at) => {
+                let Voucher { asset, path } = self.make(at);
+                (Cow::Owned(asset), Cow::Owned(path))
+            }
+            None => (Cow::Borrowed(&self[asset]), Cow::Borrowed(self.path(asset))),
+        }
+    }
+
+    /// The voucher with a denomination that no list has.
+    fn derived(&self, chain: ChainRef, denom: &str) -> Option<AssetRef> {
+        let mut alike = self.derived.alike(chain, denom).filter(|_| denom::is_voucher(denom));
+        let has_it = |(_, entry): &(usize, &Entry)| {
+            let path = self.path_over(entry.channel, entry.parent);
+            path.is_some_and(|path| denom::of_path(&path) == denom)
+        };
+        alike.find(has_it).map(|(at, _)| self.derived_ref(at))
+    }
+
+    /// The path of an asset after a transfer over a channel of its chain.
+    pub(crate) fn path_over(&self, channel: ChannelRef, asset: AssetRef) -> Option<String> {
+        let (channel, chain) = (&self[channel], self[asset].chain);
+        let (from, to) = (channel.on(chain)?, channel.beyond(chain)?);
+        Some(denom::received(self.path(asset), (&from.port, &from.channel), (&to.port, &to.channel)))
+    }
+
+    /// Makes a derived voucher. It inherits from its parent.
+    fn make(&self, at: usize) -> Voucher {
+        let Entry { chain, channel, parent, .. } = self.derived.entry(at);
+        let path = self.path_over(channel, parent).unwrap_or_default();
+        let asset = Asset {
+            chain,
+            denom: denom::of_path(&path),
+            contract: None,
+            description: None,
+            hidden: true,
+            origin: Origin::Ibc { channel, parent },
+            terms: Terms::default(),
+            ..self[parent].clone()
+        };
+        Voucher { asset, path }
+    }
+
+    fn derived_at(&self, asset: AssetRef) -> Option<usize> {
+        asset.index().checked_sub(self.assets.len())
+    }
+
+    fn derived_ref(&self, at: usize) -> AssetRef {
+        AssetRef(u32::try_from(self.assets.len() + at).unwrap_or(u32::MAX))
     }
 
     /// The channel with this end.
@@ -162,28 +252,40 @@ impl Registry {
 
     /// The full ICS-20 path of an asset on its chain; its denomination if it did not come over a channel.
     pub fn path(&self, asset: AssetRef) -> &str {
-        &self.paths[asset.index()]
+        match self.derived_at(asset) {
+            Some(at) => &self.derived.get(at, || self.make(at)).path,
+            None => &self.paths[asset.index()],
+        }
     }
 
     /// The hops of an asset's path, `port/channel/…`, latest first; empty if it did not come over a channel. A wrapped
     /// token has the trace of the token that it wraps.
     pub fn trace(&self, asset: AssetRef) -> String {
         let mut asset = asset;
-        while let Origin::Wrapped { parent, .. } = self[asset].origin {
-            asset = parent;
+        while let Some(Asset { origin: Origin::Wrapped { parent, .. }, .. }) = self.assets.get(asset.index())
+        {
+            asset = *parent;
         }
-        let (hops, _) = denom::split(self.path(asset));
+        let (_, path) = self.passing(asset);
+        let (hops, _) = denom::split(&path);
         hops.iter().map(|(port, channel)| format!("{port}/{channel}")).collect::<Vec<_>>().join("/")
     }
 
     /// The origin of an asset: the end of its chain of parents.
     pub fn root(&self, asset: AssetRef) -> AssetRef {
-        let mut root = asset;
+        let mut root = self.derived_at(asset).map_or(asset, |at| self.derived.entry(at).parent);
         // Parents come before children, so the loop ends.
         while let Some(parent) = self[root].origin.parent() {
             root = parent;
         }
         root
+    }
+
+    /// The token that an asset was issued as; `None` for a voucher or a bridged coin whose origin is in no list.
+    pub fn issued(&self, asset: AssetRef) -> Option<AssetRef> {
+        let root = self.root(asset);
+        let denom = &self[root].denom;
+        (!denom::is_voucher(denom) && !denom.starts_with("l2/")).then_some(root)
     }
 
     /// The asset on an EVM chain that is its coin.

@@ -32,7 +32,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
             "include_no_metadata_assets",
             Type::Flag,
             "false",
-            "Without effect: every asset has a symbol.",
+            "Whether vouchers that no list has are listed: those of tokens that originate on a neighbouring chain.",
         ),
         ONLY_TESTNETS,
     ],
@@ -72,7 +72,7 @@ impl Serialize for ByChain<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (chain, about) in self.registry.chains() {
-            let here = self.assets.iter().filter(|asset| self.registry[**asset].chain == chain);
+            let here = self.assets.iter().filter(|asset| self.registry.chain_of(**asset) == chain);
             let mut assets: Vec<_> = here.map(|asset| WireAsset::of(self.registry, *asset)).collect();
             assets.sort_by_key(|asset| asset.hidden);
             if !assets.is_empty() {
@@ -86,18 +86,21 @@ impl Serialize for ByChain<'_> {
 fn assets(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     let selection = Selection::of(call)?;
     let (native, evm) = (flag(call, "native_only", false)?, flag(call, "include_evm_assets", true)?);
-    for ignored in ["include_cw20_assets", "include_svm_assets", "include_no_metadata_assets"] {
+    for ignored in ["include_cw20_assets", "include_svm_assets"] {
         flag(call, ignored, true)?;
     }
+    let derived = flag(call, "include_no_metadata_assets", false)?;
     let world = service.world();
     let registry = &*world.registry;
-    let shown = registry.assets().filter(|(_, asset)| {
+    let listed = registry.assets().filter(|(_, asset)| {
         let chain = &registry[asset.chain];
         selection.has(chain)
             && (evm || chain.kind == ChainKind::Cosmos)
             && (!native || asset.origin.parent().is_none())
     });
-    json(&AssetsResponse {
-        chain_to_assets_map: ByChain::new(registry, shown.map(|(reference, _)| reference)),
-    })
+    // A derived voucher has a parent, and is on a Cosmos chain.
+    let chains = registry.chains().filter(|(_, chain)| derived && !native && selection.has(chain));
+    let derived = chains.flat_map(|(chain, _)| registry.derived_on(chain));
+    let shown = listed.map(|(reference, _)| reference).chain(derived);
+    json(&AssetsResponse { chain_to_assets_map: ByChain::new(registry, shown) })
 }

@@ -1,6 +1,6 @@
 //! The chains, the kinds of bridges, the venues.
 
-use registry::{Chain, ChainKind};
+use registry::{Chain, ChainKind, ChainRef};
 use schemars::JsonSchema;
 use serde::Serialize;
 use web::call::Call;
@@ -10,7 +10,7 @@ use web::reply::Reply;
 use web::schema;
 
 use super::{CATALOGUE, CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
-use crate::service::Service;
+use crate::service::{Service, World};
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
@@ -168,7 +168,9 @@ struct Venue<'a> {
 }
 
 impl<'a> WireChain<'a> {
-    fn of(chain: &'a Chain) -> Self {
+    fn of(world: &'a World, reference: ChainRef) -> Self {
+        let (chain, forwards) =
+            (&world.registry[reference], world.facts.forwards(&world.registry, reference));
         let cosmos = chain.kind == ChainKind::Cosmos;
         let endpoints = &chain.endpoints;
         let first = |addresses: &'a [String]| endpoints.first_public(addresses).unwrap_or_default();
@@ -182,7 +184,7 @@ impl<'a> WireChain<'a> {
         Self {
             chain_name: &chain.name,
             chain_id: &chain.id,
-            pfm_enabled: chain.forwards,
+            pfm_enabled: forwards,
             // Modules that every cosmos chain since SDK 0.43 has.
             cosmos_module_support: Modules { authz: cosmos, feegrant: cosmos },
             supports_memo: cosmos,
@@ -191,7 +193,7 @@ impl<'a> WireChain<'a> {
             fee_assets: fee_assets.collect(),
             chain_type: if cosmos { "cosmos" } else { "evm" },
             ibc_capabilities: Capabilities {
-                cosmos_pfm: chain.forwards,
+                cosmos_pfm: forwards,
                 cosmos_ibc_hooks: chain.initia,
                 cosmos_memo: cosmos,
                 cosmos_autopilot: false,
@@ -213,9 +215,9 @@ impl<'a> WireChain<'a> {
 fn chains(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     let (selection, evm) = (Selection::of(call)?, flag(call, "include_evm", true)?);
     let world = service.world();
-    let shown = world.registry.chains().map(|(_, chain)| chain);
-    let shown = shown.filter(|chain| selection.has(chain) && (evm || chain.kind == ChainKind::Cosmos));
-    json(&ChainsResponse { chains: shown.map(WireChain::of).collect() })
+    let is_shown = |chain: &Chain| selection.has(chain) && (evm || chain.kind == ChainKind::Cosmos);
+    let shown = world.registry.chains().filter(|(_, chain)| is_shown(chain));
+    json(&ChainsResponse { chains: shown.map(|(chain, _)| WireChain::of(&world, chain)).collect() })
 }
 
 fn bridges(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {

@@ -220,12 +220,13 @@ fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, HttpE
     let source = source.ok_or_else(|| HttpError::bad_request("Invalid source_asset_denom"))?;
     let (multi_tx, native) = (request.allow_multi_tx == Some(true), request.native_only == Some(true));
     let forms = Forms::of(registry, source);
-    let others = registry
+    let listed = registry
         .assets()
         .filter(|(_, asset)| !native || asset.origin.parent().is_none())
         .map(|(reference, _)| reference)
-        .filter(|to| *to != source && forms.has(*to))
-        .take(MAX_WAYS);
+        .filter(|to| *to != source && forms.has(*to));
+    let derived = registry.derived_from(source).filter(|to| !native && *to != source);
+    let others = listed.chain(derived).take(MAX_WAYS);
     let reached = others.filter(|to| way(&world, source, *to, multi_tx).is_some());
     json(&AssetsFromSourceResponse { dest_assets: ByChain::new(registry, reached) })
 }
@@ -271,7 +272,8 @@ fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
             return Err(HttpError::bad_request("Must supply denom and chain_id"));
         };
         let asset = registry.chain(&chain).and_then(|chain| registry.asset(chain, &denom));
-        let asset = asset.map(|asset| WireAsset::of(registry, registry.root(asset)));
+        let asset =
+            asset.and_then(|asset| registry.issued(asset)).map(|asset| WireAsset::of(registry, asset));
         Ok(OriginAsset { asset_found: asset.is_some(), asset })
     };
     json(&IbcOriginAssetsResponse {

@@ -183,3 +183,25 @@ async fn a_voucher_without_holders_is_no_finding() {
     let node = Fixture::start(answer, |_| Value::Null).await;
     assert_eq!(found_behind(&chains, "e2e-l2-1", &node).await, [""; 0]);
 }
+
+#[tokio::test]
+async fn a_chain_of_the_list_that_does_not_forward_is_found() {
+    let yes = Ok(json!({ "module_versions": [{ "name": "packetfowardmiddleware", "version": "3" }] }));
+    let contradicted =
+        "forwarding of noble-1: the list has it as a chain that forwards packets, and it has no such module";
+    let no_module = "?forwarding of noble-1: it has no upgrade module";
+    for (answer, wanted) in [
+        (yes, Vec::new()),
+        (Err(StatusCode::INTERNAL_SERVER_ERROR), vec![contradicted]),
+        (Err(StatusCode::NOT_FOUND), vec![no_module]),
+    ] {
+        let node = Fixture::start(move |_| answer.clone(), |_| Value::Null).await;
+        let text = format!(
+            "[[chain]]\nid = 'noble-1'\nbech32_prefix = 'noble'\nendpoints = {{ rest = ['{}'] }}\n",
+            node.url
+        );
+        assert_eq!(found(&registry::load_text(&text).unwrap()).await, wanted);
+        let own = format!("{text}forwards = true\n");
+        assert_eq!(found(&registry::load_text(&own).unwrap()).await, [""; 0]);
+    }
+}

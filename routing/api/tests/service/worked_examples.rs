@@ -82,6 +82,27 @@ async fn assets() {
 }
 
 #[tokio::test]
+async fn vouchers_that_no_list_has_are_listed_on_request_and_routed() {
+    let client = Client::mainnet();
+    let list = |answer: Value| answer["chain_to_assets_map"]["noble-1"]["assets"].as_array().unwrap().clone();
+    let path = "/v2/fungible/assets?chain_ids=noble-1";
+    let shown = list(client.get(path).await.ok());
+    let all = list(client.get(&format!("{path}&include_no_metadata_assets=true")).await.ok());
+    let derived: Vec<_> = all.iter().filter(|asset| !shown.contains(asset)).collect();
+    assert!(!derived.is_empty() && derived.iter().all(|asset| asset["hidden"] == true));
+    let init = derived.iter().find(|asset| asset["origin_denom"] == "uinit").unwrap();
+    assert_eq!((&init["symbol"], &init["trace"]), (&json!("INIT"), &json!("transfer/channel-129")));
+    let ask = json!({
+        "amount_in": "7", "source_asset_chain_id": "interwoven-1", "source_asset_denom": "uinit",
+        "dest_asset_chain_id": "noble-1", "dest_asset_denom": init["denom"],
+    });
+    assert_eq!(client.post("/v2/fungible/route", &ask).await.ok()["amount_out"], "7");
+    let named = json!({ "assets": [{ "chain_id": "noble-1", "denom": init["denom"] }] });
+    let origin = client.post("/v2/fungible/ibc_origin_assets", &named).await.ok();
+    assert_eq!(origin["origin_assets"][0]["asset"]["denom"], "uinit");
+}
+
+#[tokio::test]
 async fn balances() {
     let node = Fixture::start(
         |target| {
@@ -203,7 +224,8 @@ async fn assets_that_can_be_reached() {
     let mut answer = client.post("/v2/fungible/assets_from_source", &request).await.ok();
     let chains = answer["dest_assets"].as_object_mut().unwrap();
     let reached: Vec<_> = chains.keys().cloned().collect();
-    assert_eq!(reached, ["echelon-1", "yominet-1"]);
+    // No list has its vouchers on the other two.
+    assert_eq!(reached, ["cabal-1", "echelon-1", "noble-1", "yominet-1"]);
     // The example omits other reachable assets, and the image, which it shows elsewhere.
     chains.retain(|id, _| id == "yominet-1");
     chains["yominet-1"]["assets"].as_array_mut().unwrap().truncate(1);

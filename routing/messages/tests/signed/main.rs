@@ -6,6 +6,8 @@
 
 mod addresses;
 mod any_plan;
+mod conformance;
+mod forwarding;
 mod op_hooks;
 mod quotes;
 mod recordings;

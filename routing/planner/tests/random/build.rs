@@ -131,6 +131,7 @@ fn chain(parts: &Parts, number: usize) -> Chain {
         testnet: false,
         hidden: false,
         forwards: forwards && !evm,
+        forwards_given: false,
         logo_uri: None,
         fee_assets: if evm { Vec::new() } else { vec![fee(format!("utoken{number}"))] },
         endpoints: Endpoints::default(),

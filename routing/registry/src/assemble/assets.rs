@@ -213,12 +213,14 @@ impl Assembly {
 
     fn add(&mut self, resolved: Resolved, draft: Located<AssetDraft>) {
         let path = resolved.path.clone();
-        let added = match self.asset(resolved, &draft.part) {
-            Err(missing) => return self.outcome.missing(&draft, missing),
-            Ok(asset) => match path {
-                Some(path) => self.builder.voucher(asset, &path),
-                None => self.builder.asset(asset),
-            },
+        let added = match (self.asset(resolved, &draft.part), path, &draft.part.path) {
+            (Err(missing), ..) => return self.outcome.missing(&draft, missing),
+            (Ok(asset), Some(path), _) => self.builder.voucher(asset, &path),
+            (Ok(asset), None, Some(path)) => {
+                let computed = self.builder.asset(asset.clone());
+                computed.or_else(|bad| self.builder.voucher(asset, path).map_err(|_| bad))
+            }
+            (Ok(asset), None, None) => self.builder.asset(asset),
         };
         let Err(bad) = added else { return };
         // The path may be right even if the trace contradicts the denomination.

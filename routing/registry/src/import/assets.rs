@@ -48,9 +48,10 @@ fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
     })
 }
 
-/// The exponent of the display unit.
+/// The exponent of the display unit, which `display` names by its denomination or by an alias.
 fn decimals(json: &Value) -> Option<u8> {
-    let display = &json["display"];
-    let unit = list(&json["denom_units"]).iter().find(|unit| unit["denom"] == *display)?;
+    let (display, units) = (&json["display"], list(&json["denom_units"]));
+    let named = units.iter().find(|unit| unit["denom"] == *display);
+    let unit = named.or_else(|| units.iter().find(|unit| list(&unit["aliases"]).contains(display)))?;
     u8::try_from(unit["exponent"].as_u64()?).ok()
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Imported;
 use super::layout::{Json, list, text};
-use crate::denom::TRANSFER_PORT;
+use crate::denom::{TRANSFER_PORT, is_contract_port};
 use crate::draft::{ChannelDraft, EndDraft, Located, Source};
 use crate::files;
 use crate::problem::{LoadError, Place};
@@ -51,7 +51,11 @@ impl Imported {
             text(&chain["chain_id"]).or_else(by_name)
         };
         let (Some(one), Some(two)) = (chain("chain_1"), chain("chain_2")) else { return };
-        for channel in list(&json.value["channels"]) {
+        let is_ics20 = |channel: &&Value| {
+            // Other protocols run between contracts, too.
+            channel["version"].as_str().is_none_or(|version| version.contains("ics20"))
+        };
+        for channel in list(&json.value["channels"]).iter().filter(is_ics20) {
             let (Some(a), Some(b)) = (end(&channel["chain_1"], &one), end(&channel["chain_2"], &two)) else {
                 continue;
             };
@@ -64,8 +68,9 @@ impl Imported {
     }
 }
 
-/// An end on the transfer port; `*` means unlisted channels.
+/// An end of the transfer module or of a contract; `*` means unlisted ones.
 fn end(json: &Value, chain: &str) -> Option<EndDraft> {
-    let channel = text(&json["channel_id"]).filter(|channel| channel != "*")?;
-    (json["port_id"] == TRANSFER_PORT).then(|| EndDraft::transfer(chain, &channel))
+    let named = |key: &str| text(&json[key]).filter(|name| !name.contains('*'));
+    let port = named("port_id").filter(|port| port == TRANSFER_PORT || is_contract_port(port))?;
+    Some(EndDraft { chain: chain.to_owned(), port, channel: named("channel_id")? })
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::layout::text;
-use crate::denom::{self, TRANSFER_PORT};
+use crate::denom::{self, TRANSFER_PORT, is_contract_port};
 use crate::draft::{
     AssetDraft, BridgeDraft, BridgedDraft, ChannelDraft, Draft, EndDraft, IbcDraft, Located, Source,
     WrappedDraft,
@@ -46,11 +46,22 @@ pub(super) fn follow(asset: Located<AssetDraft>, traces: &[Value], names: &Names
         Located { source, place: place.clone(), part }
     };
     for step in steps.iter().flatten().rev() {
-        let Some(mut part) = input.take_if(|_| step.kind != Kind::Other) else { break };
+        let Some(mut part) = input.take_if(|part| {
+            set_path(part, step);
+            step.kind != Kind::Other
+        }) else {
+            break;
+        };
         set_origin(&mut part, step);
         imply_link(&mut draft, step, &part.chain, source, &place);
         wrapped |= step.kind == Kind::Wrapped;
-        input = step.from_chain.clone().map(|chain| ancestor(&listed, chain, &step.from, wrapped));
+        let path = part.path.as_deref().and_then(denom::parent_path);
+        input = step.from_chain.clone().map(|chain| AssetDraft {
+            path: path
+                .filter(|path| denom::is_voucher(&step.from) && is_of(path, &step.from))
+                .map(str::to_owned),
+            ..ancestor(&listed, chain, &step.from, wrapped)
+        });
         draft.asset.push(located(&draft, part));
     }
     if let Some(part) = input {
@@ -76,12 +87,23 @@ fn step<'a>(trace: &'a Value, names: &Names) -> Option<Step<'a>> {
     })
 }
 
+/// Sets the path that a step states, if it gives the denomination. The step may be one over IBC v2, which is not
+/// followed further.
+fn set_path(part: &mut AssetDraft, step: &Step<'_>) {
+    let Some(denom) = part.denom.as_deref().filter(|denom| denom::is_voucher(denom)) else { return };
+    if let Some(path) = text(&step.trace["chain"]["path"]).filter(|path| is_of(path, denom)) {
+        part.path = Some(path);
+    }
+}
+
+fn is_of(path: &str, denom: &str) -> bool {
+    denom::of_path(path) == denom
+}
+
 fn set_origin(part: &mut AssetDraft, step: &Step<'_>) {
     let (chain, from) = (&step.trace["chain"], step.from.clone());
     match step.kind {
         Kind::Ibc => {
-            let gives = |path: &String| part.denom == Some(denom::of_path(path));
-            part.path = text(&chain["path"]).filter(gives);
             let channel = text(&chain["channel_id"]);
             part.ibc = channel.map(|channel| IbcDraft { port: text(&chain["port"]), channel, from });
         }
@@ -104,13 +126,14 @@ fn imply_link(draft: &mut Draft, step: &Step<'_>, here: &str, source: Source, pl
         let part = BridgeDraft { l2, id: Some(id), l1, ..BridgeDraft::default() };
         draft.bridge.push(Located { source: Source::Implied, place: place.clone(), part });
     }
-    let ends = (text(&chain["channel_id"]), text(&counterparty["channel_id"]));
-    let transfers = |end: &Value| text(&end["port"]).is_none_or(|port| port == TRANSFER_PORT);
-    if let (Kind::Ibc, (Some(channel), Some(other))) = (step.kind, ends)
-        && transfers(chain)
-        && transfers(counterparty)
-    {
-        let (a, b) = (EndDraft::transfer(here, &channel), Some(EndDraft::transfer(there, &other)));
+    let end = |chain: &str, end: &Value| {
+        let port = text(&end["port"]).unwrap_or_else(|| TRANSFER_PORT.to_owned());
+        let channel =
+            text(&end["channel_id"]).filter(|_| port == TRANSFER_PORT || is_contract_port(&port))?;
+        Some(EndDraft { chain: chain.to_owned(), port, channel })
+    };
+    if let (Kind::Ibc, Some(a), Some(b)) = (step.kind, end(here, chain), end(there, counterparty)) {
+        let b = Some(b);
         let part = ChannelDraft { a, b, paused: None, seconds: None };
         draft.channel.push(Located { source, place: place.clone(), part });
     }

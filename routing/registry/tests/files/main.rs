@@ -6,6 +6,7 @@
 
 mod any_text;
 mod check;
+mod derived;
 mod example;
 mod flaws;
 mod imports;

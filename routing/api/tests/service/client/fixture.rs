@@ -38,8 +38,15 @@ impl Fixture {
                     Ok(answer) => response(StatusCode::OK, &answer),
                     // Codes of grpc-gateway.
                     Err(status) => {
-                        let code = if status == StatusCode::NOT_IMPLEMENTED { 12 } else { 5 };
-                        response(status, &json!({ "code": code, "message": "not there", "details": [] }))
+                        let (code, message) = match status {
+                            StatusCode::NOT_IMPLEMENTED => (12, "not there"),
+                            // The upgrade module about a module that the chain does not have.
+                            StatusCode::INTERNAL_SERVER_ERROR => {
+                                (2, "x/upgrade: QueryModuleVersions module x not found: not found")
+                            }
+                            _ => (5, "not there"),
+                        };
+                        response(status, &json!({ "code": code, "message": message, "details": [] }))
                     }
                 }
             } else {

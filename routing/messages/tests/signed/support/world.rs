@@ -135,6 +135,7 @@ fn chain(id: &str, prefix: &str, vm: Vm, initia: bool, l1: bool) -> Chain {
         testnet: false,
         hidden: false,
         forwards: true,
+        forwards_given: false,
         logo_uri: None,
         fee_assets: Vec::new(),
         endpoints: Endpoints::default(),
