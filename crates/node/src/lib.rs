@@ -12,6 +12,7 @@
 //! * Every wait, body, queue and retry is bounded ([`Limits`]).
 
 mod accounts;
+mod broadcast;
 mod comet;
 mod comet_rpc;
 mod cosmos;

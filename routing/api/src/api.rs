@@ -1,5 +1,6 @@
 //! The endpoints, one file a group.
 
+mod amounts;
 pub(crate) mod assets;
 pub(crate) mod balances;
 pub(crate) mod chains;
@@ -11,6 +12,7 @@ mod pair;
 mod reach;
 pub(crate) mod registry;
 pub(crate) mod route;
+pub(crate) mod submit;
 pub(crate) mod tx;
 pub(crate) mod unsupported;
 mod wire;
@@ -83,4 +85,33 @@ fn chain_by_key(registry: &::registry::Registry, key: &str) -> Option<::registry
     let by_rewriting =
         || registry.chains().find(|(_, chain)| rewritten(&chain.id)).map(|(reference, _)| reference);
     registry.chain(key).or_else(by_rewriting)
+}
+
+/// Base units as whole units with exactly `decimals` fraction digits.
+fn pointed(amount: &str, decimals: u8) -> String {
+    let places = usize::from(decimals);
+    if places == 0 {
+        return amount.to_owned();
+    }
+    let padded = format!("{amount:0>width$}", width = places + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - places);
+    format!("{whole}.{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_exactly_their_decimals() {
+        for (amount, decimals, expected) in [
+            ("25000000", 6, "25.000000"),
+            ("1", 6, "0.000001"),
+            ("0", 2, "0.00"),
+            ("7", 0, "7"),
+            ("123", 3, "0.123"),
+        ] {
+            assert_eq!(pointed(amount, decimals), expected);
+        }
+    }
 }

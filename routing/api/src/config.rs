@@ -13,6 +13,10 @@ pub struct Config {
     pub query_timeout: Duration,
     /// Polling, quotas and retention of registered transfers.
     pub tracker: tracker::Options,
+    /// Whether `/v2/tx/submit` relays signed transactions.
+    pub submit: bool,
+    /// Rejects unknown members of request bodies, for tests.
+    pub strict: bool,
 }
 
 impl Default for Config {
@@ -25,6 +29,8 @@ impl Default for Config {
             // The client library `ky` times out after 10 s.
             query_timeout: Duration::from_secs(3),
             tracker: tracker::Options::default(),
+            submit: false,
+            strict: false,
         }
     }
 }

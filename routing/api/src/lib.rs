@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * The service has no key and broadcasts nothing.
+//! * The service has no key. It broadcasts nothing of its own; with [`Config::submit`] it relays bytes that a client
+//!   signed, unchanged.
 //! * A response comes from one snapshot of the registry and the chain facts, so the same request gives the same
 //!   response.
 //! * A request waits for other machines only if its response contains their data (balances, LayerZero quotes), and
@@ -34,6 +35,8 @@ mod errors;
 mod quotes;
 mod swagger;
 
+pub use self::api::submit::SUBMIT;
+pub use self::api::tx::TRACK;
 pub use self::config::Config;
 pub use self::service::{Service, World};
 pub use self::swagger::{document, swagger_document};
@@ -47,6 +50,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::op_hook::ENDPOINTS,
     api::msgs::ENDPOINTS,
     api::tx::ENDPOINTS,
+    api::submit::ENDPOINTS,
     api::explore::ENDPOINTS,
     api::registry::ENDPOINTS,
     api::unsupported::ENDPOINTS,

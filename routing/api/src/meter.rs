@@ -4,6 +4,7 @@ use metrics::{counter, describe_counter};
 use planner::NoRoute;
 
 const PLANS: &str = "cairn_route_plans_total";
+const SUBMISSIONS: &str = "cairn_route_submissions_total";
 
 /// Registers the descriptions of the metrics of the routing service.
 pub fn describe() {
@@ -11,6 +12,7 @@ pub fn describe() {
         PLANS,
         "searches for a route by outcome: planned, or the reason why there is none; requests for messages search again"
     );
+    describe_counter!(SUBMISSIONS, "transactions of /v2/tx/submit by outcome: accepted by a node, or not");
     tracker::describe_metrics();
 }
 
@@ -33,6 +35,11 @@ pub(crate) fn no_plans() {
     for outcome in OUTCOMES {
         counter!(PLANS, "outcome" => outcome).increment(0);
     }
+}
+
+/// Counts a transaction that a client wanted to be relayed.
+pub(crate) fn count_submission(is_accepted: bool) {
+    counter!(SUBMISSIONS, "outcome" => if is_accepted { "accepted" } else { "refused" }).increment(1);
 }
 
 /// Counts a search for a route.

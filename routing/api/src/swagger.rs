@@ -62,7 +62,7 @@ fn of(version: &str, keep: impl Fn(&str) -> bool) -> Value {
     let about = About {
         title: "cairn route",
         description: "Plans transfers of fungible tokens between chains, makes the messages to sign, and follows them. \
-                      Holds no key and broadcasts nothing.",
+                      Holds no key, and broadcasts nothing but transactions that a client signed, if it is switched on.",
         version,
         examples: &examples(),
     };

@@ -72,7 +72,7 @@ impl RouteDemo {
             cors: Cors::any(),
             explorer: true,
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
-            tracker: tracker::Options::default(),
+            config: routing_api::Config::default(),
         };
         let registry = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)

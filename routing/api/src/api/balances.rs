@@ -40,7 +40,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
 /// Accounts by chain id.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "info.BalancesRequest")]
-#[serde(deny_unknown_fields)]
 struct BalancesRequest {
     /// None, if it is absent.
     chains: Option<BTreeMap<String, AccountRequest>>,
@@ -105,7 +104,7 @@ struct AccountQuery<'a> {
 
 fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: BalancesRequest = body::read(call, &[])?;
+        let request: BalancesRequest = body::read(&service.config, call, &[])?;
         let accounts = request.chains.unwrap_or_default();
         check_length("chains", accounts.len())?;
         let world = service.world();
@@ -271,39 +270,10 @@ fn entry(registry: &Registry, asset: Option<AssetRef>, amount: Result<U256, Stri
     Entry {
         amount: amount.to_string(),
         decimals,
-        formatted_amount: pointed(&amount.to_string(), decimals.unwrap_or(0)),
+        formatted_amount: super::pointed(&amount.to_string(), decimals.unwrap_or(0)),
         price: price.clone(),
         price_usd: price,
         value_usd: asset.and_then(|asset| usd::of(registry, asset, amount)),
         error,
-    }
-}
-
-/// Base units as whole units with exactly `decimals` fraction digits.
-fn pointed(amount: &str, decimals: u8) -> String {
-    let places = usize::from(decimals);
-    if places == 0 {
-        return amount.to_owned();
-    }
-    let padded = format!("{amount:0>width$}", width = places + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - places);
-    format!("{whole}.{fraction}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_exactly_their_decimals() {
-        for (amount, decimals, expected) in [
-            ("25000000", 6, "25.000000"),
-            ("1", 6, "0.000001"),
-            ("0", 2, "0.00"),
-            ("7", 0, "7"),
-            ("123", 3, "0.123"),
-        ] {
-            assert_eq!(pointed(amount, decimals), expected);
-        }
     }
 }

@@ -77,11 +77,14 @@ pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// A duration as text, rounded up.
+/// A duration as text, in the largest unit that it is a whole number of, to a twentieth.
 fn spoken(seconds: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
-    let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1, "second"));
-    let count = seconds.div_ceil(unit);
+    let rounded = |unit: u64| (seconds + unit / 2) / unit;
+    let fits = |unit: u64| seconds.abs_diff(rounded(unit) * unit) * 20 <= seconds;
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds >= *unit && fits(*unit));
+    let (unit, name) = unit.unwrap_or((1, "second"));
+    let count = rounded(unit);
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -94,10 +97,13 @@ mod tests {
         for (seconds, words) in [
             (30, "30 seconds"),
             (60, "1 minute"),
-            (61, "2 minutes"),
+            (61, "1 minute"),
+            (90, "90 seconds"),
             (7_200, "2 hours"),
+            (100_000, "28 hours"),
             (604_800, "7 days"),
-            (700_000, "9 days"),
+            (607_200, "7 days"),
+            (700_000, "8 days"),
         ] {
             assert_eq!(spoken(seconds), words);
         }

@@ -32,7 +32,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
 /// A route with required_op_hook, by its ends.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.OpHookRequest")]
-#[serde(deny_unknown_fields)]
 struct OpHookRequest {
     /// The user's account; also that of the deposit on the rollup.
     source_address: Text,
@@ -59,7 +58,7 @@ struct OpHookResponse<'a> {
 
 fn op_hook<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: OpHookRequest = body::read(call, &[])?;
+        let request: OpHookRequest = body::read(&service.config, call, &[])?;
         let mut world = service.world();
         let source = [request.source_asset_denom, request.source_asset_chain_id];
         let dest = [request.dest_asset_denom, request.dest_asset_chain_id];

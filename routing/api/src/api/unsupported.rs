@@ -9,12 +9,10 @@ use web::schema::{ERROR_RESPONSE, Text};
 use crate::errors;
 use crate::service::Service;
 
-const SUBMIT: &str = "/v2/tx/submit";
 const NFT: &str = "/nft";
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
-    unsupported(SUBMIT, "Broadcasts: never done here. The client broadcasts, then calls /v2/tx/track."),
     unsupported(NFT, "Messages of NFT transfers: not made here."),
     Endpoint {
         method: Method::Get,
@@ -32,7 +30,7 @@ static HEALTH: Text = Text { content_type: "text/plain", doc: "The text OK." };
 
 /// True for the endpoints that only refuse.
 pub(crate) fn has(path: &str) -> bool {
-    path == SUBMIT || path == NFT
+    path == NFT
 }
 
 const fn unsupported(path: &'static str, summary: &'static str) -> Endpoint<Service> {

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod amounts;
 mod any_body;
 mod balances;
 mod check_online;
@@ -13,6 +14,7 @@ mod openapi;
 mod recorded_chains;
 mod refusals;
 mod reloads;
+mod submit;
 mod transport;
 mod worked_examples;
 mod wrapped;
