@@ -137,6 +137,7 @@ impl Routing {
         let outcome = tokio::select! {
             outcome = service.tracker().run(shutdown::stopped(stop)) => outcome,
             () = service.refresh(shutdown::stopped(stop)) => Ok(()),
+            () = service.follow_prices(shutdown::stopped(stop)) => Ok(()),
             () = reloads => Ok(()),
         };
         Ok(outcome?)

@@ -202,6 +202,15 @@ pub(crate) struct Settings {
     #[arg(id = "route.submit", value_name = "BOOL", default_value = "false")]
     #[arg(value_parser = parse::boolean, action = ArgAction::Set)]
     submit: bool,
+    /// Address of a price feed with the interface of CoinGecko's API, such as https://api.coingecko.com/api/v3: it is asked
+    /// for the tokens with a `coingecko_id` and without a price in the registry. Without it there are only the registry's
+    /// prices.
+    #[arg(id = "route.price_feed", value_name = "URL")]
+    price_feed: Option<Url>,
+    /// Age up to which a price of the feed is used, 3m to 7d; the feed is asked at a sixth of it.
+    #[arg(id = "route.price_max_age", value_name = "TIME", default_value = "30m")]
+    #[arg(value_parser = parse::time("3m", "7d"))]
+    price_max_age: Time,
     /// Maximum of registered transactions of one client that no node has seen, 1 to 1000000, beyond which it gets 429.
     /// They are abandoned 5 minutes after registration, or after 24 hours where no node answers, and deleted an hour
     /// later.
@@ -381,6 +390,10 @@ impl Settings {
                     ..tracker::Options::default()
                 },
                 submit: self.submit,
+                prices: self
+                    .price_feed
+                    .clone()
+                    .map(|url| routing_api::PriceSource { url, max_age: *self.price_max_age }),
                 ..routing_api::Config::default()
             },
         })

@@ -6,15 +6,17 @@ pub(crate) mod balances;
 pub(crate) mod chains;
 pub(crate) mod explore;
 mod fees;
+pub(crate) mod health;
 pub(crate) mod msgs;
+pub(crate) mod nft;
 pub(crate) mod op_hook;
 mod pair;
+mod price_warning;
 mod reach;
 pub(crate) mod registry;
 pub(crate) mod route;
 pub(crate) mod submit;
 pub(crate) mod tx;
-pub(crate) mod unsupported;
 mod wire;
 
 use serde::Serialize;

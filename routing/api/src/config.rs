@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::prices::PriceSource;
+
 /// Settings of a routing service.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -15,6 +17,8 @@ pub struct Config {
     pub tracker: tracker::Options,
     /// Whether `/v2/tx/submit` relays signed transactions.
     pub submit: bool,
+    /// Feed of prices for tokens without one in the registry.
+    pub prices: Option<PriceSource>,
     /// Rejects unknown members of request bodies, for tests.
     pub strict: bool,
 }
@@ -30,6 +34,7 @@ impl Default for Config {
             query_timeout: Duration::from_secs(3),
             tracker: tracker::Options::default(),
             submit: false,
+            prices: None,
             strict: false,
         }
     }

@@ -18,6 +18,7 @@
 //! | [`refresh`] | queries of current chain state |
 //! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
 //! | `quotes` | LayerZero quotes |
+//! | `prices` | prices from a feed |
 //! | `body` | parsing of request bodies |
 //! | [`meter`] | metrics |
 //! | `errors` | text and code of every error response |
@@ -32,12 +33,14 @@ pub mod service;
 mod api;
 mod body;
 mod errors;
+mod prices;
 mod quotes;
 mod swagger;
 
 pub use self::api::submit::SUBMIT;
 pub use self::api::tx::TRACK;
 pub use self::config::Config;
+pub use self::prices::PriceSource;
 pub use self::service::{Service, World};
 pub use self::swagger::{document, swagger_document};
 
@@ -53,7 +56,8 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::submit::ENDPOINTS,
     api::explore::ENDPOINTS,
     api::registry::ENDPOINTS,
-    api::unsupported::ENDPOINTS,
+    api::nft::ENDPOINTS,
+    api::health::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,
 ];

@@ -51,6 +51,21 @@ pub(crate) struct Transfer {
     pub(crate) memo: String,
 }
 
+/// An ICS-721 transfer, which times out by time only.
+#[derive(Serialize)]
+pub(crate) struct NftTransfer {
+    pub(crate) source_port: String,
+    pub(crate) source_channel: String,
+    pub(crate) class_id: String,
+    pub(crate) token_ids: Vec<String>,
+    pub(crate) sender: String,
+    pub(crate) receiver: String,
+    pub(crate) timeout_height: Never,
+    /// Unix time in nanoseconds.
+    pub(crate) timeout_timestamp: String,
+    pub(crate) memo: String,
+}
+
 /// `ibc.core.client.v1.Height` that is not set: `{}`.
 #[derive(Serialize)]
 pub(crate) struct Never {}

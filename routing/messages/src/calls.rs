@@ -12,6 +12,10 @@ alloy::sol! {
         function transfer(address to, uint256 amount) external returns (bool);
     }
 
+    interface Erc721 {
+        function transferFrom(address from, address to, uint256 tokenId) external;
+    }
+
     /// Wraps the whole balance of the caller, up to the allowance.
     interface WrapAll {
         function toLocal(address receiver, string remoteDenom, uint8 remoteDecimals) external;

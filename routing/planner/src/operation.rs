@@ -183,10 +183,10 @@ pub struct LayerZeroTransfer {
 
 /// The operations of a plan, in order. `world` must be the one that the plan was made from.
 pub fn operations(world: World<'_>, plan: &Plan) -> Vec<Operation> {
-    let (registry, mut operations, mut done) = (world.registry, Vec::new(), 0);
+    let (mut operations, mut done) = (Vec::new(), 0);
     while let Some(rest) = plan.hops.get(done..).filter(|rest| !rest.is_empty()) {
         let hops = &rest[..together(rest)];
-        operations.extend(operation(registry, hops));
+        operations.extend(operation(world, hops));
         done += hops.len();
     }
     operations
@@ -203,7 +203,8 @@ fn together(hops: &[Hop]) -> usize {
     unwraps + 1 + usize::from(wraps)
 }
 
-fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
+fn operation(world: World<'_>, hops: &[Hop]) -> Option<Operation> {
+    let World { registry, facts, .. } = world;
     let (first, last) = (hops.first()?, hops.last()?);
     let moved = hops.iter().find(|hop| !matches!(hop.step, Step::Wrap | Step::Unwrap)).unwrap_or(first);
     let ends = Ends::of(registry, first, last);
@@ -215,7 +216,7 @@ fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
         | Step::MigratedDeposit { channel, .. }
         | Step::MigratedWithdraw { channel, .. } => {
             let end = registry[channel].on(registry[moved.from].chain)?;
-            OperationKind::Transfer(transfer(registry, end, moved, ends))
+            OperationKind::Transfer(transfer(world, end, moved, ends))
         }
         Step::Deposit { bridge } | Step::Withdraw { bridge } => {
             OperationKind::OpInitTransfer(OpInitTransfer {
@@ -241,7 +242,7 @@ fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
                 destination_endpoint_id: other.eid,
                 messaging_fee_asset: WireAsset::of(registry, coin),
                 messaging_fee_amount: fee.to_string(),
-                messaging_fee_amount_usd: usd::of(registry, coin, fee).unwrap_or_default(),
+                messaging_fee_amount_usd: usd::of(registry, facts, coin, fee).unwrap_or_default(),
                 bridge_id: "LAYER_ZERO".to_owned(),
             })
         }
@@ -270,7 +271,8 @@ impl Ends {
     }
 }
 
-fn transfer(registry: &Registry, end: &registry::End, hop: &Hop, ends: Ends) -> Transfer {
+fn transfer(world: World<'_>, end: &registry::End, hop: &Hop, ends: Ends) -> Transfer {
+    let World { registry, facts, .. } = world;
     let fee = hop.amount_in.checked_sub(hop.amount_out).filter(|fee| !fee.is_zero());
     Transfer {
         port: end.port.clone(),
@@ -283,7 +285,7 @@ fn transfer(registry: &Registry, end: &registry::End, hop: &Hop, ends: Ends) -> 
         dest_denom: ends.denom_out.clone(),
         denom_out: ends.denom_out,
         fee_amount: fee.map(|fee| fee.to_string()),
-        usd_fee_amount: fee.and_then(|fee| usd::of(registry, hop.from, fee)),
+        usd_fee_amount: fee.and_then(|fee| usd::of(registry, facts, hop.from, fee)),
         fee_asset: fee.map(|_| WireAsset::of(registry, hop.from)),
         bridge_id: "IBC".to_owned(),
         ..Transfer::default()

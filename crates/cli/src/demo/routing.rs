@@ -49,6 +49,7 @@ impl RouteDemo {
         recordings: &Path,
         data: &Path,
         listen: SocketAddr,
+        submit: bool,
     ) -> anyhow::Result<Option<Self>> {
         let places = recordings.ancestors().skip(1).take(2);
         let candidates = places.flat_map(|place| REGISTRIES.map(|registry| place.join(registry)));
@@ -72,7 +73,7 @@ impl RouteDemo {
             cors: Cors::any(),
             explorer: true,
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
-            config: routing_api::Config::default(),
+            config: routing_api::Config { submit, ..routing_api::Config::default() },
         };
         let registry = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)

@@ -359,7 +359,7 @@ fn answer<'a>(world: &'a World, quotes: &QuoteSet<'_>, plan: &Plan, built: Built
         }
         txs.push(WireTx { tx, operations_indices });
     }
-    let (min_amount_out, estimated_fees) = (built.min_amount_out.to_string(), fees(registry, plan));
+    let (min_amount_out, estimated_fees) = (built.min_amount_out.to_string(), fees(world, plan));
     MsgsResponse { msgs, txs, min_amount_out, estimated_fees }
 }
 

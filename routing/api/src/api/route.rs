@@ -19,6 +19,7 @@ use super::amounts::{self, Planned, RequestedAmount};
 use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
+use super::price_warning::PriceWarning;
 use super::wire::Free;
 use crate::body::{self, Amount, Text, check_length};
 use crate::errors;
@@ -115,16 +116,16 @@ pub(super) struct Answer<'a> {
     swap_venues: Vec<Free>,
     /// Transactions that the user signs.
     txs_required: usize,
-    /// In US dollars, if the registry has a price.
+    /// In US dollars, if there is a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_in: Option<String>,
-    /// In US dollars, if the registry has a price.
+    /// In US dollars, if there is a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_out: Option<String>,
     /// Always null.
     swap_price_impact_percent: Option<String>,
-    /// Always null.
-    warning: Option<Free>,
+    /// If less than nine tenths of the value arrives; null without prices.
+    warning: Option<PriceWarning>,
     /// Fees deducted in transit, and fees paid in addition.
     estimated_fees: Vec<Fee<'a>>,
     /// Usual duration.
@@ -197,6 +198,9 @@ impl RouteQuery {
             estimated_route_duration_seconds: plan.seconds(registry),
             required_op_hook: plan.required_op_hook(),
         };
+        let usd_amount_in = usd::of(registry, &world.facts, self.request.from, best.amount_in());
+        let usd_amount_out = usd::of(registry, &world.facts, self.request.to, best.amount_out());
+        let warning = usd_amount_in.as_deref().zip(usd_amount_out.as_deref()).and_then(PriceWarning::of);
         Answer {
             source_asset_denom: &self.pair.source.denom,
             source_asset_chain_id: &self.pair.source.chain_id,
@@ -211,11 +215,11 @@ impl RouteQuery {
             estimated_amount_out: best.amount_out().to_string(),
             swap_venues: Vec::new(),
             txs_required: best.txs(),
-            usd_amount_in: usd::of(registry, self.request.from, best.amount_in()),
-            usd_amount_out: usd::of(registry, self.request.to, best.amount_out()),
+            usd_amount_in,
+            usd_amount_out,
             swap_price_impact_percent: None,
-            warning: None,
-            estimated_fees: fees(registry, best),
+            warning,
+            estimated_fees: fees(world, best),
             estimated_route_duration_seconds: best.seconds(registry),
             required_op_hook: best.required_op_hook(),
             extra_infos: infos.clone(),

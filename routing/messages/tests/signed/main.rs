@@ -6,6 +6,7 @@
 
 mod addresses;
 mod any_plan;
+mod nfts;
 mod op_hooks;
 mod quotes;
 mod recordings;
