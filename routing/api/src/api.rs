@@ -37,6 +37,10 @@ const CHAIN_IDS: Param = Param::query(
     "Only these chains, repeated or separated by commas; all if none is named.",
 );
 
+/// The same in the spelling of clients before `@skip-go/client` 1.0.
+const OLD_CHAIN_IDS: Param =
+    Param::query("chain_ids[]", Type::Texts, "The same as chain_ids, as older clients spell it.");
+
 /// Only test networks.
 const ONLY_TESTNETS: Param =
     Param::query_or("only_testnets", Type::Flag, "false", "Only chains whose tokens are worth nothing.");
@@ -54,7 +58,8 @@ struct Selection<'c> {
 
 impl<'c> Selection<'c> {
     fn of(call: &'c Call<'_>) -> Result<Self, HttpError> {
-        let ids = call.all("chain_ids").flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
+        let named = call.all("chain_ids").chain(call.all("chain_ids[]"));
+        let ids = named.flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
         Ok(Self { ids, only_testnets: flag(call, "only_testnets", false)? })
     }
 

@@ -16,6 +16,8 @@ use web::http_error::HttpError;
 use crate::config::Config;
 use crate::errors;
 
+/// Pattern of denominations: those of Cosmos chains, token addresses and names of coins of EVM chains.
+pub(crate) const DENOM: &str = "^[a-zA-Z0-9][a-zA-Z0-9/:._-]{2,255}$";
 /// Digits of the largest amount: 2^256 − 1.
 const MAX_DIGITS: usize = 78;
 /// Characters of a rejected value in an error message.
@@ -124,7 +126,7 @@ pub(crate) struct Amount(#[schemars(with = "String")] pub(crate) U256);
 /// Seconds until an IBC transfer may be refunded: a whole number, in a string or not.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
-#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^[0-9]+$", "minimum" = 1, "maximum" = MAX_TIMEOUT_SECONDS))]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^0*([1-9][0-9]{0,3}|[1-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2}|86400)$", "minimum" = 1, "maximum" = MAX_TIMEOUT_SECONDS))]
 pub(crate) struct TimeoutSeconds(pub(crate) u64);
 
 /// A decimal number, in a string or not.

@@ -38,6 +38,14 @@ alloy::sol! {
         function remoteDecimals(address localToken) external view returns (uint8 decimals);
     }
 
+    interface OftViews {
+        function sharedDecimals() external view returns (uint8);
+        function token() external view returns (address);
+        function approvalRequired() external view returns (bool);
+        function peers(uint32 eid) external view returns (bytes32 peer);
+        function decimals() external view returns (uint8);
+    }
+
     struct SendParam {
         uint32 dstEid;
         bytes32 to;

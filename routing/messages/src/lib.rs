@@ -18,6 +18,7 @@
 //! | [`hook`], `signed` | op hooks: the calls that a deposit executes on the rollup, and their verification |
 //! | [`address`] | address parsing and the addresses that a plan needs |
 //! | [`mod@nft`] | messages that send NFTs |
+//! | [`oft_views`] | views of OFT contracts |
 //! | [`quote`] | quote calls of OFT contracts |
 //! | [`slippage`] | minimum amount out |
 //! | [`wrapper`] | queries of the ERC20Wrapper, and the pairs that messages may name |
@@ -33,6 +34,7 @@ pub mod hook;
 mod layer_zero;
 mod memo;
 pub mod nft;
+pub mod oft_views;
 pub mod quote;
 pub mod request;
 mod signed;

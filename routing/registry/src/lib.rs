@@ -47,6 +47,7 @@ mod import;
 mod native_format;
 mod serde_forms;
 
+pub use assemble::{FINALIZATION_SECONDS, SUBMISSION_SECONDS};
 pub use build::{BadPart, Builder};
 pub use check::check;
 pub use facts::Facts;

@@ -79,7 +79,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         tag: "Fungible",
         summary: "Recommended destination assets on a chain.",
         params: &[Param::Body(schema::of::<RecommendAssetsRequest>())],
-        response: schema::of::<RecommendAssetsResponse>(),
+        response: schema::of::<RecommendAssetsResponse<'_>>(),
         handler: Handler::Sync(recommend),
         cache: MaxAge::LIST,
     },
@@ -191,8 +191,10 @@ struct RecommendationRequest {
 /// Recommendations, in the same order.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "fungible.RecommendAssetsResponse")]
-struct RecommendAssetsResponse {
-    recommendation_entries: Vec<Entry>,
+struct RecommendAssetsResponse<'a> {
+    /// The old form: those of the first request.
+    recommendations: &'a [Recommendation],
+    recommendation_entries: &'a [Entry],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -323,7 +325,8 @@ fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     if recommendation_entries.iter().all(|entry| entry.recommendations.is_empty()) {
         return Err(HttpError::not_found("no recommendation found"));
     }
-    json(&RecommendAssetsResponse { recommendation_entries })
+    let recommendations = recommendation_entries.first().map_or(&[][..], |entry| &entry.recommendations);
+    json(&RecommendAssetsResponse { recommendations, recommendation_entries: &recommendation_entries })
 }
 
 fn recommended(world: &World, request: RecommendationRequest) -> Result<Vec<Recommendation>, &'static str> {

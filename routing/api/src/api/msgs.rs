@@ -23,7 +23,7 @@ use super::fees::{Fee, fees};
 use super::json;
 use super::route::{self, RouteQuery};
 use super::wire::{Free, WireMsg};
-use crate::body::{self, Amount, Decimal, Text, TimeoutSeconds, Unsupported, check_length};
+use crate::body::{self, Amount, DENOM, Decimal, Text, TimeoutSeconds, Unsupported, check_length};
 use crate::errors;
 use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
@@ -63,10 +63,12 @@ struct MsgsRequest {
     #[expect(dead_code, reason = "the plan has it")]
     amount_out: Option<IgnoredAny>,
     /// As in the route.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// As in the route.
     source_asset_chain_id: Text,
     /// As in the route.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
     /// As in the route.
     dest_asset_chain_id: Text,
@@ -105,10 +107,12 @@ struct MsgsDirectRequest {
     /// As for a route; without effect beside amount_in.
     amount_out: Option<Amount>,
     /// As for a route.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// As for a route.
     source_asset_chain_id: Text,
     /// As for a route.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
     /// As for a route.
     dest_asset_chain_id: Text,

@@ -13,7 +13,7 @@ use web::schema;
 use super::json;
 use super::pair::Pair;
 use super::wire::WireMsg;
-use crate::body::{self, Text};
+use crate::body::{self, DENOM, Text};
 use crate::refresh;
 use crate::service::Service;
 
@@ -38,12 +38,14 @@ struct OpHookRequest {
     /// Chain that the transfer starts on.
     source_asset_chain_id: Text,
     /// Denomination of the source asset.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// Receiver of the converted token.
     dest_address: Text,
     /// The rollup.
     dest_asset_chain_id: Text,
     /// The converted token.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
 }
 

@@ -21,7 +21,7 @@ use super::json;
 use super::pair::Pair;
 use super::price_warning::PriceWarning;
 use super::wire::Free;
-use crate::body::{self, Amount, Text, check_length};
+use crate::body::{self, Amount, DENOM, Text, check_length};
 use crate::errors;
 use crate::service::{Service, World};
 
@@ -47,10 +47,12 @@ struct RouteRequest {
     /// Base units of the destination asset that must arrive at least, in place of amount_in.
     amount_out: Option<Amount>,
     /// Denomination of the source asset.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// Chain that the transfer starts on.
     source_asset_chain_id: Text,
     /// Denomination of the destination asset.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
     /// Chain that the transfer ends on.
     dest_asset_chain_id: Text,
