@@ -7,6 +7,7 @@
 mod addresses;
 mod any_plan;
 mod nfts;
+mod omnichain;
 mod op_hooks;
 mod quotes;
 mod recordings;
