@@ -24,7 +24,7 @@ build: needs
 	cargo build --release --workspace --bin cairn
 
 # Everything that must be green before a change is merged. Formats and lints first: they fail fastest.
-test: check tests deny
+test: check tests api-test deny
 
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
 tests: test-needs
@@ -38,7 +38,8 @@ check: needs
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 	cargo bench --workspace --no-run
 
-# Published clients against the demo: schemathesis (PyPI) over both OpenAPI documents, and a generated TypeScript client.
+# Published clients against the demo: schemathesis (PyPI) over both OpenAPI documents, and a generated TypeScript client. They
+# need Node and Python, which are installed where apt-get can.
 api-test: build
 	@.ci/needs_clients
 	testing/clients/run "$(CARGO_TARGET_DIR)/release/cairn" "$(TOOLS)"

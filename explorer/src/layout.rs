@@ -126,7 +126,7 @@ pub(crate) fn section(title: &str, body: &Markup) -> Markup {
 }
 
 /// A table. A column whose name begins with `>` has numbers, aligned to the right; one with `~` before that is left out
-/// on narrow screens.
+/// where the table has little room.
 pub(crate) fn table(label: &str, columns: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
     if rows.is_empty() {
         return html! { p.empty { (empty) } };

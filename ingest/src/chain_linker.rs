@@ -1,5 +1,5 @@
 //! Chain linking: each block is checked against its neighbours before it is committed. A header has the parent's hash
-//! and the digests of the parent's results (`indexing.md` §17).
+//! and the digests of the parent's results.
 //!
 //! ```text
 //! fetched ──▶ held until the next block confirms it ──▶ committed

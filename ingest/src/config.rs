@@ -52,7 +52,7 @@ pub struct Config {
 pub enum Verify {
     /// Only that the parent of each block is its predecessor.
     Off,
-    /// Hashes (`indexing.md` §17): headers, parents, transactions, results, and EVM receipts as far as the results bind
+    /// Hashes: headers, parents, transactions, results, and EVM receipts as far as the results bind
     /// them.
     #[default]
     Hashes,

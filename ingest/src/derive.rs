@@ -120,7 +120,7 @@ pub struct Tx {
     pub hash: [u8; 32],
     /// Its record.
     pub payload: Payload,
-    /// The accounts that it involves (`indexing.md` §5.1), signers included, each once.
+    /// The accounts that it involves, signers included, each once.
     pub involved: Vec<Account>,
     /// The accounts that signed it, each once.
     pub signers: Vec<Account>,
@@ -135,7 +135,7 @@ pub struct EvmTx {
     pub hash: [u8; 32],
     /// Its record.
     pub payload: Payload,
-    /// The accounts that it involves (`indexing.md` §6.2), each once.
+    /// The accounts that it involves, each once.
     pub involved: Vec<Account>,
     /// Its sender; the zero address for a Cosmos transaction that the node shows as an EVM transaction.
     pub from: Account,

@@ -22,7 +22,7 @@ const EVENTS: [(Event, &str, &str); 5] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
-        "times that blocks were taken back, for a fork or an answer proved false",
+        "times that blocks were removed, for a fork or an answer proved false",
     ),
     (
         Event::UnprovenReceipts,

@@ -19,7 +19,7 @@
 //!
 //! The rules are those of cosmos gogoproto's `jsonpb` with original names and defaults emitted, applied to the Go
 //! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects
-//! for fields that are not nullable (spec `indexing.md` 4.1).
+//! for fields that are not nullable.
 
 mod amount;
 mod compile;

@@ -1,7 +1,7 @@
 //! The messages of a signed Cosmos transaction, as plain prost structs.
 //!
 //! These are the raw structs of `cosmrs::proto`, not cosmrs' domain types: those lose unknown sign modes, reject
-//! amounts over 128 bits and fail on unknown kinds of keys (spec `indexing.md` 4.4). They are built on their own
+//! amounts over 128 bits and fail on unknown kinds of keys. They are built on their own
 //! version of prost, so decode them with the [`Message`] of this module.
 
 /// Decoding and encoding of the messages below.

@@ -263,7 +263,7 @@ pub struct TokenName {
     pub token_id: String,
 }
 
-/// Names of collections on their chain of origin, by their name on this chain (`indexing.md` §9).
+/// Names of collections on their chain of origin, by their name on this chain.
 ///
 /// | name here (escaped text) | → name there (UTF-8)
 #[derive(Debug)]

@@ -64,9 +64,8 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
-        let recordings = dir.parent().unwrap_or(&dir);
         let tracked = temporary.path().join("route");
-        let routes = RouteDemo::start(recordings, &tracked, args.route_listen, args.submit).await?;
+        let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
         let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * Blocks and results are returned as the bytes that the node sent.
-//! * Errors of CometBFT 0.38 are classified by their texts, as listed in indexing.md §1.2.
+//! * Errors of CometBFT 0.38 are classified by their texts.
 //! * Missing results are [`Error::NotYet`] only near the tip of the endpoint that lacks them.
 
 use std::sync::{Arc, OnceLock};

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! The bytes are those of the node (a `FileDescriptorSet` with all extension options), identified by their hash.
-//! CometBFT's RPC alone can serve them (indexing.md §4.2).
+//! CometBFT's RPC alone can serve them.
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};

@@ -4,7 +4,7 @@
 //!
 //! * Every request has a unique id, and only the response with that id is accepted.
 //! * `result` is returned as the bytes that the node sent.
-//! * `null` for a block means "not indexed yet", never "empty block" (indexing.md §1.4, traps T3 to).
+//! * `null` for a block means "not indexed yet", never "empty block".
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

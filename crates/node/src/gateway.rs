@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! A status is classified by its text if the SDK has a text for it, else by its gRPC code (indexing.md §1.3).
+//! A status is classified by its text if the SDK has a text for it, else by its gRPC code.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -60,8 +60,8 @@ pub(crate) fn is_transient_text(message: &str) -> bool {
 /// Suffix of a contract's rejection of a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
 const CONTRACT_REJECTION: &str = "query wasm contract failed";
 
-/// Classifies a gRPC status. Code 2 is used for everything without a code of its own, above all a contract's rejection
-/// (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
+/// Classifies a gRPC status. Code 2 is used for everything without a code of its own, above all a contract's
+/// rejection: it is permanent unless its text is that of a broken connection.
 pub(crate) fn classify(at: RequestContext, status: GrpcStatus) -> Error {
     let GrpcStatus { code, message } = status;
     // First, because a contract's text is arbitrary: it may contain "invalid height" or "connection refused".

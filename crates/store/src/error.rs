@@ -105,7 +105,7 @@ pub enum Error {
     /// space.
     #[error(
         "database {}: the disk is full: {} MiB are free and {} MiB are kept in reserve; delete something, or \
-         enlarge the file system: writing then goes on within seconds, without a restart",
+         enlarge the file system: writing then continues within seconds, without a restart",
         path.display(), free >> 20, reserve >> 20
     )]
     NoSpace {

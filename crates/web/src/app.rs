@@ -4,6 +4,7 @@
 //! streams.
 
 mod stream;
+mod success;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,21 +14,15 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, LOCATION, VARY,
-};
+use http::header::ALLOW;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, trace_span};
 
 use crate::call::Call;
-use crate::compress::compress;
 use crate::cors::Cors;
-use crate::encoding::{Coding, choose};
-use crate::endpoint::{Endpoint, Handler};
-use crate::etag;
+use crate::endpoint::{Endpoint, Handler, HandlerKind};
 use crate::health::{self, Health, Probe};
 use crate::http_error::HttpError;
 use crate::meter::{Meter, NO_ENDPOINT};
@@ -36,16 +31,7 @@ use crate::query::Query;
 use crate::rate_limit::Client;
 use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
-
-/// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
-const MIN_COMPRESSED: usize = 1024;
-
-/// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this server
-/// only, nothing inline, no frames.
-const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
-     form-action 'none'; frame-ancestors 'none'",
-);
+use success::success;
 
 /// An API: the shared state of its handlers, and its endpoints.
 pub struct App<A: 'static> {
@@ -67,8 +53,8 @@ pub struct App<A: 'static> {
 pub trait Fallback: Send + Sync {
     /// True if an endpoint has the path.
     fn has(&self, path: &str) -> bool;
-    /// See [`App::waits`].
-    fn waits(&self, request: &Parts) -> bool;
+    /// See [`App::kind`].
+    fn kind(&self, request: &Parts) -> HandlerKind;
     /// See [`App::respond`].
     fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes>;
     /// See [`App::respond_later`].
@@ -80,8 +66,8 @@ impl<A: Send + Sync> Fallback for App<A> {
         self.router.find(path).is_some()
     }
 
-    fn waits(&self, request: &Parts) -> bool {
-        App::waits(self, request)
+    fn kind(&self, request: &Parts) -> HandlerKind {
+        App::kind(self, request)
     }
 
     fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
@@ -158,7 +144,8 @@ impl<A> App<A> {
         }
     }
 
-    /// Runs the handler of `GET target` in this process, for another interface over the same endpoints: no meter, entity
+    /// Runs the handler of `GET target` in this process, for another interface over the same endpoints: no meter,
+    /// entity
     /// tag, compression or header. `target` is a path with an optional query.
     ///
     /// # Errors
@@ -170,17 +157,18 @@ impl<A> App<A> {
         self.run(route, &call(route, &found, &request, b"")?)
     }
 
-    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500, and that to a stream has no body. The
-    /// response to a `HEAD` still has its body, for the length.
+    /// Answers a request with a synchronous handler; one with an asynchronous handler gets 500, and the response to a
+    /// stream
+    /// has no body. The response to a `HEAD` still has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;
         }
-        if self.is_stream(request) {
-            return self.stream(request).map_or_else(|response| response, |head| head.map(|_| Bytes::new()));
-        }
         let begun = Instant::now();
         match self.target(request) {
+            Ok((route, _)) if route.endpoint.handler.kind() == HandlerKind::Stream => {
+                self.stream(request).map_or_else(|response| response, |head| head.map(|_| Bytes::new()))
+            }
             Ok((route, found)) => {
                 let span = span_of(route, request);
                 let _entered = span.enter();
@@ -205,12 +193,14 @@ impl<A> App<A> {
         self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
     }
 
-    /// True if the handler is asynchronous, so that [`App::respond_later`] must answer.
-    pub fn waits(&self, request: &Parts) -> bool {
-        match self.route(request) {
-            Some(route) => matches!(route.endpoint.handler, Handler::Async(_)),
-            None => self.fallback_of(request).is_some_and(|fallback| fallback.waits(request)),
+    /// The kind of a request's handler; [`HandlerKind::Sync`] if no endpoint has its path, and for the streams of a
+    /// fallback.
+    pub fn kind(&self, request: &Parts) -> HandlerKind {
+        if let Some(route) = self.route(request) {
+            return route.endpoint.handler.kind();
         }
+        let kind = self.fallback_of(request).map(|fallback| fallback.kind(request));
+        kind.filter(|kind| *kind != HandlerKind::Stream).unwrap_or(HandlerKind::Sync)
     }
 
     /// The response to `/healthz` or `/readyz`; `None` for other paths.
@@ -391,52 +381,6 @@ fn no_endpoint(target: &str) -> HttpError {
 
 fn panicked() -> HttpError {
     HttpError::internal("the handler panicked")
-}
-
-/// The response to a success: entity tag, `Cache-Control`, 304, compression.
-fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = reply.status;
-    let headers = response.headers_mut();
-    // The maximum of a response, so that the map is allocated once.
-    headers.reserve(8);
-    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-    if reply.status == StatusCode::OK && request.method != Method::POST {
-        let tag = etag::tag(&reply.body);
-        let is_current = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
-        headers.insert(ETAG, tag);
-        headers.insert(CACHE_CONTROL, route.cache_control.clone());
-        if is_current {
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            return response;
-        }
-    } else {
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
-    if reply.content_type.starts_with("text/html") {
-        headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
-    }
-    // A location is percent-encoded, so it is a header value.
-    if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
-        headers.insert(LOCATION, location);
-    }
-    let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
-    let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
-    let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();
-    if let Some(name) = packed.as_ref().and_then(|_| content_encoding(choice.coding)) {
-        headers.insert(CONTENT_ENCODING, name);
-    }
-    *response.body_mut() = packed.map_or(reply.body, Bytes::from);
-    response
-}
-
-fn content_encoding(coding: Coding) -> Option<HeaderValue> {
-    match coding {
-        Coding::Identity => None,
-        Coding::Gzip => Some(HeaderValue::from_static("gzip")),
-        Coding::Zstd => Some(HeaderValue::from_static("zstd")),
-    }
 }
 
 fn method_not_allowed(allow: &'static str) -> Response<Bytes> {

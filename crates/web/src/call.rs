@@ -31,8 +31,8 @@ impl Call<'_> {
         position.map_or("", |position| &self.values[position])
     }
 
-    /// The query parameter `name`: its first value counts, and an empty one counts as absent
-    /// (`indexer-api.md` §2.1). Undeclared parameters are never present.
+    /// The query parameter `name`: its first value counts, and an empty one counts as absent. Undeclared parameters
+    /// are never present.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.query.all(name).next().filter(|value| !value.is_empty())
     }

@@ -41,9 +41,31 @@ pub enum Handler<A: 'static> {
     /// Asynchronous, for handlers that query other machines; bounded by [`crate::limits::Limits::answer`].
     Async(AsyncHandler<A>),
     /// Opens an event stream. It runs on the server's own threads, as do the polls of the stream: both may block on the
-    /// disk but not on the network. For [`Method::Get`] only. The response is never cached or compressed, and limited by
+    /// disk but not on the network. For [`Method::Get`] only. The response is never cached or compressed, and limited
+    /// by
     /// [`crate::limits::Limits::streams`] instead of the limits of requests.
     Stream(fn(&A, &Call<'_>) -> Result<EventStream, HttpError>),
+}
+
+/// The kind of a [`Handler`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandlerKind {
+    /// See [`Handler::Sync`].
+    Sync,
+    /// See [`Handler::Async`].
+    Async,
+    /// See [`Handler::Stream`].
+    Stream,
+}
+
+impl<A> Handler<A> {
+    pub(crate) fn kind(&self) -> HandlerKind {
+        match self {
+            Self::Sync(_) => HandlerKind::Sync,
+            Self::Async(_) => HandlerKind::Async,
+            Self::Stream(_) => HandlerKind::Stream,
+        }
+    }
 }
 
 /// An asynchronous handler.
@@ -114,7 +136,8 @@ pub struct QueryParam {
     pub default: Option<&'static str>,
 }
 
-/// The type of a parameter. Documented, not enforced: handlers parse values. It must describe exactly the values that the
+/// The type of a parameter. Documented, not enforced: handlers parse values. It must describe exactly the values that
+/// the
 /// handler accepts, because the document is tested against the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {

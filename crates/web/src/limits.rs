@@ -12,7 +12,7 @@ use crate::clock::Clock;
 /// Maximum number of parameters of a path template.
 pub const MAX_PATH_PARAMS: usize = 4;
 
-/// Limits of a server and of each of its clients. The defaults are those of `indexer-api.md` §1.7.
+/// Limits of a server and of each of its clients.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Maximum of open connections; further ones wait in the kernel's queue.

@@ -1,8 +1,7 @@
 //! A linear route table: maps paths to endpoints.
 //!
 //! # Invariants
-//! * Segments are compared without regard to case and a slash at the end is ignored, as the deployed server does
-//!   (`indexer-api.md` §1.1).
+//! * Segments are compared without regard to case and a slash at the end is ignored, as the deployed server does.
 //! * If several templates match, the one whose first literal comes earliest is chosen.
 //! * The path is split before anything is decoded, so an escaped slash stays inside its segment.
 

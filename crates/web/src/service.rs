@@ -1,7 +1,8 @@
 //! The hyper service of an [`App`]: enforces the limits, reads the request body and calls the app.
 //!
 //! Rate and concurrency limits apply first, by the head alone: before routing, and before any byte of the body is read.
-//! A request without a body, the common case, is answered without boxing a future. Event streams have limits of their own
+//! A request without a body, the common case, is answered without boxing a future. Event streams have limits of their
+//! own
 //! and hold no permit of a request.
 
 use std::convert::Infallible;
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 
 use crate::app::App;
 use crate::concurrency_limit::{ConcurrencyLimit, Full, RequestPermit};
+use crate::endpoint::HandlerKind;
 use crate::event::EventStream;
 use crate::http_error::HttpError;
 use crate::limits::Limits;
@@ -60,7 +62,8 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         let (mut head, body) = request.into_parts();
         let app = &self.server.app;
         let answered = |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer))));
-        if app.is_stream(&head) {
+        let kind = app.kind(&head);
+        if kind == HandlerKind::Stream {
             let response = match self.server.open(&head, &body, self.peer) {
                 Ok((response, permit)) => {
                     let mut stopped = self.server.stopped.clone();
@@ -80,7 +83,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             // Only handlers of `POST` depend on the client.
             head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
         }
-        let waits = app.waits(&head);
+        let waits = kind == HandlerKind::Async;
         if !waits && (head.method != Method::POST || body.is_end_stream()) {
             return answered(app.respond(&head, b""), Some(permit));
         }

@@ -44,7 +44,7 @@ pub(crate) fn txs(explorer: &Explorer, txs: &[Tx]) -> Markup {
         ]
     };
     let rows: Vec<_> = txs.iter().map(row).collect();
-    let columns = ["Hash", "Messages", "Result", "Height", "~Time", "~Fee"];
+    let columns = ["Hash", "Messages", "Result", "Height", "Time", "~Fee"];
     table("Transactions", &columns, &rows, "There are no transactions.")
 }
 

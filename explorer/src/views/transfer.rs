@@ -81,6 +81,7 @@ struct Tx {
 struct Withdrawal {
     phase: String,
     claimable_at: Option<String>,
+    output_tx: Option<Tx>,
 }
 
 pub(crate) struct TransferPage;
@@ -185,13 +186,15 @@ fn drawn(explorer: &Explorer, kind: &str, hop: &Hop, is_waiting: bool) -> Markup
         "layer_zero_transfer" => "LayerZero",
         other => other,
     };
+    let output = hop.withdrawal.as_ref().and_then(|of| of.output_tx.as_ref());
     let txs = [
-        ("sent", &hop.txs.send_tx),
-        ("received", &hop.txs.receive_tx),
-        ("acknowledged", &hop.txs.acknowledge_tx),
-        ("timed out", &hop.txs.timeout_tx),
-        ("composed", &hop.txs.compose_tx),
-        ("failed", &hop.txs.error_tx),
+        ("sent", hop.txs.send_tx.as_ref()),
+        ("proposed", output),
+        ("received", hop.txs.receive_tx.as_ref()),
+        ("acknowledged", hop.txs.acknowledge_tx.as_ref()),
+        ("timed out", hop.txs.timeout_tx.as_ref()),
+        ("composed", hop.txs.compose_tx.as_ref()),
+        ("failed", hop.txs.error_tx.as_ref()),
     ];
     let words = hop.state.rsplit("TRANSFER_").next().unwrap_or_default().replace('_', " ").to_lowercase();
     html! {

@@ -225,7 +225,7 @@ impl<'a> CosmosTxs<'a> {
         };
         match self.rendered.get(&index) {
             Some(Some(by_node)) => splice(by_node, out),
-            // No node can render bytes that are not a transaction (an L1's vote data, indexing.md §17).
+            // No node can render bytes that are not a transaction (an L1's vote data).
             Some(None) => proto::json::write_opaque_tx(registry, raw, out),
             None if !decodes => proto::json::write_opaque_tx(registry, raw, out),
             None => {

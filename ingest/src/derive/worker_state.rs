@@ -22,7 +22,7 @@ pub struct Rules {
     pub registry: Arc<Registry>,
     /// SHA-256 of the descriptor set; identifies the registry.
     pub descriptors: [u8; 32],
-    /// True if answers are checked against the hashes that commit to them (`indexing.md` §17).
+    /// True if answers are checked against the hashes that commit to them.
     pub verified: bool,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct BlockRows;
 
 impl BlockIndex for BlockRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
-        // The first indexed block has no predecessor to measure the block time from (indexing.md §2).
+        // The first indexed block has no predecessor to measure the block time from.
         let since_last = if before.height == 0 {
             0
         } else {

@@ -98,7 +98,7 @@ impl RichList {
         let mut page = Page { next: accounts.next.unwrap_or_else(|| DONE.to_owned()), ..Page::default() };
         for answer in answers {
             let (address, balances) = answer?;
-            // A longer address holds its balance under a short one, which is also an account (indexing.md §10.2).
+            // A longer address holds its balance under a short one, which is also an account.
             let account = Account::from_bech32(address, &self.prefix);
             let account = account.and_then(|account| Address::try_from(account.as_bytes()).ok());
             for (denom, amount) in balances {

@@ -19,7 +19,7 @@ use crate::lane::Source;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::{Error, Progress};
 
-/// The chain's first height cannot be traced: there is no state before it (`indexing.md` §7.1).
+/// The chain's first height cannot be traced: there is no state before it.
 const FIRST_TRACEABLE: u64 = 2;
 
 /// Attempts to trace a transaction by itself if the tracer failed on it within its block.
@@ -150,7 +150,7 @@ fn is_of_the_tracer(error: &node::Error) -> bool {
 }
 
 /// The call tree of one transaction, or `None` if the node fails on it repeatedly: a tracer that times out does so
-/// every time, and one transaction must not stop the lane (`indexing.md`).
+/// every time, and one transaction must not stop the lane.
 async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
     let mut retry = RetryBackoff::new(height);
     let mut failures = 0;

@@ -1,5 +1,5 @@
 //! Proposers of blocks: the validator behind a consensus address, looked up while indexing, so that requests never
-//! query the node (`indexing.md` §2).
+//! query the node.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -71,7 +71,7 @@ async fn a_rewind_waits_for_free_space() {
     played.switch(Arc::clone(&other), 130).unwrap();
     refused(&disk).await;
     let ours = hash_at(&*disk.snapshot().unwrap(), 120).unwrap();
-    assert_eq!(ours, Some(hash_of(&chain, 120).unwrap()), "a history is whole until it is taken back");
+    assert_eq!(ours, Some(hash_of(&chain, 120).unwrap()), "a history is whole until it is removed");
     disk.set_full(false);
     live.reach(&other, 130).await.unwrap();
     live.stop().await.unwrap();

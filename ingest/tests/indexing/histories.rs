@@ -254,5 +254,5 @@ async fn a_history_that_differs_too_far_back_ends_the_ingest_with_the_reason() {
     let error = live.failure().await.unwrap();
     assert!(matches!(error, Error::TooDeep { last: 150, lowest: 90, max_rewind: 60 }), "{error:?}");
     assert!(error.to_string().contains("max_rewind"), "{error}");
-    assert_eq!(scene.digest(), before, "nothing is taken back");
+    assert_eq!(scene.digest(), before, "nothing is removed");
 }

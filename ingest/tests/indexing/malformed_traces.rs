@@ -1,4 +1,4 @@
-//! Malformed traces that some nodes give but no recorded node gave: every case of `indexing.md` §14 that concerns the
+//! Malformed traces that some nodes give but no recorded node gave, as far as they concern the
 //! internal-transaction lane.
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::json::{Error, Registry};
 
 const TYPED: &[u8] = b"{\"@type\":\"/cosmos.tx.v1beta1.Tx\",\"body\":";
 
-/// An empty transaction (spec `indexing.md` 4.5.3).
+/// An empty transaction.
 const SKELETON: &[u8] = b"{\"@type\":\"/cosmos.tx.v1beta1.Tx\",\
 \"body\":{\"messages\":[],\"memo\":\"\",\"timeout_height\":\"0\",\"extension_options\":[],\
 \"non_critical_extension_options\":[]},\

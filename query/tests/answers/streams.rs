@@ -261,7 +261,7 @@ fn a_slow_reader_is_dropped_with_an_event_that_names_the_reason_and_resumes() {
         if event.name() != "block" {
             break event;
         }
-        assert!(made.height < 1000, "the stream goes on");
+        assert!(made.height < 1000, "the stream has no end");
     };
     let reason: Value = serde_json::from_slice(end.data()).unwrap();
     assert_eq!(end.name(), "end");

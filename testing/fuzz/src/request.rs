@@ -13,7 +13,7 @@ use web::app::App;
 
 use crate::input::Input;
 
-/// Maximum number of rows of a page (`indexer-api.md` §1.3).
+/// Maximum number of rows of a page.
 const MAX_ROWS: usize = 1_000;
 
 /// Maximum number of parameters of a query string (`web`).

@@ -44,23 +44,28 @@ pub(crate) struct RouteDemo {
 }
 
 impl RouteDemo {
-    /// Replays the chains in `recordings` and serves routes between them; `None` if a recording is missing.
+    /// Replays the chains of the example registry, whose recordings are near the one in `shown`, and serves routes between
+    /// them; `None` if a recording is missing.
     pub(crate) async fn start(
-        recordings: &Path,
+        shown: &Path,
         data: &Path,
         listen: SocketAddr,
         submit: bool,
     ) -> anyhow::Result<Option<Self>> {
+        let shown = shown.canonicalize()?;
+        // The recording of one of a pair is one folder deeper.
+        let mut parents = shown.ancestors().skip(1).take(2);
+        let has_all = |folder: &&Path| RECORDINGS.iter().all(|name| folder.join(name).is_dir());
+        let Some(recordings) = parents.find(has_all) else {
+            tracing::info!("recordings of the example registry are missing: no routes are shown");
+            return Ok(None);
+        };
         let places = recordings.ancestors().skip(1).take(2);
         let candidates = places.flat_map(|place| REGISTRIES.map(|registry| place.join(registry)));
         let Some(registry) = candidates.into_iter().find(|folder| folder.is_dir()) else {
             tracing::info!("no registry/example near the recordings: no routes are shown");
             return Ok(None);
         };
-        if !RECORDINGS.iter().all(|name| recordings.join(name).is_dir()) {
-            tracing::info!("recordings of the example registry are missing: no routes are shown");
-            return Ok(None);
-        }
         let mut nodes = Vec::new();
         for name in RECORDINGS {
             let recording = Arc::new(Recording::open(&recordings.join(name))?);

@@ -57,7 +57,6 @@ fn walk(demo: &Demo, chromium: &mut Chromium, recording: &str, more: &[String], 
 }
 
 #[test]
-#[ignore = "takes over seven minutes and has open findings: run it with --ignored"]
 fn pages_of_an_evm_chain_with_routes_and_transfers() {
     let mut demo = Demo::start("evm-scenario");
     let mut chromium = Chromium::start();
@@ -122,28 +121,24 @@ fn transactions(value: &Value, found: &mut Vec<Value>) {
 }
 
 #[test]
-#[ignore = "takes over seven minutes and has open findings: run it with --ignored"]
 fn pages_of_a_move_chain() {
     let demo = Demo::start("move-scenario");
     walk(&demo, &mut Chromium::start(), "move-scenario", &[], &EVM_VIEWS);
 }
 
 #[test]
-#[ignore = "takes over seven minutes and has open findings: run it with --ignored"]
 fn pages_of_a_wasm_chain() {
     let demo = Demo::start("wasm-scenario");
     walk(&demo, &mut Chromium::start(), "wasm-scenario", &[], &EVM_VIEWS);
 }
 
 #[test]
-#[ignore = "takes over seven minutes and has open findings: run it with --ignored"]
 fn pages_of_a_rollup_of_a_recorded_pair() {
     let demo = Demo::start("l1-l2/l2");
     walk(&demo, &mut Chromium::start(), "l1-l2", &[], &[]);
 }
 
 #[test]
-#[ignore = "takes over seven minutes and has open findings: run it with --ignored"]
 fn search_leads_to_each_kind_of_record() {
     let demo = Demo::start("evm-scenario");
     let json = |target: &str| get(&format!("{}{target}", demo.url)).1;

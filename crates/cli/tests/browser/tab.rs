@@ -1,6 +1,6 @@
 //! A tab: opens pages, records what they request and report, evaluates JavaScript in them.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -28,8 +28,8 @@ pub(crate) struct Tab {
     /// Start of every allowed URL, with the slash after the host.
     origin: String,
     loaded: bool,
-    /// Requests without an end, other than event streams.
-    in_flight: HashSet<String>,
+    /// Type and URL of requests that have not ended, by id; neither event streams nor the icon.
+    in_flight: BTreeMap<String, String>,
     /// Bytes of the page's responses so far.
     received: f64,
     problems: Vec<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Tab {
 impl Tab {
     pub(crate) fn new(connection: Connection, origin: &str) -> Self {
         let origin = format!("{}/", origin.trim_end_matches('/'));
-        let (in_flight, problems) = (HashSet::new(), Vec::new());
+        let (in_flight, problems) = (BTreeMap::new(), Vec::new());
         let mut tab = Self { connection, origin, loaded: false, in_flight, received: 0.0, problems };
         for domain in ["Page", "Network", "Runtime", "Log", "Accessibility"] {
             tab.call(&format!("{domain}.enable"), json!({}));
@@ -169,8 +169,9 @@ impl Tab {
                 if !url.starts_with(&self.origin) && !url.starts_with("data:") {
                     self.problems.push(format!("request to another host: {url}"));
                 }
-                if params["type"] != "EventSource" {
-                    self.in_flight.insert(request());
+                // The browser loads the icon when it likes, and does not always report its end.
+                if params["type"] != "EventSource" && params["type"] != "Other" {
+                    self.in_flight.insert(request(), format!("{} {url}", params["type"]));
                 }
             }
             "Network.responseReceived" => {

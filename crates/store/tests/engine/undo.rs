@@ -142,7 +142,7 @@ fn there_and_back(store: &dyn Store, txns: &[Vec<Write>]) {
         let changed = !before.is_empty();
         take_back(store, before.clone());
         assert_eq!(rows(store), was);
-        assert_eq!(before.matches(&*store.snapshot().unwrap()).unwrap(), !changed, "taken back twice");
+        assert_eq!(before.matches(&*store.snapshot().unwrap()).unwrap(), !changed, "undone twice");
     }
 }
 

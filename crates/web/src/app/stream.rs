@@ -31,12 +31,6 @@ impl<A> App<A> {
         self.events(route, &call(route, &found, &request, b"")?)
     }
 
-    /// True if the endpoint of a request is a stream, so that [`App::stream`] must answer. Streams of a fallback are not
-    /// served.
-    pub(crate) fn is_stream(&self, request: &Parts) -> bool {
-        self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Stream(_)))
-    }
-
     /// Opens the stream of a request.
     ///
     /// # Errors

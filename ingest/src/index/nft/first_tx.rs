@@ -1,5 +1,4 @@
-//! The first transaction that involved a contract: the API shows its block and signer for an EVM collection
-//! (`indexer-api.md` §4.12).
+//! The first transaction that involved a contract: the API shows its block and signer for an EVM collection.
 
 use std::borrow::Cow;
 

@@ -325,5 +325,5 @@ fn a_restarted_chain_with_the_same_id_ends_the_program_with_one_instruction_and_
         );
         assert!(!stderr_text.contains("caught up"), "{stderr_text}");
     }
-    assert_eq!(digest(&data), whole, "nothing is taken back");
+    assert_eq!(digest(&data), whole, "nothing is removed");
 }
