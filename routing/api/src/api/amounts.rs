@@ -92,7 +92,7 @@ async fn without_dust<'a>(
     loop {
         match search(service, world, &request).await {
             Err(NoRoute::Dust { usable: Some(usable), .. }) if rounds < MAX_ROUNDS => {
-                request.amount_in = usable
+                request.amount_in = usable;
             }
             outcome => return outcome.map(|planned| (planned, request.amount_in)),
         }
@@ -135,9 +135,9 @@ async fn for_amount_out<'a>(
             }
             least.filter(|least| *least < sent)
         } else {
-            // A contract deducts a fee, or the path has another one.
-            let short = same_value(registry, request.from, request.to, wanted - out);
-            least.map(|least| least.max(sent.saturating_add(short))).filter(|least| *least > sent)
+            // A contract deducts a fee, which is nearly always a share of the amount, or the path has another one.
+            let scaled = sent.checked_mul(wanted).map(|product| product.div_ceil(out.max(U256::ONE)));
+            least.zip(scaled).map(|(least, scaled)| least.max(scaled)).filter(|next| *next > sent)
         };
         match next.filter(|next| best.as_ref().is_none_or(|best| *next < best.plans[0].amount_in())) {
             Some(next) => amount = next,
