@@ -44,8 +44,12 @@ const OUTCOMES: [&str; 10] = [
     "no_quote",
 ];
 
-/// Shows every outcome with a count of 0: the increase of a counter counts from its first value.
-pub(crate) fn no_plans() {
+/// Shows every outcome with a count of 0: the increase of a counter counts from its first value. There are no prices yet.
+pub(crate) fn start() {
+    set_prices(0);
+    for outcome in ["accepted", "refused"] {
+        counter!(SUBMISSIONS, "outcome" => outcome).increment(0);
+    }
     for outcome in OUTCOMES {
         counter!(PLANS, "outcome" => outcome).increment(0);
     }

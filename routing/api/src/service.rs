@@ -80,7 +80,7 @@ impl Service {
         let (sender, receiver) = watch::channel(Arc::clone(&registry));
         let tracker = Arc::new(Tracker::open(data, receiver, config.tracker.clone())?);
         let graph = Arc::new(Graph::new(&registry));
-        meter::no_plans();
+        meter::start();
         meter::set_registry(&registry);
         Ok(Self {
             world: RwLock::new(World { registry, graph, facts: Arc::default() }),
