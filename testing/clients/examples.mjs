@@ -51,6 +51,16 @@ const sender = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
 const receiver = "init1sleg2k5c54fytsae3jdk9mrn27yw4qc4mgxkfg";
 const transfer = { tx_hash: "80AB577C8435BC2C746415571CD99C7E593E6BBC67749B4C40B4AA5186CDEB4A", chain_id: "e2e-l1-1" };
 
+const nft = {
+  from_address: sender,
+  from_chain_id: "e2e-l1-1",
+  to_address: receiver,
+  to_chain_id: "e2e-l2-1",
+  collection_address: "0xa955cbcbaf04e15fcd20511785fbf5a61ebf62463494f1e08a1f97df89de3a8c",
+  class_id: "move/a955cbcbaf04e15fcd20511785fbf5a61ebf62463494f1e08a1f97df89de3a8c",
+  token_ids: ["cat1"],
+};
+
 const answers = new Map();
 async function record(base, [path, parameters, body]) {
   const method = body === undefined ? "GET" : "POST";
@@ -69,13 +79,13 @@ async function record(base, [path, parameters, body]) {
   const answer = JSON.parse(text);
   answers.set(path, answer);
   // Of the build, of the clock, or of the ports that the demo's nodes listen on.
-  const varies = path === "/status" || path === "/v2/tx/status" || path.includes("/msgs") || path.includes("/chains");
+  const varies = path === "/status" || path === "/v2/tx/status" || path.includes("/msgs") || path.endsWith("/info/chains") || path === "/nft" || path === "/health";
   return { operation: `${method} ${path}`, parameters, ...(body === undefined ? {} : { body }), response: answer, varies };
 }
 
 async function recordAll(base, requests) {
   const all = [];
-  for (const request of requests) all.push(await record(base, typeof request === "function" ? request() : request));
+  for (const request of requests) all.push(await record(base, typeof request === "function" ? await request() : request));
   return all;
 }
 
@@ -94,13 +104,23 @@ const route = [
   },
   ["/v2/fungible/msgs_direct", {}, { ...ask, chain_ids_to_addresses: { "e2e-l1-1": sender, "e2e-l2-1": receiver } }],
   ["/v2/fungible/assets_from_source", {}, { source_asset_denom: asset.denom, source_asset_chain_id: asset.chain_id }],
+  ["/v2/fungible/assets_between_chains", { source_chain_id: "e2e-l1-1", dest_chain_id: "e2e-l2-1" }],
   ["/v2/fungible/assets_between_chains", {}, { source_chain_id: "e2e-l1-1", dest_chain_id: "e2e-l2-1" }],
   ["/v2/fungible/ibc_origin_assets", {}, { assets: [asset] }],
   ["/v2/fungible/recommend_assets", {}, { requests: [{ source_asset_denom: asset.denom, source_asset_chain_id: asset.chain_id, dest_chain_id: "e2e-l2-1" }] }],
   ["/op-hook", {}, { ...pair, dest_asset_denom: wrapped, source_address: sender, dest_address: sender }],
   ["/v2/tx/track", {}, transfer],
   ["/v2/tx/status", transfer],
+  async () => ["/v2/tx/submit", {}, { chain_id: transfer.chain_id, tx: await signed(transfer) }],
+  ["/nft", {}, nft],
+  ["/health", {}],
 ];
+
+// The signed bytes of a transaction of a recorded chain, from its node.
+async function signed({ tx_hash, chain_id }) {
+  const { chains } = await (await fetch(`${routeUrl}/v2/info/chains?chain_ids=${chain_id}`)).json();
+  return (await (await fetch(`${chains[0].rpc}/tx?hash=0x${tx_hash}`)).json()).result.tx;
+}
 
 for (const [base, requests, file] of [
   [indexerUrl, indexer, "../../query/src/examples.json"],

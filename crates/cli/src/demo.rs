@@ -43,6 +43,9 @@ pub(crate) struct Demo {
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
+    /// Relays signed transactions at /v2/tx/submit; the replayed chains take those that they have
+    #[arg(long)]
+    submit: bool,
     #[command(flatten)]
     log: Sources<LOG>,
 }
@@ -62,7 +65,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
         let tracked = temporary.path().join("route");
-        let routes = RouteDemo::start(&dir, &tracked, args.route_listen).await?;
+        let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
         let current = routes.as_ref().map(RouteDemo::current);
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);

@@ -100,9 +100,7 @@ impl Routing {
         current: &CurrentRouting,
     ) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
-        let config =
-            routing_api::Config { tracker: settings.tracker.clone(), ..routing_api::Config::default() };
-        let service = Service::open(registry, &settings.data, config, VERSION)?;
+        let service = Service::open(registry, &settings.data, settings.config.clone(), VERSION)?;
         let mut app = App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone());
         if settings.explorer {
             let pages = explorer::route_pages(Arc::new(current.clone()), VERSION)?;
@@ -110,8 +108,7 @@ impl Routing {
         }
         let app = Arc::new(app);
         current.set(&app);
-        let limits =
-            Limits { body: BODY, oversize: http::StatusCode::BAD_REQUEST, ..settings.limits.clone() };
+        let limits = Limits { body: BODY, ..settings.limits.clone() };
         let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
         tracing::info!(url = serve::url_of(&server), "routing");
         Ok(Self { server, app, hangups })
@@ -140,6 +137,7 @@ impl Routing {
         let outcome = tokio::select! {
             outcome = service.tracker().run(shutdown::stopped(stop)) => outcome,
             () = service.refresh(shutdown::stopped(stop)) => Ok(()),
+            () = service.follow_prices(shutdown::stopped(stop)) => Ok(()),
             () = reloads => Ok(()),
         };
         Ok(outcome?)

@@ -197,6 +197,20 @@ pub(crate) struct Settings {
     /// holds as well; `off` for no such limit.
     #[arg(id = "route.track_rate", value_name = "RATE", default_value = "5/s:50", value_parser = parse::track_rate)]
     track_rate: TrackRate,
+    /// Relays transactions that clients have signed, at /v2/tx/submit, to a node of their chain: true or false. Clients of
+    /// `@skip-go/client` send Cosmos transactions so. `route.track_rate` holds for it as well.
+    #[arg(id = "route.submit", value_name = "BOOL", default_value = "false")]
+    #[arg(value_parser = parse::boolean, action = ArgAction::Set)]
+    submit: bool,
+    /// Address of a price feed with the interface of CoinGecko's API, such as https://api.coingecko.com/api/v3: it is asked
+    /// for the tokens with a `coingecko_id` and without a price in the registry. Without it there are only the registry's
+    /// prices.
+    #[arg(id = "route.price_feed", value_name = "URL")]
+    price_feed: Option<Url>,
+    /// Age up to which a price of the feed is used, 3m to 7d; the feed is asked at a sixth of it.
+    #[arg(id = "route.price_max_age", value_name = "TIME", default_value = "30m")]
+    #[arg(value_parser = parse::time("3m", "7d"))]
+    price_max_age: Time,
     /// Maximum of registered transactions of one client that no node has seen, 1 to 1000000, beyond which it gets 429.
     /// They are abandoned 5 minutes after registration, or after 24 hours where no node answers, and deleted an hour
     /// later.
@@ -231,8 +245,8 @@ pub(crate) struct RouteSettings {
     pub(crate) explorer: bool,
     /// Per-client and total limits of the server. The routing API sets the limit of request bodies itself.
     pub(crate) limits: Limits,
-    /// Options of the transfer tracker.
-    pub(crate) tracker: tracker::Options,
+    /// The routing service itself.
+    pub(crate) config: routing_api::Config,
 }
 
 /// The argument of every setting, with its flag and its variable.
@@ -350,7 +364,13 @@ impl Settings {
     /// The settings of the routing service; `None` without a registry.
     pub(crate) fn route(&self) -> Option<RouteSettings> {
         let (registry, data) = self.route_registry.clone().zip(self.route_data.clone())?;
-        let of_track = |rate| PathRate { path: "/v2/tx/track", rate, setting: "route.track_rate" };
+        let of_tx = |rate| {
+            [routing_api::TRACK, routing_api::SUBMIT].map(|path| PathRate {
+                path,
+                rate,
+                setting: "route.track_rate",
+            })
+        };
         Some(RouteSettings {
             registry,
             data,
@@ -358,15 +378,23 @@ impl Settings {
             cors: self.cors.clone(),
             explorer: self.explorer,
             limits: Limits {
-                per_client_of_path: self.track_rate.0.map(of_track).into_iter().collect(),
+                per_client_of_path: self.track_rate.0.into_iter().flat_map(of_tx).collect(),
                 ..self.limits()
             },
-            tracker: tracker::Options {
-                retention: *self.retention,
-                unseen_per_client: self.unseen_per_client,
-                unseen_per_chain: self.unseen_per_chain,
-                reserve_bytes: self.disk_reserve.as_u64(),
-                ..tracker::Options::default()
+            config: routing_api::Config {
+                tracker: tracker::Options {
+                    retention: *self.retention,
+                    unseen_per_client: self.unseen_per_client,
+                    unseen_per_chain: self.unseen_per_chain,
+                    reserve_bytes: self.disk_reserve.as_u64(),
+                    ..tracker::Options::default()
+                },
+                submit: self.submit,
+                prices: self
+                    .price_feed
+                    .clone()
+                    .map(|url| routing_api::PriceSource { url, max_age: *self.price_max_age }),
+                ..routing_api::Config::default()
             },
         })
     }

@@ -12,6 +12,7 @@
 //! * Every wait, body, queue and retry is bounded ([`Limits`]).
 
 mod accounts;
+mod broadcast;
 mod comet;
 mod comet_rpc;
 mod cosmos;
@@ -36,6 +37,7 @@ mod origin;
 mod outage;
 mod pagination;
 mod pool;
+mod price_feed;
 pub mod retry;
 mod rpc;
 mod search;
@@ -67,6 +69,7 @@ pub use node::{Endpoints, Node};
 pub use observer::{Exchange, Observer};
 pub use opinit_executor::{OpinitExecutor, Withdrawal};
 pub use origin::{Answer, Origin};
+pub use price_feed::PriceFeed;
 pub use setup_error::SetupError;
 pub use state_at::{Probe, StateAt};
 pub use status::Status;

@@ -7,8 +7,6 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use http::StatusCode;
-
 use crate::clock::Clock;
 
 /// Maximum number of parameters of a path template.
@@ -49,10 +47,8 @@ pub struct Limits {
     pub target: usize,
     /// Maximum bytes of all header lines, beyond which the response is 431; also at most 100 lines.
     pub headers: usize,
-    /// Maximum bytes of a request body, beyond which the response is [`Limits::oversize`].
+    /// Maximum bytes of a request body, beyond which the response is 413.
     pub body: usize,
-    /// The status for a body beyond the limit, 413 by default.
-    pub oversize: StatusCode,
     /// Timeout of a request head from its first byte; of the first head, from the connection.
     pub head_read: Duration,
     /// Timeout of a request body.
@@ -112,7 +108,6 @@ impl Default for Limits {
             target: 8 << 10,
             headers: 16 << 10,
             body: 64 << 10,
-            oversize: StatusCode::PAYLOAD_TOO_LARGE,
             head_read: Duration::from_secs(10),
             body_read: Duration::from_secs(10),
             answer: Duration::from_secs(9),

@@ -47,9 +47,10 @@ const LEAST_BUFFER: usize = 8192;
 /// Bytes of a request line besides its target: `OPTIONS  HTTP/1.1`, the line end, and some reserve.
 const REQUEST_LINE: usize = 64;
 
-/// Time and byte limits of a lingering close.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: u64 = 1 << 20;
+/// Time and byte limits of a lingering close. The bytes are those of the largest body that a client sends by mistake:
+/// one that writes all of it before it reads gets the response and no broken pipe.
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_BYTES: u64 = 64 << 20;
 
 /// Minimum interval between warnings that an address is at its connection limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);

@@ -239,5 +239,5 @@ fn too_late(limits: &Limits) -> String {
 }
 
 fn too_large(limits: &Limits) -> HttpError {
-    HttpError::new(limits.oversize, format!("the request body is over {} bytes", limits.body))
+    HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is over {} bytes", limits.body))
 }

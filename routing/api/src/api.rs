@@ -1,18 +1,22 @@
 //! The endpoints, one file a group.
 
+mod amounts;
 pub(crate) mod assets;
 pub(crate) mod balances;
 pub(crate) mod chains;
 pub(crate) mod explore;
 mod fees;
+pub(crate) mod health;
 pub(crate) mod msgs;
+pub(crate) mod nft;
 pub(crate) mod op_hook;
 mod pair;
+mod price_warning;
 mod reach;
 pub(crate) mod registry;
 pub(crate) mod route;
+pub(crate) mod submit;
 pub(crate) mod tx;
-pub(crate) mod unsupported;
 mod wire;
 
 use serde::Serialize;
@@ -33,6 +37,10 @@ const CHAIN_IDS: Param = Param::query(
     "Only these chains, repeated or separated by commas; all if none is named.",
 );
 
+/// The same in the spelling of clients before `@skip-go/client` 1.0.
+const OLD_CHAIN_IDS: Param =
+    Param::query("chain_ids[]", Type::Texts, "The same as chain_ids, as older clients spell it.");
+
 /// Only test networks.
 const ONLY_TESTNETS: Param =
     Param::query_or("only_testnets", Type::Flag, "false", "Only chains whose tokens are worth nothing.");
@@ -50,7 +58,8 @@ struct Selection<'c> {
 
 impl<'c> Selection<'c> {
     fn of(call: &'c Call<'_>) -> Result<Self, HttpError> {
-        let ids = call.all("chain_ids").flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
+        let named = call.all("chain_ids").chain(call.all("chain_ids[]"));
+        let ids = named.flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
         Ok(Self { ids, only_testnets: flag(call, "only_testnets", false)? })
     }
 
@@ -83,4 +92,33 @@ fn chain_by_key(registry: &::registry::Registry, key: &str) -> Option<::registry
     let by_rewriting =
         || registry.chains().find(|(_, chain)| rewritten(&chain.id)).map(|(reference, _)| reference);
     registry.chain(key).or_else(by_rewriting)
+}
+
+/// Base units as whole units with exactly `decimals` fraction digits.
+fn pointed(amount: &str, decimals: u8) -> String {
+    let places = usize::from(decimals);
+    if places == 0 {
+        return amount.to_owned();
+    }
+    let padded = format!("{amount:0>width$}", width = places + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - places);
+    format!("{whole}.{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_exactly_their_decimals() {
+        for (amount, decimals, expected) in [
+            ("25000000", 6, "25.000000"),
+            ("1", 6, "0.000001"),
+            ("0", 2, "0.00"),
+            ("7", 0, "7"),
+            ("123", 3, "0.123"),
+        ] {
+            assert_eq!(pointed(amount, decimals), expected);
+        }
+    }
 }

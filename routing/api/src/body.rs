@@ -1,68 +1,106 @@
 //! Parsing of request bodies with serde; an error names the member, its value and the allowed values.
 //!
-//! A `null` member counts as absent. A member that no known client sends is rejected, with the nearest known name,
-//! because a misspelt amount must not silently become a default.
+//! A `null` member counts as absent. An unknown member is ignored, because new versions of clients send new ones; with
+//! [`Config::strict`] it is rejected, so that tests find a misspelt one. A missing member names the unknown one that is
+//! nearest to it.
 
 use chain::U256;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use serde_path_to_error::Track;
 use web::call::Call;
 use web::http_error::HttpError;
 
+use crate::config::Config;
 use crate::errors;
 
+/// Pattern of denominations: those of Cosmos chains, token addresses and names of coins of EVM chains.
+pub(crate) const DENOM: &str = "^[a-zA-Z0-9][a-zA-Z0-9/:._-]{2,255}$";
 /// Digits of the largest amount: 2^256 − 1.
 const MAX_DIGITS: usize = 78;
 /// Characters of a rejected value in an error message.
 const EXCERPT: usize = 64;
 /// Entries of a list or of a map.
 const MAX_ENTRIES: usize = 256;
+/// Unknown members that a log line or an error can name.
+const MAX_UNKNOWN: usize = 8;
+/// Edits between a misspelt name and the right one.
+const MAX_TYPOS: usize = 2;
 /// Seconds until an IBC transfer may be refunded, at most.
 const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 
-/// Parses the body of a call. Members in `without_effect` are accepted and dropped.
-pub(crate) fn read<T: DeserializeOwned>(call: &Call<'_>, without_effect: &[&str]) -> Result<T, HttpError> {
-    parse(members(call)?, without_effect)
+/// Parses the body of a call. Members in `without_effect` are known and dropped.
+pub(crate) fn read<T: DeserializeOwned>(
+    config: &Config,
+    call: &Call<'_>,
+    without_effect: &[&str],
+) -> Result<T, HttpError> {
+    let mut members = members(call)?;
+    members.retain(|name, _| !without_effect.contains(&name.as_str()));
+    let (mut unknown, mut track) = (Unknown::default(), Track::new());
+    let body = serde_path_to_error::Deserializer::new(Value::Object(members), &mut track);
+    let parsed = serde_ignored::deserialize(body, |path| unknown.add(&path));
+    match parsed {
+        Ok(_) if config.strict && unknown.count > 0 => {
+            Err(HttpError::bad_request(format!("unknown field `{}`", unknown.first[0])))
+        }
+        Ok(value) => {
+            if unknown.count > 0 {
+                tracing::debug!(members = ?unknown.first, n_members = unknown.count, "unknown members ignored");
+            }
+            Ok(value)
+        }
+        Err(error) => Err(refusal(&track.path().to_string(), &error.to_string(), &unknown)),
+    }
+}
+
+/// The unknown members of a body: all of them are counted, the first are kept.
+#[derive(Default)]
+struct Unknown {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl Unknown {
+    fn add(&mut self, path: &serde_ignored::Path<'_>) {
+        self.count += 1;
+        if self.first.len() < MAX_UNKNOWN {
+            // An optional member is `?` in a path.
+            self.first.push(chain::truncated(&path.to_string().replace(".?", ""), EXCERPT));
+        }
+    }
+
+    /// The one that may be `missing`, misspelt.
+    fn nearest(&self, missing: &str) -> Option<&str> {
+        let distance = |name: &&String| strsim::damerau_levenshtein(name, missing);
+        let nearest = self.first.iter().min_by_key(distance)?;
+        (distance(&nearest) <= MAX_TYPOS).then_some(nearest)
+    }
+}
+
+/// The error for a body that serde rejects at `path`.
+fn refusal(path: &str, reason: &str, unknown: &Unknown) -> HttpError {
+    let missing = reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    let Some(name) = missing else {
+        return errors::invalid(path, &reason.chars().take(4 * EXCERPT).collect::<String>());
+    };
+    let member = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
+    match unknown.nearest(&member) {
+        None => errors::missing(&member),
+        Some(other) => errors::invalid(&member, &format!("it is missing; the unknown `{other}` was ignored")),
+    }
 }
 
 /// The members of a body.
-pub(crate) fn members(call: &Call<'_>) -> Result<Map<String, Value>, HttpError> {
+fn members(call: &Call<'_>) -> Result<Map<String, Value>, HttpError> {
     if let Some(media) = call.media_type().filter(|media| !is_json(media)) {
         return Err(errors::not_json(&format!("content-type is `{media}`, must be application/json")));
     }
     // Clients may omit an empty object.
     let text = if call.body().trim_ascii().is_empty() { b"{}" } else { call.body() };
     serde_json::from_slice(text).map_err(|e| errors::not_json(&e.to_string()))
-}
-
-/// The same as [`read`], for members that are already parsed.
-pub(crate) fn parse<T: DeserializeOwned>(
-    mut members: Map<String, Value>,
-    without_effect: &[&str],
-) -> Result<T, HttpError> {
-    members.retain(|name, _| !without_effect.contains(&name.as_str()));
-    serde_path_to_error::deserialize(Value::Object(members)).map_err(|error| {
-        let (path, reason) = (error.path().to_string(), error.into_inner().to_string());
-        // serde quotes names in backticks: first the rejected member, then the allowed ones.
-        let mut names = reason.split('`').skip(1).step_by(2);
-        if reason.starts_with("unknown field") {
-            let unknown = names.next().unwrap_or_default();
-            let known = names.chain(without_effect.iter().copied());
-            let near = known.min_by_key(|known| strsim::damerau_levenshtein(known, unknown));
-            let hint = near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-            return HttpError::bad_request(format!(
-                "unknown field `{}`{hint}",
-                chain::truncated(unknown, EXCERPT)
-            ));
-        }
-        match names.next().filter(|_| reason.starts_with("missing field")) {
-            Some(missing) if path == "." => errors::missing(missing),
-            Some(missing) => errors::missing(&format!("{path}.{missing}")),
-            None => errors::invalid(&path, &reason.chars().take(4 * EXCERPT).collect::<String>()),
-        }
-    })
 }
 
 /// Checks the length of a list or map.
@@ -88,7 +126,7 @@ pub(crate) struct Amount(#[schemars(with = "String")] pub(crate) U256);
 /// Seconds until an IBC transfer may be refunded: a whole number, in a string or not.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
-#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^[0-9]+$", "minimum" = 1, "maximum" = MAX_TIMEOUT_SECONDS))]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^0*([1-9][0-9]{0,3}|[1-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2}|86400)$", "minimum" = 1, "maximum" = MAX_TIMEOUT_SECONDS))]
 pub(crate) struct TimeoutSeconds(pub(crate) u64);
 
 /// A decimal number, in a string or not.

@@ -1,16 +1,23 @@
 //! Online check: compares a registry with the chains, for `cairn route check --online`.
 //!
-//! The check covers channels (both ends open and naming each other; client active and of the right chain), bridges
-//! (existing, and named by the rollup), denomination traces (their hashes equal the denominations), contracts, and
-//! wrapper pairs. A chain that does not answer is a finding too.
+//! The check covers chains (id and address prefix of the node), channels (both ends open and naming each other; client
+//! active and of the right chain), bridges (existing, named by the rollup, with the periods and migrations of the files),
+//! denomination traces (their hashes equal the denominations), contracts, decimals of ERC-20 tokens, wrapper pairs, and OFT
+//! contracts with their counterparts. A chain that does not answer is a finding too.
+
+mod contracts;
 
 use registry::denom;
-use registry::facts::PairState;
+use registry::facts::{BridgeFacts, PairState};
 use registry::{AssetRef, Bridge, Chain, ChainKind, Channel, End, Facts, Origin, Registry};
+use registry::{FINALIZATION_SECONDS, SUBMISSION_SECONDS};
 use serde_json::Value;
 use tracker::ChainClients;
 
-use crate::refresh::{self, ChainFact, ChannelStatus, Queried, text};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
+
+use crate::refresh::{self, CONCURRENCY, ChainFact, ChannelStatus, Queried, text};
 
 /// A difference between registry and chains, or a failed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,22 +47,74 @@ pub async fn online(clients: &ChainClients, registry: &Registry) -> Vec<Finding>
     for Queried { part, outcome } in refresh::query_all(clients, registry).await {
         add(&part, outcome.map(|fact| contradictions(registry, fact)));
     }
-    for (asset, about) in registry.assets() {
-        let of_cosmos = registry[about.chain].kind == ChainKind::Cosmos;
-        let outcome = match about.origin {
-            Origin::Ibc { .. } if of_cosmos => trace(clients, registry, asset).await,
-            Origin::Bridged { .. } => base(clients, registry, asset).await,
-            _ => Ok(None),
-        };
-        let part = format!("asset {} of {}", about.denom, registry[about.chain].id);
-        add(&part, outcome.map(Vec::from_iter));
+    let mut queries = stream::iter(queries(clients, registry)).buffer_unordered(CONCURRENCY);
+    while let Some((part, outcome)) = queries.next().await {
+        add(&part, outcome);
     }
-    for (_, bridge) in registry.bridges() {
-        let outcome = rollup(clients, registry, bridge).await;
-        add(&format!("bridge {}", bridge.id), outcome.map(Vec::from_iter));
-    }
+    drop(queries);
     findings.sort_by(|a, b| (&a.part, &a.what).cmp(&(&b.part, &b.what)));
     findings
+}
+
+type Outcome = (String, Result<Vec<String>, String>);
+
+/// Queries about claims that no chain fact covers.
+fn queries<'a>(clients: &'a ChainClients, registry: &'a Registry) -> Vec<BoxFuture<'a, Outcome>> {
+    let mut queries: Vec<BoxFuture<'a, Outcome>> = Vec::new();
+    for (_, chain) in registry.chains() {
+        queries.push(Box::pin(async { (format!("chain {}", chain.id), identity(clients, chain).await) }));
+    }
+    for (asset, about) in registry.assets() {
+        let is_cosmos = registry[about.chain].kind == ChainKind::Cosmos;
+        queries.push(Box::pin(async move {
+            let outcome = match about.origin {
+                Origin::Ibc { .. } if is_cosmos => trace(clients, registry, asset).await,
+                Origin::Bridged { .. } => base(clients, registry, asset).await,
+                _ => contracts::decimals(clients, registry, about).await,
+            };
+            let part = format!("asset {} of {}", about.denom, registry[about.chain].id);
+            (part, outcome.map(Vec::from_iter))
+        }));
+    }
+    for (_, bridge) in registry.bridges() {
+        queries.push(Box::pin(async {
+            let outcome = rollup(clients, registry, bridge).await;
+            (format!("bridge {}", bridge.id), outcome.map(Vec::from_iter))
+        }));
+    }
+    for (_, oft) in registry.ofts() {
+        for leg in &oft.legs {
+            queries.push(Box::pin(async {
+                let chain = &registry[registry[leg.asset].chain].id;
+                let part = format!("oft {}, contract {} of {chain}", oft.symbol, leg.contract);
+                (part, contracts::leg(clients, registry, oft, leg).await)
+            }));
+        }
+    }
+    queries
+}
+
+/// Compares the node's chain id and address prefix with the registry.
+async fn identity(clients: &ChainClients, chain: &Chain) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    if chain.kind == ChainKind::Evm {
+        let clients = clients.of(chain);
+        let evm = clients.evm().map_err(|error| error.to_string())?;
+        let id = evm.chain_id().await.map_err(|error| error.to_string())?.to_string();
+        return Ok((id != chain.id).then(|| format!("its node is of chain {id}")).into_iter().collect());
+    }
+    if let Some(info) = refresh::get(clients, chain, "/cosmos/base/tendermint/v1beta1/node_info").await? {
+        let id = text(&info, "/default_node_info/network")?;
+        found.extend((id != chain.id).then(|| format!("its node is of chain {id}")));
+    }
+    if let Some(answer) = refresh::get(clients, chain, "/cosmos/auth/v1beta1/bech32").await? {
+        let (prefix, expected) = (text(&answer, "/bech32_prefix")?, &chain.bech32_prefix);
+        let differs = prefix != *expected;
+        found.extend(
+            differs.then(|| format!("its addresses begin with {prefix}, the registry says {expected}")),
+        );
+    }
+    Ok(found)
 }
 
 /// Differences between a chain fact and the registry.
@@ -86,8 +145,35 @@ fn contradictions(registry: &Registry, fact: ChainFact) -> Vec<String> {
             let what = "the list has it as a chain that forwards packets, and it has no such module";
             (listed && !forwards).then(|| what.to_owned()).into_iter().collect()
         }
-        ChainFact::Bridge(..) | ChainFact::Migration(..) | ChainFact::Hooks(..) => Vec::new(),
+        ChainFact::Bridge(bridge, facts) => period_contradictions(&registry[bridge], &facts),
+        ChainFact::Migration(bridge, denom, to) => {
+            let files = registry[bridge].migrated.iter().find(|(other, _)| *other == denom);
+            let files = files.and_then(|(_, channel)| registry[*channel].on(registry[bridge].l1));
+            let files = files.map(|end| (end.port.clone(), end.channel.clone()));
+            let name = |end: &Option<(String, String)>| {
+                end.as_ref().map_or("no channel".to_owned(), |(port, channel)| format!("{port}/{channel}"))
+            };
+            // A migration that only the chain has is used without the files.
+            let differs = files.is_some() && files != to;
+            let what =
+                || format!("{denom} was migrated to {}, the registry says {}", name(&to), name(&files));
+            differs.then(what).into_iter().collect()
+        }
+        ChainFact::Hooks(..) => Vec::new(),
     }
+}
+
+/// Differences of the periods. A period that the files leave out is not compared.
+fn period_contradictions(bridge: &Bridge, facts: &BridgeFacts) -> Vec<String> {
+    let periods = [
+        ("finalization", facts.finalization_seconds, bridge.finalization_seconds, FINALIZATION_SECONDS),
+        ("submission", facts.submission_seconds, bridge.submission_seconds, SUBMISSION_SECONDS),
+    ];
+    let differs = |(name, chain, files, default): (&str, Option<u64>, u64, u64)| {
+        let chain = chain.filter(|chain| *chain != files && files != default)?;
+        Some(format!("its {name} period is {chain} s on the L1, the registry says {files} s"))
+    };
+    periods.into_iter().filter_map(differs).collect()
 }
 
 fn channel_contradictions(registry: &Registry, end: &End, status: &ChannelStatus) -> Vec<String> {

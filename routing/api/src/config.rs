@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::prices::PriceSource;
+
 /// Settings of a routing service.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -13,6 +15,12 @@ pub struct Config {
     pub query_timeout: Duration,
     /// Polling, quotas and retention of registered transfers.
     pub tracker: tracker::Options,
+    /// Whether `/v2/tx/submit` relays signed transactions.
+    pub submit: bool,
+    /// Feed of prices for tokens without one in the registry.
+    pub prices: Option<PriceSource>,
+    /// Rejects unknown members of request bodies, for tests.
+    pub strict: bool,
 }
 
 impl Default for Config {
@@ -25,6 +33,9 @@ impl Default for Config {
             // The client library `ky` times out after 10 s.
             query_timeout: Duration::from_secs(3),
             tracker: tracker::Options::default(),
+            submit: false,
+            prices: None,
+            strict: false,
         }
     }
 }

@@ -27,7 +27,10 @@ pub(crate) fn missing(name: &str) -> HttpError {
 pub(crate) fn no_route(reason: &NoRoute) -> HttpError {
     let refusal = HttpError::bad_request(reason.to_string());
     match reason {
-        NoRoute::Dust { .. } => refusal,
+        NoRoute::Dust { multiple, usable } => refusal.with_info(match usable {
+            Some(usable) => format!("Send {usable} base units."),
+            None => format!("Send at least {multiple} base units."),
+        }),
         NoRoute::Paused(_) => refusal.with_code(NOT_FOUND).with_info("Try again later."),
         NoRoute::TooSmall { .. } => refusal.with_code(NOT_FOUND).with_info("Send a larger amount."),
         _ => refusal.with_code(NOT_FOUND),

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * The service has no key and broadcasts nothing.
+//! * The service has no key. It broadcasts nothing of its own; with [`Config::submit`] it relays bytes that a client
+//!   signed, unchanged.
 //! * A response comes from one snapshot of the registry and the chain facts, so the same request gives the same
 //!   response.
 //! * A request waits for other machines only if its response contains their data (balances, LayerZero quotes), and
@@ -17,6 +18,7 @@
 //! | [`refresh`] | queries of current chain state |
 //! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
 //! | `quotes` | LayerZero quotes |
+//! | `prices` | prices from a feed |
 //! | `body` | parsing of request bodies |
 //! | [`meter`] | metrics |
 //! | `errors` | text and code of every error response |
@@ -31,10 +33,14 @@ pub mod service;
 mod api;
 mod body;
 mod errors;
+mod prices;
 mod quotes;
 mod swagger;
 
+pub use self::api::submit::SUBMIT;
+pub use self::api::tx::TRACK;
 pub use self::config::Config;
+pub use self::prices::PriceSource;
 pub use self::service::{Service, World};
 pub use self::swagger::{document, swagger_document};
 
@@ -47,9 +53,11 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::op_hook::ENDPOINTS,
     api::msgs::ENDPOINTS,
     api::tx::ENDPOINTS,
+    api::submit::ENDPOINTS,
     api::explore::ENDPOINTS,
     api::registry::ENDPOINTS,
-    api::unsupported::ENDPOINTS,
+    api::nft::ENDPOINTS,
+    api::health::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,
 ];

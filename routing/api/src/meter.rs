@@ -1,9 +1,17 @@
 //! Metrics of the planner's requests, by outcome.
 
-use metrics::{counter, describe_counter};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use planner::NoRoute;
+use registry::Registry;
 
 const PLANS: &str = "cairn_route_plans_total";
+const REGISTRY: &str = "cairn_route_registry";
+const REGISTRY_READ: &str = "cairn_route_registry_read_timestamp_seconds";
+const REGISTRY_STALE: &str = "cairn_route_registry_stale";
+const PRICES: &str = "cairn_route_prices";
+const SUBMISSIONS: &str = "cairn_route_submissions_total";
 
 /// Registers the descriptions of the metrics of the routing service.
 pub fn describe() {
@@ -11,6 +19,14 @@ pub fn describe() {
         PLANS,
         "searches for a route by outcome: planned, or the reason why there is none; requests for messages search again"
     );
+    describe_counter!(SUBMISSIONS, "transactions of /v2/tx/submit by outcome: accepted by a node, or not");
+    describe_gauge!(REGISTRY, "chains, assets, channels, bridges and ofts of the registry in use, by kind");
+    describe_gauge!(REGISTRY_READ, Unit::Seconds, "Unix time at which the registry in use was read");
+    describe_gauge!(
+        REGISTRY_STALE,
+        "1 while the registry could not be read again, so that an older one is in use"
+    );
+    describe_gauge!(PRICES, "tokens with a price of the feed that is not too old");
     tracker::describe_metrics();
 }
 
@@ -28,11 +44,49 @@ const OUTCOMES: [&str; 10] = [
     "no_quote",
 ];
 
-/// Shows every outcome with a count of 0: the increase of a counter counts from its first value.
-pub(crate) fn no_plans() {
+/// Shows every outcome with a count of 0: the increase of a counter counts from its first value. There are no prices yet.
+pub(crate) fn start() {
+    set_prices(0);
+    for outcome in ["accepted", "refused"] {
+        counter!(SUBMISSIONS, "outcome" => outcome).increment(0);
+    }
     for outcome in OUTCOMES {
         counter!(PLANS, "outcome" => outcome).increment(0);
     }
+}
+
+/// Sets the gauges of the registry in use.
+#[expect(clippy::cast_precision_loss, reason = "counts of entries and realistic times are below 2^53")]
+pub(crate) fn set_registry(registry: &Registry) {
+    let counts = [
+        ("chains", registry.chains().count()),
+        ("assets", registry.assets().count()),
+        ("channels", registry.channels().count()),
+        ("bridges", registry.bridges().count()),
+        ("ofts", registry.ofts().count()),
+    ];
+    for (kind, count) in counts {
+        gauge!(REGISTRY, "kind" => kind).set(count as f64);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    gauge!(REGISTRY_READ).set(now.as_secs_f64());
+    gauge!(REGISTRY_STALE).set(0.0);
+}
+
+/// Marks the registry in use as older than its files.
+pub(crate) fn set_stale() {
+    gauge!(REGISTRY_STALE).set(1.0);
+}
+
+/// Sets the number of prices of the feed.
+#[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
+pub(crate) fn set_prices(count: usize) {
+    gauge!(PRICES).set(count as f64);
+}
+
+/// Counts a transaction that a client wanted to be relayed.
+pub(crate) fn count_submission(is_accepted: bool) {
+    counter!(SUBMISSIONS, "outcome" => if is_accepted { "accepted" } else { "refused" }).increment(1);
 }
 
 /// Counts a search for a route.

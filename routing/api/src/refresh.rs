@@ -14,7 +14,7 @@ use serde_json::Value;
 use tracker::ChainClients;
 
 /// Concurrent queries.
-const CONCURRENCY: usize = 16;
+pub(crate) const CONCURRENCY: usize = 16;
 
 /// Result of the queries about one part of the registry.
 pub(crate) struct Queried {

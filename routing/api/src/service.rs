@@ -5,8 +5,10 @@
 //! * A request uses one [`World`] until it ends, so a concurrent reload does not affect it.
 //! * A registry that does not load leaves the previous one in place.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 use planner::Graph;
 use registry::{AssetRef, Facts, Origin, Registry};
@@ -16,6 +18,7 @@ use tracker::{ChainClients, Tracker};
 
 use crate::config::Config;
 use crate::meter;
+use crate::prices::PriceCache;
 use crate::quotes::Quoter;
 use crate::refresh;
 
@@ -30,12 +33,27 @@ pub struct World {
     pub facts: Arc<Facts>,
 }
 
+/// When the registry in use was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loaded {
+    pub(crate) at: Instant,
+    /// Whether a later attempt failed.
+    pub(crate) has_failed: bool,
+}
+
+impl Loaded {
+    fn now() -> Self {
+        Self { at: Instant::now(), has_failed: false }
+    }
+}
+
 /// A routing service.
 pub struct Service {
     world: RwLock<World>,
     /// Notifies the tracker of a reload.
     registry: watch::Sender<Arc<Registry>>,
     tracker: Arc<Tracker>,
+    loaded: Mutex<Loaded>,
     pub(crate) quoter: Quoter,
     pub(crate) config: Config,
     pub(crate) version: String,
@@ -62,11 +80,13 @@ impl Service {
         let (sender, receiver) = watch::channel(Arc::clone(&registry));
         let tracker = Arc::new(Tracker::open(data, receiver, config.tracker.clone())?);
         let graph = Arc::new(Graph::new(&registry));
-        meter::no_plans();
+        meter::start();
+        meter::set_registry(&registry);
         Ok(Self {
             world: RwLock::new(World { registry, graph, facts: Arc::default() }),
             registry: sender,
             tracker,
+            loaded: Mutex::new(Loaded::now()),
             quoter: Quoter::new(config.quote_age, config.query_timeout),
             config,
             version: version.to_owned(),
@@ -83,6 +103,11 @@ impl Service {
         &self.tracker
     }
 
+    /// When the registry in use was read.
+    pub(crate) fn loaded(&self) -> Loaded {
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn clients(&self) -> &ChainClients {
         self.tracker.clients()
     }
@@ -95,12 +120,53 @@ impl Service {
             let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
             *world = World { registry: Arc::clone(&registry), graph, facts: Arc::clone(&world.facts) };
         }
+        meter::set_registry(&registry);
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Loaded::now();
         self.registry.send_replace(registry);
     }
 
     /// Replaces the chain facts.
     pub fn learn(&self, facts: Facts) {
-        self.world.write().unwrap_or_else(PoisonError::into_inner).facts = Arc::new(facts);
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        let prices = Arc::clone(&world.facts.prices);
+        world.facts = Arc::new(Facts { prices, ..facts });
+    }
+
+    /// Asks the price feed for prices periodically until `stop`.
+    pub async fn follow_prices(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        let cache =
+            self.config.prices.as_ref().map(|source| PriceCache::new(source, self.config.query_timeout));
+        let mut cache = match cache {
+            Some(Ok(cache)) => cache,
+            Some(Err(error)) => {
+                tracing::error!(%error, "no price feed");
+                return stop.await;
+            }
+            None => return stop.await,
+        };
+        loop {
+            let world = self.world();
+            tokio::select! {
+                () = &mut stop => return,
+                prices = cache.refresh(&world.registry) => self.set_prices(prices),
+            }
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(cache.pause()) => {}
+                // A new registry has other tokens.
+                () = self.reloaded(&world.registry) => {}
+            }
+        }
+    }
+
+    /// Replaces the prices of the feed, by CoinGecko's names.
+    pub fn set_prices(&self, prices: HashMap<String, String>) {
+        meter::set_prices(prices.len());
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        if *world.facts.prices != prices {
+            world.facts = Arc::new(Facts { prices: Arc::new(prices), ..Facts::clone(&world.facts) });
+        }
     }
 
     /// Refreshes the chain facts periodically until `stop`.
@@ -149,7 +215,10 @@ impl Service {
     /// # Errors
     /// If it does not load; the previous one then stays in use.
     pub fn reload(&self, dir: &Path) -> Result<Vec<registry::Problem>, Error> {
-        let loaded = registry::load(dir)?;
+        let loaded = registry::load(dir).inspect_err(|_| {
+            meter::set_stale();
+            self.loaded.lock().unwrap_or_else(PoisonError::into_inner).has_failed = true;
+        })?;
         self.replace(loaded.registry);
         Ok(loaded.problems)
     }

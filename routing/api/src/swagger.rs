@@ -9,7 +9,7 @@ use web::openapi::About;
 use web::reply::Reply;
 use web::schema::{Object, Schema};
 
-use crate::api::unsupported;
+use crate::api::submit::SUBMIT;
 use crate::service::Service;
 
 const SWAGGER_PATH: &str = "/swagger/doc.json";
@@ -48,12 +48,12 @@ const fn document_at(
     }
 }
 
-/// The OpenAPI 3.1 document of all endpoints that do something.
+/// The OpenAPI 3.1 document of all endpoints.
 pub fn document(version: &str) -> Value {
-    of(version, |path| !unsupported::has(path))
+    of(version, |_| true)
 }
 
-/// The Swagger 2.0 document: it also has the endpoints that only refuse.
+/// The same in the form of Swagger 2.0.
 pub fn swagger_document(version: &str) -> Value {
     web::swagger2::document(&of(version, |path| path != OPENAPI_PATH && path != SWAGGER_PATH))
 }
@@ -62,7 +62,7 @@ fn of(version: &str, keep: impl Fn(&str) -> bool) -> Value {
     let about = About {
         title: "cairn route",
         description: "Plans transfers of fungible tokens between chains, makes the messages to sign, and follows them. \
-                      Holds no key and broadcasts nothing.",
+                      Holds no key, and broadcasts nothing but transactions that a client signed, if it is switched on.",
         version,
         examples: &examples(),
     };
@@ -75,7 +75,9 @@ fn examples() -> Value {
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn openapi(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(document(&service.version).to_string()))
+    // A service that relays nothing does not offer it.
+    let document = of(&service.version, |path| service.config.submit || path != SUBMIT);
+    Ok(Reply::json(document.to_string()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]

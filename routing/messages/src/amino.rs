@@ -51,6 +51,21 @@ pub(crate) struct Transfer {
     pub(crate) memo: String,
 }
 
+/// An ICS-721 transfer, which times out by time only.
+#[derive(Serialize)]
+pub(crate) struct NftTransfer {
+    pub(crate) source_port: String,
+    pub(crate) source_channel: String,
+    pub(crate) class_id: String,
+    pub(crate) token_ids: Vec<String>,
+    pub(crate) sender: String,
+    pub(crate) receiver: String,
+    pub(crate) timeout_height: Never,
+    /// Unix time in nanoseconds.
+    pub(crate) timeout_timestamp: String,
+    pub(crate) memo: String,
+}
+
 /// `ibc.core.client.v1.Height` that is not set: `{}`.
 #[derive(Serialize)]
 pub(crate) struct Never {}
@@ -79,7 +94,7 @@ pub(crate) struct Migration {
     pub(crate) amount: Coin,
 }
 
-/// A call of a contract on a minievm chain, without value.
+/// A call of a contract on a minievm chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Call {
     pub(crate) sender: String,
@@ -93,7 +108,8 @@ pub(crate) struct Invocation {
     pub(crate) contract_addr: String,
     /// Hex with `0x`.
     pub(crate) input: String,
-    pub(crate) value: &'static str,
+    /// Base units of the chain's coin.
+    pub(crate) value: String,
     pub(crate) access_list: [(); 0],
 }
 
@@ -102,9 +118,13 @@ impl Invocation {
         Self {
             contract_addr: contract.to_owned(),
             input: alloy::hex::encode_prefixed(calldata),
-            value: "0",
+            value: "0".to_owned(),
             access_list: [],
         }
+    }
+
+    pub(crate) fn with_value(self, value: U256) -> Self {
+        Self { value: value.to_string(), ..self }
     }
 }
 

@@ -12,6 +12,10 @@ alloy::sol! {
         function transfer(address to, uint256 amount) external returns (bool);
     }
 
+    interface Erc721 {
+        function transferFrom(address from, address to, uint256 tokenId) external;
+    }
+
     /// Wraps the whole balance of the caller, up to the allowance.
     interface WrapAll {
         function toLocal(address receiver, string remoteDenom, uint8 remoteDecimals) external;
@@ -32,6 +36,14 @@ alloy::sol! {
     interface WrapperViews {
         function remoteTokens(address localToken) external view returns (address remoteToken);
         function remoteDecimals(address localToken) external view returns (uint8 decimals);
+    }
+
+    interface OftViews {
+        function sharedDecimals() external view returns (uint8);
+        function token() external view returns (address);
+        function approvalRequired() external view returns (bool);
+        function peers(uint32 eid) external view returns (bytes32 peer);
+        function decimals() external view returns (uint8);
     }
 
     struct SendParam {

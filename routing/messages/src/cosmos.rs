@@ -14,7 +14,7 @@ impl TxBuilder<'_> {
         let steps: Vec<Step> = self.hops.iter().map(|hop| hop.step).collect();
         match steps.as_slice() {
             [Step::Send] => Ok(vec![self.bank_send()]),
-            [Step::LayerZero { .. }] => Ok(vec![self.move_send()?]),
+            [Step::LayerZero { .. }] => self.omnichain(),
             [Step::Wrap] => self.wrap(),
             [Step::Unwrap] => self.unwrap(&self.hops[0], self.end),
             [Step::Deposit { bridge }] => Ok(vec![self.deposit(*bridge)]),

@@ -101,6 +101,9 @@ pub enum BuildError {
     /// The steps of the plan do not form valid transactions.
     #[error("this route cannot be signed: {0}")]
     Plan(String),
+    /// NFTs that cannot be sent so.
+    #[error("{0}")]
+    Nft(String),
     /// Invalid value in the registry.
     #[error("the registry's {what} `{value}` is not {must}: correct it there")]
     Registry {

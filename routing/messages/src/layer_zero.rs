@@ -8,14 +8,14 @@ use alloy::primitives::{B256, Bytes};
 use alloy::sol_types::SolCall as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chain::{Account, U256};
+use chain::{Account, U256, Vm};
 use planner::{Hop, Step};
 use registry::{ChainRef, Leg, LegKind, OftRef, Registry};
 use serde::Serialize;
 
 use crate::address::{contract, evm_address};
-use crate::amino::Execute;
-use crate::calls::{MessagingFee, Oft, SendParam};
+use crate::amino::{CALL, Call, Execute, Invocation};
+use crate::calls::{Erc20, MessagingFee, Oft, SendParam};
 use crate::error::BuildError;
 use crate::hook;
 use crate::request::{Approval, Msg, Tx};
@@ -43,22 +43,65 @@ pub(crate) fn keeps_a_fee(registry: &Registry, hop: &Hop) -> Result<bool, BuildE
     Ok(received < sent)
 }
 
+/// A call of an OFT contract's `send`.
+struct OftCall {
+    to: String,
+    /// Base units of the chain's coin: the fee, and the amount where the coin itself is sent.
+    value: U256,
+    data: Vec<u8>,
+    /// The allowance that the contract needs first.
+    approval: Option<Approval>,
+}
+
 impl TxBuilder<'_> {
+    /// The call as a transaction of an EVM chain.
     pub(crate) fn oft_send(&self, chain: ChainRef, hops: Range<usize>) -> Result<Tx, BuildError> {
+        let OftCall { to, value, data, approval } = self.oft_call(chain)?;
+        let (data, approvals) = (alloy::hex::encode(data), approval.into_iter().collect());
+        Ok(Tx::Evm { chain, to, value, data, approvals, signer: self.signer.text.clone(), hops })
+    }
+
+    /// The call as messages of a minievm chain: the allowance, then the call. A contract there counts the chain's coin in
+    /// base units, as `MsgCall` does (minievm `x/evm/keeper/msg_server.go`), so its fee is the value.
+    fn oft_messages(&self, chain: ChainRef) -> Result<Vec<Msg>, BuildError> {
+        let OftCall { to, value, data, approval } = self.oft_call(chain)?;
+        let call = |contract: &str, data: &[u8], value: U256| {
+            let input = Invocation::new(contract, data).with_value(value);
+            Msg::new(CALL, &Call { sender: self.signer.text.clone(), input })
+        };
+        let mut msgs = Vec::new();
+        if let Some(Approval { token, spender, amount }) = approval {
+            let approve = Erc20::approveCall { spender: contract("OFT contract", &spender)?, amount };
+            msgs.push(call(&token, &approve.abi_encode(), U256::ZERO));
+        }
+        msgs.push(call(&to, &data, value));
+        Ok(msgs)
+    }
+
+    /// The messages of a Cosmos chain: a Move module, or a contract of a minievm chain.
+    pub(crate) fn omnichain(&self) -> Result<Vec<Msg>, BuildError> {
+        let chain = self.chain_of(self.hops[0].from);
+        match self.request.registry[chain].vm {
+            Vm::Evm => self.oft_messages(chain),
+            _ => Ok(vec![self.move_send()?]),
+        }
+    }
+
+    fn oft_call(&self, chain: ChainRef) -> Result<OftCall, BuildError> {
         let (registry, hop) = (self.request.registry, &self.hops[0]);
         let crossing = self.crossing(hop)?;
         let leg = crossing.from;
         contract("OFT contract", &leg.contract)?;
         let sent = self.sent(hop, &crossing)?;
-        let (coin, approvals) = match leg.kind {
-            LegKind::Token => (U256::ZERO, Vec::new()),
-            LegKind::NativeAdapter => (sent.amount, Vec::new()),
+        let (coin, approval) = match leg.kind {
+            LegKind::Token => (U256::ZERO, None),
+            LegKind::NativeAdapter => (sent.amount, None),
             LegKind::Adapter => {
                 let token = hook::token(registry, self.request.facts, hop.from)?;
                 let spender = leg.contract.clone();
-                (U256::ZERO, vec![Approval { token, spender, amount: sent.amount }])
+                (U256::ZERO, Some(Approval { token, spender, amount: sent.amount }))
             }
-            LegKind::Move => return Err(invalid_plan("a Move module is not on an EVM chain")),
+            LegKind::Move => return Err(invalid_plan("a Move module is not on a chain with an EVM")),
         };
         let value =
             coin.checked_add(crossing.fee).ok_or_else(|| self.too_much(hop, "2^256 - 1 with the fee"))?;
@@ -68,21 +111,20 @@ impl TxBuilder<'_> {
             fee: MessagingFee { nativeFee: crossing.fee, lzTokenFee: U256::ZERO },
             refundAddress: evm_address(registry, chain, self.signer)?,
         };
-        let (to, signer) = (leg.contract.clone(), self.signer.text.clone());
-        Ok(Tx::Evm { chain, to, value, data: alloy::hex::encode(call.abi_encode()), approvals, signer, hops })
+        Ok(OftCall { to: leg.contract.clone(), value, data: call.abi_encode(), approval })
     }
 
     /// `send_withdraw` of the module: it withdraws amount and fee from the sender and refunds the rest of the fee.
     ///
     /// A `MsgExecute` and not a `MsgExecuteJSON`, because both real clients encode the former (`router-api.md` §7.2).
-    pub(crate) fn move_send(&self) -> Result<Msg, BuildError> {
+    fn move_send(&self) -> Result<Msg, BuildError> {
         let hop = &self.hops[0];
         let crossing = self.crossing(hop)?;
         let leg = crossing.from;
         if leg.kind != LegKind::Move {
             let chain = &self.request.registry[self.chain_of(hop.from)].id;
             return Err(invalid_plan(format!(
-                "the OFT on `{chain}` is no Move module, and calls of others are not made there"
+                "the OFT on `{chain}` is no Move module, which is all that such a chain has"
             )));
         }
         let sent = self.sent(hop, &crossing)?;

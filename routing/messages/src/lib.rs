@@ -17,6 +17,8 @@
 //! | `amino`, `memo`, `calls` | encodings: amino JSON, packet memos, Solidity interfaces |
 //! | [`hook`], `signed` | op hooks: the calls that a deposit executes on the rollup, and their verification |
 //! | [`address`] | address parsing and the addresses that a plan needs |
+//! | [`mod@nft`] | messages that send NFTs |
+//! | [`oft_views`] | views of OFT contracts |
 //! | [`quote`] | quote calls of OFT contracts |
 //! | [`slippage`] | minimum amount out |
 //! | [`wrapper`] | queries of the ERC20Wrapper, and the pairs that messages may name |
@@ -32,6 +34,8 @@ mod evm;
 pub mod hook;
 mod layer_zero;
 mod memo;
+pub mod nft;
+pub mod oft_views;
 pub mod quote;
 pub mod request;
 mod signed;
@@ -43,5 +47,6 @@ pub mod wrapper;
 
 pub use error::BuildError;
 pub use hook::{OpHook, OpHookRequest, op_hook};
+pub use nft::{NftMsg, NftRequest, nft};
 pub use request::{Approval, BuildRequest, BuiltTxs, Msg, SignedHook, Tx};
 pub use transactions::transactions;

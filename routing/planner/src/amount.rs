@@ -73,6 +73,14 @@ impl FeeSchedule<'_> {
         Some(gross.div_ceil(U256::from(kept)).max(floor))
     }
 
+    /// The largest amount up to `amount` that leaves the wrapper no remainder, where it would refuse `amount` itself;
+    /// of several with the same result the least. `None` if it is below the wrapper's unit.
+    pub(crate) fn without_dust(&self, amount: U256) -> Option<U256> {
+        let net = amount.checked_sub(self.fee(amount)?)?;
+        let whole = net / self.scale.granule() * self.scale.granule();
+        self.least(self.scale.apply(whole).ok().filter(|out| !out.is_zero())?, U256::ZERO)
+    }
+
     /// Whether the hop has no fees.
     pub(crate) fn is_free(&self) -> bool {
         self.terms.fee_bps == 0 && self.terms.fee_amount.is_zero()
@@ -241,6 +249,23 @@ mod tests {
         }
 
         #[test]
+        fn without_its_dust_an_amount_is_accepted_and_one_unit_more_would_be_over_it(
+            fee in 0u64..5_000, bps in 0u32..9_999, amount in 1u64..10_000_000,
+        ) {
+            let (terms, amount) = (terms(0, fee, bps), U256::from(amount));
+            let fees = FeeSchedule { terms: &terms, scale: Scale::Wrapper { from: 6, to: 3 } };
+            if fees.carry(amount, amount) == Err(Rejection::Dust) {
+                if let Some(less) = fees.without_dust(amount) {
+                    let out = fees.carry(less, less).unwrap();
+                    prop_assert!(less < amount);
+                    prop_assert!(fees.least(out + U256::ONE, U256::ZERO).unwrap() > amount);
+                } else {
+                    prop_assert!(fees.least(U256::ONE, U256::ZERO).unwrap() > amount);
+                }
+            }
+        }
+
+        #[test]
         fn no_amount_panics(limbs: [u64; 4], bps: u32, fee: [u64; 4], from in 0u8..=36, to in 0u8..=36) {
             let amount = U256::from_limbs(limbs);
             let terms = Terms { fee_amount: U256::from_limbs(fee), fee_bps: bps, ..Terms::default() };
@@ -255,6 +280,9 @@ mod tests {
                 }
                 if let Some(least) = fees.least(U256::ONE, amount) {
                     prop_assert!(least >= amount);
+                }
+                if let Some(less) = fees.without_dust(amount) {
+                    prop_assert!(less <= amount);
                 }
             }
         }

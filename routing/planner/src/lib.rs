@@ -14,6 +14,7 @@
 //! | `amount` | exact amount after a hop |
 //! | `chaining` | hops that one signature covers |
 //! | `search`, `heuristic` | A* search for the best paths, and its lower bound |
+//! | `exact_out` | least amount in for an amount out |
 //! | `reason` | why no route exists |
 //! | [`operation`], [`asset`], [`usd`] | JSON form of a plan |
 //! | [`client_operations`] | operations that clients send back |
@@ -24,6 +25,7 @@ mod biconnected;
 mod chaining;
 pub mod client_operations;
 mod conditions;
+mod exact_out;
 mod find;
 mod graph;
 mod heuristic;
@@ -36,6 +38,7 @@ pub mod usd;
 
 pub use asset::WireAsset;
 pub use client_operations::{BadOperation, Mismatch, same_route};
+pub use exact_out::least_amount_in;
 pub use find::plan;
 pub use graph::Graph;
 pub use operation::{Operation, OperationKind, operations};

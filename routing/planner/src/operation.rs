@@ -204,7 +204,7 @@ fn together(hops: &[Hop]) -> usize {
 }
 
 fn operation(world: World<'_>, hops: &[Hop]) -> Option<Operation> {
-    let registry = world.registry;
+    let World { registry, facts, .. } = world;
     let (first, last) = (hops.first()?, hops.last()?);
     let moved = hops.iter().find(|hop| !matches!(hop.step, Step::Wrap | Step::Unwrap)).unwrap_or(first);
     let ends = Ends::of(registry, first, last);
@@ -242,7 +242,7 @@ fn operation(world: World<'_>, hops: &[Hop]) -> Option<Operation> {
                 destination_endpoint_id: other.eid,
                 messaging_fee_asset: WireAsset::of(registry, coin),
                 messaging_fee_amount: fee.to_string(),
-                messaging_fee_amount_usd: usd::of(registry, coin, fee).unwrap_or_default(),
+                messaging_fee_amount_usd: usd::of(registry, facts, coin, fee).unwrap_or_default(),
                 bridge_id: "LAYER_ZERO".to_owned(),
             })
         }
@@ -272,7 +272,7 @@ impl Ends {
 }
 
 fn transfer(world: World<'_>, end: &registry::End, hop: &Hop, ends: Ends) -> Transfer {
-    let registry = world.registry;
+    let World { registry, facts, .. } = world;
     let fee = hop.amount_in.checked_sub(hop.amount_out).filter(|fee| !fee.is_zero());
     Transfer {
         port: end.port.clone(),
@@ -285,7 +285,7 @@ fn transfer(world: World<'_>, end: &registry::End, hop: &Hop, ends: Ends) -> Tra
         dest_denom: ends.denom_out.clone(),
         denom_out: ends.denom_out,
         fee_amount: fee.map(|fee| fee.to_string()),
-        usd_fee_amount: fee.and_then(|fee| usd::of(registry, hop.from, fee)),
+        usd_fee_amount: fee.and_then(|fee| usd::of(registry, facts, hop.from, fee)),
         fee_asset: fee.map(|_| WireAsset::of(registry, hop.from)),
         bridge_id: "IBC".to_owned(),
         ..Transfer::default()

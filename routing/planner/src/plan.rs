@@ -252,6 +252,8 @@ pub enum NoRoute {
     Dust {
         /// 10 to the power of the difference in decimals.
         multiple: U256,
+        /// The largest amount up to the requested one that leaves no remainder; `None` if that is none.
+        usable: Option<U256>,
     },
     /// Overflow: a wrapper carries 256 bits, LayerZero 64.
     #[error("no routes found: amount_in {amount} is more than {hop} can carry")]

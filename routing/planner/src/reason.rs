@@ -92,7 +92,9 @@ fn first_rejection(conditions: &mut Conditions<'_>, request: &Request, path: &[P
     for (position, (edge, hop)) in hops.iter().enumerate() {
         match conditions.traverse(hop, amount, Relax::default()) {
             Ok((_, out)) => amount = out,
-            Err(rejection) => return stopped(conditions, request, &hops, position, rejection, edge),
+            Err(rejection) => {
+                return stopped(conditions, request, &hops, (position, amount), rejection, edge);
+            }
         }
     }
     let txs = path.last().map_or(0, |hop| usize::from(hop.tx) + 1);
@@ -107,7 +109,7 @@ fn stopped(
     conditions: &Conditions<'_>,
     request: &Request,
     hops: &[(Edge, EdgeState<'_>)],
-    position: usize,
+    (position, arriving): (usize, U256),
     rejection: Rejection,
     edge: &Edge,
 ) -> NoRoute {
@@ -138,7 +140,8 @@ fn stopped(
                 .rev()
                 .filter(|_| free)
                 .fold(zeros, |zeros, (_, state)| state.fees.scale.zeros_before(zeros));
-            NoRoute::Dust { multiple: power(zeros) }
+            let usable = state.fees.without_dust(arriving).and_then(|here| least(before, here));
+            NoRoute::Dust { multiple: power(zeros), usable: usable.filter(|usable| *usable < amount) }
         }
         Rejection::TooLarge => NoRoute::TooLarge { amount, hop },
         Rejection::NoQuote => NoRoute::NoQuote(hop),

@@ -3,7 +3,7 @@
 //! Exact integer arithmetic, no floating point: the same amount always gives the same string.
 
 use chain::U256;
-use registry::{AssetRef, Registry};
+use registry::{AssetRef, Facts, Registry};
 
 use crate::amount::power;
 
@@ -11,9 +11,15 @@ use crate::amount::power;
 const DIGITS: usize = 30;
 
 /// Value of `amount` base units of an asset; `None` if the price is unknown or the value overflows.
-pub fn of(registry: &Registry, asset: AssetRef, amount: U256) -> Option<String> {
-    let asset = &registry[asset];
-    worth(amount, asset.decimals, asset.price_usd.as_deref()?)
+pub fn of(registry: &Registry, facts: &Facts, asset: AssetRef, amount: U256) -> Option<String> {
+    worth(amount, registry[asset].decimals, price(registry, facts, asset)?)
+}
+
+/// Price of one whole token: that of the files, else that of the feed for the asset or for its origin.
+pub fn price<'a>(registry: &'a Registry, facts: &'a Facts, asset: AssetRef) -> Option<&'a str> {
+    let of_feed = |asset: AssetRef| facts.prices.get(registry[asset].coingecko_id.as_deref()?);
+    let price = registry[asset].price_usd.as_ref();
+    price.or_else(|| of_feed(asset).or_else(|| of_feed(registry.root(asset)))).map(String::as_str)
 }
 
 /// Value of `amount` base units with `decimals` decimals at a price, rounded half up to cents.

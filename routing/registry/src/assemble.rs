@@ -23,9 +23,9 @@ use chain::Vm;
 use layers::layered;
 
 /// OPinit's usual challenge period.
-const FINALIZATION_SECONDS: u64 = 604_800;
+pub const FINALIZATION_SECONDS: u64 = 604_800;
 /// OPinit's usual interval between outputs.
-const SUBMISSION_SECONDS: u64 = 3_600;
+pub const SUBMISSION_SECONDS: u64 = 3_600;
 
 /// Assembles drafts. With `imports`, a native part that refers to a part that no public registry has any more is
 /// skipped and reported.

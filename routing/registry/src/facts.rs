@@ -4,6 +4,7 @@
 //! absent; the files apply instead.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chain::U256;
 
@@ -27,6 +28,8 @@ pub struct Facts {
     /// Answers of an ERC20Wrapper about a local token, by (chain id, wrapper, local denomination), in the spelling of
     /// the files.
     pub wrappers: HashMap<(String, String, String), WrapperFacts>,
+    /// US dollars for one whole token, a decimal number, by CoinGecko's name: from a price feed.
+    pub prices: Arc<HashMap<String, String>>,
 }
 
 /// The zero address: no token.

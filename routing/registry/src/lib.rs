@@ -50,6 +50,7 @@ mod native_format;
 mod serde_forms;
 mod voucher_index;
 
+pub use assemble::{FINALIZATION_SECONDS, SUBMISSION_SECONDS};
 pub use build::{BadPart, Builder};
 pub use check::check;
 pub use facts::Facts;

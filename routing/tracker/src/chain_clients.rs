@@ -102,6 +102,11 @@ impl ChainClients {
 }
 
 impl Clients {
+    /// CometBFT RPC.
+    pub fn comet(&self) -> Result<&Comet, NoAddress> {
+        self.comet.as_ref().ok_or_else(|| self.no_address("rpc"))
+    }
+
     /// Cosmos REST.
     pub fn rest(&self) -> Result<&Rest, NoAddress> {
         self.rest.as_ref().ok_or_else(|| self.no_address("rest"))

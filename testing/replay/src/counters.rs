@@ -38,6 +38,8 @@ calls! {
     AbciQuery = "comet abci_query",
     /// `CometBFT` `/tx`.
     CometTx = "comet tx",
+    /// `CometBFT` `/broadcast_tx_sync`.
+    BroadcastTx = "comet broadcast_tx_sync",
     /// `CometBFT` `/tx_search`.
     TxSearch = "comet tx_search",
     /// Any other `CometBFT` method.

@@ -46,7 +46,12 @@ pub(crate) struct RouteDemo {
 impl RouteDemo {
     /// Replays the chains of the example registry, whose recordings are near the one in `shown`, and serves routes between
     /// them; `None` if a recording is missing.
-    pub(crate) async fn start(shown: &Path, data: &Path, listen: SocketAddr) -> anyhow::Result<Option<Self>> {
+    pub(crate) async fn start(
+        shown: &Path,
+        data: &Path,
+        listen: SocketAddr,
+        submit: bool,
+    ) -> anyhow::Result<Option<Self>> {
         let shown = shown.canonicalize()?;
         // The recording of one of a pair is one folder deeper.
         let mut parents = shown.ancestors().skip(1).take(2);
@@ -73,7 +78,7 @@ impl RouteDemo {
             cors: Cors::any(),
             explorer: true,
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
-            tracker: tracker::Options::default(),
+            config: routing_api::Config { submit, ..routing_api::Config::default() },
         };
         let registry = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)

@@ -35,6 +35,7 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("trusted_proxies", "127.0.0.1"),
     ("route.registry", "routing/registry/example"),
     ("route.data", "/var/lib/cairn-route"),
+    ("route.price_feed", "https://api.coingecko.com/api/v3"),
 ];
 
 /// The effective settings, each with its source.

@@ -51,8 +51,8 @@ fn defaults_and_examples_are_values_that_are_accepted() {
     let examples = [print::REQUIRED, print::OPTIONAL, &[("verify", "signatures")]].concat();
     let settings = with(&examples).unwrap();
     let route = settings.route().unwrap();
-    assert_eq!(route.tracker, tracker::Options::default());
-    assert_eq!(route.limits.per_client_of_path.len(), 1);
+    assert_eq!(route.config.tracker, tracker::Options::default());
+    assert_eq!(route.limits.per_client_of_path.len(), 2);
     let config = settings.ingest(true).unwrap();
     assert!(matches!(config.verify, Verify::Signatures { trusted: Some((1, _)) }));
     assert!(settings.endpoints().is_ok() && settings.data().is_ok());

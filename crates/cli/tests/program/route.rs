@@ -193,10 +193,11 @@ fn a_registry_is_checked_against_itself_and_against_its_chains() {
     let (code, stderr_text) = check();
     // The recording has no queries about the wrapper.
     let wrapper = "not checked: wrapper of evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2 of e2e-l2-1: ";
-    assert!(
-        code == Some(0) && stderr_text.lines().count() == 2 && stderr_text.starts_with(wrapper),
-        "{stderr_text}"
-    );
+    // The two other chains are not played.
+    let (others, found): (Vec<_>, Vec<_>) =
+        stderr_text.lines().partition(|line| line.contains("31337") || line.contains("31338"));
+    assert!(!others.is_empty() && others.iter().all(|line| line.starts_with("not checked: ")), "{others:?}");
+    assert!(code == Some(0) && found.len() == 2 && found[0].starts_with(wrapper), "{stderr_text}");
 
     // Problems that only the chains show: the other end of a channel.
     let right = fs::read_to_string(&bridges).unwrap();

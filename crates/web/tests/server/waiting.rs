@@ -50,12 +50,12 @@ fn a_panic_while_waiting_is_a_500() {
 }
 
 #[test]
-fn a_body_beyond_the_limit_has_the_status_of_the_api() {
-    let limits = Limits { oversize: http::StatusCode::BAD_REQUEST, body: 10, ..Limits::default() };
+fn a_body_of_an_asynchronous_handler_has_the_limit_too() {
+    let limits = Limits { body: 10, ..Limits::default() };
     let (server, _slow) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     let head = "POST /till HTTP/1.1\r\nhost: h\r\ncontent-length: 11\r\n\r\n";
     let answer = client.send(format!("{head}01234567890")).response(false);
-    assert_eq!(answer.status, 400);
+    assert_eq!(answer.status, 413);
     assert!(answer.text().contains("the request body is over 10 bytes"), "{}", answer.text());
 }

@@ -13,7 +13,7 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema;
 
-use super::{CATALOGUE, CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
+use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
 use crate::service::Service;
 
 /// The group's endpoints.
@@ -24,6 +24,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     summary: "The assets that routes can begin or end with.",
     params: &[
         CHAIN_IDS,
+        OLD_CHAIN_IDS,
         Param::query_or("native_only", Type::Flag, "false", "Only assets that originate on their chain."),
         Param::query_or("include_evm_assets", Type::Flag, "true", "Whether assets of EVM chains are listed."),
         Param::query_or("include_cw20_assets", Type::Flag, "true", "Without effect: there are none."),

@@ -23,7 +23,7 @@ use super::json;
 use crate::body::{self, check_length};
 use crate::errors;
 use crate::refresh::{self, escaped, text};
-use crate::service::Service;
+use crate::service::{Service, World};
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
@@ -40,7 +40,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
 /// Accounts by chain id.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "info.BalancesRequest")]
-#[serde(deny_unknown_fields)]
 struct BalancesRequest {
     /// None, if it is absent.
     chains: Option<BTreeMap<String, AccountRequest>>,
@@ -105,7 +104,7 @@ struct AccountQuery<'a> {
 
 fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: BalancesRequest = body::read(call, &[])?;
+        let request: BalancesRequest = body::read(&service.config, call, &[])?;
         let accounts = request.chains.unwrap_or_default();
         check_length("chains", accounts.len())?;
         let world = service.world();
@@ -120,7 +119,7 @@ fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Resul
             return Err(errors::invalid("chains", &format!("it names over {MAX_DENOMS} denoms")));
         }
         let chains = queries.iter().map(async |query| {
-            let denoms = entries(service, registry, query).await;
+            let denoms = entries(service, &world, query).await;
             (registry[query.chain].id.as_str(), Account { address: query.address, denoms })
         });
         json(&BalancesResponse { chains: join_all(chains).await.into_iter().collect() })
@@ -128,11 +127,8 @@ fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Resul
 }
 
 /// Balances by denomination; a requested denomination without an answer has an error.
-async fn entries(
-    service: &Service,
-    registry: &Registry,
-    query: &AccountQuery<'_>,
-) -> BTreeMap<String, Entry> {
+async fn entries(service: &Service, world: &World, query: &AccountQuery<'_>) -> BTreeMap<String, Entry> {
+    let registry = &*world.registry;
     let chain = &registry[query.chain];
     let limit = service.config.query_timeout;
     let balances = async {
@@ -150,7 +146,7 @@ async fn entries(
         query.denoms.iter().map(|denom| (denom.clone(), Err(error.clone()))).collect()
     });
     let entry = |(denom, amount): (String, _)| {
-        let entry = entry(registry, registry.asset(query.chain, &denom), amount);
+        let entry = entry(world, registry.asset(query.chain, &denom), amount);
         (denom, entry)
     };
     amounts.into_iter().map(entry).collect()
@@ -260,50 +256,22 @@ fn evm_address(text: &str) -> Option<[u8; 20]> {
     chain::Account::from_hex_literal(text)?.as_bytes().try_into().ok()
 }
 
-fn entry(registry: &Registry, asset: Option<AssetRef>, amount: Result<U256, String>) -> Entry {
+fn entry(world: &World, asset: Option<AssetRef>, amount: Result<U256, String>) -> Entry {
+    let (registry, facts) = (&*world.registry, &*world.facts);
     let about = asset.map(|asset| &registry[asset]);
     let decimals = about.map(|asset| asset.decimals);
     let (amount, error) = match amount {
         Ok(amount) => (amount, None),
         Err(message) => (U256::ZERO, Some(EntryError { message })),
     };
-    let price = about.and_then(|asset| asset.price_usd.clone());
+    let price = asset.and_then(|asset| usd::price(registry, facts, asset)).map(str::to_owned);
     Entry {
         amount: amount.to_string(),
         decimals,
-        formatted_amount: pointed(&amount.to_string(), decimals.unwrap_or(0)),
+        formatted_amount: super::pointed(&amount.to_string(), decimals.unwrap_or(0)),
         price: price.clone(),
         price_usd: price,
-        value_usd: asset.and_then(|asset| usd::of(registry, asset, amount)),
+        value_usd: asset.and_then(|asset| usd::of(registry, facts, asset, amount)),
         error,
-    }
-}
-
-/// Base units as whole units with exactly `decimals` fraction digits.
-fn pointed(amount: &str, decimals: u8) -> String {
-    let places = usize::from(decimals);
-    if places == 0 {
-        return amount.to_owned();
-    }
-    let padded = format!("{amount:0>width$}", width = places + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - places);
-    format!("{whole}.{fraction}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_exactly_their_decimals() {
-        for (amount, decimals, expected) in [
-            ("25000000", 6, "25.000000"),
-            ("1", 6, "0.000001"),
-            ("0", 2, "0.00"),
-            ("7", 0, "7"),
-            ("123", 3, "0.123"),
-        ] {
-            assert_eq!(pointed(amount, decimals), expected);
-        }
     }
 }

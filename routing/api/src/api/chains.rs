@@ -9,7 +9,7 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema;
 
-use super::{CATALOGUE, CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
+use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -21,6 +21,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         summary: "The chains that routes can begin or end on.",
         params: &[
             CHAIN_IDS,
+            OLD_CHAIN_IDS,
             // The wallet widget sends neither parameter and needs all chains.
             Param::query_or("include_evm", Type::Flag, "true", "Whether EVM chains are listed."),
             Param::query_or("include_svm", Type::Boolean, "true", "Without effect: there are none."),

@@ -7,16 +7,20 @@ use registry::{AssetRef, ChainRef, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::call::Call;
-use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema;
 
 use super::assets::{ByChain, ChainAssets};
-use super::json;
 use super::reach::{Forms, way};
+use super::{flag, json};
 use crate::body::{self, Text, check_length};
+use crate::errors;
 use crate::service::{Service, World};
+
+/// Published clients send a GET, the description of Skip's interface has a POST.
+const BETWEEN: &str = "/v2/fungible/assets_between_chains";
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
@@ -31,13 +35,32 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         cache: MaxAge::LIST,
     },
     Endpoint {
-        method: Method::Post,
-        path: "/v2/fungible/assets_between_chains",
+        method: Method::Get,
+        path: BETWEEN,
         tag: "Fungible",
         summary: "Pairs of assets that can be transferred from one chain to another.",
+        params: &[
+            Param::required("source_chain_id", Type::String, "Chain that the transfer starts on."),
+            Param::required("dest_chain_id", Type::String, "Chain that the transfer ends on."),
+            Param::query_or(
+                "allow_multi_tx",
+                Type::Flag,
+                "false",
+                "Whether the user would sign several transactions.",
+            ),
+        ],
+        response: schema::of::<AssetsBetweenChainsResponse>(),
+        handler: Handler::Sync(between_of_query),
+        cache: MaxAge::LIST,
+    },
+    Endpoint {
+        method: Method::Post,
+        path: BETWEEN,
+        tag: "Fungible",
+        summary: "The same as GET, with a body.",
         params: &[Param::Body(schema::of::<AssetsBetweenChainsRequest>())],
         response: schema::of::<AssetsBetweenChainsResponse>(),
-        handler: Handler::Sync(between),
+        handler: Handler::Sync(between_of_body),
         cache: MaxAge::LIST,
     },
     Endpoint {
@@ -56,7 +79,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         tag: "Fungible",
         summary: "Recommended destination assets on a chain.",
         params: &[Param::Body(schema::of::<RecommendAssetsRequest>())],
-        response: schema::of::<RecommendAssetsResponse>(),
+        response: schema::of::<RecommendAssetsResponse<'_>>(),
         handler: Handler::Sync(recommend),
         cache: MaxAge::LIST,
     },
@@ -65,7 +88,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 /// An asset.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.AssetsFromSourceRequest")]
-#[serde(deny_unknown_fields)]
 struct AssetsFromSourceRequest {
     /// Denomination of the source asset.
     #[schemars(required)]
@@ -90,7 +112,6 @@ struct AssetsFromSourceResponse<'a> {
 /// Two chains.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.AssetsBetweenChainsRequest")]
-#[serde(deny_unknown_fields)]
 struct AssetsBetweenChainsRequest {
     /// Chain that the transfer starts on.
     source_chain_id: Text,
@@ -119,7 +140,6 @@ struct Pair {
 /// Assets.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.IbcOriginAssetsRequest")]
-#[serde(deny_unknown_fields)]
 struct IbcOriginAssetsRequest {
     assets: Vec<AssetName>,
 }
@@ -153,7 +173,6 @@ struct OriginAsset {
 /// Assets and destination chains.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.RecommendAssetsRequest")]
-#[serde(deny_unknown_fields)]
 struct RecommendAssetsRequest {
     requests: Vec<RecommendationRequest>,
 }
@@ -172,8 +191,10 @@ struct RecommendationRequest {
 /// Recommendations, in the same order.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "fungible.RecommendAssetsResponse")]
-struct RecommendAssetsResponse {
-    recommendation_entries: Vec<Entry>,
+struct RecommendAssetsResponse<'a> {
+    /// The old form: those of the first request.
+    recommendations: &'a [Recommendation],
+    recommendation_entries: &'a [Entry],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -211,7 +232,7 @@ fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, HttpE
         "group_by",
         "client_id",
     ];
-    let request: AssetsFromSourceRequest = body::read(call, &without_effect)?;
+    let request: AssetsFromSourceRequest = body::read(&service.config, call, &without_effect)?;
     let world = service.world();
     let registry = &*world.registry;
     let chain = request.source_asset_chain_id.and_then(|chain| registry.chain(&chain));
@@ -231,10 +252,23 @@ fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, HttpE
     json(&AssetsFromSourceResponse { dest_assets: ByChain::new(registry, reached) })
 }
 
-fn between(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+fn between_of_query(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let chain = |name| call.first(name).map(|id| Text(id.to_owned())).ok_or_else(|| errors::missing(name));
+    let request = AssetsBetweenChainsRequest {
+        source_chain_id: chain("source_chain_id")?,
+        dest_chain_id: chain("dest_chain_id")?,
+        allow_multi_tx: Some(flag(call, "allow_multi_tx", false)?),
+    };
+    between(service, &request)
+}
+
+fn between_of_body(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     let without_effect =
         ["include_no_metadata_assets", "include_cw20_assets", "include_evm_assets", "client_id"];
-    let request: AssetsBetweenChainsRequest = body::read(call, &without_effect)?;
+    between(service, &body::read(&service.config, call, &without_effect)?)
+}
+
+fn between(service: &Service, request: &AssetsBetweenChainsRequest) -> Result<Reply, HttpError> {
     let world = service.world();
     let registry = &*world.registry;
     let chain = |id: &Text, side: &str| {
@@ -263,7 +297,7 @@ fn on(registry: &Registry, chain: ChainRef) -> impl Iterator<Item = AssetRef> {
 }
 
 fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let IbcOriginAssetsRequest { assets } = body::read(call, &["client_id"])?;
+    let IbcOriginAssetsRequest { assets } = body::read(&service.config, call, &["client_id"])?;
     check_length("assets", assets.len())?;
     let world = service.world();
     let registry = &*world.registry;
@@ -282,7 +316,7 @@ fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
 }
 
 fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let RecommendAssetsRequest { requests } = body::read(call, &["client_id"])?;
+    let RecommendAssetsRequest { requests } = body::read(&service.config, call, &["client_id"])?;
     check_length("requests", requests.len())?;
     let world = service.world();
     let entries = requests.into_iter().map(|request| match recommended(&world, request) {
@@ -293,7 +327,8 @@ fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     if recommendation_entries.iter().all(|entry| entry.recommendations.is_empty()) {
         return Err(HttpError::not_found("no recommendation found"));
     }
-    json(&RecommendAssetsResponse { recommendation_entries })
+    let recommendations = recommendation_entries.first().map_or(&[][..], |entry| &entry.recommendations);
+    json(&RecommendAssetsResponse { recommendations, recommendation_entries: &recommendation_entries })
 }
 
 fn recommended(world: &World, request: RecommendationRequest) -> Result<Vec<Recommendation>, &'static str> {

@@ -1,7 +1,6 @@
 //! Fees of a plan beyond the amount out, and warnings to show before signing.
 
 use planner::{Hop, Plan, Step, WireAsset, usd};
-use registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +16,7 @@ pub(super) struct Fee<'a> {
     bridge_id: &'static str,
     /// Base units.
     amount: String,
-    /// In US dollars, if the registry has a price.
+    /// In US dollars, if there is a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount: Option<String>,
     origin_asset: WireAsset,
@@ -32,11 +31,12 @@ pub(super) struct Fee<'a> {
 }
 
 /// Fees that a plan deducts in transit, and fees paid in addition.
-pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
-    plan.hops.iter().filter_map(|hop| fee(registry, hop)).filter(|fee| fee.amount != "0").collect()
+pub(super) fn fees<'a>(world: &'a World, plan: &Plan) -> Vec<Fee<'a>> {
+    plan.hops.iter().filter_map(|hop| fee(world, hop)).filter(|fee| fee.amount != "0").collect()
 }
 
-fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
+fn fee<'a>(world: &'a World, hop: &Hop) -> Option<Fee<'a>> {
+    let registry = &*world.registry;
     let bridge = hop.step.bridge_kind()?;
     let chain = registry[hop.from].chain;
     let (origin_asset, amount, fee_behavior) = if let Step::LayerZero { fee, .. } = hop.step {
@@ -50,7 +50,7 @@ fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
         fee_type: "BRIDGE",
         bridge_id: bridge.id(),
         amount: amount.to_string(),
-        usd_amount: priced.and_then(|asset| usd::of(registry, asset, amount)),
+        usd_amount: priced.and_then(|asset| usd::of(registry, &world.facts, asset, amount)),
         chain_id: &registry[chain].id,
         denom: origin_asset.denom.clone(),
         origin_asset,
@@ -77,11 +77,14 @@ pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// A duration as text, rounded up.
+/// A duration as text, in the largest unit that it is a whole number of, to a twentieth.
 fn spoken(seconds: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
-    let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1, "second"));
-    let count = seconds.div_ceil(unit);
+    let rounded = |unit: u64| (seconds + unit / 2) / unit;
+    let fits = |unit: u64| seconds.abs_diff(rounded(unit) * unit) * 20 <= seconds;
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds >= *unit && fits(*unit));
+    let (unit, name) = unit.unwrap_or((1, "second"));
+    let count = rounded(unit);
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -94,10 +97,13 @@ mod tests {
         for (seconds, words) in [
             (30, "30 seconds"),
             (60, "1 minute"),
-            (61, "2 minutes"),
+            (61, "1 minute"),
+            (90, "90 seconds"),
             (7_200, "2 hours"),
+            (100_000, "28 hours"),
             (604_800, "7 days"),
-            (700_000, "9 days"),
+            (607_200, "7 days"),
+            (700_000, "8 days"),
         ] {
             assert_eq!(spoken(seconds), words);
         }

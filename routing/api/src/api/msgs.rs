@@ -18,11 +18,12 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema;
 
+use super::amounts::{self, Planned, RequestedAmount};
 use super::fees::{Fee, fees};
 use super::json;
 use super::route::{self, RouteQuery};
 use super::wire::{Free, WireMsg};
-use crate::body::{self, Amount, Decimal, Text, TimeoutSeconds, Unsupported, check_length};
+use crate::body::{self, Amount, DENOM, Decimal, Text, TimeoutSeconds, Unsupported, check_length};
 use crate::errors;
 use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
@@ -54,7 +55,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 /// A route, and the addresses of sender and receiver.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.MsgsRequest")]
-#[serde(deny_unknown_fields)]
 struct MsgsRequest {
     /// As in the route.
     amount_in: Amount,
@@ -63,10 +63,12 @@ struct MsgsRequest {
     #[expect(dead_code, reason = "the plan has it")]
     amount_out: Option<IgnoredAny>,
     /// As in the route.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// As in the route.
     source_asset_chain_id: Text,
     /// As in the route.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
     /// As in the route.
     dest_asset_chain_id: Text,
@@ -99,15 +101,18 @@ struct SignedOpHook {
 /// The members of fungible.RouteRequest and of fungible.MsgsRequest, with addresses by chain.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.MsgsDirectRequest")]
-#[serde(deny_unknown_fields)]
 struct MsgsDirectRequest {
     /// As for a route.
-    amount_in: Amount,
+    amount_in: Option<Amount>,
+    /// As for a route; without effect beside amount_in.
+    amount_out: Option<Amount>,
     /// As for a route.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// As for a route.
     source_asset_chain_id: Text,
     /// As for a route.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
     /// As for a route.
     dest_asset_chain_id: Text,
@@ -132,7 +137,7 @@ struct MsgsDirectRequest {
 const WITHOUT_EFFECT: &[&str] =
     &["estimated_amount_out", "chain_ids_to_affiliates", "enable_gas_warnings", "fee_payer_address"];
 /// The same for requests without a route.
-const WITHOUT_EFFECT_DIRECT: &[&str] = &["amount_out", "address_list", "operations", "signed_op_hook"];
+const WITHOUT_EFFECT_DIRECT: &[&str] = &["address_list", "operations", "signed_op_hook"];
 
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 300;
@@ -212,7 +217,8 @@ struct WireApproval {
 
 fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: MsgsRequest = body::read(call, &[WITHOUT_EFFECT, route::WITHOUT_EFFECT].concat())?;
+        let request: MsgsRequest =
+            body::read(&service.config, call, &[WITHOUT_EFFECT, route::WITHOUT_EFFECT].concat())?;
         let addresses = request.address_list.unwrap_or_default();
         check_length("address_list", addresses.len())?;
         let count = request.operations.len();
@@ -221,12 +227,12 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
             return Err(errors::invalid("operations", &why));
         }
         let mut world = service.world();
-        let query = RouteQuery::new(
+        let mut query = RouteQuery::new(
             &world.registry,
-            request.amount_in,
             [request.source_asset_denom, request.source_asset_chain_id],
             [request.dest_asset_denom, request.dest_asset_chain_id],
         )?;
+        query.request.amount_in = request.amount_in.0;
         world.facts = service.with_contract(&world, query.request.to).await;
         let (plan, quotes) = planned_again(service, &world, query.request, &request.operations).await?;
         let hook = request.signed_op_hook.map(|SignedOpHook { signer, hook }| SignedHook { signer, hook });
@@ -239,12 +245,13 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
 fn msgs_direct<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
         let without_effect = [WITHOUT_EFFECT, WITHOUT_EFFECT_DIRECT, route::WITHOUT_EFFECT].concat();
-        let request: MsgsDirectRequest = body::read(call, &without_effect)?;
+        let request: MsgsDirectRequest = body::read(&service.config, call, &without_effect)?;
         check_length("chain_ids_to_addresses", request.chain_ids_to_addresses.len())?;
+        let amount_out = request.amount_out.filter(|_| request.amount_in.is_none());
+        let amount = RequestedAmount::of(request.amount_in, amount_out)?;
         let world = service.world();
         let mut query = RouteQuery::new(
             &world.registry,
-            request.amount_in,
             [request.source_asset_denom, request.source_asset_chain_id],
             [request.dest_asset_denom, request.dest_asset_chain_id],
         )?;
@@ -252,13 +259,13 @@ fn msgs_direct<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Re
         query.request.op_withdraw = request.is_op_withdraw == Some(true);
         query.request.op_hook = false;
         query.request.bridges = route::bridges(&request.bridges.unwrap_or_default())?;
-        let (plans, quotes) = route::plans(service, &world, &query.request).await?;
-        let plan = &plans[0];
+        let planned = amounts::plans(service, &world, &query.request, amount).await?;
+        let plan = &planned.plans[0];
         let addresses = addresses_of(&request.chain_ids_to_addresses, &world.registry, plan)?;
         let (timeout, slippage) = (request.timeout_seconds, request.slippage_tolerance_percent);
         let built = build(&world, plan, &addresses, timeout, slippage, None)?;
-        let route = query.answer(&world, &quotes, &plans);
-        json(&MsgsDirectResponse { msgs: answer(&world, &quotes, plan, built), route })
+        let route = query.answer(&world, &planned);
+        json(&MsgsDirectResponse { msgs: answer(&world, &planned.quotes, plan, built), route })
     })
 }
 
@@ -274,10 +281,10 @@ async fn planned_again<'a>(
     let several = Request { multi_tx: true, ..request.clone() };
     let mut refusal = None;
     for request in [request, withdraw, several] {
-        let (plans, quotes) = match route::plans(service, world, &request).await {
+        let Planned { plans, quotes, .. } = match amounts::search(service, world, &request).await {
             Ok(found) => found,
             Err(no_route) => {
-                refusal.get_or_insert(no_route);
+                refusal.get_or_insert(errors::no_route(&no_route));
                 continue;
             }
         };
@@ -356,7 +363,7 @@ fn answer<'a>(world: &'a World, quotes: &QuoteSet<'_>, plan: &Plan, built: Built
         }
         txs.push(WireTx { tx, operations_indices });
     }
-    let (min_amount_out, estimated_fees) = (built.min_amount_out.to_string(), fees(registry, plan));
+    let (min_amount_out, estimated_fees) = (built.min_amount_out.to_string(), fees(world, plan));
     MsgsResponse { msgs, txs, min_amount_out, estimated_fees }
 }
 

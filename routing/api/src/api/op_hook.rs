@@ -13,7 +13,7 @@ use web::schema;
 use super::json;
 use super::pair::Pair;
 use super::wire::WireMsg;
-use crate::body::{self, Text};
+use crate::body::{self, DENOM, Text};
 use crate::refresh;
 use crate::service::Service;
 
@@ -32,19 +32,20 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
 /// A route with required_op_hook, by its ends.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "fungible.OpHookRequest")]
-#[serde(deny_unknown_fields)]
 struct OpHookRequest {
     /// The user's account; also that of the deposit on the rollup.
     source_address: Text,
     /// Chain that the transfer starts on.
     source_asset_chain_id: Text,
     /// Denomination of the source asset.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// Receiver of the converted token.
     dest_address: Text,
     /// The rollup.
     dest_asset_chain_id: Text,
     /// The converted token.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
 }
 
@@ -59,7 +60,7 @@ struct OpHookResponse<'a> {
 
 fn op_hook<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: OpHookRequest = body::read(call, &[])?;
+        let request: OpHookRequest = body::read(&service.config, call, &[])?;
         let mut world = service.world();
         let source = [request.source_asset_denom, request.source_asset_chain_id];
         let dest = [request.dest_asset_denom, request.dest_asset_chain_id];

@@ -3,8 +3,9 @@
 //! The same request gives the same response, byte for byte, while registry, facts and quotes stay the same: the wallet
 //! widget repeats the request before it lets the user sign, and compares.
 
+use chain::U256;
 use futures_util::future::BoxFuture;
-use planner::{Operation, Plan, Request, operations, plan, usd};
+use planner::{Operation, Plan, Request, operations, usd};
 use registry::{BridgeKind, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,14 +15,14 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema;
 
+use super::amounts::{self, Planned, RequestedAmount};
 use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
+use super::price_warning::PriceWarning;
 use super::wire::Free;
-use crate::body::{self, Amount, Text, check_length};
+use crate::body::{self, Amount, DENOM, Text, check_length};
 use crate::errors;
-use crate::meter;
-use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -36,19 +37,22 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
     cache: MaxAge::LIST,
 }];
 
-/// A requested transfer. Members of Skip's interface that have no meaning here are accepted and without effect; unknown
-/// members are refused.
+/// A requested transfer. Members of Skip's interface that have no meaning here, and unknown ones, are without effect.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "fungible.RouteRequest")]
-#[serde(deny_unknown_fields)]
+#[schemars(rename = "fungible.RouteRequest", extend("oneOf" = [{ "required": ["amount_in"] }, { "required": ["amount_out"] }]))]
 struct RouteRequest {
-    /// Base units of the source asset, decimal digits.
-    amount_in: Amount,
+    /// Base units of the source asset, decimal digits. A remainder that a wrapper would refuse stays out: the answer has
+    /// the amount of the route.
+    amount_in: Option<Amount>,
+    /// Base units of the destination asset that must arrive at least, in place of amount_in.
+    amount_out: Option<Amount>,
     /// Denomination of the source asset.
+    #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
     /// Chain that the transfer starts on.
     source_asset_chain_id: Text,
     /// Denomination of the destination asset.
+    #[schemars(regex(pattern = DENOM))]
     dest_asset_denom: Text,
     /// Chain that the transfer ends on.
     dest_asset_chain_id: Text,
@@ -95,7 +99,7 @@ pub(super) struct Answer<'a> {
     dest_asset_denom: &'a str,
     /// As query.
     dest_asset_chain_id: &'a str,
-    /// As query.
+    /// As query, without a remainder that a wrapper would refuse.
     amount_in: String,
     /// Exact amount out, base units.
     amount_out: String,
@@ -114,16 +118,16 @@ pub(super) struct Answer<'a> {
     swap_venues: Vec<Free>,
     /// Transactions that the user signs.
     txs_required: usize,
-    /// In US dollars, if the registry has a price.
+    /// In US dollars, if there is a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_in: Option<String>,
-    /// In US dollars, if the registry has a price.
+    /// In US dollars, if there is a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_out: Option<String>,
     /// Always null.
     swap_price_impact_percent: Option<String>,
-    /// Always null.
-    warning: Option<Free>,
+    /// If less than nine tenths of the value arrives; null without prices.
+    warning: Option<PriceWarning>,
     /// Fees deducted in transit, and fees paid in addition.
     estimated_fees: Vec<Fee<'a>>,
     /// Usual duration.
@@ -151,40 +155,30 @@ struct Alternative {
 
 fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let mut members = body::members(call)?;
-        if members.remove("amount_out").is_some_and(|amount| !amount.is_null()) {
-            // gRPC's UNIMPLEMENTED.
-            return Err(HttpError::bad_request("amount_out is not supported, give amount_in").with_code(12));
-        }
-        let request: RouteRequest = body::parse(members, WITHOUT_EFFECT)?;
+        let request: RouteRequest = body::read(&service.config, call, WITHOUT_EFFECT)?;
+        let amount = RequestedAmount::of(request.amount_in, request.amount_out)?;
         let world = service.world();
         let mut query = RouteQuery::new(
             &world.registry,
-            request.amount_in,
             [request.source_asset_denom, request.source_asset_chain_id],
             [request.dest_asset_denom, request.dest_asset_chain_id],
         )?;
         query.request.multi_tx = request.allow_multi_tx == Some(true);
         query.request.op_withdraw = request.is_op_withdraw == Some(true);
         query.request.bridges = bridges(&request.bridges.unwrap_or_default())?;
-        let (plans, quotes) = plans(service, &world, &query.request).await?;
-        json(&query.answer(&world, &quotes, &plans))
+        let planned = amounts::plans(service, &world, &query.request, amount).await?;
+        json(&query.answer(&world, &planned))
     })
 }
 
 impl RouteQuery {
-    /// A request for a route between two assets, each by denomination and chain id.
-    pub(super) fn new(
-        registry: &Registry,
-        amount_in: Amount,
-        source: [Text; 2],
-        dest: [Text; 2],
-    ) -> Result<Self, HttpError> {
+    /// A request for a route between two assets, each by denomination and chain id; its amount is set later.
+    pub(super) fn new(registry: &Registry, source: [Text; 2], dest: [Text; 2]) -> Result<Self, HttpError> {
         let pair = Pair::find(registry, source, dest)?;
         let request = Request {
             from: pair.source.asset,
             to: pair.dest.asset,
-            amount_in: amount_in.0,
+            amount_in: U256::ZERO,
             op_withdraw: false,
             multi_tx: false,
             op_hook: true,
@@ -194,13 +188,9 @@ impl RouteQuery {
     }
 
     /// The response for plans; there is at least one.
-    pub(super) fn answer<'a>(
-        &'a self,
-        world: &'a World,
-        quotes: &'a QuoteSet<'a>,
-        plans: &[Plan],
-    ) -> Answer<'a> {
+    pub(super) fn answer<'a>(&'a self, world: &'a World, planned: &'a Planned<'a>) -> Answer<'a> {
         let registry = &*world.registry;
+        let Planned { plans, quotes, infos } = planned;
         let view = planner::World { registry, facts: &world.facts, quotes };
         let best = &plans[0];
         let alternative = |plan: &Plan| Alternative {
@@ -210,6 +200,9 @@ impl RouteQuery {
             estimated_route_duration_seconds: plan.seconds(registry),
             required_op_hook: plan.required_op_hook(),
         };
+        let usd_amount_in = usd::of(registry, &world.facts, self.request.from, best.amount_in());
+        let usd_amount_out = usd::of(registry, &world.facts, self.request.to, best.amount_out());
+        let warning = usd_amount_in.as_deref().zip(usd_amount_out.as_deref()).and_then(PriceWarning::of);
         Answer {
             source_asset_denom: &self.pair.source.denom,
             source_asset_chain_id: &self.pair.source.chain_id,
@@ -224,40 +217,18 @@ impl RouteQuery {
             estimated_amount_out: best.amount_out().to_string(),
             swap_venues: Vec::new(),
             txs_required: best.txs(),
-            usd_amount_in: usd::of(registry, self.request.from, best.amount_in()),
-            usd_amount_out: usd::of(registry, self.request.to, best.amount_out()),
+            usd_amount_in,
+            usd_amount_out,
             swap_price_impact_percent: None,
-            warning: None,
-            estimated_fees: fees(registry, best),
+            warning,
+            estimated_fees: fees(world, best),
             estimated_route_duration_seconds: best.seconds(registry),
             required_op_hook: best.required_op_hook(),
-            extra_infos: Vec::new(),
+            extra_infos: infos.clone(),
             extra_warnings: warnings(world, best),
             alternatives: plans[1..].iter().map(alternative).collect(),
         }
     }
-}
-
-/// All plans for a request, best first, with the quotes that they use.
-pub(super) async fn plans<'a>(
-    service: &Service,
-    world: &'a World,
-    request: &Request,
-) -> Result<(Vec<Plan>, QuoteSet<'a>), HttpError> {
-    let registry = &*world.registry;
-    let mut quotes = QuoteSet::empty(registry);
-    // Answers change the amounts that later hops are quoted for, so each round settles at least one hop.
-    for _ in 0..=planner::MAX_HOPS {
-        let view = planner::World { registry, facts: &world.facts, quotes: &quotes };
-        let outcome = plan(&world.graph, view, request);
-        if !quotes.complete(&service.quoter, service.clients()).await {
-            meter::count(&outcome);
-            return outcome.map(|plans| (plans, quotes)).map_err(|reason| errors::no_route(&reason));
-        }
-    }
-    let outcome = Err(planner::NoRoute::NoQuote("LayerZero".to_owned()));
-    meter::count(&outcome);
-    outcome.map_err(|reason| errors::no_route(&reason))
 }
 
 /// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.

@@ -18,11 +18,14 @@ use crate::service::Service;
 /// A hash of 32 bytes.
 const HASH: Type = Type::Pattern("^(0[xX])?[0-9a-fA-F]{64}$");
 
+/// Path of the endpoint that registers transactions.
+pub const TRACK: &str = "/v2/tx/track";
+
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
     Endpoint {
         method: Method::Post,
-        path: "/v2/tx/track",
+        path: TRACK,
         tag: "Tx",
         summary: "Registers a transaction that was broadcast, once; again is no mistake. 429 with Retry-After where too many \
                   are registered that no node has seen, or too many requests come from one address.",
@@ -50,7 +53,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 /// A transaction that was broadcast.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "tx.TrackRequest")]
-#[serde(deny_unknown_fields)]
 struct TrackRequest {
     /// 64 hex digits, with or without 0x.
     #[schemars(regex(pattern = "^(0[xX])?[0-9a-fA-F]{64}$"))]
@@ -62,15 +64,15 @@ struct TrackRequest {
 /// A transaction that is followed.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "tx.TrackResponse")]
-struct TrackResponse {
+pub(super) struct TrackResponse {
     /// Upper-case, or lower-case with 0x on an EVM chain.
-    tx_hash: String,
+    pub(super) tx_hash: String,
     /// A page about it; empty if none is known.
-    explorer_link: String,
+    pub(super) explorer_link: String,
 }
 
 fn track(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let TrackRequest { tx_hash, chain_id } = body::read(call, &["client_id"])?;
+    let TrackRequest { tx_hash, chain_id } = body::read(&service.config, call, &["client_id"])?;
     let tracked = service.tracker().track_for(call.client(), &chain_id.0, &tx_hash.0, now()?);
     let Tracked { tx_hash, explorer_link } = tracked.map_err(refusal)?;
     json(&TrackResponse { tx_hash, explorer_link })
@@ -87,7 +89,7 @@ fn status(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     }
 }
 
-fn refusal(refused: Refused) -> HttpError {
+pub(super) fn refusal(refused: Refused) -> HttpError {
     match refused {
         Refused::UnknownChain => errors::unknown_chain(),
         Refused::BadHash(bad) => errors::invalid("tx_hash", &bad.to_string()),
@@ -97,7 +99,7 @@ fn refusal(refused: Refused) -> HttpError {
     }
 }
 
-fn now() -> Result<Timestamp, HttpError> {
+pub(super) fn now() -> Result<Timestamp, HttpError> {
     let since =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_err(errors::internal)?;
     i64::try_from(since.as_nanos()).map(Timestamp::from_unix_nanos).map_err(errors::internal)

@@ -68,6 +68,7 @@ async fn a_channel_to_another_chain_is_found() {
     assert_eq!(
         found(&with(&chains, wrong)).await,
         [
+            "?chain other-1: chain `other-1` has no rest address in the registry",
             "channel transfer/channel-0 of e2e-l1-1: its client is of chain e2e-l2-1, the registry says other-1",
             "?channel transfer/channel-0 of other-1: chain `other-1` has no rest address in the registry",
         ]
@@ -87,6 +88,80 @@ async fn a_wrong_bridge_is_found() {
     assert!(found.iter().any(|finding| finding.starts_with("bridge 3: ") && finding.contains("not found")));
 }
 
+#[tokio::test]
+async fn every_claim_that_recorded_nodes_can_deny_is_compared() {
+    let chains = Chains::start().await;
+    let oft = "oft ADP, contract 0xFea03a0FFD816A0c93110Aed483bAEa238789A6c of 31337";
+    let native = "oft ETH, contract 0x75941155e2C3bbc063A6Cb4bBddb435e9BBFB15D of 31337";
+    let cases: [(&str, &str, String); 8] = [
+        (
+            "id = \"e2e-l1-1\"\n",
+            "id = \"e2e-l1-1\"\nbech32_prefix = \"cosmos\"\n",
+            "chain e2e-l1-1: its addresses begin with init, the registry says cosmos".to_owned(),
+        ),
+        (
+            "finalization_seconds = 20",
+            "finalization_seconds = 21",
+            "bridge 1: its finalization period is 20 s on the L1, the registry says 21 s".to_owned(),
+        ),
+        (
+            "submission_seconds = 15",
+            "submission_seconds = 16",
+            "bridge 1: its submission period is 15 s on the L1, the registry says 16 s".to_owned(),
+        ),
+        (
+            "submission_seconds = 15",
+            "submission_seconds = 15\nmigrated = [{ denom = \"uinit\", channel = \"channel-0\" }]",
+            "bridge 1, migration of uinit: uinit was migrated to no channel, the registry says transfer/channel-0"
+                .to_owned(),
+        ),
+        (
+            "symbol = \"ADP\"\nname = \"ADP\"\ndecimals = 18",
+            "symbol = \"ADP\"\nname = \"ADP\"\ndecimals = 8",
+            "asset 0x1020352dA119bD6b02BDCB6802E9e8F0D33265bD of 31337: its ERC-20 has 18 decimals, the registry says 8"
+                .to_owned(),
+        ),
+        (
+            "kind = \"adapter\"",
+            "kind = \"token\"",
+            format!("{oft}: it needs an allowance, which the kind of the registry contradicts"),
+        ),
+        (
+            "contract = \"0x245baEE4d345A1ABB41C1E961Bf86E3974eF1dD6\"",
+            "contract = \"0x8E554e26bA3C2f3E6E20b5fd875D39059AAf2d4f\"",
+            format!(
+                "{oft}: its counterpart on 31338 is 0x245baee4d345a1abb41c1e961bf86e3974ef1dd6, the registry says \
+                 0x8E554e26bA3C2f3E6E20b5fd875D39059AAf2d4f"
+            ),
+        ),
+        (
+            "kind = \"native_adapter\"",
+            "kind = \"native_adapter\"\nshared_decimals = 8",
+            format!("{native}: it shares 6 decimals, the registry says 8"),
+        ),
+    ];
+    for (truth, lie, expected) in cases {
+        let found = found(&chains.altered(&[(truth, lie)])).await;
+        assert!(found.contains(&expected), "{expected} is not in {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_of_another_chain_is_found() {
+    let chains = Chains::start().await;
+    let swapped = chains.registry().with_endpoints(|id| match id {
+        "e2e-l1-1" => Some(Endpoints { rest: vec![chains.l2.rest_url()], ..Endpoints::default() }),
+        "31337" => Some(Endpoints { json_rpc: vec![chains.b.json_rpc_url()], ..Endpoints::default() }),
+        _ => None,
+    });
+    let found = found(&swapped).await;
+    for expected in
+        ["chain e2e-l1-1: its node is of chain e2e-l2-1", "chain 31337: its node is of chain 31338"]
+    {
+        assert!(found.contains(&expected.to_owned()), "{found:?}");
+    }
+}
+
 /// A node with the recorded answers, except for one path.
 async fn lying(of: &str, path: &'static str, lie: Value) -> Fixture {
     let mut answers = crate::client::recorded::answers(of);
@@ -101,7 +176,7 @@ async fn found_behind(chains: &Chains, id: &str, node: &Fixture) -> Vec<String> 
     });
     let mut found = found(&registry).await;
     // The wrapper was not queried while the chains were recorded.
-    found.retain(|finding| !finding.starts_with("?wrapper of "));
+    found.retain(|finding| !finding.starts_with("?wrapper of ") && !finding.contains("no json_rpc address"));
     found
 }
 

@@ -4,15 +4,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod amounts;
 mod any_body;
 mod balances;
 mod check_online;
 mod client;
 mod facts;
+mod health;
+mod nfts;
 mod openapi;
+mod prices;
 mod recorded_chains;
 mod refusals;
 mod reloads;
+mod submit;
 mod transport;
 mod worked_examples;
 mod wrapped;

@@ -8,6 +8,8 @@ mod addresses;
 mod any_plan;
 mod conformance;
 mod forwarding;
+mod nfts;
+mod omnichain;
 mod op_hooks;
 mod quotes;
 mod recordings;

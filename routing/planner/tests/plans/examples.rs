@@ -138,7 +138,10 @@ fn init_is_withdrawn_one_to_one() {
     assert_eq!(best(&mainnet, &request).0, plan);
 
     request.amount_in += U256::ONE;
-    assert_eq!(mainnet.plan(&request), Err(NoRoute::Dust { multiple: U256::from(ten(12)) }));
+    assert_eq!(
+        mainnet.plan(&request),
+        Err(NoRoute::Dust { multiple: U256::from(ten(12)), usable: Some(U256::from(ten(18))) })
+    );
 }
 
 #[test]

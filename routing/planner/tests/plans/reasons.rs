@@ -82,8 +82,9 @@ fn dust_is_reported_in_the_source_asset() {
     let mainnet = Mainnet::new();
     let ask = |amount: u64| mainnet.plan(&mainnet.request(CABAL, NOBLE, amount));
     let multiple = U256::from(1_000_000_000_000u64);
-    assert_eq!(ask(1), Err(NoRoute::Dust { multiple }));
-    assert_eq!(ask(1_500_000_000_000), Err(NoRoute::Dust { multiple }));
+    assert_eq!(ask(1), Err(NoRoute::Dust { multiple, usable: None }));
+    let usable = Some(U256::from(1_000_000_000_000u64));
+    assert_eq!(ask(1_500_000_000_000), Err(NoRoute::Dust { multiple, usable }));
     assert!(ask(2_000_000_000_000).is_ok());
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn chain(id: &str, kind: ChainKind, vm: Vm, endpoints: Endpoints) -> 
         testnet: true,
         hidden: false,
         forwards: is_cosmos,
+        forwards_given: false,
         logo_uri: None,
         fee_assets: Vec::new(),
         endpoints,

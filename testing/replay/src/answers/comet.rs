@@ -57,6 +57,7 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
         "health" => (Call::CometOther, Ok(Reply::text("{}"))),
         "header" => (Call::CometOther, header(view, params)),
         "tx" => (Call::CometTx, comet_txs::tx(view, params)),
+        "broadcast_tx_sync" => (Call::BroadcastTx, comet_txs::broadcast(view, params)),
         "tx_search" => (Call::TxSearch, comet_txs::tx_search(view, params)),
         _ => (Call::CometOther, recorded(view, method, params)),
     };

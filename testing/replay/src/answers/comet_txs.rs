@@ -1,4 +1,4 @@
-//! `CometBFT`'s `/tx` and `/tx_search`, derived from the blocks and their results.
+//! `CometBFT`'s `/tx`, `/tx_search` and `/broadcast_tx_sync`, derived from the blocks and their results.
 //!
 //! The texts of errors are the node's (`rpc/core/tx.go`, `rpc/core/env.go`). The index begins at the first recorded
 //! height, like that of a node that was restored from a snapshot there. Proofs are not derived: a request with a proof
@@ -32,6 +32,20 @@ pub(super) fn tx(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
             Some(Outcome::Result(_)) | None => not_found(),
         },
     }
+}
+
+/// Takes a transaction of the recording into the mempool. Of another one the node cannot tell whether the chain would
+/// take it, so it rejects it.
+pub(super) fn broadcast(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    let raw = params.get("tx").map_or("", String::as_str);
+    let hash = super::hash_of(raw).map_err(|e| invalid_params(&format!("tx is no base64: {e}")))?;
+    let bytes: Option<[u8; 32]> = hex::decode(&hash).ok().and_then(|bytes| bytes.try_into().ok());
+    let (code, log) = match bytes.and_then(|bytes| view.recording.place_of_tx(&bytes)) {
+        Some((height, _)) if height <= view.executed() => return Err(internal("tx already exists in cache")),
+        Some(_) => (0, ""),
+        None => (18, "the recording has no such transaction: invalid request"),
+    };
+    Ok(Reply::text(format!(r#"{{"code":{code},"data":"","log":"{log}","codespace":"sdk","hash":"{hash}"}}"#)))
 }
 
 /// One page of the results of a query.

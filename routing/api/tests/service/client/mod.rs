@@ -43,8 +43,12 @@ pub(crate) struct Answer {
 impl Client {
     /// A service over a registry and its nodes.
     pub(crate) fn over(registry: Registry) -> Self {
+        Self::with(registry, Config { query_timeout: ASK, ..Config::default() })
+    }
+
+    /// A service with other settings.
+    pub(crate) fn with(registry: Registry, config: Config) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let config = Config { query_timeout: ASK, ..Config::default() };
         let service = Service::open(registry, data.path(), config, "0.0.0").unwrap();
         Self { app: Arc::new(App::new(service, routing_api::ENDPOINTS).unwrap()), _data: data }
     }
@@ -52,6 +56,12 @@ impl Client {
     /// A service over the chains of the worked examples, whose nodes are unreachable.
     pub(crate) fn mainnet() -> Self {
         Self::over(mainnet().with_endpoints(|_| Some(Endpoints::default())))
+    }
+
+    /// The same, which rejects unknown members.
+    pub(crate) fn strict() -> Self {
+        let config = Config { query_timeout: ASK, strict: true, ..Config::default() };
+        Self::with(mainnet().with_endpoints(|_| Some(Endpoints::default())), config)
     }
 
     pub(crate) fn service(&self) -> &Service {

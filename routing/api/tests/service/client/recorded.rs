@@ -49,7 +49,7 @@ fn recording(name: &str) -> Arc<Recording> {
     Arc::new(Recording::open(&here("../../testing/recordings").join(name)).unwrap())
 }
 
-static PLAYED_L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l1"));
+pub(crate) static PLAYED_L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l1"));
 static PLAYED_L2: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l2"));
 static PLAYED_A: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("evm-oft/a"));
 static PLAYED_B: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("evm-oft/b"));

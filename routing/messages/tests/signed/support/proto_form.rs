@@ -60,6 +60,30 @@ pub(crate) struct Transfer {
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct NftTransfer {
+    #[prost(string, tag = "1")]
+    pub(crate) source_port: String,
+    #[prost(string, tag = "2")]
+    pub(crate) source_channel: String,
+    #[prost(string, tag = "3")]
+    pub(crate) class_id: String,
+    #[prost(string, repeated, tag = "4")]
+    pub(crate) token_ids: Vec<String>,
+    #[prost(string, tag = "5")]
+    pub(crate) sender: String,
+    #[prost(string, tag = "6")]
+    pub(crate) receiver: String,
+    #[prost(message, optional, tag = "7")]
+    pub(crate) timeout_height: Option<Height>,
+    #[prost(uint64, tag = "8")]
+    #[serde(deserialize_with = "number")]
+    pub(crate) timeout_timestamp: u64,
+    #[prost(string, tag = "9")]
+    pub(crate) memo: String,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Deposit {
     #[prost(string, tag = "1")]
     pub(crate) sender: String,

@@ -1,0 +1,195 @@
+//! Plans for a requested amount, in or out, and the amount that the chosen route takes.
+//!
+//! An amount in with a remainder that a wrapper would refuse is rounded down, because a wallet offers its whole balance.
+//! An amount out is turned into the least amount in by planning, counting back along the hops, and planning again.
+
+use chain::U256;
+use planner::{NoRoute, Plan, Request, least_amount_in};
+use registry::{AssetRef, Registry};
+use web::http_error::HttpError;
+
+use crate::body::Amount;
+use crate::errors;
+use crate::meter;
+use crate::quotes::QuoteSet;
+use crate::service::{Service, World};
+
+/// Plans of one request that are tried for its amount: each wrapper and each other best path takes one.
+const MAX_ROUNDS: usize = 8;
+
+/// The amount of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequestedAmount {
+    /// Base units of the source asset.
+    In(U256),
+    /// Base units of the destination asset that must arrive at least.
+    Out(U256),
+}
+
+impl RequestedAmount {
+    /// # Errors
+    /// If not exactly one is given.
+    pub(super) fn of(amount_in: Option<Amount>, amount_out: Option<Amount>) -> Result<Self, HttpError> {
+        match (amount_in, amount_out) {
+            (Some(amount), None) => Ok(Self::In(amount.0)),
+            (None, Some(amount)) => Ok(Self::Out(amount.0)),
+            (None, None) => Err(errors::missing("amount_in")),
+            (Some(_), Some(_)) => {
+                Err(errors::invalid("amount_out", "a request has it or amount_in, not both"))
+            }
+        }
+    }
+}
+
+/// Plans, best first and at least one, with the quotes that they use.
+pub(super) struct Planned<'a> {
+    pub(super) plans: Vec<Plan>,
+    pub(super) quotes: QuoteSet<'a>,
+    /// For the user: differences between the requested amount and that of the plans.
+    pub(super) infos: Vec<String>,
+}
+
+/// Plans for a request with another amount than its own.
+pub(super) async fn plans<'a>(
+    service: &Service,
+    world: &'a World,
+    request: &Request,
+    amount: RequestedAmount,
+) -> Result<Planned<'a>, HttpError> {
+    let outcome = match amount {
+        RequestedAmount::In(amount) => for_amount_in(service, world, request, amount).await,
+        RequestedAmount::Out(amount) => for_amount_out(service, world, request, amount).await,
+    };
+    outcome.map_err(|reason| errors::no_route(&reason))
+}
+
+async fn for_amount_in<'a>(
+    service: &Service,
+    world: &'a World,
+    request: &Request,
+    amount: U256,
+) -> Result<Planned<'a>, NoRoute> {
+    let (mut planned, rounded) = without_dust(service, world, request, amount).await?;
+    if rounded < amount {
+        let rest = text(&world.registry, request.from, amount - rounded);
+        let sent = text(&world.registry, request.from, rounded);
+        planned.infos.push(format!(
+            "{sent} are sent and {rest} stay in the account: the route takes no smaller units."
+        ));
+    }
+    Ok(planned)
+}
+
+/// Plans for the largest amount up to `amount` that no wrapper on the way refuses for its remainder, and that amount.
+async fn without_dust<'a>(
+    service: &Service,
+    world: &'a World,
+    request: &Request,
+    amount: U256,
+) -> Result<(Planned<'a>, U256), NoRoute> {
+    let mut request = Request { amount_in: amount, ..request.clone() };
+    let mut rounds = 1;
+    loop {
+        match search(service, world, &request).await {
+            Err(NoRoute::Dust { usable: Some(usable), .. }) if rounds < MAX_ROUNDS => {
+                request.amount_in = usable;
+            }
+            outcome => return outcome.map(|planned| (planned, request.amount_in)),
+        }
+        rounds += 1;
+    }
+}
+
+async fn for_amount_out<'a>(
+    service: &Service,
+    world: &'a World,
+    request: &Request,
+    wanted: U256,
+) -> Result<Planned<'a>, NoRoute> {
+    let registry = &*world.registry;
+    let mut amount = same_value(registry, request.from, request.to, wanted);
+    let (mut best, mut refusal): (Option<Planned<'_>>, Option<NoRoute>) = (None, None);
+    for _ in 0..MAX_ROUNDS {
+        let (planned, sent) = match without_dust(service, world, request, amount).await {
+            Ok(found) => found,
+            // Fees leave nothing of this amount.
+            Err(NoRoute::TooSmall { minimum, .. }) if minimum > amount && minimum < U256::MAX => {
+                amount = minimum;
+                continue;
+            }
+            Err(NoRoute::Dust { multiple, .. }) if multiple > amount => {
+                amount = multiple;
+                continue;
+            }
+            Err(reason) => {
+                refusal = Some(reason);
+                break;
+            }
+        };
+        let out = planned.plans[0].amount_out();
+        let view = planner::World { registry, facts: &world.facts, quotes: &planned.quotes };
+        let least = least_amount_in(&world.graph, view, request, &planned.plans[0], wanted);
+        let next = if out >= wanted {
+            if best.as_ref().is_none_or(|best| sent < best.plans[0].amount_in()) {
+                best = Some(planned);
+            }
+            least.filter(|least| *least < sent)
+        } else {
+            // A contract deducts a fee, which is nearly always a share of the amount, or the path has another one.
+            let scaled = sent.checked_mul(wanted).map(|product| product.div_ceil(out.max(U256::ONE)));
+            least.zip(scaled).map(|(least, scaled)| least.max(scaled)).filter(|next| *next > sent)
+        };
+        match next.filter(|next| best.as_ref().is_none_or(|best| *next < best.plans[0].amount_in())) {
+            Some(next) => amount = next,
+            None => break,
+        }
+    }
+    let Some(mut planned) = best else {
+        return Err(refusal.unwrap_or_else(|| NoRoute::NoQuote("the way back from amount_out".to_owned())));
+    };
+    let out = planned.plans[0].amount_out();
+    if out > wanted {
+        let more = text(registry, request.to, out - wanted);
+        planned.infos.push(format!("{more} more than requested arrive: the route takes no smaller units."));
+    }
+    Ok(planned)
+}
+
+/// Plans for a request as it is.
+pub(super) async fn search<'a>(
+    service: &Service,
+    world: &'a World,
+    request: &Request,
+) -> Result<Planned<'a>, NoRoute> {
+    let registry = &*world.registry;
+    let mut quotes = QuoteSet::empty(registry);
+    // Answers change the amounts that later hops are quoted for, so each round settles at least one hop.
+    for _ in 0..=planner::MAX_HOPS {
+        let view = planner::World { registry, facts: &world.facts, quotes: &quotes };
+        let outcome = planner::plan(&world.graph, view, request);
+        if !quotes.complete(&service.quoter, service.clients()).await {
+            meter::count(&outcome);
+            return outcome.map(|plans| Planned { plans, quotes, infos: Vec::new() });
+        }
+    }
+    let outcome = Err(NoRoute::NoQuote("LayerZero".to_owned()));
+    meter::count(&outcome);
+    outcome
+}
+
+/// The number of base units of `from` with the same number of whole tokens as `amount` of `to`, at least one.
+fn same_value(registry: &Registry, from: AssetRef, to: AssetRef, amount: U256) -> U256 {
+    let (from, to) = (registry[from].decimals, registry[to].decimals);
+    let power = |exponent: u8| U256::from(10).saturating_pow(U256::from(exponent));
+    let same =
+        if from >= to { amount.saturating_mul(power(from - to)) } else { amount.div_ceil(power(to - from)) };
+    same.max(U256::ONE)
+}
+
+/// An amount in whole tokens with its symbol: `0.5 INIT`.
+fn text(registry: &Registry, asset: AssetRef, amount: U256) -> String {
+    let asset = &registry[asset];
+    let whole = super::pointed(&amount.to_string(), asset.decimals);
+    let whole = if whole.contains('.') { whole.trim_end_matches('0').trim_end_matches('.') } else { &whole };
+    format!("{whole} {}", asset.symbol)
+}
