@@ -174,6 +174,7 @@ impl Recording {
     /// The same chain with the heights of `extension` after the recorded ones, under the `summary` of both.
     ///
     /// Searches by hash, event or account find only what was recorded.
+    #[must_use]
     pub fn extended(self, summary: Summary, extension: Arc<dyn Extension>) -> Self {
         Self { summary, extension: Some(extension), ..self }
     }

@@ -61,7 +61,12 @@ pub(crate) struct Accounts {
 impl Accounts {
     pub(crate) fn new(prefix: &str, draws: u64) -> Self {
         let pool = |pool| (0..pool_size(pool)).map(|_| OnceLock::new()).collect();
-        Self { prefix: prefix.to_owned(), signers: (0..3).map(pool).collect(), draws, by_address: OnceLock::new() }
+        Self {
+            prefix: prefix.to_owned(),
+            signers: (0..3).map(pool).collect(),
+            draws,
+            by_address: OnceLock::new(),
+        }
     }
 
     pub(crate) fn account(&self, member: Member) -> Account {
@@ -168,14 +173,19 @@ mod tests {
     #[test]
     fn the_account_follows_from_the_address() {
         let accounts = Accounts::new("init", 5_000);
-        for (pool, index, signs) in [(0, 3, true), (1, 255, true), (2, 1_000, true), (2, 7, false), (9, 1 << 40, false)] {
+        for (pool, index, signs) in
+            [(0, 3, true), (1, 255, true), (2, 1_000, true), (2, 7, false), (9, 1 << 40, false)]
+        {
             let member = Member { pool, index, signs };
             let account = accounts.account(member);
             assert_eq!(accounts.member(account.address), Some(member));
             assert_eq!(account.key.is_some(), signs);
         }
         let contract = accounts.contract(77);
-        assert_eq!((accounts.member(contract.address), Accounts::created_by(contract.address)), (None, Some(77)));
+        assert_eq!(
+            (accounts.member(contract.address), Accounts::created_by(contract.address)),
+            (None, Some(77))
+        );
         assert_eq!((accounts.member([7; 20]), Accounts::created_by([7; 20])), (None, None));
     }
 

@@ -68,7 +68,11 @@ impl Reading {
 }
 
 /// All candidates, the metadata of the NFTs that they mint, and the first number of an NFT.
-pub(crate) fn candidates(recording: &Recording, vm: Vm, prefix: &str) -> (Vec<Candidate>, Option<Metadata>, u64) {
+pub(crate) fn candidates(
+    recording: &Recording,
+    vm: Vm,
+    prefix: &str,
+) -> (Vec<Candidate>, Option<Metadata>, u64) {
     let (mut candidates, mut metadata) = (Vec::new(), None);
     for height in recording.heights() {
         for (raw, result) in raw_txs(height).into_iter().zip(results(height)) {
@@ -79,7 +83,8 @@ pub(crate) fn candidates(recording: &Recording, vm: Vm, prefix: &str) -> (Vec<Ca
             }
         }
     }
-    let counts = [0, 1, 2, 3].map(|kind| candidates.iter().filter(|c| kind_index(&c.kind) == kind).count() as u64);
+    let counts =
+        [0, 1, 2, 3].map(|kind| candidates.iter().filter(|c| kind_index(&c.kind) == kind).count() as u64);
     for candidate in &mut candidates {
         let kind = kind_index(&candidate.kind);
         candidate.weight = SHARES[kind] * 1_000 / counts[kind].max(1);
@@ -146,15 +151,8 @@ fn payment(message: &Message<'_>, prefix: &str) -> Option<Reading> {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Execute<'a> {
-    Mint {
-        token_id: &'a str,
-        owner: &'a str,
-        token_uri: &'a str,
-    },
-    TransferNft {
-        recipient: &'a str,
-        token_id: &'a str,
-    },
+    Mint { token_id: &'a str, owner: &'a str, token_uri: &'a str },
+    TransferNft { recipient: &'a str, token_id: &'a str },
 }
 
 fn wasm(message: &Message<'_>, prefix: &str) -> Option<Reading> {

@@ -75,10 +75,13 @@ pub(crate) fn candidates(recording: &Recording, prefix: &str) -> (Vec<Candidate>
             if samples.len() as u64 >= SAMPLES || *count % 8 != 1 {
                 continue;
             }
-            let Some((auth, sender)) = Auth::of(&found.raw.raw).and_then(|a| a.account(prefix).map(|s| (a.sequence, s))) else {
+            let Some((auth, sender)) =
+                Auth::of(&found.raw.raw).and_then(|a| a.account(prefix).map(|s| (a.sequence, s)))
+            else {
                 continue;
             };
-            let account = |address: Option<[u8; 20]>| address.map(|address| Account::new(address, None, prefix));
+            let account =
+                |address: Option<[u8; 20]>| address.map(|address| Account::new(address, None, prefix));
             let created = receipt.contract_address.and_then(address);
             let values = Values {
                 recipient: account(recipient),
@@ -140,7 +143,11 @@ fn kind(receipt: &Receipt<'_>, result: &str) -> Option<(Kind, Option<[u8; 20]>, 
     let contract = log.address.to_owned();
     let amount = number(log.data).map(u128::from);
     match receipt.to {
-        None if !is_token && payer == ZERO && payee == from && receipt.contract_address == Some(log.address) => {
+        None if !is_token
+            && payer == ZERO
+            && payee == from
+            && receipt.contract_address == Some(log.address) =>
+        {
             let amount = U256::from_str_radix(log.data.get(2..)?, 16).ok()?;
             Some((Kind::Creation(amount.try_into().ok()?), None, None))
         }

@@ -92,7 +92,8 @@ impl Frame {
                 signature["timestamp"] = self.time(height - 1).into();
             }
         }
-        let read: chain::header::Commit = serde_json::from_value(commit.clone()).map_err(|e| e.to_string())?;
+        let read: chain::header::Commit =
+            serde_json::from_value(commit.clone()).map_err(|e| e.to_string())?;
         header["height"] = height.to_string().into();
         header["time"] = self.time(height).into();
         header["last_block_id"] = id;
@@ -132,7 +133,13 @@ impl Frame {
     }
 
     /// `eth_getBlockByNumber`, with the hashes of its transactions in hex.
-    pub(crate) fn eth_block(&self, height: u64, gas_used: u64, bloom: &Bloom, txs: Vec<String>) -> Option<String> {
+    pub(crate) fn eth_block(
+        &self,
+        height: u64,
+        gas_used: u64,
+        bloom: &Bloom,
+        txs: Vec<String>,
+    ) -> Option<String> {
         let mut block = self.eth_block.clone()?;
         block["number"] = format!("{height:#x}").into();
         block["hash"] = format!("0x{}", self.eth_hash(height)).into();

@@ -73,7 +73,10 @@ impl Law {
     pub(crate) fn draws(self, member: Member) -> Option<Progression> {
         let Member { pool, index, signs } = member;
         let is_shared = pool < LAST_WITH_KEYS;
-        if index >= pool_size(pool) || (!is_shared && signs != (self == Self::Signer)) || (is_shared && !signs) {
+        if index >= pool_size(pool)
+            || (!is_shared && signs != (self == Self::Signer))
+            || (is_shared && !signs)
+        {
             return None;
         }
         let size = pool_size(pool);
@@ -106,7 +109,9 @@ mod tests {
 
     #[test]
     fn new_accounts_appear_as_long_as_the_chain_grows_and_old_ones_stay_frequent() {
-        let members = |draws: u64| (0..draws).map(|draw| Law::Recipient.member(draw)).collect::<std::collections::HashSet<_>>().len();
+        let members = |draws: u64| {
+            (0..draws).map(|draw| Law::Recipient.member(draw)).collect::<std::collections::HashSet<_>>().len()
+        };
         let (few, many) = (members(10_000), members(1_000_000));
         assert!(few > 1_000 && many > 30 * few, "{few} {many}");
         let busiest = (0..8_000).filter(|draw| Law::Recipient.member(*draw).pool == 0).count();

@@ -30,7 +30,6 @@
 //! | `state` | answers about state |
 
 mod accounts;
-mod synthesized;
 mod cosmos;
 mod eth;
 mod evm;
@@ -39,6 +38,7 @@ mod law;
 mod recorded;
 mod schedule;
 mod state;
+mod synthesized;
 mod template;
 mod text;
 mod wire;
@@ -46,8 +46,8 @@ mod workload;
 
 use std::io;
 
-pub use synthesized::extend;
 pub use schedule::BlockSizes;
+pub use synthesized::extend;
 
 /// A recording cannot be extended.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,9 @@ pub enum Error {
         recorded: u64,
     },
     /// No transaction of the recording can be copied.
-    #[error("{name} cannot be extended: {reason}; evm-load, evm-scenario, move-scenario and wasm-scenario can")]
+    #[error(
+        "{name} cannot be extended: {reason}; evm-load, evm-scenario, move-scenario and wasm-scenario can"
+    )]
     Recording {
         /// The recording's name.
         name: String,

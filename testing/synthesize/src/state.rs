@@ -106,7 +106,8 @@ impl Synthesized {
         let mut last = [0; 8];
         last.copy_from_slice(&address[24..]);
         let token = u64::from_be_bytes(last);
-        let (collection, owner) = self.workload.owner(token, executed).filter(|_| object(token) == address)?;
+        let (collection, owner) =
+            self.workload.owner(token, executed).filter(|_| object(token) == address)?;
         let metadata = self.metadata.as_ref()?;
         let (token_id, uri) = (token_text(token), format!("{}{}", metadata.uri, token_text(token)));
         let data = if tag.ends_with("Nft") {
@@ -137,7 +138,8 @@ impl Synthesized {
         let query: Query = serde_json::from_slice(&query).ok()?;
         let (Query::NftInfo { token_id } | Query::OwnerOf { token_id }) = &query;
         let token = token_id.parse().ok().filter(|token| token_text(*token) == *token_id)?;
-        let (_, owner) = self.workload.owner(token, executed).filter(|(collection, _)| *collection == contract)?;
+        let (_, owner) =
+            self.workload.owner(token, executed).filter(|(collection, _)| *collection == contract)?;
         let uri = format!("{}{token_id}", self.metadata.as_ref()?.uri);
         Some(match query {
             Query::NftInfo { .. } => json!({ "data": { "token_uri": uri, "extension": null } }),
@@ -175,7 +177,8 @@ impl Synthesized {
     /// The owner of a generated ERC-721.
     fn erc721(&self, contract: &str, token: U256, executed: u64) -> Option<crate::accounts::Account> {
         let token = token.try_into().ok()?;
-        let (_, owner) = self.workload.owner(token, executed).filter(|(collection, _)| *collection == contract)?;
+        let (_, owner) =
+            self.workload.owner(token, executed).filter(|(collection, _)| *collection == contract)?;
         Some(owner)
     }
 
@@ -186,7 +189,11 @@ impl Synthesized {
 }
 
 /// What the workload's recorded senders have after the recording.
-pub(crate) fn balances(recording: &Recording, vm: Vm, workload: &Workload) -> BTreeMap<(String, [u8; 20]), u128> {
+pub(crate) fn balances(
+    recording: &Recording,
+    vm: Vm,
+    workload: &Workload,
+) -> BTreeMap<(String, [u8; 20]), u128> {
     let last = recording.heights().last().map_or(0, |height| height.height);
     let mut balances = BTreeMap::new();
     for asset in workload.assets() {

@@ -79,10 +79,12 @@ impl Synthesized {
     fn new(recording: &Recording, txs: u64, sizes: BlockSizes) -> Result<Self, Error> {
         let summary = recording.summary();
         let fail = |reason: String| Error::Recording { name: summary.name.clone(), reason };
-        let vm: Vm = summary.vm.parse().map_err(|_| fail(format!("its virtual machine is {}", summary.vm)))?;
+        let vm: Vm =
+            summary.vm.parse().map_err(|_| fail(format!("its virtual machine is {}", summary.vm)))?;
         let last = recording.heights().last().ok_or_else(|| fail("it has no blocks".to_owned()))?;
         let frame = Frame::of(last).map_err(|e| fail(format!("height {}: {e}", last.height)))?;
-        let prefix = prefix(recording).ok_or_else(|| fail("the prefix of its addresses is unknown".to_owned()))?;
+        let prefix =
+            prefix(recording).ok_or_else(|| fail("the prefix of its addresses is unknown".to_owned()))?;
         let (candidates, metadata, first_token) = match vm {
             Vm::Evm => {
                 let (candidates, first_token) = evm::candidates(recording, &prefix);
@@ -168,7 +170,9 @@ impl Synthesized {
             let (template, values) = self.workload.tx(tx);
             if position > 1 {
                 quoted.push(',');
-                [&mut results, &mut receipts, &mut traces].into_iter().for_each(|list| list.push(b','));
+                for list in [&mut results, &mut receipts, &mut traces] {
+                    list.push(b',');
+                }
             }
             let bytes = template.raw(&values);
             quoted.push('"');
@@ -188,7 +192,9 @@ impl Synthesized {
             results.push(b']');
         }
         results.extend_from_slice(end.as_bytes());
-        [&mut receipts, &mut traces].into_iter().for_each(|list| list.push(b']'));
+        for list in [&mut receipts, &mut traces] {
+            list.push(b']');
+        }
         let header =
             self.frame.header(height, self.link(height - 1)?, data_hash(&raw)).map_err(Failure::Format)?;
         let is_evm = self.vm == Vm::Evm;

@@ -86,6 +86,7 @@ struct EvmTemplate {
     gas_limit: u64,
     to: Vec<u8>,
     value: U256,
+    /// Hex.
     input: Text,
     receipt: Text,
     trace: Text,
@@ -153,7 +154,9 @@ impl<'a> Auth<'a> {
         let signer = fields(signer)?;
         let (key, mode, sequence) = match signer[..] {
             [(1, Value::Bytes(key)), (2, Value::Bytes(mode))] => (key, mode, 0),
-            [(1, Value::Bytes(key)), (2, Value::Bytes(mode)), (3, Value::Number(sequence))] => (key, mode, sequence),
+            [(1, Value::Bytes(key)), (2, Value::Bytes(mode)), (3, Value::Number(sequence))] => {
+                (key, mode, sequence)
+            }
             _ => return None,
         };
         let key = fields(key)?;
@@ -198,7 +201,9 @@ impl Template {
             signature_len: signature.len(),
             metadata: dialect.metadata,
             evm: match recorded.evm {
-                Some((receipt, trace)) => Some(EvmTemplate::compile(body, receipt, trace, &needles, values, dialect.chain_id)?),
+                Some((receipt, trace)) => {
+                    Some(EvmTemplate::compile(body, receipt, trace, &needles, values, dialect.chain_id)?)
+                }
                 None => None,
             },
         };
@@ -314,7 +319,7 @@ impl EvmTemplate {
         let (to, input, value) = if creates { (0, 2, 3) } else { (2, 3, 4) };
         let text = |field| std::str::from_utf8(bytes(&message, field)).ok();
         let to = if creates { Vec::new() } else { hex::decode(text(to)?.strip_prefix("0x")?).ok()? };
-        let input = hex::decode(text(input)?.strip_prefix("0x")?).ok()?;
+        let input = text(input)?.strip_prefix("0x")?;
         if memo.kind != 0 || memo.gas_fee_cap.get() != "0" {
             return None;
         }
@@ -335,6 +340,7 @@ impl EvmTemplate {
             }
         }
         let frames = memchr::memmem::find_iter(trace.as_bytes(), br#""gasUsed":"#).count();
+        let needles_of_tx = needles;
         let mut needles = needles.to_vec();
         let member = |name: &str, value: &str| format!(r#""{name}":"{value}""#);
         let end = Part::Constant("\"");
@@ -359,8 +365,9 @@ impl EvmTemplate {
             chain_id,
             gas_limit: memo.gas_limit,
             to,
-            value: U256::from_str_radix(text(value).filter(|value| !value.is_empty()).unwrap_or("0"), 10).ok()?,
-            input: Text::cut(&input, &byte_needles(values)),
+            value: U256::from_str_radix(text(value).filter(|value| !value.is_empty()).unwrap_or("0"), 10)
+                .ok()?,
+            input: Text::cut(input.as_bytes(), needles_of_tx),
             receipt: Text::cut(receipt.as_bytes(), &needles),
             trace: Text::cut(trace.as_bytes(), &needles),
             bloom,
@@ -373,8 +380,16 @@ impl EvmTemplate {
     fn hash(&self, values: &Values) -> [u8; 32] {
         let mut input = Vec::new();
         self.input.render(&mut input, |slot, out| values.write(slot, out));
+        let input = hex::decode(input).unwrap_or_default();
         let (nonce, signature) = (values.sequence, &values.signature[..]);
-        let tx = LegacyTx { nonce, gas_limit: self.gas_limit, to: &self.to, value: self.value, input: &input, signature };
+        let tx = LegacyTx {
+            nonce,
+            gas_limit: self.gas_limit,
+            to: &self.to,
+            value: self.value,
+            input: &input,
+            signature,
+        };
         tx.hash(self.chain_id)
     }
 
@@ -382,7 +397,9 @@ impl EvmTemplate {
         let mut bloom = self.bloom;
         for topic in &self.topics {
             match topic {
-                Slot::Account(role, _) => values.account(*role).map(|account| accrue(&mut bloom, &word(&account.address))),
+                Slot::Account(role, _) => {
+                    values.account(*role).map(|account| accrue(&mut bloom, &word(&account.address)))
+                }
                 _ => values.token.map(|token| accrue(&mut bloom, &U256::from(token).to_be_bytes::<32>())),
             };
         }
@@ -430,7 +447,12 @@ impl Values {
                     _ => out.extend_from_slice(hex::encode(object).trim_start_matches('0').as_bytes()),
                 }
             }
-            Slot::Data | Slot::EthHash | Slot::EthBlock | Slot::Height | Slot::Position | Slot::GasSoFar
+            Slot::Data
+            | Slot::EthHash
+            | Slot::EthBlock
+            | Slot::Height
+            | Slot::Position
+            | Slot::GasSoFar
             | Slot::Bloom => {}
         }
     }
@@ -445,7 +467,8 @@ pub(crate) fn object(token: u64) -> [u8; 32] {
 
 /// The address of an account's primary store, without leading zeros (`object::create_user_derived_object_address`).
 fn store(owner: &[u8; 20], metadata: &[u8; 32]) -> String {
-    let hash = Sha3_256::new().chain_update([0; 12]).chain_update(owner).chain_update(metadata).chain_update([0xfc]);
+    let hash =
+        Sha3_256::new().chain_update([0; 12]).chain_update(owner).chain_update(metadata).chain_update([0xfc]);
     hex::encode(hash.finalize()).trim_start_matches('0').to_owned()
 }
 
@@ -466,8 +489,8 @@ fn needles(values: &Values, dialect: &Dialect) -> Vec<Needle> {
             needles.push(Needle::new(store(&account.address, metadata), slot(Form::Store)));
         }
         needles.push(Needle::new(&*account.bech32, slot(Form::Bech32)));
+        needles.push(Needle::new(account.address, slot(Form::Bytes)));
     }
-    needles.extend(byte_needles(values));
     needles.push(Needle::of(
         format!("{}/{}", values.sender.bech32, values.sequence),
         &[
@@ -485,11 +508,4 @@ fn needles(values: &Values, dialect: &Dialect) -> Vec<Needle> {
         needles.push(Needle::new(object, Slot::Object(Form::Bytes)));
     }
     needles
-}
-
-/// The needles of addresses as bytes.
-fn byte_needles(values: &Values) -> Vec<Needle> {
-    let roles = [Role::Sender, Role::Recipient, Role::Contract].into_iter();
-    let known = roles.filter_map(|role| Some((role, values.account(role)?)));
-    known.map(|(role, account)| Needle::new(account.address, Slot::Account(role, Form::Bytes))).collect()
 }

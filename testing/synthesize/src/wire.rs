@@ -79,8 +79,12 @@ pub(crate) fn replaced(message: &[u8], from: &[u8], to: &[u8], depth: u32) -> Op
             // A zero that was written explicitly would disappear, and with it the identity of the rest.
             Value::Number(0) => return None,
             Value::Number(number) => push_number(&mut out, field, number),
-            Value::Bytes(bytes) if memchr::memmem::find(bytes, from).is_none() => push_bytes(&mut out, field, bytes),
-            Value::Bytes(bytes) if depth > 0 => push_bytes(&mut out, field, &replaced(bytes, from, to, depth - 1)?),
+            Value::Bytes(bytes) if memchr::memmem::find(bytes, from).is_none() => {
+                push_bytes(&mut out, field, bytes);
+            }
+            Value::Bytes(bytes) if depth > 0 => {
+                push_bytes(&mut out, field, &replaced(bytes, from, to, depth - 1)?);
+            }
             Value::Bytes(bytes) => push_bytes(&mut out, field, &replaced_bytes(bytes, from, to)),
         }
     }

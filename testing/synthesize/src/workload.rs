@@ -144,7 +144,8 @@ impl Workload {
             }
             Kind::Payment { asset, amount } => {
                 let sender = self.fixed_sender(candidate, sequences);
-                let effects = self.payments.entry(asset.clone()).or_insert_with(|| Effects::new(Law::Recipient));
+                let effects =
+                    self.payments.entry(asset.clone()).or_insert_with(|| Effects::new(Law::Recipient));
                 effects.by_position[position].push((0, *amount));
                 self.fixed[sender.0].pays.push((position, asset.clone(), *amount));
                 fixed = Some(sender);
@@ -181,11 +182,11 @@ impl Workload {
             }
             Kind::Handover { since_mint } => {
                 recipient = Some(self.accounts.account(Law::Recipient.member(tx)));
-                token = self.token_of(tx - since_mint);
+                token = Some(self.token_of(tx - since_mint));
                 signer(tx - since_mint)
             }
             Kind::Mint { .. } => {
-                (recipient, token) = (Some(signer(tx)), self.token_of(tx));
+                (recipient, token) = (Some(signer(tx)), Some(self.token_of(tx)));
                 self.fixed_account(position)
             }
             Kind::Payment { .. } => {
@@ -193,15 +194,12 @@ impl Workload {
                 self.fixed_account(position)
             }
         };
-        let sequence = match position.fixed {
-            Some((index, before)) => {
-                let fixed = &self.fixed[index];
-                fixed.sequence + periods * fixed.per_period + before
-            }
-            None => {
-                let draw = if let Kind::Handover { since_mint } = position.kind { tx - since_mint } else { tx };
-                self.sequence(Law::Signer.member(draw), tx)
-            }
+        let sequence = if let Some((index, before)) = position.fixed {
+            let fixed = &self.fixed[index];
+            fixed.sequence + periods * fixed.per_period + before
+        } else {
+            let draw = if let Kind::Handover { since_mint } = position.kind { tx - since_mint } else { tx };
+            self.sequence(Law::Signer.member(draw), tx)
         };
         let mut signature = [digest("r", 0, tx), digest("s", 0, tx)].concat();
         signature.push(mix(tx).to_le_bytes()[0] & 1);
@@ -249,14 +247,15 @@ impl Workload {
         let fixed = self.fixed.iter().find(|fixed| fixed.account.address == address)?;
         let of_asset = || fixed.pays.iter().filter(|(_, paid, _)| paid == asset);
         let period: u128 = of_asset().map(|(_, _, amount)| amount).sum();
-        let rest = of_asset().filter(|(position, _, _)| *position < place(before)).map(|(_, _, amount)| amount);
+        let rest =
+            of_asset().filter(|(position, _, _)| *position < place(before)).map(|(_, _, amount)| amount);
         Some(period * u128::from(before / PERIOD as u64) + rest.sum::<u128>())
     }
 
     /// The NFT that a transaction mints.
-    fn token_of(&self, tx: u64) -> Option<u64> {
+    fn token_of(&self, tx: u64) -> u64 {
         let periods = tx / PERIOD as u64;
-        Some(self.first_token + periods * self.mints.len() as u64 + self.positions[place(tx)].mints)
+        self.first_token + periods * self.mints.len() as u64 + self.positions[place(tx)].mints
     }
 
     /// The collection of an NFT and its owner before transaction `before`; `None` if it was not minted by then.
