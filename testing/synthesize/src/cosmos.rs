@@ -6,9 +6,11 @@ use replay::Recording;
 use serde::Deserialize;
 
 use crate::accounts::Account;
+use crate::auth::Auth;
 use crate::recorded::{Found, raw_txs, results};
-use crate::template::{Auth, Dialect, Recorded, Template, Values, object};
+use crate::template::{Recorded, Template};
 use crate::text::token_text;
+use crate::values::{Dialect, Values, object};
 use crate::wire::{bytes, fields, replaced, replaced_bytes};
 use crate::workload::{Candidate, Kind};
 

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::accounts::Account;
+use crate::auth::Auth;
 use crate::eth;
 use crate::recorded::{Found, array, raw_txs, results};
-use crate::template::{Auth, Dialect, Recorded, Template, Values};
+use crate::template::{Recorded, Template};
+use crate::values::{Dialect, Values};
 use crate::workload::{Candidate, Kind};
 
 /// keccak-256 of `Transfer(address,address,uint256)`.

@@ -23,24 +23,29 @@
 //! | `law` | the power law of accounts |
 //! | `accounts` | addresses and keys of the law's accounts |
 //! | `schedule` | sizes of blocks |
-//! | `text`, `template` | recorded transactions with slots |
-//! | `evm`, `cosmos` | selection of recorded transactions |
+//! | `text`, `values`, `evm_template`, `template` | recorded transactions with slots |
+//! | `auth`, `wire`, `eth` | signers, protobuf, Ethereum's hashes |
+//! | `recorded`, `evm`, `cosmos` | selection of recorded transactions |
 //! | `workload` | the transaction of a number, and sums in closed form |
 //! | `frame`, `synthesized` | blocks and the chain of their hashes |
-//! | `state` | answers about state |
+//! | `starting_balances`, `state` | answers about state |
 
 mod accounts;
+mod auth;
 mod cosmos;
 mod eth;
 mod evm;
+mod evm_template;
 mod frame;
 mod law;
 mod recorded;
 mod schedule;
+mod starting_balances;
 mod state;
 mod synthesized;
 mod template;
 mod text;
+mod values;
 mod wire;
 mod workload;
 

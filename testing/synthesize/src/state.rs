@@ -1,22 +1,18 @@
 //! Answers about state that the generated transactions change: sequences, balances, NFTs.
 
-use std::collections::BTreeMap;
-
 use alloy::primitives::U256;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bytes::Bytes;
 use chain::Vm;
-use replay::Recording;
 use replay::recording::{Outcome, RestAnswer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cosmos::{bcs, long_address};
 use crate::synthesized::Synthesized;
-use crate::template::object;
 use crate::text::token_text;
-use crate::workload::Workload;
+use crate::values::object;
 
 const ACCOUNT: &str = "/cosmos/auth/v1beta1/accounts/";
 const BALANCES: &str = "/cosmos/bank/v1beta1/balances/";
@@ -186,46 +182,6 @@ impl Synthesized {
         let account = chain::Account::from_bech32(bech32, &self.prefix)?;
         account.as_bytes().try_into().ok()
     }
-}
-
-/// What the workload's recorded senders have after the recording.
-pub(crate) fn balances(
-    recording: &Recording,
-    vm: Vm,
-    workload: &Workload,
-) -> BTreeMap<(String, [u8; 20]), u128> {
-    let last = recording.heights().last().map_or(0, |height| height.height);
-    let mut balances = BTreeMap::new();
-    for asset in workload.assets() {
-        for account in workload.fixed_accounts() {
-            let balance = if vm == Vm::Evm {
-                let data = format!("0x{BALANCE_OF}{:0>64}", account.hex);
-                match recording.state().eth_call(asset, &data, last) {
-                    Some(Outcome::Result(raw)) => {
-                        let text: Option<&str> = serde_json::from_slice(raw).ok();
-                        text.and_then(|text| U256::from_str_radix(text.strip_prefix("0x")?, 16).ok())
-                    }
-                    _ => None,
-                }
-            } else {
-                let path = format!("{BALANCES}{}?pagination.limit=1000", account.bech32);
-                let answer = recording.state().rest("GET", &path, Some(last), None);
-                answer.and_then(|answer| coin(&answer.body, asset))
-            };
-            if let Some(balance) = balance.and_then(|balance| u128::try_from(balance).ok()) {
-                balances.insert((asset.to_owned(), account.address), balance);
-            }
-        }
-    }
-    balances
-}
-
-/// The amount of a denomination in an answer of the bank.
-fn coin(answer: &[u8], denom: &str) -> Option<U256> {
-    let answer: Value = serde_json::from_slice(answer).ok()?;
-    let mut coins = answer["balances"].as_array()?.iter();
-    let coin = coins.find(|coin| coin["denom"] == denom)?;
-    U256::from_str_radix(coin["amount"].as_str()?, 10).ok()
 }
 
 /// A path without percent-encoding; a malformed one is left as it is.

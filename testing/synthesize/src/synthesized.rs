@@ -21,11 +21,15 @@ use replay::Recording;
 use replay::recording::{Extension, Height, Outcome, RestAnswer, Summary, Trace};
 
 use crate::accounts::Accounts;
+use crate::auth::Auth;
 use crate::cosmos::{self, Metadata};
+use crate::evm_template::Place;
 use crate::frame::{Frame, Link};
 use crate::recorded::raw_txs;
 use crate::schedule::{BlockSizes, Schedule};
-use crate::template::{Auth, Place, Template, Values};
+use crate::starting_balances::starting_balances;
+use crate::template::Template;
+use crate::values::Values;
 use crate::workload::Workload;
 use crate::{Error, evm};
 
@@ -40,7 +44,7 @@ pub(crate) struct Synthesized {
     pub(crate) schedule: Schedule,
     pub(crate) workload: Workload,
     pub(crate) metadata: Option<Metadata>,
-    /// What recorded senders have of assets after the recording, if the recording has an answer about it.
+    /// Balances of the recorded senders after the recording, by asset and address, as far as they were recorded.
     pub(crate) balances: BTreeMap<(String, [u8; 20]), u128>,
     frame: Frame,
     links: File,
@@ -100,7 +104,7 @@ impl Synthesized {
         let mut synthesized = Self {
             vm,
             schedule: Schedule::new(summary.last_height + 1, txs, sizes),
-            balances: crate::state::balances(recording, vm, &workload),
+            balances: starting_balances(recording, vm, &workload),
             workload,
             metadata,
             prefix,

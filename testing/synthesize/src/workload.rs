@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::accounts::{Account, Accounts, digest, mix};
 use crate::law::{Law, Member, Progression};
-use crate::template::{Template, Values};
+use crate::template::Template;
+use crate::values::Values;
 
 /// Transactions after which templates and kinds repeat: a prime.
 pub(crate) const PERIOD: usize = 1021;
