@@ -26,7 +26,8 @@ pub(crate) struct Place<'a> {
 pub(crate) struct EvmTemplate {
     chain_id: u64,
     gas_limit: u64,
-    to: Vec<u8>,
+    /// Hex; empty for a creation.
+    to: Text,
     value: U256,
     /// Hex.
     input: Text,
@@ -85,7 +86,7 @@ impl EvmTemplate {
         let message = fields(bytes(&message, 2))?;
         let (to, input, value) = if creates { (0, 2, 3) } else { (2, 3, 4) };
         let text = |field| std::str::from_utf8(bytes(&message, field)).ok();
-        let to = if creates { Vec::new() } else { hex::decode(text(to)?.strip_prefix("0x")?).ok()? };
+        let to = if creates { "" } else { text(to)?.strip_prefix("0x")? };
         let input = text(input)?.strip_prefix("0x")?;
         if memo.kind != 0 || memo.gas_fee_cap.get() != "0" {
             return None;
@@ -131,7 +132,7 @@ impl EvmTemplate {
         Some(Self {
             chain_id,
             gas_limit: memo.gas_limit,
-            to,
+            to: Text::cut(to.as_bytes(), needles_of_tx),
             value: U256::from_str_radix(text(value).filter(|value| !value.is_empty()).unwrap_or("0"), 10)
                 .ok()?,
             input: Text::cut(input.as_bytes(), needles_of_tx),
@@ -182,17 +183,19 @@ impl EvmTemplate {
     }
 
     fn hash(&self, values: &Values) -> [u8; 32] {
-        let mut input = Vec::new();
-        self.input.render(&mut input, |slot, out| values.write(slot, out));
-        let input = hex::decode(input).unwrap_or_default();
-        let (nonce, signature) = (values.sequence, &values.signature[..]);
+        let decoded = |text: &Text| {
+            let mut hex = Vec::new();
+            text.render(&mut hex, |slot, out| values.write(slot, out));
+            hex::decode(hex).unwrap_or_default()
+        };
+        let (to, input) = (decoded(&self.to), decoded(&self.input));
         let tx = LegacyTx {
-            nonce,
+            nonce: values.sequence,
             gas_limit: self.gas_limit,
-            to: &self.to,
+            to: &to,
             value: self.value,
             input: &input,
-            signature,
+            signature: &values.signature,
         };
         tx.hash(self.chain_id)
     }

@@ -55,6 +55,12 @@ fn every_hash_of_a_computed_evm_rollup_is_proven() {
 }
 
 #[test]
+fn every_hash_of_a_computed_chain_with_all_kinds_of_calls_is_proven() {
+    let (recorded, chain) = extended("evm-load", 38_000, BlockSizes::Medium);
+    is_proven(recorded, &chain);
+}
+
+#[test]
 fn every_hash_of_a_computed_move_rollup_is_proven() {
     let (recorded, chain) = extended("move-scenario", 2_000, BlockSizes::Small);
     is_proven(recorded, &chain);
