@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use chain::{U256, abi};
 use ingest::verify::Scope;
-use replay::Recording;
+use replay::{Options, Recording};
 use schema::meta::{self, BlockLane, CallLane};
 use schema::rich::{Erc20s, Holders};
 use store::key::All;
-use store::{Order, Snapshot};
+use store::{MemStore, Order, Snapshot};
 use synthesize::BlockSizes;
-use testkit::recording;
+use testkit::{indexed, recording};
 
 use crate::verify::database::Indexed;
 
@@ -78,4 +78,15 @@ async fn a_computed_move_rollup_is_indexed_whole_and_its_state_is_the_computed_o
 #[tokio::test(flavor = "multi_thread")]
 async fn a_computed_wasm_rollup_is_indexed_whole_and_its_state_is_the_computed_one() {
     indexed_extended("wasm-scenario", 3_000, BlockSizes::Medium).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn up_to_the_recorded_heights_the_index_is_that_of_the_recording() {
+    let open = || Recording::open(&recording("evm-scenario")).unwrap();
+    let extended = Arc::new(synthesize::extend(open(), 2_000, BlockSizes::Large).unwrap());
+    let (recorded, prefix) = (Arc::new(MemStore::new()), Arc::new(MemStore::new()));
+    let options = Options { up_to: Some(open().last()), ..Options::default() };
+    indexed::index(Arc::new(open()), Options::default(), Arc::<MemStore>::clone(&recorded)).await.unwrap();
+    indexed::index(extended, options, Arc::<MemStore>::clone(&prefix)).await.unwrap();
+    assert_eq!(indexed::digest(&*recorded).unwrap(), indexed::digest(&*prefix).unwrap());
 }

@@ -34,7 +34,7 @@ use crate::workload::Workload;
 use crate::{Error, evm};
 
 /// Maximum bytes of computed blocks in memory: enough for the heights that an indexer requests at a time.
-const CACHE: usize = 192 << 20;
+const CACHE: usize = 128 << 20;
 
 /// The computed heights of a chain.
 #[derive(Debug)]
