@@ -96,7 +96,7 @@ impl Synthesized {
             }
             _ => cosmos::candidates(recording, vm, &prefix),
         };
-        if candidates.is_empty() {
+        if candidates.iter().all(|candidate| candidate.kind.needs_a_mint()) {
             return Err(fail("none of its transactions can be copied".to_owned()));
         }
         let accounts = Accounts::new(&prefix, txs);

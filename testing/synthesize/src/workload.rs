@@ -29,6 +29,13 @@ pub(crate) enum Kind {
     Handover { since_mint: u64 },
 }
 
+impl Kind {
+    /// Whether an NFT must be minted before.
+    pub(crate) fn needs_a_mint(&self) -> bool {
+        matches!(self, Self::Handover { .. })
+    }
+}
+
 /// A usable transaction of the recording.
 #[derive(Debug)]
 pub(crate) struct Candidate {
@@ -85,14 +92,15 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// `sequences` is the sequence of each recorded sender after the recording, by its address.
+    /// `sequences` is the sequence of each recorded sender after the recording, by its address. At least one candidate
+    /// must need no mint.
     pub(crate) fn new(
         candidates: Vec<Candidate>,
         sequences: &BTreeMap<[u8; 20], u64>,
         first_token: u64,
         accounts: Accounts,
     ) -> Self {
-        let chosen = chosen(&candidates);
+        let mut chosen = chosen(&candidates);
         let mut kinds: Vec<Kind> = chosen.iter().map(|index| candidates[*index].kind.clone()).collect();
         let mut workload = Self {
             positions: Vec::new(),
@@ -105,22 +113,21 @@ impl Workload {
             accounts,
             candidates,
         };
-        // A handover belongs to the last mint before it that has none; without one, it is a call of another candidate.
+        // A handover belongs to the last mint before it that has none; without one, it is another candidate.
+        let other =
+            workload.candidates.iter().position(|candidate| !candidate.kind.needs_a_mint()).unwrap_or(0);
         let mut free = Vec::new();
-        let call = workload.candidates.iter().position(|candidate| candidate.kind == Kind::Call);
-        let mut chosen = chosen;
         for (position, kind) in kinds.iter_mut().enumerate() {
-            match kind {
-                Kind::Mint { .. } => free.push(position),
-                Kind::Handover { since_mint } => match (free.pop(), call) {
-                    (Some(mint), _) => *since_mint = (position - mint) as u64,
-                    (None, Some(call)) => (*kind, chosen[position]) = (Kind::Call, call),
-                    (None, None) => {
-                        chosen[position] = chosen[0];
-                        *kind = workload.candidates[chosen[0]].kind.clone();
-                    }
-                },
-                _ => {}
+            if let Kind::Handover { since_mint } = kind {
+                if let Some(mint) = free.pop() {
+                    *since_mint = (position - mint) as u64;
+                    continue;
+                }
+                chosen[position] = other;
+                *kind = workload.candidates[other].kind.clone();
+            }
+            if matches!(kind, Kind::Mint { .. }) {
+                free.push(position);
             }
         }
         for (position, (candidate, kind)) in chosen.into_iter().zip(kinds).enumerate() {
