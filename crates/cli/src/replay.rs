@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ::replay::{Addresses, Fault, Options, Pace, Recording, ReplayNode};
 use humantime::Duration as Time;
+use synthesize::BlockSizes;
 
 use crate::settings::sources::{LOG, Sources};
 use crate::{logging, output, runtime, shutdown};
@@ -42,6 +43,13 @@ pub(crate) struct Replay {
     /// Which other history that is
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fork_at")]
     fork_seed: u64,
+    /// Extends the recording to this number of transactions by computed blocks that hashes verify: see
+    /// testing/recordings/README.md
+    #[arg(long, value_name = "NUMBER", conflicts_with = "fork_at")]
+    synthesize: Option<u64>,
+    /// Transactions in each of the computed blocks, of which three in ten are empty: 0-4, 100 or 5000
+    #[arg(long, value_name = "NUMBER", default_value = "100", requires = "synthesize")]
+    synthesize_block: BlockSizes,
     /// What goes wrong, as in delay=50ms@0.1, json-rpc:500@0.2 or comet:lie-txs; may be repeated; a wrong one is
     /// refused with a list of all
     #[arg(long, value_name = "FAULT")]
@@ -74,9 +82,10 @@ pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
     let pace = Pace { txs: args.pace_txs, traces: args.pace_traces, call: *args.pace_call };
     let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed, pace };
     let recorded = Recording::open(&args.dir)?;
-    let recording = Arc::new(match args.fork_at {
-        Some(at) => recorded.forked(at, args.fork_seed)?,
-        None => recorded,
+    let recording = Arc::new(match (args.fork_at, args.synthesize) {
+        (Some(at), _) => recorded.forked(at, args.fork_seed)?,
+        (None, Some(txs)) => synthesize::extend(recorded, txs, args.synthesize_block)?,
+        (None, None) => recorded,
     });
     runtime::block_on(async {
         let stop = shutdown::watch()?;

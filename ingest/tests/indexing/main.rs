@@ -19,5 +19,6 @@ mod recordings;
 mod resume;
 mod rewind;
 mod rich_list;
+mod synthesized;
 mod threads;
 mod verify;

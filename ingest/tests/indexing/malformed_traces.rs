@@ -88,8 +88,8 @@ async fn a_transaction_that_cannot_be_traced_is_indexed_without_frames_and_the_l
     })
     .await;
     let recording = evm();
-    let receipts = recording.height(LAST).unwrap().eth_receipts.as_deref().unwrap();
-    let receipts: Value = serde_json::from_slice(receipts).unwrap();
+    let receipts = recording.height(LAST).unwrap().eth_receipts.unwrap();
+    let receipts: Value = serde_json::from_slice(&receipts).unwrap();
     let hash = receipts[0]["transactionHash"].as_str().unwrap();
     let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let total = |path: &str| -> u64 {

@@ -1,7 +1,7 @@
 //! Databases of recorded chains, damaged in every known way: each kind of damage is found and repaired.
 
 mod damages;
-mod database;
+pub(crate) mod database;
 mod evm_damages;
 mod owners;
 

@@ -9,6 +9,7 @@
 mod accounts;
 mod block;
 mod events;
+mod extension;
 mod lines;
 mod state;
 mod write;
@@ -28,6 +29,7 @@ use accounts::Accounts;
 pub use block::{Height, Trace};
 pub(crate) use block::{items, raw_txs};
 pub(crate) use events::{Event, Indexed};
+pub use extension::Extension;
 pub use state::{BotAnswer, Outcome, RestAnswer, StateAnswers};
 pub(crate) use state::{cometbft_path, query_pairs};
 pub use write::{Line, RecordingWriter};
@@ -102,6 +104,8 @@ pub struct Recording {
     state: Arc<StateAnswers>,
     /// The height above which the history is forged, not recorded.
     forked_above: Option<u64>,
+    /// Computed heights after the recorded ones.
+    extension: Option<Arc<dyn Extension>>,
     txs: OnceLock<HashMap<[u8; 32], Place>>,
     eth_txs: OnceLock<HashMap<String, Place>>,
     indexed: OnceLock<Vec<Indexed>>,
@@ -146,6 +150,7 @@ impl Recording {
             heights,
             state,
             forked_above: None,
+            extension: None,
             txs: OnceLock::new(),
             eth_txs: OnceLock::new(),
             indexed: OnceLock::new(),
@@ -164,6 +169,20 @@ impl Recording {
     /// Whether the state of a height is that of a history that was not recorded.
     pub(crate) fn is_forked_at(&self, height: u64) -> bool {
         self.forked_above.is_some_and(|above| height > above)
+    }
+
+    /// The same chain with the heights of `extension` after the recorded ones, under the `summary` of both.
+    ///
+    /// Searches by hash, event or account find only what was recorded.
+    #[must_use]
+    pub fn extended(self, summary: Summary, extension: Arc<dyn Extension>) -> Self {
+        Self { summary, extension: Some(extension), ..self }
+    }
+
+    /// The extension, and its first height, if `height` is in it.
+    pub(crate) fn extension_at(&self, height: u64) -> Option<(&dyn Extension, u64)> {
+        let first = self.heights.last().map_or(0, |last| last.height + 1);
+        self.extension.as_deref().filter(|_| height >= first).map(|extension| (extension, first))
     }
 
     /// Identity and size of the recording.
@@ -196,13 +215,21 @@ impl Recording {
         self.summary.last_height
     }
 
-    /// The answers about a height, if it was recorded.
-    pub fn height(&self, height: u64) -> Option<&Height> {
+    /// The answers about a height, if it was recorded or is computed. The copy shares the text.
+    pub fn height(&self, height: u64) -> Option<Height> {
+        if let Some((extension, _)) = self.extension_at(height) {
+            return extension.height(height);
+        }
+        self.recorded(height).cloned()
+    }
+
+    /// The answers about a recorded height.
+    pub(crate) fn recorded(&self, height: u64) -> Option<&Height> {
         let index = height.checked_sub(self.first())?;
         self.heights.get(usize::try_from(index).ok()?)
     }
 
-    /// All heights, in order.
+    /// All recorded heights, in order.
     pub fn heights(&self) -> &[Height] {
         &self.heights
     }
@@ -237,6 +264,9 @@ impl Recording {
     pub(crate) fn txs_at(&self, height: u64) -> u64 {
         let count = |height: &Height| height.raw_txs().map_or(0, |txs| txs.len() as u64);
         let counts = self.tx_counts.get_or_init(|| self.heights.iter().map(count).collect());
+        if let Some((extension, _)) = self.extension_at(height) {
+            return extension.txs_at(height);
+        }
         let index = height.checked_sub(self.first()).and_then(|index| usize::try_from(index).ok());
         index.and_then(|index| counts.get(index).copied()).unwrap_or(0)
     }

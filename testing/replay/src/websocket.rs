@@ -175,7 +175,7 @@ impl Client<'_> {
         while self.announced < snapshot.shown {
             self.announced += 1;
             let Some(height) = snapshot.recording.height(self.announced) else { continue };
-            let events = self.subscriptions.announce(height).map_err(|e| {
+            let events = self.subscriptions.announce(&height).map_err(|e| {
                 tracing::error!(height = self.announced, error = %e, "announcing a height failed");
                 End
             })?;

@@ -19,19 +19,22 @@ pub(crate) struct Indexed {
     pub(crate) node: Arc<Node>,
     store: Arc<dyn Store>,
     pub(crate) digest: Vec<TableDigest>,
-    _played: ReplayNode,
+    pub(crate) played: ReplayNode,
 }
 
 impl Indexed {
     pub(crate) async fn new(name: &str) -> Result<Self> {
-        let recording = Arc::new(Recording::open(&testkit::recording(name))?);
+        Self::of(Arc::new(Recording::open(&testkit::recording(name))?)).await
+    }
+
+    pub(crate) async fn of(recording: Arc<Recording>) -> Result<Self> {
         let played =
             ReplayNode::start(Arc::clone(&recording), Addresses::default(), Options::default()).await?;
         let store: Arc<dyn Store> = Arc::new(MemStore::new());
         let config = indexed::config(&recording)?;
         indexed::index_from(indexed::clients(&played)?, config, Arc::clone(&store), recording.last()).await?;
         let digest = indexed::digest(&*store)?;
-        Ok(Self { node: Arc::new(indexed::clients(&played)?), store, digest, _played: played })
+        Ok(Self { node: Arc::new(indexed::clients(&played)?), store, digest, played })
     }
 
     /// A copy.

@@ -66,7 +66,7 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
 }
 
 /// The requested height, or the node's error for a height that it does not have.
-fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
+fn height(view: View<'_>, params: &Params) -> Result<Height, Reply> {
     let (first, shown) = (view.base(), view.shown);
     let wanted = match params.get("height").map(String::as_str) {
         None | Some("") => i128::from(shown),
@@ -195,7 +195,8 @@ fn validators(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let set = |height: &Height| {
         chain::comet::parse_block(&height.block).ok().map(|b| b.full_header.validators_hash)
     };
-    let same_set = || set(requested).is_some() && set(requested) == view.recording.height(last).and_then(set);
+    let same_set =
+        || set(&requested).is_some() && set(&requested) == view.recording.height(last).as_ref().and_then(set);
     if view.recording.state().cometbft("validators", &params).is_some() || !same_set() {
         return recorded(view, "validators", &params);
     }

@@ -236,6 +236,15 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let message: Message<'_> = serde_json::from_str(raw)
         .map_err(|e| missing(view, &format!("eth_call {raw} at height {height}: {e}")))?;
     has_state(view, height)?;
+    if let Some((extension, first)) = view.recording.extension_at(height) {
+        let computed = extension.eth_call(message.to, message.data, view.state_of(height));
+        let found = || view.recording.state().eth_call_up_to(message.to, message.data, first - 1).cloned();
+        match computed.or_else(found) {
+            Some(Outcome::Result(raw)) => return Ok(Reply::Result(raw)),
+            Some(Outcome::Error(raw)) => return Ok(Reply::Error(raw)),
+            None => {}
+        }
+    }
     match view.recording.state().eth_call(message.to, message.data, height) {
         Some(_) if view.state_of(height) < height => {
             Ok(absent::eth_call(view, message.to, message.data, height - 1))
@@ -257,7 +266,7 @@ fn balance(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
 }
 
 /// The height; `None` above the tip, a counted error below the first.
-fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
+fn at(view: View<'_>, height: u64) -> Result<Option<Height>, Reply> {
     if height > view.shown {
         return Ok(None);
     }

@@ -150,7 +150,7 @@ fn receipts<'a>(view: View<'a>, from: u64, to: u64) -> Result<Vec<Vec<&'a str>>,
     }
     let mut found = Vec::new();
     for height in from..=to.min(view.shown) {
-        let recorded = view.recording.height(height).and_then(|recorded| recorded.eth_receipts.as_deref());
+        let recorded = view.recording.recorded(height).and_then(|recorded| recorded.eth_receipts.as_deref());
         let raw = recorded.ok_or_else(|| missing(view, &format!("the receipts of height {height}")))?;
         for receipt in array(view, "list of receipts", raw)? {
             found.push(logs(receipt.get())?);

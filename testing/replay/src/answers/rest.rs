@@ -15,7 +15,7 @@ use super::gateway::{GatewayBlock, gateway_block};
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
 use super::{Answer, Deviation, View, absent, byzantine, rest_txs};
 use crate::counters::Call;
-use crate::recording::{Height, items, query_pairs};
+use crate::recording::{Height, RestAnswer, items, query_pairs};
 
 /// The header that selects the height of a state request.
 const HEIGHT_HEADER: &str = "x-cosmos-block-height";
@@ -58,7 +58,7 @@ fn block(view: View<'_>, height: &str) -> Result<Answer, Answer> {
         return Err(error(StatusCode::BAD_REQUEST, 3, message));
     }
     let GatewayBlock { block_id, block, sdk_block } =
-        in_gateway_form(view, at(view, view.answered(height))?)?;
+        in_gateway_form(view, &at(view, view.answered(height))?)?;
     Ok(ok(&[r#"{"block_id":"#, &block_id, r#","block":"#, &block, r#","sdk_block":"#, &sdk_block, "}"]))
 }
 
@@ -74,8 +74,8 @@ fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer
     }
     let recorded = at(view, view.answered(height))?;
     let total = recorded.raw_txs().map_err(|e| unreadable(view, height, &e.to_string()))?.len();
-    let txs = page(view, recorded, total, query)?;
-    let GatewayBlock { block_id, block, .. } = in_gateway_form(view, recorded)?;
+    let txs = page(view, &recorded, total, query)?;
+    let GatewayBlock { block_id, block, .. } = in_gateway_form(view, &recorded)?;
     let mut parts = vec![r#"{"txs":["#];
     for (i, tx) in txs.iter().enumerate() {
         parts.extend([if i == 0 { "" } else { "," }, tx]);
@@ -154,6 +154,14 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         return Err(unknown(&format!("codespace sdk code 18: invalid request: {why}")));
     }
     let method = request.method().as_str();
+    if let Some((extension, first)) = view.recording.extension_at(height.unwrap_or(view.shown)) {
+        let computed = extension.rest(path, view.state_of(height.unwrap_or(view.shown)));
+        let computed = computed.filter(|_| request.method() == Method::GET);
+        let found = || view.recording.state().rest_up_to(method, path, first - 1, request.body()).cloned();
+        if let Some(RestAnswer { status, body }) = computed.or_else(|| height.and_then(|_| found())) {
+            return Ok(Answer::new(StatusCode::from_u16(status).unwrap_or_default(), body));
+        }
+    }
     if let Some(account) = account(view, request, height) {
         return Ok(account);
     }

@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::{Answer, View};
 use crate::recording::Height;
 
-pub(super) fn at(view: View<'_>, height: u64) -> Result<&Height, Answer> {
+pub(super) fn at(view: View<'_>, height: u64) -> Result<Height, Answer> {
     let first = view.base();
     view.recording
         .height(height)

@@ -130,8 +130,8 @@ fn recorded(view: View<'_>, path: &str) -> Result<Answer, Answer> {
 fn found(view: View<'_>, height: u64, index: usize) -> Result<Found, NotGiven> {
     let block = at(view, height).map_err(NotGiven::Failed)?;
     let failure = |message: String| NotGiven::Failed(unreadable(view, height, &message));
-    let tx = decoded(block, index).map_err(failure)?.ok_or(NotGiven::Undecoded)?;
-    let response = response(block, index, tx).map_err(failure)?;
+    let tx = decoded(&block, index).map_err(failure)?.ok_or(NotGiven::Undecoded)?;
+    let response = response(&block, index, tx).map_err(failure)?;
     Ok(Found { tx: tx.to_owned(), response })
 }
 

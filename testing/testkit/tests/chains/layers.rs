@@ -56,6 +56,8 @@ const CRATES: &[CrateRule] = &[
     // Never `ingest`, which must not be able to distinguish a replay node.
     entry("replay", 4, &["chain", "node"]),
     // Never `schema`, `ingest` or `query`: it has a separate database.
+    // Answers from no socket of its own: `replay` serves it.
+    entry("synthesize", 5, &["chain", "replay"]),
     entry("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
     // Reads both APIs in process; the routing one through a trait, because it restarts.
     entry("explorer", 6, &["chain", "query", "web"]),
@@ -77,7 +79,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tonic", &["proto", "node", "grpc"]),
     ("tokio-tungstenite", &["node", "replay"]),
     ("cosmrs", &["chain", "proto"]),
-    ("alloy", &["chain", "messages"]),
+    ("alloy", &["chain", "messages", "synthesize"]),
     // Async crates only.
     (
         "tokio",
