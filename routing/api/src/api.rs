@@ -80,7 +80,7 @@ fn flag(call: &Call<'_>, name: &str, default: bool) -> Result<bool, HttpError> {
 }
 
 /// A chain by the key of a map in a request. Skip's client rewrites keys: each upper-case letter becomes `_` and its
-/// lower-case form (`router-api.md` §3.1).
+/// lower-case form.
 fn chain_by_key(registry: &::registry::Registry, key: &str) -> Option<::registry::ChainRef> {
     let rewritten = |id: &str| {
         let letters = id.chars().flat_map(|letter| {

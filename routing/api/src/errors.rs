@@ -1,4 +1,4 @@
-//! Error responses: text and code of each (`router-api.md` §3.2).
+//! Error responses: text and code of each.
 //!
 //! The code is a gRPC status, which clients check before the HTTP status: 3 for a bad request, 5 for not found.
 

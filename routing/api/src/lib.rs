@@ -9,7 +9,7 @@
 //! * A request waits for other machines only if its response contains their data (balances, LayerZero quotes), and
 //!   never longer than clients wait.
 //!
-//! The interface is that of `router-api.md`; the crates below make the decisions.
+//! The interface is that of Skip's API, as its clients use it; the crates below make the decisions.
 //!
 //! | module | one job |
 //! |---|---|

@@ -143,7 +143,7 @@ async fn query_contract(evm: &node::Evm, leg: &Leg, eid: u32, amount: U256) -> O
     Some(Quote { received: quote::received(&limits)?, native_fee: with_margin(quote::native_fee(&fee)?) })
 }
 
-/// Adds a margin, because fees change between quote and signature; the excess is refunded (`router-mechanics.md` §4.7).
+/// Adds a margin, because fees change between quote and signature; the excess is refunded.
 fn with_margin(fee: U256) -> U256 {
     fee.saturating_add(fee / U256::from(10))
 }

@@ -1,7 +1,6 @@
 //! Refresh of chain facts: channels, clients, bridges, migrations, hooks, contracts, wrapper pairs.
 //!
-//! Each query has a timeout and fails independently; a failed query leaves the previous fact. `router-mechanics.md`
-//! §1.3 lists the queries.
+//! Each query has a timeout and fails independently; a failed query leaves the previous fact.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,7 +1,7 @@
 //! Address parsing and the addresses that a plan needs.
 //!
-//! A client lists one address for each chain of [`Plan::required_chains`], or for each chain of [`Plan::chains`]
-//! (`router-api.md` §5.5). Every listed address is validated, even if no message uses it, to report a typing error
+//! A client lists one address for each chain of [`Plan::required_chains`], or for each chain of [`Plan::chains`].
+//! Every listed address is validated, even if no message uses it, to report a typing error
 //! early.
 
 use alloy::primitives::Address;

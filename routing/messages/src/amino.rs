@@ -1,7 +1,6 @@
 //! Amino JSON messages of Cosmos chains, as wallets sign them.
 //!
-//! Members have the names and the order of the protobuf fields; 64-bit numbers are strings, bytes are base64
-//! (`router-api.md` §7.2).
+//! Members have the names and the order of the protobuf fields; 64-bit numbers are strings, bytes are base64.
 
 use chain::U256;
 use serde::Serialize;

@@ -2,8 +2,7 @@
 //!
 //! A migrated denomination leaves a rollup by `MsgMigrateToken` and an ICS-20 transfer, never by
 //! `MsgInitiateTokenWithdrawal`: only then can the packet be forwarded and its timeout chosen, and a refund reaches the
-//! user. A wrapped token is unwrapped to the user first, because only newer wrappers migrate by themselves
-//! (`router-mechanics.md` §2.4, §2.6, §3.3).
+//! user. A wrapped token is unwrapped to the user first, because only newer wrappers migrate by themselves.
 
 use alloy::primitives::Address;
 use alloy::sol_types::SolCall as _;

@@ -9,7 +9,7 @@ use crate::request::Msg;
 use crate::tx_builder::{TxBuilder, invalid_plan};
 
 impl TxBuilder<'_> {
-    /// The messages, in order. `router-mechanics.md` §3.3 lists the hops that one signature can cover.
+    /// The messages, in order.
     pub(crate) fn cosmos(&self) -> Result<Vec<Msg>, BuildError> {
         let steps: Vec<Step> = self.hops.iter().map(|hop| hop.step).collect();
         match steps.as_slice() {

@@ -1,7 +1,7 @@
 //! Op hooks: calls that a deposit executes on the rollup to wrap the deposited coin.
 //!
 //! A deposit credits the bridged coin; users hold its wrapped form, and only the holder can wrap it. Therefore the
-//! holder signs two calls in advance and the deposit carries them (`router-mechanics.md` §5).
+//! holder signs two calls in advance and the deposit carries them.
 
 use alloy::sol_types::SolCall as _;
 use chain::{Account, U256, Vm};

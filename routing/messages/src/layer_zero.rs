@@ -1,4 +1,4 @@
-//! Messages of omnichain fungible tokens (`router-mechanics.md` §4.7).
+//! Messages of omnichain fungible tokens.
 //!
 //! The remainder that does not fit the shared decimals of both chains is not sent; it stays on the sending chain.
 
@@ -61,7 +61,8 @@ impl TxBuilder<'_> {
         Ok(Tx::Evm { chain, to, value, data, approvals, signer: self.signer.text.clone(), hops })
     }
 
-    /// The call as messages of a minievm chain: the allowance, then the call. A contract there counts the chain's coin in
+    /// The call as messages of a minievm chain: the allowance, then the call. A contract there counts the chain's
+    /// coin in
     /// base units, as `MsgCall` does (minievm `x/evm/keeper/msg_server.go`), so its fee is the value.
     fn oft_messages(&self, chain: ChainRef) -> Result<Vec<Msg>, BuildError> {
         let OftCall { to, value, data, approval } = self.oft_call(chain)?;
@@ -116,7 +117,7 @@ impl TxBuilder<'_> {
 
     /// `send_withdraw` of the module: it withdraws amount and fee from the sender and refunds the rest of the fee.
     ///
-    /// A `MsgExecute` and not a `MsgExecuteJSON`, because both real clients encode the former (`router-api.md` §7.2).
+    /// A `MsgExecute` and not a `MsgExecuteJSON`, because both real clients encode the former.
     fn move_send(&self) -> Result<Msg, BuildError> {
         let hop = &self.hops[0];
         let crossing = self.crossing(hop)?;

@@ -1,6 +1,6 @@
 //! Packet memos: forwarding and contract calls on arrival.
 //!
-//! The packet forward middleware reads `forward`, minievm's IBC hooks read `evm` (`router-mechanics.md` §4.2, §4.3).
+//! The packet forward middleware reads `forward`, minievm's IBC hooks read `evm`.
 //! Both reject unknown members, so a memo has no others.
 
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Quote calls of OFT contracts and their results (`router-mechanics.md` §4.7).
+//! Quote calls of OFT contracts and their results.
 //!
 //! Quotes are fetched before the receiver is known and name no receiver; neither the fee nor the amount depends on it.
 

@@ -1,6 +1,6 @@
 //! Verification of a signed op hook: it must contain exactly the calls that a deposit needs.
 //!
-//! The rollup executes the signed bytes once, as their signer (`router-mechanics.md` §5.4, §5.5). Only the rollup can
+//! The rollup executes the signed bytes once, as their signer. Only the rollup can
 //! verify the signature, because it covers an account number and a sequence of the rollup's state.
 
 use base64::Engine as _;

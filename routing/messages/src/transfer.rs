@@ -78,7 +78,7 @@ impl TxBuilder<'_> {
     }
 
     /// Whether a chain requires an address as the receiver even of a forwarded packet: a rollup with migrated
-    /// denominations does (`router-mechanics.md` §4.2).
+    /// denominations does.
     fn reads_receivers(&self, chain: ChainRef) -> bool {
         let (registry, facts) = (self.request.registry, self.request.facts);
         let Some(bridge) = registry.bridge_to(chain).map(|bridge| &registry[bridge]) else { return false };

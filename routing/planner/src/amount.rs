@@ -1,7 +1,6 @@
 //! Exact amounts after a hop.
 //!
-//! The operator's fee is deducted first; then decimals are converted as the hop converts them (`router-mechanics.md`
-//! §3.4).
+//! The operator's fee is deducted first; then decimals are converted as the hop converts them.
 //!
 //! # Invariants
 //!

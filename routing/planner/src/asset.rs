@@ -1,4 +1,4 @@
-//! JSON form of an asset (`router-api.md` §4.1).
+//! JSON form of an asset.
 
 use registry::{AssetRef, ChainKind, ChainRef, Registry, denom};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Transaction chaining: which hops one signature covers (`router-mechanics.md` §3.3).
+//! Transaction chaining: which hops one signature covers.
 //!
 //! The possible continuations of a transaction depend only on its last step, so a search keeps only that step as state.
 

@@ -252,7 +252,7 @@ fn can_send(registry: &Registry, channel: ChannelRef, asset: AssetRef) -> bool {
     by_contract == is_cw20 && !(is_cw20 && registry[chain].bech32_prefix == ENCRYPTED)
 }
 
-/// The executor proposes an output every two thirds of the submission interval (`router-mechanics.md` §3.4).
+/// The executor proposes an output every two thirds of the submission interval.
 fn withdrawal((finalization, submission): (u64, u64)) -> u64 {
     (submission / 3 * 2 + submission % 3 * 2 / 3).saturating_add(finalization)
 }

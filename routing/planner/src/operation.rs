@@ -1,4 +1,4 @@
-//! JSON operations of a plan (`router-api.md` §6).
+//! JSON operations of a plan.
 //!
 //! One operation is one bridge transfer. Wrapping and unwrapping have no operation kind: they are folded into the
 //! adjacent transfer of the same transaction, and become a `swap` if there is none.

@@ -98,9 +98,10 @@ impl Plan {
     }
 
     /// The chains on which an address is needed. All but the last are for the user's own addresses: the source chain,
-    /// then each chain where a later transaction is signed, because the user must hold the tokens there. The last is for
+    /// then each chain where a later transaction is signed, because the user must hold the tokens there. The last is
+    /// for
     /// the recipient's address. So the recipient's chain is listed twice if the user signs there too, and a path that
-    /// stays on one chain lists it twice (`router-api.md` §5.4).
+    /// stays on one chain lists it twice.
     ///
     /// The signer of an op hook at the end of a path is not listed: `signed_op_hook` names it.
     pub fn required_chains(&self, registry: &Registry) -> Vec<ChainRef> {

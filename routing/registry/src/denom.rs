@@ -1,7 +1,7 @@
 //! Denominations as the chains compute them.
 //!
-//! ICS-20 vouchers: ibc-go `modules/apps/transfer/types`; bridged coins: OPinit `x/ophost/types/denom.go`
-//! (`router-mechanics.md` §2.1, §2.2). Pure text and hashes.
+//! ICS-20 vouchers: ibc-go `modules/apps/transfer/types`; bridged coins: OPinit `x/ophost/types/denom.go`. Pure text
+//! and hashes.
 
 use sha2::{Digest as _, Sha256};
 use sha3::Sha3_256;
@@ -20,7 +20,8 @@ pub fn of_path(path: &str) -> String {
 
 /// The hops of a full path, the latest first, and its base, slashes included.
 ///
-/// A pair is a hop if its second part is `channel-<number>` or the id of a client, and the rest of the path is not empty
+/// A pair is a hop if its second part is `channel-<number>` or the id of a client, and the rest of the path is not
+/// empty
 /// (ibc-go v10 `ExtractDenomFromPath`).
 pub fn split(path: &str) -> (Vec<(&str, &str)>, &str) {
     let (mut hops, mut rest) = (Vec::new(), path);

@@ -16,7 +16,7 @@ use crate::model::{BridgeKind, ChainKind, FeeAsset, LegKind, NativeCoin, Terms};
 use crate::problem::Place;
 use crate::serde_forms;
 
-/// Kind of file, in order of precedence (`router-mechanics.md` §1.3).
+/// Kind of file, in order of precedence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     /// Native format, written by the operator.

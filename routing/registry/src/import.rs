@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * Reading is lenient: unknown keys are ignored.
-//! * An invalid chain or asset is skipped and reported, and never fails the rest (`router-mechanics.md` §1.1, §1.2).
+//! * An invalid chain or asset is skipped and reported, and never fails the rest.
 
 mod assets;
 mod chains;

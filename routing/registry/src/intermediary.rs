@@ -1,7 +1,7 @@
 //! Accounts in whose name IBC middlewares act, instead of a packet's sender.
 //!
 //! These accounts have no private keys. They are derived from the receiving chain's end of the channel and the sender
-//! in the packet (`router-mechanics.md` §2.8; packet-forward-middleware `GetReceiver`, initia `x/ibc-hooks`
+//! in the packet (packet-forward-middleware `GetReceiver`, initia `x/ibc-hooks`
 //! `DeriveIntermediateSender`).
 
 use chain::{Account, Vm};

@@ -14,10 +14,11 @@ use crate::etag;
 use crate::reply::Reply;
 use crate::router::Route;
 
-/// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
+/// Minimum size for compression: below it, a compressed body saves no packet.
 const MIN_COMPRESSED: usize = 1024;
 
-/// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this server
+/// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this
+/// server
 /// only, nothing inline, no frames.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \

@@ -1,7 +1,7 @@
 //! Account balances, queried from the nodes of their chains.
 //!
 //! If a chain does not answer, only its own balances are missing: the wallet widget queries all chains at once and
-//! times out after 10 s (`router-api.md` §5.3).
+//! times out after 10 s.
 
 use std::collections::BTreeMap;
 

@@ -96,7 +96,7 @@ async fn a_missing_field_names_the_unknown_one_that_may_be_it() {
     );
 }
 
-/// Members that the wallet widget, Skip's library and Skip's widget send with a request (`router-api.md` §3, §5).
+/// Members that the wallet widget, Skip's library and Skip's widget send with a request.
 fn sent_by_clients() -> [(&'static str, Value); 9] {
     let asset = json!({ "name": "initia-dex", "chain_id": "interwoven-1", "logo_uri": null });
     let route = json!({

@@ -1,4 +1,4 @@
-//! The worked examples of `router-api.md`, copied to `examples/`, equal the responses of the service.
+//! The worked examples in `examples/` equal the responses of the service.
 
 use planner::Operation;
 use registry::Endpoints;

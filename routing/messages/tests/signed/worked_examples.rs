@@ -1,4 +1,4 @@
-//! The worked examples of the specifications (`router-mechanics.md` §9, `router-api.md` §5.5 and §8.2), byte for byte.
+//! Worked examples, byte for byte.
 
 use chain::U256;
 use messages::{Approval, Msg, OpHookRequest, Tx, op_hook};
@@ -83,7 +83,7 @@ fn dollars_of_noble_are_forwarded_and_wrapped_by_one_message() {
     );
 }
 
-/// The hook of `router-mechanics.md` §9.2 and of `router-api.md` §8.2, which differ in the requesting account.
+/// The hook of two examples, which differ in the requesting account.
 fn init_hook(address: &str) -> Vec<Msg> {
     let scenario = world::mainnet();
     let hook = op_hook(&OpHookRequest {

@@ -1,6 +1,6 @@
 //! Exhaustive search of all routes.
 //!
-//! Follows `router-mechanics.md` §3 and shares no code with the planner.
+//! Shares no code with the planner.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! The worked examples of `router-mechanics.md` §9 and of `router-api.md`, byte for byte if they are on the wire.
+//! Worked examples, byte for byte if they are on the wire.
 
 use crate::mainnet::{CABAL_USDC, ETH, IBC_INIT, IBC_OP_INIT, Mainnet, OP_INIT, USDC, YOMI_INIT};
 use chain::U256;

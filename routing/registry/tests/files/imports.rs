@@ -1,4 +1,4 @@
-//! Public registries with every defect that `router-mechanics.md` §1.1 lists (the numbers are its).
+//! Public registries with every known kind of defect.
 //!
 //! The fixtures are hand-written in the public layouts; `both/` imports `initia/` and `chain-registry/`.
 

@@ -155,7 +155,7 @@ pub(crate) fn questions() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A worked example of `router-api.md`.
+/// A worked example of `examples/`.
 pub(crate) fn example(name: &str) -> Value {
     let text = std::fs::read_to_string(here(&format!("tests/examples/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()

@@ -1,4 +1,4 @@
-//! A part of Initia's mainnet, as in the worked examples of `router-mechanics.md` §9 and `router-api.md`.
+//! A part of Initia's mainnet, as in the worked examples.
 
 #![allow(
     dead_code,
