@@ -28,6 +28,7 @@ fn chain() -> Chain {
         testnet: true,
         hidden: false,
         forwards: false,
+        forwards_given: false,
         logo_uri: None,
         fee_assets: Vec::new(),
         endpoints: Endpoints::default(),

@@ -24,7 +24,8 @@ fn relaying(registry: registry::Registry) -> Client {
 
 /// The signed bytes of the transfer, in base64.
 fn signed() -> String {
-    let raw = PLAYED_L1.height(HEIGHT).unwrap().raw_txs().unwrap();
+    let height = PLAYED_L1.height(HEIGHT).unwrap();
+    let raw = height.raw_txs().unwrap();
     let is_it = |raw: &&std::borrow::Cow<'_, str>| {
         let bytes = STANDARD.decode(raw.as_bytes()).unwrap();
         chain::hash::to_hex(&chain::hash::tx_hash(&bytes)).eq_ignore_ascii_case(HASH)
