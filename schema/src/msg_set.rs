@@ -62,8 +62,8 @@ pub fn joined(names: &[String]) -> String {
     names.join(",")
 }
 
-/// Maximum number of sets in a filter. A request reads the length and some entries of each one's list, 10 ms for as
-/// many; chains have fewer than a hundred, but anybody can add one by a transaction.
+/// Maximum number of sets in a filter. A request reads the length and at least one entry of each one's list;
+/// chains have fewer than a hundred sets, but anybody can add one by a transaction.
 pub const MAX_MATCHING: usize = 4096;
 
 /// The sets that contain at least one of `types`, ascending, without duplicates. `None` if there are more than

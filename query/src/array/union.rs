@@ -2,12 +2,12 @@
 //!
 //! A place in the union is a *split*: for each list, the ordinal of its first entry behind the place. The split of a
 //! sequence is found by a binary search in all lists side by side, one batched read a step; the split of a rank by
-//! [`Union::select`]. So a page by offset costs what a page by cursor costs, at any depth.
+//! `Union::select`. So a page by offset costs what a page by cursor costs, at any depth.
 //!
 //! # Invariants
 //!
 //! * A split costs at most log2(n) + 1 reads for a list of n entries.
-//! * A page reads at most [`SURPLUS`] times its rows.
+//! * A page reads at most `SURPLUS` times its rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
