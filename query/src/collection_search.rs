@@ -1,11 +1,16 @@
-//! Substring search in collection names, over an in-memory copy of all names.
+//! Substring search in collection names, over an in-memory copy of all names and a trigram index of it.
+//!
+//! A search for three bytes or more looks at the names that have its rarest trigram, a shorter one at all names. A
+//! prefix tree would find only the beginnings of names, and the API finds any part.
 //!
 //! # Invariants
 //!
 //! A search sees exactly the names of its own snapshot: the snapshot is taken under the read lock, and one thread
 //! applies newer changes ([`NameChanges`]) under the write lock ([`crate::indexer::Indexer::view_with_names`]).
 
-use std::collections::BTreeMap;
+mod trigrams;
+
+use std::collections::HashMap;
 
 use chain::Account;
 use chain::nft::normalized_name;
@@ -15,6 +20,7 @@ use schema::nft::{Collection, Collections, NameChanges};
 use store::key::All;
 use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
 
+use self::trigrams::Trigrams;
 use crate::array::set::InMemory;
 
 /// Maximum number of changes that are applied one by one; for more, all names are read again.
@@ -23,8 +29,10 @@ const MAX_CHANGES: u64 = 10_000;
 /// The names of all collections, in the order of [`schema::nft::CollectionsByHeight`].
 #[derive(Default)]
 pub(crate) struct CollectionNames {
-    /// The names, by the key bytes of the item.
-    named: BTreeMap<Vec<u8>, Named>,
+    named: Vec<Named>,
+    /// Places in `named`, by the key bytes of the item.
+    places: HashMap<Vec<u8>, usize>,
+    trigrams: Trigrams,
     /// Number of changes applied; `None` if the names are incomplete.
     applied: Option<u64>,
 }
@@ -40,8 +48,13 @@ impl CollectionNames {
     pub(crate) fn containing(&self, part: &str) -> InMemory<'_, (u64, AccountKey)> {
         let finder = Finder::new(part);
         let has = |name: &str| finder.find(name.as_bytes()).is_some();
-        let found = self.named.values().filter(|named| has(&named.name) || has(&named.origin_name));
-        InMemory(found.map(|named| &named.item).collect())
+        let has_part = |named: &&Named| has(&named.name) || has(&named.origin_name);
+        let mut found: Vec<&Named> = match self.trigrams.candidates(part) {
+            Some(places) => places.iter().map(|place| &self.named[*place]).filter(has_part).collect(),
+            None => self.named.iter().filter(has_part).collect(),
+        };
+        found.sort_by_cached_key(|named| named.item.to_bytes());
+        InMemory(found.into_iter().map(|named| &named.item).collect())
     }
 
     /// True if these are exactly the names of `snapshot`.
@@ -76,7 +89,7 @@ impl CollectionNames {
     }
 
     fn read_all(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
-        self.named.clear();
+        (self.named, self.places, self.trigrams) = Default::default();
         store::for_each_row(snapshot, Collections::SPEC, Bounds::all(), |key, value| {
             let (address, Message(row)) = store::table::decode_row::<Collections>(key, value)?;
             self.insert(address, &row);
@@ -87,7 +100,16 @@ impl CollectionNames {
     fn insert(&mut self, address: AccountKey, row: &Collection) {
         let item = (row.height, address);
         let (name, origin_name) = (normalized_name(&row.name), normalized_name(&row.origin_name));
-        self.named.insert(item.to_bytes(), Named { item, name, origin_name });
+        let place = *self.places.entry(item.to_bytes()).or_insert(self.named.len());
+        if let Some(old) = self.named.get(place) {
+            self.trigrams.remove(place, [&old.name, &old.origin_name]);
+        }
+        self.trigrams.insert(place, [&name, &origin_name]);
+        let named = Named { item, name, origin_name };
+        match self.named.get_mut(place) {
+            Some(old) => *old = named,
+            None => self.named.push(named),
+        }
     }
 }
 

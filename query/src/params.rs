@@ -208,7 +208,18 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
     if types.is_empty() {
         return Ok(None);
     }
-    Ok(Some(msg_set::containing_any(snapshot, &types).map_err(HttpError::internal)?))
+    sets_of(&types, snapshot).map(Some)
+}
+
+/// The message-type sets that contain one of `types`; an error if there are too many.
+pub(crate) fn sets_of(types: &[String], snapshot: &dyn Snapshot) -> Result<Vec<u32>, HttpError> {
+    let sets = msg_set::containing_any(snapshot, types).map_err(HttpError::internal)?;
+    sets.ok_or_else(|| {
+        HttpError::bad_request(format!(
+            "msgs matches transactions of more than {} combinations of message types: name rarer types, or none",
+            msg_set::MAX_MATCHING
+        ))
+    })
 }
 
 /// The message types of the query parameter `msgs`, sorted. The names are separated by commas or repeated, with or

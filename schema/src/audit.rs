@@ -8,6 +8,7 @@
 //! | [`derived`] | tables that follow from other tables equal a rebuild of them |
 //! | `undo` | undo records decode and are not beyond their lane |
 //! | [`compare`] | two versions of a table, row by row |
+//! | `parallel` | runs checks on all cores |
 //! | [`report`] | the findings |
 //!
 //! A row that only the chain can supply, and that decodes, is not checked here: that needs a second index of the chain.
@@ -22,6 +23,7 @@ mod blocks;
 pub mod compare;
 pub mod derived;
 mod lists;
+mod parallel;
 pub mod report;
 mod rows;
 mod undo;
@@ -70,11 +72,14 @@ impl<'a> AuditContext<'a> {
     }
 }
 
-/// Runs all checks. `copy` is a copy of the database, in which the derived tables are rebuilt.
+/// Runs all checks, on all cores. `copy` is a copy of the database, in which the derived tables are rebuilt.
 pub fn audit(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
-    rows::check(context, report)?;
-    blocks::check(context, report)?;
-    lists::check(context, report)?;
-    undo::check(context, report)?;
-    derived::check(context, copy, report)
+    // The longest ones first; the rebuild of NFTs cannot be divided.
+    let mut checks = derived::rebuilds(context, copy)?;
+    checks.extend(lists::checks(context));
+    checks.push(Box::new(|report| rows::check(context, report)));
+    checks.push(Box::new(|report| blocks::check(context, report)));
+    checks.push(Box::new(|report| undo::check(context, report)));
+    parallel::run(checks, report)?;
+    derived::compare(context, copy, report)
 }

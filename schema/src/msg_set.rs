@@ -4,6 +4,8 @@
 //! kept per set, so a filter by several types is a union of disjoint lists: it needs no de-duplication, and its total
 //! is the sum of their lengths.
 
+use std::collections::BTreeSet;
+
 use store::key::Text;
 use store::{Access, Message, Order, Snapshot, Table, TableSpec};
 
@@ -60,14 +62,21 @@ pub fn joined(names: &[String]) -> String {
     names.join(",")
 }
 
-/// The sets that contain at least one of `types`, ascending, without duplicates.
-pub fn containing_any(snapshot: &dyn Snapshot, types: &[String]) -> Result<Vec<u32>, store::Error> {
-    let mut sets = Vec::new();
+/// Maximum number of sets in a filter. A request reads the length and at least one entry of each one's list;
+/// chains have fewer than a hundred sets, but anybody can add one by a transaction.
+pub const MAX_MATCHING: usize = 4096;
+
+/// The sets that contain at least one of `types`, ascending, without duplicates. `None` if there are more than
+/// [`MAX_MATCHING`].
+pub fn containing_any(snapshot: &dyn Snapshot, types: &[String]) -> Result<Option<Vec<u32>>, store::Error> {
+    let mut sets = BTreeSet::new();
     for name in types {
-        let rows = store::table::rows::<MsgSetByType>(snapshot, &Text(name.clone()), Order::Asc, usize::MAX)?;
+        let prefix = Text(name.clone());
+        let rows = store::table::rows::<MsgSetByType>(snapshot, &prefix, Order::Asc, MAX_MATCHING + 1)?;
         sets.extend(rows.into_iter().map(|((_, set), ())| set));
+        if sets.len() > MAX_MATCHING {
+            return Ok(None);
+        }
     }
-    sets.sort_unstable();
-    sets.dedup();
-    Ok(sets)
+    Ok(Some(sets.into_iter().collect()))
 }

@@ -45,6 +45,29 @@ pub fn len<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner) -> Result<u64, Er
     stored_len(snapshot, &count_key(L::SPEC, owner))
 }
 
+/// Lengths of the lists of `owners`, in their order, in one batched read.
+pub fn lens<L: List>(snapshot: &dyn Snapshot, owners: &[L::Owner]) -> Result<Vec<u64>, Error> {
+    let keys: Vec<_> = owners.iter().map(|owner| count_key(L::SPEC, owner)).collect();
+    let len = |(key, value): (&Vec<u8>, Option<Vec<u8>>)| {
+        value.map_or(Ok(0), |value| decode_number(COUNT, key, &value))
+    };
+    keys.iter().zip(snapshot.multi_get(COUNT, &keys)?).map(len).collect()
+}
+
+/// The entries at `places`, owners with ordinals, in their order, in one batched read. All must be below the lengths
+/// that the same snapshot gave: a missing entry is an error.
+pub fn entries<'a, L: List>(
+    snapshot: &dyn Snapshot,
+    places: impl Iterator<Item = (&'a L::Owner, u64)>,
+) -> Result<Vec<u64>, Error> {
+    let keys: Vec<_> = places.map(|(owner, ordinal)| entry_key(&owner.to_bytes(), ordinal)).collect();
+    let entry = |(key, value): (&Vec<u8>, Option<Vec<u8>>)| {
+        let value = value.ok_or_else(|| corrupt(L::SPEC, key, MISSING))?;
+        decode_number(L::SPEC, key, &value)
+    };
+    keys.iter().zip(snapshot.multi_get(L::SPEC, &keys)?).map(entry).collect()
+}
+
 /// The entry at `ordinal`; `None` beyond the end.
 pub fn get<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner, ordinal: u64) -> Result<Option<u64>, Error> {
     entry(snapshot, L::SPEC, &entry_key(&owner.to_bytes(), ordinal))

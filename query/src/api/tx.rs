@@ -10,7 +10,8 @@ use web::reply::Reply;
 use web::schema::{DECIMAL, Field, Kind, Schema};
 
 use super::{ListRequest, PAGE, Tag, UPPER_HASH, block, candidates};
-use crate::array::{Array, Run, Stored, Union};
+use crate::array::union::Union;
+use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::params;
@@ -98,8 +99,13 @@ static COUNT: Schema = Schema {
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::Txs)?;
-    let all = Run { first: 1, len: request.view.blocks()?.txs };
-    within(&request, call, all)
+    match params::sets(call, request.snapshot())? {
+        None => {
+            let all = Run { first: 1, len: request.view.blocks()?.txs };
+            request.records("txs", &all, record::payloads::<Txs>)
+        }
+        Some(sets) => union::<SetTxs>(&request, Union::of(request.snapshot(), sets)),
+    }
 }
 
 fn count(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
@@ -110,15 +116,11 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let height = params::height(call)?;
     let request = ListRequest::of(indexer, call, Space::Txs)?;
     let block = block::at(&request.view, height)?;
-    within(&request, call, block.map_or(Run::EMPTY, |block| Run { first: block.first_tx, len: block.txs }))
-}
-
-/// The transactions of `run` that pass the filter.
-fn within(request: &ListRequest<'_, u64>, call: &Call<'_>, run: Run) -> Result<Reply, HttpError> {
+    let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_tx, len: block.txs });
     match params::sets(call, request.snapshot())? {
         None => request.records("txs", &run, record::payloads::<Txs>),
         Some(sets) => {
-            of_sets(request, sets, |set| Stored::<SetTxs>::all(request.snapshot(), set)?.within(run))
+            union::<SetTxs>(&request, Union::of(request.snapshot(), sets).and_then(|all| all.within(run)))
         }
     }
 }
@@ -133,20 +135,18 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
             request.records("txs", &all, record::payloads::<Txs>)
         }
         Some(sets) => {
-            of_sets(&request, sets, |set| Stored::<AccountSetTxs>::all(snapshot, (owner, role, set)))
+            let owners = sets.into_iter().map(|set| (owner, role, set)).collect();
+            union::<AccountSetTxs>(&request, Union::of(snapshot, owners))
         }
     }
 }
 
-/// The union of the lists of message-type sets.
-fn of_sets<'a, L: List>(
+/// A page of the union of the lists of message-type sets.
+fn union<L: List>(
     request: &ListRequest<'_, u64>,
-    sets: Vec<u32>,
-    list: impl Fn(u32) -> Result<Stored<'a, L>, store::Error>,
+    union: Result<Union<'_, L>, store::Error>,
 ) -> Result<Reply, HttpError> {
-    let part = |set| Ok(Box::new(list(set)?) as Box<dyn Array<Row = u64> + 'a>);
-    let parts: Result<_, store::Error> = sets.into_iter().map(part).collect();
-    request.records("txs", &Union::of(parts.map_err(HttpError::internal)?), record::payloads::<Txs>)
+    request.records("txs", &union.map_err(HttpError::internal)?, record::payloads::<Txs>)
 }
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {

@@ -124,7 +124,7 @@ impl Feed {
         hashes: &mut Hashes<'_>,
         head: &Head,
     ) -> Result<Vec<Placed>, HttpError> {
-        let array = filter.array(snapshot, self.start_height, head).map_err(HttpError::internal)?;
+        let array = filter.array(snapshot, self.start_height, head)?;
         let rows = rows_after(&*array, after.row).map_err(HttpError::internal)?;
         let (mut placed, mut height, mut bytes) = (Vec::new(), after.height.max(self.start_height), 0);
         for row in rows {

@@ -91,6 +91,8 @@ impl Reader {
                     self.caught_up = Some((Instant::now(), head.height));
                 }
                 Ok(page) => self.page = page.into(),
+                // The filter matches too many message-type sets.
+                Err(error) if error.status().is_client_error() => self.end(error.message()),
                 Err(error) => {
                     tracing::error!(%error, stream = self.filter.kind.event(), "a stream ended with an error");
                     self.end("internal server error; resume with the id of this event");

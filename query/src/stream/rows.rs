@@ -3,13 +3,15 @@
 use schema::block::Block;
 use schema::evm_tx::AccountEvmTxs;
 use schema::keys::{AccountKey, Role};
-use schema::msg_set;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs};
-use store::{Error, List, Snapshot};
+use store::Snapshot;
+use web::http_error::HttpError;
 
 use super::head::Head;
-use crate::array::{Array, Run, Stored, Union};
+use crate::array::union::Union;
+use crate::array::{Array, Run, Stored};
 use crate::cursor::Space;
+use crate::params;
 
 /// A stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,30 +81,23 @@ impl Filter {
         snapshot: &'a dyn Snapshot,
         start_height: u64,
         head: &Head,
-    ) -> Result<Box<dyn Array<Row = u64> + 'a>, Error> {
-        Ok(match (self.kind, self.account) {
-            (_, None) if self.is_all() => Box::new(self.kind.all(start_height, head)),
-            (Kind::EvmTxs, Some(list)) => Box::new(Stored::<AccountEvmTxs>::all(snapshot, list)?),
-            (_, Some(list)) if self.types.is_empty() => Box::new(Stored::<AccountTxs>::all(snapshot, list)?),
+    ) -> Result<Box<dyn Array<Row = u64> + 'a>, HttpError> {
+        let array = match (self.kind, self.account) {
+            (_, None) if self.is_all() => Ok(boxed(self.kind.all(start_height, head))),
+            (Kind::EvmTxs, Some(list)) => Stored::<AccountEvmTxs>::all(snapshot, list).map(boxed),
+            (_, Some(list)) if self.types.is_empty() => Stored::<AccountTxs>::all(snapshot, list).map(boxed),
+            // A block may add a set, so they are read each time.
             (_, Some((account, role))) => {
-                let of_set = |set| Stored::<AccountSetTxs>::all(snapshot, (account, role, set));
-                Box::new(union(self.sets(snapshot)?, of_set)?)
+                let sets = params::sets_of(&self.types, snapshot)?;
+                let owners = sets.into_iter().map(|set| (account, role, set)).collect();
+                Union::<AccountSetTxs>::of(snapshot, owners).map(boxed)
             }
-            (_, None) => Box::new(union(self.sets(snapshot)?, |set| Stored::<SetTxs>::all(snapshot, set))?),
-        })
-    }
-
-    /// The message-type sets of its types. A block may add one, so they are read each time.
-    fn sets(&self, snapshot: &dyn Snapshot) -> Result<Vec<u32>, Error> {
-        msg_set::containing_any(snapshot, &self.types)
+            (_, None) => Union::<SetTxs>::of(snapshot, params::sets_of(&self.types, snapshot)?).map(boxed),
+        };
+        array.map_err(HttpError::internal)
     }
 }
 
-/// The union of the lists of message-type sets, which are disjoint.
-fn union<'a, L: List>(
-    sets: Vec<u32>,
-    list: impl Fn(u32) -> Result<Stored<'a, L>, Error>,
-) -> Result<Union<'a>, Error> {
-    let part = |set| Ok(Box::new(list(set)?) as Box<dyn Array<Row = u64> + 'a>);
-    Ok(Union::of(sets.into_iter().map(part).collect::<Result<_, Error>>()?))
+fn boxed<'a>(array: impl Array<Row = u64> + 'a) -> Box<dyn Array<Row = u64> + 'a> {
+    Box::new(array)
 }

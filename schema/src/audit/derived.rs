@@ -17,13 +17,14 @@ use store::{
 };
 
 use super::compare::differences;
+use super::parallel::{self, Check};
 use super::report::{DERIVED_ROW, value_or_nothing};
 use super::{AuditContext, Report};
 use crate::Error;
 use crate::evm_tx::{EvmTxByHash, EvmTxs};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHash, CallsByHeight};
 use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
-use crate::meta::{self, CallLane, Meta};
+use crate::meta::{self, CallLane, Meta, PendingNftRebuild};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
 use crate::payload::{Frames, Payload};
@@ -49,33 +50,62 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 /// Bytes of one commit to the copy.
 const COMMIT_BYTES: usize = 1 << 20;
 
-/// Rebuilds the derived tables in `copy`, a copy of the database, and compares them with the stored ones.
-pub(super) fn check(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
-    rebuild_of_records(context, copy, report)?;
-    let nfts = match rebuild::rebuild(copy) {
-        Ok(()) => &FOLDED[..],
-        Err(error @ (Error::Record { .. } | Error::Store(store::Error::Corrupt { .. }))) => {
-            report.row("NFT log", (NftLog::SPEC, &[], None), format!("a log of NFTs: {error}"));
-            &[]
-        }
-        Err(error) => return Err(error),
-    };
-    each_difference(context.snapshot, &*copy.snapshot()?, nfts, |spec, key, stored, expected| {
-        report.row(DERIVED_ROW, (spec, key, stored), value_or_nothing(expected));
-        Ok(())
-    })
+/// Rebuilds of the derived tables in `copy`, a copy of the database; they write disjoint tables.
+pub(super) fn rebuilds<'a>(
+    context: &'a AuditContext<'_>,
+    copy: &'a dyn Store,
+) -> Result<Vec<Check<'a>>, Error> {
+    let mut batch = Batch::new();
+    for spec in OF_RECORDS {
+        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+    }
+    batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
+    copy.commit(batch, Durability::Buffered)?;
+    Ok(vec![
+        Box::new(|report| nfts(copy, report)),
+        Box::new(|report| calls(context, copy, report)),
+        Box::new(|report| hashes::<EvmTxs, EvmTxByHash>(context, copy, report)),
+        Box::new(|report| hashes::<Txs, TxByHash>(context, copy, report)),
+        Box::new(|report| holders(context, copy, report)),
+        Box::new(|_| denoms(context, copy)),
+    ])
 }
 
-/// Writes the derived rows of `copy`, which `check` has rebuilt, where those of `store` differ. Returns their number.
+/// Compares the derived tables with those that [`rebuilds`] has written to `copy`.
+pub(super) fn compare(
+    context: &AuditContext<'_>,
+    copy: &dyn Store,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let snapshot = copy.snapshot()?;
+    // A log of NFTs that cannot be applied is a finding already.
+    let is_folded = meta::read::<PendingNftRebuild>(&*snapshot)?.is_none();
+    let nfts = if is_folded { &FOLDED[..] } else { &[] };
+    let check = |derived: &&'static TableSpec| -> Check<'_> {
+        let (derived, expected) = (*derived, &*snapshot);
+        Box::new(move |report| {
+            differences_of(context.snapshot, expected, derived, |spec, key, stored, expected| {
+                report.row(DERIVED_ROW, (spec, key, stored), value_or_nothing(expected));
+                Ok(())
+            })
+        })
+    };
+    parallel::run(OF_RECORDS.iter().chain(nfts).map(check).collect(), report)
+}
+
+/// Writes the derived rows of `copy`, which an audit has rebuilt, where those of `store` differ. Returns their number.
 pub fn write(store: &dyn Store, copy: &dyn Store) -> Result<u64, Error> {
     let (snapshot, mut writer, mut n) = (store.snapshot()?, BulkWriter::new(store), 0);
-    each_difference(&*snapshot, &*copy.snapshot()?, &FOLDED, |spec, key, _, expected| {
-        n += 1;
-        match expected {
-            Some(value) => Ok(writer.put(spec, key.to_vec(), value.to_vec())?),
-            None => Ok(writer.delete(spec, key.to_vec())?),
-        }
-    })?;
+    let expected = copy.snapshot()?;
+    for derived in OF_RECORDS.iter().chain(&FOLDED) {
+        differences_of(&*snapshot, &*expected, derived, |spec, key, _, expected| {
+            n += 1;
+            match expected {
+                Some(value) => Ok(writer.put(spec, key.to_vec(), value.to_vec())?),
+                None => Ok(writer.delete(spec, key.to_vec())?),
+            }
+        })?;
+    }
     writer.finish(Durability::Synced)?;
     Ok(n)
 }
@@ -94,55 +124,47 @@ pub fn finish_repair(store: &dyn Store) -> Result<(), Error> {
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// Compares the derived tables, with `nfts` those of NFTs.
-fn each_difference(
+/// Compares a derived table, with the lengths and skip-list nodes that begin with its tag.
+fn differences_of(
     stored: &dyn Snapshot,
     expected: &dyn Snapshot,
-    nfts: &[&'static TableSpec],
+    derived: &'static TableSpec,
     mut visit: impl FnMut(&'static TableSpec, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for derived in OF_RECORDS.iter().chain(nfts) {
-        // Lengths and skip-list nodes begin with the tag of their table.
-        for (spec, prefix) in [(*derived, &[][..]), (COUNT, &[derived.tag]), (RANK, &[derived.tag])] {
-            differences((stored, expected), spec, prefix, |key, stored, expected| {
-                visit(spec, key, stored, expected)
-            })?;
-        }
+    for (spec, prefix) in [(derived, &[][..]), (COUNT, &[derived.tag]), (RANK, &[derived.tag])] {
+        differences((stored, expected), spec, prefix, |key, stored, expected| {
+            visit(spec, key, stored, expected)
+        })?;
     }
     Ok(())
 }
 
-/// Rebuilds the tables of [`OF_RECORDS`].
-fn rebuild_of_records(
-    context: &AuditContext<'_>,
-    copy: &dyn Store,
-    report: &mut Report,
-) -> Result<(), Error> {
-    let mut batch = Batch::new();
-    for spec in OF_RECORDS {
-        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+fn nfts(copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
+    match rebuild::rebuild(copy) {
+        Err(error @ (Error::Record { .. } | Error::Store(store::Error::Corrupt { .. }))) => {
+            report.row("NFT log", (NftLog::SPEC, &[], None), format!("a log of NFTs: {error}"));
+            Ok(())
+        }
+        outcome => outcome,
     }
-    batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
-    copy.commit(batch, Durability::Buffered)?;
+}
 
+fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
     let mut writer = BulkWriter::new(copy);
-    hashes::<Txs, TxByHash>(context, &mut writer, report)?;
-    hashes::<EvmTxs, EvmTxByHash>(context, &mut writer, report)?;
-    calls(context, &mut writer, report)?;
     store::for_each_row(context.snapshot, Denoms::SPEC, Bounds::all(), |key, _| {
         let Some(Text(denom)) = Text::from_bytes(key) else { return Ok(()) };
         let folded = (Text(denom.to_lowercase()), Text(denom)).to_bytes();
         writer.put(DenomsFolded::SPEC, folded, Vec::new())
     })?;
-    writer.finish(Durability::Buffered)?;
-    holders(context, copy, report)
+    Ok(writer.finish(Durability::Buffered)?)
 }
 
 fn hashes<R: Table<Key = u64, Value = Payload>, H: Table<Key = (HashPrefix, u64), Value = ()>>(
     context: &AuditContext<'_>,
-    writer: &mut BulkWriter<'_>,
+    copy: &dyn Store,
     report: &mut Report,
 ) -> Result<(), Error> {
+    let mut writer = BulkWriter::new(copy);
     let (mut n, mut json) = (0, Vec::new());
     store::for_each_row(context.snapshot, R::SPEC, Bounds::all(), |key, value| {
         let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
@@ -156,7 +178,7 @@ fn hashes<R: Table<Key = u64, Value = Payload>, H: Table<Key = (HashPrefix, u64)
         Ok::<(), Error>(())
     })?;
     report.checked("records", n);
-    Ok(())
+    Ok(writer.finish(Durability::Buffered)?)
 }
 
 /// The members of a call frame that its indexes contain.
@@ -167,7 +189,8 @@ struct Frame {
 }
 
 /// Writes the rows of call frames by height and by hash, and checks their sequence.
-fn calls(context: &AuditContext<'_>, writer: &mut BulkWriter<'_>, report: &mut Report) -> Result<(), Error> {
+fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
+    let mut writer = BulkWriter::new(copy);
     let mut next = 1;
     let mut block: Option<(u64, BlockCalls)> = None;
     let mut tx: Option<(HashPrefix, BlockCalls)> = None;
@@ -190,17 +213,18 @@ fn calls(context: &AuditContext<'_>, writer: &mut BulkWriter<'_>, report: &mut R
         });
         for (height, hash) in frames {
             if let Some(done) = extend(&mut block, height, next) {
-                by_height(writer, done)?;
+                by_height(&mut writer, done)?;
             }
             if let Some(done) = extend(&mut tx, hash, next) {
-                by_hash(writer, done)?;
+                by_hash(&mut writer, done)?;
             }
             next += 1;
         }
         Ok::<(), Error>(())
     })?;
-    block.map_or(Ok(()), |last| by_height(writer, last))?;
-    tx.map_or(Ok(()), |last| by_hash(writer, last))?;
+    block.map_or(Ok(()), |last| by_height(&mut writer, last))?;
+    tx.map_or(Ok(()), |last| by_hash(&mut writer, last))?;
+    writer.finish(Durability::Buffered)?;
     report.checked("call frames", next - 1);
     if next != context.last_call() + 1 {
         let (key, stored) = (meta::key::<CallLane>().to_bytes(), format!("{:?}", context.calls));

@@ -4,6 +4,7 @@
 use store::value::Value as _;
 use store::{COUNT, List as _, TableSpec};
 
+use super::parallel::Check;
 use super::report::bytes;
 use super::{AuditContext, Finding, Report};
 use crate::Error;
@@ -11,13 +12,18 @@ use crate::evm_tx::AccountEvmTxs;
 use crate::internal_tx::AccountCalls;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs};
 
-pub(super) fn check(context: &AuditContext<'_>, report: &mut Report) -> Result<(), Error> {
+/// One check for each list.
+pub(super) fn checks<'a>(context: &'a AuditContext<'_>) -> Vec<Check<'a>> {
     let (last_tx, last_evm) = (context.blocks.txs, context.blocks.evm_txs);
-    for spec in [AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC] {
-        list(context, spec, last_tx, report)?;
-    }
-    list(context, AccountEvmTxs::SPEC, last_evm, report)?;
-    list(context, AccountCalls::SPEC, context.last_call(), report)
+    let lists = [
+        (AccountCalls::SPEC, context.last_call()),
+        (AccountEvmTxs::SPEC, last_evm),
+        (AccountTxs::SPEC, last_tx),
+        (AccountSetTxs::SPEC, last_tx),
+        (SetTxs::SPEC, last_tx),
+    ];
+    let check = |(spec, last)| -> Check<'a> { Box::new(move |report| list(context, spec, last, report)) };
+    lists.into_iter().map(check).collect()
 }
 
 fn list(

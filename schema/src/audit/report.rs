@@ -79,6 +79,23 @@ impl Report {
         self.add(Finding { kind, table, key, stored, expected: expected.into() });
     }
 
+    /// Adds another report.
+    pub fn merge(&mut self, other: Self) {
+        let Self { findings, counts, checked, unchecked } = other;
+        let counts =
+            [(&mut self.counts, counts), (&mut self.checked, checked), (&mut self.unchecked, unchecked)];
+        for (sums, added) in counts {
+            for (name, n) in added {
+                *sums.entry(name).or_default() += n;
+            }
+        }
+        for finding in findings {
+            if self.findings.iter().filter(|stored| stored.kind == finding.kind).count() < KEPT {
+                self.findings.push(finding);
+            }
+        }
+    }
+
     /// Counts checked items.
     pub fn checked(&mut self, what: &'static str, n: u64) {
         *self.checked.entry(what).or_default() += n;

@@ -2,11 +2,14 @@
 //!
 //! # Invariants
 //!
-//! Neither lengths nor the order of values are trusted; every row is read once; memory is bounded.
+//! Neither lengths nor the order of values are trusted; every row is read once; memory is bounded. The audit joins lists
+//! and lengths, which have the same order (merge join): it reads by key only where they differ.
+
+use std::iter::Peekable;
 
 use crate::{
     bulk::BulkWriter,
-    engine::{Bounds, Durability, Order, Snapshot, Store, for_each_row, prefix_end},
+    engine::{Bounds, Durability, Order, Row, RowCursor, Snapshot, Store, for_each_row, prefix_end},
     error::Error,
     list::{COUNT, entry_key},
     spec::TableSpec,
@@ -34,6 +37,9 @@ pub fn audit(
     last: u64,
     mut on_inconsistency: impl FnMut(Inconsistency),
 ) -> Result<(), Error> {
+    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
+    let of_list = Bounds { start: &start, end: end.as_deref() };
+    let mut lengths = RowCursor::new(snapshot, COUNT, of_list, Order::Asc).peekable();
     let mut current: Option<Owner> = None;
     for_each_row(snapshot, spec, Bounds::all(), |key, value| {
         let Some((owner, ordinal)) = split(key) else {
@@ -43,7 +49,7 @@ pub fn audit(
         if current.as_ref().is_none_or(|current| current.key != owner)
             && let Some(done) = current.replace(Owner::new(owner))
         {
-            done.check_length(snapshot, spec, &mut on_inconsistency)?;
+            done.check_length(snapshot, spec, &mut lengths, &mut on_inconsistency)?;
         }
         if let Some(current) = &mut current {
             current.row(spec, (key, value), ordinal, last, &mut on_inconsistency);
@@ -51,15 +57,25 @@ pub fn audit(
         Ok::<(), Error>(())
     })?;
     if let Some(done) = current {
-        done.check_length(snapshot, spec, &mut on_inconsistency)?;
+        done.check_length(snapshot, spec, &mut lengths, &mut on_inconsistency)?;
     }
-    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
-    for_each_row(snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, value| {
-        if !has_rows(snapshot, spec, &key[1..])? {
-            on_inconsistency(Inconsistency::row(COUNT, key, value, "nothing: the list has no rows"));
-        }
-        Ok(())
-    })
+    for length in lengths {
+        check_list_of(snapshot, spec, &length?, &mut on_inconsistency)?;
+    }
+    Ok(())
+}
+
+/// Checks that the list of a length, which is not the next one by its owner, has rows.
+fn check_list_of(
+    snapshot: &dyn Snapshot,
+    spec: &'static TableSpec,
+    (key, value): &Row,
+    on_inconsistency: &mut impl FnMut(Inconsistency),
+) -> Result<(), Error> {
+    if !has_rows(snapshot, spec, &key[1..])? {
+        on_inconsistency(Inconsistency::row(COUNT, key, value, "nothing: the list has no rows"));
+    }
+    Ok(())
 }
 
 /// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order,
@@ -134,10 +150,20 @@ impl Owner {
         self,
         snapshot: &dyn Snapshot,
         spec: &'static TableSpec,
+        lengths: &mut Peekable<RowCursor<'_>>,
         on_inconsistency: &mut impl FnMut(Inconsistency),
     ) -> Result<(), Error> {
         let key = [&[spec.tag][..], &self.key].concat();
-        let found = snapshot.get(COUNT, &key)?;
+        let precedes = |length: &Result<Row, Error>| length.as_ref().is_ok_and(|(other, _)| *other < key);
+        while let Some(length) = lengths.next_if(precedes) {
+            check_list_of(snapshot, spec, &length?, on_inconsistency)?;
+        }
+        let is_own = |length: &Result<Row, Error>| length.as_ref().map_or(true, |(other, _)| *other == key);
+        let found = match lengths.next_if(is_own).transpose()? {
+            Some((_, value)) => Some(value),
+            // Keys that do not decode may be in another order.
+            None => snapshot.get(COUNT, &key)?,
+        };
         if found.as_deref().and_then(u64::decode) != Some(self.next) {
             let expected = self.next.to_string();
             on_inconsistency(Inconsistency { table: COUNT, key, found, expected });
