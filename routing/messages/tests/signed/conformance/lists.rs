@@ -34,7 +34,7 @@ pub(super) struct Step {
     pub(super) end: End,
     pub(super) parent: Token,
     pub(super) parent_end: End,
-    /// Whether the path that the files state begins with this end, goes on with the parent's path, and has the hash in the
+    /// Whether the path that the files state begins with this end, continues with the parent's path, and has the hash in the
     /// denomination. Otherwise the files contradict themselves.
     pub(super) is_sound: bool,
 }
