@@ -17,6 +17,7 @@ pub mod page;
 mod api;
 mod collection_search;
 mod indexer;
+mod msg_sets;
 mod nft_record;
 mod params;
 mod record;

@@ -4,7 +4,6 @@
 
 use chain::Account;
 use schema::keys::Role;
-use schema::msg_set;
 use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Param, QueryParam, Type, pagination};
@@ -12,6 +11,7 @@ use web::http_error::HttpError;
 
 use crate::cursor::{self, Cursor, Row, Space, Start};
 use crate::indexer::{EmptyCursor, Indexer};
+use crate::msg_sets;
 use crate::page::{Direction, Page, PageRequest};
 
 /// Rows of a page if the request has no limit.
@@ -208,18 +208,7 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
     if types.is_empty() {
         return Ok(None);
     }
-    sets_of(&types, snapshot).map(Some)
-}
-
-/// The message-type sets that contain one of `types`; an error if there are too many.
-pub(crate) fn sets_of(types: &[String], snapshot: &dyn Snapshot) -> Result<Vec<u32>, HttpError> {
-    let sets = msg_set::containing_any(snapshot, types).map_err(HttpError::internal)?;
-    sets.ok_or_else(|| {
-        HttpError::bad_request(format!(
-            "msgs matches transactions of more than {} combinations of message types: name rarer types, or none",
-            msg_set::MAX_MATCHING
-        ))
-    })
+    msg_sets::containing_any(&types, snapshot).map(Some)
 }
 
 /// The message types of the query parameter `msgs`, sorted. The names are separated by commas or repeated, with or

@@ -11,7 +11,7 @@ use super::head::Head;
 use crate::array::union::Union;
 use crate::array::{Array, Run, Stored};
 use crate::cursor::Space;
-use crate::params;
+use crate::msg_sets;
 
 /// A stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,11 +88,13 @@ impl Filter {
             (_, Some(list)) if self.types.is_empty() => Stored::<AccountTxs>::all(snapshot, list).map(boxed),
             // A block may add a set, so they are read each time.
             (_, Some((account, role))) => {
-                let sets = params::sets_of(&self.types, snapshot)?;
+                let sets = msg_sets::containing_any(&self.types, snapshot)?;
                 let owners = sets.into_iter().map(|set| (account, role, set)).collect();
                 Union::<AccountSetTxs>::of(snapshot, owners).map(boxed)
             }
-            (_, None) => Union::<SetTxs>::of(snapshot, params::sets_of(&self.types, snapshot)?).map(boxed),
+            (_, None) => {
+                Union::<SetTxs>::of(snapshot, msg_sets::containing_any(&self.types, snapshot)?).map(boxed)
+            }
         };
         array.map_err(HttpError::internal)
     }

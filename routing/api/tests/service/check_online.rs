@@ -270,7 +270,11 @@ async fn a_chain_of_the_list_that_does_not_forward_is_found() {
         (Err(StatusCode::INTERNAL_SERVER_ERROR), vec![contradicted]),
         (Err(StatusCode::NOT_FOUND), vec![no_module]),
     ] {
-        let node = Fixture::start(move |_| answer.clone(), |_| Value::Null).await;
+        let answer = move |asked: &str| {
+            let is_about_modules = asked.starts_with("/cosmos/upgrade/");
+            if is_about_modules { answer.clone() } else { Err(StatusCode::NOT_FOUND) }
+        };
+        let node = Fixture::start(answer, |_| Value::Null).await;
         let text = format!(
             "[[chain]]\nid = 'noble-1'\nbech32_prefix = 'noble'\nendpoints = {{ rest = ['{}'] }}\n",
             node.url

@@ -58,7 +58,11 @@ const CRATES: &[CrateRule] = &[
     // Never `schema`, `ingest` or `query`: it has a separate database.
     // Answers from no socket of its own: `replay` serves it.
     entry("synthesize", 5, &["chain", "replay"]),
-    entry("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
+    entry(
+        "routing-api",
+        6,
+        &["chain", "messages", "node", "planner", "proto", "registry", "store", "tracker", "web"],
+    ),
     // Reads both APIs in process; the routing one through a trait, because it restarts.
     entry("explorer", 6, &["chain", "query", "web"]),
     entry("cli", 7, LOWER),
