@@ -197,13 +197,16 @@ pub(crate) struct Settings {
     /// holds as well; `off` for no such limit.
     #[arg(id = "route.track_rate", value_name = "RATE", default_value = "5/s:50", value_parser = parse::track_rate)]
     track_rate: TrackRate,
-    /// Relays transactions that clients have signed, at /v2/tx/submit, to a node of their chain: true or false. Clients of
+    /// Relays transactions that clients have signed, at /v2/tx/submit, to a node of their chain: true or false.
+    /// Clients of
     /// `@skip-go/client` send Cosmos transactions so. `route.track_rate` holds for it as well.
     #[arg(id = "route.submit", value_name = "BOOL", default_value = "false")]
     #[arg(value_parser = parse::boolean, action = ArgAction::Set)]
     submit: bool,
-    /// Address of a price feed with the interface of CoinGecko's API, such as https://api.coingecko.com/api/v3: it is asked
-    /// for the tokens with a `coingecko_id` and without a price in the registry. Without it there are only the registry's
+    /// Address of a price feed with the interface of CoinGecko's API, such as `https://api.coingecko.com/api/v3`: it
+    /// is asked
+    /// for the tokens with a `coingecko_id` and without a price in the registry. Without it there are only the
+    /// registry's
     /// prices.
     #[arg(id = "route.price_feed", value_name = "URL")]
     price_feed: Option<Url>,
