@@ -203,11 +203,9 @@ pub(crate) struct Settings {
     #[arg(id = "route.submit", value_name = "BOOL", default_value = "false")]
     #[arg(value_parser = parse::boolean, action = ArgAction::Set)]
     submit: bool,
-    /// Address of a price feed with the interface of CoinGecko's API, such as `https://api.coingecko.com/api/v3`: it
-    /// is asked
-    /// for the tokens with a `coingecko_id` and without a price in the registry. Without it there are only the
-    /// registry's
-    /// prices.
+    /// Address of a price feed with the interface of CoinGecko's API, such as `https://api.coingecko.com/api/v3`: it is
+    /// asked for the tokens with a `coingecko_id` and without a price in the registry. Without it there are only the
+    /// registry's prices.
     #[arg(id = "route.price_feed", value_name = "URL")]
     price_feed: Option<Url>,
     /// Age up to which a price of the feed is used, 3m to 7d; the feed is asked at a sixth of it.
