@@ -7,11 +7,11 @@ use std::path::Path;
 use chain::{U256, Vm};
 use messages::{Msg, Tx};
 use planner::Step;
-use registry::{Leg, LegKind, Oft, Origin, Terms};
+use registry::{LegKind, Oft, Origin};
 use serde_json::Value;
 
 use crate::support::Scenario;
-use crate::support::world::WorldBuilder;
+use crate::support::world::{WorldBuilder, leg};
 
 /// The user of the recorded chains.
 const USER: &str = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
@@ -50,16 +50,6 @@ fn world([token, oft, far]: [&str; 3], kind: LegKind) -> Scenario {
         (world.cosmos("rollup-1", "init", Vm::Evm, false), world.evm("31338", "test-evm-b-native"));
     let sending = world.asset(here, &format!("evm/{}", &token[2..]), 18, Origin::Native, Some(token));
     let receiving = world.asset(there, far, 18, Origin::Native, None);
-    let leg = |asset, kind, contract: &str, eid| Leg {
-        asset,
-        kind,
-        contract: contract.to_owned(),
-        eid,
-        shared_decimals: 6,
-        options: "0x".to_owned(),
-        messaging_fee: None,
-        terms: Terms::default(),
-    };
     let legs = vec![leg(sending, kind, oft, 40_101), leg(receiving, LegKind::Token, far, 40_102)];
     world.builder.oft(Oft { symbol: "TOK".to_owned(), legs }).unwrap();
     Scenario::new(world.finish(), registry::Facts::default())

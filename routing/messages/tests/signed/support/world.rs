@@ -148,7 +148,7 @@ fn chain(id: &str, prefix: &str, vm: Vm, initia: bool, l1: bool) -> Chain {
     }
 }
 
-fn leg(asset: AssetRef, kind: LegKind, contract: &str, eid: u32) -> Leg {
+pub(crate) fn leg(asset: AssetRef, kind: LegKind, contract: &str, eid: u32) -> Leg {
     Leg {
         asset,
         kind,
