@@ -14,3 +14,35 @@ pub(crate) fn containing_any(types: &[String], snapshot: &dyn Snapshot) -> Resul
         ))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use schema::msg_set::{MAX_MATCHING, MsgSetByType};
+    use store::key::Text;
+    use store::{Counts, Durability, MemStore, Store, Txn};
+
+    use super::*;
+
+    #[test]
+    fn a_filter_of_too_many_sets_is_refused() {
+        let max = u32::try_from(MAX_MATCHING).unwrap();
+        for (sets, expected) in [(max, Ok(MAX_MATCHING)), (max + 1, Err(StatusCode::BAD_REQUEST))] {
+            let store = MemStore::new();
+            let snapshot = store.snapshot().unwrap();
+            let mut counts = Counts::new(8);
+            let mut txn = Txn::new(&*snapshot, &mut counts);
+            for set in 0..sets {
+                // Two types, so that the limit is of all sets together.
+                let name = if set % 2 == 0 { "a.MsgA" } else { "b.MsgB" };
+                txn.put::<MsgSetByType>(&(Text(name.to_owned()), set), &());
+            }
+            let (batch, _) = txn.finish();
+            drop(snapshot);
+            store.commit(batch, Durability::Buffered).unwrap();
+            let types = ["a.MsgA", "b.MsgB"].map(str::to_owned);
+            let found = containing_any(&types, &*store.snapshot().unwrap());
+            assert_eq!(found.map(|sets| sets.len()).map_err(|error| error.status()), expected);
+        }
+    }
+}
