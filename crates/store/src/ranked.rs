@@ -140,7 +140,8 @@ fn with_set<R: Ranked, T>(
     let mut levels = match txn.take_set(&set_key) {
         Some(levels) => levels,
         None => {
-            let levels = Levels::load(&set, txn, txn.sets().room())?;
+            let room = txn.sets().room();
+            let levels = Levels::load(&set, txn, room)?;
             txn.sets().loaded(&levels);
             Box::new(levels)
         }

@@ -13,8 +13,7 @@ use super::indexes;
 use super::log::{account, damaged, token_key};
 use super::{
     Change, Collection, Collections, CollectionsByHeight, CollectionsByName, Entry, Log, NameChanges,
-    NewCollection, NftLog, ObjectTokens, Origin, OriginNames, Token, TokenName, TokenObjects, TokenTxs,
-    Tokens,
+    NewCollection, NftLog, ObjectTokens, Origin, OriginNames, Token, TokenObjects, TokenTxs, Tokens,
 };
 use crate::Error;
 use crate::keys::AccountKey;

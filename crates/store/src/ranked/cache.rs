@@ -5,7 +5,7 @@
 //! A transaction takes a set out of the cache and returns it after its commit, so a set whose commit failed is read from
 //! the store again.
 
-use std::{collections::HashMap, fmt, hash::BuildHasher};
+use std::{collections::HashMap, fmt};
 
 use lru::LruCache;
 use rustc_hash::FxSeededState;

@@ -1,5 +1,7 @@
 //! Insertion into and removal from a set, within a transaction.
 
+use std::ops::Bound;
+
 use super::{
     levels::Levels,
     skip_list::{LEVELS, RANK, SkipList, span, varint},
@@ -102,9 +104,10 @@ impl Change<'_, '_> {
     /// and is not counted yet by those above.
     fn items_since_node(&self, level: usize, item: &[u8]) -> Result<u64, Error> {
         let lower = match self.levels.level(level) {
-            Some(nodes) => {
-                nodes.range::<[u8], _>(..item).next_back().map_or(Vec::new(), |(node, _)| node.to_vec())
-            }
+            Some(nodes) => nodes
+                .range::<[u8], _>((Bound::Unbounded, Bound::Excluded(item)))
+                .next_back()
+                .map_or(Vec::new(), |(node, _)| node.to_vec()),
             None => self.set.node_before(self.txn, level, item)?,
         };
         if level == 1 {
@@ -112,7 +115,7 @@ impl Change<'_, '_> {
         }
         if let Some(nodes) = self.levels.level(level - 1) {
             let between = nodes
-                .range::<[u8], _>(..=item)
+                .range::<[u8], _>((Bound::Unbounded, Bound::Included(item)))
                 .rev()
                 .take_while(|(node, _)| node.as_ref() > lower.as_slice());
             return Ok(between.map(|(_, span)| span).sum());
