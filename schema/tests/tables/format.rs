@@ -169,7 +169,7 @@ fn nfts(txn: &mut Txn<'_>) {
     let waiter =
         PendingEvent { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..PendingEvent::default() };
     txn.put::<PendingEvents>(&(contract(), 300, 9), &Message(waiter));
-    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200 });
+    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200, indexes_last: false });
 }
 
 fn rich_list(txn: &mut Txn<'_>) {
