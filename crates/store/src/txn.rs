@@ -8,82 +8,28 @@
 //! * The batch is a function of the snapshot and the calls: the same blocks on the same state give the same bytes.
 //! * A transaction that is dropped, or whose commit fails, leaves nothing that a later one could read.
 
+mod counts;
 mod overlay;
 mod undo;
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, RandomState},
-    num::NonZeroUsize,
-};
+use std::collections::HashMap;
 
-use lru::LruCache;
 use rustc_hash::FxSeededState;
 
+pub use self::counts::{Counts, Pending};
 pub use self::undo::UndoRecord;
-use self::{overlay::Overlay, undo::UndoBuilder};
+use self::{counts::random_hasher, overlay::Overlay, undo::UndoBuilder};
 use crate::{
     batch::{Batch, key_prefix_u64},
     engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     key::Key,
     list::{self, COUNT, List, stored_len},
-    ranked::{
-        cache::{OpenSets, SetCache},
-        levels::Levels,
-        skip_list::RANK,
-    },
+    ranked::{cache::OpenSets, levels::Levels, skip_list::RANK},
     spec::TableSpec,
     table::{Table, corrupt, decode_value},
     value::{Value, put_varint},
 };
-
-/// LRU cache of the lengths of recently appended lists and of the upper levels of recently changed sets: saves a read
-/// per push, and several per insertion into a set.
-///
-/// Holds committed values only. Belongs to the single writer of these lists and sets.
-pub struct Counts {
-    /// `None` while a batch that changes the length is not committed yet.
-    lengths: LruCache<Box<[u8]>, Option<u64>, FxSeededState>,
-    sets: SetCache,
-}
-
-impl Counts {
-    /// A cache for the lengths of `capacity` lists (at least one), of about 130 bytes each, and for sets, of up to 25 MB
-    /// in all.
-    pub fn new(capacity: usize) -> Self {
-        let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
-        let lengths = LruCache::with_hasher(capacity, random_hasher());
-        Self { lengths, sets: SetCache::new(random_hasher()) }
-    }
-
-    /// Adds the lengths and sets of a transaction after the commit of its batch.
-    pub fn absorb(&mut self, pending: Pending) {
-        self.sets.absorb(pending.sets);
-        for (count_key, len) in pending.lengths {
-            self.lengths.put(count_key, Some(len));
-        }
-    }
-}
-
-impl std::fmt::Debug for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Counts")
-            .field("lists", &self.lengths.len())
-            .field("room", &self.lengths.cap())
-            .field("sets", &self.sets.len())
-            .finish()
-    }
-}
-
-/// List lengths and sets that become valid with the commit of their batch. Dropping it is safe: the next change of each
-/// of them reads the store.
-#[derive(Debug)]
-#[must_use = "give it to `Counts::absorb` once the batch is committed"]
-pub struct Pending {
-    lengths: Vec<(Box<[u8]>, u64)>,
-    sets: OpenSets,
-}
 
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
 ///
@@ -401,12 +347,6 @@ impl Pushed {
         batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| put_varint(ordinal, out));
         ordinal
     }
-}
-
-/// A fast hash with a random seed: outsiders choose keys (addresses) and must not be able to prepare collisions.
-fn random_hasher() -> FxSeededState {
-    let seed = RandomState::new().hash_one(0_u8).to_ne_bytes();
-    FxSeededState::with_seed(usize::from_ne_bytes(seed))
 }
 
 /// Commits the rows that `write` puts. For small writes without a cache of list lengths.

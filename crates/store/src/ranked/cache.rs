@@ -12,8 +12,8 @@ use rustc_hash::FxSeededState;
 
 use super::levels::Levels;
 
-/// Weight of the sets in the cache, and of those that a transaction loads: 25 MB.
-const CAPACITY: usize = 1 << 18;
+/// Weight of the sets in the cache, and of those that a transaction loads: 25 MB. Small in tests, to cover evictions.
+const CAPACITY: usize = if cfg!(test) { 12 } else { 1 << 18 };
 
 /// LRU cache of sets as the last commit left them, by their key.
 pub(crate) struct SetCache {
