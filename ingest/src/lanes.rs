@@ -151,6 +151,7 @@ impl Ingest {
                 prefix: self.identity.prefix.clone(),
                 start_height: self.identity.start_height,
                 transfer_cache: Arc::clone(&self.transfer_cache),
+                chain: self.progress.chain.subscribe(),
                 blocks: self.progress.blocks.subscribe(),
                 progress: self.progress.rich.clone(),
                 verified: self.config.verify != Verify::Off,

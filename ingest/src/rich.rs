@@ -10,7 +10,8 @@
 //! * The balances are those of the lane's height.
 //! * A balance is computed only from a stored one, and queried without one.
 //! * The lane is never ahead of the block lane.
-//! * All changes of a block are in one commit with the lane's height.
+//! * All changes of a block are in one commit with the lane's height. Near the head each block has an undo record of its
+//!   own, so the lane can be rewound to each height; far behind it the blocks of a commit share one.
 //!
 //! The lane runs on a thread of its own and retries requests to the node without a limit.
 
@@ -27,11 +28,12 @@ use std::ops::RangeInclusive;
 use chain::erc20::Erc20Event;
 use futures_util::StreamExt as _;
 use schema::meta::{self, RichLane};
+use schema::rich::UNDO_HEIGHTS;
 use store::{Counts, Durability, Txn};
 use tokio::time::Instant;
 
 use self::lane::{BalanceAnswer, CONCURRENT_REQUESTS, End};
-use self::ledger::Plan;
+use self::ledger::{Group, Plan};
 use self::reconcile::Reconciler;
 use crate::{Error, Progress};
 
@@ -60,15 +62,18 @@ impl RichList {
     fn work(&self) -> Result<Infallible, End> {
         let mut lane = self.baseline()?;
         let (mut reconciler, mut sampled) = (Reconciler::default(), Instant::now());
+        let mut counts = Counts::new(1);
         loop {
             self.progress.send_replace(Progress { height: lane.height, records: 0 });
             let indexed = self.next(&lane, sampled, reconciler.is_repairing())?;
             if let Some(last) = indexed {
-                self.heights(&mut lane, last)?;
+                self.heights(&mut lane, last, &mut counts)?;
             }
             // Otherwise a steady stream of blocks would starve a repair.
             if indexed.is_none() || reconciler.is_repairing() {
                 self.reconcile(&mut reconciler, &lane)?;
+                // A repair changes the same sets.
+                counts = Counts::new(1);
                 sampled = Instant::now();
             }
         }
@@ -98,50 +103,58 @@ impl RichList {
     /// Applies the heights up to `last`, or some of them.
     ///
     /// Requests to the node are made between snapshots: the store keeps every version that an open snapshot can read.
-    fn heights(&self, lane: &mut RichLane, last: u64) -> Result<(), End> {
+    fn heights(&self, lane: &mut RichLane, last: u64, counts: &mut Counts) -> Result<(), End> {
         let last = last.min(lane.height + HEIGHTS_AT_ONCE);
         let heights = self.events(lane.height + 1..=last)?;
         let mut rest = heights.as_slice();
         while let Some((height, events)) = rest.first() {
-            let plan = ledger::plan(&*self.store.snapshot()?, events)?;
+            let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events)?;
             let unknown: Vec<_> = plan.unknown.iter().map(|it| (it.contract, it.account)).collect();
             let answers = self.wait_for(self.balances(&unknown, *height))??;
-            let applied = self.apply(lane, rest, plan, &answers)?;
+            let applied = self.apply(lane, rest, (plan, &answers), counts)?;
             rest = &rest[applied..];
         }
         Ok(())
     }
 
     /// Applies the first of `heights` by its plan and the answers about its unknown balances, and as many of the next
-    /// as have no unknown balances; returns how many.
+    /// as have no unknown balances; returns how many. Far behind the head they have one undo record together.
     fn apply(
         &self,
         lane: &mut RichLane,
         heights: &[HeightEvents],
-        first: Plan,
-        answers: &[BalanceAnswer],
+        (first, answers): (Plan, &[BalanceAnswer]),
+        counts: &mut Counts,
     ) -> Result<usize, Error> {
         let snapshot = self.store.snapshot()?;
-        let mut counts = Counts::new(1);
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        let (mut applied, mut plan) = (0, first);
+        let mut txn = Txn::new(&*snapshot, counts);
+        let (mut group, mut applied, mut plan) = (Group::default(), 0, first);
+        let head = self.chain.borrow().height;
         for (height, _) in heights {
-            ledger::write(*height, plan, if applied == 0 { answers } else { &[] }, &mut txn)?;
+            ledger::write(*height, plan, if applied == 0 { answers } else { &[] }, &mut group, &mut txn)?;
             applied += 1;
-            let Some((_, events)) = heights.get(applied).filter(|_| txn.bytes() < MAX_BATCH_BYTES) else {
-                break;
-            };
-            plan = ledger::plan(&txn, events)?;
+            let is_full = txn.bytes() + group.bytes() >= MAX_BATCH_BYTES;
+            let Some((next, events)) = heights.get(applied).filter(|_| !is_full) else { break };
+            if next.saturating_add(UNDO_HEIGHTS) > head {
+                std::mem::take(&mut group).finish(lane.height + 1..=*height, &mut txn)?;
+                lane.height = *height;
+            }
+            plan = ledger::plan(&txn, &group, events)?;
             if !plan.unknown.is_empty() {
                 break;
             }
         }
-        lane.height += applied as u64;
+        let last = heights.get(applied - 1).map_or(lane.height, |(height, _)| *height);
+        if last > lane.height {
+            group.finish(lane.height + 1..=last, &mut txn)?;
+            lane.height = last;
+        }
         meta::put(&mut txn, lane);
-        let (batch, _pending) = txn.finish();
+        let (batch, pending) = txn.finish();
         drop(snapshot);
         let durability = if applied == heights.len() { Durability::Synced } else { Durability::Buffered };
         self.store.commit(batch, durability)?;
+        counts.absorb(pending);
         tracing::debug!(lane = "rich_list", height = lane.height, "committed");
         Ok(applied)
     }

@@ -9,7 +9,7 @@ use store::Key;
 pub(crate) const BEYOND: [u8; 64] = [0xff; 64];
 
 /// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts has no meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccountKey(pub Account);
 
 impl Key for AccountKey {

@@ -115,6 +115,9 @@ pub struct PendingNftRebuild {
     /// The last height of the log that was applied again; 0 before the first.
     #[prost(uint64, tag = "2")]
     pub height: u64,
+    /// Sets other than that of tokens, and the counts and nodes of all sets, are written after the last height.
+    #[prost(bool, tag = "3")]
+    pub indexes_last: bool,
 }
 
 impl Named for PendingNftRebuild {

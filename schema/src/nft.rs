@@ -2,17 +2,19 @@
 //!
 //! The log ([`NftLog`]) holds the NFT events of each block, completed with the names and URIs that the node returned.
 //! Every other table here is a fold of the log ([`fold`]), except three tables of pending metadata queries
-//! ([`NonCollections`], [`Questions`], [`PendingEvents`]). A rollback or repair truncates the log and applies it again
-//! ([`rebuild`]).
+//! ([`NonCollections`], [`Questions`], [`PendingEvents`]). A rollback truncates the log and restores the tokens and
+//! collections of the removed events (`truncate`); a repair applies the whole log again ([`rebuild`]).
 //!
 //! # Invariants
 //!
 //! The derived tables depend on the log alone, not on the time at which metadata arrived.
 
 pub mod fold;
+mod indexes;
 mod log;
 mod pending;
 pub mod rebuild;
+pub(crate) mod truncate;
 
 pub use self::log::{Change, Entry, Log, Mint, NewCollection, NewUri, Origin, Transfer};
 pub use self::pending::{About, PendingEvent, Question, Subject, TokenKey, question_height, question_number};

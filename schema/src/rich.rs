@@ -109,7 +109,7 @@ impl Table for DenomsFolded {
     type Value = ();
 }
 
-/// The undo log of the rich list, for the last [`UNDO_HEIGHTS`] heights.
+/// The undo log of the rich list, for the last [`UNDO_HEIGHTS`] heights: a record for each group of heights, by the last one.
 ///
 /// | height (8, BE) | → [`Undo`] (protobuf)
 #[derive(Debug)]

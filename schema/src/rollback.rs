@@ -2,10 +2,9 @@
 //!
 //! Lists are ordered by sequence, so the rows of the removed blocks are the tail of each list. Tables keyed by
 //! sequence or height are truncated; rows keyed by hash are found through the removed records. If the NFT log is
-//! truncated, the NFT tables are rebuilt from the rest of it. The rich list applies its own undo log, or is cleared
-//! if that is too short. Of the rows that remain, a rollback reads the end of each Cosmos account's list, and the NFT
-//! log if that was truncated. If few blocks are removed, the NFT rebuild dominates, and skip-list searches are more
-//! than half of it.
+//! truncated, the tokens of the removed events are restored from the rest of it, or all NFT tables rebuilt if that
+//! concerns very many. The rich list applies its own undo log, or is cleared if that is too short. Of the rows that
+//! remain, a rollback reads the end of each Cosmos account's list, and the NFT log if that was truncated.
 //!
 //! [`force_rollback`] does the same on a damaged database: it relies on the row of the last remaining block only.
 //!
@@ -30,6 +29,7 @@ use crate::internal_tx::{Calls, CallsByHeight};
 use crate::keys::BEYOND;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
+use crate::nft::truncate::Truncated;
 use crate::nft::{NftLog, NonCollections, PendingEvents, Questions, question_number};
 use crate::payload::Codec;
 use crate::tx::Txs;
@@ -147,6 +147,7 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
     delete_by::<NonCollections>(store, |_, &found_at| found_at > to)?;
     delete_by::<PendingEvents>(store, |&(_, height, _), _| height > to)?;
     rich::rewind(store, to)?;
+    let nfts = nft::truncate::truncate(store, to, blocks.txs)?;
 
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);
@@ -154,6 +155,9 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
     delete_unused_sets(&mut txn, blocks.txs)?;
     put_lanes(&mut txn, to)?;
     meta::count_rewind(&mut txn, to)?;
+    if nfts == Truncated::Restored {
+        nft::fold::invalidate_all_names(&mut txn)?;
+    }
     txn.delete::<Meta>(&meta::key::<PendingRollback>());
     let (mut batch, _) = txn.finish();
     for (spec, first) in [
@@ -163,30 +167,30 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
         (CallsByHeight::SPEC, to + 1),
         (Questions::SPEC, question_number(to + 1, 0)),
         (Blocks::SPEC, to + 1),
+        (NftLog::SPEC, to + 1),
     ] {
         cut(&*snapshot, &mut batch, spec, first)?;
     }
-    if cut(&*snapshot, &mut batch, NftLog::SPEC, to + 1)? {
+    if nfts == Truncated::NotDone {
         nft::rebuild::begin(&mut batch);
     }
     undo::delete_above(&mut batch, to);
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// Deletes the rows of `spec`, whose keys are numbers, from `first` on. Returns true if there were any.
+/// Deletes the rows of `spec`, whose keys are numbers, from `first` on.
 fn cut(
     snapshot: &dyn Snapshot,
     batch: &mut Batch,
     spec: &'static TableSpec,
     first: u64,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let start = first.to_bytes();
     let bounds = Bounds { start: &start, end: None };
-    let any = !snapshot.scan(spec, bounds, Order::Asc, 1)?.is_empty();
-    if any {
+    if !snapshot.scan(spec, bounds, Order::Asc, 1)?.is_empty() {
         batch.delete_range(spec, start, BEYOND.to_vec());
     }
-    Ok(any)
+    Ok(())
 }
 
 /// Sets the block and internal-transaction lanes to their state at height `to`.

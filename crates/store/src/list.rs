@@ -107,17 +107,18 @@ pub fn position<L: List>(
     len: u64,
     value: u64,
 ) -> Result<u64, Error> {
-    raw_position(snapshot, L::SPEC, &owner.to_bytes(), len, value)
+    raw_position(snapshot, L::SPEC, &owner.to_bytes(), 0..len, value)
 }
 
+/// The first of `ordinals` whose entry is at least `value`, or their end.
 fn raw_position(
     snapshot: &dyn Snapshot,
     spec: &'static TableSpec,
     owner: &[u8],
-    len: u64,
+    ordinals: Range<u64>,
     value: u64,
 ) -> Result<u64, Error> {
-    let (mut low, mut high) = (0, len);
+    let (mut low, mut high) = (ordinals.start, ordinals.end);
     while low < high {
         let middle = low + (high - low) / 2;
         let found = entry_below_len(snapshot, spec, &entry_key(owner, middle))?;

@@ -17,13 +17,20 @@
 //! * The height of an item is a hash of owner and item, so equal sets have equal rows, whatever their history. An
 //!   adversary who chooses items by their hash makes a set slow, but not wrong.
 //! * A set without items has no rows.
+//! * Within a transaction, counts and nodes are in memory (`levels`) until the end: [`Txn::set_len`] reads them, the
+//!   other functions here read a snapshot of the store only.
 
-mod skip_list;
+mod build;
+pub(crate) mod cache;
+mod change;
+pub(crate) mod levels;
+pub(crate) mod skip_list;
 
 use std::ops::Range;
 
+pub use self::build::index_items;
 pub use self::skip_list::RANK;
-use self::skip_list::SkipList;
+use self::{change::Change, levels::Levels, skip_list::SkipList};
 use crate::{
     engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
@@ -108,11 +115,43 @@ impl Txn<'_> {
     ) -> Result<bool, Error> {
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
-        set::<R>(owner).insert(self, &item.to_bytes(), bytes)
+        with_set::<R, _>(self, owner, |set| set.insert(&item.to_bytes(), bytes))
     }
 
     /// Removes `item` from the set of `owner`. Returns true if it was present.
     pub fn remove<R: Ranked>(&mut self, owner: &R::Owner, item: &R::Item) -> Result<bool, Error> {
-        set::<R>(owner).remove(self, &item.to_bytes())
+        with_set::<R, _>(self, owner, |set| set.remove(&item.to_bytes()))
+    }
+
+    /// Number of items of `owner`, as this transaction has left them.
+    pub fn set_len<R: Ranked>(&mut self, owner: &R::Owner) -> Result<u64, Error> {
+        with_set::<R, _>(self, owner, |set| Ok(set.levels.meta.len))
     }
 }
+
+/// Opens the set of `owner` for `change`.
+fn with_set<R: Ranked, T>(
+    txn: &mut Txn<'_>,
+    owner: &R::Owner,
+    change: impl FnOnce(&mut Change<'_, '_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let set = set::<R>(owner);
+    let set_key = set.set_key().into_boxed_slice();
+    let mut levels = match txn.take_set(&set_key) {
+        Some(levels) => levels,
+        None => {
+            let room = txn.sets().room();
+            let levels = Levels::load(&set, txn, room)?;
+            txn.sets().loaded(&levels);
+            Box::new(levels)
+        }
+    };
+    let before = levels.changed_bytes(&set_key);
+    let outcome = change(&mut Change { set: &set, levels: &mut levels, txn });
+    txn.add_bytes(levels.changed_bytes(&set_key).saturating_sub(before));
+    txn.sets().put(set_key, levels);
+    outcome
+}
+
+#[cfg(test)]
+mod tests;

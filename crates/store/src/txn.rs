@@ -8,75 +8,33 @@
 //! * The batch is a function of the snapshot and the calls: the same blocks on the same state give the same bytes.
 //! * A transaction that is dropped, or whose commit fails, leaves nothing that a later one could read.
 
+mod counts;
 mod overlay;
 mod undo;
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, RandomState},
-    num::NonZeroUsize,
-};
+use std::collections::HashMap;
 
-use lru::LruCache;
 use rustc_hash::FxSeededState;
 
+pub use self::counts::{Counts, Pending};
 pub use self::undo::UndoRecord;
-use self::{overlay::Overlay, undo::UndoBuilder};
+use self::{counts::random_hasher, overlay::Overlay, undo::UndoBuilder};
 use crate::{
     batch::{Batch, key_prefix_u64},
     engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     key::Key,
     list::{self, COUNT, List, stored_len},
+    ranked::{cache::OpenSets, levels::Levels, skip_list::RANK},
     spec::TableSpec,
     table::{Table, corrupt, decode_value},
     value::{Value, put_varint},
 };
 
-/// LRU cache of the lengths of recently appended lists: saves a read per push.
-///
-/// Holds committed lengths only. Belongs to the single writer of these lists.
-pub struct Counts {
-    /// `None` while a batch that changes the length is not committed yet.
-    lengths: LruCache<Box<[u8]>, Option<u64>, FxSeededState>,
-}
-
-impl Counts {
-    /// A cache for the lengths of `capacity` lists (at least one), of about 130 bytes each.
-    pub fn new(capacity: usize) -> Self {
-        let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
-        Self { lengths: LruCache::with_hasher(capacity, random_hasher()) }
-    }
-
-    /// Adds the lengths of a transaction after the commit of its batch.
-    pub fn absorb(&mut self, pending: Pending) {
-        for (count_key, len) in pending.lengths {
-            self.lengths.put(count_key, Some(len));
-        }
-    }
-}
-
-impl std::fmt::Debug for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Counts")
-            .field("lists", &self.lengths.len())
-            .field("room", &self.lengths.cap())
-            .finish()
-    }
-}
-
-/// List lengths that become valid with the commit of their batch. Dropping it is safe: the next push to each of these
-/// lists reads the stored length.
-#[derive(Debug)]
-#[must_use = "give it to `Counts::absorb` once the batch is committed"]
-pub struct Pending {
-    lengths: Vec<(Box<[u8]>, u64)>,
-}
-
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
 ///
-/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::put_unread`] and the entries
-/// of [`Txn::push`].
+/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::put_unread`], the entries of
+/// [`Txn::push`], and the counts and nodes of changed sets ([`Txn::set_len`]).
 pub struct Txn<'a> {
     snapshot: &'a dyn Snapshot,
     counts: &'a mut Counts,
@@ -84,6 +42,7 @@ pub struct Txn<'a> {
     written: Overlay,
     /// Pushed values, by the key of the list's length.
     pushed: FxMap<Box<[u8]>, Pushed>,
+    sets: OpenSets,
     batch: Batch,
     /// Bytes of `written` and `pushed`.
     bytes: usize,
@@ -112,6 +71,7 @@ impl<'a> Txn<'a> {
             counts,
             written: Overlay::default(),
             pushed: HashMap::with_hasher(random_hasher()),
+            sets: OpenSets::new(random_hasher()),
             batch: Batch::new(),
             bytes: 0,
             count_key: Vec::new(),
@@ -153,6 +113,21 @@ impl<'a> Txn<'a> {
     pub(crate) fn write_raw(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Option<Vec<u8>>) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
         self.written.write(table, key, value);
+    }
+
+    /// Takes out a set that this transaction has opened, or that the last one left in the cache.
+    pub(crate) fn take_set(&mut self, set_key: &[u8]) -> Option<Box<Levels>> {
+        self.sets.take(set_key, &mut self.counts.sets)
+    }
+
+    /// Counts bytes of rows that are written at the end.
+    pub(crate) fn add_bytes(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    /// The sets that this transaction has opened.
+    pub(crate) fn sets(&mut self) -> &mut OpenSets {
+        &mut self.sets
     }
 
     /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a
@@ -243,6 +218,7 @@ impl<'a> Txn<'a> {
 
     /// The writes, and the list lengths that are valid once the writes are committed.
     pub fn finish(mut self) -> (Batch, Pending) {
+        self.write_sets();
         let pushed = self.sorted_pushes();
         self.close(pushed)
     }
@@ -253,6 +229,7 @@ impl<'a> Txn<'a> {
         mut self,
         excluded_rows: &[(&'static TableSpec, Vec<u8>)],
     ) -> Result<(Batch, Pending, UndoRecord), Error> {
+        self.write_sets();
         let mut undo = UndoBuilder::without(excluded_rows);
         for (spec, key, value) in self.batch.iter() {
             if self.written.get(spec, key).is_none() {
@@ -266,6 +243,13 @@ impl<'a> Txn<'a> {
         }
         let (batch, pending) = self.close(pushed);
         Ok((batch, pending, undo.done()))
+    }
+
+    /// Writes the changed counts and nodes of sets.
+    fn write_sets(&mut self) {
+        for (key, value) in self.sets.take_changes() {
+            self.written.write(RANK, key, value);
+        }
     }
 
     /// Sorted by list and owner: their rows are then in key order, which makes the batch's own sort fast.
@@ -288,7 +272,7 @@ impl<'a> Txn<'a> {
             }
             lengths.push((count_key, len));
         }
-        (self.batch, Pending { lengths })
+        (self.batch, Pending { lengths, sets: self.sets })
     }
 }
 
@@ -363,12 +347,6 @@ impl Pushed {
         batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| put_varint(ordinal, out));
         ordinal
     }
-}
-
-/// A fast hash with a random seed: outsiders choose keys (addresses) and must not be able to prepare collisions.
-fn random_hasher() -> FxSeededState {
-    let seed = RandomState::new().hash_one(0_u8).to_ne_bytes();
-    FxSeededState::with_seed(usize::from_ne_bytes(seed))
 }
 
 /// Commits the rows that `write` puts. For small writes without a cache of list lengths.

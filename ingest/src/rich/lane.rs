@@ -29,6 +29,8 @@ pub(crate) struct RichList {
     /// The index's first height.
     pub(crate) start_height: u64,
     pub(crate) transfer_cache: Arc<TransferCache>,
+    /// The head of the chain.
+    pub(crate) chain: watch::Receiver<Progress>,
     pub(crate) blocks: watch::Receiver<Progress>,
     pub(crate) progress: watch::Sender<Progress>,
     /// True unless `verify = off`: block and result hashes are checked.

@@ -1,8 +1,10 @@
-//! Balance changes: the transfers of one block → balances. Planned without writes, so that unknown balances can be
-//! requested before the block is applied.
+//! Balance changes: the transfers of a block → balances. Planned without writes, so that unknown balances can be
+//! requested before the block is applied. The balances of the blocks of a commit are written together, so a busy holder
+//! moves once in the list of holders.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use chain::U256;
 use chain::erc20::Erc20Event;
@@ -93,8 +95,48 @@ pub(super) struct Plan {
     drifting: Vec<(Address, &'static str)>,
 }
 
-/// Plans the changes by `events`, without writing.
-pub(super) fn plan(snapshot: &dyn Snapshot, events: &[Erc20Event]) -> Result<Plan, Error> {
+/// The balances that the blocks of one commit leave.
+#[derive(Default)]
+pub(super) struct Group {
+    /// The amount, and whether all holders of its token are known.
+    balances: BTreeMap<(Address, Address), (U256, bool)>,
+    before: UndoBuilder,
+}
+
+/// Bytes of the rows of one balance, about: the balance, the holder before and now, and the undo record.
+const BALANCE_BYTES: usize = 320;
+
+impl Group {
+    /// The stored balance, or the one that an earlier block of the group leaves.
+    fn balance(
+        &self,
+        snapshot: &dyn Snapshot,
+        contract: &Address,
+        account: &Address,
+    ) -> Result<Option<U256>, Error> {
+        match self.balances.get(&(*contract, *account)) {
+            Some((amount, complete)) => Ok(Some(*amount).filter(|_| !has_no_row(*amount, *complete))),
+            None => Ok(rich::balance(snapshot, contract, account)?.map(U256::from_be_bytes)),
+        }
+    }
+
+    /// Bytes of the rows that [`Group::finish`] writes, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.balances.len() * BALANCE_BYTES
+    }
+
+    /// Writes the balances and the undo record of `heights`.
+    pub(super) fn finish(self, heights: RangeInclusive<u64>, txn: &mut Txn<'_>) -> Result<(), Error> {
+        let Self { balances, mut before } = self;
+        for ((contract, account), (amount, complete)) in balances {
+            put_balance(&contract, &account, amount, complete, &mut before, txn)?;
+        }
+        Ok(rich::put_undo(txn, heights, before)?)
+    }
+}
+
+/// Plans the changes by `events` after the blocks of `group`, without writing.
+pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     for event in events {
         match event {
@@ -112,7 +154,7 @@ pub(super) fn plan(snapshot: &dyn Snapshot, events: &[Erc20Event]) -> Result<Pla
     }
     for ((contract, account), flow) in flows(events) {
         let token = plan.tokens.entry(contract).or_default();
-        let held = rich::balance(snapshot, &contract, &account)?.map(U256::from_be_bytes);
+        let held = group.balance(snapshot, &contract, &account)?;
         if let Some(amount) = balance(token, held, flow) {
             plan.balances.push((contract, account, amount));
             continue;
@@ -141,12 +183,13 @@ impl Plan {
     }
 }
 
-/// Writes the changes of `height`; `answers` are the contracts' answers at that height for the plan's unknown balances,
-/// in the same order.
+/// Writes the changes of `height` except for the balances, which it adds to `group`; `answers` are the contracts' answers
+/// at that height for the plan's unknown balances, in the same order.
 pub(super) fn write(
     height: u64,
     plan: Plan,
     answers: &[BalanceAnswer],
+    group: &mut Group,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
     let Plan { created, denoms, mut tokens, mut balances, unknown, mut drifting } = plan;
@@ -174,22 +217,22 @@ pub(super) fn write(
             "token drifts: its balances are queried from now on"
         );
     }
-    let mut before = UndoBuilder::default();
+    let before = &mut group.before;
     for contract in &created {
         before.record::<NewContracts>(txn, contract)?;
         txn.put::<NewContracts>(contract, &());
     }
     for (contract, token) in &tokens {
-        put_token(contract, token, &mut before, txn)?;
+        put_token(contract, token, before, txn)?;
     }
     for (denom, contract) in &denoms {
-        put_denom(denom, contract, &mut before, txn)?;
+        put_denom(denom, contract, before, txn)?;
     }
     for (contract, account, amount) in balances {
         let complete = tokens.get(&contract).is_some_and(|token| token.complete);
-        put_balance(&contract, &account, amount, complete, &mut before, txn)?;
+        group.balances.insert((contract, account), (amount, complete));
     }
-    Ok(rich::put_undo(txn, height, before)?)
+    Ok(())
 }
 
 /// The balance after `flow`, if it can be computed.
@@ -242,7 +285,12 @@ pub(super) fn put_token(
     Ok(())
 }
 
-/// Sets the balance of `account`. Zero needs no row for a token whose holders are all known.
+/// Zero needs no row for a token whose holders are all known.
+fn has_no_row(amount: U256, complete: bool) -> bool {
+    complete && amount.is_zero()
+}
+
+/// Sets the balance of `account`.
 pub(super) fn put_balance(
     contract: &Address,
     account: &Address,
@@ -252,7 +300,7 @@ pub(super) fn put_balance(
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
     before.record::<Balances>(txn, &(*contract, *account))?;
-    let row = Some(amount.to_be_bytes()).filter(|_| !(complete && amount.is_zero()));
+    let row = Some(amount.to_be_bytes()).filter(|_| !has_no_row(amount, complete));
     Ok(rich::set_balance(txn, contract, account, row)?)
 }
 

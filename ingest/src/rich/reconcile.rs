@@ -160,7 +160,7 @@ impl RichList {
                 }
                 repair.after = *account;
             }
-            Ok(rich::put_undo(txn, height, before)?)
+            Ok(rich::put_undo(txn, height..=height, before)?)
         })?;
         let (contract, repaired) = (hex(&contract), repair.repaired);
         if repair.stalled {

@@ -12,8 +12,8 @@
 use serde::Deserialize;
 use store::key::Text;
 use store::{
-    Batch, Bounds, BulkWriter, COUNT, Counts, Durability, Key as _, Message, Order, RANK, RowCursor,
-    Snapshot, Store, Table, TableSpec, Txn, Value,
+    Batch, Bounds, BulkWriter, COUNT, Counts, Durability, Key as _, Message, RANK, Snapshot, Store, Table,
+    TableSpec, Txn, Value,
 };
 
 use super::compare::differences;
@@ -46,9 +46,6 @@ const OF_RECORDS: [&TableSpec; 6] = [
 pub(super) fn is_derived(spec: &TableSpec) -> bool {
     OF_RECORDS.iter().chain(&FOLDED).any(|derived| *derived == spec)
 }
-
-/// Bytes of one commit to the copy.
-const COMMIT_BYTES: usize = 1 << 20;
 
 /// Rebuilds of the derived tables in `copy`, a copy of the database; they write disjoint tables.
 pub(super) fn rebuilds<'a>(
@@ -260,33 +257,26 @@ fn frames(context: &AuditContext<'_>, seq: u64, payload: &[u8]) -> Result<Vec<(u
     ranges.into_iter().map(frame).collect()
 }
 
-/// Inserts a holder for each balance that is not zero.
+/// Writes a holder for each balance that is not zero.
 fn holders(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
-    let mut rows = RowCursor::new(context.snapshot, Balances::SPEC, Bounds::all(), Order::Asc).peekable();
-    let mut n = 0;
-    while rows.peek().is_some() {
-        let snapshot = copy.snapshot()?;
-        let mut counts = Counts::new(1);
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        while txn.bytes() < COMMIT_BYTES
-            && let Some((key, value)) = rows.next().transpose()?
-        {
-            n += 1;
-            let Some((contract, account)) = <(Address, Address)>::from_bytes(&key) else { continue };
-            match amount_of(&value) {
-                Some(amount) if amount == [0; 32] => {}
-                Some(amount) => {
-                    txn.insert::<Holders>(&contract, &(amount, account), &())?;
-                }
-                None => report.row("balance", (Balances::SPEC, &key, Some(&value)), "at most 256 bits"),
+    let (mut writer, mut n) = (BulkWriter::new(copy), 0);
+    store::for_each_row(context.snapshot, Balances::SPEC, Bounds::all(), |key, value| {
+        n += 1;
+        let Some((contract, account)) = <(Address, Address)>::from_bytes(key) else { return Ok(()) };
+        match amount_of(value) {
+            Some(amount) if amount == [0; 32] => {}
+            Some(amount) => {
+                writer.put(Holders::SPEC, (contract, (amount, account)).to_bytes(), Vec::new())?
             }
+            None => report.row("balance", (Balances::SPEC, key, Some(value)), "at most 256 bits"),
         }
-        let (batch, _) = txn.finish();
-        drop(snapshot);
-        copy.commit(batch, Durability::Buffered)?;
-    }
+        Ok::<(), Error>(())
+    })?;
+    writer.finish(Durability::Buffered)?;
     report.checked("balances", n);
-    Ok(())
+    let mut writer = BulkWriter::new(copy);
+    store::ranked::index_items::<Holders>(&*copy.snapshot()?, &mut writer)?;
+    Ok(writer.finish(Durability::Buffered)?)
 }
 
 fn encoded(value: &impl Value) -> Vec<u8> {

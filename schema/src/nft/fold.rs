@@ -3,16 +3,17 @@
 //! # Invariants
 //!
 //! The tables depend only on the entries and on their order within each collection. Collections are independent of each
-//! other except in [`super::OriginNames`], where the first name wins.
+//! other except in [`super::OriginNames`], where the first name wins. The sets other than [`Tokens`] follow from the rows
+//! of [`Tokens`] and [`Collections`] ([`super::indexes`]).
 
 use store::key::Text;
-use store::{Message, Order, Ranked, Txn};
+use store::{Message, Order, Txn};
 
+use super::indexes;
+use super::log::{account, damaged, token_key};
 use super::{
-    Change, Collection, Collections, CollectionsByHeight, CollectionsByName, Entry, Holdings,
-    HoldingsByHeight, Log, Mint, NameChanges, NewCollection, NewUri, NftLog, ObjectTokens, Origin,
-    OriginNames, OwnedCollections, OwnedTokens, OwnedTokensByHeight, Token, TokenName, TokenObjects,
-    TokenTxs, Tokens, TokensByHeight, Transfer,
+    Change, Collection, Collections, CollectionsByHeight, CollectionsByName, Entry, Log, NameChanges,
+    NewCollection, NftLog, ObjectTokens, Origin, OriginNames, Token, TokenObjects, TokenTxs, Tokens,
 };
 use crate::Error;
 use crate::keys::AccountKey;
@@ -51,23 +52,83 @@ pub fn log(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> 
 /// Applies one entry of the block `at` to the tables.
 pub fn apply(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
     match &entry.change {
-        Some(Change::Collection(new)) => add_collection(txn, new),
-        Some(Change::Mint(mint)) => {
-            add_tx(txn, &mint.token, entry.tx)?;
-            add_token(txn, at, mint)
+        Some(Change::Collection(new)) => {
+            let Some(item) = add_collection(txn, new)? else { return Ok(()) };
+            txn.insert::<CollectionsByHeight>(&(), &item, &())?;
+            Ok(())
         }
-        Some(Change::Transfer(transfer)) => {
-            add_tx(txn, &transfer.token, entry.tx)?;
-            transfer_token(txn, at, transfer)
-        }
-        Some(Change::Burn(token)) => {
-            add_tx(txn, token, entry.tx)?;
-            burn_token(txn, token)
-        }
-        Some(Change::Uri(uri)) => set_uri(txn, at, uri),
-        Some(Change::Origin(origin)) => add_origin(txn, origin),
+        _ => apply_with(txn, at, entry, replace_token),
+    }
+}
+
+/// Like [`apply`], for a rebuild: leaves out the sets other than [`Tokens`], and the counts and nodes of all sets.
+pub(super) fn apply_without_indexes(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
+    match &entry.change {
+        Some(Change::Collection(new)) => add_collection(txn, new).map(drop),
+        _ => apply_with(txn, at, entry, |txn, key, _, after| {
+            match after {
+                Some(row) => txn.put::<Tokens>(key, &Message(row)),
+                None => txn.delete::<Tokens>(key),
+            }
+            Ok(())
+        }),
+    }
+}
+
+/// Key of a token's row.
+type Key = (AccountKey, Text);
+
+/// Applies one entry; `replace` writes the row of its token, before and after.
+fn apply_with(
+    txn: &mut Txn<'_>,
+    at: At,
+    entry: &Entry,
+    replace: impl FnOnce(&mut Txn<'_>, &Key, Option<Token>, Option<Token>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let change = match &entry.change {
+        Some(Change::Origin(origin)) => return add_origin(txn, origin),
+        Some(change) => change,
         // Only corruption leads here: a program with other entries would have another format version.
-        None => Err(damaged("nft_log", &at.height.to_string(), "an entry says nothing")),
+        None => return Err(damaged("nft_log", &at.height.to_string(), "an entry says nothing")),
+    };
+    let Some(token) = change.token() else { return Ok(()) };
+    let key = token_key(token)?;
+    if !matches!(change, Change::Uri(_)) {
+        add_tx(txn, &key, entry.tx)?;
+    }
+    if let Some(object) = change.object() {
+        txn.put::<TokenObjects>(&key, &object.to_vec());
+        txn.put::<ObjectTokens>(&account(object)?, &Message(token.clone()));
+    }
+    let before = txn.get::<Tokens>(&key)?.map(|Message(row)| row);
+    let after = token_after(before.clone(), at, change);
+    if before.is_none() && after.is_none() {
+        return Ok(());
+    }
+    replace(txn, &key, before, after)
+}
+
+/// The row of a token after a change of it in the block `at`, from the row before.
+pub(super) fn token_after(before: Option<Token>, at: At, change: &Change) -> Option<Token> {
+    let At { height, time } = at;
+    match change {
+        // Contracts may mint a token again without a burn.
+        Change::Mint(mint) => Some(Token {
+            owner: mint.owner.clone(),
+            uri: mint.uri.clone(),
+            object: mint.object.clone(),
+            height,
+            time,
+            question: mint.question,
+        }),
+        Change::Transfer(transfer) => {
+            before.map(|row| Token { owner: transfer.owner.clone(), height, time, ..row })
+        }
+        Change::Burn(_) => None,
+        Change::Uri(new) => {
+            before.map(|row| Token { uri: new.uri.clone(), question: 0, height, time, ..row })
+        }
+        Change::Collection(_) | Change::Origin(_) => before,
     }
 }
 
@@ -93,23 +154,35 @@ pub fn answer_uri(txn: &mut Txn<'_>, question: u64, height: u64, uri: &str) -> R
     if row.question == question {
         row.question = 0;
         uri.clone_into(&mut row.uri);
-        put_token(txn, &key, &row)?;
+        txn.insert::<Tokens>(&key.0, &key.1, &Message(row))?;
     }
     Ok(())
 }
 
-fn add_collection(txn: &mut Txn<'_>, new: &NewCollection) -> Result<(), Error> {
-    let address = owner(&new.address)?;
+/// Adds a collection, if it is new. Returns its item in [`CollectionsByHeight`], which the caller inserts.
+fn add_collection(txn: &mut Txn<'_>, new: &NewCollection) -> Result<Option<(u64, AccountKey)>, Error> {
+    let address = account(&new.address)?;
     if txn.get::<Collections>(&address)?.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let name = Text(new.collection.name.clone());
     let origin_name = txn.get::<OriginNames>(&name)?.unwrap_or_default();
     let row = Collection { origin_name, ..new.collection.clone() };
     txn.put::<CollectionsByName>(&(name, address), &());
-    txn.insert::<CollectionsByHeight>(&(), &(row.height, address), &())?;
+    let item = (row.height, address);
     txn.put::<Collections>(&address, &Message(row));
-    note_names_changed(txn, address)
+    note_names_changed(txn, address)?;
+    Ok(Some(item))
+}
+
+/// Removes a collection without tokens.
+pub(super) fn remove_collection(txn: &mut Txn<'_>, address: &AccountKey) -> Result<(), Error> {
+    if let Some(Message(row)) = txn.get::<Collections>(address)? {
+        txn.delete::<CollectionsByName>(&(Text(row.name), *address));
+        txn.remove::<CollectionsByHeight>(&(), &(row.height, *address))?;
+        txn.delete::<Collections>(address);
+    }
+    Ok(())
 }
 
 fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
@@ -117,17 +190,25 @@ fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
     if txn.get::<OriginNames>(&name)?.is_some() {
         return Ok(());
     }
-    txn.put::<OriginNames>(&name, &origin.origin);
-    let mut same_name = store::table::rows::<CollectionsByName>(txn, &name, Order::Asc, SAME_NAME)?;
+    set_origin(txn, &name, Some(&origin.origin))
+}
+
+/// Sets or removes the name on the chain of origin, also in the collections of this name.
+pub(super) fn set_origin(txn: &mut Txn<'_>, name: &Text, origin: Option<&String>) -> Result<(), Error> {
+    match origin {
+        Some(origin) => txn.put::<OriginNames>(name, origin),
+        None => txn.delete::<OriginNames>(name),
+    }
+    let mut same_name = store::table::rows::<CollectionsByName>(txn, name, Order::Asc, SAME_NAME)?;
     while let Some((last, ())) = same_name.last().cloned() {
         for ((_, address), ()) in same_name {
             if let Some(Message(mut collection)) = txn.get::<Collections>(&address)? {
-                origin.origin.clone_into(&mut collection.origin_name);
+                collection.origin_name = origin.cloned().unwrap_or_default();
                 txn.put::<Collections>(&address, &Message(collection));
                 note_names_changed(txn, address)?;
             }
         }
-        same_name = store::table::rows_after::<CollectionsByName>(txn, &name, &last, Order::Asc, SAME_NAME)?;
+        same_name = store::table::rows_after::<CollectionsByName>(txn, name, &last, Order::Asc, SAME_NAME)?;
     }
     Ok(())
 }
@@ -152,125 +233,32 @@ fn note_change(txn: &mut Txn<'_>, address: Vec<u8>) -> Result<(), Error> {
     Ok(())
 }
 
-fn add_token(txn: &mut Txn<'_>, at: At, mint: &Mint) -> Result<(), Error> {
-    let key = token_key(&mint.token)?;
-    if let Some(Message(old)) = txn.get::<Tokens>(&key)? {
-        // Contracts may mint a token again without a burn.
-        remove_token(txn, &key, &old)?;
+/// Replaces a token's row, in its table and in every index.
+pub(super) fn replace_token(
+    txn: &mut Txn<'_>,
+    key: &Key,
+    before: Option<Token>,
+    after: Option<Token>,
+) -> Result<(), Error> {
+    if let Some(row) = &before {
+        indexes::remove(txn, key, row)?;
     }
-    if !mint.object.is_empty() {
-        txn.put::<TokenObjects>(&key, &mint.object);
-        txn.put::<ObjectTokens>(&owner(&mint.object)?, &Message(mint.token.clone()));
+    match after {
+        Some(row) => {
+            txn.insert::<Tokens>(&key.0, &key.1, &Message(row.clone()))?;
+            indexes::insert(txn, key, &row)
+        }
+        None => {
+            txn.remove::<Tokens>(&key.0, &key.1)?;
+            Ok(())
+        }
     }
-    let row = Token {
-        owner: mint.owner.clone(),
-        uri: mint.uri.clone(),
-        object: mint.object.clone(),
-        height: at.height,
-        time: at.time,
-        question: mint.question,
-    };
-    insert_token(txn, &key, &row)
-}
-
-fn transfer_token(txn: &mut Txn<'_>, at: At, transfer: &Transfer) -> Result<(), Error> {
-    let key = token_key(&transfer.token)?;
-    let Some(Message(mut row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    remove_token(txn, &key, &row)?;
-    transfer.owner.clone_into(&mut row.owner);
-    (row.height, row.time) = (at.height, at.time);
-    insert_token(txn, &key, &row)
-}
-
-fn burn_token(txn: &mut Txn<'_>, token: &TokenName) -> Result<(), Error> {
-    let key = token_key(token)?;
-    let Some(Message(row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    remove_token(txn, &key, &row)
-}
-
-fn set_uri(txn: &mut Txn<'_>, at: At, new: &NewUri) -> Result<(), Error> {
-    let key = token_key(&new.token)?;
-    let Some(Message(mut row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    remove_token(txn, &key, &row)?;
-    new.uri.clone_into(&mut row.uri);
-    row.question = 0;
-    (row.height, row.time) = (at.height, at.time);
-    insert_token(txn, &key, &row)
-}
-
-/// Inserts a token into its table and every index.
-fn insert_token(txn: &mut Txn<'_>, key: &(AccountKey, Text), row: &Token) -> Result<(), Error> {
-    let ((collection, id), height) = (key, row.height);
-    let holder = owner(&row.owner)?;
-    put_token(txn, key, row)?;
-    txn.insert::<TokensByHeight>(collection, &(height, id.clone()), &())?;
-    txn.insert::<OwnedTokens>(&holder, &(id.clone(), height, *collection), &())?;
-    txn.insert::<OwnedTokensByHeight>(&holder, &(height, id.clone(), *collection), &())?;
-    let pair = (holder, *collection);
-    txn.insert::<Holdings>(&pair, id, &())?;
-    txn.insert::<HoldingsByHeight>(&pair, &(height, id.clone()), &())?;
-    if len::<Holdings>(txn, &pair)? == 1 {
-        let item = (collection_height(txn, collection)?, *collection);
-        txn.insert::<OwnedCollections>(&holder, &item, &())?;
-    }
-    Ok(())
-}
-
-/// Removes a token from its table and every index.
-fn remove_token(txn: &mut Txn<'_>, key: &(AccountKey, Text), row: &Token) -> Result<(), Error> {
-    let ((collection, id), height) = (key, row.height);
-    let holder = owner(&row.owner)?;
-    txn.remove::<Tokens>(collection, id)?;
-    txn.remove::<TokensByHeight>(collection, &(height, id.clone()))?;
-    txn.remove::<OwnedTokens>(&holder, &(id.clone(), height, *collection))?;
-    txn.remove::<OwnedTokensByHeight>(&holder, &(height, id.clone(), *collection))?;
-    let pair = (holder, *collection);
-    txn.remove::<Holdings>(&pair, id)?;
-    txn.remove::<HoldingsByHeight>(&pair, &(height, id.clone()))?;
-    if len::<Holdings>(txn, &pair)? == 0 {
-        let item = (collection_height(txn, collection)?, *collection);
-        txn.remove::<OwnedCollections>(&holder, &item)?;
-    }
-    Ok(())
-}
-
-fn put_token(txn: &mut Txn<'_>, (collection, id): &(AccountKey, Text), row: &Token) -> Result<(), Error> {
-    txn.insert::<Tokens>(collection, id, &Message(row.clone()))?;
-    Ok(())
-}
-
-fn len<R: Ranked>(txn: &Txn<'_>, owner: &R::Owner) -> Result<u64, Error> {
-    Ok(store::ranked::len::<R>(txn, owner)?)
-}
-
-fn collection_height(txn: &Txn<'_>, collection: &AccountKey) -> Result<u64, Error> {
-    let Some(Message(row)) = txn.get::<Collections>(collection)? else {
-        return Err(damaged("collection", &collection.0.to_hex(), "a token's collection is missing"));
-    };
-    Ok(row.height)
 }
 
 /// Appends a transaction to a token's list, at most once.
-fn add_tx(txn: &mut Txn<'_>, token: &TokenName, tx: u64) -> Result<(), Error> {
-    if tx == 0 {
-        return Ok(());
-    }
-    let key = token_key(token)?;
-    if txn.last::<TokenTxs>(&key)? != Some(tx) {
-        txn.push::<TokenTxs>(&key, tx)?;
+fn add_tx(txn: &mut Txn<'_>, key: &Key, tx: u64) -> Result<(), Error> {
+    if tx != 0 && txn.last::<TokenTxs>(key)? != Some(tx) {
+        txn.push::<TokenTxs>(key, tx)?;
     }
     Ok(())
-}
-
-fn token_key(token: &TokenName) -> Result<(AccountKey, Text), Error> {
-    Ok((owner(&token.collection)?, Text(token.token_id.clone())))
-}
-
-fn owner(bytes: &[u8]) -> Result<AccountKey, Error> {
-    let account = chain::Account::from_bytes(bytes);
-    account.map(AccountKey).ok_or_else(|| damaged("nft_log", "", "an address has neither 20 nor 32 bytes"))
-}
-
-fn damaged(table: &'static str, key: &str, reason: &str) -> Error {
-    Error::Record { table, key: key.to_owned(), reason: reason.to_owned() }
 }

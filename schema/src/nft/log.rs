@@ -1,6 +1,10 @@
 //! Entries of the NFT event log.
 
+use store::key::Text;
+
 use super::{Collection, TokenName};
+use crate::Error;
+use crate::keys::AccountKey;
 
 /// The NFT events of one block.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -49,6 +53,43 @@ pub enum Change {
     /// A class of tokens has another name on its chain of origin.
     #[prost(message, tag = "8")]
     Origin(Origin),
+}
+
+impl Change {
+    /// The token that changes; `None` for a change of a collection.
+    pub fn token(&self) -> Option<&TokenName> {
+        match self {
+            Self::Mint(mint) => Some(&mint.token),
+            Self::Transfer(transfer) => Some(&transfer.token),
+            Self::Burn(token) => Some(token),
+            Self::Uri(uri) => Some(&uri.token),
+            Self::Collection(_) | Self::Origin(_) => None,
+        }
+    }
+
+    /// Move: the object that a mint gives its token.
+    pub fn object(&self) -> Option<&[u8]> {
+        match self {
+            Self::Mint(mint) => Some(mint.object.as_slice()).filter(|object| !object.is_empty()),
+            _ => None,
+        }
+    }
+}
+
+/// The key of a token's rows.
+pub(super) fn token_key(token: &TokenName) -> Result<(AccountKey, Text), Error> {
+    Ok((account(&token.collection)?, Text(token.token_id.clone())))
+}
+
+/// The account in an entry or in a token.
+pub(super) fn account(bytes: &[u8]) -> Result<AccountKey, Error> {
+    let account = chain::Account::from_bytes(bytes);
+    account.map(AccountKey).ok_or_else(|| damaged("nft_log", "", "an address has neither 20 nor 32 bytes"))
+}
+
+/// A contradiction in the log, or of a table to it.
+pub(super) fn damaged(table: &'static str, key: &str, reason: &str) -> Error {
+    Error::Record { table, key: key.to_owned(), reason: reason.to_owned() }
 }
 
 /// A new or previously unknown collection.

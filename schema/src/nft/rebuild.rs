@@ -1,7 +1,7 @@
 //! Rebuild of the NFT tables from the event log, after a rollback or as a repair.
 //!
-//! The tables are emptied with range deletions, so that the rebuild does not scan past tombstones: every insertion
-//! into a skip list searches for the next node.
+//! The tables are emptied with range deletions. The fold of the log then writes tokens and collections only, and the sets
+//! that follow from them are written at the end, each row once ([`super::indexes`]).
 //!
 //! # Invariants
 //!
@@ -13,6 +13,7 @@ use store::key::All;
 use store::{Batch, COUNT, Counts, Durability, List, Message, Order, RANK, Store, Table, TableSpec, Txn};
 
 use super::fold::{self, At};
+use super::indexes;
 use super::{
     Collections, CollectionsByHeight, CollectionsByName, Holdings, HoldingsByHeight, NftLog, ObjectTokens,
     OriginNames, OwnedCollections, OwnedTokens, OwnedTokensByHeight, TokenObjects, TokenTxs, Tokens,
@@ -66,14 +67,14 @@ pub(crate) fn begin(batch: &mut Batch) {
             batch.delete_range(of_all, vec![spec.tag], vec![spec.tag + 1]);
         }
     }
-    meta::put_in(batch, &PendingNftRebuild { emptied: true, height: 0 });
+    meta::put_in(batch, &PendingNftRebuild { emptied: true, height: 0, indexes_last: true });
 }
 
 /// Resumes an interrupted rebuild, if there is one.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     let Some(mut pending) = meta::read::<PendingNftRebuild>(&*store.snapshot()?)? else { return Ok(()) };
-    if !pending.emptied {
-        // Started by an earlier version, which emptied the tables row by row.
+    if !pending.emptied || !pending.indexes_last {
+        // Started by an earlier version, which emptied the tables row by row, or wrote sets with the tokens.
         return rebuild(store);
     }
     let last = store::table::rows::<NftLog>(&*store.snapshot()?, &All, Order::Desc, 1)?.pop();
@@ -83,21 +84,21 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let done = fold_some(&mut txn, &mut pending.height)?;
-        if done {
-            fold::invalidate_all_names(&mut txn)?;
-            txn.delete::<Meta>(&meta::key::<PendingNftRebuild>());
-        } else {
-            meta::put(&mut txn, &pending);
-        }
+        meta::put(&mut txn, &pending);
         let (batch, lengths) = txn.finish();
         drop(snapshot);
-        store.commit(batch, if done { Durability::Synced } else { Durability::Buffered })?;
+        store.commit(batch, Durability::Buffered)?;
         counts.absorb(lengths);
-        if done {
-            return Ok(());
-        }
         progress.at(pending.height);
+        if done {
+            break;
+        }
     }
+    indexes::build(store)?;
+    store::commit_rows(store, Durability::Synced, |txn| {
+        txn.delete::<Meta>(&meta::key::<PendingNftRebuild>());
+        fold::invalidate_all_names(txn)
+    })
 }
 
 /// Applies the log after `height` until the commit is full. Returns true at the end of the log.
@@ -109,7 +110,7 @@ fn fold_some(txn: &mut Txn<'_>, height: &mut u64) -> Result<bool, Error> {
         }
         for (at, Message(log)) in logs {
             for entry in &log.entries {
-                fold::apply(txn, At { height: at, time: log.time }, entry)?;
+                fold::apply_without_indexes(txn, At { height: at, time: log.time }, entry)?;
             }
             *height = at;
             if txn.bytes() >= BATCH_BYTES {

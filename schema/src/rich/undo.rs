@@ -1,7 +1,10 @@
 //! The undo log of the rich list.
 //!
-//! Each block stores the prior values of the rows that it changed. A rewind beyond [`UNDO_HEIGHTS`] clears the list,
-//! and the ingest builds it anew.
+//! A record has the prior values of the rows that a group of heights changed: near the head of a single height, far behind
+//! it of all heights of a commit. A rewind into a group ends before it, and the ingest applies its first heights again. A
+//! rewind beyond [`UNDO_HEIGHTS`] clears the list, and the ingest builds it anew.
+
+use std::ops::RangeInclusive;
 
 use store::{Batch, Bounds, Counts, Durability, Message, Order, RANK, Store, Table, TableSpec, Txn};
 
@@ -26,12 +29,15 @@ const TABLES: [&TableSpec; 7] = [
     RichUndo::SPEC,
 ];
 
-/// Prior values of the rows that a block changed, in the order of the changes.
+/// Prior values of the rows that a group of heights changed, in the order of the changes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Undo {
     /// The rows; of several with the same key the first one applies.
     #[prost(message, repeated, tag = "1")]
     pub rows: Vec<UndoRow>,
+    /// The height before the group; 0 for a group of one height.
+    #[prost(uint64, tag = "2")]
+    pub from: u64,
 }
 
 /// The prior value of a row.
@@ -48,7 +54,7 @@ pub struct UndoRow {
     pub value: Option<Vec<u8>>,
 }
 
-/// A builder of the undo record of one block.
+/// A builder of the undo record of a group of heights.
 #[derive(Debug, Default)]
 pub struct UndoBuilder {
     undo: Undo,
@@ -67,14 +73,18 @@ impl UndoBuilder {
     }
 }
 
-/// Appends to the undo record of `height`, and deletes the record that is too old.
-pub fn put_undo(txn: &mut Txn<'_>, height: u64, before: UndoBuilder) -> Result<(), Error> {
+/// Appends to the undo record of the group `heights`, and deletes the records that are too old.
+pub fn put_undo(txn: &mut Txn<'_>, heights: RangeInclusive<u64>, before: UndoBuilder) -> Result<(), Error> {
+    let (first, last) = heights.into_inner();
     if !before.undo.rows.is_empty() {
-        let mut undo = txn.get::<RichUndo>(&height)?.map_or_else(Undo::default, |Message(undo)| undo);
+        let mut undo = txn.get::<RichUndo>(&last)?.map_or_else(Undo::default, |Message(undo)| undo);
         undo.rows.extend(before.undo.rows);
-        txn.put::<RichUndo>(&height, &Message(undo));
+        if first < last {
+            undo.from = first.saturating_sub(1);
+        }
+        txn.put::<RichUndo>(&last, &Message(undo));
     }
-    if let Some(old) = height.checked_sub(UNDO_HEIGHTS) {
+    for old in first.saturating_sub(UNDO_HEIGHTS)..=last.saturating_sub(UNDO_HEIGHTS) {
         txn.delete::<RichUndo>(&old);
     }
     Ok(())
@@ -85,7 +95,7 @@ pub fn put_undo(txn: &mut Txn<'_>, height: u64, before: UndoBuilder) -> Result<(
 pub enum RewindOutcome {
     /// The rich list was not beyond the target height.
     Unchanged,
-    /// The rich list is restored.
+    /// The rich list is restored: at the target height, or at the last one before it that ends a group.
     Restored,
     /// The rich list is cleared and will be built anew.
     Cleared,
@@ -104,18 +114,18 @@ pub fn rewind(store: &dyn Store, to: u64) -> Result<RewindOutcome, Error> {
         clear(store)?;
         return Ok(RewindOutcome::Cleared);
     }
-    for height in (to + 1..=lane.height).rev() {
-        undo(store, height)?;
+    let (mut height, mut counts) = (lane.height, Counts::new(1));
+    while height > to {
+        height = undo(store, &mut counts, height)?;
     }
     Ok(RewindOutcome::Restored)
 }
 
-/// Reverts one height, the lane's last, in one commit.
-fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
+/// Reverts the group that ends with `height`, the lane's last, in one commit. Returns the height before.
+fn undo(store: &dyn Store, counts: &mut Counts, height: u64) -> Result<u64, Error> {
     let snapshot = store.snapshot()?;
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    let rows = txn.get::<RichUndo>(&height)?.map_or_else(Vec::new, |Message(undo)| undo.rows);
+    let mut txn = Txn::new(&*snapshot, counts);
+    let Undo { rows, from } = txn.get::<RichUndo>(&height)?.map_or_else(Undo::default, |Message(undo)| undo);
     let mut raw = Batch::new();
     // In reverse order, so that the first recorded value of a row is written last.
     for row in rows.into_iter().rev() {
@@ -140,11 +150,14 @@ fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
     }
     txn.delete::<RichUndo>(&height);
     let mut lane: RichLane = meta::read(&txn)?.unwrap_or_default();
-    lane.height = height - 1;
+    lane.height = if from == 0 { height - 1 } else { from };
     meta::put(&mut txn, &lane);
-    let (mut batch, _pending) = txn.finish();
+    let (mut batch, pending) = txn.finish();
     batch.append(raw);
-    Ok(store.commit(batch, Durability::Buffered)?)
+    drop(snapshot);
+    store.commit(batch, Durability::Buffered)?;
+    counts.absorb(pending);
+    Ok(lane.height)
 }
 
 /// Deletes the whole rich list.

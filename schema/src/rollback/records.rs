@@ -26,8 +26,9 @@ use crate::payload::{Codec, Frames, Payload};
 use crate::progress::Progress;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 
-/// Records per commit. They are decompressed one at a time.
-const RECORDS: usize = 64;
+/// Records per commit. They are decompressed one at a time. With many, an account that is in most of them is looked up
+/// rarely.
+const RECORDS: usize = 256;
 
 /// Rows that are derived from records and must be deleted with them.
 #[derive(Default)]

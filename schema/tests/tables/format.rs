@@ -169,7 +169,7 @@ fn nfts(txn: &mut Txn<'_>) {
     let waiter =
         PendingEvent { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..PendingEvent::default() };
     txn.put::<PendingEvents>(&(contract(), 300, 9), &Message(waiter));
-    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200 });
+    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200, indexes_last: false });
 }
 
 fn rich_list(txn: &mut Txn<'_>) {
@@ -180,7 +180,7 @@ fn rich_list(txn: &mut Txn<'_>) {
     let mut amount = [0; 32];
     amount[30..].copy_from_slice(&[0x01, 0x2c]);
     rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
-    rich::put_undo(txn, 300, before).unwrap();
+    rich::put_undo(txn, 300..=300, before).unwrap();
     txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true }));
     txn.put::<NewContracts>(&account, &());
     txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());

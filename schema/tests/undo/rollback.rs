@@ -15,8 +15,8 @@ use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
 use schema::nft::fold::{self, At};
 use schema::nft::rebuild::FOLDED;
 use schema::nft::{
-    Change, Collection, Entry, Mint, NameChanges, NewCollection, NonCollections, PendingEvent, PendingEvents,
-    Question, Questions, TokenName, Tokens, question_number,
+    Change, Collection, Entry, Mint, NameChanges, NewCollection, NewUri, NonCollections, Origin,
+    PendingEvent, PendingEvents, Question, Questions, TokenName, Tokens, Transfer, question_number,
 };
 use schema::payload::{Codec, Frames, Kind};
 use schema::rich::{Holders, set_balance};
@@ -124,17 +124,48 @@ fn mint(txn: &mut Txn<'_>, height: u64) {
     let collection = account(height % 3).as_bytes().to_vec();
     let made = NewCollection {
         address: collection.clone(),
-        collection: Collection { height, ..Collection::default() },
+        collection: Collection { name: format!("name {}", height % 4), height, ..Collection::default() },
     };
     let tokens = (1..=MINTED).map(|n| {
         let token = TokenName { collection: collection.clone(), token_id: format!("{height}-{n}") };
         let owner = account(n % 7).as_bytes().to_vec();
         Change::Mint(Mint { token, owner, uri: format!("ipfs://{height}/{n}"), ..Mint::default() })
     });
-    let changes = [Change::Collection(made)].into_iter().chain(tokens);
+    let mut changes: Vec<_> = [Change::Collection(made)].into_iter().chain(tokens).collect();
+    if height > 3 {
+        changes.extend(changes_of_earlier_tokens(&collection, height));
+    }
     let entries =
         (1..).zip(changes).map(|(place, change)| Entry { place, tx: height, change: Some(change) }).collect();
     fold::record(txn, At { height, time: 0 }, entries).unwrap();
+}
+
+/// Events of tokens that the collection's previous height minted, and of its name.
+fn changes_of_earlier_tokens(collection: &[u8], height: u64) -> Vec<Change> {
+    let named = |height: u64, n: u64| TokenName {
+        collection: collection.to_vec(),
+        token_id: format!("{height}-{n}"),
+    };
+    let earlier = |n| named(height - 3, n);
+    let owner = |n: u64| account(n % 7).as_bytes().to_vec();
+    // Objects are taken over from height to height, as are some tokens.
+    let object = |n: u64| [account(1_000 + n % 2).as_bytes(), &[7; 12]].concat();
+    let mint = |token, n| Change::Mint(Mint { token, owner: owner(n), object: object(n), ..Mint::default() });
+    let local = format!("name {}", height / 10);
+    vec![
+        Change::Transfer(Transfer { token: earlier(1), owner: owner(height) }),
+        Change::Transfer(Transfer { token: earlier(2), owner: owner(2) }),
+        Change::Uri(NewUri { token: earlier(3), uri: format!("ipfs://new/{height}") }),
+        Change::Burn(earlier(4)),
+        Change::Burn(earlier(5)),
+        Change::Transfer(Transfer { token: earlier(5), owner: owner(1) }),
+        mint(earlier(5), height),
+        mint(earlier(6), height + 1),
+        // One token has events in every height, and may be burnt.
+        mint(named(0, height % 2), height / 3),
+        Change::Transfer(Transfer { token: named(0, 1), owner: owner(height) }),
+        Change::Origin(Origin { local, origin: format!("origin {height}") }),
+    ]
 }
 
 pub(crate) fn digests(store: &dyn Store) -> Vec<TableDigest> {
@@ -324,6 +355,35 @@ fn rows_beside_a_removed_range_remain() {
 }
 
 #[test]
+fn a_rollback_writes_only_the_nfts_of_removed_events() {
+    let read = |end: u64| {
+        let store = Watched::new(chain_of(end, end), u64::MAX);
+        rollback(&store, end - 4).unwrap();
+        assert_eq!(digests(&store.store), digests(&chain_of(end - 4, end - 4)));
+        store.take_read()
+    };
+    let (small, large) = (read(100), read(400));
+    let of_sets = |read: &BTreeMap<(&'static str, u8), u64>, name| {
+        read.iter().filter(|((table, _), _)| *table == name).map(|(_, rows)| rows).sum::<u64>()
+    };
+    for spec in FOLDED {
+        let (small, large) = (of_sets(&small, spec.name), of_sets(&large, spec.name));
+        assert!(large < 2 * small + 10, "{}: {small} rows, then {large}", spec.name);
+    }
+}
+
+#[test]
+fn damaged_nfts_are_rebuilt_by_a_rollback() {
+    let (whole, to) = (chain_of(60, 60), 40);
+    let store = copy(&whole);
+    let mut batch = Batch::new();
+    batch.delete_range(RANK, vec![Tokens::SPEC.tag], vec![Tokens::SPEC.tag + 1]);
+    store.commit(batch, Durability::Buffered).unwrap();
+    rollback(&store, to).unwrap();
+    assert_eq!(digests(&store), digests(&chain_of(to, to)));
+}
+
+#[test]
 fn a_rebuild_that_an_earlier_version_began_is_finished() {
     let (whole, to) = (chain_of(60, 30), 20);
     // It stored no position.
@@ -337,6 +397,13 @@ fn a_rebuild_that_an_earlier_version_began_is_finished() {
         meta::put(txn, &PendingNftRebuild::default());
         let (token, _) = store::table::rows::<Tokens>(txn, &All, Order::Asc, 1).unwrap().remove(0);
         txn.delete::<Tokens>(&token);
+    });
+    finish_pending(&store).unwrap();
+    assert_eq!(digests(&store), digests(&whole));
+    // It wrote the sets together with the tokens.
+    let store = copy(&whole);
+    commit(&store, End::Plain, |txn| {
+        meta::put(txn, &PendingNftRebuild { emptied: true, height: 25, indexes_last: false });
     });
     finish_pending(&store).unwrap();
     assert_eq!(digests(&store), digests(&whole));

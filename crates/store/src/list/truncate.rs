@@ -78,7 +78,7 @@ impl Truncation<'_> {
         if entry_below_len(self.snapshot, self.spec, &entry_key(owner, last))? < cutoff {
             return Ok(0);
         }
-        let keep = raw_position(self.snapshot, self.spec, owner, len, cutoff)?;
+        let keep = self.first_dropped(owner, last, cutoff)?;
         // From the end, so that the list stays dense after each commit.
         for ordinal in (keep..len).rev() {
             self.batch.delete(self.spec, entry_key(owner, ordinal));
@@ -89,6 +89,19 @@ impl Truncation<'_> {
         }
         self.set_len(count_key, keep);
         Ok(len - keep)
+    }
+
+    /// The first ordinal whose entry is `cutoff` or more, which that of `last` is. Searches from the end with growing
+    /// steps: most lists lose a few entries.
+    fn first_dropped(&self, owner: &[u8], last: u64, cutoff: u64) -> Result<u64, Error> {
+        let (mut dropped, mut step) = (last, 1);
+        while let Some(ordinal) = dropped.checked_sub(step) {
+            if entry_below_len(self.snapshot, self.spec, &entry_key(owner, ordinal))? < cutoff {
+                return raw_position(self.snapshot, self.spec, owner, ordinal + 1..dropped, cutoff);
+            }
+            (dropped, step) = (ordinal, step.saturating_mul(2));
+        }
+        raw_position(self.snapshot, self.spec, owner, 0..dropped, cutoff)
     }
 
     fn set_len(&mut self, count_key: &[u8], len: u64) {

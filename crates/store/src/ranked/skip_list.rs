@@ -1,4 +1,4 @@
-//! Indexable skip list of one owner as rows: search by rank, insertion, removal.
+//! Indexable skip list of one owner as rows: their form, and search by rank.
 
 use std::ops::Range;
 
@@ -10,7 +10,6 @@ use crate::{
     key::successor,
     spec::{Access, TableSpec},
     table::corrupt,
-    txn::Txn,
     value::{put_varint, take_varint},
 };
 
@@ -18,15 +17,15 @@ use crate::{
 pub const RANK: &TableSpec = &TableSpec { name: "rank", tag: 0x05, access: Access::Scan };
 
 /// Number of levels above the items. With one item in 64 on each next level, 16 million items fill four.
-const LEVELS: usize = 4;
+pub(super) const LEVELS: usize = 4;
 
 /// Rows per read of a walk, which takes about 32 rows on each level.
 const CHUNK: usize = 64;
 
 /// The set of one owner.
 pub(super) struct SkipList {
-    spec: &'static TableSpec,
-    owner: Vec<u8>,
+    pub(super) spec: &'static TableSpec,
+    pub(super) owner: Vec<u8>,
     promotion_bits: u32,
 }
 
@@ -35,11 +34,11 @@ pub(super) struct SkipList {
 pub(super) struct SetMeta {
     pub(super) len: u64,
     /// Nodes on levels 1, 2, 3, 4.
-    nodes: [u64; LEVELS],
+    pub(super) nodes: [u64; LEVELS],
 }
 
 impl SetMeta {
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(8);
         put_varint(self.len, &mut out);
         self.nodes.iter().for_each(|nodes| put_varint(*nodes, &mut out));
@@ -72,14 +71,23 @@ impl SkipList {
         Self { spec, owner, promotion_bits }
     }
 
+    /// Identifies the set in the table `rank`: tag and owner.
+    pub(super) fn set_key(&self) -> Vec<u8> {
+        [&[self.spec.tag][..], &self.owner].concat()
+    }
+
     /// Key of a row in `rank`: level 0 holds the [`SetMeta`].
-    fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
-        let level = u8::try_from(level).unwrap_or(u8::MAX);
-        [&[self.spec.tag][..], &self.owner, &[level], item].concat()
+    pub(super) fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
+        rank_key(&self.set_key(), level, item)
+    }
+
+    /// Height of the node of `item`.
+    pub(super) fn height(&self, item: &[u8]) -> usize {
+        height(&self.row_key(item), self.promotion_bits)
     }
 
     /// The key of an item's own row.
-    fn row_key(&self, item: &[u8]) -> Vec<u8> {
+    pub(super) fn row_key(&self, item: &[u8]) -> Vec<u8> {
         [self.owner.as_slice(), item].concat()
     }
 
@@ -89,11 +97,6 @@ impl SkipList {
             None => Ok(SetMeta::default()),
             Some(value) => SetMeta::decode(&value).ok_or_else(|| corrupt(RANK, &key, "not a set's counts")),
         }
-    }
-
-    fn put_meta(&self, txn: &mut Txn<'_>, meta: &SetMeta) {
-        let value = (*meta != SetMeta::default()).then(|| meta.encode());
-        txn.write_raw(RANK, self.rank_key(0, &[]), value);
     }
 
     /// Number of items before `item`.
@@ -132,7 +135,7 @@ impl SkipList {
 
     /// Walks `level` from the node `lower` on, as long as `go_on(node, items before it)` is true: `lower` becomes the
     /// last such node, `rank` the number of items before it.
-    fn walk(
+    pub(super) fn walk(
         &self,
         snapshot: &dyn Snapshot,
         level: usize,
@@ -162,69 +165,8 @@ impl SkipList {
         }
     }
 
-    pub(super) fn insert(&self, txn: &mut Txn<'_>, item: &[u8], value: Vec<u8>) -> Result<bool, Error> {
-        let row_key = self.row_key(item);
-        let is_new = crate::Snapshot::get(txn, self.spec, &row_key)?.is_none();
-        txn.write_raw(self.spec, row_key.clone(), Some(value));
-        if !is_new {
-            return Ok(false);
-        }
-        let mut meta = self.meta(txn)?;
-        meta.len = meta.len.checked_add(1).ok_or_else(|| corrupt(RANK, &self.owner, "too many items"))?;
-        let height = height(&row_key, self.promotion_bits);
-        for level in 1..=LEVELS {
-            let next = match meta.nodes[level - 1] {
-                0 => None,
-                _ => self.next_node(txn, level, item)?,
-            };
-            if level <= height {
-                let own = self.items_since_node(txn, level, item)?;
-                txn.write_raw(RANK, self.rank_key(level, item), Some(varint(own)));
-                meta.nodes[level - 1] += 1;
-                if let Some((key, span)) = next {
-                    put_span(txn, key, (span + 1).checked_sub(own))?;
-                }
-            } else if let Some((key, span)) = next {
-                put_span(txn, key, span.checked_add(1))?;
-            }
-        }
-        self.put_meta(txn, &meta);
-        Ok(true)
-    }
-
-    pub(super) fn remove(&self, txn: &mut Txn<'_>, item: &[u8]) -> Result<bool, Error> {
-        let row_key = self.row_key(item);
-        if crate::Snapshot::get(txn, self.spec, &row_key)?.is_none() {
-            return Ok(false);
-        }
-        let mut meta = self.meta(txn)?;
-        let inconsistent = |key: &[u8]| corrupt(RANK, key, "a set's counts do not fit its items");
-        let height = height(&row_key, self.promotion_bits);
-        for level in 1..=LEVELS {
-            if meta.nodes[level - 1] == 0 {
-                continue;
-            }
-            let next = self.next_node(txn, level, item)?;
-            let mut freed = 0;
-            if level <= height {
-                let key = self.rank_key(level, item);
-                let value = crate::Snapshot::get(txn, RANK, &key)?.ok_or_else(|| inconsistent(&key))?;
-                freed = span(&key, &value)?;
-                txn.write_raw(RANK, key, None);
-                meta.nodes[level - 1] -= 1;
-            }
-            if let Some((key, span)) = next {
-                put_span(txn, key, (span + freed).checked_sub(1))?;
-            }
-        }
-        meta.len = meta.len.checked_sub(1).ok_or_else(|| inconsistent(&self.owner))?;
-        txn.write_raw(self.spec, row_key, None);
-        self.put_meta(txn, &meta);
-        Ok(true)
-    }
-
     /// The first node after `item` on `level`: the key of its row, and its span.
-    fn next_node(
+    pub(super) fn next_node(
         &self,
         snapshot: &dyn Snapshot,
         level: usize,
@@ -237,26 +179,38 @@ impl SkipList {
         next.map(|(key, value)| span(&key, &value).map(|span| (key, span))).transpose()
     }
 
-    /// Items from the node before `item` on `level` up to, and without, `item`, which has its node on the levels below
-    /// and is not counted yet by those above.
-    fn items_since_node(&self, snapshot: &dyn Snapshot, level: usize, item: &[u8]) -> Result<u64, Error> {
+    /// The item of the last node before `item` on `level`; empty if there is none.
+    pub(super) fn node_before(
+        &self,
+        snapshot: &dyn Snapshot,
+        level: usize,
+        item: &[u8],
+    ) -> Result<Vec<u8>, Error> {
         let (prefix, end) = (self.rank_key(level, &[]), self.rank_key(level, item));
         let bounds = Bounds { start: &prefix, end: Some(&end) };
         let before = snapshot.scan(RANK, bounds, Order::Desc, 1)?.pop();
-        let lower = before.map_or(Vec::new(), |(key, _)| key[prefix.len()..].to_vec());
-        if level == 1 {
-            return count(snapshot, self.spec, &self.row_key(&lower), &self.row_key(item));
-        }
-        let (mut lower, mut items) = (lower, 0);
-        self.walk(snapshot, level - 1, &mut lower, &mut items, |node, _| node <= item)?;
-        Ok(items)
+        Ok(before.map_or(Vec::new(), |(key, _)| key[prefix.len()..].to_vec()))
     }
-}
 
-fn put_span(txn: &mut Txn<'_>, key: Vec<u8>, span: Option<u64>) -> Result<(), Error> {
-    let span = span.ok_or_else(|| corrupt(RANK, &key, "a set's counts do not fit its items"))?;
-    txn.write_raw(RANK, key, Some(varint(span)));
-    Ok(())
+    /// Number of items from the item `lower` on, or from the first if it is empty, and before `item`.
+    pub(super) fn count(&self, snapshot: &dyn Snapshot, lower: &[u8], item: &[u8]) -> Result<u64, Error> {
+        count(snapshot, self.spec, &self.row_key(lower), &self.row_key(item))
+    }
+
+    /// All nodes of `level`.
+    pub(super) fn nodes<'a>(
+        &self,
+        snapshot: &'a dyn Snapshot,
+        level: usize,
+    ) -> impl Iterator<Item = Result<(Box<[u8]>, u64), Error>> + 'a {
+        let prefix = self.rank_key(level, &[]);
+        let (end, length) = (prefix_end(&prefix), prefix.len());
+        let bounds = Bounds { start: &prefix, end: end.as_deref() };
+        RowCursor::new(snapshot, RANK, bounds, Order::Asc).map(move |row| {
+            let (key, value) = row?;
+            Ok((key[length..].into(), span(&key, &value)?))
+        })
+    }
 }
 
 /// Number of rows from `start` on and before `end`.
@@ -265,13 +219,20 @@ fn count(snapshot: &dyn Snapshot, spec: &'static TableSpec, start: &[u8], end: &
     rows.try_fold(0, |rows, row| row.map(|_| rows + 1))
 }
 
-fn varint(number: u64) -> Vec<u8> {
+/// Key of a row of the set `set_key` in the table `rank`.
+pub(super) fn rank_key(set_key: &[u8], level: usize, item: &[u8]) -> Vec<u8> {
+    let level = u8::try_from(level).unwrap_or(u8::MAX);
+    [set_key, &[level], item].concat()
+}
+
+/// The value of a node's row.
+pub(super) fn varint(number: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(2);
     put_varint(number, &mut out);
     out
 }
 
-fn span(key: &[u8], mut value: &[u8]) -> Result<u64, Error> {
+pub(super) fn span(key: &[u8], mut value: &[u8]) -> Result<u64, Error> {
     let span = take_varint(&mut value).filter(|_| value.is_empty());
     span.ok_or_else(|| corrupt(RANK, key, "the value is not a varint"))
 }

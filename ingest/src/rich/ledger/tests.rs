@@ -11,9 +11,9 @@ use schema::digest::{self, TableDigest};
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Balances, Holders};
 use store::key::All;
-use store::{Bounds, Counts, Durability, MemStore, Order, RANK, Snapshot, Store, Txn};
+use store::{Bounds, BulkWriter, Counts, Durability, MemStore, Order, RANK, Snapshot, Store, Txn};
 
-use super::{Flow, balance, flows, plan, write};
+use super::{Flow, Group, balance, flows, plan, write};
 use crate::rich::lane::BalanceAnswer;
 use schema::rich::Erc20;
 
@@ -117,10 +117,12 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
     let snapshot = store.snapshot().unwrap();
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
-    let plan = plan(&txn, events).unwrap();
+    let mut group = Group::default();
+    let plan = plan(&txn, &group, events).unwrap();
     let answer = |it: &super::UnknownBalance| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account));
     let answers: Vec<_> = plan.unknown.iter().map(answer).collect();
-    write(height, plan, &answers, &mut txn).unwrap();
+    write(height, plan, &answers, &mut group, &mut txn).unwrap();
+    group.finish(height..=height, &mut txn).unwrap();
     meta::put(&mut txn, &RichLane { height, baseline: 1, next_accounts: String::new() });
     let (batch, _pending) = txn.finish();
     drop(snapshot);
@@ -129,6 +131,35 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
 
 fn digest(store: &MemStore) -> Vec<TableDigest> {
     digest::tables(&*store.snapshot().unwrap()).unwrap()
+}
+
+/// Applies the blocks after the lane's last height like [`commit`], several at once where their balances are known.
+fn commit_grouped(store: &MemStore, played: &[(u64, Vec<Erc20Event>, Ledger)]) {
+    let mut rest = played;
+    while let Some((first, ..)) = rest.first() {
+        let snapshot = store.snapshot().unwrap();
+        let mut counts = Counts::new(1);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        let (mut group, mut applied) = (Group::default(), 0);
+        for (height, events, ledger) in rest {
+            let plan = plan(&txn, &group, events).unwrap();
+            if applied > 0 && !plan.unknown.is_empty() {
+                break;
+            }
+            let answer =
+                |it: &super::UnknownBalance| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account));
+            let answers: Vec<_> = plan.unknown.iter().map(answer).collect();
+            write(*height, plan, &answers, &mut group, &mut txn).unwrap();
+            applied += 1;
+        }
+        let last = rest[applied - 1].0;
+        group.finish(*first..=last, &mut txn).unwrap();
+        meta::put(&mut txn, &RichLane { height: last, baseline: 1, next_accounts: String::new() });
+        let (batch, _pending) = txn.finish();
+        drop(snapshot);
+        store.commit(batch, Durability::Buffered).unwrap();
+        rest = &rest[applied..];
+    }
 }
 
 /// Balances and holders are two views of the same data, and no holder has a zero balance.
@@ -145,14 +176,13 @@ fn check(store: &MemStore, ledger: &Ledger, touched: &[(Address, Address)]) {
     let holders: Vec<_> =
         holders.into_iter().map(|((token, (amount, account)), ())| (token, amount, account)).collect();
     assert_eq!(holders, expected);
-    let (fresh, mut counts) = (MemStore::new(), Counts::new(1));
-    let empty = fresh.snapshot().unwrap();
-    let mut txn = Txn::new(&*empty, &mut counts);
-    for (token, amount, account) in holders {
-        txn.insert::<Holders>(&token, &(amount, account), &()).unwrap();
-    }
+    let fresh = MemStore::new();
+    let mut writer = BulkWriter::new(&fresh);
+    store::ranked::index_items::<Holders>(&*snapshot, &mut writer).unwrap();
+    writer.finish(Durability::Buffered).unwrap();
     let nodes = |snapshot: &dyn Snapshot| snapshot.scan(RANK, Bounds::all(), Order::Asc, usize::MAX).unwrap();
-    assert_eq!(nodes(&*snapshot), nodes(&txn), "the skip list is that of these holders");
+    let expected = nodes(&*fresh.snapshot().unwrap());
+    assert_eq!(nodes(&*snapshot), expected, "the skip list is that of these holders");
     for (of, account) in touched.iter().filter(|(of, account)| *of != token(2) && *account != [0; 20]) {
         let stored = rich::balance(&*snapshot, of, account).unwrap().map(U256::from_be_bytes);
         assert_eq!(stored.unwrap_or_default(), held(ledger, *of, *account));
@@ -194,6 +224,19 @@ proptest! {
             commit(&store, *height, events, ledger);
         }
         prop_assert_eq!(&digest(&store), digests.last().unwrap());
+
+        let grouped = MemStore::new();
+        commit(&grouped, 1, &[], &at_the_beginning());
+        commit_grouped(&grouped, &played);
+        prop_assert_eq!(&digest(&grouped), digests.last().unwrap(), "grouped");
+        // A rewind into a group ends before it.
+        rich::rewind(&grouped, to as u64 + 1).unwrap();
+        let lane = meta::read::<RichLane>(&*grouped.snapshot().unwrap()).unwrap().unwrap();
+        let reached = usize::try_from(lane.height - 1).unwrap();
+        prop_assert!(reached <= to);
+        prop_assert_eq!(&digest(&grouped), &digests[reached], "grouped, back to {}", lane.height);
+        commit_grouped(&grouped, &played[reached..]);
+        prop_assert_eq!(&digest(&grouped), digests.last().unwrap(), "grouped, again");
     }
 }
 
@@ -212,7 +255,7 @@ fn a_rewind_reverts_the_blocks_and_the_repairs_of_a_height() {
     let mut counts = Counts::new(1);
     let (mut txn, mut healed) = (Txn::new(&*snapshot, &mut counts), rich::UndoBuilder::default());
     super::put_balance(&token(0), &holder(1), U256::from(9), true, &mut healed, &mut txn).unwrap();
-    rich::put_undo(&mut txn, 2, healed).unwrap();
+    rich::put_undo(&mut txn, 2..=2, healed).unwrap();
     let (batch, _pending) = txn.finish();
     drop(snapshot);
     store.commit(batch, Durability::Buffered).unwrap();

@@ -137,7 +137,7 @@ objects! {
     Log { time, entries }
     Entry { place, tx, change }
     Question { about }
-    Undo { rows }
+    Undo { rows, from }
     UndoRow { table, key, value }
     TokenKey { collection, token_id, object }
 }
