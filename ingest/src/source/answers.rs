@@ -19,7 +19,7 @@ pub(super) struct Raw {
     pub(super) results: Answer,
     pub(super) receipts: Option<Answer>,
     /// Held as long as the answers.
-    pub(super) room: Option<Arc<OwnedSemaphorePermit>>,
+    pub(super) _room: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// A height is at the head if fewer heights than this are above it.
@@ -57,7 +57,7 @@ impl AnswerSource<'_> {
         let results =
             retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
         let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
-        Ok(Raw { block, results, receipts, room })
+        Ok(Raw { block, results, receipts, _room: room })
     }
 
     /// Each part is retried by itself, so a failure of one does not repeat the others.
@@ -85,7 +85,7 @@ impl AnswerSource<'_> {
             Some(early) => early?,
             None => receipts.await?,
         };
-        Ok(Raw { block, results, receipts, room: None })
+        Ok(Raw { block, results, receipts, _room: None })
     }
 
     /// An endpoint that has announced the height, if that is at the head; endpoints alternate from height to height.

@@ -57,8 +57,9 @@ async fn no_account_of_the_benchmark_is_in_a_shipped_dictionary() {
         // Precompiles are the same everywhere.
         for account in accounts.iter().filter(|account| account[..3] != [0; 3]) {
             for form in forms(account) {
-                let found =
-                    [dictionary, &lower].into_iter().any(|text| memchr::memmem::find(text, &form).is_some());
+                let found = [dictionary, &lower[..]]
+                    .into_iter()
+                    .any(|text| memchr::memmem::find(text, &form).is_some());
                 assert!(
                     !found,
                     "{kind:?} has {} as {}",
