@@ -1,7 +1,8 @@
 //! Compression of stored JSON records: one zstd frame per record, with a shared dictionary.
 //!
 //! A single record is too small for zstd to find repetitions; a dictionary of typical records supplies them (a
-//! transaction of 3,354 bytes becomes 289 instead of 1,219). The application compresses, not the engine, so the bytes
+//! transaction of 3,200 bytes becomes 427 with the shipped one, which knows no account of its chain, and 245 with one that
+//! was trained on its chain). The application compresses, not the engine, so the bytes
 //! are the same on every engine and in the write-ahead log.
 //!
 //! # Invariants
@@ -23,7 +24,7 @@ use zstd::zstd_safe;
 pub use self::frames::Frames;
 use crate::Error;
 
-/// The zstd level. Level 9 saves another 10 % of the bytes at four times the time.
+/// The zstd level. Level 9 saves another 2 % of the bytes at six times the time; level 1 costs 6 % and saves a fifth of it.
 const LEVEL: i32 = 3;
 
 /// Upper bound of a decompressed record in bytes; a larger size is treated as corruption. The largest known record, a

@@ -48,8 +48,8 @@ impl Kind {
         }
     }
 
-    /// Bytes of a dictionary, by measurement on real chains: a transaction of 3,354 bytes has 289 with 112 KiB and 351
-    /// with 32; small records are worse with a larger one.
+    /// Bytes of a dictionary, by measurement: a transaction has 427 bytes with 112 KiB and 465 with 32; records of few kinds
+    /// gain less than 2 % by more.
     pub fn dictionary_bytes(self) -> usize {
         match self {
             Self::Tx => 112 << 10,
