@@ -83,7 +83,8 @@ endif
 soak: needs
 	CHAOS_SEED=$(SEED) CHAOS_SECONDS=$(SOAK) CHAOS_RUNS=100000 cargo test --release --workspace --test chaos -- --nocapture
 
-# Every measurement; minutes.
+# Every measurement; minutes, of which a chain of a million transactions takes about three. GROWTH_TXS=10000000 makes it
+# ten million (benches/growth.rs); `cargo bench --workspace --bench growth` measures it alone.
 bench: needs
 	cargo bench --workspace
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use benches::recorded::{Cpu, Ingested, Played};
-use benches::report::{bytes_each, line, megabytes, micros_each, per_second, table};
+use benches::report::{bytes_each, line, megabytes, micros_each, per_second, table_sizes};
 use benches::{measuring, meter};
 use criterion::{Criterion, SamplingMode, Throughput};
 use store::Store as _;
@@ -95,24 +95,8 @@ impl Figures {
             let (size, each) = (megabytes(bytes), bytes_each(bytes, txs));
             line(&format!("  database {when}, logs included: {size:.1} MB, {each:.0} bytes a transaction"));
         }
-        self.print_tables(txs);
-        Ok(())
-    }
-
-    fn print_tables(&self, txs: u64) {
-        let mut tables = self.tables.clone();
-        tables.sort_unstable_by_key(|size| std::cmp::Reverse(size.file_bytes));
-        let row = |size: &TableSize| {
-            vec![
-                size.name.to_owned(),
-                size.estimated_rows.to_string(),
-                size.file_bytes.to_string(),
-                format!("{:.1}", bytes_each(size.file_bytes, size.estimated_rows.max(1))),
-                format!("{:.1}", bytes_each(size.file_bytes, txs)),
-            ]
-        };
-        let rows: Vec<_> = tables.iter().filter(|size| size.file_bytes > 0).map(row).collect();
         line("");
-        table(&["table, compacted", "rows", "bytes", "a row", "a transaction"], &rows);
+        table_sizes(&self.tables, txs);
+        Ok(())
     }
 }

@@ -15,6 +15,10 @@
 //! - It sets up once per process, and makes the same choices in every run.
 //! - Compared figures are measured in the same run, in turns, because absolute ones vary with the load of the machine.
 
+/// That of the program.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 pub mod bare;
 pub mod client;
 pub mod meter;

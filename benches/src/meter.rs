@@ -1,4 +1,4 @@
-//! CPU, memory and load of this process, from `/proc`.
+//! CPU, memory and writes of a process, and load of the machine, from `/proc`.
 //!
 //! # Invariants
 //!
@@ -8,6 +8,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use rustix::param::clock_ticks_per_second;
 
 /// CPU time, user and system, of the live threads whose names satisfy `wanted`.
 ///
@@ -32,14 +33,35 @@ pub fn cpu(wanted: impl Fn(&str) -> bool) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
+/// CPU time of a process, user and system, with that of its ended threads; in ticks, usually of 10 ms.
+pub fn process_cpu(id: u32) -> Result<Duration> {
+    let text = fs::read_to_string(format!("/proc/{id}/stat")).context("reading the CPU time of a process")?;
+    // The name of the program, in parentheses, may contain anything.
+    let after = text.rsplit_once(')').map_or("", |(_, after)| after).split_whitespace();
+    let ticks: Vec<u64> = after.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(Duration::from_millis(ticks.iter().sum::<u64>() * 1_000 / clock_ticks_per_second()))
+}
+
+/// Bytes that this process has caused to be written to a device.
+pub fn written() -> Result<u64> {
+    let text = fs::read_to_string("/proc/self/io").context("reading the bytes of this process")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    line.context("no write_bytes")?.parse().context("write_bytes")
+}
+
+/// Peak resident memory of another process since its start, in bytes.
+pub fn peak_resident_of(id: u32) -> Result<u64> {
+    status(&id.to_string(), "VmHWM:")
+}
+
 /// Current resident memory of the process, in bytes.
 pub fn resident() -> Result<u64> {
-    status("VmRSS:")
+    status("self", "VmRSS:")
 }
 
 /// Peak resident memory since the start or the last [`forget_peak`], in bytes.
 pub fn peak_resident() -> Result<u64> {
-    status("VmHWM:")
+    status("self", "VmHWM:")
 }
 
 /// Resets [`peak_resident`].
@@ -53,8 +75,9 @@ pub fn load() -> Result<String> {
     Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }
 
-fn status(name: &str) -> Result<u64> {
-    let text = fs::read_to_string("/proc/self/status").context("reading the memory of the process")?;
+fn status(process: &str, name: &str) -> Result<u64> {
+    let text =
+        fs::read_to_string(format!("/proc/{process}/status")).context("reading the memory of a process")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
     let kib: u64 =
         line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is `{line}`"))?;
@@ -81,8 +104,21 @@ mod tests {
     }
 
     #[test]
+    fn the_cpu_of_the_process_is_at_least_that_of_its_threads() {
+        let started = std::time::Instant::now();
+        while started.elapsed() < Duration::from_millis(50) {
+            std::hint::black_box(0);
+        }
+        std::thread::yield_now();
+        let threads = cpu(|_| true).unwrap();
+        let tick = Duration::from_millis(20);
+        assert!(process_cpu(std::process::id()).unwrap() + tick >= threads, "{threads:?}");
+    }
+
+    #[test]
     fn the_peak_is_not_below_the_current_memory() {
         forget_peak().unwrap();
+        assert!(peak_resident_of(std::process::id()).unwrap() > 1 << 20);
         assert!(peak_resident().unwrap() >= resident().unwrap() / 2);
         assert!(resident().unwrap() > 1 << 20);
     }

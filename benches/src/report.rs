@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use store::rocks::TableSize;
+
 /// Prints a line.
 pub fn line(text: &str) {
     println!("{text}");
@@ -22,6 +24,23 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) {
         });
         line(cells.collect::<Vec<_>>().join("  ").trim_end());
     }
+}
+
+/// Prints the sizes of the tables of a compacted database with `txs` transactions, the largest first.
+pub fn table_sizes(tables: &[TableSize], txs: u64) {
+    let mut tables: Vec<_> = tables.iter().filter(|size| size.file_bytes > 0).collect();
+    tables.sort_unstable_by_key(|size| std::cmp::Reverse(size.file_bytes));
+    let row = |size: &TableSize| {
+        vec![
+            size.name.to_owned(),
+            size.estimated_rows.to_string(),
+            size.file_bytes.to_string(),
+            format!("{:.1}", bytes_each(size.file_bytes, size.estimated_rows.max(1))),
+            format!("{:.1}", bytes_each(size.file_bytes, txs)),
+        ]
+    };
+    let rows: Vec<_> = tables.into_iter().map(row).collect();
+    table(&["table, compacted", "rows", "bytes", "a row", "a transaction"], &rows);
 }
 
 /// `count` in `time` as a rate per second; infinite if `time` is zero.

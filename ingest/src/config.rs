@@ -5,7 +5,7 @@ use std::time::Duration;
 use chain::Vm;
 
 /// Default of `look_ahead`: enough to keep a node busy, and with the largest recorded blocks (2 MB of answers) some 100
-/// MB.
+/// MB. Of larger blocks fewer are fetched at once (`source/room.rs`).
 pub const LOOK_AHEAD: usize = 32;
 
 /// Default of `max_rewind`: hours of most rollups, and seconds of work if undo records exist.

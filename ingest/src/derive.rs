@@ -148,6 +148,8 @@ pub struct BlockFrames {
     pub height: u64,
     /// Its traced transactions, in order.
     pub txs: Vec<TxFrames>,
+    /// The records of their frames, in order; a chunk may have frames of several transactions.
+    pub chunks: Vec<Chunk>,
 }
 
 /// The call frames of one EVM transaction, depth first.
@@ -155,8 +157,6 @@ pub struct BlockFrames {
 pub struct TxFrames {
     /// The transaction's EVM hash.
     pub hash: [u8; 32],
-    /// The frames' records.
-    pub chunks: Vec<Chunk>,
     /// For each frame, the calling and called accounts.
     pub parties: Vec<Parties>,
 }

@@ -26,7 +26,7 @@ use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
 use crate::sink::{BlockSink, CallSink};
-use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Tools};
+use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Room, Tools};
 
 /// NFT metadata answers between the backfill and the lane.
 const ANSWERS_IN_FLIGHT: usize = 16;
@@ -216,6 +216,7 @@ impl Ingest {
     }
 
     fn tools(&self, cores: &Arc<Semaphore>) -> Tools {
-        Tools { node: Arc::clone(&self.node), workers: Arc::clone(&self.workers), cores: Arc::clone(cores) }
+        let (node, workers, cores) = (Arc::clone(&self.node), Arc::clone(&self.workers), Arc::clone(cores));
+        Tools { node, workers, cores, room: Room::default() }
     }
 }

@@ -2,7 +2,13 @@
 //! request of microseconds would wait milliseconds for a free core.
 //!
 //! Two measures (`docs/src/reliability.md` has the figures): the threads of the index have a lower priority, and they yield
-//! their core after every transaction, so that a waiting thread is scheduled.
+//! their core several times a millisecond, so that a waiting thread is scheduled.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// Minimum time between two yields of a thread: a switch to another thread takes some microseconds and its caches.
+const YIELD_EVERY: Duration = Duration::from_micros(200);
 
 /// Niceness of the index's threads relative to the process: they run after requests, and are not starved on a busy
 /// machine.
@@ -24,9 +30,14 @@ pub fn lower_thread_priority() {
     }
 }
 
-/// Yields this core to a waiting thread.
+/// Yields this core to a waiting thread, if this thread has not done so recently. Called after every transaction.
 pub(crate) fn yield_core() {
-    std::thread::yield_now();
+    thread_local!(static YIELDED: Cell<Option<Instant>> = const { Cell::new(None) });
+    let now = Instant::now();
+    if YIELDED.get().is_none_or(|yielded| now.duration_since(yielded) >= YIELD_EVERY) {
+        std::thread::yield_now();
+        YIELDED.set(Some(now));
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -7,6 +7,7 @@ mod mismatch;
 mod proposers;
 mod receipt_fallback;
 mod registry;
+mod room;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub(crate) use self::calls::{CALL_TRACES, CallSource, Pace};
 pub(crate) use self::proposers::Proposers;
 pub(crate) use self::receipt_fallback::ReceiptFallback;
 pub(crate) use self::registry::{Refresher, bootstrap};
+pub(crate) use self::room::Room;
 
 use crate::Error;
 use crate::derive::{Rules, WorkerPool, WorkerState};
@@ -31,6 +33,7 @@ pub(crate) struct Tools {
     pub(crate) workers: Arc<WorkerPool>,
     /// One permit per core: deriving is CPU work.
     pub(crate) cores: Arc<Semaphore>,
+    pub(crate) room: Room,
 }
 
 impl Tools {

@@ -17,7 +17,7 @@ pub(crate) fn payloads<T: Table<Key = u64>>(
             out.push(b',');
         }
         let payload = payload.ok_or_else(|| missing(T::SPEC, *seq))?;
-        codec.decode_into(T::SPEC, *seq, &payload, out).map_err(HttpError::internal)?;
+        codec.decode_row_into(snapshot, T::SPEC, *seq, &payload, out).map_err(HttpError::internal)?;
     }
     Ok(())
 }
@@ -98,7 +98,8 @@ impl OpenChunk {
         let (key, payload) = rows.into_iter().next().ok_or_else(|| missing(table, seq))?;
         self.first = key.as_slice().try_into().map(u64::from_be_bytes).map_err(|_| missing(table, seq))?;
         self.bytes.clear();
-        codec.decode_into(table, self.first, &payload, &mut self.bytes).map_err(HttpError::internal)?;
+        let decoded = codec.decode_row_into(snapshot, table, self.first, &payload, &mut self.bytes);
+        decoded.map_err(HttpError::internal)?;
         self.frames = Frames::ranges(&self.bytes).ok_or_else(|| {
             HttpError::internal(format!("table `{}`, key {}: not a chunk of frames", table.name, self.first))
         })?;

@@ -1,6 +1,7 @@
 //! Internal transactions: the call frames of EVM transactions, and their indexes.
 //!
-//! The frames of a transaction are similar and are read together, so one row holds up to [`CHUNK_FRAMES`] of them.
+//! The frames of a block are similar and are often read together, so one row has up to [`CHUNK_FRAMES`] of them, also of
+//! several transactions.
 
 use store::{Access, List, Message, Table, TableSpec};
 

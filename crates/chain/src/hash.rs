@@ -36,7 +36,7 @@ pub fn parse_hash(text: &str) -> Result<Option<Hash>, NotHex> {
 
 /// The 64 lower-case digits of a hash, without `0x`.
 pub fn to_hex(hash: &Hash) -> String {
-    hex::encode(hash)
+    alloy::primitives::hex::encode(hash)
 }
 
 /// The hash of a transaction: SHA-256 of its raw bytes (`CometBFT` `types.Tx.Hash`).

@@ -8,6 +8,7 @@
 //! | `export` | export as NDJSON |
 //! | `verify` | verification and repair |
 //! | `reindex` | indexes the last blocks again |
+//! | `train_dictionary` | trains the compression of later records |
 //! | `node` | client for the node to compare with |
 //!
 //! # Invariants
@@ -19,6 +20,7 @@ mod inspect;
 mod node;
 mod reindex;
 mod rollback;
+mod train_dictionary;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -99,6 +101,15 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Sources<{ LOG | DATA | NODE }>,
     },
+    /// Trains zstd dictionaries on the stored records and compresses later records with those that make them smaller;
+    /// the indexer must not be running
+    TrainDictionary {
+        /// Only prints what would be saved
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        settings: Sources<{ LOG | DATA }>,
+    },
 }
 
 /// Runs the command.
@@ -112,6 +123,7 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
         Db::Restore { from, backup, settings } => backup::restore(&start(settings)?, &from, backup),
         Db::Verify { how, settings } => verify::verify(&start(settings)?, how),
         Db::Reindex { from, settings } => reindex::reindex(&start(settings)?, from),
+        Db::TrainDictionary { dry_run, settings } => train_dictionary::train(&start(settings)?, dry_run),
     }
 }
 

@@ -12,20 +12,20 @@ use crate::derive::BlockFrames;
 pub(crate) fn write_calls(frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error> {
     let first = before.calls + 1;
     let mut seq = first;
+    for chunk in &frames.chunks {
+        txn.put_unread::<Calls>(&seq, &chunk.payload);
+        seq += chunk.frames;
+    }
+    let mut seq = first;
     // A transaction without a trace has no row: its first frame would be another transaction's.
     for tx in frames.txs.iter().filter(|tx| !tx.parties.is_empty()) {
         txn.put_unread::<CallsByHash>(&(hash_prefix(&tx.hash), seq), &(tx.parties.len() as u64));
-        let mut chunk_at = seq;
-        for chunk in &tx.chunks {
-            txn.put_unread::<Calls>(&chunk_at, &chunk.payload);
-            chunk_at += chunk.frames;
-        }
-        for (seq, parties) in (seq..).zip(&tx.parties) {
+        for parties in &tx.parties {
             for account in parties.iter() {
                 txn.push::<AccountCalls>(&AccountKey(account), seq)?;
             }
+            seq += 1;
         }
-        seq = chunk_at;
     }
     if seq > first {
         let row = BlockCalls { first, count: seq - first };

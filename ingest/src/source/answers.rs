@@ -1,11 +1,14 @@
 //! The answers about one height: block, results and receipts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chain::Vm;
 use node::retry::Backoff;
 use node::{Answer, EndpointStatus, Node, Origin};
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::room::Room;
 use crate::Error;
 use crate::retry::{retry_until, retry_with};
 
@@ -15,6 +18,8 @@ pub(super) struct Raw {
     pub(super) block: Answer,
     pub(super) results: Answer,
     pub(super) receipts: Option<Answer>,
+    /// Held as long as the answers.
+    pub(super) _room: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// A height is at the head if fewer heights than this are above it.
@@ -28,6 +33,7 @@ const SOON: Backoff =
 pub(super) struct AnswerSource<'a> {
     pub(super) node: &'a Node,
     pub(super) vm: Vm,
+    pub(super) room: &'a Room,
 }
 
 impl AnswerSource<'_> {
@@ -46,11 +52,12 @@ impl AnswerSource<'_> {
     async fn in_sequence(&self, height: u64) -> Result<Raw, Error> {
         let comet = &self.node.comet;
         let block = retry_until(height, "block", || comet.block(height)).await?;
+        let room = self.room.for_block(block.bytes.len()).await;
         // From the same endpoint if possible: results of another history do not match the block.
         let results =
             retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
         let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
-        Ok(Raw { block, results, receipts })
+        Ok(Raw { block, results, receipts, _room: room })
     }
 
     /// Each part is retried by itself, so a failure of one does not repeat the others.
@@ -78,7 +85,7 @@ impl AnswerSource<'_> {
             Some(early) => early?,
             None => receipts.await?,
         };
-        Ok(Raw { block, results, receipts })
+        Ok(Raw { block, results, receipts, _room: None })
     }
 
     /// An endpoint that has announced the height, if that is at the head; endpoints alternate from height to height.

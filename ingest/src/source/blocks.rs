@@ -78,7 +78,7 @@ impl BlockSource {
     }
 
     pub(super) fn answers(&self) -> AnswerSource<'_> {
-        AnswerSource { node: &self.tools.node, vm: self.vm }
+        AnswerSource { node: &self.tools.node, vm: self.vm, room: &self.tools.room }
     }
 
     /// Derives `raw`, or the answers of other endpoints instead; its receipts have mismatched for `mismatching_for`.

@@ -82,7 +82,7 @@ impl CallSource {
     pub(crate) async fn frames(&self, height: u64, expected: Arc<[[u8; 32]]>) -> Result<BlockFrames, Error> {
         let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= FIRST_TRACEABLE)
         else {
-            return Ok(BlockFrames { height, txs: Vec::new() });
+            return Ok(BlockFrames { height, txs: Vec::new(), chunks: Vec::new() });
         };
         let mut retry = RetryBackoff::new(height);
         let mut retraced = Retraced::new();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chain::{U256, abi};
 use ingest::verify::Scope;
 use replay::{Options, Recording};
+use schema::internal_tx::Calls;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::rich::{Erc20s, Holders};
 use store::key::All;
@@ -42,6 +43,9 @@ fn all_there(extended: &Recording, snapshot: &dyn Snapshot, txs: u64) {
     assert_eq!((blocks.txs, blocks.evm_txs), (summary.txs, summary.evm_txs));
     let calls: CallLane = meta::read(snapshot).unwrap().unwrap_or_default();
     assert_eq!(calls.calls, summary.trace_frames);
+    // A row has the frames of several transactions.
+    let rows = store::table::rows::<Calls>(snapshot, &All, Order::Asc, usize::MAX).unwrap();
+    assert!(rows.len() as u64 * 8 <= calls.calls, "{} rows of {} frames", rows.len(), calls.calls);
 }
 
 #[tokio::test(flavor = "multi_thread")]

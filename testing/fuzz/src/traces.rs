@@ -83,11 +83,12 @@ fn block(chain: &Chain, answer: &[u8], worker: &mut WorkerState) -> bool {
     assert_eq!(derived.txs.len(), traces.len());
     for (tx, trace) in derived.txs.iter().zip(&traces) {
         assert_eq!(tx.hash, trace.hash);
-        let chunks: u64 = tx.chunks.iter().map(|chunk| chunk.frames).sum();
-        assert_eq!(chunks, u64::try_from(tx.parties.len()).unwrap());
-        for chunk in &tx.chunks {
-            frames(chain, &chunk.payload.0, chunk.frames);
-        }
+    }
+    let in_chunks: u64 = derived.chunks.iter().map(|chunk| chunk.frames).sum();
+    let in_txs: usize = derived.txs.iter().map(|tx| tx.parties.len()).sum();
+    assert_eq!(in_chunks, u64::try_from(in_txs).unwrap());
+    for chunk in &derived.chunks {
+        frames(chain, &chunk.payload.0, chunk.frames);
     }
     !traces.is_empty()
 }

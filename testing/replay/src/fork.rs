@@ -57,8 +57,8 @@ impl Recording {
         }
         let (fork, mut before) = (Fork { seed }, Before::default());
         let mut above = Vec::new();
-        for height in self.heights().iter().filter(|height| height.height > at) {
-            let forged = fork.forge(height, before);
+        for height in self.recorded_heights().filter(|height| height.height > at) {
+            let forged = fork.forge(&height, before);
             let (forged, links) = forged.map_err(|message| Error::Fork { height: height.height, message })?;
             before = links;
             above.push(forged);

@@ -4,12 +4,13 @@
 //!
 //! - All texts are the node's own, byte for byte.
 //! - Heights are dense from first to last.
-//! - Memory is the text of the heights once, plus the answers about state.
+//! - Memory is the text of the heights once, plus the answers about state; an extended recording has the text compressed.
 
 mod accounts;
 mod block;
 mod events;
 mod extension;
+mod heights;
 mod lines;
 mod state;
 mod write;
@@ -30,6 +31,7 @@ pub use block::{Height, Trace};
 pub(crate) use block::{items, raw_txs};
 pub(crate) use events::{Event, Indexed};
 pub use extension::Extension;
+use heights::Heights;
 pub use state::{BotAnswer, Outcome, RestAnswer, StateAnswers};
 pub(crate) use state::{cometbft_path, query_pairs};
 pub use write::{Line, RecordingWriter};
@@ -100,7 +102,7 @@ pub(crate) type Place = (u64, usize);
 #[derive(Debug)]
 pub struct Recording {
     summary: Summary,
-    heights: Vec<Height>,
+    heights: Heights,
     state: Arc<StateAnswers>,
     /// The height above which the history is forged, not recorded.
     forked_above: Option<u64>,
@@ -134,7 +136,8 @@ impl Recording {
 
     /// The same chain under another name, with its last heights replaced by these.
     pub(crate) fn with_last(&self, name: String, last: &[Height]) -> Result<Self, Error> {
-        let (same, old) = self.heights.split_at(self.heights.len().saturating_sub(last.len()));
+        let heights: Vec<Height> = self.heights.iter().collect();
+        let (same, old) = heights.split_at(heights.len().saturating_sub(last.len()));
         let (old, new) = (counted(old)?, counted(last)?);
         let mut summary = Summary { name, ..self.summary.clone() };
         summary.txs = (summary.txs + new.txs).saturating_sub(old.txs);
@@ -147,7 +150,7 @@ impl Recording {
     fn of(summary: Summary, heights: Vec<Height>, state: Arc<StateAnswers>) -> Self {
         Self {
             summary,
-            heights,
+            heights: Heights::Text(heights),
             state,
             forked_above: None,
             extension: None,
@@ -173,15 +176,15 @@ impl Recording {
 
     /// The same chain with the heights of `extension` after the recorded ones, under the `summary` of both.
     ///
-    /// Searches by hash, event or account find only what was recorded.
-    #[must_use]
-    pub fn extended(self, summary: Summary, extension: Arc<dyn Extension>) -> Self {
-        Self { summary, extension: Some(extension), ..self }
+    /// Searches by hash, event or account find only what was recorded. Fails if the recorded heights cannot be
+    /// compressed.
+    pub fn extended(self, summary: Summary, extension: Arc<dyn Extension>) -> std::io::Result<Self> {
+        Ok(Self { summary, extension: Some(extension), heights: self.heights.compressed()?, ..self })
     }
 
     /// The extension, and its first height, if `height` is in it.
     pub(crate) fn extension_at(&self, height: u64) -> Option<(&dyn Extension, u64)> {
-        let first = self.heights.last().map_or(0, |last| last.height + 1);
+        let first = self.first() + self.heights.len() as u64;
         self.extension.as_deref().filter(|_| height >= first).map(|extension| (extension, first))
     }
 
@@ -220,18 +223,23 @@ impl Recording {
         if let Some((extension, _)) = self.extension_at(height) {
             return extension.height(height);
         }
-        self.recorded(height).cloned()
+        self.recorded(height)
     }
 
     /// The answers about a recorded height.
-    pub(crate) fn recorded(&self, height: u64) -> Option<&Height> {
+    pub(crate) fn recorded(&self, height: u64) -> Option<Height> {
         let index = height.checked_sub(self.first())?;
         self.heights.get(usize::try_from(index).ok()?)
     }
 
-    /// All recorded heights, in order.
+    /// All recorded heights, in order; none of an extended recording, whose heights are compressed.
     pub fn heights(&self) -> &[Height] {
-        &self.heights
+        self.heights.text()
+    }
+
+    /// Copies of all recorded heights, in order.
+    pub(crate) fn recorded_heights(&self) -> impl DoubleEndedIterator<Item = Height> {
+        self.heights.iter()
     }
 
     /// The answers about state.
@@ -246,12 +254,12 @@ impl Recording {
 
     /// All transactions with their events, in order. The first call reads the results of every height.
     pub(crate) fn indexed(&self) -> &[Indexed] {
-        self.indexed.get_or_init(|| events::index(&self.heights))
+        self.indexed.get_or_init(|| events::index(self.heights.iter()))
     }
 
     /// The height of the block with this hash, upper-case hex. The first call reads every block.
     pub(crate) fn height_of_block(&self, hash: &str) -> Option<u64> {
-        let read = |height: &Height| height.head().map(|head| (head.hash.to_owned(), height.height)).ok();
+        let read = |height: Height| height.head().map(|head| (head.hash.to_owned(), height.height)).ok();
         self.hashes.get_or_init(|| self.heights.iter().filter_map(read).collect()).get(hash).copied()
     }
 
@@ -262,7 +270,7 @@ impl Recording {
 
     /// Number of raw transactions of a height; 0 if it was not recorded. The first call reads every block.
     pub(crate) fn txs_at(&self, height: u64) -> u64 {
-        let count = |height: &Height| height.raw_txs().map_or(0, |txs| txs.len() as u64);
+        let count = |height: Height| height.raw_txs().map_or(0, |txs| txs.len() as u64);
         let counts = self.tx_counts.get_or_init(|| self.heights.iter().map(count).collect());
         if let Some((extension, _)) = self.extension_at(height) {
             return extension.txs_at(height);
@@ -274,12 +282,12 @@ impl Recording {
     /// Accounts: their sequences, and the node's own JSON of them. The first call reads the results of
     /// every height.
     pub(crate) fn accounts(&self) -> &Accounts {
-        self.accounts.get_or_init(|| Accounts::of(&self.heights, &self.state))
+        self.accounts.get_or_init(|| Accounts::of(self.heights.iter(), &self.state))
     }
 
     fn index_txs(&self) -> HashMap<[u8; 32], Place> {
         let mut index = HashMap::new();
-        for height in &self.heights {
+        for height in self.heights.iter() {
             let raw_txs = height.raw_txs().unwrap_or_else(|e| {
                 tracing::warn!(
                     height = height.height,
@@ -306,7 +314,7 @@ impl Recording {
             transaction_hash: String,
         }
         let mut index = HashMap::new();
-        for height in &self.heights {
+        for height in self.heights.iter() {
             let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");
             match serde_json::from_slice::<Vec<Receipt>>(receipts) {
                 Ok(receipts) => {

@@ -8,7 +8,8 @@
 //! # Invariants
 //!
 //! - Everything about a transaction or about state is a function of its number or of the height, so any height can be
-//!   requested in any order. Memory is independent of the length, except for the accounts that sign, which are bounded.
+//!   requested in any order. Memory is independent of the length: the compressed recording, a cache of blocks, and the
+//!   accounts that sign, which are bounded.
 //! - Hashes of earlier blocks, on which a header depends, are in a temporary file, 64 bytes a height.
 //!
 //! # Limits
@@ -27,11 +28,12 @@
 //! | `auth`, `wire`, `eth` | signers, protobuf, Ethereum's hashes |
 //! | `recorded`, `evm`, `cosmos` | selection of recorded transactions |
 //! | `workload` | the transaction of a number, and sums in closed form |
-//! | `frame`, `synthesized` | blocks and the chain of their hashes |
+//! | `frame`, `cache`, `synthesized` | blocks and the chain of their hashes |
 //! | `starting_balances`, `state` | answers about state |
 
 mod accounts;
 mod auth;
+mod cache;
 mod cosmos;
 mod error;
 mod eth;

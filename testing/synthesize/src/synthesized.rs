@@ -1,13 +1,13 @@
-//! The heights of the longer chain: a cache of computed blocks (LRU), and the chain of their hashes in a file.
+//! The heights of the longer chain: blocks, computed on demand, and the chain of their hashes in a file.
 //!
 //! The file is written once, in order, when the chain is opened: it needs the raw transactions and the data of
-//! results, but no JSON. Blocks are computed when they are requested, a block once for all requests at a time.
+//! results, but no JSON.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use alloy::primitives::Bloom;
 use base64::Engine as _;
@@ -16,12 +16,12 @@ use bytes::Bytes;
 use chain::Vm;
 use chain::comet::TxResult;
 use chain::proof::{data_hash, results_hash};
-use lru::LruCache;
 use replay::Recording;
 use replay::recording::{Extension, Height, Outcome, RestAnswer, Summary, Trace};
 
 use crate::accounts::Accounts;
 use crate::auth::Auth;
+use crate::cache::Cache;
 use crate::cosmos::{self, Metadata};
 use crate::evm_template::Place;
 use crate::frame::{Frame, Link};
@@ -34,7 +34,7 @@ use crate::workload::Workload;
 use crate::{Error, evm};
 
 /// Maximum bytes of computed blocks in memory: enough for the heights that an indexer requests at a time.
-const CACHE: usize = 128 << 20;
+const CACHE: usize = 32 << 20;
 
 /// The computed heights of a chain.
 #[derive(Debug)]
@@ -48,15 +48,7 @@ pub(crate) struct Synthesized {
     pub(crate) balances: BTreeMap<(String, [u8; 20]), u128>,
     frame: Frame,
     links: File,
-    blocks: Mutex<Cache>,
-}
-
-type Slot = Arc<OnceLock<Height>>;
-
-#[derive(Debug)]
-struct Cache {
-    blocks: LruCache<u64, Slot>,
-    bytes: usize,
+    blocks: Cache,
 }
 
 /// Extends a recording to `txs` transactions in all.
@@ -76,7 +68,7 @@ pub fn extend(recording: Recording, txs: u64, sizes: BlockSizes) -> Result<Recor
         trace_frames: summary.trace_frames + synthesized.workload.frames(more),
         ..summary
     };
-    Ok(recording.extended(summary, Arc::new(synthesized)))
+    Ok(recording.extended(summary, Arc::new(synthesized))?)
 }
 
 impl Synthesized {
@@ -110,7 +102,7 @@ impl Synthesized {
             prefix,
             frame,
             links: tempfile::tempfile()?,
-            blocks: Mutex::new(Cache { blocks: LruCache::unbounded(), bytes: 0 }),
+            blocks: Cache::new(CACHE),
         };
         synthesized.links = synthesized.linked().map_err(|e| match e {
             Failure::Io(error) => Error::Io(error),
@@ -204,24 +196,13 @@ impl Synthesized {
         let is_evm = self.vm == Vm::Evm;
         Ok(Height {
             height,
-            block: self.frame.block(height, &header, &quoted).into(),
-            block_results: results.into(),
+            block: whole(self.frame.block(height, &header, &quoted).into_bytes()),
+            block_results: whole(results),
             rest_txs: None,
             eth_block: self.frame.eth_block(height, gas, &bloom, hashes).filter(|_| is_evm).map(Bytes::from),
-            eth_receipts: is_evm.then(|| receipts.into()),
-            eth_trace: (is_evm && !txs.is_empty()).then(|| Trace::Result(traces.into())),
+            eth_receipts: is_evm.then(|| whole(receipts)),
+            eth_trace: (is_evm && !txs.is_empty()).then(|| Trace::Result(whole(traces))),
         })
-    }
-
-    /// The place of a block in the cache, the least recently used ones removed.
-    fn slot(&self, height: u64) -> Slot {
-        let mut cache = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = Arc::clone(cache.blocks.get_or_insert(height, Slot::default));
-        while cache.bytes > CACHE && cache.blocks.len() > 1 {
-            let Some((_, old)) = cache.blocks.pop_lru() else { break };
-            cache.bytes = cache.bytes.saturating_sub(old.get().map_or(0, size));
-        }
-        slot
     }
 }
 
@@ -230,18 +211,7 @@ impl Extension for Synthesized {
         if height < self.schedule.first || height > self.schedule.last() {
             return None;
         }
-        let slot = self.slot(height);
-        if let Some(known) = slot.get() {
-            return Some(known.clone());
-        }
-        let computed = self.compute(height).ok()?;
-        if slot.set(computed.clone()).is_ok() {
-            let mut cache = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-            if cache.blocks.contains(&height) {
-                cache.bytes += size(&computed);
-            }
-        }
-        Some(computed)
+        self.blocks.get(height, || self.compute(height).ok())
     }
 
     fn txs_at(&self, height: u64) -> u64 {
@@ -269,13 +239,9 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-fn size(height: &Height) -> usize {
-    let trace = match &height.eth_trace {
-        Some(Trace::Result(raw) | Trace::Error(raw)) => raw.len(),
-        None => 0,
-    };
-    let receipts = height.eth_receipts.as_ref().map_or(0, Bytes::len);
-    height.block.len() + height.block_results.len() + receipts + trace
+/// A text without spare capacity, which would double the memory of the cache.
+fn whole(text: Vec<u8>) -> Bytes {
+    text.into_boxed_slice().into()
 }
 
 /// The prefix of account addresses, as the chain answered.

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use ingest::{Config, Ingest, Verify};
 use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
+use replay::recording::Summary;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
 use schema::nft::Questions;
@@ -22,7 +23,11 @@ const ERROR_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The configuration that indexes `recording`.
 pub fn config(recording: &Recording) -> Result<Config> {
-    let summary = recording.summary();
+    config_of(recording.summary())
+}
+
+/// The configuration that indexes the recording with this summary.
+pub fn config_of(summary: &Summary) -> Result<Config> {
     Ok(Config {
         chain_id: summary.chain_id.clone(),
         vm: summary.vm.parse()?,

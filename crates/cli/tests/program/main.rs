@@ -23,5 +23,6 @@ mod record;
 mod route;
 mod service;
 mod support;
+mod training;
 mod usage;
 mod verify;

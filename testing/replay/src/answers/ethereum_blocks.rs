@@ -41,9 +41,9 @@ pub(super) fn has_block(view: View<'_>, hash: &str, last: u64) -> bool {
             block(view, &format!(r#"["{number:#x}",false]"#)).is_some_and(|block| is(&block.hash))
         });
     }
-    let shown = view.recording.heights().iter().take_while(|height| height.height <= last);
-    let mut blocks = shown.filter_map(|height| height.eth_block.as_deref());
-    blocks.any(|raw| serde_json::from_slice::<Block>(raw).is_ok_and(|block| is(&block.hash)))
+    let shown = view.recording.recorded_heights().take_while(|height| height.height <= last);
+    let mut blocks = shown.filter_map(|height| height.eth_block);
+    blocks.any(|raw| serde_json::from_slice::<Block>(&raw).is_ok_and(|block| is(&block.hash)))
 }
 
 fn block(view: View<'_>, params: &str) -> Option<Block> {

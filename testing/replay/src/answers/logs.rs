@@ -87,7 +87,7 @@ pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply>
     let mut known = HashSet::new();
     for receipts in receipts(view, from, to)? {
         for log in receipts {
-            let read: Log<'_> = serde_json::from_str(log)
+            let read: Log<'_> = serde_json::from_str(&log)
                 .map_err(|e| missing(view, &format!("a well-formed log of {raw}: {e}")))?;
             let number = |text| number(view, text);
             // minievm numbers the logs of each transaction separately.
@@ -129,16 +129,16 @@ fn range(view: View<'_>, filter: &Filter) -> Result<(u64, u64), Reply> {
 }
 
 /// The raw logs of every receipt in the order of the recording.
-fn receipts<'a>(view: View<'a>, from: u64, to: u64) -> Result<Vec<Vec<&'a str>>, Reply> {
-    let logs = |receipt: &'a str| {
+fn receipts(view: View<'_>, from: u64, to: u64) -> Result<Vec<Vec<String>>, Reply> {
+    let logs = |receipt: &str| {
         #[derive(Deserialize)]
         struct Receipt<'a> {
             #[serde(borrow)]
             logs: Vec<&'a RawValue>,
         }
-        let read: Receipt<'a> = serde_json::from_str(receipt)
+        let read: Receipt<'_> = serde_json::from_str(receipt)
             .map_err(|e| missing(view, &format!("a well-formed receipt: {e}")))?;
-        Ok(read.logs.into_iter().map(RawValue::get).collect())
+        Ok(read.logs.into_iter().map(|log| log.get().to_owned()).collect())
     };
     if view.recording.is_ethereum() {
         let texts = view.recording.state().receipts().iter().map(|raw| std::str::from_utf8(raw));
@@ -150,9 +150,9 @@ fn receipts<'a>(view: View<'a>, from: u64, to: u64) -> Result<Vec<Vec<&'a str>>,
     }
     let mut found = Vec::new();
     for height in from..=to.min(view.shown) {
-        let recorded = view.recording.recorded(height).and_then(|recorded| recorded.eth_receipts.as_deref());
+        let recorded = view.recording.recorded(height).and_then(|recorded| recorded.eth_receipts);
         let raw = recorded.ok_or_else(|| missing(view, &format!("the receipts of height {height}")))?;
-        for receipt in array(view, "list of receipts", raw)? {
+        for receipt in array(view, "list of receipts", &raw)? {
             found.push(logs(receipt.get())?);
         }
     }

@@ -33,7 +33,7 @@ struct Sequences {
 }
 
 impl Accounts {
-    pub(super) fn of(heights: &[Height], state: &StateAnswers) -> Self {
+    pub(super) fn of(heights: impl Iterator<Item = Height>, state: &StateAnswers) -> Self {
         let mut accounts = Self::default();
         for height in heights {
             match parse_results(&height.block_results) {

@@ -57,10 +57,10 @@ struct RawAttribute {
 }
 
 /// The transactions of all heights. An unreadable height is skipped and logged.
-pub(super) fn index(heights: &[Height]) -> Vec<Indexed> {
+pub(super) fn index(heights: impl Iterator<Item = Height>) -> Vec<Indexed> {
     let mut all = Vec::new();
     for height in heights {
-        match of_height(height) {
+        match of_height(&height) {
             Ok(txs) => all.extend(txs),
             Err(e) => tracing::warn!(height = height.height, "not in the index of transactions: {e}"),
         }

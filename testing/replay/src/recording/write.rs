@@ -256,7 +256,8 @@ pub(super) fn count(height: &Height, summary: &mut Summary) -> Result<(), String
     Ok(())
 }
 
-fn block_line(height: &Height, evm: bool) -> Vec<u8> {
+/// A line of `blocks.ndjson`.
+pub(super) fn block_line(height: &Height, evm: bool) -> Vec<u8> {
     let mut line = format!(r#"{{"height":{},"block":"#, height.height).into_bytes();
     line.extend_from_slice(&height.block);
     let mut member = |name: &str, value: &[u8]| {

@@ -68,5 +68,5 @@ pub(super) fn bloom(logs: &[Log<'_>]) -> String {
             bloom.accrue(BloomInput::Raw(&topic));
         }
     }
-    format!("0x{}", hex::encode(bloom))
+    alloy::primitives::hex::encode_prefixed(bloom)
 }

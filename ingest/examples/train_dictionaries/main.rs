@@ -1,8 +1,13 @@
 //! Trains the zstd dictionaries of new databases on the recordings of the repository, and writes them to `schema/dict`.
 //! Run it (`make dictionaries`) when the form of a record changes; stored records keep the dictionary in their
 //! database.
+//!
+//! The recorded chains were driven with the same keys, and so have the same accounts and contracts. Before training all
+//! of them get pseudonyms, so that a dictionary helps other chains as much as it helps these.
 
 #![expect(clippy::print_stdout, reason = "a tool that says what it wrote")]
+
+mod pseudonyms;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,20 +15,17 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use chain::Vm;
 use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, WorkerPool};
+use pseudonyms::Pseudonyms;
 use replay::recording::Trace;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::meta::Identity;
-use schema::payload::{Codec, Payload};
+use schema::payload::{Codec, Kind, Payload, training};
 use schema::tx::Txs;
 use store::{MemStore, Store as _, Table as _};
 
 /// The training chains: every VM, bridge and IBC traffic. `evm-load` is left out, so that its measurements are
 /// unbiased.
 const CHAINS: [&str; 5] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2"];
-
-/// The best measured sizes (`spec` figures: a transaction 289 bytes with 112 KiB and 351 with 32; small records are
-/// worse with a larger one).
-const SIZES: [(&str, usize); 3] = [("tx", 112 << 10), ("evm_tx", 32 << 10), ("internal_tx", 32 << 10)];
 
 #[derive(Default)]
 struct Samples {
@@ -42,9 +44,14 @@ fn main() -> Result<()> {
         println!("{chain}: {} transactions", samples.txs.len() - before);
     }
     let Samples { txs, evm_txs, calls } = samples;
-    for ((name, size), samples) in SIZES.into_iter().zip([txs, evm_txs, calls]) {
-        let dictionary = zstd::dict::from_samples(&samples, size)?;
-        let path = root.join("schema/dict").join(format!("{name}.zdict"));
+    for (kind, mut samples) in Kind::ALL.into_iter().zip([txs, evm_txs, calls]) {
+        let mut pseudonyms = Pseudonyms::default();
+        samples.iter().for_each(|record| pseudonyms.add(record));
+        for (salt, record) in (0..).zip(&mut samples) {
+            pseudonyms.apply(record, salt);
+        }
+        let dictionary = training::train(kind, &samples)?;
+        let path = root.join("schema/dict").join(format!("{}.zdict", kind.table().name));
         std::fs::write(&path, &dictionary).with_context(|| path.display().to_string())?;
         println!("{}: {} bytes from {} records", path.display(), dictionary.len(), samples.len());
     }
@@ -94,7 +101,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
         let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
         let frames = workers
             .with(|worker| derive::frames(height.height, &hashes, trace, &Retraced::new(), worker))??;
-        for chunk in frames.txs.iter().flat_map(|tx| &tx.chunks) {
+        for chunk in &frames.chunks {
             samples.calls.push(plain(&chunk.payload)?);
         }
     }
