@@ -1,6 +1,6 @@
 //! The cases: many distinct requests each, the same in every run.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use benches::client::get;
 use benches::pick::Pick;
 use benches::recorded::{longest, raw_txs};
@@ -8,7 +8,8 @@ use query::cursor::{Cursor, Space, encode};
 use replay::Recording;
 use schema::evm_tx::AccountEvmTxs;
 use schema::internal_tx::AccountCalls;
-use schema::tx::AccountTxs;
+use schema::msg_set;
+use schema::tx::{AccountTxs, SetTxs};
 use store::Snapshot;
 
 /// Maximum number of distinct requests of a case.
@@ -41,6 +42,8 @@ pub(crate) const ASCENDING: &str = "account's txs, ascending";
 pub(crate) const SHALLOW: &str = "account's txs, offset 0";
 /// Its last ones.
 pub(crate) const DEEP: &str = "account's txs, deepest offsets";
+/// Message types of a filter: those of nearly all transactions, and of few.
+const MESSAGE_TYPES: [&str; 2] = ["minievm.evm.v1.MsgCall", "minievm.evm.v1.MsgCreate"];
 
 /// All cases on the chain of `recording`, whose database is `snapshot`.
 pub(crate) fn all(recording: &Recording, snapshot: &dyn Snapshot) -> Result<Vec<Case>> {
@@ -64,6 +67,9 @@ pub(crate) fn all(recording: &Recording, snapshot: &dyn Snapshot) -> Result<Vec<
         offset_pages(&format!("/indexer/tx/v1/evm-txs/by_account/{}", evm_account.0.to_hex()), evm_txs);
     let of_caller =
         offset_pages(&format!("/indexer/tx/v1/evm-internal-txs/by_account/{}", caller.0.to_hex()), calls);
+    let filtered = format!("&msgs={}", MESSAGE_TYPES.join(","));
+    let of_types = offset_pages("/indexer/tx/v1/txs", n_txs_of(&MESSAGE_TYPES, snapshot)?);
+    let of_types = of_types.into_iter().map(|page| page + &filtered).collect();
     let txs_at = cursor_pages("/indexer/tx/v1/txs", Space::Txs, recorded.txs, &mut pick);
     let evm_txs_at = cursor_pages("/indexer/tx/v1/evm-txs", Space::EvmTxs, recorded.evm_txs, &mut pick);
 
@@ -76,6 +82,7 @@ pub(crate) fn all(recording: &Recording, snapshot: &dyn Snapshot) -> Result<Vec<
         Case::page(ASCENDING, at_offsets("&pagination.reverse=false")),
         Case::page(SHALLOW, vec![format!("{of_account}&pagination.offset=0")]),
         Case::page(DEEP, deepest.collect()),
+        Case::page("txs of two message types, random offset", of_types),
         Case::page("EVM txs, random cursor", evm_txs_at),
         Case::page("account's EVM txs, random offset", of_evm_account),
         Case::page("account's internal txs, random offset", of_caller),
@@ -90,6 +97,13 @@ impl Case {
     fn page(name: &'static str, targets: Vec<String>) -> Self {
         Self { page: true, ..Self::small(name, targets) }
     }
+}
+
+/// Number of transactions that have one of the message types.
+fn n_txs_of(types: &[&str], snapshot: &dyn Snapshot) -> Result<u64> {
+    let types: Vec<String> = types.iter().map(|&name| name.to_owned()).collect();
+    let sets = msg_set::containing_any(snapshot, &types)?.context("too many message-type sets")?;
+    Ok(store::list::lens::<SetTxs>(snapshot, &sets)?.iter().sum())
 }
 
 /// Every transaction by its hash, shuffled.

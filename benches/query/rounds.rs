@@ -143,7 +143,7 @@ fn compare(cases: &[Case], samples: &[Vec<Sample>]) -> Result<()> {
         both.find(|(case, _)| case.name == name).map(|(_, samples)| &**samples).context("no such case")
     };
     line("");
-    for (goal, name, limit) in [("Q1", STATUS, 1.4), ("Q2", BY_HASH, 3.0), ("Q3", ACCOUNT, 10.0)] {
+    for (goal, name, limit) in [("Q1", STATUS, 1.4), ("Q2", BY_HASH, 3.0), ("Q3", ACCOUNT, 6.0)] {
         let ratio = Figures::of(find(name)?).ratio;
         line(&format!("{goal} CPU of `{name}` to bare hyper: {ratio:.2} (goal: {limit} at most)"));
     }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use bytes::Bytes;
 use chain::Vm;
 use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
 use schema::payload::Codec;
@@ -40,6 +41,7 @@ pub struct Indexer {
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) status: LastBody,
     names: RwLock<CollectionNames>,
 }
 
@@ -50,7 +52,8 @@ impl Indexer {
         let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
         let slow = SlowReader::default();
         let feed = Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&codec), identity.start_height, slow));
-        Ok(Self { store, identity, codec, build, empty_cursor, feed, names: RwLock::default() })
+        let (status, names) = (LastBody::default(), RwLock::default());
+        Ok(Self { store, identity, codec, build, empty_cursor, feed, status, names })
     }
 
     /// Sets when a slow reader of a stream is dropped.
@@ -80,6 +83,24 @@ impl Indexer {
         Ok(View { snapshot: self.store.snapshot().map_err(HttpError::internal)? })
     }
 
+    /// The body that `write` makes of a snapshot, or `last` if the store has not changed since.
+    pub(crate) fn body(
+        &self,
+        last: &LastBody,
+        write: impl FnOnce(&View<'_>) -> Result<String, HttpError>,
+    ) -> Result<Bytes, HttpError> {
+        let version = self.store.version();
+        if let Some(body) = version.and_then(|version| last.at(version)) {
+            return Ok(body);
+        }
+        let body = Bytes::from(write(&self.view()?)?);
+        // Otherwise the snapshot may be of a later state.
+        if let Some(version) = version.filter(|_| self.store.version() == version) {
+            last.set(version, body.clone());
+        }
+        Ok(body)
+    }
+
     /// Takes a snapshot, together with the collection names of exactly that snapshot.
     pub(crate) fn view_with_names(
         &self,
@@ -104,6 +125,22 @@ impl Indexer {
             return Ok(());
         }
         Err(HttpError::not_found("evm routes are not available on this chain"))
+    }
+}
+
+/// The body of the last response of an endpoint without parameters, with the version of the store that it is of.
+#[derive(Default)]
+pub(crate) struct LastBody(RwLock<Option<(u64, Bytes)>>);
+
+impl LastBody {
+    fn at(&self, version: u64) -> Option<Bytes> {
+        // The lock is held for an assignment only, which does not panic.
+        let last = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|(of, _)| *of == version).map(|(_, body)| body.clone())
+    }
+
+    fn set(&self, version: u64, body: Bytes) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some((version, body));
     }
 }
 

@@ -187,6 +187,20 @@ impl Codec {
         later.iter().find(|dictionary| dictionary.number == number).cloned()
     }
 
+    /// Length of the record that `payload` holds, or a guess if the row is malformed; for the capacity of a buffer.
+    pub fn decoded_len(payload: &[u8]) -> usize {
+        let zstd_len = |rest: &[u8]| {
+            let mut frame = rest;
+            take_varint(&mut frame)?;
+            let len = zstd_safe::get_frame_content_size(frame).ok()??;
+            usize::try_from(len).ok().filter(|_| len <= MAX_RECORD)
+        };
+        match payload.split_first() {
+            Some((&ZSTD, rest)) => zstd_len(rest).unwrap_or(0),
+            _ => payload.len(),
+        }
+    }
+
     /// Appends the record that `payload` holds to `out`. `table` and `key` are for the error only.
     pub fn decode_into(
         &self,
@@ -345,7 +359,9 @@ mod tests {
             let mut encoder = codec.encoder(Kind::Tx).unwrap();
             let mut all = b"before".to_vec();
             for record in &records {
-                codec.decode_into(Dictionary::SPEC, 0, &encoder.encode(record).0, &mut all).unwrap();
+                let payload = encoder.encode(record).0;
+                prop_assert!((record.len()..=record.len() + 1).contains(&Codec::decoded_len(&payload)));
+                codec.decode_into(Dictionary::SPEC, 0, &payload, &mut all).unwrap();
             }
             prop_assert_eq!(all, [b"before".to_vec(), records.concat()].concat());
         }

@@ -78,6 +78,12 @@ pub trait Store: Send + Sync + 'static {
     /// snapshot can see.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error>;
 
+    /// A number that changes when new snapshots show another state: a snapshot that is taken between two equal numbers
+    /// shows the same rows as any other such snapshot. `None` if the engine does not count its states.
+    fn version(&self) -> Option<u64> {
+        None
+    }
+
     /// Applies every write of `batch`, or none. Threads may commit concurrently.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
@@ -112,6 +118,19 @@ pub trait Snapshot: Send + Sync {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Row>, Error>;
+
+    /// Calls `visit` with key and value of each row that [`Snapshot::scan`] returns; engines may spare the copies.
+    fn visit(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), Error> {
+        self.scan(table, bounds, order, limit)?.iter().for_each(|(key, value)| visit(key, value));
+        Ok(())
+    }
 }
 
 /// Calls `visit` for every row of `bounds`, in ascending order, and stops at its first error.

@@ -88,16 +88,27 @@ pub fn slice<L: List>(
     let bounds = Bounds { start: &start, end: Some(&end) };
     // The keys of an owner are dense, so the limit never truncates a healthy list.
     let limit = usize::try_from(ordinals.end - ordinals.start).unwrap_or(usize::MAX);
-    let mut rows = snapshot.scan(L::SPEC, bounds, Order::Asc, limit)?.into_iter();
-    let entry_at = |ordinal| {
-        let expected = entry_key(&owner, ordinal);
-        match rows.next() {
-            Some((key, value)) if key == expected => decode_number(L::SPEC, &key, &value),
-            _ => Err(corrupt(L::SPEC, &expected, MISSING)),
+    let missing = |ordinal| corrupt(L::SPEC, &entry_key(&owner, ordinal), MISSING);
+    let mut entries = Ok(Vec::with_capacity(limit.min(LIKELY_ENTRIES)));
+    snapshot.visit(L::SPEC, bounds, Order::Asc, limit, &mut |key, value| {
+        let Ok(found) = &mut entries else { return };
+        let ordinal = ordinals.start + found.len() as u64;
+        let is_next = key.strip_prefix(&*owner).is_some_and(|rest| rest == ordinal.to_be_bytes());
+        let entry = if is_next { decode_number(L::SPEC, key, value) } else { Err(missing(ordinal)) };
+        match entry {
+            Ok(entry) => found.push(entry),
+            Err(error) => entries = Err(error),
         }
-    };
-    ordinals.map(entry_at).collect()
+    })?;
+    let entries: Vec<u64> = entries?;
+    if entries.len() < limit {
+        return Err(missing(ordinals.start + entries.len() as u64));
+    }
+    Ok(entries)
 }
+
+/// Initial capacity for a page; a slice may be far longer.
+const LIKELY_ENTRIES: usize = 128;
 
 /// Number of entries of `owner` that are less than `value`: the ordinal of `value`, or the one it would have. `len` is
 /// the length that the same snapshot gave. Costs about log2(`len`) reads.

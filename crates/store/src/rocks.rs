@@ -19,6 +19,7 @@ mod follower;
 mod handle;
 mod missing_files;
 mod options;
+mod secondary;
 mod sizes;
 mod snapshot;
 mod statistics;
@@ -138,9 +139,10 @@ impl RocksStore {
     /// Opens the database in `primary` read-only while another process owns it. `own` is a private directory for this
     /// follower's log.
     ///
-    /// The view is fixed until [`RocksStore::catch_up`]. A follower keeps all table files open and holds the contents
-    /// of the owner's WAL in memory: once at first, twice after the first catch-up, three times while a snapshot is
-    /// held for longer than a second. Works on a local file system only.
+    /// The view is fixed until [`RocksStore::catch_up`]. A follower keeps all table files open and holds in memory the
+    /// rows that the owner has in no table file yet, at most twice [`RocksOptions::write_buffer_bytes`] of the owner:
+    /// once at first, twice after the first catch-up, three times while a snapshot is held for longer than a second.
+    /// Works on a local file system only.
     pub fn follow(
         primary: &Path,
         own: &Path,
@@ -154,8 +156,8 @@ impl RocksStore {
     }
 
     /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for
-    /// snapshots at most a second. After a flush by the owner it reopens the database, which takes as long as reading
-    /// the owner's WAL.
+    /// snapshots at most a second. If the owner flushed a log before the follower had read all of it, it reopens the
+    /// database, which takes as long as reading the rest of the owner's logs.
     ///
     /// A no-op for an owner. After an error, new snapshots keep the previous state; call it again.
     pub fn catch_up(&self) -> Result<(), Error> {
@@ -246,6 +248,13 @@ impl RocksStore {
 impl Store for RocksStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
         Ok(Box::new(self.rocks_snapshot()))
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(match &self.role {
+            Role::Owner { handle, .. } => handle.latest_sequence_number(),
+            Role::Follower(follower) => follower.version(),
+        })
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {

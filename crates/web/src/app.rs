@@ -161,11 +161,18 @@ impl<A> App<A> {
     /// stream
     /// has no body. The response to a `HEAD` still has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
-        if let Some(response) = self.probe(request) {
-            return response;
-        }
+        self.probe(request).unwrap_or_else(|| self.respond_at(self.find(request), request, body))
+    }
+
+    /// As [`App::respond`], for a request that is no health probe and whose path was found.
+    pub(crate) fn respond_at(
+        &self,
+        found: Option<Found<'_, '_, A>>,
+        request: &Parts,
+        body: &[u8],
+    ) -> Response<Bytes> {
         let begun = Instant::now();
-        match self.target(request) {
+        match self.target(found, request) {
             Ok((route, _)) if route.endpoint.handler.kind() == HandlerKind::Stream => {
                 self.stream(request).map_or_else(|response| response, |head| head.map(|_| Bytes::new()))
             }
@@ -193,10 +200,20 @@ impl<A> App<A> {
         self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
     }
 
+    /// The routes of a request's path.
+    pub(crate) fn find<'p>(&self, request: &'p Parts) -> Option<Found<'_, 'p, A>> {
+        self.router.find(request.uri.path())
+    }
+
     /// The kind of a request's handler; [`HandlerKind::Sync`] if no endpoint has its path, and for the streams of a
     /// fallback.
     pub fn kind(&self, request: &Parts) -> HandlerKind {
-        if let Some(route) = self.route(request) {
+        self.kind_at(self.find(request).as_ref(), request)
+    }
+
+    /// As [`App::kind`], for a request whose path was found.
+    pub(crate) fn kind_at(&self, found: Option<&Found<'_, '_, A>>, request: &Parts) -> HandlerKind {
+        if let Some(route) = found.and_then(|found| found.of(&request.method)) {
             return route.endpoint.handler.kind();
         }
         let kind = self.fallback_of(request).map(|fallback| fallback.kind(request));
@@ -268,11 +285,12 @@ impl<A> App<A> {
     /// The endpoint of a request, or the response if there is none.
     #[expect(clippy::result_large_err, reason = "the caller returns the response")]
     fn target<'r, 'p>(
-        &'r self,
-        request: &'p Parts,
+        &self,
+        found: Option<Found<'r, 'p, A>>,
+        request: &Parts,
     ) -> Result<(&'r Route<A>, Found<'r, 'p, A>), Response<Bytes>> {
         let (method, path) = (&request.method, request.uri.path());
-        let Some(found) = self.router.find(path) else {
+        let Some(found) = found else {
             let not_found = || HttpError::not_found(format!("Cannot {method} {path}"));
             let error = if self.starting { self.health.not_ready() } else { not_found() };
             return Err(error.response());
@@ -321,7 +339,9 @@ impl<A: Sync> App<A> {
             return fallback.respond_later(request, body).await;
         }
         let begun = Instant::now();
-        let Ok((route, found)) = self.target(request) else { return self.respond(request, body) };
+        let Ok((route, found)) = self.target(self.find(request), request) else {
+            return self.respond(request, body);
+        };
         let span = span_of(route, request);
         let outcome = match call(route, &found, request, body) {
             Ok(call) => self.run_later(route, &call).instrument(span.clone()).await,

@@ -62,7 +62,8 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         let (mut head, body) = request.into_parts();
         let app = &self.server.app;
         let answered = |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer))));
-        let kind = app.kind(&head);
+        let found = app.find(&head);
+        let kind = app.kind_at(found.as_ref(), &head);
         if kind == HandlerKind::Stream {
             let response = match self.server.open(&head, &body, self.peer) {
                 Ok((response, permit)) => {
@@ -79,12 +80,15 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             Ok(permit) => permit,
             Err(response) => return answered(response, None),
         };
+        let waits = kind == HandlerKind::Async;
+        if !waits && head.method != Method::POST {
+            return answered(app.respond_at(found, &head, b""), Some(permit));
+        }
         if head.method == Method::POST {
             // Only handlers of `POST` depend on the client.
             head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
         }
-        let waits = kind == HandlerKind::Async;
-        if !waits && (head.method != Method::POST || body.is_end_stream()) {
+        if !waits && body.is_end_stream() {
             return answered(app.respond(&head, b""), Some(permit));
         }
         let (server, timer) = (Arc::clone(&self.server), Arc::clone(&self.timer));

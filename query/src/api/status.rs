@@ -7,7 +7,7 @@ use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
 use super::{Tag, json_text};
-use crate::indexer::Indexer;
+use crate::indexer::{Indexer, View};
 
 const TAG: Tag = Tag("App");
 
@@ -44,7 +44,10 @@ static STATUS: Schema = Schema {
 };
 
 fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
-    let view = indexer.view()?;
+    Ok(Reply::json(indexer.body(&indexer.status, |view| progress(indexer, view))?))
+}
+
+fn progress(indexer: &Indexer, view: &View<'_>) -> Result<String, HttpError> {
     let of_evm = if indexer.is_evm() {
         let (calls, rich) = (view.calls()?, view.rich()?.height);
         let complete_from = match calls.complete_from {
@@ -57,12 +60,11 @@ fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
     } else {
         String::new()
     };
-    let body = format!(
+    Ok(format!(
         r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{}{of_evm}}}"#,
         json_text(&indexer.build.version),
         json_text(&indexer.build.commit),
         json_text(&indexer.identity.chain_id),
         view.blocks()?.height,
-    );
-    Ok(Reply::json(body))
+    ))
 }

@@ -184,7 +184,8 @@ const LEAD: &[u8] = br#"{"tx":"#;
 /// True if a record, which begins with its hash, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
     let hex = record.strip_prefix(br#"{"txhash":""#).and_then(|rest| rest.get(..64));
-    hex.is_some_and(|hex| hex.eq_ignore_ascii_case(chain::hash::to_hex(hash).as_bytes()))
+    let found = hex.and_then(|hex| str::from_utf8(hex).ok()).map(chain::hash::parse_hash);
+    matches!(found, Some(Ok(Some(found))) if found == *hash)
 }
 
 fn succeeded(record: &[u8]) -> Result<bool, HttpError> {

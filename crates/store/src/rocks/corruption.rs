@@ -10,7 +10,7 @@
 
 use std::{fmt, path::Path};
 
-use rocksdb::{DB, LiveFile, ReadOptions};
+use rocksdb::{DB, LiveFile, Options, ReadOptions};
 
 use super::{
     directory,
@@ -65,7 +65,7 @@ fn find_once(
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<Vec<CorruptFile>, Error> {
-    let db = open(path, tables, options)?;
+    let db = open(path, tables, options, &RocksOptions::read_only())?;
     let mut found = Vec::new();
     for table in tables {
         scan(&db, path, table, &mut found)?;
@@ -73,20 +73,16 @@ fn find_once(
     Ok(found)
 }
 
-/// Opens the current state read-only, even if some files cannot be opened.
+/// Opens the current state read-only with the options `rocks`, even if some files cannot be opened.
 pub(super) fn open(
     path: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
+    rocks: &Options,
 ) -> Result<Handle, Error> {
-    DB::open_cf_descriptors_read_only(
-        &RocksOptions::read_only(),
-        path,
-        options.families_on_hold(tables),
-        false,
-    )
-    .map(Handle)
-    .map_err(|error| map_error(path, "looking for damage", error))
+    DB::open_cf_descriptors_read_only(rocks, path, options.families_on_hold(tables), false)
+        .map(Handle)
+        .map_err(|error| map_error(path, "looking for damage", error))
 }
 
 /// Reads the table from its start, and again from the first key of each file, because an iterator ends at an error.

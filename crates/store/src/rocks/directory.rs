@@ -6,7 +6,7 @@
 //! upgrades everything that resembles one of its databases (LevelDB's included).
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{Error as IoError, ErrorKind},
     path::Path,
@@ -102,33 +102,66 @@ pub(super) fn remove_unfinished_checkpoints(path: &Path) -> Result<(), Error> {
 /// Suffix of the directory of a checkpoint while RocksDB makes it (`CheckpointImpl::CreateCheckpoint`).
 const UNFINISHED: &str = ".tmp";
 
-/// The logs and table files of a database at one moment.
+/// The progress of a database at one moment, as its files show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listing {
-    names: BTreeSet<String>,
-    /// Number of the newest log (`000042.log` is 42); 0 if there is none.
-    pub(super) newest_log: u64,
+    /// Name of the manifest, the log of the table files.
+    pub(super) manifest: String,
+    /// Length of the manifest. While it is unchanged, no table file was added to the database or removed from it.
+    pub(super) manifest_len: u64,
+    /// The write-ahead logs: numbers (`000042.log` is 42) with lengths.
+    pub(super) logs: BTreeMap<u64, u64>,
 }
 
 impl Listing {
     pub(super) fn of(path: &Path) -> Result<Self, Error> {
-        let mut names: BTreeSet<_> = names(path)?.unwrap_or_default().into_iter().collect();
-        names.retain(|name| name.ends_with(LOG) || name.ends_with(TABLE));
-        // RocksDB does not write other names that end in `.log`.
-        let log = |name: &String| name.strip_suffix(LOG).and_then(|number| number.parse().ok());
-        let newest_log = names.iter().filter_map(log).max().unwrap_or(0);
-        Ok(Self { names, newest_log })
+        let current = fs::read_to_string(path.join(CURRENT)).map_err(|error| unreadable(path, &error))?;
+        let manifest = current.trim_end().to_owned();
+        // An owner that starts replaces the manifest and then deletes the old one.
+        let manifest_len = len(&path.join(&manifest)).map_err(|error| unreadable(path, &error))?.unwrap_or(0);
+        let mut logs = BTreeMap::new();
+        for name in names(path)?.unwrap_or_default() {
+            // RocksDB does not write other names that end in `.log`.
+            let Some(number) = name.strip_suffix(LOG).and_then(|number| number.parse().ok()) else {
+                continue;
+            };
+            if let Some(len) = len(&path.join(&name)).map_err(|error| unreadable(path, &error))? {
+                logs.insert(number, len);
+            }
+        }
+        Ok(Self { manifest, manifest_len, logs })
     }
 
-    /// The names of the table files.
-    pub(super) fn table_files(&self) -> BTreeSet<String> {
-        self.names.iter().filter(|name| name.ends_with(TABLE)).cloned().collect()
+    /// The number of the newest log with records. Earlier logs get no more records: the owner may start a log before
+    /// it writes the last records of the previous one, but not write to both.
+    pub(super) fn newest_written_log(&self) -> Option<u64> {
+        self.logs.iter().rev().find(|(_, len)| **len > 0).map(|(number, _)| *number)
     }
 
-    /// True if no log was started and no file deleted since the listing.
-    pub(super) fn is_current(&self, path: &Path) -> Result<bool, Error> {
-        let now = Self::of(path)?;
-        Ok(now.newest_log == self.newest_log && self.names.is_subset(&now.names))
+    /// True if every log of this listing is in `later`.
+    pub(super) fn has_all_logs_in(&self, later: &Self) -> bool {
+        self.logs.keys().all(|number| later.logs.contains_key(number))
     }
+}
+
+/// Length of a file; `None` if it does not exist.
+fn len(path: &Path) -> Result<Option<u64>, IoError> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.len())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Names of the table files in `path`: those of the database, those still being written, and obsolete ones.
+pub(super) fn table_files(path: &Path) -> Result<BTreeSet<String>, Error> {
+    let names = names(path)?.unwrap_or_default();
+    Ok(names.into_iter().filter(|name| name.ends_with(TABLE)).collect())
+}
+
+/// The number of the table file `name` (`000042.sst` is 42). Table files and logs are numbered by one counter.
+pub(super) fn table_number(name: &str) -> Option<u64> {
+    name.strip_suffix(TABLE)?.parse().ok()
 }
 
 const LOG: &str = ".log";
@@ -171,26 +204,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listing_holds_until_a_log_is_started_or_a_file_deleted() {
+    fn a_listing_shows_the_manifest_and_the_logs() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        let file = |name: &str| fs::write(path.join(name), "").unwrap();
-        for name in ["000009.log", "000010.log", "000007.sst", "LOG"] {
-            file(name);
+        let file = |name: &str, text: &str| fs::write(path.join(name), text).unwrap();
+        for (name, text) in [("CURRENT", "MANIFEST-000005\n"), ("000009.log", "record"), ("000010.log", "")] {
+            file(name, text);
         }
+        file("LOG", "text");
         let before = Listing::of(path).unwrap();
-        assert_eq!(before.newest_log, 10);
-        file("000011.sst");
-        assert!(before.is_current(path).unwrap());
-        fs::remove_file(path.join("000007.sst")).unwrap();
-        assert!(!before.is_current(path).unwrap());
-
-        let before = Listing::of(path).unwrap();
-        file("000012.log");
-        assert!(!before.is_current(path).unwrap());
-
-        let before = Listing::of(path).unwrap();
+        assert_eq!((before.manifest.as_str(), before.manifest_len), ("MANIFEST-000005", 0));
+        assert_eq!(before.newest_written_log(), Some(9));
+        file("000010.log", "record");
+        file("MANIFEST-000005", "edits");
+        let after = Listing::of(path).unwrap();
+        assert_eq!((after.manifest_len, after.newest_written_log()), (5, Some(10)));
+        assert!(before.has_all_logs_in(&after));
         fs::remove_file(path.join("000009.log")).unwrap();
-        assert!(!before.is_current(path).unwrap());
+        assert!(!before.has_all_logs_in(&Listing::of(path).unwrap()));
+    }
+
+    #[test]
+    fn table_files_are_numbered() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["000009.log", "000010.sst", "LOG"] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let files = table_files(directory.path()).unwrap();
+        assert_eq!(files.iter().map(|name| table_number(name)).collect::<Vec<_>>(), [Some(10)]);
+        assert_eq!(table_number("000010.log"), None);
     }
 }

@@ -24,19 +24,24 @@ pub(super) fn live_files(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error
     Ok(files(db, path)?.iter().map(|file| file_name(file).to_owned()).collect())
 }
 
-/// Fails if one of the files `unlisted` (on disk, but not live in the secondary) belongs to the database and cannot be
-/// read. Files that are being written or deleted do not belong to it. Opens the database once more, unless `unlisted`
-/// is empty.
+/// True if one of the files `unlisted` (on disk, but not live in the secondary) belongs to the database; an error if it
+/// cannot be read. Files that are being written or deleted do not belong to it. Opens the table files of the database
+/// once more, without its logs, unless `unlisted` is empty; `empty` is a directory without a log.
 pub(super) fn check(
     path: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
     unlisted: &BTreeSet<String>,
-) -> Result<(), Error> {
+    empty: &Path,
+) -> Result<bool, Error> {
     if unlisted.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
-    let db = corruption::open(path, tables, options)?;
+    let mut rocks = RocksOptions::read_only();
+    // The contents of the logs would take as much memory as another secondary.
+    rocks.set_wal_dir(empty);
+    let db = corruption::open(path, tables, options, &rocks)?;
+    let mut belongs = false;
     for file in files(&db, path)?.iter().filter(|file| unlisted.contains(file_name(file))) {
         let Some(table) = tables.iter().find(|table| table.name == file.column_family_name) else { continue };
         let mut iterator = db.raw_iterator_cf_opt(family(&db, table)?, ReadOptions::default());
@@ -46,6 +51,7 @@ pub(super) fn check(
         if read.is_err() && path.join(file_name(file)).exists() {
             read?;
         }
+        belongs = true;
     }
-    Ok(())
+    Ok(belongs)
 }

@@ -21,9 +21,9 @@ use crate::spec::{Access, TableSpec};
 pub struct RocksOptions {
     /// Memory for blocks of table files, their indexes and filters, shared by all tables.
     pub cache_bytes: usize,
-    /// Memory for writes that are not in table files yet, shared by all tables. The log is at most twice as long, which
-    /// also bounds the duration of a start, and the memory of each of a follower's two states and of its temporary
-    /// third one.
+    /// Memory for writes that are not in table files yet, shared by all tables. All are flushed when it is full, and
+    /// commits wait when it is full again before the flush has ended. So twice as much bounds the memory of each of a
+    /// follower's two states and of its temporary third one, and, as the length of the log, the duration of a start.
     pub write_buffer_bytes: usize,
     /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
     /// process 1,024. A follower ignores this and holds all.
@@ -35,11 +35,12 @@ pub struct RocksOptions {
 }
 
 impl Default for RocksOptions {
-    /// Keeps the process under 1 GiB while it indexes at full speed. The reserve is twice the memory for writes.
+    /// Keeps the process, and a follower beside it, under 1 GiB each while it indexes at full speed. The reserve is four
+    /// times the memory for writes.
     fn default() -> Self {
         Self {
             cache_bytes: 256 * MIB,
-            write_buffer_bytes: 256 * MIB,
+            write_buffer_bytes: 128 * MIB,
             open_files: 512,
             reserve_bytes: 512 << 20,
         }
@@ -62,6 +63,9 @@ impl RocksOptions {
         // default up to four times all write buffers of all tables (`options.h`, `max_total_wal_size`).
         options.set_max_total_wal_size(to_u64(self.write_buffer_bytes.saturating_mul(2)));
         options.set_db_write_buffer_size(self.write_buffer_bytes);
+        // All tables are flushed together, so a flush makes the log before it obsolete, and logs are few: a follower
+        // reads each once, and holds the rows of one, and of a second one during a flush.
+        options.set_atomic_flush(true);
 
         // Flushes and compactions on all cores: `increase_parallelism` creates the threads, the other option allows
         // their use. At least two, so that a long compaction never delays a flush.

@@ -13,8 +13,8 @@ use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 use super::{
     compaction_hold::CompactionHold,
     errors::{map_error, with_table},
-    follower::Secondary,
     handle::family,
+    secondary::Secondary,
 };
 use crate::{
     engine::{Bounds, Order, Row, Snapshot},
@@ -104,10 +104,23 @@ impl Snapshot for RocksSnapshot<'_> {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::with_capacity(limit.min(LIKELY_ROWS));
+        self.visit(table, bounds, order, limit, &mut |key, value| rows.push((key.to_vec(), value.to_vec())))?;
+        Ok(rows)
+    }
+
+    fn visit(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), Error> {
         let db = self.db();
         let family = family(db, table)?;
         if limit == 0 || bounds.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let mut options = self.view.options();
         options.set_iterate_lower_bound(bounds.start);
@@ -120,11 +133,12 @@ impl Snapshot for RocksSnapshot<'_> {
             Order::Asc => iterator.seek_to_first(),
             Order::Desc => iterator.seek_to_last(),
         }
-        let mut rows = Vec::with_capacity(limit.min(LIKELY_ROWS));
+        let mut visited = 0;
         while let Some((key, value)) = iterator.item() {
-            rows.push((key.to_vec(), value.to_vec()));
+            visit(key, value);
+            visited += 1;
             // A step beyond the last row may cost a block.
-            if rows.len() == limit {
+            if visited == limit {
                 break;
             }
             match order {
@@ -133,8 +147,7 @@ impl Snapshot for RocksSnapshot<'_> {
             }
         }
         // An iterator that fails looks like one at its end.
-        iterator.status().map_err(|error| self.map_error(table, error))?;
-        Ok(rows)
+        iterator.status().map_err(|error| self.map_error(table, error))
     }
 }
 

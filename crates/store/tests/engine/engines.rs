@@ -201,6 +201,17 @@ fn a_snapshot_sees_no_later_commit_and_a_new_one_does(engine: &impl Engine) {
     assert_eq!(engine.get(POINT, b"k").unwrap(), b"new");
 }
 
+fn a_commit_changes_the_version_and_nothing_else_does(engine: &impl Engine) {
+    let version = || engine.reader().version();
+    engine.put_keys(SCAN, &[b"a"]);
+    let before = version();
+    drop(engine.reader().snapshot().unwrap());
+    engine.publish();
+    assert_eq!(version(), before);
+    engine.put_keys(POINT, &[b"b"]);
+    assert!(before.is_none() || version() != before, "{before:?}");
+}
+
 fn the_last_write_of_a_key_in_a_batch_wins(engine: &impl Engine) {
     let mut batch = Batch::new();
     batch.put(POINT, b"put".to_vec(), b"1".to_vec());
@@ -386,6 +397,7 @@ every_engine![
     a_prefix_of_ff_bytes_ends_with_the_table,
     a_limit_keeps_the_first_rows_in_the_order_of_the_scan,
     a_snapshot_sees_no_later_commit_and_a_new_one_does,
+    a_commit_changes_the_version_and_nothing_else_does,
     the_last_write_of_a_key_in_a_batch_wins,
     a_deleted_row_is_absent_and_deleting_an_absent_one_is_not_an_error,
     a_range_is_deleted_except_for_the_rows_that_the_batch_sets,

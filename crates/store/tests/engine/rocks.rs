@@ -246,8 +246,8 @@ fn snapshots_are_taken_while_a_catch_up_runs() {
     let owner = open(primary.path());
     put(&owner, [(1, noise(1))], Durability::Buffered);
     let follower = follow(primary.path(), own.path());
-    follower.catch_up().unwrap();
     let first = follower.snapshot().unwrap();
+    put(&owner, [(1, noise(1))], Durability::Buffered);
     follower.catch_up().unwrap();
     let second = follower.snapshot().unwrap();
     put(&owner, [(1, noise(2))], Durability::Buffered);

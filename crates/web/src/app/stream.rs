@@ -38,7 +38,7 @@ impl<A> App<A> {
     #[expect(clippy::result_large_err, reason = "the caller returns the response")]
     pub(crate) fn stream(&self, request: &Parts) -> Result<Response<EventStream>, Response<Bytes>> {
         let begun = Instant::now();
-        let (route, found) = self.target(request)?;
+        let (route, found) = self.target(self.find(request), request)?;
         let events = call(route, &found, request, b"")
             .and_then(|call| self.events(route, &call))
             .map_err(|error| self.finish(route, request, Err(error), begun))?;
