@@ -18,11 +18,11 @@ const OBJECTS: usize = 8;
 /// Creators of each.
 const CREATORS: usize = 8;
 
-/// Races creators of objects under `path`, which are deleted afterwards.
+/// Races creators of objects under `path`, which are deleted afterwards. Returns why the store must not be used.
 ///
 /// # Errors
-/// Why the store must not be used, or cannot be.
-pub async fn check(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), String> {
+/// If a request fails for another reason than a lost race.
+pub async fn check(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<Option<String>, Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let folder = path.clone().join("race").join(format!("{now}-{}", process::id()));
     let objects: Vec<_> = (0..OBJECTS).map(|object| folder.clone().join(object.to_string())).collect();
@@ -32,29 +32,28 @@ pub async fn check(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), Stri
     deleted.for_each(|_| async {}).await;
     let winners = winners.into_iter().collect::<Result<Vec<_>, _>>()?;
     let wrong = winners.iter().filter(|&&winners| winners != 1).count();
-    if wrong == 0 {
-        return Ok(());
-    }
-    Err(format!(
-        "{wrong} of {OBJECTS} objects that {CREATORS} creators raced for were not created by exactly one \
-         (If-None-Match)"
-    ))
+    Ok((wrong > 0).then(|| {
+        format!(
+            "{wrong} of {OBJECTS} objects that {CREATORS} creators raced for were not created by exactly one \
+             (If-None-Match)"
+        )
+    }))
 }
 
 /// The number of creators that `store` let create `object`.
-async fn race(store: &Arc<dyn ObjectStore>, object: &Path) -> Result<usize, String> {
+async fn race(store: &Arc<dyn ObjectStore>, object: &Path) -> Result<usize, Error> {
     let create = |creator: usize| async move {
         let payload = PutPayload::from(creator.to_string());
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         match store.put_opts(object, payload, options).await {
             Ok(_) => Ok(1),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(0),
-            Err(error) => Err(crate::failure::describe(&error)),
+            Err(error) => Err(error),
         }
     };
     let outcomes = join_all((0..CREATORS).map(create)).await;
     let created = outcomes.into_iter().sum::<Result<usize, _>>()?;
     // A winner's object must be there.
-    store.head(object).await.map_err(|error| crate::failure::describe(&error))?;
+    store.head(object).await?;
     Ok(created)
 }

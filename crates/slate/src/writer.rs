@@ -72,8 +72,11 @@ impl SlateStore {
             Arc::new(Counted { inner: Arc::clone(&location.store), requests: Arc::clone(&requests) });
         let Engine { options, .. } = &**engine;
         let raced = async {
-            let checked = exclusive::check(&objects, &path).await;
-            checked.map_err(|found| Error::NotExclusive { path: name.clone(), found })
+            match exclusive::check(&objects, &path).await {
+                Ok(None) => Ok(()),
+                Ok(Some(found)) => Err(Error::NotExclusive { path: name.clone(), found }),
+                Err(error) => Err(remote(&name, OPENING, &failure::describe(&error))),
+            }
         };
         engine.wait(&name, OPENING, options.commit_timeout, raced)?;
         let (cache, id) = engine.cache();

@@ -1,5 +1,7 @@
 //! Blocks whose rows all name their height, so that a request that mixes heights is noticed.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use store::{Access, Batch, Bounds, Order, Snapshot, TableSpec};
 
 pub(crate) const HEAD: &TableSpec = &TableSpec { name: "head", tag: 0x10, access: Access::Point };
@@ -16,6 +18,15 @@ pub(crate) fn block(height: u64) -> Batch {
     }
     batch.put(HEAD, Vec::new(), height.to_be_bytes().to_vec());
     batch
+}
+
+/// Sets the flag when it is dropped, also by a failed assertion: the threads that it ends would be awaited for ever.
+pub(crate) struct Done<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn number(value: &[u8]) -> u64 {

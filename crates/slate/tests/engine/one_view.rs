@@ -9,13 +9,14 @@ use slatedb::config::DbReaderOptions;
 use slatedb::{DbReader, DbReaderMode};
 use store::{Durability, Store};
 
-use crate::heights::{block, head, is_mixed, request};
+use crate::heights::{Done, block, head, is_mixed, request};
 use crate::{CHAIN, ENGINE, bucket};
 
 /// Calls `requests` while a writer commits blocks and, if there is a reader, it catches up without a pause.
 fn during_writes(store: &SlateStore, reader: Option<&SlateReader>, requests: impl FnOnce()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _done = Done(&done);
         scope.spawn(|| {
             for height in head(&*store.snapshot().unwrap()) + 1.. {
                 store.commit(block(height), Durability::Synced).unwrap();
@@ -32,7 +33,6 @@ fn during_writes(store: &SlateStore, reader: Option<&SlateReader>, requests: imp
             });
         }
         requests();
-        done.store(true, Ordering::Relaxed);
     });
 }
 

@@ -11,7 +11,7 @@ use slate::{Engine, Location, Options, SlateReader, SlateStore, check_conditiona
 use store::{Durability, Error, Store};
 
 use crate::gateway::{Gateway, URL};
-use crate::heights::{block, head, is_mixed, request};
+use crate::heights::{Done, block, head, is_mixed, request};
 use crate::{CHAIN, ENGINE};
 
 /// Set in the child process that commits.
@@ -23,12 +23,11 @@ fn one_of_several_creators_of_an_object_wins() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let objects = gateway.bucket().object_store();
     for _ in 0..10 {
-        runtime.block_on(check_conditional_writes(&objects, &Path::from("a"))).unwrap();
+        assert_eq!(runtime.block_on(check_conditional_writes(&objects, &Path::from("a"))).unwrap(), None);
     }
     // A refused request is an error, not a lost race.
     let read_only = gateway.beside(&["--readonly"]).bucket().object_store();
-    let refused = runtime.block_on(check_conditional_writes(&read_only, &Path::from("a"))).unwrap_err();
-    assert!(refused.contains("403") || refused.contains("AccessDenied"), "{refused}");
+    runtime.block_on(check_conditional_writes(&read_only, &Path::from("a"))).unwrap_err();
 }
 
 #[test]
@@ -108,7 +107,10 @@ fn a_killed_writer_loses_nothing_that_it_reported_and_leaves_whole_blocks() {
     let mut before = 0;
     for round in 1..=5 {
         let mut writer = Writer::start(&gateway);
-        let mut reported = (0..round).map(|_| writer.synced().unwrap()).last().unwrap();
+        let mut reported = 0;
+        for _ in 0..round {
+            reported = writer.synced().unwrap();
+        }
         writer.signal("-KILL");
         writer.child.wait().unwrap();
         while let Some(height) = writer.synced() {
@@ -152,6 +154,7 @@ fn no_request_mixes_heights_while_writers_replace_each_other() {
     let done = AtomicBool::new(false);
     let mut heights = std::collections::BTreeSet::new();
     thread::scope(|scope| {
+        let _done = Done(&done);
         scope.spawn(|| {
             let mut store = store;
             for height in 2.. {
@@ -178,7 +181,6 @@ fn no_request_mixes_heights_while_writers_replace_each_other() {
             last = seen[0];
             heights.insert(last);
         }
-        done.store(true, Ordering::Relaxed);
     });
     assert!(heights.len() > 20, "{heights:?}");
 }
