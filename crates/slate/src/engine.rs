@@ -152,7 +152,7 @@ impl Engine {
         let Ok(_place) = self.waiting.try_acquire() else {
             return Err(remote(name, doing, &format!("{MAX_WAITING} other calls wait for it")));
         };
-        let park = || {
+        let mut park = || {
             let waker = Waker::from(Arc::new(Unpark(thread::current())));
             loop {
                 if let Poll::Ready(outcome) = poll(&waker) {
