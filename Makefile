@@ -10,10 +10,11 @@ CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 CARGO_DEB_VERSION := 3.8.0
 MDBOOK_VERSION := 0.5.4
+VERSITYGW_VERSION := v1.8.0
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check api-test deny book bench soak fuzz dictionaries deb image needs test-needs
+.PHONY: demo build test tests test-slate check api-test deny book bench soak fuzz dictionaries deb image needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -29,6 +30,16 @@ test: check tests api-test deny
 # Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
 tests: test-needs
 	cargo test --release --workspace --no-fail-fast
+
+# The engine on object storage (the cargo feature `slate`, not in the default build), in memory and on a real S3 interface:
+# versitygw, which Go builds. Compiles 100 more crates, and RocksDB again in a target directory of its own.
+test-slate: export CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/slate
+test-slate: export VERSITYGW ?= $(abspath $(TOOLS))/bin/versitygw
+test-slate: needs
+	test -x "$$VERSITYGW" || GOBIN="$(abspath $(TOOLS))/bin" GOFLAGS=-mod=mod \
+	    go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	cargo clippy --release --workspace --features cli/slate --all-targets -- -D warnings
+	cargo test --release --workspace --features cli/slate --test in_memory --test on_s3 --test object_storage
 
 # What a change must pass beside the tests: format, lints, documentation, benches that compile. The feature `otlp` is left
 # out: its features of shared build dependencies would compile RocksDB again.

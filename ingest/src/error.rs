@@ -222,13 +222,21 @@ impl Error {
     /// True if an operator must decide, because a restart ends in the same error.
     pub fn needs_an_operator(&self) -> bool {
         matches!(self, Self::TooDeep { .. } | Self::OtherHistory { .. })
+            || matches!(self.of_the_store(), Some(store::Error::Fenced { .. }))
     }
 
     /// True if the disk is full.
     pub(crate) fn is_full(&self) -> bool {
+        matches!(self.of_the_store(), Some(store::Error::NoSpace { .. }))
+    }
+
+    fn of_the_store(&self) -> Option<&store::Error> {
         use schema::rollback::RollbackError::Database;
-        let (Self::Schema(error) | Self::Impossible(Database(error))) = self else { return false };
-        matches!(error, schema::Error::Store(store::Error::NoSpace { .. }))
+        match self {
+            Self::Schema(schema::Error::Store(error))
+            | Self::Impossible(Database(schema::Error::Store(error))) => Some(error),
+            _ => None,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `inspect` | `info` and `digest` |
 //! | `rollback` | removes the last blocks |
+//! | `copy` | copy between a directory and an object store |
 //! | `backup` | backup and restore |
 //! | `export` | export as NDJSON |
 //! | `verify` | verification and repair |
@@ -15,6 +16,7 @@
 //! * Read-only commands write nothing to the directory, and work while another process writes the database.
 
 mod backup;
+mod copy;
 mod export;
 mod inspect;
 mod node;
@@ -64,6 +66,14 @@ pub(crate) enum Db {
         how: backup::How,
         #[command(flatten)]
         settings: Sources<{ LOG | DATA }>,
+    },
+    /// Copies the database between a directory and an object store, and compares the digests; it must not be written
+    /// meanwhile. An interrupted copy continues if it is repeated
+    Copy {
+        #[command(flatten)]
+        how: copy::How,
+        #[command(flatten)]
+        settings: Sources<LOG>,
     },
     /// Writes the database as lines of JSON (NDJSON, zstd), also while it is written
     Export {
@@ -119,6 +129,7 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
         Db::Digest { tables, settings } => inspect::print_digest(&start(settings)?, tables),
         Db::Rollback { to, settings } => rollback::roll_back(&start(settings)?, to),
         Db::Backup { how, settings } => backup::back_up(&start(settings)?, &how),
+        Db::Copy { how, settings } => copy::copy(&start(settings)?, how),
         Db::Export { what, settings } => export::export(&start(settings)?, &what),
         Db::Restore { from, backup, settings } => backup::restore(&start(settings)?, &from, backup),
         Db::Verify { how, settings } => verify::verify(&start(settings)?, how),

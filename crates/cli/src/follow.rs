@@ -1,21 +1,20 @@
 //! `cairn query`: serves a database that another process writes.
 //!
 //! # Invariants
-//! * Nothing is written to the directory of the database.
-//! * Responses lag the writer by at most [`CATCH_UP_EVERY`] plus the time of a catch-up; a slow request may add up to 1
+//! * Nothing is written to the database.
+//! * Responses lag the writer by at most [`CATCH_UP_EVERY`], or [`REMOTE`] for an object store, plus the time of a catch-up; a slow request may add up to 1
 //!   s.
 //! * While catching up fails, the last state is served and `/readyz` reports the failure.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use store::{RocksOptions, RocksStore};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::database::{Followed, Opener};
 use crate::metrics::Samples;
 use crate::pages::Pages;
 use crate::serve::Serving;
@@ -25,6 +24,10 @@ use crate::{logging, metrics, ready, reload, runtime, shutdown};
 
 /// Interval between catch-ups.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
+
+/// The same for an object store, where each catch-up is some ten requests: while there are new blocks, and when there
+/// were none for a while.
+const REMOTE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
 /// Maximum backoff after a failed catch-up; it starts at [`CATCH_UP_EVERY`] and doubles.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -37,9 +40,8 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = &Settings::new(&values)?;
-    let data = settings.data()?;
-    let options = RocksOptions { cache_bytes: settings.cache_bytes(), ..RocksOptions::default() };
     let own = own_dir()?;
+    let opener = Opener::new(settings, own.path())?;
     runtime::block_on(async {
         let (_screen, filter_handle) = logging::start_server(settings)?;
         let stop = shutdown::watch()?;
@@ -48,16 +50,15 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
             Some(at) => metrics::start(at, &stop).await?,
             None => Samples::default(),
         };
-        let Some(store) = await_database(data, own.path(), options, &stop).await? else { return Ok(()) };
-        let store = Arc::new(store);
-        check_chain(settings, &store)?;
+        let Some(database) = await_database(settings, &opener, &stop).await? else { return Ok(()) };
+        check_chain(settings, &database)?;
         let (caught_up, last) = watch::channel(Instant::now());
         let is_ready = ready::keeping_up(last);
-        samples.set(&store, is_ready.clone());
+        samples.set(database.rocks(), is_ready.clone());
         // It asks no node, so it does not know the height of the chain.
         let pages = Pages { routing: None, head: Arc::new(|| None) };
-        let serving = Serving::start(settings, Some(Arc::clone(&store) as _), is_ready, pages)?;
-        let outcome = keep_up(store, &caught_up, &stop).await;
+        let serving = Serving::start(settings, Some(database.store()), is_ready, pages)?;
+        let outcome = keep_up(&database, &caught_up, &stop).await;
         serving.stop().await;
         outcome
     })
@@ -70,15 +71,17 @@ pub(crate) fn own_dir() -> anyhow::Result<TempDir> {
 
 /// Waits for an initialised database; `None` on a stop signal.
 async fn await_database(
-    data: &Path,
-    own: &Path,
-    options: RocksOptions,
+    settings: &Settings,
+    opener: &Opener<'_>,
     stop: &watch::Receiver<bool>,
-) -> anyhow::Result<Option<RocksStore>> {
+) -> anyhow::Result<Option<Followed>> {
+    let data = settings.data.as_deref().unwrap_or_else(|| "".as_ref());
     let mut logged: Option<Instant> = None;
     loop {
-        let reason = match RocksStore::follow(data, own, schema::TABLES, options) {
-            Ok(store) if schema::open::identity(&store)?.is_some() => return Ok(Some(store)),
+        let reason = match opener.open() {
+            Ok(database) if schema::open::identity(&*database.store())?.is_some() => {
+                return Ok(Some(database));
+            }
             Ok(_) => "the process that writes it has not reached its node yet".to_owned(),
             Err(error @ (store::Error::NotADatabase { .. } | store::Error::MissingTables { .. })) => {
                 error.to_string()
@@ -97,8 +100,8 @@ async fn await_database(
 }
 
 /// Fails if the database belongs to another chain than the configured one.
-fn check_chain(settings: &Settings, store: &RocksStore) -> anyhow::Result<()> {
-    let found = schema::open::existing(store)?.chain_id;
+fn check_chain(settings: &Settings, database: &Followed) -> anyhow::Result<()> {
+    let found = schema::open::existing(&*database.store())?.chain_id;
     match &settings.chain_id {
         Some(wanted) if *wanted != found => {
             anyhow::bail!(
@@ -111,23 +114,27 @@ fn check_chain(settings: &Settings, store: &RocksStore) -> anyhow::Result<()> {
 
 /// Catches up with the writer periodically; `caught_up` gets the time of the last success.
 async fn keep_up(
-    store: Arc<RocksStore>,
+    database: &Followed,
     caught_up: &watch::Sender<Instant>,
     stop: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let mut pause = CATCH_UP_EVERY;
+    let (shortest, longest) = match database.rocks() {
+        Some(_) => (CATCH_UP_EVERY, CATCH_UP_EVERY),
+        None => REMOTE,
+    };
+    let mut pause = shortest;
     let mut logged: Option<Instant> = None;
     loop {
         tokio::select! {
             () = sleep(pause) => {}
             () = shutdown::stopped(stop) => return Ok(()),
         }
-        let store = Arc::clone(&store);
+        let database = database.clone();
         // Reads files, and may wait for a slow request.
-        match tokio::task::spawn_blocking(move || store.catch_up()).await? {
-            Ok(()) => {
+        match tokio::task::spawn_blocking(move || database.catch_up()).await? {
+            Ok(moved) => {
                 caught_up.send_replace(Instant::now());
-                pause = CATCH_UP_EVERY;
+                pause = if moved { shortest } else { (2 * pause).min(longest) };
                 if logged.take().is_some() {
                     tracing::info!("the database is followed again");
                 }

@@ -29,6 +29,7 @@
 
 mod args;
 mod control;
+mod database;
 mod db;
 mod demo;
 mod follow;

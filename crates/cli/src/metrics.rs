@@ -9,7 +9,7 @@ mod tests;
 
 use std::fs;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -45,17 +45,21 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Samples(Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>);
 
 impl Samples {
-    /// Samples `store` and readiness at each scrape. Sampling blocks on the disk only.
+    /// Samples readiness and, if it is there, `store` at each scrape. Sampling blocks on the disk only.
     pub(crate) fn set(
         &self,
-        store: &Arc<RocksStore>,
+        store: Option<&Arc<RocksStore>>,
         is_ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
         // Metrics are served for longer than the store is open.
-        let store = Arc::downgrade(store);
+        let store = store.map(Arc::downgrade);
         let sample = move || {
-            if let Some(store) = store.upgrade() {
-                gauge!("cairn_ready").set(f64::from(u8::from(is_ready().is_ok())));
+            let store = store.as_ref().map(Weak::upgrade);
+            if matches!(store, Some(None)) {
+                return;
+            }
+            gauge!("cairn_ready").set(f64::from(u8::from(is_ready().is_ok())));
+            if let Some(store) = store.flatten() {
                 database::sample(&store);
             }
         };

@@ -1,7 +1,6 @@
 //! `cairn run` and `cairn ingest`: the indexer, with the API server for `run`.
 
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -9,10 +8,11 @@ use futures_util::future::OptionFuture;
 use ingest::Ingest;
 use node::{Limits, Node};
 use schema::meta::{self, BlockLane, CallLane, RichLane};
-use store::{RocksOptions, RocksStore, Store as _};
+use store::Store as _;
 use tokio::sync::{Semaphore, watch};
 
 use crate::control;
+use crate::database::Written;
 use crate::logging::{self, Screen};
 use crate::metrics::Samples;
 use crate::pages::{CurrentRouting, Pages};
@@ -46,27 +46,23 @@ pub(crate) async fn index(
     routes: Option<CurrentRouting>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let (config, endpoints, data) = (settings.ingest(serves)?, settings.endpoints()?, settings.data()?);
+    let (config, endpoints) = (settings.ingest(serves)?, settings.endpoints()?);
+    settings.location()?;
     let samples = match settings.metrics {
         Some(at) => metrics::start(at, stop).await?,
         None => Samples::default(),
     };
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
-    let options = RocksOptions {
-        cache_bytes: settings.cache_bytes(),
-        reserve_bytes: settings.disk_reserve.as_u64(),
-        ..RocksOptions::default()
-    };
-    let store = Arc::new(RocksStore::open(data, schema::TABLES, options)?);
-    let _running = log_start(&config, data, &store)?;
+    let database = Written::open(settings)?;
+    let _running = log_start(&config, &database)?;
     let ready = Arc::new(Readiness::new(Arc::clone(&node), settings.ready_lag));
     let is_ready = {
         let ready = Arc::clone(&ready);
         move || ready.check()
     };
-    samples.set(&store, is_ready.clone());
+    samples.set(database.rocks(), is_ready.clone());
     // Before the first request to the node, so that existing data is served even if the node is down.
-    let existing = ingest::is_there(&config, &*store)?.then(|| Arc::clone(&store) as _);
+    let existing = ingest::is_there(&config, &*database.store())?.then(|| database.served());
     let routing = settings.route().filter(|_| serves);
     let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
     let head = {
@@ -86,24 +82,30 @@ pub(crate) async fn index(
     let maintenance = Arc::new(Semaphore::new(1));
     let indexing = async {
         let ingest = tokio::select! {
-            ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
+            ingest = Ingest::prepare(config, node, database.store()) => ingest?,
             () = shutdown::stopped(stop) => return Ok(()),
         };
         ready.follow(ingest.progress());
         if let Some(serving) = &mut serving {
-            serving.open(settings, Arc::clone(&store) as _).await?;
+            serving.open(settings, database.served()).await?;
         }
         tokio::select! {
             outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
-            outcome = watch_over(&ingest, (&store, &maintenance), screen, serving.as_ref(), arrived) => {
+            outcome = watch_over(&ingest, (&database, &maintenance), screen, serving.as_ref(), arrived) => {
                 outcome.map(|never| match never {})
             }
+        }
+    };
+    let serve_control = async {
+        match database.rocks() {
+            Some(store) => control::serve(Arc::clone(store), Arc::clone(&maintenance)).await,
+            None => std::future::pending().await,
         }
     };
     // Routing and backups do not wait for the node of this chain either.
     let outcome = tokio::select! {
         outcome = indexing => outcome,
-        never = control::serve(Arc::clone(&store), Arc::clone(&maintenance)) => match never {},
+        never = serve_control => match never {},
         never = run_routes => match never {},
     };
     // In every case the servers drain the requests in flight.
@@ -115,11 +117,13 @@ pub(crate) async fn index(
     outcome
 }
 
-/// Logs the start, and creates the marker of unclean shutdowns.
-fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow::Result<Running> {
+/// Logs the start, and creates the marker of unclean shutdowns in a directory.
+fn log_start(config: &ingest::Config, database: &Written) -> anyhow::Result<Option<Running>> {
+    let (store, data) = (database.store(), database.name());
     let snapshot = store.snapshot()?;
     let blocks = meta::read::<BlockLane>(&*snapshot)?.map(|lane| lane.height);
-    let (running, left) = Running::begin(data).with_context(|| format!("writing to {}", data.display()))?;
+    let running = database.rocks().map(|_| Running::begin(data)).transpose();
+    let (running, left) = running.with_context(|| format!("writing to {}", data.display()))?.unzip();
     tracing::info!(
         version = VERSION,
         commit = COMMIT,
@@ -130,9 +134,11 @@ fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow
         internal_tx_height = meta::read::<CallLane>(&*snapshot)?.map(|lane| lane.height),
         rich_list_height = meta::read::<RichLane>(&*snapshot)?.map(|lane| lane.height),
         previous_stop = match (left, blocks) {
-            (true, _) => "killed",
-            (false, Some(_)) => "clean",
-            (false, None) => "none",
+            (Some(true), _) => "killed",
+            (Some(false), Some(_)) => "clean",
+            (_, None) => "none",
+            // An object store has no marker.
+            (None, Some(_)) => "unknown",
         },
         "starting"
     );
@@ -142,7 +148,7 @@ fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow
 /// Reports progress, and flushes the store when the head is reached; fails if `arrived` fails.
 async fn watch_over(
     ingest: &Ingest,
-    (store, maintenance): (&Arc<RocksStore>, &Arc<Semaphore>),
+    (database, maintenance): (&Written, &Arc<Semaphore>),
     screen: &Screen,
     serving: Option<&Serving>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
@@ -155,10 +161,10 @@ async fn watch_over(
         arrived(serving)?;
         // Flush the memtables, so that the write-ahead log of the catch-up can be deleted: saves over half of the disk
         // space.
-        let (store, busy) = (Arc::clone(store), Arc::clone(maintenance).acquire_owned().await?);
+        let (database, busy) = (database.clone(), Arc::clone(maintenance).acquire_owned().await?);
         let flush = move || {
-            let outcome = store.flush();
-            drop(store);
+            let outcome = database.flush();
+            drop(database);
             drop(busy);
             outcome
         };

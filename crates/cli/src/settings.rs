@@ -54,7 +54,8 @@ const STOP: Duration = Duration::from_secs(1);
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Settings {
     /// Directory of the database, on a local disk; created if it does not exist. One process writes it, any number of
-    /// `cairn query` follow it.
+    /// `cairn query` follow it. With the cargo feature `slate` also an object store, as in s3://bucket/prefix: the
+    /// database is below it, in a folder with the name of the chain.
     #[arg(value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// IP address and port of the JSON interface; port 0 takes a free one.
@@ -231,6 +232,21 @@ pub(crate) struct Settings {
     pub(crate) from_rollytics: Vec<String>,
 }
 
+/// Where a database is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Location<'a> {
+    /// A directory of RocksDB.
+    Directory(&'a Path),
+    /// An object store. Every chain has a database there.
+    #[cfg(feature = "slate")]
+    ObjectStore {
+        /// As in `s3://bucket/prefix`.
+        url: &'a str,
+        /// The chain's id.
+        chain: &'a str,
+    },
+}
+
 /// Settings of a routing service.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteSettings {
@@ -282,9 +298,33 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The data directory.
+    /// Where the database is.
+    pub(crate) fn location(&self) -> Result<Location<'_>, Error> {
+        let data = self.data.as_deref().ok_or_else(|| missing("data"))?;
+        let Some(url) = data.to_str().filter(|text| text.contains("://")) else {
+            return Ok(Location::Directory(data));
+        };
+        #[cfg(feature = "slate")]
+        return match self.chain_id.as_deref() {
+            Some(chain) => Ok(Location::ObjectStore { url, chain }),
+            None => Err(missing("chain_id")),
+        };
+        #[cfg(not(feature = "slate"))]
+        Err(Error(format!(
+            "`data` is {url}, but this program was built without the cargo feature `slate`: build it with --features \
+             cli/slate, or name a directory"
+        )))
+    }
+
+    /// The data directory, for commands that need one.
     pub(crate) fn data(&self) -> Result<&Path, Error> {
-        self.data.as_deref().ok_or_else(|| missing("data"))
+        match self.location()? {
+            Location::Directory(data) => Ok(data),
+            #[cfg(feature = "slate")]
+            Location::ObjectStore { url, .. } => Err(Error(format!(
+                "this command needs a database in a directory, and `data` is {url}: name a directory"
+            ))),
+        }
     }
 
     /// The URL of the OpenTelemetry collector.

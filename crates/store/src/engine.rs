@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! `tests/engine/engines.rs` checks these for every engine:
+//! `tests/engine/demands.rs` checks these for every engine:
 //!
 //! * Keys compare as unsigned bytes.
 //! * A scan returns the rows within its bounds in order, without gaps, up to its limit.
@@ -65,10 +65,12 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// The failures that a commit survives once it has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Handed to the operating system: survives the end of the process, but not a power failure. After a power failure
-    /// the store holds all commits up to an earlier one, without gaps.
+    /// Handed to the engine. On disk it is handed to the operating system and survives the end of the process, but not
+    /// a power failure; on object storage it is in memory and may not survive the process. After such a failure the
+    /// store holds all commits up to an earlier one, without gaps.
     Buffered,
-    /// On the device (fsync): survives a power failure.
+    /// On the device (fsync), or in the object store: survives a power failure. Only these commits may be announced
+    /// outside the process, and then all earlier ones with them.
     Synced,
 }
 
@@ -93,7 +95,7 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Blocks until all earlier commits are on the device.
+    /// Blocks until all earlier commits are on the device, or in the object store.
     fn sync(&self) -> Result<(), Error>;
 
     /// Bytes of the store on disk, write-ahead logs included.

@@ -117,6 +117,43 @@ pub enum Error {
         reserve: u64,
     },
 
+    /// Another process opened the database for writing, and this one may not write any more. Nothing of the failed
+    /// commit was written. Stop the process; opening the database again would fence the other one.
+    #[error(
+        "another process writes database {} now: this one stops, and must not be started again while the other one \
+         runs", path.display()
+    )]
+    Fenced {
+        /// The database.
+        path: PathBuf,
+    },
+
+    /// The object store lets several processes create one object, so that two writers could both own the database.
+    #[error(
+        "the object store of {} cannot keep two writers apart: {found}; use a store with conditional writes",
+        path.display()
+    )]
+    NotExclusive {
+        /// The database.
+        path: PathBuf,
+        /// The outcome of the test.
+        found: String,
+    },
+
+    /// An object store, or the way to it, failed.
+    #[error(
+        "database {}: {doing} failed: {message}; check that the object store can be reached and that the credentials \
+         are valid and suffice", path.display()
+    )]
+    Remote {
+        /// The database.
+        path: PathBuf,
+        /// The failed operation.
+        doing: &'static str,
+        /// The engine's message.
+        message: String,
+    },
+
     /// A write through a follower.
     #[error("database {} is open to follow, not to write: write in the process that owns it", path.display())]
     ReadOnly {

@@ -7,8 +7,9 @@ use schema::digest;
 use store::Store as _;
 
 use super::{Viewed, lanes, view};
-use crate::output;
+use crate::database::Opener;
 use crate::settings::Settings;
+use crate::{follow, output};
 
 /// Prints the identity, the heights and the size of the database.
 pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
@@ -46,8 +47,10 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
 
 /// Prints one hash over all records, and with `with_tables` one for each table.
 pub(super) fn print_digest(settings: &Settings, with_tables: bool) -> anyhow::Result<()> {
-    let Viewed { store, own: _own } = view(settings.data()?)?;
-    schema::open::existing(&store)?;
+    let own = follow::own_dir()?;
+    let database = Opener::new(settings, own.path())?.open()?;
+    let store = database.store();
+    schema::open::existing(&*store)?;
     let tables = digest::tables(&*store.snapshot()?)?;
     let mut text = String::new();
     for table in tables.iter().filter(|_| with_tables) {

@@ -59,6 +59,21 @@ fn defaults_and_examples_are_values_that_are_accepted() {
 }
 
 #[test]
+fn an_object_store_needs_the_feature_and_the_chain() {
+    let data = ("data", "s3://bucket/prefix");
+    let error = with(&[data]).unwrap().location().unwrap_err().to_string();
+    let named = with(&[data, ("chain_id", "a-1")]).unwrap();
+    if cfg!(feature = "slate") {
+        assert!(error.contains("chain-id"), "{error}");
+        assert!(named.location().is_ok());
+        assert!(named.data().unwrap_err().to_string().contains("needs a database in a directory"));
+    } else {
+        assert!(error.contains("without the cargo feature `slate`"), "{error}");
+        assert!(named.location().is_err() && named.data().is_err());
+    }
+}
+
+#[test]
 fn a_value_out_of_bounds_is_refused_with_the_bounds() {
     assert_eq!(refused("look_ahead", "0"), "--look-ahead: `0` is not a number from 1 to 1024");
     assert_eq!(refused("poll", "2m"), "--poll: `2m` is not a time from 10ms to 60s");

@@ -6,11 +6,13 @@
 
 mod copies;
 mod damage;
+mod demands;
 mod engines;
 mod keys;
 mod lists;
 mod mended_lists;
 mod model;
+mod play;
 mod ranked;
 mod recovery;
 mod rocks;

@@ -37,6 +37,8 @@ const CRATES: &[CrateRule] = &[
     // The on-disk format; no IO.
     entry("schema", 3, &["chain", "store"]),
     // No storage.
+    // The other engine, behind a cargo feature.
+    entry("slate", 3, &["store"]),
     entry("node", 3, &["chain", "proto"]),
     // Independent of chains and store.
     entry("web", 3, &[]),
@@ -75,11 +77,13 @@ const CRATES: &[CrateRule] = &[
 /// External crates that determine the capabilities of a crate, and the only crates that may name them.
 const OWNERS: &[(&str, &[&str])] = &[
     ("rocksdb", &["store"]),
+    ("slatedb", &["slate"]),
+    ("object_store", &["slate"]),
     // The benches compare our server with a bare one; the replay node plays faults of connections.
     ("hyper", &["web", "node", "replay", "benches"]),
     ("hyper-util", &["web", "node", "replay", "benches"]),
     ("hyper-rustls", &["node"]),
-    ("rustls", &["node"]),
+    ("rustls", &["node", "slate"]),
     ("tonic", &["proto", "node", "grpc"]),
     ("tokio-tungstenite", &["node", "replay"]),
     ("cosmrs", &["chain", "proto"]),
@@ -94,6 +98,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "ingest",
             "query",
             "replay",
+            "slate",
             "tracker",
             "routing-api",
             "cli",

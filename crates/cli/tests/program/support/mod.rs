@@ -298,6 +298,11 @@ impl Played {
         own.chain(self.flags.iter().map(String::as_str)).collect()
     }
 
+    /// The chain's id.
+    pub(crate) fn chain(&self) -> &str {
+        &self.flags[1]
+    }
+
     /// The flags for its services.
     pub(crate) fn services(&self) -> Vec<&str> {
         self.flags.iter().skip(4).map(String::as_str).collect()

@@ -1,0 +1,182 @@
+//! The database of a command, on either engine: RocksDB in a directory or, with the cargo feature `slate`, SlateDB in an
+//! object store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use store::{RocksOptions, RocksStore, Store};
+
+use crate::settings::{Location, Settings};
+
+/// The database of a process that writes it.
+#[derive(Clone)]
+pub(crate) enum Written {
+    /// In a directory.
+    Rocks(Arc<RocksStore>),
+    /// In an object store.
+    #[cfg(feature = "slate")]
+    Slate(Arc<slate::SlateStore>),
+}
+
+impl Written {
+    /// Opens or creates the database.
+    pub(crate) fn open(settings: &Settings) -> anyhow::Result<Self> {
+        match settings.location()? {
+            Location::Directory(data) => {
+                let options = RocksOptions {
+                    cache_bytes: settings.cache_bytes(),
+                    reserve_bytes: settings.disk_reserve.as_u64(),
+                    ..RocksOptions::default()
+                };
+                Ok(Self::Rocks(Arc::new(RocksStore::open(data, schema::TABLES, options)?)))
+            }
+            #[cfg(feature = "slate")]
+            Location::ObjectStore { url, chain } => {
+                let (engine, location) = remote::engine(settings, url)?;
+                Ok(Self::Slate(Arc::new(slate::SlateStore::open(&engine, &location, chain)?)))
+            }
+        }
+    }
+
+    /// The store of the indexer, which reads its own commits.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Rocks(store) => Arc::clone(store) as _,
+            #[cfg(feature = "slate")]
+            Self::Slate(store) => Arc::clone(store) as _,
+        }
+    }
+
+    /// The store of the servers: what it shows survives the process.
+    pub(crate) fn served(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Rocks(store) => Arc::clone(store) as _,
+            #[cfg(feature = "slate")]
+            Self::Slate(store) => Arc::new(slate::Announced(Arc::clone(store))) as _,
+        }
+    }
+
+    /// The RocksDB store and its directory, if it is one.
+    pub(crate) fn rocks(&self) -> Option<&Arc<RocksStore>> {
+        match self {
+            Self::Rocks(store) => Some(store),
+            #[cfg(feature = "slate")]
+            Self::Slate(_) => None,
+        }
+    }
+
+    /// The directory or location, for messages.
+    pub(crate) fn name(&self) -> &Path {
+        match self {
+            Self::Rocks(store) => store.path(),
+            #[cfg(feature = "slate")]
+            Self::Slate(store) => store.name(),
+        }
+    }
+
+    /// Writes what is in memory into table files.
+    pub(crate) fn flush(&self) -> Result<(), store::Error> {
+        match self {
+            Self::Rocks(store) => store.flush(),
+            #[cfg(feature = "slate")]
+            Self::Slate(store) => store.flush(),
+        }
+    }
+}
+
+/// The database of a process that reads it while another one writes it.
+#[derive(Clone)]
+pub(crate) enum Followed {
+    /// In a directory.
+    Rocks(Arc<RocksStore>),
+    /// In an object store.
+    #[cfg(feature = "slate")]
+    Slate(Arc<slate::SlateReader>),
+}
+
+impl Followed {
+    /// The store.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Rocks(store) => Arc::clone(store) as _,
+            #[cfg(feature = "slate")]
+            Self::Slate(store) => Arc::clone(store) as _,
+        }
+    }
+
+    /// The RocksDB store, if it is one.
+    pub(crate) fn rocks(&self) -> Option<&Arc<RocksStore>> {
+        match self {
+            Self::Rocks(store) => Some(store),
+            #[cfg(feature = "slate")]
+            Self::Slate(_) => None,
+        }
+    }
+
+    /// Makes the writer's commits visible; false if it is known that there were none.
+    pub(crate) fn catch_up(&self) -> Result<bool, store::Error> {
+        match self {
+            Self::Rocks(store) => store.catch_up().map(|()| true),
+            #[cfg(feature = "slate")]
+            Self::Slate(store) => store.catch_up(),
+        }
+    }
+}
+
+/// Opens databases that another process writes.
+pub(crate) enum Opener<'a> {
+    /// Of a directory; `own` is a private directory for RocksDB's log.
+    Rocks { data: &'a Path, own: &'a Path, options: RocksOptions },
+    /// Of an object store.
+    #[cfg(feature = "slate")]
+    Slate { engine: Arc<slate::Engine>, location: slate::Location, chain: &'a str },
+}
+
+impl<'a> Opener<'a> {
+    /// For the location of `settings`.
+    pub(crate) fn new(settings: &'a Settings, own: &'a Path) -> anyhow::Result<Self> {
+        match settings.location()? {
+            Location::Directory(data) => {
+                let options = RocksOptions { cache_bytes: settings.cache_bytes(), ..RocksOptions::default() };
+                Ok(Self::Rocks { data, own, options })
+            }
+            #[cfg(feature = "slate")]
+            Location::ObjectStore { url, chain } => {
+                let (engine, location) = remote::engine(settings, url)?;
+                Ok(Self::Slate { engine, location, chain })
+            }
+        }
+    }
+
+    /// Opens the database; [`store::Error::NotADatabase`] if there is none yet.
+    pub(crate) fn open(&self) -> Result<Followed, store::Error> {
+        match self {
+            Self::Rocks { data, own, options } => {
+                Ok(Followed::Rocks(Arc::new(RocksStore::follow(data, own, schema::TABLES, *options)?)))
+            }
+            #[cfg(feature = "slate")]
+            Self::Slate { engine, location, chain } => {
+                Ok(Followed::Slate(Arc::new(slate::SlateReader::open(engine, location, chain)?)))
+            }
+        }
+    }
+}
+
+#[cfg(feature = "slate")]
+mod remote {
+    use std::sync::Arc;
+
+    use anyhow::Context as _;
+
+    use crate::settings::Settings;
+
+    /// The engine of this process, and the location `url`.
+    pub(super) fn engine(
+        settings: &Settings,
+        url: &str,
+    ) -> anyhow::Result<(Arc<slate::Engine>, slate::Location)> {
+        let options = slate::Options { cache_bytes: settings.cache_bytes(), ..slate::Options::default() };
+        let engine = slate::Engine::start(options).context("starting threads")?;
+        Ok((engine, slate::Location::parse(url)?))
+    }
+}

@@ -1,0 +1,291 @@
+//! A process that reads a database which another one writes.
+//!
+//! A reader of SlateDB has no snapshots. Each view is therefore a reader of its own whose state is pinned by its clock
+//! ([`crate::gate`]). As with RocksDB's followers, no snapshot waits (double buffering): new snapshots use the current
+//! view, while the standby, which no snapshot uses, polls once and then becomes the current one. If snapshots hold the
+//! standby for too long, a third view is opened, and never more. Views share their cached blocks; each holds the rows
+//! of the log in memory.
+//!
+//! # Invariants
+//!
+//! * Views change only by a catch-up, and each is the state of all tables after one durable commit.
+//! * A later view is never older.
+//! * Nothing is written to the object store.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_util::stream::StreamExt as _;
+use slatedb::bytes::Bytes;
+use slatedb::config::{ReadOptions, ScanOptions};
+use slatedb::db_cache::DbCache;
+use slatedb::object_store::{ObjectStore, path};
+use slatedb::{ByteRangeBounds, DbIterator, DbReadOps, DbReader, DbReaderMode, KeyValue};
+use store::{Batch, Durability, Error, Snapshot, Store};
+
+use crate::engine::Engine;
+use crate::failure::{self, remote};
+use crate::gate::{self, Gate};
+use crate::location::Location;
+use crate::requests::{Counted, Requests};
+use crate::rows::Rows;
+use crate::settings;
+use crate::writer::bytes_of;
+
+/// A database that this process reads.
+pub struct SlateReader {
+    source: Source,
+    /// The view of new snapshots.
+    current: Mutex<Arc<View>>,
+    /// Locked during a catch-up, so catch-ups are serial.
+    standby: Mutex<Standby>,
+}
+
+/// Parameters to open a view.
+struct Source {
+    engine: Arc<Engine>,
+    name: PathBuf,
+    path: path::Path,
+    objects: Arc<dyn ObjectStore>,
+    requests: Arc<Requests>,
+    cache: (Arc<dyn DbCache>, u64),
+}
+
+/// A reader whose state changes only while no snapshot uses it.
+struct View {
+    reader: Arc<DbReader>,
+    gate: Gate,
+    /// Of this view alone.
+    requests: Arc<Requests>,
+    engine: Arc<Engine>,
+}
+
+/// The views that are not used by new snapshots.
+#[derive(Default)]
+struct Standby {
+    /// The previous current view: the next one to poll. `None` at first, and after an error.
+    next: Option<Arc<View>>,
+    /// A former standby that snapshots held for too long.
+    retired: Weak<View>,
+}
+
+/// Time that a catch-up waits for the snapshots of the next view. Most requests take less.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Poll interval for whether snapshots still hold a view.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Attempts to open a view: the collector may remove a file of the log meanwhile.
+const MAX_ATTEMPTS: u32 = 4;
+
+const FOLLOWING: &str = "following";
+
+impl SlateReader {
+    /// Opens the database of `chain`. The view is fixed until [`SlateReader::catch_up`].
+    ///
+    /// # Errors
+    /// [`Error::NotADatabase`] if there is none yet.
+    pub fn open(engine: &Arc<Engine>, location: &Location, chain: &str) -> Result<Self, Error> {
+        let (name, path) = location.database(chain);
+        let requests = Arc::new(Requests::default());
+        let objects: Arc<dyn ObjectStore> =
+            Arc::new(Counted { inner: Arc::clone(&location.store), requests: Arc::clone(&requests) });
+        let source =
+            Source { engine: Arc::clone(engine), name, path, objects, requests, cache: engine.cache() };
+        source.check_exists()?;
+        let current = Mutex::new(Arc::new(source.open()?));
+        Ok(Self { source, current, standby: Mutex::default() })
+    }
+
+    /// Makes the durable commits of the writer so far visible to new snapshots; false if there are none. Snapshots
+    /// never wait for it; it waits for snapshots at most a second.
+    ///
+    /// # Errors
+    /// If the object store fails. New snapshots keep the previous state; call it again.
+    pub fn catch_up(&self) -> Result<bool, Error> {
+        let mut standby = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = match standby.take_unused(&self.source)? {
+            Some(mut next) => {
+                // After a timeout its poll may still be under way, so the view is dropped.
+                let failure = self.source.poll(&mut next)?;
+                let next = Arc::new(next);
+                if let Some(error) = failure {
+                    standby.next = Some(next);
+                    return Err(error);
+                }
+                next
+            }
+            None => Arc::new(self.source.open()?),
+        };
+        let mut current = self.lock_current();
+        let (before, after) = (current.commit(), next.commit());
+        if after < before {
+            let message = format!("a poll led from commit {before} back to {after}; try again");
+            return Err(remote(&self.source.name, FOLLOWING, &message));
+        }
+        standby.next = Some(std::mem::replace(&mut *current, next));
+        Ok(after > before)
+    }
+
+    /// The location and the chain, as in messages.
+    pub fn name(&self) -> &Path {
+        &self.source.name
+    }
+
+    /// Counts of its requests.
+    pub fn requests(&self) -> &Requests {
+        &self.source.requests
+    }
+
+    // The lock is held for an assignment only, which does not panic.
+    fn lock_current(&self) -> MutexGuard<'_, Arc<View>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for SlateReader {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
+        let view = Arc::clone(&self.lock_current());
+        Ok(Box::new(Rows { engine: &self.source.engine, name: &self.source.name, view }))
+    }
+
+    fn commit(&self, _: Batch, _: Durability) -> Result<(), Error> {
+        Err(Error::ReadOnly { path: self.source.name.clone() })
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Err(Error::ReadOnly { path: self.source.name.clone() })
+    }
+
+    /// Bytes of its objects, those to be collected included. Lists them all.
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        let Source { engine, name, objects, path, .. } = &self.source;
+        bytes_of(engine, name, &**objects, path)
+    }
+}
+
+impl Standby {
+    /// The next view, if there is one and no snapshot uses it; one that is held for too long is retired.
+    fn take_unused(&mut self, source: &Source) -> Result<Option<View>, Error> {
+        let Some(mut next) = self.next.take() else { return Ok(None) };
+        let since = Instant::now();
+        loop {
+            // New snapshots do not use it, so its reference count only falls.
+            next = match Arc::try_unwrap(next) {
+                Ok(view) => return Ok(Some(view)),
+                Err(shared) => shared,
+            };
+            if since.elapsed() >= MAX_WAIT {
+                if self.retired.strong_count() > 0 {
+                    self.next = Some(next);
+                    let message = "snapshots hold each of three states for too long; try again";
+                    return Err(remote(&source.name, FOLLOWING, message));
+                }
+                self.retired = Arc::downgrade(&next);
+                return Ok(None);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Source {
+    fn check_exists(&self) -> Result<(), Error> {
+        let manifests = self.path.clone().join("manifest");
+        let found = self.engine.wait(&self.name, "opening", self.engine.options.read_timeout, async {
+            let first = self.objects.list(Some(&manifests)).next().await.transpose();
+            first.map_err(|error| remote(&self.name, "opening", &failure::describe(&error)))
+        })?;
+        match found {
+            Some(_) => Ok(()),
+            None => Err(Error::NotADatabase {
+                path: self.name.clone(),
+                found: "there are no objects of one".to_owned(),
+                remedy: "name another location or chain, or start the process that writes it",
+            }),
+        }
+    }
+
+    fn open(&self) -> Result<View, Error> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let (clock, gate) = gate::gated();
+            let (cache, id) = &self.cache;
+            let requests = Arc::new(Requests::default());
+            let objects =
+                Arc::new(Counted { inner: Arc::clone(&self.objects), requests: Arc::clone(&requests) });
+            let opened = async {
+                let builder = DbReader::builder(self.path.clone(), objects);
+                let builder = builder.with_reader_mode(DbReaderMode::FollowLatest);
+                let builder = builder.with_options(settings::reader()).with_system_clock(clock);
+                builder.with_db_cache(Arc::clone(cache), *id).build().await
+            };
+            match self.engine.write(&self.name, "opening", opened) {
+                Ok(reader) => {
+                    let (reader, engine) = (Arc::new(reader), Arc::clone(&self.engine));
+                    return Ok(View { reader, gate, requests, engine });
+                }
+                Err(error) if attempts == MAX_ATTEMPTS => return Err(error),
+                Err(_) => thread::sleep(attempts * Duration::from_millis(50)),
+            }
+        }
+    }
+
+    /// Lets `view`, which nothing else uses, poll once, and returns why it failed.
+    fn poll(&self, view: &mut View) -> Result<Option<Error>, Error> {
+        let before = view.requests.failures();
+        self.engine.wait(&self.name, FOLLOWING, self.engine.options.read_timeout, async {
+            view.gate.poll().await;
+            Ok(())
+        })?;
+        // The reader itself reports no failure of a poll.
+        let failed = view.requests.failures() > before;
+        Ok(failed.then(|| remote(&self.name, FOLLOWING, &view.requests.last_failure())))
+    }
+}
+
+impl View {
+    /// The number of the last commit that it shows.
+    fn commit(&self) -> u64 {
+        self.reader.subscribe().borrow().durable_seq
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let reader = Arc::clone(&self.reader);
+        // Ends its task, which waits for the gate. It holds nothing that could be lost.
+        self.engine.spawn(async move { drop(reader.close().await) });
+    }
+}
+
+#[async_trait]
+impl DbReadOps for View {
+    async fn get_with_options<K: AsRef<[u8]> + Send>(
+        &self,
+        key: K,
+        options: &ReadOptions,
+    ) -> Result<Option<Bytes>, slatedb::Error> {
+        self.reader.get_with_options(key, options).await
+    }
+
+    async fn get_key_value_with_options<K: AsRef<[u8]> + Send>(
+        &self,
+        key: K,
+        options: &ReadOptions,
+    ) -> Result<Option<KeyValue>, slatedb::Error> {
+        self.reader.get_key_value_with_options(key, options).await
+    }
+
+    async fn scan_with_options<T: ByteRangeBounds + Send>(
+        &self,
+        range: T,
+        options: &ScanOptions,
+    ) -> Result<DbIterator, slatedb::Error> {
+        self.reader.scan_with_options(range, options).await
+    }
+}

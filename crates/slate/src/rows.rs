@@ -1,0 +1,103 @@
+//! Reads of tables: the key of a row is the tag of its table, then its key in the table.
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use slatedb::config::{ReadOptions, ScanOptions};
+use slatedb::{DbReadOps, IterationOrder};
+use store::{Bounds, Error, Order, Row, Snapshot, TableSpec};
+
+use crate::engine::Engine;
+
+/// Reads of a [`Snapshot::multi_get`] at a time: beyond it they only queue in the client.
+const CONCURRENT_READS: usize = 64;
+
+/// Bytes that a row likely takes: a scan fetches about its limit of rows in one request.
+const LIKELY_ROW_BYTES: usize = 64;
+
+/// The most that a scan fetches in one request.
+const MAX_READ_AHEAD: usize = 1 << 20;
+
+/// Rows beyond which a scan is a pass over a table, whose blocks would only evict others from the cache.
+const CACHED_SCAN: usize = 1024;
+
+/// Initial capacity for a page; limits may be far larger than the number of rows.
+const LIKELY_ROWS: usize = 128;
+
+/// A view that does not change, of a writer or of a reader.
+pub(crate) struct Rows<'a, V> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) name: &'a Path,
+    pub(crate) view: Arc<V>,
+}
+
+/// The key of a row in the database.
+pub(crate) fn stored_key(table: &TableSpec, key: &[u8]) -> Vec<u8> {
+    let mut stored = Vec::with_capacity(1 + key.len());
+    stored.push(table.tag);
+    stored.extend_from_slice(key);
+    stored
+}
+
+/// The stored keys of `bounds`.
+pub(crate) fn stored_range(table: &TableSpec, bounds: Bounds<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let end = match (bounds.end, table.tag.checked_add(1)) {
+        (Some(end), _) => Bound::Excluded(stored_key(table, end)),
+        (None, Some(next)) => Bound::Excluded(vec![next]),
+        (None, None) => Bound::Unbounded,
+    };
+    (Bound::Included(stored_key(table, bounds.start)), end)
+}
+
+impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
+    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let options = ReadOptions::default();
+        let value = self.view.get_with_options(stored_key(table, key), &options);
+        Ok(self.engine.read(self.name, READING, value)?.map(Vec::from))
+    }
+
+    fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let options = &ReadOptions::default();
+        let value = |key: &Vec<u8>| self.view.get_with_options(stored_key(table, key), options);
+        // Made before the stream: a closure over references inside it has no general enough lifetime.
+        let reads: Vec<_> = keys.iter().map(value).collect();
+        let values = stream::iter(reads).buffered(CONCURRENT_READS).map_ok(|value| value.map(Vec::from));
+        self.engine.read(self.name, READING, values.try_collect())
+    }
+
+    fn scan(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        if limit == 0 || bounds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read_ahead = limit.saturating_mul(LIKELY_ROW_BYTES).min(MAX_READ_AHEAD);
+        let options = ScanOptions::default()
+            .with_read_ahead_bytes(read_ahead)
+            .with_max_fetch_tasks(if limit > CACHED_SCAN { 4 } else { 1 })
+            .with_cache_blocks(limit <= CACHED_SCAN)
+            .with_order(match order {
+                Order::Asc => IterationOrder::Ascending,
+                Order::Desc => IterationOrder::Descending,
+            });
+        let range = stored_range(table, bounds);
+        self.engine.read(self.name, READING, async {
+            let mut found = self.view.scan_with_options(range, &options).await?;
+            let mut rows = Vec::with_capacity(limit.min(LIKELY_ROWS));
+            while rows.len() < limit
+                && let Some(row) = found.next().await?
+            {
+                rows.push((row.key[1..].to_vec(), row.value.to_vec()));
+            }
+            Ok(rows)
+        })
+    }
+}
+
+const READING: &str = "reading";

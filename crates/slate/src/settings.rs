@@ -1,0 +1,93 @@
+//! SlateDB's settings, with reasons.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use slatedb::config::{
+    CompactionWorkerOptions, CompactorOptions, CompressionCodec, DbReaderOptions,
+    GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings,
+};
+use slatedb::object_store::ObjectStore;
+use slatedb::object_store::path::Path;
+use slatedb::{GarbageCollectorBuilder, GcFilter, ObjectMetadata};
+
+/// Time that a file without use is kept: an old view of a reader may still need it. Views are replaced every second or
+/// less; only a long export needs more. It is also the longest pause of a process that was overtaken after which its
+/// late upload still cannot hide in a collected log.
+const GRACE: Duration = Duration::from_secs(30 * 60);
+
+/// Settings of a writer that repeats a failed request `retries` times.
+pub(crate) fn writer(retries: u32) -> Settings {
+    Settings {
+        // The head is flushed block by block, so this bounds only what a crash loses while catching up.
+        flush_interval: Some(Duration::from_secs(1)),
+        l0_sst_size_bytes: 64 << 20,
+        // Four files in memory; the default is 1 GiB.
+        max_unflushed_bytes: 256 << 20,
+        compression_codec: Some(CompressionCodec::Lz4),
+        compactor_options: Some(CompactorOptions {
+            worker: Some(CompactionWorkerOptions {
+                compression_codec: Some(CompressionCodec::Lz4),
+                ..CompactionWorkerOptions::default()
+            }),
+            ..CompactorOptions::default()
+        }),
+        garbage_collector_options: None,
+        object_store_max_retries: Some(retries),
+        ..Settings::default()
+    }
+}
+
+/// The garbage collector of a writer.
+pub(crate) fn collector(
+    path: Path,
+    store: Arc<dyn ObjectStore>,
+    replaces: bool,
+    retries: u32,
+) -> GarbageCollectorBuilder<Path> {
+    let defaults = GarbageCollectorOptions::default();
+    let aged = Some(GarbageCollectorDirectoryOptions {
+        min_age: GRACE,
+        ..GarbageCollectorDirectoryOptions::default()
+    });
+    let options = GarbageCollectorOptions {
+        // Files of the log that fence an old writer stay (the default): without one its late write would succeed.
+        wal_options: aged,
+        compacted_options: aged,
+        boundary_files_enabled: replaces,
+        object_store_max_retries: Some(retries),
+        ..defaults
+    };
+    GarbageCollectorBuilder::new(path, store).with_options(options).with_gc_filter(Arc::new(Grace::default()))
+}
+
+/// Options of a reader. Failed requests are not repeated above the client, so that each failed poll is noticed.
+pub(crate) fn reader() -> DbReaderOptions {
+    DbReaderOptions { object_store_max_retries: Some(0), ..DbReaderOptions::default() }
+}
+
+/// Keeps a file for [`GRACE`] after its last use: the collector's own age counts from its creation.
+#[derive(Default)]
+struct Grace {
+    unused_since: Mutex<HashMap<Path, Instant>>,
+}
+
+impl Grace {
+    fn is_over(since: Instant) -> bool {
+        since.elapsed() >= GRACE
+    }
+}
+
+#[async_trait]
+impl GcFilter for Grace {
+    async fn filter(&self, mut candidates: HashSet<ObjectMetadata>) -> HashSet<ObjectMetadata> {
+        let mut unused_since = self.unused_since.lock().unwrap_or_else(PoisonError::into_inner);
+        // Deleted files are not named again. Each kind of file has a pass of its own, so none is forgotten early.
+        unused_since.retain(|_, since| since.elapsed() < 3 * GRACE);
+        let now = Instant::now();
+        candidates.retain(|file| Self::is_over(*unused_since.entry(file.location.clone()).or_insert(now)));
+        candidates
+    }
+}

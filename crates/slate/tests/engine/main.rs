@@ -1,0 +1,28 @@
+//! The engine contract on object storage in memory, and the guarantees that are the engine's own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+#[path = "../../../store/tests/engine/demands.rs"]
+mod demands;
+#[path = "../../../store/tests/engine/play.rs"]
+mod play;
+
+mod contract;
+mod heights;
+mod one_view;
+mod writers;
+
+use std::sync::{Arc, LazyLock};
+
+use slate::object_store::memory::InMemory;
+use slate::{Engine, Location, Options};
+
+const CHAIN: &str = "chain-1";
+
+/// One engine for all tests, as in a process with many chains.
+static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Engine::start(Options::default()).unwrap());
+
+/// A new object store.
+fn bucket() -> Location {
+    Location::of("memory://test", Arc::new(InMemory::new()))
+}
