@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     ingested.store.compact()?;
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;
-    let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, None, Arc::new(|| None))?;
+    let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, None, Arc::new(|| None), String::new())?;
     let rounds = if measuring() { ROUNDS } else { 1 };
     let mut rows = Vec::new();
     for (view, targets) in views(&app)? {

@@ -34,6 +34,8 @@ pub struct Explorer {
     is_evm: bool,
     /// Times and heights of recent overviews, oldest first.
     samples: Mutex<VecDeque<(Instant, u64)>>,
+    /// Prefix of the paths of this server, such as `/c/rollup-1`; empty without one.
+    base: String,
 }
 
 impl Explorer {
@@ -41,18 +43,24 @@ impl Explorer {
         index: &App<Indexer>,
         routing: Option<Arc<dyn Routing>>,
         head: Head,
+        base: String,
     ) -> Result<Self, HttpError> {
         let about = parse(&index.read("/status")?.body)?;
         let (prefix, is_evm) = (index.state().prefix().to_owned(), index.state().is_evm());
         let (index, samples) = (Some(OnceLock::new()), Mutex::default());
-        Ok(Self { index, routing, head, about, prefix, is_evm, samples })
+        Ok(Self { index, routing, head, about, prefix, is_evm, samples, base })
     }
 
     pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
         let about = Status { version: version.to_owned(), ..Status::default() };
-        let (prefix, samples) = (String::new(), Mutex::default());
+        let (prefix, base, samples) = (String::new(), String::new(), Mutex::default());
         let head: Head = Arc::new(|| None);
-        Self { index: None, routing: Some(routing), head, about, prefix, is_evm: false, samples }
+        Self { index: None, routing: Some(routing), head, about, prefix, is_evm: false, samples, base }
+    }
+
+    /// Prefix of the paths of this server; empty without one.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
     }
 
     /// Sets the app of the index, which owns the pages.

@@ -54,7 +54,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; i
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The indexer API with the pages behind it; with `routing` also those of routes and transfers. `head` is the height of
-/// the chain according to the node.
+/// the chain according to the node, `base` the prefix of the paths that clients see, such as `/c/rollup-1`, or empty.
 ///
 /// # Errors
 /// If the status of the index cannot be read.
@@ -62,8 +62,9 @@ pub fn mount(
     index: App<Indexer>,
     routing: Option<Arc<dyn Routing>>,
     head: Head,
+    base: String,
 ) -> Result<Arc<App<Indexer>>, HttpError> {
-    let pages = Arc::new(app(Explorer::over_index(&index, routing, head)?, PAGES)?);
+    let pages = Arc::new(app(Explorer::over_index(&index, routing, head, base)?, PAGES)?);
     let index = Arc::new(index.with_fallback(Arc::clone(&pages) as _));
     pages.state().attach(&index);
     Ok(index)

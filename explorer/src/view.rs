@@ -82,18 +82,23 @@ fn respond_later<'a, V: RouteView>(
 
 fn reply(explorer: &Explorer, path: &'static str, outcome: Result<Answer, HttpError>) -> Reply {
     match outcome {
-        Ok(Answer::Page(page)) => html(StatusCode::OK, layout::page(explorer, path, &page)),
-        Ok(Answer::Redirect(location)) => Reply::see_other(location),
+        Ok(Answer::Page(page)) => html(explorer, StatusCode::OK, layout::page(explorer, path, &page)),
+        Ok(Answer::Redirect(location)) => Reply::see_other(format!("{}{location}", explorer.base())),
         Err(error) => {
             // The app logs the details of errors only, and this one becomes a page.
             if let Some(detail) = error.detail() {
                 tracing::error!(path, detail, "request failed");
             }
-            html(error.status(), layout::page(explorer, path, &layout::error(&error)))
+            html(explorer, error.status(), layout::page(explorer, path, &layout::error(&error)))
         }
     }
 }
 
-fn html(status: StatusCode, page: Markup) -> Reply {
-    Reply { status, content_type: HTML, ..Reply::json(page.into_string()) }
+fn html(explorer: &Explorer, status: StatusCode, page: Markup) -> Reply {
+    let mut page = page.into_string();
+    if !explorer.base().is_empty() {
+        // The template engine escapes quotes in texts, so only attributes with a path of ours begin so.
+        page = page.replace("=\"/", &format!("=\"{}/", explorer.base()));
+    }
+    Reply { status, content_type: HTML, ..Reply::json(page) }
 }

@@ -32,7 +32,7 @@ impl Written {
             }
             #[cfg(feature = "slate")]
             Location::ObjectStore { url, chain } => {
-                let (engine, location) = remote::engine(settings, url)?;
+                let (engine, location) = remote::engine(settings, url, &Shared::default())?;
                 Ok(Self::Slate(Arc::new(slate::SlateStore::open(&engine, &location, chain)?)))
             }
         }
@@ -123,6 +123,13 @@ impl Followed {
     }
 }
 
+/// What the databases of a process share: the threads and the cache of those in object stores.
+#[derive(Default)]
+pub(crate) struct Shared {
+    #[cfg(feature = "slate")]
+    engine: std::sync::Mutex<Option<Arc<slate::Engine>>>,
+}
+
 /// Opens databases that another process writes.
 pub(crate) enum Opener<'a> {
     /// Of a directory; `own` is a private directory for RocksDB's log.
@@ -135,6 +142,12 @@ pub(crate) enum Opener<'a> {
 impl<'a> Opener<'a> {
     /// For the location of `settings`.
     pub(crate) fn new(settings: &'a Settings, own: &'a Path) -> anyhow::Result<Self> {
+        Self::sharing(settings, own, &Shared::default())
+    }
+
+    /// As [`Opener::new`]; all openers of `shared` have one cache for the databases in object stores.
+    #[cfg_attr(not(feature = "slate"), expect(unused_variables, reason = "directories share nothing"))]
+    pub(crate) fn sharing(settings: &'a Settings, own: &'a Path, shared: &Shared) -> anyhow::Result<Self> {
         match settings.location()? {
             Location::Directory(data) => {
                 let options = RocksOptions { cache_bytes: settings.cache_bytes(), ..RocksOptions::default() };
@@ -142,7 +155,7 @@ impl<'a> Opener<'a> {
             }
             #[cfg(feature = "slate")]
             Location::ObjectStore { url, chain } => {
-                let (engine, location) = remote::engine(settings, url)?;
+                let (engine, location) = remote::engine(settings, url, shared)?;
                 Ok(Self::Slate { engine, location, chain })
             }
         }
@@ -164,19 +177,28 @@ impl<'a> Opener<'a> {
 
 #[cfg(feature = "slate")]
 mod remote {
-    use std::sync::Arc;
+    use std::sync::{Arc, PoisonError};
 
     use anyhow::Context as _;
 
     use crate::settings::Settings;
 
-    /// The engine of this process, and the location `url`.
+    /// The shared engine, which is started if it is not running, and the location `url`.
     pub(super) fn engine(
         settings: &Settings,
         url: &str,
+        shared: &super::Shared,
     ) -> anyhow::Result<(Arc<slate::Engine>, slate::Location)> {
-        let options = slate::Options { cache_bytes: settings.cache_bytes(), ..slate::Options::default() };
-        let engine = slate::Engine::start(options).context("starting threads")?;
+        let mut engine = shared.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = match &*engine {
+            Some(engine) => Arc::clone(engine),
+            None => {
+                let options =
+                    slate::Options { cache_bytes: settings.cache_bytes(), ..slate::Options::default() };
+                let started = slate::Engine::start(options).context("starting threads")?;
+                Arc::clone(engine.insert(started))
+            }
+        };
         Ok((engine, slate::Location::parse(url)?))
     }
 }

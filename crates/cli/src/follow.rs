@@ -20,7 +20,7 @@ use crate::pages::Pages;
 use crate::serve::Serving;
 use crate::settings::Settings;
 use crate::settings::sources::{FOLLOWER, Sources};
-use crate::{logging, metrics, ready, reload, runtime, shutdown};
+use crate::{chains, logging, metrics, ready, reload, runtime, shutdown};
 
 /// Interval between catch-ups.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
@@ -40,8 +40,9 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = &Settings::new(&values)?;
+    let chains = settings.of_chains()?;
     let own = own_dir()?;
-    let opener = Opener::new(settings, own.path())?;
+    let opener = chains.is_empty().then(|| Opener::new(settings, own.path())).transpose()?;
     runtime::block_on(async {
         let (_screen, filter_handle) = logging::start_server(settings)?;
         let stop = shutdown::watch()?;
@@ -50,6 +51,7 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
             Some(at) => metrics::start(at, &stop).await?,
             None => Samples::default(),
         };
+        let Some(opener) = opener else { return chains::serve(settings, chains, &samples, &stop).await };
         let Some(database) = await_database(settings, &opener, &stop).await? else { return Ok(()) };
         check_chain(settings, &database)?;
         let (caught_up, last) = watch::channel(Instant::now());
@@ -70,7 +72,7 @@ pub(crate) fn own_dir() -> anyhow::Result<TempDir> {
 }
 
 /// Waits for an initialised database; `None` on a stop signal.
-async fn await_database(
+pub(crate) async fn await_database(
     settings: &Settings,
     opener: &Opener<'_>,
     stop: &watch::Receiver<bool>,
@@ -100,7 +102,7 @@ async fn await_database(
 }
 
 /// Fails if the database belongs to another chain than the configured one.
-fn check_chain(settings: &Settings, database: &Followed) -> anyhow::Result<()> {
+pub(crate) fn check_chain(settings: &Settings, database: &Followed) -> anyhow::Result<()> {
     let found = schema::open::existing(&*database.store())?.chain_id;
     match &settings.chain_id {
         Some(wanted) if *wanted != found => {
@@ -113,7 +115,7 @@ fn check_chain(settings: &Settings, database: &Followed) -> anyhow::Result<()> {
 }
 
 /// Catches up with the writer periodically; `caught_up` gets the time of the last success.
-async fn keep_up(
+pub(crate) async fn keep_up(
     database: &Followed,
     caught_up: &watch::Sender<Instant>,
     stop: &watch::Receiver<bool>,

@@ -7,7 +7,8 @@
 //! | `init` | `init`: probes a node and writes a configuration file |
 //! | `run` | `run` and `ingest`: the indexer, with the API |
 //! | `route` | the routing service |
-//! | `follow` | `query`: a read-only follower with the API |
+//! | `follow`, `chains` | `query`: a read-only follower with the API, of one chain and of several |
+//! | `database` | the database of a command, on either engine |
 //! | `demo`, `replay`, `record` | recorded chains: demo, replay node, recorder |
 //! | `db` | database maintenance |
 //! | `control` | control socket of the writer |
@@ -28,6 +29,7 @@
 //! * 130: immediate exit on a second signal
 
 mod args;
+mod chains;
 mod control;
 mod database;
 mod db;

@@ -114,6 +114,25 @@ pub(crate) fn listen(at: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> 
         .with_context(|| format!("cannot listen on {at}; choose another address with {flag}"))
 }
 
+/// The interface of the database in `store`, whose clients see paths with the prefix `base`.
+pub(crate) fn app(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    ready: &Ready,
+    pages: Pages,
+    base: String,
+) -> anyhow::Result<Arc<App<Indexer>>> {
+    let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
+    let indexer = Indexer::open(store, build, settings.empty_cursor)?;
+    let ready = Arc::clone(ready);
+    let app =
+        App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
+    if !settings.explorer {
+        return Ok(Arc::new(app));
+    }
+    Ok(explorer::mount(app, pages.routing.map(|routing| Arc::new(routing) as _), pages.head, base)?)
+}
+
 fn serve(
     settings: &Settings,
     store: Arc<dyn Store>,
@@ -122,16 +141,7 @@ fn serve(
     index: &grpc::Index,
     pages: Pages,
 ) -> anyhow::Result<Server> {
-    let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
-    let indexer = Indexer::open(store, build, settings.empty_cursor)?;
-    let ready = Arc::clone(ready);
-    let app =
-        App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
-    let app = if settings.explorer {
-        explorer::mount(app, pages.routing.map(|routing| Arc::new(routing) as _), pages.head)?
-    } else {
-        Arc::new(app)
-    };
+    let app = app(settings, store, ready, pages, String::new())?;
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
     // The index is opened once.

@@ -58,6 +58,14 @@ pub(crate) struct Settings {
     /// database is below it, in a folder with the name of the chain.
     #[arg(value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// For `cairn query`, in place of `data`: the databases of several chains, as in
+    /// `rollup-1=/var/lib/rollup-1,rollup-2=s3://bucket/prefix`. Each is served below `/c/` and its id; requests that
+    /// name no chain are for the first one.
+    #[arg(value_name = "ID=LOCATION", value_parser = parse::pair)]
+    pub(crate) chains: Vec<(String, String)>,
+    /// Host names of these chains, as in `one.example=rollup-1`: requests to them need no prefix.
+    #[arg(value_name = "HOST=ID", value_parser = parse::pair)]
+    pub(crate) hosts: Vec<(String, String)>,
     /// IP address and port of the JSON interface; port 0 takes a free one.
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = parse::address)]
     pub(crate) listen: SocketAddr,
@@ -314,6 +322,36 @@ impl Settings {
             "`data` is {url}, but this program was built without the cargo feature `slate`: build it with --features \
              cli/slate, or name a directory"
         )))
+    }
+
+    /// The settings of each of `chains`, with its host names; empty without the setting.
+    pub(crate) fn of_chains(&self) -> Result<Vec<(Self, Vec<String>)>, Error> {
+        if self.chains.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.data.is_some() {
+            return Err(Error(
+                "`data` and `chains` exclude each other: add the database to `chains`".to_owned(),
+            ));
+        }
+        if self.grpc_listen.is_some() {
+            return Err(Error("`grpc_listen` serves one chain: remove it or `chains`".to_owned()));
+        }
+        let known = |id: &String| self.chains.iter().filter(|(other, _)| other == id).count();
+        if let Some((host, id)) = self.hosts.iter().find(|(_, id)| known(id) == 0) {
+            return Err(Error(format!("`hosts` names `{host}={id}`, and `chains` has no `{id}`")));
+        }
+        let of_chain = |(id, location): &(String, String)| {
+            if known(id) > 1 {
+                return Err(Error(format!("`chains` names `{id}` twice")));
+            }
+            let data = Some(PathBuf::from(location));
+            let own = Self { data, chain_id: Some(id.clone()), chains: Vec::new(), ..self.clone() };
+            own.location()?;
+            let hosts = self.hosts.iter().filter(|(_, of)| of == id).map(|(host, _)| host.clone()).collect();
+            Ok((own, hosts))
+        };
+        self.chains.iter().map(of_chain).collect()
     }
 
     /// The data directory, for commands that need one.

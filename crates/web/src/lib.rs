@@ -19,6 +19,7 @@
 //! | [`limits`], [`clock`] | all limits of a server, and their clock |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
+//! | [`mounts`] | several apps behind one socket, by path prefix or host name |
 //! | [`serve`] | an [`app::App`], or any request handler, on a socket |
 //! | [`http2`] | a request handler on a socket, over HTTP/2 |
 //! | [`server`] | a server with its own threads |
@@ -81,6 +82,7 @@ pub mod http2;
 pub mod http_error;
 pub mod limits;
 pub mod meter;
+pub mod mounts;
 pub mod openapi;
 pub mod reply;
 pub mod router;

@@ -29,9 +29,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 use tokio_util::io::InspectReader;
 
-use crate::app::App;
 use crate::concurrency_limit::{ConcurrencyLimit, PerClientLimit};
 use crate::limits::Limits;
+use crate::mounts::Apps;
 use crate::rate_limit::Clients;
 use crate::request_timer::RequestTimer;
 use crate::response_body::{ResponseBody, with_permit};
@@ -55,13 +55,13 @@ const LINGER_BYTES: u64 = 64 << 20;
 /// Minimum interval between warnings that an address is at its connection limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
-/// Serves until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
+/// Serves `apps` until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
 ///
 /// Handlers run on the threads of the current runtime. Handlers that block on disk reads need a runtime of their own
 /// ([`crate::server::Server`]).
-pub async fn serve<A: Send + Sync + 'static>(
+pub(crate) async fn serve<A: Send + Sync + 'static>(
     listener: TcpListener,
-    app: Arc<App<A>>,
+    apps: Apps<A>,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -71,7 +71,7 @@ pub async fn serve<A: Send + Sync + 'static>(
     let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
     let streams = ConcurrencyLimit::new(limits.streams, limits.streams_per_client);
     let (stop, stopped) = watch::channel(());
-    let server = Arc::new(AppServer { app, limits, clients, requests, streams, stopped });
+    let server = Arc::new(AppServer { apps, limits, clients, requests, streams, stopped });
     let connection = |stream, peer, stopped| {
         let timer = Arc::new(RequestTimer::new());
         let service = AppService { server: Arc::clone(&server), peer, timer: Arc::clone(&timer) };

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::limits::Limits;
+use crate::mounts::{Apps, Mounts};
 use crate::serve::serve;
 
 /// The listen backlog, capped by the kernel's own limit. The standard library's 128 is too small for the reconnects
@@ -52,7 +53,22 @@ impl Server {
         limits: Limits,
         workers: usize,
     ) -> io::Result<Self> {
-        Self::run(listener, workers, |listener, stopped| serve(listener, app, limits, stopped))
+        Self::run(listener, workers, |listener, stopped| serve(listener, Apps::One(app), limits, stopped))
+    }
+
+    /// As [`Server::start`], with several apps.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_mounts<A: Send + Sync + 'static>(
+        listener: TcpListener,
+        mounts: Mounts<A>,
+        limits: Limits,
+        workers: usize,
+    ) -> io::Result<Self> {
+        Self::run(listener, workers, |listener, stopped| {
+            serve(listener, Apps::Several(mounts), limits, stopped)
+        })
     }
 
     /// As [`Server::start`], with another protocol: `serve` serves until its second argument resolves, and then drains.

@@ -27,13 +27,14 @@ use crate::endpoint::HandlerKind;
 use crate::event::EventStream;
 use crate::http_error::HttpError;
 use crate::limits::Limits;
+use crate::mounts::Apps;
 use crate::rate_limit::{Client, Clients};
 use crate::request_timer::RequestTimer;
 use crate::response_body::{ResponseBody, streaming, with_permit};
 
 /// The values that all connections share.
 pub(crate) struct AppServer<A: 'static> {
-    pub(crate) app: Arc<App<A>>,
+    pub(crate) apps: Apps<A>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) requests: ConcurrencyLimit,
@@ -60,12 +61,15 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.timer.begin();
         let (mut head, body) = request.into_parts();
-        let app = &self.server.app;
         let answered = |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer))));
+        let app = match self.server.apps.select(&mut head) {
+            Ok(app) => app,
+            Err(response) => return answered(response, None),
+        };
         let found = app.find(&head);
         let kind = app.kind_at(found.as_ref(), &head);
         if kind == HandlerKind::Stream {
-            let response = match self.server.open(&head, &body, self.peer) {
+            let response = match self.server.open(app, &head, &body, self.peer) {
                 Ok((response, permit)) => {
                     let mut stopped = self.server.stopped.clone();
                     // Always an error: the sender is dropped.
@@ -76,7 +80,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             };
             return Either::Left(ready(Ok(response)));
         }
-        let permit = match self.server.admit(&head, &body, self.peer) {
+        let permit = match self.server.admit(app, &head, &body, self.peer) {
             Ok(permit) => permit,
             Err(response) => return answered(response, None),
         };
@@ -91,14 +95,14 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         if !waits && body.is_end_stream() {
             return answered(app.respond(&head, b""), Some(permit));
         }
-        let (server, timer) = (Arc::clone(&self.server), Arc::clone(&self.timer));
+        let (app, limits) = (Arc::clone(app), Arc::clone(&self.server.limits));
+        let timer = Arc::clone(&self.timer);
         Either::Right(Box::pin(async move {
-            let AppServer { app, limits, .. } = &*server;
-            let body = if head.method == Method::POST { read(body, limits).await } else { Ok(Bytes::new()) };
+            let body = if head.method == Method::POST { read(body, &limits).await } else { Ok(Bytes::new()) };
             let response = match body {
                 Ok(body) if waits => match timeout(limits.answer, app.respond_later(&head, &body)).await {
                     Ok(response) => response,
-                    Err(_) => app.reject(&head, &HttpError::unavailable(too_late(limits))),
+                    Err(_) => app.reject(&head, &HttpError::unavailable(too_late(&limits))),
                 },
                 Ok(body) => app.respond(&head, &body),
                 Err(error) => with_close(app.reject(&head, &error)),
@@ -111,16 +115,22 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
 impl<A> AppServer<A> {
     /// The permit to answer a request; otherwise the response to a health probe or to a request that exceeds a limit.
     #[expect(clippy::result_large_err, reason = "the caller returns the response")]
-    fn admit(&self, head: &Parts, body: &Incoming, peer: IpAddr) -> Result<RequestPermit, Response<Bytes>> {
-        let response = if let Some(response) = self.app.probe(head) {
+    fn admit(
+        &self,
+        app: &App<A>,
+        head: &Parts,
+        body: &Incoming,
+        peer: IpAddr,
+    ) -> Result<RequestPermit, Response<Bytes>> {
+        let response = if let Some(response) = app.probe(head) {
             response
         } else {
             match self.check_client(head, peer) {
                 Ok(permit) => {
                     let size = check_size(head, body, &self.limits);
-                    return size.map(|()| permit).map_err(|error| with_close(self.app.reject(head, &error)));
+                    return size.map(|()| permit).map_err(|error| with_close(app.reject(head, &error)));
                 }
-                Err(error) => self.app.reject(head, &error),
+                Err(error) => app.reject(head, &error),
             }
         };
         // Without a body the connection stays open: a reconnect costs more.
@@ -131,6 +141,7 @@ impl<A> AppServer<A> {
     #[expect(clippy::result_large_err, reason = "the caller returns the response")]
     fn open(
         &self,
+        app: &App<A>,
         head: &Parts,
         body: &Incoming,
         peer: IpAddr,
@@ -140,8 +151,8 @@ impl<A> AppServer<A> {
         let permit = admitted
             .and_then(|()| check_size(head, body, &self.limits))
             .and_then(|()| acquire_stream(&self.streams, client, &self.limits))
-            .map_err(|error| self.app.reject(head, &error));
-        let opened = permit.and_then(|permit| Ok((self.app.stream(head)?, permit)));
+            .map_err(|error| app.reject(head, &error));
+        let opened = permit.and_then(|permit| Ok((app.stream(head)?, permit)));
         opened.map_err(|response| if body.is_end_stream() { response } else { with_close(response) })
     }
 

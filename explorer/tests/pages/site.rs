@@ -38,7 +38,7 @@ impl Site {
     /// The pages over a database.
     pub(crate) fn over(store: Arc<dyn Store>, routing: Option<Arc<dyn Routing>>) -> Self {
         let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-        Self { app: explorer::mount(app, routing, Arc::new(|| None)).unwrap() }
+        Self { app: explorer::mount(app, routing, Arc::new(|| None), String::new()).unwrap() }
     }
 
     /// The pages over a recorded chain.

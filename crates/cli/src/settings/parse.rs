@@ -81,6 +81,13 @@ pub(super) fn proxy(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| not(text, "an IP address, such as 10.0.0.1 or fd00::1"))
 }
 
+/// `one=two`.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(one, two)| !one.is_empty() && !two.is_empty());
+    pair.map(|(one, two)| (one.to_owned(), two.to_owned()))
+        .ok_or_else(|| not(text, "a pair with `=` between, such as rollup-1=/var/lib/rollup-1"))
+}
+
 /// `50/s`, or with another burst `50/s:200`.
 pub(super) fn rate(text: &str) -> Result<Rate, String> {
     let (per_second, burst) = text.split_once(':').map_or((text, None), |(rate, burst)| (rate, Some(burst)));

@@ -23,6 +23,8 @@ pub(super) const REQUIRED: &[(&str, &str)] = &[
 
 /// Example values of the other settings without a default.
 pub(super) const OPTIONAL: &[(&str, &str)] = &[
+    ("chains", "rollup-1=/var/lib/rollup-1"),
+    ("hosts", "one.example=rollup-1"),
     ("grpc_listen", "127.0.0.1:9095"),
     ("metrics", "127.0.0.1:9464"),
     ("otlp_endpoint", "http://127.0.0.1:4317"),

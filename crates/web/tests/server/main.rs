@@ -12,6 +12,7 @@ mod handler;
 mod health;
 mod http2;
 mod mounted;
+mod mounts;
 mod routes;
 #[path = "../shop/mod.rs"]
 mod shop;

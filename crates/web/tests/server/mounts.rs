@@ -1,0 +1,124 @@
+//! Several apps behind one socket, selected by a prefix of the path or a host name.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use web::app::App;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
+use web::limits::Limits;
+use web::mounts::{Mount, Mounts, Slot};
+use web::reply::Reply;
+use web::schema::PAGINATION_RESPONSE;
+use web::server::Server;
+
+use crate::socket::Socket;
+
+const fn endpoint(
+    path: &'static str,
+    params: &'static [Param],
+    handler: Handler<&'static str>,
+) -> Endpoint<&'static str> {
+    Endpoint {
+        method: Method::Get,
+        path,
+        tag: "Names",
+        summary: "The name of the app.",
+        params,
+        response: &PAGINATION_RESPONSE,
+        handler,
+        cache: MaxAge::LIST,
+    }
+}
+
+static ENDPOINTS: &[&[Endpoint<&'static str>]] = &[&[
+    endpoint("/", &[], Handler::Sync(|name, _| Ok(Reply::json(format!("\"{name}\""))))),
+    endpoint(
+        "/later",
+        &[],
+        Handler::Async(|name, _| Box::pin(async move { Ok(Reply::json(format!("\"{name}\""))) })),
+    ),
+    endpoint(
+        "/echo/{text}",
+        &[Param::path("text", ""), Param::query("more", Type::String, "")],
+        Handler::Sync(|name, call| {
+            Ok(Reply::json(format!("\"{name} {} {}\"", call.text("text"), call.text("more"))))
+        }),
+    ),
+]];
+
+fn mount(id: &str, hosts: &[&str]) -> (Mount<&'static str>, Slot<&'static str>) {
+    let app = Slot::default();
+    let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+    (Mount { id: id.to_owned(), hosts, app: Arc::clone(&app) }, app)
+}
+
+fn open(slot: &OnceLock<Arc<App<&'static str>>>, name: &'static str) {
+    assert!(slot.set(Arc::new(App::new(name, ENDPOINTS).unwrap())).is_ok());
+}
+
+fn start(first: Mount<&'static str>, others: Vec<Mount<&'static str>>, ready: Arc<AtomicBool>) -> Server {
+    let check = move || if ready.load(Ordering::SeqCst) { Ok(()) } else { Err("two is behind".to_owned()) };
+    let mounts = Mounts::new(first, others, check).unwrap();
+    Server::start_mounts(TcpListener::bind("127.0.0.1:0").unwrap(), mounts, Limits::default(), 2).unwrap()
+}
+
+#[test]
+fn a_prefix_or_a_host_name_selects_the_app() {
+    let (first, slot_of_first) = mount("one-1", &["one.example"]);
+    let (second, slot_of_second) = mount("two-2", &["two.example", "2.example"]);
+    open(&slot_of_first, "one");
+    open(&slot_of_second, "two");
+    let server = start(first, vec![second], Arc::new(AtomicBool::new(true)));
+    let mut client = Socket::open(server.address());
+    for (target, text) in [
+        ("/", "\"one\""),
+        ("/c/one-1", "\"one\""),
+        ("/c/one-1/", "\"one\""),
+        ("/c/two%2D2", "\"two\""),
+        ("/c/two-2/later", "\"two\""),
+        ("/c/two-2/echo/a%2Fb?more=c", "\"two a/b c\""),
+        ("/c/two-2?x=1", "\"two\""),
+        ("/later", "\"one\""),
+    ] {
+        let answer = client.get(target);
+        assert_eq!((answer.status, answer.text()), (200, text), "{target}");
+    }
+    for (host, target, text) in [
+        ("two.example", "/", "\"two\""),
+        ("2.Example:8080", "/later", "\"two\""),
+        ("one.example", "/", "\"one\""),
+        ("elsewhere.example", "/", "\"one\""),
+        ("[::1]:80", "/", "\"one\""),
+        // The path is more exact than the host.
+        ("two.example", "/c/one-1/", "\"one\""),
+    ] {
+        let answer = client.send(format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n")).response(false);
+        assert_eq!((answer.status, answer.text()), (200, text), "{host}{target}");
+    }
+    let unknown = client.get("/c/three/later");
+    let message = r#"{"code":5,"message":"there is no chain `three` here: one-1, two-2","details":[]}"#;
+    assert_eq!((unknown.status, unknown.text()), (404, message));
+    let list = r#"{"chains":[{"chain_id":"one-1","hosts":["one.example"],"open":true,"path":"/c/one-1"},{"chain_id":"two-2","hosts":["two.example","2.example"],"open":true,"path":"/c/two-2"}]}"#;
+    assert_eq!(client.get("/c").text(), list);
+}
+
+#[test]
+fn a_chain_that_is_not_open_delays_no_other() {
+    let (first, slot_of_first) = mount("one", &[]);
+    let (second, slot_of_second) = mount("two", &[]);
+    let ready = Arc::new(AtomicBool::new(false));
+    let server = start(first, vec![second], Arc::clone(&ready));
+    let mut client = Socket::open(server.address());
+    open(&slot_of_second, "two");
+    let waiting = client.get("/later");
+    let message = r#"{"code":14,"message":"the database of one is not open yet","details":[]}"#;
+    assert_eq!((waiting.status, waiting.text()), (503, message));
+    assert_eq!(client.get("/c/two/").text(), "\"two\"");
+    assert_eq!((client.get("/healthz").status, client.get("/readyz").status), (200, 503));
+    // A chain has probes of its own.
+    assert_eq!(client.get("/c/two/readyz").status, 200);
+    open(&slot_of_first, "one");
+    ready.store(true, Ordering::SeqCst);
+    assert_eq!((client.get("/").text(), client.get("/readyz").status), ("\"one\"", 200));
+}
