@@ -14,7 +14,7 @@ VERSITYGW_VERSION := v1.8.0
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests test-slate check api-test deny book bench soak fuzz dictionaries deb image needs test-needs
+.PHONY: demo build test tests test-slate check api-test deny book bench side-by-side soak fuzz dictionaries deb image needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -98,6 +98,14 @@ soak: needs
 # ten million (benches/growth.rs); `cargo bench --workspace --bench growth` measures it alone.
 bench: needs
 	cargo bench --workspace
+
+# cairn beside a PostgreSQL stand-in of an indexer over SQL and beside a bare hyper server: writes docs/benchmarks.md. Some
+# twenty minutes for TXS transactions.
+TXS ?= 200000
+side-by-side: needs
+	@.ci/needs postgresql
+	cargo build --release --workspace --bin side-by-side
+	"$(CARGO_TARGET_DIR)/release/side-by-side" $(TXS)
 
 # Seconds for each target; targets to run.
 FUZZ_SECONDS ?= 600

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use benches::recorded::{Cpu, Ingested, Played};
+use benches::recorded::{Cpu, Ingested, Lanes, Played};
 use benches::report::{bytes_each, line, megabytes, micros_each, per_second, table_sizes};
 use benches::{measuring, meter};
 use criterion::{Criterion, SamplingMode, Throughput};
@@ -31,10 +31,10 @@ fn bench(criterion: &mut Criterion, played: &Played) {
     group.sampling_mode(SamplingMode::Flat).sample_size(10);
     group.warm_up_time(Duration::from_millis(1)).measurement_time(Duration::from_millis(1));
     group.throughput(Throughput::Elements(played.recording().summary().txs));
-    for (name, all_lanes) in [("all-lanes", true), ("blocks-only", false)] {
+    for (name, lanes) in [("all-lanes", Lanes::ALL), ("blocks-only", Lanes::NONE)] {
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|times| {
-                let ingest = |_| played.ingest(all_lanes).expect("a recording can be ingested").elapsed;
+                let ingest = |_| played.ingest(lanes).expect("a recording can be ingested").elapsed;
                 (0..times).map(ingest).sum()
             });
         });
@@ -57,7 +57,7 @@ impl Figures {
     fn take(played: &Played) -> Result<Self> {
         meter::forget_peak()?;
         let resident_before = meter::resident()?;
-        let Ingested { store, elapsed, cpu, .. } = &played.ingest(true)?;
+        let Ingested { store, elapsed, cpu, .. } = &played.ingest(Lanes::ALL)?;
         let peak = meter::peak_resident()?;
         let at_the_end = store.disk_bytes()?;
         store.flush()?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use benches::pick::Pick;
-use benches::recorded::Played;
+use benches::recorded::{Lanes, Played};
 use benches::{measuring, report};
 use http::Request;
 use http::header::ACCEPT_ENCODING;
@@ -24,7 +24,7 @@ const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
-    let ingested = played.ingest(true)?;
+    let ingested = played.ingest(Lanes::ALL)?;
     ingested.store.compact()?;
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;

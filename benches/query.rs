@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use benches::client::Client;
-use benches::recorded::Played;
+use benches::recorded::{Lanes, Played};
 use benches::{measuring, report};
 use criterion::Criterion;
 use store::Store;
@@ -31,7 +31,7 @@ use self::cases::Case;
 
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
-    let ingested = played.ingest(true)?;
+    let ingested = played.ingest(Lanes::ALL)?;
     // Older databases are compacted.
     ingested.store.compact()?;
     let cases = cases::all(played.recording(), &*ingested.store.snapshot()?)?;

@@ -41,7 +41,11 @@ pub struct Played {
 impl Played {
     /// Serves all heights of the recording `name` of this repository.
     pub fn start(name: &str) -> Result<Self> {
-        let recording = Arc::new(open(name)?);
+        Self::of(Arc::new(open(name)?))
+    }
+
+    /// Serves all heights of `recording`.
+    pub fn of(recording: Arc<Recording>) -> Result<Self> {
         let runtime = Builder::new_multi_thread().thread_name(NODE_THREADS).enable_all().build()?;
         let node =
             runtime.block_on(ReplayNode::start(recording, Addresses::default(), Options::default()))?;
@@ -69,15 +73,31 @@ impl Played {
         })
     }
 
-    /// Ingests the whole chain into a new RocksDB database, optionally with internal transactions and rich list.
-    pub fn ingest(&self, all_lanes: bool) -> Result<Ingested> {
+    /// Ingests the whole chain into a new RocksDB database, with `lanes` beside that of blocks.
+    pub fn ingest(&self, lanes: Lanes) -> Result<Ingested> {
         // A thread of its own, because some of the work runs on the thread that blocks on the runtime.
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(INGEST_THREADS.to_owned());
-            let ingested = thread.spawn_scoped(scope, || Ingested::take(&self.node, all_lanes))?.join();
+            let ingested = thread.spawn_scoped(scope, || Ingested::take(&self.node, lanes))?.join();
             ingested.map_err(|_| anyhow::anyhow!("the ingest panicked"))?
         })
     }
+}
+
+/// The lanes of an ingest beside that of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    /// Internal transactions.
+    pub internal_txs: bool,
+    /// The rich list.
+    pub rich_list: bool,
+}
+
+impl Lanes {
+    /// Every lane.
+    pub const ALL: Self = Self { internal_txs: true, rich_list: true };
+    /// Blocks only.
+    pub const NONE: Self = Self { internal_txs: false, rich_list: false };
 }
 
 /// A database in a temporary directory, and the cost of making it.
@@ -89,6 +109,8 @@ pub struct Ingested {
     pub elapsed: Duration,
     /// CPU time meanwhile.
     pub cpu: Cpu,
+    /// The height that all lanes had reached, after each commit.
+    progress: Vec<(Duration, u64)>,
 }
 
 /// CPU time by owner of the threads.
@@ -121,24 +143,47 @@ impl Cpu {
 }
 
 impl Ingested {
-    fn take(played: &ReplayNode, all_lanes: bool) -> Result<Self> {
+    fn take(played: &ReplayNode, lanes: Lanes) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let store = RocksStore::open(directory.path(), schema::TABLES, RocksOptions::default())?;
         let store = Arc::new(store);
         let config = indexed::config(played.recording())?;
-        let config = ingest::Config { internal_txs: all_lanes, rich_list: all_lanes, ..config };
+        let Lanes { internal_txs, rich_list } = lanes;
+        let config = ingest::Config { internal_txs, rich_list, ..config };
         let last = played.recording().last();
         let node: Arc<Node> = Arc::new(indexed::clients(played)?);
         let runtime = Builder::new_multi_thread().thread_name(INGEST_THREADS).enable_all().build()?;
         let (before, started) = (Cpu::now()?, Instant::now());
+        let mut progress = Vec::new();
         runtime.block_on(async {
             let ingest = Ingest::prepare(config, node, Arc::clone(&store) as Arc<dyn Store>).await?;
-            indexed::run_to(&ingest, last).await
+            let mut lanes = ingest.progress();
+            let follow = async {
+                loop {
+                    lanes.moved().await;
+                    progress.push((started.elapsed(), lanes.done()));
+                }
+            };
+            tokio::select! {
+                reached = indexed::run_to(&ingest, last) => reached,
+                () = follow => Ok(()),
+            }
         })?;
         let (elapsed, cpu) = (started.elapsed(), Cpu::now()?.since(before));
         let missing = played.missing();
         ensure!(missing.count == 0, "questions that are not recorded: {:?}", missing.questions);
-        Ok(Self { store, directory, elapsed, cpu })
+        progress.push((elapsed, last));
+        Ok(Self { store, directory, elapsed, cpu, progress })
+    }
+
+    /// Transactions that all lanes had indexed after each commit; `txs_by_height` are the transactions up to and including
+    /// each height, in the order of heights.
+    pub fn txs_over_time(&self, txs_by_height: &[(u64, u64)]) -> Vec<(Duration, u64)> {
+        let txs = |height| {
+            let heights = txs_by_height.partition_point(|(other, _)| *other <= height);
+            heights.checked_sub(1).map_or(0, |place| txs_by_height[place].1)
+        };
+        self.progress.iter().map(|(elapsed, height)| (*elapsed, txs(*height))).collect()
     }
 
     /// Path of the database.

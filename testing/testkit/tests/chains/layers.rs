@@ -113,6 +113,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("toml", &["cli", "registry"]),
     ("tracing-subscriber", &["cli"]),
     ("criterion", &["benches"]),
+    ("postgres", &["benches"]),
+    ("plotters", &["benches"]),
 ];
 
 /// Paths into external crates, and the crates that may name them in their sources.
