@@ -9,9 +9,11 @@ RUN .ci/needs
 COPY . .
 # The context has no .git.
 ARG CAIRN_COMMIT=unknown
+# Cargo features, such as cli/slate for databases on object storage.
+ARG CAIRN_FEATURES=
 # The caches keep RocksDB from one build to the next.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/target \
-    CARGO_TARGET_DIR=/target make build && \
+    CARGO_TARGET_DIR=/target make build FEATURES="$CAIRN_FEATURES" && \
     packaging/generate /target/release/cairn /package && \
     cp /target/release/cairn /package/
 

@@ -20,9 +20,9 @@ TOOLS := $(CARGO_TARGET_DIR)/../tools
 demo: build
 	"$(CARGO_TARGET_DIR)/release/cairn" demo
 
-# The program: $(CARGO_TARGET_DIR)/release/cairn.
+# The program: $(CARGO_TARGET_DIR)/release/cairn; FEATURES are cargo features that are off by default.
 build: needs
-	cargo build --release --workspace --bin cairn
+	cargo build --release --workspace --bin cairn $(if $(FEATURES),--features $(FEATURES))
 
 # Everything that must be green before a change is merged. Formats and lints first: they fail fastest.
 test: check tests api-test deny
