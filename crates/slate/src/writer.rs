@@ -250,7 +250,8 @@ pub(crate) fn bytes_of(
     path: &path::Path,
 ) -> Result<u64, Error> {
     engine.wait(name, "listing", engine.options.commit_timeout, async {
-        let sizes = objects.list(Some(path)).try_fold(0_u64, |sum, object| async move { Ok(sum + object.size) });
+        let sizes =
+            objects.list(Some(path)).try_fold(0_u64, |sum, object| async move { Ok(sum + object.size) });
         sizes.await.map_err(|error| remote(name, "listing", &failure::describe(&error)))
     })
 }
