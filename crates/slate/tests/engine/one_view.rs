@@ -1,6 +1,7 @@
 //! A request never mixes heights, and would without the gate.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -12,26 +13,31 @@ use store::{Durability, Store};
 use crate::heights::{Done, block, head, is_mixed, request};
 use crate::{CHAIN, ENGINE, bucket};
 
-/// Calls `requests` while a writer commits blocks and, if there is a reader, it catches up without a pause.
+/// Blocks that the writer may be ahead of the reader: each is an object, and lists of all objects become slow.
+const AHEAD: usize = 8;
+
+/// Calls `requests` while a writer commits blocks and, if there is a reader, it catches up after each of them.
 fn during_writes(store: &SlateStore, reader: Option<&SlateReader>, requests: impl FnOnce()) {
     let done = AtomicBool::new(false);
+    let (committed, commits) = sync_channel(AHEAD);
     thread::scope(|scope| {
-        let _done = Done(&done);
-        scope.spawn(|| {
+        let done = &done;
+        let _done = Done(done);
+        scope.spawn(move || {
             for height in head(&*store.snapshot().unwrap()) + 1.. {
                 store.commit(block(height), Durability::Synced).unwrap();
-                if done.load(Ordering::Relaxed) {
+                if committed.send(height).is_err() || done.load(Ordering::Relaxed) {
                     break;
                 }
             }
         });
-        if let Some(reader) = reader {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
+        scope.spawn(move || {
+            for _ in commits {
+                if let Some(reader) = reader {
                     reader.catch_up().unwrap();
                 }
-            });
-        }
+            }
+        });
         requests();
     });
 }
