@@ -324,6 +324,11 @@ impl Settings {
         )))
     }
 
+    /// These settings for another database.
+    pub(crate) fn of_database(&self, data: PathBuf, chain_id: String) -> Self {
+        Self { data: Some(data), chain_id: Some(chain_id), chains: Vec::new(), ..self.clone() }
+    }
+
     /// The settings of each of `chains`, with its host names; empty without the setting.
     pub(crate) fn of_chains(&self) -> Result<Vec<(Self, Vec<String>)>, Error> {
         if self.chains.is_empty() {
@@ -345,8 +350,7 @@ impl Settings {
             if known(id) > 1 {
                 return Err(Error(format!("`chains` names `{id}` twice")));
             }
-            let data = Some(PathBuf::from(location));
-            let own = Self { data, chain_id: Some(id.clone()), chains: Vec::new(), ..self.clone() };
+            let own = self.of_database(PathBuf::from(location), id.clone());
             own.location()?;
             let hosts = self.hosts.iter().filter(|(_, of)| of == id).map(|(host, _)| host.clone()).collect();
             Ok((own, hosts))

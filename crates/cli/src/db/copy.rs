@@ -37,7 +37,7 @@ pub(crate) struct How {
 const UNFINISHED: &str = " (unfinished copy)";
 
 pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
-    let at = |data| Settings { data: Some(data), chain_id: Some(how.chain_id.clone()), ..settings.clone() };
+    let at = |data| settings.of_database(data, how.chain_id.clone());
     let (from, to) = (at(how.from), at(how.to));
     let own = follow::own_dir()?;
     let source = Opener::new(&from, own.path())?.open()?.store();
