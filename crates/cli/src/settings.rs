@@ -312,8 +312,8 @@ impl Settings {
         #[cfg(not(feature = "slate"))]
         {
             Err(Error(format!(
-                "`data` is {url}, but this program was built without the cargo feature `slate`: build it with --features \
-             cli/slate, or name a directory"
+                "`data` is {url}, but this program was built without the cargo feature `slate`: build it with \
+                 --features cli/slate, or name a directory"
             )))
         }
     }

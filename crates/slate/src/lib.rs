@@ -24,6 +24,10 @@
 //!   always the newest and without gaps.
 //! * Each snapshot, of the writer and of readers, is the state of all tables after one commit.
 //! * Readers write nothing: credentials that may read and list are enough.
+#![cfg_attr(
+    not(feature = "engine"),
+    allow(rustdoc::broken_intra_doc_links, reason = "the items are not there")
+)]
 
 #[cfg(feature = "engine")]
 mod engine;
