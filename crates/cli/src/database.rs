@@ -57,6 +57,7 @@ impl Written {
     }
 
     /// The RocksDB store and its directory, if it is one.
+    #[cfg_attr(not(feature = "slate"), allow(clippy::unnecessary_wraps, reason = "`None` with the feature"))]
     pub(crate) fn rocks(&self) -> Option<&Arc<RocksStore>> {
         match self {
             Self::Rocks(store) => Some(store),
@@ -105,6 +106,7 @@ impl Followed {
     }
 
     /// The RocksDB store, if it is one.
+    #[cfg_attr(not(feature = "slate"), allow(clippy::unnecessary_wraps, reason = "`None` with the feature"))]
     pub(crate) fn rocks(&self) -> Option<&Arc<RocksStore>> {
         match self {
             Self::Rocks(store) => Some(store),

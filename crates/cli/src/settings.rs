@@ -313,15 +313,17 @@ impl Settings {
             return Ok(Location::Directory(data));
         };
         #[cfg(feature = "slate")]
-        return match self.chain_id.as_deref() {
-            Some(chain) => Ok(Location::ObjectStore { url, chain }),
-            None => Err(missing("chain_id")),
-        };
+        {
+            let chain = self.chain_id.as_deref().ok_or_else(|| missing("chain_id"))?;
+            Ok(Location::ObjectStore { url, chain })
+        }
         #[cfg(not(feature = "slate"))]
-        Err(Error(format!(
-            "`data` is {url}, but this program was built without the cargo feature `slate`: build it with --features \
-             cli/slate, or name a directory"
-        )))
+        {
+            Err(Error(format!(
+                "`data` is {url}, but this program was built without the cargo feature `slate`: build it with \
+                 --features cli/slate, or name a directory"
+            )))
+        }
     }
 
     /// These settings for another database.

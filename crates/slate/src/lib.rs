@@ -24,23 +24,43 @@
 //!   always the newest and without gaps.
 //! * Each snapshot, of the writer and of readers, is the state of all tables after one commit.
 //! * Readers write nothing: credentials that may read and list are enough.
-#![cfg(feature = "engine")]
+#![cfg_attr(
+    not(feature = "engine"),
+    allow(rustdoc::broken_intra_doc_links, reason = "the items are not there")
+)]
 
+#[cfg(feature = "engine")]
 mod engine;
+#[cfg(feature = "engine")]
 mod exclusive;
+#[cfg(feature = "engine")]
 mod failure;
+#[cfg(feature = "engine")]
 mod gate;
+#[cfg(feature = "engine")]
 mod location;
+#[cfg(feature = "engine")]
 mod reader;
+#[cfg(feature = "engine")]
 mod requests;
+#[cfg(feature = "engine")]
 mod rows;
+#[cfg(feature = "engine")]
 mod settings;
+#[cfg(feature = "engine")]
 mod writer;
 
+#[cfg(feature = "engine")]
 pub use engine::{Engine, Options};
+#[cfg(feature = "engine")]
 pub use exclusive::check as check_conditional_writes;
+#[cfg(feature = "engine")]
 pub use location::Location;
+#[cfg(feature = "engine")]
 pub use reader::SlateReader;
+#[cfg(feature = "engine")]
 pub use requests::Requests;
+#[cfg(feature = "engine")]
 pub use slatedb::object_store;
+#[cfg(feature = "engine")]
 pub use writer::{Announced, SlateStore};
