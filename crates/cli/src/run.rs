@@ -8,7 +8,6 @@ use futures_util::future::OptionFuture;
 use ingest::Ingest;
 use node::{Limits, Node};
 use schema::meta::{self, BlockLane, CallLane, RichLane};
-use store::Store as _;
 use tokio::sync::{Semaphore, watch};
 
 use crate::control;
