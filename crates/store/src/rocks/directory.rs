@@ -132,6 +132,11 @@ impl Listing {
         Ok(Self { manifest, manifest_len, logs })
     }
 
+    /// The number of the newest log.
+    pub(super) fn newest_log(&self) -> Option<u64> {
+        self.logs.keys().next_back().copied()
+    }
+
     /// The number of the newest log with records. Earlier logs get no more records: the owner may start a log before
     /// it writes the last records of the previous one, but not write to both.
     pub(super) fn newest_written_log(&self) -> Option<u64> {

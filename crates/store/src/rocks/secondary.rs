@@ -48,7 +48,7 @@ pub(super) struct Secondary {
     seen: Listing,
     /// Number of the log that may have been read in part; all earlier ones were read to their ends. 0 if none was read.
     log: u64,
-    /// The table files that were on disk when `log` was started: those it shows, those of the database that it should
+    /// The table files that were on disk when the newest log was started: those it shows, those of the database that it should
     /// show, those still being written, and obsolete ones.
     files: BTreeSet<String>,
 }
@@ -130,7 +130,7 @@ impl Source {
         mut secondary: Secondary,
         known: Option<&BTreeSet<String>>,
     ) -> Result<Option<Secondary>, Error> {
-        let log = secondary.log;
+        let newest_log = secondary.seen.newest_log();
         for attempt in 1..=MAX_ATTEMPTS {
             let before = Listing::of(&self.primary)?;
             // After a catch-up that failed half-way, a secondary has no consistent state.
@@ -138,7 +138,7 @@ impl Source {
                 return Ok(None);
             }
             match secondary.judge(before, &Listing::of(&self.primary)?, self)? {
-                Outcome::Complete if secondary.log == log => return Ok(Some(secondary)),
+                Outcome::Complete if secondary.seen.newest_log() == newest_log => return Ok(Some(secondary)),
                 Outcome::Complete => return self.checked(secondary, known),
                 Outcome::Incomplete => pause(attempt),
                 Outcome::Outdated => return Ok(None),
