@@ -10,6 +10,7 @@
 
 mod backup;
 mod book;
+mod chains;
 mod config;
 mod daemon;
 mod damage;
