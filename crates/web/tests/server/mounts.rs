@@ -42,7 +42,11 @@ static ENDPOINTS: &[&[Endpoint<&'static str>]] = &[&[
         "/echo/{text}",
         &[Param::path("text", ""), Param::query("more", Type::String, "")],
         Handler::Sync(|name, call| {
-            Ok(Reply::json(format!("\"{name} {} {}\"", call.text("text"), call.text("more"))))
+            Ok(Reply::json(format!(
+                "\"{name} {} {}\"",
+                call.text("text"),
+                call.first("more").unwrap_or_default()
+            )))
         }),
     ),
 ]];
