@@ -241,18 +241,20 @@ fn model(blocks: &[Vec<Event>]) -> Model {
 fn all<R: Ranked>(store: &MemStore) -> Vec<Vec<u8>> {
     let snapshot = store.snapshot().unwrap();
     let rows = snapshot.scan(R::SPEC, store::Bounds::all(), Order::Asc, 10_000).unwrap();
-    let (fresh, mut counts) = (MemStore::new(), Counts::new(1));
-    let empty = fresh.snapshot().unwrap();
-    let mut txn = Txn::new(&*empty, &mut counts);
-    for (key, value) in &rows {
-        let ((owner, item), value) = store::table::decode_row::<R>(key, value).unwrap();
-        txn.insert::<R>(&owner, &item, &value).unwrap();
-    }
+    let fresh = MemStore::new();
+    let insert_all = |txn: &mut Txn<'_>| -> Result<(), store::Error> {
+        for (key, value) in &rows {
+            let ((owner, item), value) = store::table::decode_row::<R>(key, value)?;
+            txn.insert::<R>(&owner, &item, &value)?;
+        }
+        Ok(())
+    };
+    store::commit_rows(&fresh, Durability::Buffered, insert_all).unwrap();
     let (start, end) = ([R::SPEC.tag], [R::SPEC.tag + 1]);
     let bounds = store::Bounds { start: &start, end: Some(&end) };
     let nodes =
         |snapshot: &dyn store::Snapshot| snapshot.scan(store::RANK, bounds, Order::Asc, usize::MAX).unwrap();
-    assert_eq!(nodes(&*snapshot), nodes(&txn), "the skip list is that of these items");
+    assert_eq!(nodes(&*snapshot), nodes(&*fresh.snapshot().unwrap()), "the skip list is that of these items");
     rows.into_iter().map(|(key, _)| key).collect()
 }
 
