@@ -9,13 +9,6 @@ use crate::internal_tx::Calls;
 use crate::meta::{self, BlockLane, CallLane};
 use crate::tx::Txs;
 
-/// Records of a kind below which no dictionary is trained: zstd's trainer needs some hundred times the bytes of a
-/// dictionary to choose from.
-pub const FEWEST: usize = 1_000;
-
-/// Records of a kind that are read at most: of the sizes of Ethereum transactions, 50 MB.
-pub const MOST: usize = 16_384;
-
 /// One in so many records measures the dictionary and does not train it.
 const HELD_OUT: usize = 8;
 
@@ -48,6 +41,23 @@ impl Kind {
         }
     }
 
+    /// Records below which no dictionary is trained: zstd's trainer needs some dozen times the bytes of a dictionary to
+    /// choose from. A record of call frames has up to 32 of them.
+    pub fn fewest(self) -> usize {
+        match self {
+            Self::Tx | Self::EvmTx => 1_000,
+            Self::Calls => 250,
+        }
+    }
+
+    /// Records that are read at most: some 50 MB.
+    fn most(self) -> usize {
+        match self {
+            Self::Tx | Self::EvmTx => 1 << 14,
+            Self::Calls => 1 << 12,
+        }
+    }
+
     /// Bytes of a dictionary, by measurement: a transaction has 427 bytes with 112 KiB and 465 with 32; records of few kinds
     /// gain less than 2 % by more.
     pub fn dictionary_bytes(self) -> usize {
@@ -63,11 +73,11 @@ pub fn train(kind: Kind, records: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
     zstd::dict::from_samples(records, kind.dictionary_bytes())
 }
 
-/// Trains a dictionary on records of a database, evenly chosen; `None` if it has fewer than [`FEWEST`] of the kind.
+/// Trains a dictionary on records of a database, evenly chosen; `None` if it has fewer than [`Kind::fewest`].
 pub fn train_on(snapshot: &dyn Snapshot, kind: Kind) -> Result<Option<Trained>, Error> {
     let codec = Codec::load(snapshot)?;
     let records = sample(snapshot, &codec, kind)?;
-    if records.len() < FEWEST {
+    if records.len() < kind.fewest() {
         return Ok(None);
     }
     let (mut training, mut measured) = (Vec::new(), Vec::new());
@@ -106,7 +116,7 @@ pub fn add(txn: &mut Txn<'_>, snapshot: &dyn Snapshot, trained: &[Trained]) -> R
     Ok(())
 }
 
-/// At most [`MOST`] records of a kind, evenly chosen.
+/// At most [`Kind::most`] records, evenly chosen.
 fn sample(snapshot: &dyn Snapshot, codec: &Codec, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
     let last = match kind {
         Kind::Tx => meta::read::<BlockLane>(snapshot)?.unwrap_or_default().txs,
@@ -114,7 +124,7 @@ fn sample(snapshot: &dyn Snapshot, codec: &Codec, kind: Kind) -> Result<Vec<Vec<
         Kind::Calls => meta::read::<CallLane>(snapshot)?.unwrap_or_default().calls,
     };
     let table = kind.table();
-    let step = last.div_ceil(MOST as u64).max(1);
+    let step = last.div_ceil(kind.most() as u64).max(1);
     let (mut records, mut next) = (Vec::new(), 1_u64);
     // A row of call frames is that of several sequences.
     loop {
@@ -173,7 +183,7 @@ mod tests {
         let reader = Codec::load(&*snapshot).unwrap();
         let trained = train_on(&*snapshot, Kind::Tx).unwrap().unwrap();
         assert!(trained.after * 10 < trained.before * 9, "{} {}", trained.before, trained.after);
-        assert!(trained.records + trained.measured <= MOST, "{trained:?}");
+        assert!(trained.records + trained.measured <= Kind::Tx.most(), "{trained:?}");
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
         add(&mut txn, &*snapshot, &[trained]).unwrap();

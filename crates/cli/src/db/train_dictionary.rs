@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use schema::payload::Kind;
-use schema::payload::training::{self, FEWEST, Trained};
+use schema::payload::training::{self, Trained};
 use store::{Counts, Durability, RocksStore, Store, Txn};
 
 use super::{own, view};
@@ -43,7 +43,8 @@ fn trained(store: &RocksStore) -> anyhow::Result<(String, Vec<Trained>)> {
     for kind in Kind::ALL {
         let table = kind.table().name;
         let Some(trained) = training::train_on(&*snapshot, kind)? else {
-            writeln!(text, "{table:<12} fewer than {FEWEST} records, too few to train on")?;
+            let fewest = kind.fewest();
+            writeln!(text, "{table:<12} fewer than {fewest} records, too few to train on")?;
             continue;
         };
         let Trained { records, measured, json, before, after, .. } = trained;
