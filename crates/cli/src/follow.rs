@@ -1,12 +1,10 @@
-//! `cairn query`: serves a database that another process writes.
+//! Following of a database that another process writes.
 //!
 //! # Invariants
 //! * Nothing is written to the database.
-//! * Responses lag the writer by at most [`CATCH_UP_EVERY`], or [`REMOTE`] for an object store, plus the time of a catch-up; a slow request may add up to 1
-//!   s.
-//! * While catching up fails, the last state is served and `/readyz` reports the failure.
+//! * The state lags the writer by at most [`CATCH_UP_EVERY`], or [`REMOTE`] for an object store, plus the time of a
+//!   catch-up; a slow request may add up to 1 s.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -15,12 +13,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::database::{Followed, Opener};
-use crate::metrics::Samples;
-use crate::pages::Pages;
-use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::sources::{FOLLOWER, Sources};
-use crate::{chains, logging, metrics, ready, reload, runtime, shutdown};
+use crate::shutdown;
 
 /// Interval between catch-ups.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
@@ -35,36 +29,6 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// Poll interval while there is no database, and interval of log lines about a missing database or failed catch-ups.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
-
-/// Runs until a stop signal, or until a newer version writes the database.
-pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
-    let values = sources.merged()?;
-    let settings = &Settings::new(&values)?;
-    let chains = settings.of_chains()?;
-    let own = own_dir()?;
-    let opener = chains.is_empty().then(|| Opener::new(settings, own.path())).transpose()?;
-    runtime::block_on(async {
-        let (_screen, filter_handle) = logging::start_server(settings)?;
-        let stop = shutdown::watch()?;
-        reload::on_hangup(sources, values, filter_handle)?;
-        let samples = match settings.metrics {
-            Some(at) => metrics::start(at, &stop).await?,
-            None => Samples::default(),
-        };
-        let Some(opener) = opener else { return chains::serve(settings, chains, &samples, &stop).await };
-        let Some(database) = await_database(settings, &opener, &stop).await? else { return Ok(()) };
-        check_chain(settings, &database)?;
-        let (caught_up, last) = watch::channel(Instant::now());
-        let is_ready = ready::keeping_up(last);
-        samples.set(database.rocks(), is_ready.clone());
-        // It asks no node, so it does not know the height of the chain.
-        let pages = Pages { routing: None, head: Arc::new(|| None) };
-        let serving = Serving::start(settings, Some(database.store()), is_ready, pages)?;
-        let outcome = keep_up(&database, &caught_up, &stop).await;
-        serving.stop().await;
-        outcome
-    })
-}
 
 /// A temporary directory for the log files of a read-only instance.
 pub(crate) fn own_dir() -> anyhow::Result<TempDir> {

@@ -7,7 +7,8 @@
 //! | `init` | `init`: probes a node and writes a configuration file |
 //! | `run` | `run` and `ingest`: the indexer, with the API |
 //! | `route` | the routing service |
-//! | `follow`, `chains` | `query`: a read-only follower with the API, of one chain and of several |
+//! | `reader`, `chains` | `query`: a read-only process with the API, of one chain and of several |
+//! | `follow` | following of a database that another process writes |
 //! | `database` | the database of a command, on either engine |
 //! | `demo`, `replay`, `record` | recorded chains: demo, replay node, recorder |
 //! | `db` | database maintenance |
@@ -44,6 +45,7 @@ mod output;
 mod packaging;
 mod pages;
 mod progress;
+mod reader;
 mod ready;
 mod record;
 mod reload;
@@ -92,7 +94,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Init(args) => init::run(args),
         Command::Run(sources) => run::run(sources, true),
         Command::Ingest(sources) => run::run(sources, false),
-        Command::Query(sources) => follow::query(sources),
+        Command::Query(sources) => reader::query(sources),
         Command::Healthcheck(args) => healthcheck::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Replay(args) => replay::run(args),
