@@ -137,14 +137,13 @@ fn with_set<R: Ranked, T>(
 ) -> Result<T, Error> {
     let set = set::<R>(owner);
     let set_key = set.set_key().into_boxed_slice();
-    let mut levels = match txn.take_set(&set_key) {
-        Some(levels) => levels,
-        None => {
-            let room = txn.sets().room();
-            let levels = Levels::load(&set, txn, room)?;
-            txn.sets().loaded(&levels);
-            Box::new(levels)
-        }
+    let mut levels = if let Some(levels) = txn.take_set(&set_key) {
+        levels
+    } else {
+        let room = txn.sets().room();
+        let levels = Levels::load(&set, txn, room)?;
+        txn.sets().loaded(&levels);
+        Box::new(levels)
     };
     let before = levels.changed_bytes(&set_key);
     let outcome = change(&mut Change { set: &set, levels: &mut levels, txn });
