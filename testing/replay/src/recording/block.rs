@@ -149,6 +149,34 @@ pub(crate) fn items(array: &[u8]) -> Result<Vec<&RawValue>, serde_json::Error> {
     serde_json::from_slice(array)
 }
 
+/// A line of `blocks.ndjson`.
+pub(super) fn block_line(height: &Height, evm: bool) -> Vec<u8> {
+    let mut line = format!(r#"{{"height":{},"block":"#, height.height).into_bytes();
+    line.extend_from_slice(&height.block);
+    let mut member = |name: &str, value: &[u8]| {
+        line.extend_from_slice(name.as_bytes());
+        line.extend_from_slice(value);
+    };
+    member(r#","block_results":"#, &height.block_results);
+    if let Some(txs) = &height.rest_txs {
+        member(r#","rest_txs":"#, txs);
+    }
+    if evm {
+        member(r#","eth_block":"#, height.eth_block.as_deref().unwrap_or(b"null"));
+        member(r#","eth_receipts":"#, height.eth_receipts.as_deref().unwrap_or(b"null"));
+        match &height.eth_trace {
+            None => member(r#","eth_trace":"#, b"null"),
+            Some(Trace::Result(result)) => member(r#","eth_trace":{"result":"#, result),
+            Some(Trace::Error(error)) => member(r#","eth_trace":{"error":"#, error),
+        }
+        if height.eth_trace.is_some() {
+            line.push(b'}');
+        }
+    }
+    line.push(b'}');
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,7 @@
 //! A chain that is played once in order needs the text of few heights at a time, so an extended recording, which is
 //! played beside programs whose memory is measured, has them compressed (`evm-load`: 194 MB of text).
 
-use super::block::Height;
-use super::write::block_line;
+use super::block::{Height, block_line};
 
 /// zstd level of a height: the fastest that finds repetitions within it.
 const LEVEL: i32 = 1;

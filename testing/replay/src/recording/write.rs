@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::block::{Height, Trace, items};
+use super::block::{Height, Trace, block_line, items};
 use super::lines::MAX_LINE;
 use super::{BLOCKS_FILE, STATE_FILE, SUMMARY_FILE, Summary};
 use crate::Error;
@@ -254,34 +254,6 @@ pub(super) fn count(height: &Height, summary: &mut Summary) -> Result<(), String
         summary.trace_frames += entries.iter().filter_map(|e| e.result.as_ref()).map(frames).sum::<u64>();
     }
     Ok(())
-}
-
-/// A line of `blocks.ndjson`.
-pub(super) fn block_line(height: &Height, evm: bool) -> Vec<u8> {
-    let mut line = format!(r#"{{"height":{},"block":"#, height.height).into_bytes();
-    line.extend_from_slice(&height.block);
-    let mut member = |name: &str, value: &[u8]| {
-        line.extend_from_slice(name.as_bytes());
-        line.extend_from_slice(value);
-    };
-    member(r#","block_results":"#, &height.block_results);
-    if let Some(txs) = &height.rest_txs {
-        member(r#","rest_txs":"#, txs);
-    }
-    if evm {
-        member(r#","eth_block":"#, height.eth_block.as_deref().unwrap_or(b"null"));
-        member(r#","eth_receipts":"#, height.eth_receipts.as_deref().unwrap_or(b"null"));
-        match &height.eth_trace {
-            None => member(r#","eth_trace":"#, b"null"),
-            Some(Trace::Result(result)) => member(r#","eth_trace":{"result":"#, result),
-            Some(Trace::Error(error)) => member(r#","eth_trace":{"error":"#, error),
-        }
-        if height.eth_trace.is_some() {
-            line.push(b'}');
-        }
-    }
-    line.push(b'}');
-    line
 }
 
 /// Writes a line of JSON. If it has line ends, which no JSON string can contain, all white space between tokens is
