@@ -121,7 +121,7 @@ impl<A> Mounts<A> {
 /// The apps of a server.
 pub(crate) enum Apps<A: 'static> {
     One(Arc<App<A>>),
-    Several(Mounts<A>),
+    Several(Box<Mounts<A>>),
 }
 
 impl<A> Apps<A> {

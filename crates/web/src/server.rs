@@ -67,7 +67,7 @@ impl Server {
         workers: usize,
     ) -> io::Result<Self> {
         Self::run(listener, workers, |listener, stopped| {
-            serve(listener, Apps::Several(mounts), limits, stopped)
+            serve(listener, Apps::Several(Box::new(mounts)), limits, stopped)
         })
     }
 
