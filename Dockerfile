@@ -10,10 +10,10 @@ COPY . .
 # The context has no .git.
 ARG CAIRN_COMMIT=unknown
 # Cargo features, such as cli/slate for databases on object storage.
-ARG CAIRN_FEATURES=
+ARG FEATURES=
 # The caches keep RocksDB from one build to the next.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/target \
-    CARGO_TARGET_DIR=/target make build FEATURES="$CAIRN_FEATURES" && \
+    CARGO_TARGET_DIR=/target make build FEATURES="$FEATURES" && \
     packaging/generate /target/release/cairn /package && \
     cp /target/release/cairn /package/
 

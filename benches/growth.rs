@@ -186,7 +186,7 @@ async fn ingest(played: &Played, store: &Arc<RocksStore>) -> Result<Vec<Sample>>
         stop.send_replace(true);
         anyhow::Ok(samples)
     };
-    let (_, samples) = tokio::try_join!(async { Ok(ingest.run(stopped).await?) }, sampled)?;
+    let ((), samples) = tokio::try_join!(async { Ok(ingest.run(stopped).await?) }, sampled)?;
     Ok(samples)
 }
 
@@ -213,7 +213,7 @@ fn print(summary: &Summary, samples: &[Sample]) {
     ));
     let rate = |before: &Sample, after: &Sample| per_second(after.txs - before.txs, after.at - before.at);
     let cpu = |before: &Sample, after: &Sample| {
-        micros_each(after.cpu - before.cpu, after.txs - before.txs) / 1_000.0
+        micros_each(after.cpu.saturating_sub(before.cpu), after.txs - before.txs) / 1_000.0
     };
     let row = |(part, pair): (usize, &[Sample])| {
         let [before, after] = pair else { return Vec::new() };

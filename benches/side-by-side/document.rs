@@ -221,13 +221,13 @@ impl Document {
 fn rates_by_decile(progress: &[(Duration, u64)], txs: u64) -> Vec<f64> {
     let reached = |part: u64| progress.iter().find(|(_, done)| *done >= txs * part / 10).copied();
     let mut last = (Duration::ZERO, 0);
-    let mut rate = |part| {
+    let rate = |part| {
         let (elapsed, done) = reached(part)?;
         let rate = per_second(done - last.1, elapsed.saturating_sub(last.0));
         last = (elapsed, done);
         Some(rate)
     };
-    (1..=10).map_while(|part| rate(part)).collect()
+    (1..=10).map_while(rate).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for eyes, below 2^53")]

@@ -92,12 +92,11 @@ impl Session {
 
     fn rows(&mut self, sql: &'static str, parameters: &[Parameter]) -> Result<Vec<postgres::Row>> {
         let known = self.prepared.iter().position(|(known, _)| *known == sql);
-        let place = match known {
-            Some(place) => place,
-            None => {
-                self.prepared.push((sql, self.client.prepare(sql)?));
-                self.prepared.len() - 1
-            }
+        let place = if let Some(place) = known {
+            place
+        } else {
+            self.prepared.push((sql, self.client.prepare(sql)?));
+            self.prepared.len() - 1
         };
         let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(Parameter::as_sql).collect();
         Ok(self.client.query(&self.prepared[place].1, &parameters)?)

@@ -329,8 +329,8 @@ fn insert(
     rows: &[Vec<Cell>],
 ) -> Result<()> {
     let key = (relation.name, rows.len());
-    if !statements.contains_key(&key) {
-        statements.insert(key, transaction.prepare(&insert_sql(relation, rows.len()))?);
+    if let std::collections::hash_map::Entry::Vacant(e) = statements.entry(key) {
+        e.insert(transaction.prepare(&insert_sql(relation, rows.len()))?);
     }
     let cells: Vec<&(dyn ToSql + Sync)> = rows.iter().flatten().map(|cell| &**cell).collect();
     transaction.execute(&statements[&key], &cells)?;

@@ -96,13 +96,14 @@ pub(crate) fn calls(
             out.push(b',');
         }
         if !chunk.holds(*seq) {
-            match chunks.get(..chunks.partition_point(|(first, _)| first <= seq)) {
-                Some([.., (first, payload)]) => chunk.open(snapshot, codec, *first, payload)?,
-                _ => {
-                    let chunks = self::chunks(snapshot, *seq, *seq)?;
-                    let (first, payload) = chunks.last().ok_or_else(|| missing(Calls::SPEC, *seq))?;
-                    chunk.open(snapshot, codec, *first, payload)?;
-                }
+            if let Some([.., (first, payload)]) =
+                chunks.get(..chunks.partition_point(|(first, _)| first <= seq))
+            {
+                chunk.open(snapshot, codec, *first, payload)?;
+            } else {
+                let chunks = self::chunks(snapshot, *seq, *seq)?;
+                let (first, payload) = chunks.last().ok_or_else(|| missing(Calls::SPEC, *seq))?;
+                chunk.open(snapshot, codec, *first, payload)?;
             }
         }
         out.extend_from_slice(chunk.frame(*seq).ok_or_else(|| missing(Calls::SPEC, *seq))?);

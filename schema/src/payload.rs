@@ -223,13 +223,12 @@ impl Codec {
             ZSTD => {
                 let mut frame = rest;
                 let number = take_varint(&mut frame).ok_or("the dictionary's number is cut off")?;
-                match self.dictionaries.iter().find(|d| u64::from(d.number) == number) {
-                    Some(dictionary) => dictionary.decompress(frame, out)?,
-                    None => {
-                        let later = u16::try_from(number).ok().and_then(|number| self.later(number));
-                        let missing = || format!("dictionary {number} is missing");
-                        later.ok_or_else(missing)?.decompress(frame, out)?;
-                    }
+                if let Some(dictionary) = self.dictionaries.iter().find(|d| u64::from(d.number) == number) {
+                    dictionary.decompress(frame, out)?;
+                } else {
+                    let later = u16::try_from(number).ok().and_then(|number| self.later(number));
+                    let missing = || format!("dictionary {number} is missing");
+                    later.ok_or_else(missing)?.decompress(frame, out)?;
                 }
             }
             other => return Err(format!("unknown codec {other}")),

@@ -266,7 +266,7 @@ fn holders(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) ->
         match amount_of(value) {
             Some(amount) if amount == [0; 32] => {}
             Some(amount) => {
-                writer.put(Holders::SPEC, (contract, (amount, account)).to_bytes(), Vec::new())?
+                writer.put(Holders::SPEC, (contract, (amount, account)).to_bytes(), Vec::new())?;
             }
             None => report.row("balance", (Balances::SPEC, key, Some(value)), "at most 256 bits"),
         }

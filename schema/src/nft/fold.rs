@@ -243,15 +243,12 @@ pub(super) fn replace_token(
     if let Some(row) = &before {
         indexes::remove(txn, key, row)?;
     }
-    match after {
-        Some(row) => {
-            txn.insert::<Tokens>(&key.0, &key.1, &Message(row.clone()))?;
-            indexes::insert(txn, key, &row)
-        }
-        None => {
-            txn.remove::<Tokens>(&key.0, &key.1)?;
-            Ok(())
-        }
+    if let Some(row) = after {
+        txn.insert::<Tokens>(&key.0, &key.1, &Message(row.clone()))?;
+        indexes::insert(txn, key, &row)
+    } else {
+        txn.remove::<Tokens>(&key.0, &key.1)?;
+        Ok(())
     }
 }
 

@@ -135,7 +135,7 @@ impl Touched {
 
     /// Writes the rows; transactions after `txs` are removed from the lists of tokens.
     fn restore(self, store: &dyn Store, txs: u64) -> Result<(), Error> {
-        let owners: Vec<_> = self.tokens.keys().map(|key| key.to_bytes()).collect();
+        let owners: Vec<_> = self.tokens.keys().map(store::Key::to_bytes).collect();
         store::list::truncate_owners(store, TokenTxs::SPEC, &owners, txs.saturating_add(1))?;
         let mut counts = Counts::new(1);
         // Tokens before their collections.
