@@ -44,7 +44,10 @@ async fn a_body_may_have_a_mebibyte() {
         body.push(' ');
         let over = socket.exchange(head, body.as_bytes());
         body.push_str(&" ".repeat(31 << 20));
-        assert_eq!(socket.exchange(head, body.as_bytes()), over);
+        // The time of an answer is its own.
+        let undated =
+            |answer: &str| answer.lines().filter(|line| !line.starts_with("date: ")).collect::<String>();
+        assert_eq!(undated(&socket.exchange(head, body.as_bytes())), undated(&over));
         socket.stop();
         (fits, over)
     })
