@@ -68,7 +68,7 @@ pub trait RequestHandler: Send + Sync + 'static {
 
 /// Serves until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
 ///
-/// The handler runs on the threads of the current runtime, as with [`crate::serve::serve`].
+/// The handler runs on the threads of the current runtime, as with [`crate::serve::serve_fn`].
 pub async fn serve_http2<H: RequestHandler>(
     listener: TcpListener,
     handler: H,

@@ -84,7 +84,8 @@ pub(crate) async fn serve<A: Send + Sync + 'static>(
     accept_loop.run(listener, connection, shutdown).await;
 }
 
-/// As [`serve`], with `handler` in the place of an app. Bodies of up to [`Limits::body`] bytes are read for every
+/// Serves until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`]; `handler` answers. It runs
+/// on the threads of the current runtime. Bodies of up to [`Limits::body`] bytes are read for every
 /// method; a request that breaks a limit is rejected before `handler` runs. The limits per client do not apply.
 pub async fn serve_fn<H, F>(
     listener: TcpListener,
