@@ -4,7 +4,7 @@
 //!
 //! The tables depend only on the entries and on their order within each collection. Collections are independent of each
 //! other except in [`super::OriginNames`], where the first name wins. The sets other than [`Tokens`] follow from the rows
-//! of [`Tokens`] and [`Collections`] ([`super::indexes`]).
+//! of [`Tokens`] and [`Collections`] (`nft::indexes`).
 
 use store::key::Text;
 use store::{Message, Order, Txn};

@@ -1,7 +1,7 @@
 //! Rebuild of the NFT tables from the event log, after a rollback or as a repair.
 //!
 //! The tables are emptied with range deletions. The fold of the log then writes tokens and collections only, and the sets
-//! that follow from them are written at the end, each row once ([`super::indexes`]).
+//! that follow from them are written at the end, each row once (`nft::indexes`).
 //!
 //! # Invariants
 //!
