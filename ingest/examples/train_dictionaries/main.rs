@@ -46,7 +46,9 @@ fn main() -> Result<()> {
     let Samples { txs, evm_txs, calls } = samples;
     for (kind, mut samples) in Kind::ALL.into_iter().zip([txs, evm_txs, calls]) {
         let mut pseudonyms = Pseudonyms::default();
-        samples.iter().for_each(|record| pseudonyms.add(record));
+        for record in &samples {
+            pseudonyms.add(record);
+        }
         for (salt, record) in (0..).zip(&mut samples) {
             pseudonyms.apply(record, salt);
         }
