@@ -150,7 +150,7 @@ mod tests {
     fn record(seq: u64) -> Vec<u8> {
         let words = ["heliotrope", "quincunx", "zeugma", "ytterbium", "palimpsest", "syzygy"];
         let word = |at: u64| words[usize::try_from((seq / (at + 1) + at) % 6).unwrap()];
-        (0..20).map(|at| format!("{}-{at}:{};", word(at), seq * at)).collect::<String>().into_bytes()
+        (0..20).map(|at| format!("{}-{at}:{};", word(at), seq * at)).collect::<Vec<_>>().concat().into_bytes()
     }
 
     /// Writes records with the newest dictionary.
