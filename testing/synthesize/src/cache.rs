@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_however_long_the_chain_is_and_whoever_reads_it_in_whatever_order() {
+    fn memory_is_bounded_for_any_length_of_the_chain_and_any_order_of_reads() {
         const ROOM: usize = 10_000;
         for length in [100, 10_000_u64] {
             let cache = Cache::new(ROOM);
