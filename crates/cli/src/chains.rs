@@ -58,7 +58,7 @@ pub(crate) async fn serve(
     let scraped = Arc::clone(&is_ready);
     samples.set(None, move || scraped());
     let first = mounts.remove(0);
-    let mounts = Mounts::new(first, mounts, move || is_ready())?;
+    let mounts = Mounts::new(first, mounts, move || is_ready())?.with_cors(settings.cors.clone());
     let listener = serve::listen(settings.listen, "--listen")?;
     let server = Server::start_mounts(listener, mounts, settings.limits(), default_workers())?;
     tracing::info!(url = serve::url_of(&server), chains = served.len(), "serving");

@@ -237,7 +237,11 @@ impl<A> App<A> {
         self.with_cors_headers(request, error.response())
     }
 
-    fn with_cors_headers(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
+    pub(crate) fn with_cors_headers(
+        &self,
+        request: &Parts,
+        mut response: Response<Bytes>,
+    ) -> Response<Bytes> {
         self.cors.allow(&request.headers, response.headers_mut());
         response
     }

@@ -21,6 +21,7 @@ use http::{Response, Uri};
 use serde_json::json;
 
 use crate::app::App;
+use crate::cors::Cors;
 use crate::http_error::HttpError;
 use crate::percent::decode_segment;
 use crate::router::RouteError;
@@ -63,6 +64,12 @@ impl<A> Mounts<A> {
         ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> Result<Self, RouteError> {
         Ok(Self { first, others, process: App::starting(ready)? })
+    }
+
+    /// Sets the origins that may read the responses that no app gives.
+    #[must_use]
+    pub fn with_cors(self, cors: Cors) -> Self {
+        Self { process: self.process.with_cors(cors), ..self }
     }
 
     fn all(&self) -> impl Iterator<Item = &Mount<A>> {
@@ -130,7 +137,9 @@ impl<A> Apps<A> {
     pub(crate) fn select(&self, head: &mut Parts) -> Result<&Arc<App<A>>, Response<Bytes>> {
         match self {
             Self::One(app) => Ok(app),
-            Self::Several(mounts) => mounts.select(head),
+            Self::Several(mounts) => {
+                mounts.select(head).map_err(|response| mounts.process.with_cors_headers(head, response))
+            }
         }
     }
 }

@@ -103,6 +103,8 @@ fn a_prefix_or_a_host_name_selects_the_app() {
     let unknown = client.get("/c/three/later");
     let message = r#"{"code":5,"message":"there is no chain `three` here: one-1, two-2","details":[]}"#;
     assert_eq!((unknown.status, unknown.text()), (404, message));
+    let of_a_page = client.request("GET", "/c/three/later", "origin: https://page.example\r\n");
+    assert_eq!(of_a_page.header("access-control-allow-origin"), Some("*"));
     let list = r#"{"chains":[{"chain_id":"one-1","hosts":["one.example"],"open":true,"path":"/c/one-1"},{"chain_id":"two-2","hosts":["two.example","2.example"],"open":true,"path":"/c/two-2"}]}"#;
     assert_eq!(client.get("/c").text(), list);
 }
