@@ -8,10 +8,11 @@ use schema::block::Blocks;
 use schema::evm_tx::{AccountEvmTxs, EvmTxs};
 use schema::internal_tx::{AccountCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role};
-use schema::payload::{Codec, Frames, Payload};
+use schema::payload::Codec;
+use schema::records::{self, Records};
 use schema::tx::{AccountTxs, Txs};
 use store::key::All;
-use store::{Bounds, Key as _, List, Message, Order, Snapshot, Table, Value as _};
+use store::{Bounds, Key as _, List, Message, Order, Snapshot, Value as _};
 
 /// Number of an account in the stand-in's dictionary, from 1.
 pub(crate) type AccountId = i64;
@@ -82,28 +83,16 @@ impl Rows {
         self.record::<EvmTxs>(snapshot, seq)
     }
 
-    /// The JSON of the call frames `seqs`, which begin with a chunk.
+    /// The JSON of the call frames `seqs`.
     pub(crate) fn calls(&self, snapshot: &dyn Snapshot, seqs: Range<u64>) -> Result<Vec<Vec<u8>>> {
-        let mut frames = Vec::new();
-        let mut next = seqs.start;
-        while next < seqs.end {
-            let chunk = self.record::<Calls>(snapshot, next)?;
-            let ranges = Frames::ranges(&chunk).context("a row that is no chunk of frames")?;
-            next += u64::try_from(ranges.len())?;
-            frames.extend(ranges.into_iter().map(|range| chunk[range].to_vec()));
-        }
+        let (seqs, mut frames): (Vec<u64>, _) = (seqs.collect(), Vec::new());
+        records::each::<Calls>(snapshot, &self.codec, &seqs, |frame| frames.push(frame.to_vec()))?;
         Ok(frames)
     }
 
-    fn record<T: Table<Key = u64, Value = Payload>>(
-        &self,
-        snapshot: &dyn Snapshot,
-        seq: u64,
-    ) -> Result<Vec<u8>> {
-        let Payload(stored) = store::table::read::<T>(snapshot, &seq)?
-            .with_context(|| format!("no row {seq} in `{}`", T::SPEC.name))?;
+    fn record<T: Records>(&self, snapshot: &dyn Snapshot, seq: u64) -> Result<Vec<u8>> {
         let mut json = Vec::new();
-        self.codec.decode_into(T::SPEC, seq, &stored, &mut json)?;
+        records::each::<T>(snapshot, &self.codec, &[seq], |record| json.extend_from_slice(record))?;
         Ok(json)
     }
 }

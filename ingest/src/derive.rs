@@ -14,7 +14,7 @@ use chain::erc20::Erc20Event;
 use chain::proof::{Claims, Commitments};
 use chain::record::Proposer;
 use chain::{Account, Timestamp};
-use schema::payload::Payload;
+use schema::payload::Packed;
 
 use crate::nft::{Answers, NftAt};
 
@@ -101,8 +101,12 @@ pub struct Block {
     pub proposer: Proposer,
     /// Its Cosmos transactions, in order.
     pub txs: Vec<Tx>,
+    /// The records of its Cosmos transactions, in order.
+    pub tx_records: Vec<Packed>,
     /// Its EVM transactions, in order.
     pub evm_txs: Vec<EvmTx>,
+    /// The records of its EVM transactions, in order.
+    pub evm_tx_records: Vec<Packed>,
     /// Its NFT events, in order.
     pub nfts: Vec<NftAt>,
     /// NFT metadata from the node; fetched after deriving.
@@ -118,8 +122,6 @@ pub struct Block {
 pub struct Tx {
     /// SHA-256 of its bytes.
     pub hash: [u8; 32],
-    /// Its record.
-    pub payload: Payload,
     /// The accounts that it involves, signers included, each once.
     pub involved: Vec<Account>,
     /// The accounts that signed it, each once.
@@ -133,8 +135,6 @@ pub struct Tx {
 pub struct EvmTx {
     /// Its EVM hash.
     pub hash: [u8; 32],
-    /// Its record.
-    pub payload: Payload,
     /// The accounts that it involves, each once.
     pub involved: Vec<Account>,
     /// Its sender; the zero address for a Cosmos transaction that the node shows as an EVM transaction.
@@ -149,7 +149,7 @@ pub struct BlockFrames {
     /// Its traced transactions, in order.
     pub txs: Vec<TxFrames>,
     /// The records of their frames, in order; a chunk may have frames of several transactions.
-    pub chunks: Vec<Chunk>,
+    pub records: Vec<Packed>,
 }
 
 /// The call frames of one EVM transaction, depth first.
@@ -159,15 +159,6 @@ pub struct TxFrames {
     pub hash: [u8; 32],
     /// For each frame, the calling and called accounts.
     pub parties: Vec<Parties>,
-}
-
-/// Some consecutive frames.
-#[derive(Debug)]
-pub struct Chunk {
-    /// The number of frames.
-    pub frames: u64,
-    /// Their records.
-    pub payload: Payload,
 }
 
 /// Caller and callee of a frame; only one of them if both are the same or one is absent.

@@ -19,9 +19,10 @@ use chain::tx::is_unordered;
 use node::{ContractCall, Error as NodeError, Evm, Node, Probe, RequestContext, StateAt};
 use schema::block::Blocks;
 use schema::payload::Codec;
+use schema::records;
 use schema::tx::Txs;
 use serde::Deserialize;
-use store::{Message, Store, Table as _};
+use store::{Message, Store};
 use tokio::time::Instant;
 
 use crate::Error;
@@ -82,25 +83,28 @@ impl Finality {
         let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
             return Ok(None);
         };
-        let mut json = Vec::new();
-        for seq in block.first_tx..block.first_tx + block.txs.min(CANDIDATES) {
-            let Some(payload) = store::table::read::<Txs>(&*snapshot, &seq)? else { continue };
-            json.clear();
+        let seqs: Vec<u64> = (block.first_tx..block.first_tx + block.txs.min(CANDIDATES)).collect();
+        let mut found = None;
+        let read = records::each::<Txs>(&*snapshot, &self.codec, &seqs, |json| {
+            if found.is_none() {
+                found = probe_in(json, &self.prefix);
+            }
+        });
+        match read {
             // A damaged record yields no probe; the audit reports it.
-            if self.codec.decode_into(Txs::SPEC, seq, &payload.0, &mut json).is_err() {
-                continue;
-            }
-            let Ok(record) = serde_json::from_slice::<Record<'_>>(&json) else { continue };
-            if record.code != 0 || record.tx.body.unordered {
-                continue;
-            }
-            let found = signed(&record.events).find_map(|value| probe_of(value, &self.prefix));
-            if found.is_some() {
-                return Ok(found);
-            }
+            Ok(()) | Err(schema::Error::Record { .. }) => Ok(found),
+            Err(error) => Err(error.into()),
         }
-        Ok(None)
     }
+}
+
+/// A probe from the record of a transaction.
+fn probe_in(record: &[u8], prefix: &str) -> Option<Probe> {
+    let record: Record<'_> = serde_json::from_slice(record).ok()?;
+    if record.code != 0 || record.tx.body.unordered {
+        return None;
+    }
+    signed(&record.events).find_map(|value| probe_of(value, prefix))
 }
 
 fn is_deep(height: u64, tip: u64) -> bool {

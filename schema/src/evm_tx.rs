@@ -4,10 +4,11 @@ use store::{Access, List, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
+use crate::records::Records;
 
-/// An EVM transaction's record (its receipt) as it is served.
+/// EVM transactions' records (their receipts) as they are served, in chunks.
 ///
-/// | seq (8, BE) | → compressed JSON ([`crate::payload`])
+/// | seq of the chunk's first record (8, BE) | → compressed records ([`crate::payload::Chunk`])
 #[derive(Debug)]
 pub struct EvmTxs;
 
@@ -15,6 +16,11 @@ impl Table for EvmTxs {
     const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx", tag: 0x20, access: Access::Append };
     type Key = u64;
     type Value = Payload;
+}
+
+impl Records for EvmTxs {
+    /// With 4 of them a receipt has 138 bytes, with 1 it has 225.
+    const MOST: usize = 4;
 }
 
 /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].

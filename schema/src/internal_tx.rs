@@ -1,19 +1,14 @@
 //! Internal transactions: the call frames of EVM transactions, and their indexes.
-//!
-//! The frames of a block are similar and are often read together, so one row has up to [`CHUNK_FRAMES`] of them, also of
-//! several transactions.
 
 use store::{Access, List, Message, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix};
 use crate::payload::Payload;
+use crate::records::Records;
 
-/// Maximum number of frames in a row, which bounds the decompression work for a page with one frame of it.
-pub const CHUNK_FRAMES: usize = 32;
-
-/// Call frames, in chunks.
+/// Call frames, in chunks, which have frames of several transactions.
 ///
-/// | seq of the chunk's first frame (8, BE) | → compressed frames ([`crate::payload::Frames`])
+/// | seq of the chunk's first frame (8, BE) | → compressed records ([`crate::payload::Chunk`])
 #[derive(Debug)]
 pub struct Calls;
 
@@ -21,6 +16,11 @@ impl Table for Calls {
     const SPEC: &'static TableSpec = &TableSpec { name: "internal_tx", tag: 0x30, access: Access::Append };
     type Key = u64;
     type Value = Payload;
+}
+
+impl Records for Calls {
+    /// Frames are small and often read together.
+    const MOST: usize = 32;
 }
 
 /// The frames of a transaction, by its EVM hash.

@@ -14,7 +14,7 @@
 //! | [`internal_tx`] | call frames of EVM transactions, by height, hash and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
-//! | [`payload`] | compression of stored JSON records |
+//! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
 //!
@@ -39,6 +39,7 @@ pub mod nft;
 pub mod open;
 pub mod payload;
 mod progress;
+pub mod records;
 pub mod rewind;
 pub mod rich;
 pub mod rollback;
@@ -49,7 +50,7 @@ use store::{Table, TableSpec};
 
 /// The version of the on-disk format. Any change of a key or value layout increments it; [`open`] rejects a database of
 /// another version.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {

@@ -4,10 +4,11 @@ use store::{Access, List, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
+use crate::records::Records;
 
-/// A transaction's record as it is served.
+/// Transactions' records as they are served, in chunks.
 ///
-/// | seq (8, BE) | → compressed JSON ([`crate::payload`])
+/// | seq of the chunk's first record (8, BE) | → compressed records ([`crate::payload::Chunk`])
 #[derive(Debug)]
 pub struct Txs;
 
@@ -15,6 +16,11 @@ impl Table for Txs {
     const SPEC: &'static TableSpec = &TableSpec { name: "tx", tag: 0x11, access: Access::Append };
     type Key = u64;
     type Value = Payload;
+}
+
+impl Records for Txs {
+    /// With 4 of them a transaction has 305 bytes, with 1 it has 424.
+    const MOST: usize = 4;
 }
 
 /// Transactions by hash. Several rows may share a prefix: two blocks may contain the same bytes (the first one

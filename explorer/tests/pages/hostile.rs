@@ -9,7 +9,7 @@ use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, Identity};
 use schema::nft::fold::{At, record};
 use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
-use schema::payload::{Codec, Kind};
+use schema::payload::{Chunk, Codec, Kind};
 use schema::tx::{AccountTxs, TxByHash, Txs};
 use serde_json::json;
 use store::{Counts, Durability, MemStore, Message, Store, Txn};
@@ -81,7 +81,7 @@ fn hostile() -> Arc<MemStore> {
         let mut rest = record.clone();
         rest.as_object_mut().unwrap().remove("txhash");
         let record = format!("{{\"txhash\":\"{hex}\",{}", &rest.to_string()[1..]);
-        txn.put::<Txs>(&seq, &encoder.encode(record.as_bytes()));
+        txn.put::<Txs>(&seq, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
         txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
         txn.push::<AccountTxs>(&(owner, Role::Involved), seq).unwrap();
     }

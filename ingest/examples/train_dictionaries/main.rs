@@ -93,17 +93,17 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
             trust_receipts: true,
         };
         let block = workers.with(|worker| derive::block(&answers, &Rendered::new(), &rules, worker))??;
-        for tx in &block.txs {
-            samples.txs.push(plain(&tx.payload)?);
+        for chunk in &block.tx_records {
+            samples.txs.push(plain(&chunk.payload)?);
         }
-        for tx in &block.evm_txs {
-            samples.evm_txs.push(plain(&tx.payload)?);
+        for chunk in &block.evm_tx_records {
+            samples.evm_txs.push(plain(&chunk.payload)?);
         }
         let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash).collect();
         let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
         let frames = workers
             .with(|worker| derive::frames(height.height, &hashes, trace, &Retraced::new(), worker))??;
-        for chunk in &frames.chunks {
+        for chunk in &frames.records {
             samples.calls.push(plain(&chunk.payload)?);
         }
     }

@@ -11,6 +11,10 @@ use chain::proof::{self, Claims, Commitments, EvmChain, Executed};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
+use schema::evm_tx::EvmTxs;
+use schema::payload::{Packed, Packer};
+use schema::records::Records as _;
+use schema::tx::Txs;
 
 use super::{Block, EvmTx, Failure, Part, Rules, Tx, WorkerState};
 use crate::finality;
@@ -87,7 +91,7 @@ pub fn block(
     if !cosmos.unrendered.is_empty() {
         return Err(Failure::Unrendered(cosmos.unrendered));
     }
-    let evm_txs = match answers.receipts {
+    let (evm_txs, evm_tx_records) = match answers.receipts {
         Some(text) => {
             let receipts = receipts(text, answers.height, cosmos.eth_txs)?;
             if rules.verified && !answers.trust_receipts {
@@ -99,7 +103,7 @@ pub fn block(
             }
             evm_txs(&receipts, worker)?
         }
-        None => Vec::new(),
+        None => (Vec::new(), Vec::new()),
     };
     let claims = rules.verified.then(|| Claims::of(&results));
     Ok(Block {
@@ -118,7 +122,9 @@ pub fn block(
         proposer_address: block.header.proposer_address,
         proposer: Proposer::default(),
         txs: cosmos.txs,
+        tx_records: cosmos.records.finish(&mut worker.tx),
         evm_txs,
+        evm_tx_records,
         nfts: nfts(&results, rules),
         answers: Answers::new(),
         probe: finality::probe(&results, &raw, &rules.prefix),
@@ -141,6 +147,7 @@ struct CosmosTxs<'a> {
     rules: &'a Rules,
     owners: StoreOwners,
     txs: Vec<Tx>,
+    records: Packer,
     unrendered: Vec<Unrendered>,
     fees: FeeTotals,
     /// Transactions that must have a receipt: a lower bound.
@@ -165,6 +172,7 @@ impl<'a> CosmosTxs<'a> {
             rules,
             owners,
             txs: Vec::with_capacity(block.txs.len()),
+            records: Packer::new(Txs::MOST),
             unrendered: Vec::new(),
             fees: FeeTotals::new(),
             eth_txs: 0,
@@ -205,8 +213,8 @@ impl<'a> CosmosTxs<'a> {
         let mut accounts = AccountSet::default();
         let Rules { vm, prefix, .. } = self.rules;
         involved::accounts(&result.events, prefix, *vm, &self.owners, &signers, &mut accounts);
-        let payload = worker.tx.encode(&worker.record);
-        self.txs.push(Tx { hash, payload, involved: accounts.into_iter().collect(), signers, types });
+        self.records.push(&worker.record, &mut worker.tx);
+        self.txs.push(Tx { hash, involved: accounts.into_iter().collect(), signers, types });
         Ok(())
     }
 
@@ -261,19 +269,21 @@ fn receipts(answer: &[u8], height: u64, expected: usize) -> Result<Vec<evm::Rece
     }
 }
 
-fn evm_txs(receipts: &[evm::Receipt<'_>], worker: &mut WorkerState) -> Result<Vec<EvmTx>, Failure> {
+/// The transactions, and their records.
+fn evm_txs(
+    receipts: &[evm::Receipt<'_>],
+    worker: &mut WorkerState,
+) -> Result<(Vec<EvmTx>, Vec<Packed>), Failure> {
+    let mut records = Packer::new(EvmTxs::MOST);
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
         worker.record.clear();
         evm::write_evm_tx(&mut worker.record, receipt);
+        records.push(&worker.record, &mut worker.evm_tx);
         let mut accounts = AccountSet::default();
         receipt.accounts(&mut accounts)?;
         yield_core();
-        Ok(EvmTx {
-            hash: receipt.hash()?,
-            payload: worker.evm_tx.encode(&worker.record),
-            involved: accounts.into_iter().collect(),
-            from: receipt.signer()?,
-        })
+        Ok(EvmTx { hash: receipt.hash()?, involved: accounts.into_iter().collect(), from: receipt.signer()? })
     };
-    receipts.iter().map(evm_tx).collect::<Result<_, _>>().map_err(Failure::ask_again)
+    let txs = receipts.iter().map(evm_tx).collect::<Result<_, _>>().map_err(Failure::ask_again)?;
+    Ok((txs, records.finish(&mut worker.evm_tx)))
 }

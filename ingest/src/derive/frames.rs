@@ -5,14 +5,11 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use chain::trace::{self, Frame, write_internal_tx};
 use chain::{Account, AccountSet, hash};
-use schema::internal_tx::CHUNK_FRAMES;
-use schema::payload::Frames;
+use schema::internal_tx::Calls;
+use schema::payload::Packer;
+use schema::records::Records as _;
 
-use super::{BlockFrames, Chunk, Failure, Parties, TxFrames, WorkerState};
-
-/// Bytes of frames after which a chunk is closed: to read one of its frames, a page decompresses no more than this and
-/// one frame.
-const CHUNK_BYTES: usize = 64 << 10;
+use super::{BlockFrames, Failure, Parties, TxFrames, WorkerState};
 
 /// Call trees of single transactions, by EVM hash, for those that the block's trace failed on; `None` if the node
 /// cannot trace the transaction by itself either.
@@ -44,51 +41,27 @@ pub fn frames(
     if !untraced.is_empty() {
         return Err(Failure::Untraced(untraced));
     }
-    let mut chunks = Chunks { height, open: Frames::default(), closed: Vec::new(), worker };
+    let mut packer = Packer::new(Calls::MOST);
+    let mut add = |hash: [u8; 32], frames: &[Frame<'_>]| -> Result<TxFrames, trace::Error> {
+        for frame in frames {
+            worker.record.clear();
+            write_internal_tx(&mut worker.record, height, &hash, frame);
+            packer.push(&worker.record, &mut worker.calls);
+        }
+        Ok(TxFrames { hash, parties: frames.iter().map(parties).collect::<Result<_, _>>()? })
+    };
     let tx = |trace: &trace::TxTrace<'_>| -> Result<TxFrames, trace::Error> {
         match retraced.get(&trace.hash) {
-            None => chunks.add(trace.hash, &trace.frames),
-            Some(None) => chunks.add(trace.hash, &[]),
+            None => add(trace.hash, &trace.frames),
+            Some(None) => add(trace.hash, &[]),
             Some(Some(tree)) => {
                 let tree = std::str::from_utf8(tree).unwrap_or_default();
-                chunks.add(trace.hash, &trace::parse_frames(&trace.hash, tree)?)
+                add(trace.hash, &trace::parse_frames(&trace.hash, tree)?)
             }
         }
     };
     let txs = traces.iter().map(tx).collect::<Result<_, _>>().map_err(Failure::ask_again)?;
-    chunks.close();
-    Ok(BlockFrames { height, txs, chunks: chunks.closed })
-}
-
-/// The chunks of a block. Transactions share them, because their frames are similar: with dictionaries of other chains
-/// 113 bytes a transaction instead of 188.
-struct Chunks<'w> {
-    height: u64,
-    open: Frames,
-    closed: Vec<Chunk>,
-    worker: &'w mut WorkerState,
-}
-
-impl Chunks<'_> {
-    fn add(&mut self, hash: [u8; 32], frames: &[Frame<'_>]) -> Result<TxFrames, trace::Error> {
-        let height = self.height;
-        for frame in frames {
-            self.open.push(|out| write_internal_tx(out, height, &hash, frame));
-            if self.open.len() == CHUNK_FRAMES || self.open.json_bytes() >= CHUNK_BYTES {
-                self.close();
-            }
-        }
-        let parties = frames.iter().map(parties).collect::<Result<_, _>>()?;
-        Ok(TxFrames { hash, parties })
-    }
-
-    fn close(&mut self) {
-        if !self.open.is_empty() {
-            let frames = self.open.len() as u64;
-            let payload = self.worker.calls.encode(&self.open.take());
-            self.closed.push(Chunk { frames, payload });
-        }
-    }
+    Ok(BlockFrames { height, txs, records: packer.finish(&mut worker.calls) })
 }
 
 fn parties(frame: &Frame<'_>) -> Result<Parties, trace::Error> {

@@ -3,6 +3,7 @@
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::BlockLane;
+use schema::records;
 use store::Txn;
 
 use super::BlockIndex;
@@ -14,8 +15,8 @@ pub(super) struct EvmTxRows;
 
 impl BlockIndex for EvmTxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
+        records::put_unread::<EvmTxs>(txn, before.evm_txs + 1, &block.evm_tx_records);
         for (seq, tx) in (before.evm_txs + 1..).zip(&block.evm_txs) {
-            txn.put_unread::<EvmTxs>(&seq, &tx.payload);
             txn.put_unread::<EvmTxByHash>(&(hash_prefix(&tx.hash), seq), &());
             for account in &tx.involved {
                 txn.push::<AccountEvmTxs>(&(AccountKey(*account), Role::Involved), seq)?;

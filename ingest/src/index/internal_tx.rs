@@ -3,6 +3,7 @@
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::{AccountKey, hash_prefix};
 use schema::meta::CallLane;
+use schema::records;
 use store::{Message, Txn};
 
 use crate::Error;
@@ -11,11 +12,7 @@ use crate::derive::BlockFrames;
 /// Writes the tables of [`schema::internal_tx`]; `before` is the lane after the previous block.
 pub(crate) fn write_calls(frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error> {
     let first = before.calls + 1;
-    let mut seq = first;
-    for chunk in &frames.chunks {
-        txn.put_unread::<Calls>(&seq, &chunk.payload);
-        seq += chunk.frames;
-    }
+    records::put_unread::<Calls>(txn, first, &frames.records);
     let mut seq = first;
     // A transaction without a trace has no row: its first frame would be another transaction's.
     for tx in frames.txs.iter().filter(|tx| !tx.parties.is_empty()) {

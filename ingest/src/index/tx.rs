@@ -6,6 +6,7 @@ use lru::LruCache;
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::BlockLane;
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
+use schema::records;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use store::key::Text;
 use store::{Message, Order, Snapshot, Txn};
@@ -36,8 +37,8 @@ impl TxRows {
 
 impl BlockIndex for TxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
+        records::put_unread::<Txs>(txn, before.txs + 1, &block.tx_records);
         for (seq, tx) in (before.txs + 1..).zip(&block.txs) {
-            txn.put_unread::<Txs>(&seq, &tx.payload);
             txn.put_unread::<TxByHash>(&(hash_prefix(&tx.hash), seq), &());
             let set = self.set(&tx.types, seq, txn)?;
             txn.push::<SetTxs>(&set, seq)?;

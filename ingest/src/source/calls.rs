@@ -9,8 +9,9 @@ use node::{Evm, Kind};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use schema::payload::Codec;
+use schema::records;
 use serde::Deserialize;
-use store::{Bounds, Message, Order, Row, Store, Table as _};
+use store::{Message, Store};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::Tools;
@@ -82,7 +83,7 @@ impl CallSource {
     pub(crate) async fn frames(&self, height: u64, expected: Arc<[[u8; 32]]>) -> Result<BlockFrames, Error> {
         let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= FIRST_TRACEABLE)
         else {
-            return Ok(BlockFrames { height, txs: Vec::new(), chunks: Vec::new() });
+            return Ok(BlockFrames { height, txs: Vec::new(), records: Vec::new() });
         };
         let mut retry = RetryBackoff::new(height);
         let mut retraced = Retraced::new();
@@ -116,17 +117,10 @@ fn expected(store: &dyn Store, codec: &Codec, height: u64) -> Result<Vec<[u8; 32
     let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
         return Err(Error::BlockMissing { height });
     };
-    let (first, end) = (block.first_evm_tx.to_be_bytes(), (block.first_evm_tx + block.evm_txs).to_be_bytes());
-    let bounds = Bounds { start: &first, end: Some(&end) };
-    let many = usize::try_from(block.evm_txs).map_err(|_| Error::BlockMissing { height })?;
-    let rows = snapshot.scan(EvmTxs::SPEC, bounds, Order::Asc, many)?;
-    let mut record = Vec::new();
-    let hash = |(seq, (_, row)): (u64, &Row)| -> Result<[u8; 32], Error> {
-        record.clear();
-        codec.decode_into(EvmTxs::SPEC, seq, row, &mut record)?;
-        hash_of(&record).ok_or(Error::BlockMissing { height })
-    };
-    (block.first_evm_tx..).zip(&rows).map(hash).collect()
+    let seqs: Vec<u64> = (block.first_evm_tx..block.first_evm_tx + block.evm_txs).collect();
+    let mut hashes = Vec::with_capacity(seqs.len());
+    records::each::<EvmTxs>(&*snapshot, codec, &seqs, |record| hashes.push(hash_of(record)))?;
+    hashes.into_iter().collect::<Option<_>>().ok_or(Error::BlockMissing { height })
 }
 
 /// The EVM hash in a stored record.

@@ -7,9 +7,10 @@ use replay::{Options, Recording};
 use schema::block::Blocks;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::payload::Codec;
+use schema::records;
 use schema::tx::Txs;
 use serde_json::value::RawValue;
-use store::{MemStore, Message, RocksOptions, RocksStore, Snapshot, Store, Table};
+use store::{MemStore, Message, RocksOptions, RocksStore, Snapshot, Store};
 use testkit::{indexed, recording};
 
 /// Indexes a chain twice, with settings as different as possible, and returns the first index.
@@ -67,9 +68,9 @@ fn as_the_node_prints(recording: &Recording, store: &MemStore) {
             serde_json::from_slice(height.rest_txs.as_deref().unwrap_or(b"[]")).unwrap();
         for tx in txs {
             seq += 1;
-            let payload = store::table::read::<Txs>(&*snapshot, &seq).unwrap().unwrap();
             bytes.clear();
-            codec.decode_into(Txs::SPEC, seq, &payload.0, &mut bytes).unwrap();
+            records::each::<Txs>(&*snapshot, &codec, &[seq], |record| bytes.extend_from_slice(record))
+                .unwrap();
             let record: Record<'_> = serde_json::from_slice(&bytes).unwrap();
             let expected = tx.get().replacen('{', r#"{"@type":"/cosmos.tx.v1beta1.Tx","#, 1);
             assert_eq!(record.tx.get(), expected, "transaction {seq} at height {}", height.height);

@@ -104,7 +104,7 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
     let all = Run { first: 1, len: request.view.blocks()?.evm_txs };
-    request.records("txs", &all, record::payloads::<EvmTxs>)
+    request.records("txs", &all, record::records::<EvmTxs>)
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -113,7 +113,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
     let list = (owner, params::role(call));
     let all = Stored::<AccountEvmTxs>::all(request.snapshot(), list).map_err(HttpError::internal)?;
-    request.records("txs", &all, record::payloads::<EvmTxs>)
+    request.records("txs", &all, record::records::<EvmTxs>)
 }
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -122,7 +122,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
     let block = block::at(&request.view, height)?;
     let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_evm_tx, len: block.evm_txs });
-    request.records("txs", &run, record::payloads::<EvmTxs>)
+    request.records("txs", &run, record::records::<EvmTxs>)
 }
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -142,7 +142,7 @@ pub(super) fn find(
     let mut candidate = Vec::new();
     for (seq, ()) in candidates::<EvmTxByHash>(view, hash)? {
         candidate.clear();
-        record::payloads::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
+        record::records::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
         if has_hash(&candidate, "transactionHash", hash) {
             return Ok(Some(candidate));
         }

@@ -1,6 +1,6 @@
 //! Internal transactions: the call frames of EVM transactions.
 
-use schema::internal_tx::{AccountCalls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::AccountKey;
 use store::Message;
 use web::call::Call;
@@ -81,7 +81,7 @@ fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let request = ListRequest::of(indexer, call, Space::Calls)?;
     let all = Run { first: 1, len: request.view.calls()?.calls };
-    request.records("internal_txs", &all, record::calls)
+    request.records("internal_txs", &all, record::records::<Calls>)
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -89,7 +89,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let owner = AccountKey(params::account(call, indexer)?);
     let request = ListRequest::of(indexer, call, Space::Calls)?;
     let all = Stored::<AccountCalls>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
-    request.records("internal_txs", &all, record::calls)
+    request.records("internal_txs", &all, record::records::<Calls>)
 }
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -99,7 +99,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let row =
         store::table::read::<CallsByHeight>(request.snapshot(), &height).map_err(HttpError::internal)?;
     let run = row.map_or(Run::EMPTY, |Message(calls)| Run { first: calls.first, len: calls.count });
-    request.records("internal_txs", &run, record::calls)
+    request.records("internal_txs", &run, record::records::<Calls>)
 }
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -111,12 +111,12 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let mut frame = Vec::new();
     for (first, len) in candidates::<CallsByHash>(&request.view, &hash)? {
         frame.clear();
-        record::calls(&mut frame, request.snapshot(), &indexer.codec, &[first])?;
+        record::records::<Calls>(&mut frame, request.snapshot(), &indexer.codec, &[first])?;
         if evm_tx::has_hash(&frame, "hash", &hash) {
-            return request.records("internal_txs", &Run { first, len }, record::calls);
+            return request.records("internal_txs", &Run { first, len }, record::records::<Calls>);
         }
     }
     // Transactions of the chain's first block, and those that the node cannot trace, have no frames.
     evm_tx::find(indexer, &request.view, &hash)?.ok_or_else(unknown)?;
-    request.records("internal_txs", &Run::EMPTY, record::calls)
+    request.records("internal_txs", &Run::EMPTY, record::records::<Calls>)
 }

@@ -39,12 +39,12 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let snapshot = request.snapshot();
     if !indexer.is_move() {
         let txs = Stored::<TokenTxs>::all(snapshot, token).map_err(HttpError::internal)?;
-        return request.records("txs", &txs, record::payloads::<Txs>);
+        return request.records("txs", &txs, record::records::<Txs>);
     }
     let object = store::table::read::<TokenObjects>(snapshot, &token).map_err(HttpError::internal)?;
     let Some(object) = nft_record::address_of(TokenObjects::SPEC, &object.unwrap_or_default())? else {
-        return request.records("txs", &Run::EMPTY, record::payloads::<Txs>);
+        return request.records("txs", &Run::EMPTY, record::records::<Txs>);
     };
     let txs = Stored::<AccountTxs>::all(snapshot, (AccountKey(object), Role::Involved));
-    request.records("txs", &txs.map_err(HttpError::internal)?, record::payloads::<Txs>)
+    request.records("txs", &txs.map_err(HttpError::internal)?, record::records::<Txs>)
 }

@@ -102,7 +102,7 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     match params::sets(call, request.snapshot())? {
         None => {
             let all = Run { first: 1, len: request.view.blocks()?.txs };
-            request.records("txs", &all, record::payloads::<Txs>)
+            request.records("txs", &all, record::records::<Txs>)
         }
         Some(sets) => union::<SetTxs>(&request, Union::of(request.snapshot(), sets)),
     }
@@ -118,7 +118,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let block = block::at(&request.view, height)?;
     let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_tx, len: block.txs });
     match params::sets(call, request.snapshot())? {
-        None => request.records("txs", &run, record::payloads::<Txs>),
+        None => request.records("txs", &run, record::records::<Txs>),
         Some(sets) => {
             union::<SetTxs>(&request, Union::of(request.snapshot(), sets).and_then(|all| all.within(run)))
         }
@@ -132,7 +132,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     match params::sets(call, snapshot)? {
         None => {
             let all = Stored::<AccountTxs>::all(snapshot, (owner, role)).map_err(HttpError::internal)?;
-            request.records("txs", &all, record::payloads::<Txs>)
+            request.records("txs", &all, record::records::<Txs>)
         }
         Some(sets) => {
             let owners = sets.into_iter().map(|set| (owner, role, set)).collect();
@@ -146,7 +146,7 @@ fn union<L: List>(
     request: &ListRequest<'_, u64>,
     union: Result<Union<'_, L>, store::Error>,
 ) -> Result<Reply, HttpError> {
-    request.records("txs", &union.map_err(HttpError::internal)?, record::payloads::<Txs>)
+    request.records("txs", &union.map_err(HttpError::internal)?, record::records::<Txs>)
 }
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -161,7 +161,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     for (seq, ()) in candidates {
         let mut body = Vec::with_capacity(4096);
         body.extend_from_slice(LEAD);
-        record::payloads::<Txs>(&mut body, view.snapshot(), &indexer.codec, &[seq])?;
+        record::records::<Txs>(&mut body, view.snapshot(), &indexer.codec, &[seq])?;
         let record = &body[LEAD.len()..];
         if !has_hash(record, &hash) {
             continue;

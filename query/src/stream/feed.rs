@@ -167,11 +167,11 @@ impl Feed {
                 row
             }
             Kind::Txs => {
-                record::payloads::<Txs>(&mut json, snapshot, &self.codec, rows)?;
+                record::records::<Txs>(&mut json, snapshot, &self.codec, rows)?;
                 height_of(kind, row, from, snapshot, head)?
             }
             Kind::EvmTxs => {
-                record::payloads::<EvmTxs>(&mut json, snapshot, &self.codec, rows)?;
+                record::records::<EvmTxs>(&mut json, snapshot, &self.codec, rows)?;
                 height_of(kind, row, from, snapshot, head)?
             }
         };

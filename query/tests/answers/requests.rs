@@ -9,7 +9,7 @@ use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use schema::internal_tx::Calls;
 use schema::keys::hash_prefix;
-use schema::payload::Payload;
+use schema::payload::{Chunk, Payload};
 use schema::tx::{TxByHash, Txs};
 use store::Table;
 
@@ -194,7 +194,7 @@ fn of_the_same_transaction_in_several_blocks_the_successful_or_else_the_last_is_
         made.write(|txn| {
             for (seq, code) in (1_u64..).zip(codes) {
                 let record = format!(r#"{{"txhash":"{hex}","height":"1","code":{code},"n":{seq}}}"#);
-                txn.put::<Txs>(&seq, &Payload([&[0], record.as_bytes()].concat()));
+                txn.put::<Txs>(&seq, &Payload([&[0], &Chunk::of(record.as_bytes()).take()[..]].concat()));
                 txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
             }
         });

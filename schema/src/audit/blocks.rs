@@ -1,20 +1,16 @@
-//! Check of blocks against each other, against the rows of their transactions, and against the lanes.
+//! Check of blocks against each other and against the lanes.
 
 use serde_json::Value;
-use store::{Bounds, Key as _, Message, Table};
+use store::{Bounds, Key as _, Message, Table as _};
 
 use super::{AuditContext, Report};
 use crate::Error;
 use crate::block::{Block, Blocks};
-use crate::evm_tx::EvmTxs;
 use crate::meta::{self, BlockLane, Meta, RichLane};
-use crate::tx::Txs;
 
 pub(super) fn check(context: &AuditContext<'_>, report: &mut Report) -> Result<(), Error> {
     let blocks = &context.blocks;
     chain(context, report)?;
-    dense::<Txs>(context, blocks.txs, report)?;
-    dense::<EvmTxs>(context, blocks.evm_txs, report)?;
     if let Some(lane) = context.rich.as_ref().filter(|lane| lane.height > blocks.height) {
         let (key, stored) = (meta::key::<RichLane>().to_bytes(), format!("{lane:?}"));
         let expected = format!("not above the block lane's {}", blocks.height);
@@ -101,30 +97,4 @@ fn hash_of(height: u64, block: &Block) -> Result<Vec<u8>, String> {
     }
     let hash = json["hash"].as_str().and_then(|hash| hex::decode(hash).ok());
     hash.filter(|hash| hash.len() == 32).ok_or_else(|| "a hash".to_owned())
-}
-
-/// The rows of `T` are 1 to `last`.
-fn dense<T: Table<Key = u64>>(
-    context: &AuditContext<'_>,
-    last: u64,
-    report: &mut Report,
-) -> Result<(), Error> {
-    let mut next = 1;
-    let missing = |seq: u64, report: &mut Report| {
-        report.row("missing record", (T::SPEC, &seq.to_be_bytes(), None), "a record");
-    };
-    store::for_each_row(context.snapshot, T::SPEC, Bounds::all(), |key, value| {
-        let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
-        if seq > last {
-            report.row("stray record", (T::SPEC, key, Some(value)), format!("none above {last}"));
-        } else if seq != next {
-            missing(next, report);
-        }
-        next = seq.saturating_add(1);
-        Ok::<(), Error>(())
-    })?;
-    if next <= last {
-        missing(next, report);
-    }
-    Ok(())
 }

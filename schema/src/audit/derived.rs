@@ -9,6 +9,8 @@
 //! The comparison cannot tell whether the source or the derived row is wrong; [`write()`] assumes that the source is
 //! correct.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use store::key::Text;
 use store::{
@@ -27,7 +29,8 @@ use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
 use crate::meta::{self, CallLane, Meta, PendingNftRebuild};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
-use crate::payload::{Frames, Payload};
+use crate::payload::Chunk;
+use crate::records::Records;
 use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
 use crate::tx::{TxByHash, Txs};
 use crate::undo::UndoRecords;
@@ -61,8 +64,8 @@ pub(super) fn rebuilds<'a>(
     Ok(vec![
         Box::new(|report| nfts(copy, report)),
         Box::new(|report| calls(context, copy, report)),
-        Box::new(|report| hashes::<EvmTxs, EvmTxByHash>(context, copy, report)),
-        Box::new(|report| hashes::<Txs, TxByHash>(context, copy, report)),
+        Box::new(|report| hashes::<EvmTxs, EvmTxByHash>(context, copy, context.blocks.evm_txs, report)),
+        Box::new(|report| hashes::<Txs, TxByHash>(context, copy, context.blocks.txs, report)),
         Box::new(|report| holders(context, copy, report)),
         Box::new(|_| denoms(context, copy)),
     ])
@@ -156,26 +159,66 @@ fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
     Ok(writer.finish(Durability::Buffered)?)
 }
 
-fn hashes<R: Table<Key = u64, Value = Payload>, H: Table<Key = (HashPrefix, u64), Value = ()>>(
+/// Writes the hash index of the records of `R`, and checks that these are 1 to `last`.
+fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = ()>>(
     context: &AuditContext<'_>,
     copy: &dyn Store,
+    last: u64,
     report: &mut Report,
 ) -> Result<(), Error> {
     let mut writer = BulkWriter::new(copy);
-    let (mut n, mut json) = (0, Vec::new());
+    let (mut n, mut chunk) = (0, Vec::new());
+    // Unknown after a row that does not decode.
+    let mut next = Some(1);
+    let missing = |seq: u64, report: &mut Report| {
+        report.row("missing record", (R::SPEC, &seq.to_be_bytes(), None), "a record");
+    };
     store::for_each_row(context.snapshot, R::SPEC, Bounds::all(), |key, value| {
-        let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
-        n += 1;
-        json.clear();
-        let decoded = context.codec.decode_into(R::SPEC, seq, value, &mut json);
-        match decoded.map_err(|error| error.to_string()).and_then(|()| record_hash(&json)) {
-            Ok(prefix) => writer.put(H::SPEC, (prefix, seq).to_bytes(), Vec::new())?,
-            Err(reason) => report.row("record", (R::SPEC, key, Some(value)), reason),
+        let Some(first) = u64::from_bytes(key) else { return Ok(()) };
+        let row = (R::SPEC, key, Some(value));
+        if let Some(next) = next.filter(|next| *next != first && *next <= last) {
+            missing(next, report);
+        }
+        let records = match records::<R>(context, first, value, &mut chunk) {
+            Ok(records) => records,
+            Err(reason) => {
+                report.row("record", row, reason);
+                next = None;
+                return Ok(());
+            }
+        };
+        let after = first.saturating_add(records.len() as u64);
+        next = Some(after);
+        n += records.len() as u64;
+        if after > last + 1 {
+            report.row("stray record", row, format!("none above {last}"));
+        }
+        for (seq, record) in (first..).zip(records) {
+            match record_hash(&chunk[record]) {
+                Ok(prefix) => writer.put(H::SPEC, (prefix, seq).to_bytes(), Vec::new())?,
+                Err(reason) => report.row("record", row, reason),
+            }
         }
         Ok::<(), Error>(())
     })?;
+    if let Some(next) = next.filter(|next| *next <= last) {
+        missing(next, report);
+    }
     report.checked("records", n);
     Ok(writer.finish(Durability::Buffered)?)
+}
+
+/// Decompresses a row to `chunk` and returns the places of its records.
+fn records<R: Records>(
+    context: &AuditContext<'_>,
+    first: u64,
+    payload: &[u8],
+    chunk: &mut Vec<u8>,
+) -> Result<Vec<Range<usize>>, String> {
+    chunk.clear();
+    context.codec.decode_into(R::SPEC, first, payload, chunk).map_err(|error| error.to_string())?;
+    let records = Chunk::ranges(chunk).filter(|records| !records.is_empty());
+    records.ok_or_else(|| "records with their lengths".to_owned())
 }
 
 /// The members of a call frame that its indexes contain.
@@ -245,9 +288,8 @@ fn extend<K: PartialEq>(group: &mut Option<(K, BlockCalls)>, key: K, seq: u64) -
 /// Height and hash of each frame of a chunk.
 fn frames(context: &AuditContext<'_>, seq: u64, payload: &[u8]) -> Result<Vec<(u64, HashPrefix)>, String> {
     let mut chunk = Vec::new();
-    context.codec.decode_into(Calls::SPEC, seq, payload, &mut chunk).map_err(|error| error.to_string())?;
-    let ranges = Frames::ranges(&chunk).filter(|ranges| !ranges.is_empty()).ok_or("frames with lengths")?;
-    let frame = |range: std::ops::Range<usize>| {
+    let ranges = records::<Calls>(context, seq, payload, &mut chunk)?;
+    let frame = |range: Range<usize>| {
         let frame: Frame =
             serde_json::from_slice(&chunk[range]).map_err(|error| format!("a frame: {error}"))?;
         let digits = frame.hash.strip_prefix("0x").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Training of a dictionary on the records of a database, for the records that follow.
+//! Training of a dictionary on the records of a database, for the records that follow. A sample is a chunk of records.
 
 use store::{Bounds, Message, Order, Snapshot, Table as _, TableSpec, Txn};
 
@@ -9,8 +9,11 @@ use crate::internal_tx::Calls;
 use crate::meta::{self, BlockLane, CallLane};
 use crate::tx::Txs;
 
-/// One in so many records measures the dictionary and does not train it.
+/// One in so many chunks measures the dictionary and does not train it.
 const HELD_OUT: usize = 8;
+
+/// Chunks that are read at most: some 50 MB.
+const MOST: usize = 1 << 12;
 
 /// A dictionary trained on a database, and its effect on records that it was not trained on.
 #[derive(Debug)]
@@ -19,11 +22,11 @@ pub struct Trained {
     pub kind: Kind,
     /// The dictionary.
     pub dictionary: Vec<u8>,
-    /// Number of records that it was trained on.
-    pub records: usize,
-    /// Number of the records below.
+    /// Number of chunks that it was trained on.
+    pub chunks: usize,
+    /// Number of the chunks below.
     pub measured: usize,
-    /// Bytes of some records as JSON.
+    /// Bytes of some chunks as JSON.
     pub json: usize,
     /// Their stored bytes with the database's newest dictionary.
     pub before: usize,
@@ -41,20 +44,12 @@ impl Kind {
         }
     }
 
-    /// Records below which no dictionary is trained: zstd's trainer needs some dozen times the bytes of a dictionary to
-    /// choose from. A record of call frames has up to 32 of them.
+    /// Chunks below which no dictionary is trained: zstd's trainer needs some dozen times the bytes of a dictionary to
+    /// choose from, and a chunk of transactions may have a single one.
     pub fn fewest(self) -> usize {
         match self {
             Self::Tx | Self::EvmTx => 1_000,
             Self::Calls => 250,
-        }
-    }
-
-    /// Records that are read at most: some 50 MB.
-    fn most(self) -> usize {
-        match self {
-            Self::Tx | Self::EvmTx => 1 << 14,
-            Self::Calls => 1 << 12,
         }
     }
 
@@ -73,7 +68,7 @@ pub fn train(kind: Kind, records: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
     zstd::dict::from_samples(records, kind.dictionary_bytes())
 }
 
-/// Trains a dictionary on records of a database, evenly chosen; `None` if it has fewer than [`Kind::fewest`].
+/// Trains a dictionary on chunks of a database, evenly chosen; `None` if it has fewer than [`Kind::fewest`].
 pub fn train_on(snapshot: &dyn Snapshot, kind: Kind) -> Result<Option<Trained>, Error> {
     let codec = Codec::load(snapshot)?;
     let records = sample(snapshot, &codec, kind)?;
@@ -92,7 +87,7 @@ pub fn train_on(snapshot: &dyn Snapshot, kind: Kind) -> Result<Option<Trained>, 
     let bytes = |encoder: &mut Encoder| measured.iter().map(|record| encoder.encode(record).0.len()).sum();
     Ok(Some(Trained {
         kind,
-        records: training.len(),
+        chunks: training.len(),
         measured: measured.len(),
         json: measured.iter().map(Vec::len).sum(),
         before: bytes(&mut codec.encoder(kind)?),
@@ -116,7 +111,7 @@ pub fn add(txn: &mut Txn<'_>, snapshot: &dyn Snapshot, trained: &[Trained]) -> R
     Ok(())
 }
 
-/// At most [`Kind::most`] records, evenly chosen.
+/// At most [`MOST`] chunks, evenly chosen.
 fn sample(snapshot: &dyn Snapshot, codec: &Codec, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
     let last = match kind {
         Kind::Tx => meta::read::<BlockLane>(snapshot)?.unwrap_or_default().txs,
@@ -124,17 +119,16 @@ fn sample(snapshot: &dyn Snapshot, codec: &Codec, kind: Kind) -> Result<Vec<Vec<
         Kind::Calls => meta::read::<CallLane>(snapshot)?.unwrap_or_default().calls,
     };
     let table = kind.table();
-    let step = last.div_ceil(kind.most() as u64).max(1);
-    let (mut records, mut next) = (Vec::new(), 1_u64);
-    // A row of call frames is that of several sequences.
+    let step = last.div_ceil(MOST as u64).max(1);
+    let (mut chunks, mut next) = (Vec::new(), 1_u64);
     loop {
         let start = next.to_be_bytes();
         let rows = snapshot.scan(table, Bounds { start: &start, end: None }, Order::Asc, 1)?;
-        let Some((key, payload)) = rows.into_iter().next() else { return Ok(records) };
+        let Some((key, payload)) = rows.into_iter().next() else { return Ok(chunks) };
         let seq = <[u8; 8]>::try_from(&key[..]).map_or(u64::MAX, u64::from_be_bytes);
-        let mut record = Vec::new();
-        codec.decode_into(table, seq, &payload, &mut record)?;
-        records.push(record);
+        let mut chunk = Vec::new();
+        codec.decode_into(table, seq, &payload, &mut chunk)?;
+        chunks.push(chunk);
         next = seq.saturating_add(1).max(next + step);
     }
 }
@@ -183,7 +177,7 @@ mod tests {
         let reader = Codec::load(&*snapshot).unwrap();
         let trained = train_on(&*snapshot, Kind::Tx).unwrap().unwrap();
         assert!(trained.after * 10 < trained.before * 9, "{} {}", trained.before, trained.after);
-        assert!(trained.records + trained.measured <= Kind::Tx.most(), "{trained:?}");
+        assert!(trained.chunks + trained.measured <= MOST, "{trained:?}");
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
         add(&mut txn, &*snapshot, &[trained]).unwrap();

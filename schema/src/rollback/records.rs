@@ -14,7 +14,7 @@ use chain::AccountSet;
 use chain::evm::Receipt;
 use serde::Deserialize;
 use store::{
-    Batch, Bounds, BulkWriter, Durability, Key as _, List as _, Order, Snapshot, Store, Table, TableSpec,
+    Batch, Bounds, BulkWriter, Durability, Key as _, List as _, Order, Snapshot, Store, Table as _, TableSpec,
 };
 
 use crate::Error;
@@ -22,13 +22,14 @@ use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use crate::internal_tx::{AccountCalls, Calls, CallsByHash};
 use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, record_hash};
 use crate::meta::{self, PendingRollback};
-use crate::payload::{Codec, Frames, Payload};
+use crate::payload::{Chunk, Codec};
 use crate::progress::Progress;
+use crate::records::Records;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 
-/// Records per commit. They are decompressed one at a time. With many, an account that is in most of them is looked up
-/// rarely.
-const RECORDS: usize = 256;
+/// Rows of records per commit. They are decompressed one at a time. With many, an account that is in most of them is
+/// looked up rarely.
+const ROWS: usize = 256;
 
 /// Rows that are derived from records and must be deleted with them.
 #[derive(Default)]
@@ -38,8 +39,8 @@ pub(super) struct DependentRows {
     owners: BTreeSet<Vec<u8>>,
 }
 
-/// A table of records.
-pub(super) trait Records: Table<Key = u64, Value = Payload> {
+/// A table of records with dependent rows.
+pub(super) trait Removable: Records {
     /// The hash index: its keys are a hash prefix and a sequence.
     const BY_HASH: &'static TableSpec;
     /// The list whose owners can be derived from a record, if there is one.
@@ -49,23 +50,22 @@ pub(super) trait Records: Table<Key = u64, Value = Payload> {
     /// The message of progress log lines.
     const REMOVING: &'static str;
 
-    /// Adds the rows that depend on the record at `seq` and returns the number of sequences in it; `None` if the
-    /// record is malformed.
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64>;
+    /// Adds the rows that depend on the record at `seq`; `None` if the record is malformed.
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()>;
 
     /// The position in [`PendingRollback`]: the last record whose dependent rows still exist.
     fn last(pending: &mut PendingRollback) -> &mut Option<u64>;
 }
 
-impl Records for Txs {
+impl Removable for Txs {
     const BY_HASH: &'static TableSpec = TxByHash::SPEC;
     const LIST: Option<&'static TableSpec> = None;
     const OTHER_LISTS: &'static [&'static TableSpec] = &[AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC];
     const REMOVING: &'static str = "removing transactions";
 
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
         others.batch.delete(TxByHash::SPEC, (record_hash(record).ok()?, seq).to_bytes());
-        Some(1)
+        Some(())
     }
 
     fn last(pending: &mut PendingRollback) -> &mut Option<u64> {
@@ -73,13 +73,13 @@ impl Records for Txs {
     }
 }
 
-impl Records for EvmTxs {
+impl Removable for EvmTxs {
     const BY_HASH: &'static TableSpec = EvmTxByHash::SPEC;
     const LIST: Option<&'static TableSpec> = Some(AccountEvmTxs::SPEC);
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing EVM transactions";
 
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
         // The record is the receipt that these accounts were extracted from.
         let receipt: Receipt<'_> = serde_json::from_slice(record).ok()?;
         let mut accounts = AccountSet::default();
@@ -88,7 +88,7 @@ impl Records for EvmTxs {
         let involved = accounts.iter().map(|account| (AccountKey(*account), Role::Involved).to_bytes());
         others.owners.extend(involved.chain([signer]));
         others.batch.delete(EvmTxByHash::SPEC, (hash_prefix(&receipt.hash().ok()?), seq).to_bytes());
-        Some(1)
+        Some(())
     }
 
     fn last(pending: &mut PendingRollback) -> &mut Option<u64> {
@@ -105,26 +105,23 @@ struct Frame {
     to: String,
 }
 
-impl Records for Calls {
+impl Removable for Calls {
     const BY_HASH: &'static TableSpec = CallsByHash::SPEC;
     const LIST: Option<&'static TableSpec> = Some(AccountCalls::SPEC);
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing internal transactions";
 
-    fn dependents(first: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
-        let ranges = Frames::ranges(record)?;
-        for (seq, range) in (first..).zip(&ranges) {
-            let frame: Frame = serde_json::from_slice(&record[range.clone()]).ok()?;
-            for party in [&frame.from, &frame.to].into_iter().filter(|party| !party.is_empty()) {
-                others.owners.insert(AccountKey(Account::from_hex_literal(party)?).to_bytes());
-            }
-            if frame.index == 0 {
-                let mut hash = [0; 32];
-                hex::decode_to_slice(frame.hash.strip_prefix("0x")?, &mut hash).ok()?;
-                others.batch.delete(CallsByHash::SPEC, (hash_prefix(&hash), seq).to_bytes());
-            }
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
+        let frame: Frame = serde_json::from_slice(record).ok()?;
+        for party in [&frame.from, &frame.to].into_iter().filter(|party| !party.is_empty()) {
+            others.owners.insert(AccountKey(Account::from_hex_literal(party)?).to_bytes());
         }
-        Some(ranges.len() as u64)
+        if frame.index == 0 {
+            let mut hash = [0; 32];
+            hex::decode_to_slice(frame.hash.strip_prefix("0x")?, &mut hash).ok()?;
+            others.batch.delete(CallsByHash::SPEC, (hash_prefix(&hash), seq).to_bytes());
+        }
+        Some(())
     }
 
     fn last(pending: &mut PendingRollback) -> &mut Option<u64> {
@@ -133,7 +130,7 @@ impl Records for Calls {
 }
 
 /// Removes the dependent rows of the records above `keep`, but not the records themselves.
-pub(super) fn remove_dependents<R: Records>(
+pub(super) fn remove_dependents<R: Removable>(
     store: &dyn Store,
     codec: &Codec,
     pending: &mut PendingRollback,
@@ -171,9 +168,9 @@ pub(super) fn remove_dependents<R: Records>(
     Ok(())
 }
 
-/// Reads up to [`RECORDS`] records above `keep`, from `last` down, and returns the last one left to read. `None` if a
+/// Reads up to [`ROWS`] rows of records above `keep`, from `last` down, and returns the last one left to read. `None` if a
 /// record is missing or malformed.
-fn read<R: Records>(
+fn read<R: Removable>(
     snapshot: &dyn Snapshot,
     codec: &Codec,
     keep: u64,
@@ -182,24 +179,28 @@ fn read<R: Records>(
 ) -> Result<Option<u64>, Error> {
     let (start, end) = ((keep + 1).to_bytes(), (last + 1).to_bytes());
     let bounds = Bounds { start: &start, end: Some(&end) };
-    let rows = snapshot.scan(R::SPEC, bounds, Order::Desc, RECORDS)?;
-    let (missing, mut record) = (rows.is_empty(), Vec::new());
+    let rows = snapshot.scan(R::SPEC, bounds, Order::Desc, ROWS)?;
+    let (missing, mut chunk) = (rows.is_empty(), Vec::new());
     for (key, value) in rows {
-        record.clear();
+        chunk.clear();
         let decoded =
-            u64::from_bytes(&key).filter(|seq| codec.decode_into(R::SPEC, *seq, &value, &mut record).is_ok());
-        let Some(seq) = decoded else { return Ok(None) };
-        let Some(taken) = R::dependents(seq, &record, others) else { return Ok(None) };
-        if taken == 0 || seq + taken != last + 1 {
+            u64::from_bytes(&key).filter(|seq| codec.decode_into(R::SPEC, *seq, &value, &mut chunk).is_ok());
+        let (Some(first), Some(records)) = (decoded, Chunk::ranges(&chunk)) else { return Ok(None) };
+        if records.is_empty() || first + records.len() as u64 != last + 1 {
             return Ok(None);
         }
-        last = seq - 1;
+        let mut dependents =
+            (first..).zip(records).map(|(seq, record)| R::dependents(seq, &chunk[record], others));
+        if dependents.any(|malformed| malformed.is_none()) {
+            return Ok(None);
+        }
+        last = first - 1;
     }
     Ok(Some(last).filter(|_| !missing))
 }
 
 /// Removes the dependent rows of all records above `keep` by scanning the dependent tables.
-fn remove_by_scan<R: Records>(store: &dyn Store, keep: u64) -> Result<(), Error> {
+fn remove_by_scan<R: Removable>(store: &dyn Store, keep: u64) -> Result<(), Error> {
     tracing::info!(table = R::SPEC.name, "record missing or corrupt: whole tables are read");
     if let Some(list) = R::LIST {
         store::list::truncate(store, list, keep + 1)?;

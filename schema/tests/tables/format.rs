@@ -21,7 +21,7 @@ use schema::nft::{
     About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, PendingEvent,
     PendingEvents, Question, Questions, Subject, TokenName, Transfer, question_number,
 };
-use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
+use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::undo::{self, Record, RecordKey, UndoRecords};
@@ -108,7 +108,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
 
 fn cosmos(txn: &mut Txn<'_>) {
     let names = vec!["a.MsgOne".to_owned(), "b.MsgTwo".to_owned()];
-    txn.put::<Txs>(&7, &plain(br#"{"txhash":"C0"}"#));
+    txn.put::<Txs>(&7, &plain(&Chunk::of(br#"{"txhash":"C0"}"#).take()));
     txn.put::<TxByHash>(&(hash_prefix(&[0xc0; 32]), 7), &());
     txn.put::<MsgSetByNames>(&Text(joined(&names)), &300);
     txn.put::<MsgSetByType>(&(Text(names[0].clone()), 300), &());
@@ -119,10 +119,10 @@ fn cosmos(txn: &mut Txn<'_>) {
 }
 
 fn evm(txn: &mut Txn<'_>) {
-    let mut chunk = Frames::default();
-    chunk.push(|out| out.extend_from_slice(b"{}"));
-    chunk.push(|out| out.extend_from_slice(b"[1]"));
-    txn.put::<EvmTxs>(&5, &plain(br#"{"type":"0x2"}"#));
+    let mut chunk = Chunk::default();
+    chunk.push(b"{}");
+    chunk.push(b"[1]");
+    txn.put::<EvmTxs>(&5, &plain(&Chunk::of(br#"{"type":"0x2"}"#).take()));
     txn.put::<EvmTxByHash>(&(hash_prefix(&[0xe5; 32]), 5), &());
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.put::<Calls>(&11, &plain(&chunk.take()));

@@ -18,7 +18,7 @@ use schema::nft::{
     Change, Collection, Entry, Mint, NameChanges, NewCollection, NewUri, NonCollections, Origin,
     PendingEvent, PendingEvents, Question, Questions, TokenName, Tokens, Transfer, question_number,
 };
-use schema::payload::{Codec, Frames, Kind};
+use schema::payload::{Chunk, Codec, Kind};
 use schema::rich::{Holders, set_balance};
 use schema::rollback::{finish_pending, is_pending, rollback};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
@@ -72,7 +72,7 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
 
     let mut encoder = codec.encoder(Kind::Tx).unwrap();
     let record = format!(r#"{{"txhash":"{}","height":"{height}"}}"#, digits.to_uppercase());
-    txn.put_unread::<Txs>(&height, &encoder.encode(record.as_bytes()));
+    txn.put_unread::<Txs>(&height, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
     txn.put_unread::<TxByHash>(&(hash_prefix(&hash), height), &());
     let set = u32::try_from(height / 64).unwrap();
     if height.is_multiple_of(64) {
@@ -89,18 +89,18 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
 
     let (from, to) = (hex::encode(busy.as_bytes()), hex::encode(fresh.as_bytes()));
     let record = format!(r#"{{"transactionHash":"0x{digits}","from":"0x{from}","to":"0x{to}","logs":[]}}"#);
-    txn.put_unread::<EvmTxs>(&height, &encoder.encode(record.as_bytes()));
+    txn.put_unread::<EvmTxs>(&height, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
     txn.put_unread::<EvmTxByHash>(&(hash_prefix(&hash), height), &());
     for owner in [(busy, Role::Involved), (fresh, Role::Involved), (busy, Role::Signer)] {
         txn.push::<AccountEvmTxs>(&(AccountKey(owner.0), owner.1), height).unwrap();
     }
 
-    let (first, mut frames) = (2 * height - 1, Frames::default());
+    let (first, mut frames) = (2 * height - 1, Chunk::default());
     for (index, to) in [(0, &to), (1, &from)] {
         let frame = format!(
             r#"{{"height":{height},"hash":"0x{digits}","index":{index},"from":"0x{from}","to":"0x{to}"}}"#
         );
-        frames.push(|out| out.extend_from_slice(frame.as_bytes()));
+        frames.push(frame.as_bytes());
     }
     txn.put_unread::<Calls>(&first, &encoder.encode(&frames.take()));
     txn.put_unread::<CallsByHash>(&(hash_prefix(&hash), first), &2);

@@ -15,9 +15,11 @@ use proto::json::Registry;
 use replay::Recording;
 use replay::recording::Outcome;
 use schema::meta::Identity;
-use schema::payload::Codec;
+use schema::payload::{Chunk, Codec, Packed};
+use schema::tx::Txs;
+use serde::de::IgnoredAny;
 use serde_json::Value;
-use store::{MemStore, Store as _};
+use store::{MemStore, Store as _, Table as _};
 
 /// A recorded chain with the state that deriving needs.
 #[derive(Debug)]
@@ -64,6 +66,22 @@ impl Chain {
             txs.iter().map(|raw| STANDARD.decode(raw.as_bytes()).unwrap()).collect()
         };
         heights.flat_map(of_height)
+    }
+
+    /// The number of records in these chunks, which have as many as they state, each of them JSON.
+    pub fn records(&self, chunks: &[Packed]) -> usize {
+        let of_chunk = |packed: &Packed| {
+            let mut chunk = Vec::new();
+            self.codec.decode_into(Txs::SPEC, 1, &packed.payload.0, &mut chunk).unwrap();
+            let records = Chunk::ranges(&chunk).expect("a chunk of ours");
+            assert_eq!(records.len() as u64, packed.records);
+            for record in &records {
+                let read = serde_json::from_slice::<IgnoredAny>(&chunk[record.clone()]);
+                assert!(read.is_ok(), "{read:?} in {}", String::from_utf8_lossy(&chunk));
+            }
+            records.len()
+        };
+        chunks.iter().map(of_chunk).sum()
     }
 }
 

@@ -6,7 +6,7 @@ use std::any::TypeId;
 use std::sync::LazyLock;
 
 use schema::Visitor;
-use schema::payload::{Frames, Payload};
+use schema::payload::{Chunk, Payload};
 use store::key::{Desc, Text};
 use store::{Key, List, Table, Value};
 
@@ -148,7 +148,7 @@ fn payload(bytes: &[u8]) {
     if read.is_err() {
         assert_eq!(out, b"#", "an error leaves the output unchanged");
     }
-    if let Some(ranges) = Frames::ranges(bytes) {
+    if let Some(ranges) = Chunk::ranges(bytes) {
         assert!(ranges.windows(2).all(|two| two[0].end == two[1].start));
         assert!(ranges.last().is_none_or(|last| last.end == bytes.len()));
     }

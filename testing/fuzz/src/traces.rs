@@ -5,11 +5,7 @@ use std::sync::LazyLock;
 use chain::trace;
 use ingest::derive::{self, Failure, Retraced, WorkerState};
 use replay::recording::Trace;
-use schema::internal_tx::Calls;
-use schema::payload::Frames;
 use serde_json::Value;
-use serde_json::value::RawValue;
-use store::Table as _;
 
 use crate::edit;
 use crate::input::Input;
@@ -84,25 +80,9 @@ fn block(chain: &Chain, answer: &[u8], worker: &mut WorkerState) -> bool {
     for (tx, trace) in derived.txs.iter().zip(&traces) {
         assert_eq!(tx.hash, trace.hash);
     }
-    let in_chunks: u64 = derived.chunks.iter().map(|chunk| chunk.frames).sum();
     let in_txs: usize = derived.txs.iter().map(|tx| tx.parties.len()).sum();
-    assert_eq!(in_chunks, u64::try_from(in_txs).unwrap());
-    for chunk in &derived.chunks {
-        frames(chain, &chunk.payload.0, chunk.frames);
-    }
+    assert_eq!(chain.records(&derived.records), in_txs);
     !traces.is_empty()
-}
-
-/// Checks that a chunk has the stated number of frames, each of them JSON.
-fn frames(chain: &Chain, payload: &[u8], count: u64) {
-    let mut chunk = Vec::new();
-    chain.codec.decode_into(Calls::SPEC, 1, payload, &mut chunk).unwrap();
-    let ranges = Frames::ranges(&chunk).expect("a chunk of ours");
-    assert_eq!(u64::try_from(ranges.len()).unwrap(), count);
-    for range in ranges {
-        let frame = serde_json::from_slice::<&RawValue>(&chunk[range]);
-        assert!(frame.is_ok(), "{frame:?}");
-    }
 }
 
 /// Recorded traces, as text and as edits.

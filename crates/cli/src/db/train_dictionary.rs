@@ -36,7 +36,7 @@ pub(super) fn train(settings: &Settings, dry_run: bool) -> anyhow::Result<()> {
     Ok(output::print(&text)?)
 }
 
-/// A line for each kind of record, and the dictionaries that save enough.
+/// A line for each table of records, and the dictionaries that save enough.
 fn trained(store: &RocksStore) -> anyhow::Result<(String, Vec<Trained>)> {
     let (mut text, mut worth) = (String::new(), Vec::new());
     let snapshot = store.snapshot()?;
@@ -44,14 +44,14 @@ fn trained(store: &RocksStore) -> anyhow::Result<(String, Vec<Trained>)> {
         let table = kind.table().name;
         let Some(trained) = training::train_on(&*snapshot, kind)? else {
             let fewest = kind.fewest();
-            writeln!(text, "{table:<12} fewer than {fewest} records, too few to train on")?;
+            writeln!(text, "{table:<12} fewer than {fewest} rows, too few to train on")?;
             continue;
         };
-        let Trained { records, measured, json, before, after, .. } = trained;
+        let Trained { chunks, measured, json, before, after, .. } = trained;
         let each = |bytes: usize| bytes / measured.max(1);
         writeln!(
             text,
-            "{table:<12} {records} records; others of {} bytes are stored in {}, and with the new dictionary in {}",
+            "{table:<12} {chunks} rows; others of {} bytes are stored in {}, and with the new dictionary in {}",
             each(json),
             each(before),
             each(after),

@@ -8,6 +8,7 @@ use schema::Error as SchemaError;
 use schema::block::Blocks;
 use schema::keys::{AccountKey, Role};
 use schema::payload::Codec;
+use schema::records;
 use schema::tx::{AccountTxs, Txs};
 use serde::Deserialize;
 use store::{Message, Table as _, Txn};
@@ -46,10 +47,7 @@ pub(super) fn first_tx(
     let damaged = |reason: String| {
         Error::Schema(SchemaError::Record { table: Txs::SPEC.name, key: seq.to_string(), reason })
     };
-    let payload =
-        txn.find::<Txs>(&seq)?.ok_or_else(|| damaged("a list names it and it is missing".to_owned()))?;
-    let mut json = Vec::new();
-    codec.decode_into(Txs::SPEC, seq, &payload.0, &mut json)?;
+    let json = records::find::<Txs>(txn, codec, seq)?;
     let record: Record<'_> = serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
     let height = record.height.parse().map_err(|_| damaged("its height is no number".to_owned()))?;
     let Message(block) = txn.find::<Blocks>(&height)?.ok_or(Error::BlockMissing { height })?;

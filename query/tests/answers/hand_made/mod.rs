@@ -16,11 +16,12 @@ use chain::Account;
 use query::{Build, EmptyCursor, Indexer};
 use schema::block::{Block, Blocks};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::internal_tx::{AccountCalls, BlockCalls, CHUNK_FRAMES, Calls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane, Identity};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
-use schema::payload::{Codec, Encoder, Frames, Kind};
+use schema::payload::{Chunk, Codec, Encoder, Kind};
+use schema::records::Records as _;
 use schema::rewind::{By, rewind};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::undo::{self, Lane};
@@ -179,7 +180,7 @@ impl HandMade {
         let hex = chain::hash::to_hex(&hash).to_uppercase();
         let record =
             format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{}}}"#, self.fork);
-        txn.put::<Txs>(&seq, &self.encoders[0].encode(record.as_bytes()));
+        txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::of(record.as_bytes()).take()));
         txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
         let set = self.set(&plan.types, seq, txn);
         txn.push::<SetTxs>(&set, seq).unwrap();
@@ -212,7 +213,7 @@ impl HandMade {
         let hash = hash(0xe5, seq);
         let hex = chain::hash::to_hex(&hash);
         let record = format!(r#"{{"n":{seq},"transactionHash":"0x{hex}","type":"0x2"}}"#);
-        txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(record.as_bytes()));
+        txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
         txn.put::<EvmTxByHash>(&(hash_prefix(&hash), seq), &());
         for n in &plan.involved {
             txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
@@ -222,7 +223,7 @@ impl HandMade {
             let (first, frames) = (self.calls.len() as u64 + 1, plan.frames.len() as u64);
             txn.put::<CallsByHash>(&(hash_prefix(&hash), first), &frames);
         }
-        for part in plan.frames.chunks(CHUNK_FRAMES) {
+        for part in plan.frames.chunks(Calls::MOST) {
             self.add_frames(part, height, hash, txn);
         }
         self.evm_txs.push(Placed { height, hash, plan: plan.clone() });
@@ -230,12 +231,9 @@ impl HandMade {
 
     fn add_frames(&mut self, part: &[(u8, u8)], height: u64, hash: [u8; 32], txn: &mut Txn<'_>) {
         let (first, hex) = (self.calls.len() as u64 + 1, chain::hash::to_hex(&hash));
-        let mut chunk = Frames::default();
+        let mut chunk = Chunk::default();
         for (seq, (from, to)) in (first..).zip(part) {
-            chunk.push(|out| {
-                let record = format!(r#"{{"height":{height},"hash":"0x{hex}","n":{seq}}}"#);
-                out.extend_from_slice(record.as_bytes());
-            });
+            chunk.push(format!(r#"{{"height":{height},"hash":"0x{hex}","n":{seq}}}"#).as_bytes());
             for n in BTreeSet::from([from, to]) {
                 txn.push::<AccountCalls>(&AccountKey(account(*n)), seq).unwrap();
             }

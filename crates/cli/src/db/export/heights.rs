@@ -14,12 +14,13 @@ use schema::block::{Block, Blocks};
 use schema::evm_tx::EvmTxs;
 use schema::internal_tx::{Calls, CallsByHeight};
 use schema::meta::{self, BlockLane, CallLane};
-use schema::payload::{Codec, Payload};
+use schema::payload::Codec;
+use schema::records::Records;
 use schema::tx::Txs;
-use store::{Bounds, Message, Snapshot, Table};
+use store::{Bounds, Message, Snapshot, Table as _};
 
 use super::Lines;
-use super::tables::{frames, raw};
+use super::tables::{raw, records};
 
 /// Writes the file; returns its name and number of lines.
 pub(super) fn write(snapshot: &dyn Snapshot, directory: &Path) -> anyhow::Result<Vec<(String, u64)>> {
@@ -64,42 +65,23 @@ impl Heights<'_> {
         }
         line.push_str(",\"internal_txs\":[");
         if let Some(Message(calls)) = calls {
-            self.rows::<Calls>(calls.first, calls.count, |chunk| {
-                separated(line, frames(chunk)?);
-                Ok(())
-            })?;
+            self.records::<Calls>(calls.first, calls.count, line)?;
         }
         line.push_str("]}");
         Ok(())
     }
 
-    fn records<T: Table<Key = u64, Value = Payload>>(
-        &self,
-        first: u64,
-        count: u64,
-        line: &mut String,
-    ) -> anyhow::Result<()> {
-        self.rows::<T>(first, count, |record| {
-            separated(line, [raw(record)?]);
-            Ok(())
-        })
-    }
-
-    /// Shows the records of the rows from `first` on and before `first + count`.
-    fn rows<T: Table<Key = u64, Value = Payload>>(
-        &self,
-        first: u64,
-        count: u64,
-        mut show: impl FnMut(&[u8]) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    /// Appends the records from `first` on and before `first + count`.
+    fn records<T: Records>(&self, first: u64, count: u64, line: &mut String) -> anyhow::Result<()> {
         let (start, end) = (first.to_be_bytes(), first.saturating_add(count).to_be_bytes());
-        let mut record = Vec::new();
+        let mut chunk = Vec::new();
         let bounds = Bounds { start: &start, end: Some(&end) };
         store::for_each_row(self.snapshot, T::SPEC, bounds, |key, value| {
             let seq = <[u8; 8]>::try_from(key).map_or(0, u64::from_be_bytes);
-            record.clear();
-            self.codec.decode_into(T::SPEC, seq, value, &mut record)?;
-            show(&record)
+            chunk.clear();
+            self.codec.decode_into(T::SPEC, seq, value, &mut chunk)?;
+            separated(line, records(&chunk)?);
+            Ok(())
         })
     }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use schema::payload::{Codec, Frames, Payload};
+use schema::payload::{Chunk, Codec};
+use schema::records::Records;
 use schema::undo::{RecordKey, UndoRecords};
 use schema::{block, descriptors, evm_tx, internal_tx, meta, msg_set, nft, payload, rich, tx};
 use serde_json::Value;
@@ -63,11 +64,10 @@ impl Export<'_> {
         })
     }
 
-    /// Records, as they are served.
+    /// Records, as they are served; a row has the consecutive ones of a chunk.
     fn records(&mut self) -> anyhow::Result<()> {
-        self.payloads::<tx::Txs>(|bytes| Ok(raw(bytes)?.to_owned()))?;
-        self.payloads::<evm_tx::EvmTxs>(|bytes| Ok(raw(bytes)?.to_owned()))?;
-        self.payloads::<internal_tx::Calls>(|bytes| Ok(format!("[{}]", frames(bytes)?.join(","))))
+        each!(self.chunks: tx::Txs, evm_tx::EvmTxs, internal_tx::Calls);
+        Ok(())
     }
 
     fn tables(&mut self) -> anyhow::Result<()> {
@@ -102,17 +102,14 @@ impl Export<'_> {
         })
     }
 
-    fn payloads<T: Table<Key = u64, Value = Payload>>(
-        &mut self,
-        show: impl Fn(&[u8]) -> anyhow::Result<String>,
-    ) -> anyhow::Result<()> {
+    fn chunks<T: Records>(&mut self) -> anyhow::Result<()> {
         let codec = Codec::load(self.snapshot)?;
-        let mut record = Vec::new();
+        let mut chunk = Vec::new();
         self.lines(T::SPEC, |key, value| {
             let seq = u64::from_bytes(key).context("a key that does not decode")?;
-            record.clear();
-            codec.decode_into(T::SPEC, seq, value, &mut record)?;
-            Ok((vec![seq.into()], show(&record)?))
+            chunk.clear();
+            codec.decode_into(T::SPEC, seq, value, &mut chunk)?;
+            Ok((vec![seq.into()], format!("[{}]", records(&chunk)?.join(","))))
         })
     }
 
@@ -147,8 +144,8 @@ pub(super) fn raw(bytes: &[u8]) -> anyhow::Result<&str> {
     Ok(serde_json::from_slice::<&RawValue>(bytes).context("a record that is no JSON")?.get())
 }
 
-/// The frames of a chunk, each a JSON text.
-pub(super) fn frames(chunk: &[u8]) -> anyhow::Result<Vec<&str>> {
-    let ranges = Frames::ranges(chunk).context("a chunk of call frames that does not decode")?;
+/// The records of a chunk, each a JSON text.
+pub(super) fn records(chunk: &[u8]) -> anyhow::Result<Vec<&str>> {
+    let ranges = Chunk::ranges(chunk).context("a chunk of records that does not decode")?;
     ranges.into_iter().map(|range| raw(chunk.get(range).unwrap_or_default())).collect()
 }
