@@ -19,7 +19,7 @@ use pseudonyms::Pseudonyms;
 use replay::recording::Trace;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::meta::Identity;
-use schema::payload::{Codec, Kind, Payload, training};
+use schema::payload::{Chunk, Codec, Kind, Payload, training};
 use schema::tx::Txs;
 use store::{MemStore, Store as _, Table as _};
 
@@ -93,11 +93,15 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
             trust_receipts: true,
         };
         let block = workers.with(|worker| derive::block(&answers, &Rendered::new(), &rules, worker))??;
-        for chunk in &block.tx_records {
-            samples.txs.push(plain(&chunk.payload)?);
-        }
-        for chunk in &block.evm_tx_records {
-            samples.evm_txs.push(plain(&chunk.payload)?);
+        // Single records: trained on chunks, of which there are fewer, a dictionary saves 2 % less.
+        for (chunks, samples) in
+            [(&block.tx_records, &mut samples.txs), (&block.evm_tx_records, &mut samples.evm_txs)]
+        {
+            for packed in chunks {
+                let chunk = plain(&packed.payload)?;
+                let records = Chunk::ranges(&chunk).context("a chunk of our own does not decode")?;
+                samples.extend(records.into_iter().map(|record| chunk[record].to_vec()));
+            }
         }
         let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash).collect();
         let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
