@@ -1,5 +1,6 @@
 //! Speed of ingest as the chain grows: a recording, extended by computed blocks to a million transactions, indexed with
-//! all lanes and verified hashes into an empty RocksDB. One row for each tenth of the transactions.
+//! all lanes and verified hashes into an empty RocksDB. One row for each tenth of the transactions. Then the latency of
+//! reads of which nothing is cached.
 //!
 //! The replay node is a process of its own, this program again, so that the figures of this process are the ingest's.
 //! Both share the machine's cores.
@@ -9,6 +10,9 @@
 //! `GROWTH_DIR` the directory in which the database is made and removed.
 
 #![expect(clippy::print_stdout, reason = "the node prints its addresses")]
+
+#[path = "growth/cold.rs"]
+mod cold;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -55,7 +59,9 @@ fn main() -> Result<()> {
     let samples = runtime.block_on(ingest(&played, &store))?;
     print(&played.about.summary, &samples);
     print_size(&store, txs)?;
-    played.stop(&runtime)
+    played.stop(&runtime)?;
+    drop((runtime, store));
+    cold::print(directory.path())
 }
 
 fn setting(name: &str, default: &str) -> String {

@@ -66,7 +66,7 @@ pub fn find<T: Records>(txn: &Txn<'_>, codec: &Codec, seq: u64) -> Result<Vec<u8
 
 /// The sequences with which the row of the record `seq` may begin.
 fn candidates<T: Records>(seq: u64) -> Range<u64> {
-    seq.saturating_sub(T::MOST as u64 - 1)..seq + 1
+    seq.saturating_sub(T::MOST as u64 - 1)..seq.saturating_add(1)
 }
 
 /// Sequences that a scan may pass for one that is wanted: a step of a scan costs a fraction of a lookup.
@@ -179,7 +179,7 @@ mod tests {
     /// A store with the records 1 to `lens.iter().sum()`, in chunks of these lengths, and a gap in place of each
     /// chunk of `lost`.
     fn stored<T: Records>(lens: &[usize], lost: &[usize]) -> MemStore {
-        let (store, mut batch, mut seq) = (MemStore::new(), Batch::new(), 1);
+        let (store, mut batch, mut seq) = (MemStore::new(), Batch::new(), 1_u64);
         for (index, len) in lens.iter().enumerate() {
             let (first, mut chunk) = (seq, Chunk::default());
             for _ in 0..*len {

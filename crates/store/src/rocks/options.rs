@@ -212,6 +212,15 @@ fn family(access: Access, cache: &Cache) -> Options {
         }
     }
     options.set_block_based_table_factory(&blocks);
+    if access != Access::Append {
+        // Keys arrive in no order, so each merge of new files rewrites the whole first level. RocksDB's default of
+        // 256 MiB for it is far more than is flushed of one table at a time: merges would take longer the larger the
+        // database, up to 40 % of the ingest's CPU at ten million transactions.
+        options.set_max_bytes_for_level_base(to_u64(16 * MIB));
+        options.set_target_file_size_base(to_u64(8 * MIB));
+        // Each level has files twice as large as the level above: fewer of them in a large database.
+        options.set_target_file_size_multiplier(2);
+    }
     options
 }
 
