@@ -40,8 +40,20 @@ impl Store for Watched {
     }
 }
 
+impl View<'_> {
+    fn count(&self, table: &TableSpec) {
+        if table.tag == EvmTxs::SPEC.tag {
+            self.0.reads.fetch_add(1, Ordering::Relaxed);
+            if thread::current().id() == self.0.runtime {
+                self.0.on_runtime.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 impl Snapshot for View<'_> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, store::Error> {
+        self.count(table);
         self.1.get(table, key)
     }
 
@@ -52,12 +64,7 @@ impl Snapshot for View<'_> {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Row>, store::Error> {
-        if table.tag == EvmTxs::SPEC.tag {
-            self.0.reads.fetch_add(1, Ordering::Relaxed);
-            if thread::current().id() == self.0.runtime {
-                self.0.on_runtime.fetch_add(1, Ordering::Relaxed);
-            }
-        }
+        self.count(table);
         self.1.scan(table, bounds, order, limit)
     }
 }
