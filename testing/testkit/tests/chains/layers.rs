@@ -72,6 +72,8 @@ const CRATES: &[CrateRule] = &[
     // The parsers of untrusted input.
     entry("fuzz", 8, LOWER),
     entry("benches", 8, LOWER),
+    // Knows the engines by their figures only.
+    entry("fleet", 8, &[]),
 ];
 
 /// External crates that determine the capabilities of a crate, and the only crates that may name them.
@@ -107,10 +109,10 @@ const OWNERS: &[(&str, &[&str])] = &[
             "benches",
         ],
     ),
-    ("anyhow", &["cli", "testkit", "benches"]),
+    ("anyhow", &["cli", "testkit", "benches", "fleet"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
-    ("toml", &["cli", "registry"]),
+    ("toml", &["cli", "registry", "fleet"]),
     ("tracing-subscriber", &["cli"]),
     ("criterion", &["benches"]),
     ("postgres", &["benches"]),

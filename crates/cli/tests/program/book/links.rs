@@ -12,6 +12,7 @@ const OTHERS: &[&str] = &[
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "docs/scale.md",
     "routing/registry/README.md",
     "routing/registry/example/README.md",
     "testing/goldens/README.md",
