@@ -10,6 +10,7 @@
 //!
 //! # Invariants
 //! * A chain whose database is not open answers 503, and never delays another one.
+//! * The limits of clients hold for every response but those to health probes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -90,8 +91,6 @@ impl<A> Mounts<A> {
             chain
         } else if path == LIST {
             return Err(self.list());
-        } else if let Some(response) = self.process.probe(head) {
-            return Err(response);
         } else {
             host(head).and_then(|host| self.of_host(host)).unwrap_or(&self.first)
         };
@@ -132,7 +131,15 @@ pub(crate) enum Apps<A: 'static> {
 }
 
 impl<A> Apps<A> {
-    /// The app of a request, see [`Mounts`]; otherwise the response.
+    /// The response to a health probe of the process, unless an app answers it.
+    pub(crate) fn probe(&self, head: &Parts) -> Option<Response<Bytes>> {
+        match self {
+            Self::One(_) => None,
+            Self::Several(mounts) => mounts.process.probe(head),
+        }
+    }
+
+    /// The app of a request that is no such probe, see [`Mounts`]; otherwise the response.
     #[expect(clippy::result_large_err, reason = "the caller returns the response")]
     pub(crate) fn select(&self, head: &mut Parts) -> Result<&Arc<App<A>>, Response<Bytes>> {
         match self {
@@ -140,6 +147,14 @@ impl<A> Apps<A> {
             Self::Several(mounts) => {
                 mounts.select(head).map_err(|response| mounts.process.with_cors_headers(head, response))
             }
+        }
+    }
+
+    /// Answers a request that has no app and exceeds a limit.
+    pub(crate) fn reject(&self, head: &Parts, error: &HttpError) -> Response<Bytes> {
+        match self {
+            Self::One(app) => app.reject(head, error),
+            Self::Several(mounts) => mounts.process.reject(head, error),
         }
     }
 }

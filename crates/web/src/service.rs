@@ -62,9 +62,18 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         self.timer.begin();
         let (mut head, body) = request.into_parts();
         let answered = |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer))));
+        if let Some(response) = self.server.apps.probe(&head) {
+            return answered(close_unread(response, &body), None);
+        }
         let app = match self.server.apps.select(&mut head) {
             Ok(app) => app,
-            Err(response) => return answered(response, None),
+            Err(response) => {
+                let (response, permit) = match self.server.check_client(&head, self.peer) {
+                    Ok(permit) => (response, Some(permit)),
+                    Err(error) => (self.server.apps.reject(&head, &error), None),
+                };
+                return answered(close_unread(response, &body), permit);
+            }
         };
         let found = app.find(&head);
         let kind = app.kind_at(found.as_ref(), &head);
@@ -133,8 +142,7 @@ impl<A> AppServer<A> {
                 Err(error) => app.reject(head, &error),
             }
         };
-        // Without a body the connection stays open: a reconnect costs more.
-        Err(if body.is_end_stream() { response } else { with_close(response) })
+        Err(close_unread(response, body))
     }
 
     /// Opens the event stream of a request; otherwise the response.
@@ -153,7 +161,7 @@ impl<A> AppServer<A> {
             .and_then(|()| acquire_stream(&self.streams, client, &self.limits))
             .map_err(|error| app.reject(head, &error));
         let opened = permit.and_then(|permit| Ok((app.stream(head)?, permit)));
-        opened.map_err(|response| if body.is_end_stream() { response } else { with_close(response) })
+        opened.map_err(|response| close_unread(response, body))
     }
 
     /// # Errors
@@ -217,6 +225,11 @@ pub(crate) fn acquire_stream(
 pub(crate) fn with_close(mut response: Response<Bytes>) -> Response<Bytes> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// Closes the connection of a request whose body is not read. Without a body it stays open: a reconnect costs more.
+fn close_unread(response: Response<Bytes>, body: &Incoming) -> Response<Bytes> {
+    if body.is_end_stream() { response } else { with_close(response) }
 }
 
 /// # Errors

@@ -1,12 +1,15 @@
 //! Several apps behind one socket, selected by a prefix of the path or a host name.
 
 use std::net::TcpListener;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use web::app::App;
+use web::clock::Clock;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
-use web::limits::Limits;
+use web::limits::{Limits, Rate};
 use web::mounts::{Mount, Mounts, Slot};
 use web::reply::Reply;
 use web::schema::PAGINATION_RESPONSE;
@@ -62,9 +65,18 @@ fn open(slot: &OnceLock<Arc<App<&'static str>>>, name: &'static str) {
 }
 
 fn start(first: Mount<&'static str>, others: Vec<Mount<&'static str>>, ready: Arc<AtomicBool>) -> Server {
+    start_with(Limits::default(), first, others, ready)
+}
+
+fn start_with(
+    limits: Limits,
+    first: Mount<&'static str>,
+    others: Vec<Mount<&'static str>>,
+    ready: Arc<AtomicBool>,
+) -> Server {
     let check = move || if ready.load(Ordering::SeqCst) { Ok(()) } else { Err("two is behind".to_owned()) };
     let mounts = Mounts::new(first, others, check).unwrap();
-    Server::start_mounts(TcpListener::bind("127.0.0.1:0").unwrap(), mounts, Limits::default(), 2).unwrap()
+    Server::start_mounts(TcpListener::bind("127.0.0.1:0").unwrap(), mounts, limits, 2).unwrap()
 }
 
 #[test]
@@ -127,4 +139,25 @@ fn a_chain_that_is_not_open_delays_no_other() {
     open(&slot_of_first, "one");
     ready.store(true, Ordering::SeqCst);
     assert_eq!((client.get("/").text(), client.get("/readyz").status), ("\"one\"", 200));
+}
+
+#[test]
+fn requests_that_no_app_gets_count_against_the_rate_of_their_client() {
+    let per_client = Some(Rate { per_second: NonZeroU32::MIN, burst: NonZeroU32::new(3).unwrap() });
+    let now = Instant::now();
+    let limits = Limits { per_client, clock: Clock::new(move || now), ..Limits::default() };
+    let (first, slot) = mount("one", &[]);
+    open(&slot, "one");
+    let (closed, _slot) = mount("two", &[]);
+    let server = start_with(limits, first, vec![closed], Arc::new(AtomicBool::new(true)));
+    let mut client = Socket::open(server.address());
+    for (target, status) in [("/c/three/", 404), ("/c", 200), ("/c/two/", 503)] {
+        assert_eq!(client.get(target).status, status, "{target}");
+    }
+    for target in ["/c/three/", "/c", "/c/two/", "/"] {
+        let answer = client.request("GET", target, "origin: https://page.example\r\n");
+        assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")), "{target}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{target}");
+    }
+    assert_eq!((client.get("/healthz").status, client.get("/readyz").status), (200, 200));
 }
