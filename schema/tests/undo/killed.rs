@@ -9,7 +9,7 @@ use schema::rewind::{By, rewind};
 use schema::rollback::is_pending;
 use store::{Batch, Durability, RocksOptions, RocksStore, Snapshot, Store};
 
-use crate::rollback::{chain_of, copy_into, digests};
+use crate::sample_chain::{chain_of, copy_into, digests};
 
 /// Environment variable of the child: the database to roll back.
 const DIRECTORY: &str = "SCHEMA_KILL_TEST_DIRECTORY";

@@ -4,6 +4,8 @@
 
 mod killed;
 mod rollback;
+mod sample_chain;
+mod watched;
 
 use std::sync::Arc;
 
