@@ -8,6 +8,7 @@ mod copies;
 mod damage;
 mod demands;
 mod engines;
+mod followers;
 mod keys;
 mod lists;
 mod mended_lists;
