@@ -22,6 +22,7 @@ mod metrics;
 mod packaging;
 mod record;
 mod route;
+mod route_in_run;
 mod service;
 mod support;
 mod training;
