@@ -7,11 +7,14 @@ pub(crate) fn poll_ms(reader: &Reader, get_ms: f64) -> f64 {
     reader.poll_ms + reader.round_trips_per_poll * get_ms
 }
 
-/// Polls a second for a chain with a block each `1 / blocks_per_s` seconds: the pause doubles from poll to poll until one
+/// Polls a second for a chain with a block each `1 / blocks_per_s` seconds, or none: the pause doubles from poll to poll until one
 /// finds a block.
 pub(crate) fn polls_per_s(polls: &Polls, poll_ms: f64, blocks_per_s: f64) -> f64 {
     if polls.announced {
         return blocks_per_s.min(1000.0 / (polls.shortest_ms + poll_ms)) + 1000.0 / polls.longest_ms;
+    }
+    if blocks_per_s == 0.0 {
+        return 1000.0 / (polls.longest_ms + poll_ms);
     }
     let interval_ms = 1000.0 / blocks_per_s;
     let (mut passed, mut pause, mut count) = (0.0, polls.shortest_ms, 0.0);
@@ -30,9 +33,11 @@ pub(crate) fn polls_per_s(polls: &Polls, poll_ms: f64, blocks_per_s: f64) -> f64
     }
 }
 
-/// GETs a second of a reader that polls `polls_per_s` times a second, while `commits_per_s` write a file of the log each.
-pub(crate) fn reader_gets_per_s(reader: &Reader, polls_per_s: f64, commits_per_s: f64) -> f64 {
-    polls_per_s * reader.gets_per_poll + commits_per_s * reader.gets_per_log_file * reader.views
+/// GETs a second of a query server that polls `polls_per_s` times a second, while `commits_per_s` blocks are committed.
+pub(crate) fn server_gets_per_s(measured: &Measured, polls_per_s: f64, commits_per_s: f64) -> f64 {
+    let reader = &measured.reader;
+    let files_per_s = commits_per_s * measured.writer.log_files_per_block;
+    polls_per_s * reader.gets_per_poll + files_per_s * reader.gets_per_log_file * reader.views
 }
 
 /// Milliseconds from a commit until it is durable.
@@ -54,10 +59,21 @@ pub(crate) fn open_ms(reader: &Reader, files: f64, get_ms: f64) -> f64 {
 /// What the model says about a measured case.
 pub(crate) fn predict(measured: &Measured, of: &Quantity) -> f64 {
     match *of {
+        Quantity::IdleGets { ref polls, get_ms } => {
+            let rate = polls_per_s(polls, poll_ms(&measured.reader, get_ms), 0.0);
+            server_gets_per_s(measured, rate, 0.0)
+        }
+        Quantity::BusyGets { ref polls, get_ms, blocks_per_s } => {
+            let rate = polls_per_s(polls, poll_ms(&measured.reader, get_ms), blocks_per_s);
+            server_gets_per_s(measured, rate, blocks_per_s)
+        }
+        Quantity::LagAfterWriter { pause_ms, get_ms } => {
+            lag_ms(measured, pause_ms, get_ms, 0.0) - durable_ms(measured, 0.0)
+        }
         Quantity::ReaderGets { poll_ms: pause, blocks_per_s, get_ms } => {
-            // One view, as a reader of the engine has without our clock.
-            let reader = Reader { views: 1.0, ..measured.reader.clone() };
-            reader_gets_per_s(&reader, 1000.0 / (pause + poll_ms(&reader, get_ms)), blocks_per_s)
+            let reader = &measured.reader;
+            let rate = 1000.0 / (pause + poll_ms(reader, get_ms));
+            rate * reader.gets_per_poll + blocks_per_s * reader.gets_per_log_file
         }
         Quantity::Lag { poll_ms: pause, get_ms, put_ms } => lag_ms(measured, pause, get_ms, put_ms),
         Quantity::Durable { put_ms } => durable_ms(measured, put_ms),

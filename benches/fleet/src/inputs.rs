@@ -1,4 +1,5 @@
-//! The inputs of the model: what was measured (`spike.toml`), and list prices, requests and scenarios (`model.toml`).
+//! The inputs of the model: what the bench of object storage measured (`measured.toml`), constants that it does not give and
+//! measured cases (`constants.toml`), and list prices, requests and scenarios (`model.toml`).
 //!
 //! Times are in the unit that a name ends with; `KiB` and so on are powers of two, `gb` of ten as in price lists.
 
@@ -9,7 +10,8 @@ use anyhow::Context as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Constants of small cases, and measured cases that the model does not use, to check it.
+/// Constants of small cases, and measured cases that the model does not use, to check it. Fields that the file does not have
+/// are filled from [`Bench`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measured {
@@ -23,13 +25,39 @@ pub(crate) struct Measured {
     pub(crate) case: Vec<Case>,
 }
 
+/// Figures of the bench `object_storage`: a chain on SlateDB with versitygw, beside RocksDB.
+#[derive(Debug, Deserialize)]
+struct Bench {
+    txs: f64,
+    rows: f64,
+    database_bytes: f64,
+    database_bytes_rocksdb: f64,
+    block_ms: f64,
+    txs_per_block: f64,
+    cpu_ms_per_block: f64,
+    query_cpu_ms_per_block: f64,
+    writer_memory_bytes: f64,
+    block_puts: f64,
+    block_put_bytes: f64,
+    poll_gets_per_s: f64,
+    idle_gets_per_s: f64,
+    lag_p50_ms: f64,
+    by_hash_cpu_us_warm: f64,
+    by_hash_gets_small_cache: f64,
+    by_hash_bytes_small_cache: f64,
+    page_cpu_us_warm: f64,
+    page_gets_small_cache: f64,
+    page_bytes_small_cache: f64,
+}
+
 /// The object store, from a server beside it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Store {
     pub(crate) get_ms: f64,
     pub(crate) put_ms: f64,
-    /// CPU of the client.
+    /// CPU of the client: that of a query server which follows a busy chain, by its requests.
+    #[serde(skip)]
     pub(crate) cpu_ms_per_request: f64,
 }
 
@@ -37,11 +65,15 @@ pub(crate) struct Store {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Data {
+    #[serde(skip)]
     pub(crate) rows_per_tx: f64,
+    /// In RocksDB, whose files have little overhead.
+    #[serde(skip)]
     pub(crate) bytes_per_tx: f64,
     /// Rows of a block beside those of its transactions, in bytes.
     pub(crate) bytes_per_block: f64,
     /// Bytes in the store relative to those of the rows: files that wait for compaction or collection included.
+    #[serde(skip)]
     pub(crate) space_amplification: f64,
     /// Bytes of a cached block of a table file.
     pub(crate) cache_block_bytes: f64,
@@ -52,17 +84,29 @@ pub(crate) struct Data {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Writer {
     pub(crate) cpu_ms_per_block: f64,
+    /// With compaction.
+    #[serde(skip)]
     pub(crate) cpu_ms_per_tx: f64,
-    /// Of a process with one chain.
+    /// Of a process with one quiet chain.
     pub(crate) memory_mib: f64,
+    /// More than that for each transaction a second, up to the measured rate.
+    #[serde(skip)]
+    pub(crate) mib_per_tx_per_s: f64,
+    /// The measured rate.
+    #[serde(skip)]
+    pub(crate) txs_per_s: f64,
     /// Of each further chain, if a process wrote several.
     pub(crate) further_chain_mib: f64,
     /// Bytes sent to the store, relative to those of the rows: log, table files, compaction.
+    #[serde(skip)]
     pub(crate) write_amplification: f64,
     /// Time of a commit that the store does not cause.
     pub(crate) commit_ms: f64,
-    /// PUTs beside the log's, a block: table files and manifests.
-    pub(crate) table_puts_per_block: f64,
+    /// PUTs of a block: a file of the log for each of its lanes, table files, manifests.
+    #[serde(skip)]
+    pub(crate) puts_per_block: f64,
+    /// Files of the log that a block is.
+    pub(crate) log_files_per_block: f64,
     /// Requests without any block: polls of the manifest by the writer, the compactor and its worker.
     pub(crate) idle_gets_per_s: f64,
     /// LISTs of the garbage collector.
@@ -95,24 +139,33 @@ pub(crate) struct Reader {
     pub(crate) server_mib: f64,
 }
 
-/// A kind of request, served from memory.
+/// A kind of request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
     pub(crate) name: String,
+    /// Served from memory.
+    #[serde(skip)]
     pub(crate) cpu_ms: f64,
-    /// Distinct blocks of table files that it reads.
-    pub(crate) blocks: f64,
+    /// GETs if hardly anything is cached.
+    #[serde(skip)]
+    pub(crate) gets: f64,
+    /// Bytes of those, which are blocks of table files.
+    #[serde(skip)]
+    pub(crate) read_bytes: f64,
     /// Reads that wait for each other.
     pub(crate) round_trips: f64,
+    /// Of the response.
     pub(crate) bytes: f64,
 }
 
-/// A measured case; each names the constants that differ from those of `spike.toml`.
+/// A measured case.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     pub(crate) name: String,
+    /// 0 for a case that [`Bench`] measured.
+    #[serde(default)]
     pub(crate) measured: f64,
     pub(crate) of: Quantity,
 }
@@ -121,7 +174,18 @@ pub(crate) struct Case {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Quantity {
-    /// GETs a second of a reader that polls at a fixed rate.
+    /// GETs a second of a query server of a chain without new blocks.
+    IdleGets { polls: Polls, get_ms: f64 },
+    /// The same of a chain with the measured blocks.
+    BusyGets {
+        polls: Polls,
+        get_ms: f64,
+        #[serde(skip)]
+        blocks_per_s: f64,
+    },
+    /// Milliseconds from the first answer of the writer with a block until a query server has it, at the median.
+    LagAfterWriter { pause_ms: f64, get_ms: f64 },
+    /// GETs a second of a reader without our clock, whose log has a file for each block.
     ReaderGets { poll_ms: f64, blocks_per_s: f64, get_ms: f64 },
     /// Milliseconds from the call of a commit until a reader shows it, at the median.
     Lag { poll_ms: f64, get_ms: f64, put_ms: f64 },
@@ -212,7 +276,7 @@ pub(crate) struct Scenario {
     pub(crate) polls: Polls,
     /// Blocks that come faster become durable together.
     pub(crate) max_commits_per_s: f64,
-    /// The writer's own polls, relative to those of `spike.toml`.
+    /// The writer's own polls, relative to those of `constants.toml`.
     pub(crate) writer_polls: f64,
     /// Chains that one ingest process writes. Today it is 1.
     pub(crate) chains_per_writer: f64,
@@ -245,15 +309,63 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Both files.
+/// All files.
 pub(crate) fn read() -> anyhow::Result<(Measured, Model)> {
-    Ok((parse("spike.toml")?, parse("model.toml")?))
+    let mut measured: Measured = parse("constants.toml")?;
+    measured.fill(&parse("measured.toml")?)?;
+    Ok((measured, parse("model.toml")?))
 }
 
 fn parse<T: DeserializeOwned>(name: &str) -> anyhow::Result<T> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+}
+
+impl Measured {
+    fn fill(&mut self, bench: &Bench) -> anyhow::Result<()> {
+        let bytes_per_tx = bench.database_bytes_rocksdb / bench.txs;
+        let bytes_per_block = bytes_per_tx * bench.txs_per_block;
+        let Self { store, data, writer, .. } = self;
+        let gets_per_block = bench.poll_gets_per_s * bench.block_ms / 1000.0;
+        store.cpu_ms_per_request = bench.query_cpu_ms_per_block / gets_per_block;
+        data.rows_per_tx = bench.rows / bench.txs;
+        data.bytes_per_tx = bytes_per_tx;
+        data.space_amplification = bench.database_bytes / bench.database_bytes_rocksdb;
+        writer.cpu_ms_per_tx = bench.cpu_ms_per_block / bench.txs_per_block;
+        writer.txs_per_s = bench.txs_per_block * 1000.0 / bench.block_ms;
+        let mib = bench.writer_memory_bytes / 1024.0 / 1024.0;
+        writer.mib_per_tx_per_s = (mib - writer.memory_mib) / writer.txs_per_s;
+        writer.write_amplification = bench.block_put_bytes / bytes_per_block;
+        writer.puts_per_block = bench.block_puts;
+        for kind in &mut self.request {
+            (kind.cpu_ms, kind.gets, kind.read_bytes) = match kind.name.as_str() {
+                "by hash" => (
+                    bench.by_hash_cpu_us_warm / 1000.0,
+                    bench.by_hash_gets_small_cache,
+                    bench.by_hash_bytes_small_cache,
+                ),
+                "page of 100" => (
+                    bench.page_cpu_us_warm / 1000.0,
+                    bench.page_gets_small_cache,
+                    bench.page_bytes_small_cache,
+                ),
+                name => anyhow::bail!("constants.toml names the request `{name}`, which is not measured"),
+            };
+        }
+        for case in &mut self.case {
+            match case.of {
+                Quantity::IdleGets { .. } => case.measured = bench.idle_gets_per_s,
+                Quantity::BusyGets { ref mut blocks_per_s, .. } => {
+                    *blocks_per_s = 1000.0 / bench.block_ms;
+                    case.measured = bench.poll_gets_per_s;
+                }
+                Quantity::LagAfterWriter { .. } => case.measured = bench.lag_p50_ms,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Model {

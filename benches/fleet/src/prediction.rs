@@ -104,6 +104,7 @@ impl Prediction {
 /// The mean request of the mix.
 struct Mean {
     cpu_ms: f64,
+    gets: f64,
     blocks: f64,
     round_trips: f64,
     bytes: f64,
@@ -155,7 +156,7 @@ pub(crate) fn predict(measured: &Measured, model: &Model, scenario: &Scenario) -
 }
 
 fn mean(measured: &Measured, model: &Model) -> anyhow::Result<Mean> {
-    let mut mean = Mean { cpu_ms: 0.0, blocks: 0.0, round_trips: 0.0, bytes: 0.0 };
+    let mut mean = Mean { cpu_ms: 0.0, gets: 0.0, blocks: 0.0, round_trips: 0.0, bytes: 0.0 };
     let shares: f64 = model.mix.iter().map(|part| part.share).sum();
     anyhow::ensure!((shares - 1.0).abs() < 1e-6, "the shares of the mix add up to {shares}, not to 1");
     for part in &model.mix {
@@ -164,7 +165,8 @@ fn mean(measured: &Measured, model: &Model) -> anyhow::Result<Mean> {
             anyhow::bail!("the mix names `{}`, which was not measured", part.request)
         };
         mean.cpu_ms += part.share * kind.cpu_ms;
-        mean.blocks += part.share * kind.blocks;
+        mean.gets += part.share * kind.gets;
+        mean.blocks += part.share * kind.read_bytes / measured.data.cache_block_bytes;
         mean.round_trips += part.share * kind.round_trips;
         mean.bytes += part.share * kind.bytes;
     }
@@ -179,31 +181,34 @@ impl World<'_> {
         let machine = &model.machine;
         let replicas = self.replicas(servers);
         let hit_ratio = self.hit_ratio(servers, &replicas);
-        let misses_per_request = mean.blocks * (1.0 - hit_ratio);
+        let misses_per_request = mean.gets * (1.0 - hit_ratio);
+        let missed_bytes = mean.blocks * data.cache_block_bytes * (1.0 - hit_ratio);
 
         let mut on = vec![Load::default(); servers.try_into().unwrap_or(usize::MAX)];
         let (mut polls, mut partition) = (0.0, (0.0_f64, 0.0_f64));
-        let (mut log_puts, mut read_bytes) = (0.0, 0.0);
+        let (mut commits_per_s, mut polled_bytes) = (0.0, 0.0);
         let placed = placement::place(&replicas, servers);
         for ((chain, places), replicas) in chains.iter().zip(&placed).zip(&replicas) {
             let holders = f64::from(*replicas);
             let commits = self.commits_per_s(chain);
             let rate = engine::polls_per_s(&scenario.polls, engine::poll_ms(reader, store.get_ms), commits);
-            let gets = engine::reader_gets_per_s(reader, rate, commits);
+            let gets = engine::server_gets_per_s(measured, rate, commits);
             let requests = chain.requests_per_s / holders;
             for &server in places {
                 let load = &mut on[usize::try_from(server).unwrap_or_default()];
                 load.chains += 1.0;
                 load.requests += requests;
                 load.gets += gets + requests * misses_per_request;
-                load.log_mib += reader.views * reader.log_files / 2.0 * self.commit_bytes(chain) / MIB;
+                load.log_mib += reader.views * reader.log_files / 2.0 * self.commit_bytes(chain)
+                    / writer.log_files_per_block
+                    / MIB;
             }
             polls += gets * holders;
-            read_bytes += holders * commits * reader.views * self.commit_bytes(chain);
-            log_puts += commits;
+            polled_bytes += holders * commits * reader.views * self.commit_bytes(chain);
+            commits_per_s += commits;
             let misses = chain.requests_per_s * misses_per_request;
             let gets = gets * holders + misses + writer.idle_gets_per_s * scenario.writer_polls;
-            let puts = commits * (1.0 + writer.table_puts_per_block);
+            let puts = commits * writer.puts_per_block;
             partition = (partition.0.max(gets), partition.1.max(puts));
         }
 
@@ -215,14 +220,17 @@ impl World<'_> {
             misses: scenario.requests_per_s * misses_per_request,
             writers: number * writer.idle_gets_per_s * scenario.writer_polls,
         };
-        let puts = log_puts * (1.0 + writer.table_puts_per_block);
+        let puts = commits_per_s * writer.puts_per_block;
         let lists = number * writer.idle_lists_per_s * scenario.writer_polls;
         let written = (txs_per_s * data.bytes_per_tx + blocks_per_s * data.bytes_per_block)
             * writer.write_amplification;
-        read_bytes += gets.misses * data.cache_block_bytes;
+        let missed_bytes_per_s = scenario.requests_per_s * missed_bytes;
 
         let processes = number / scenario.chains_per_writer;
-        let writer_mib = processes * writer.memory_mib + (number - processes) * writer.further_chain_mib;
+        let busy_txs_per_s: f64 = chains.iter().map(|chain| chain.txs_per_s.min(writer.txs_per_s)).sum();
+        let writer_mib = processes * writer.memory_mib
+            + (number - processes) * writer.further_chain_mib
+            + busy_txs_per_s * writer.mib_per_tx_per_s;
         let writer_cores = (blocks_per_s * writer.cpu_ms_per_block
             + txs_per_s * writer.cpu_ms_per_tx
             + (gets.writers + puts + lists) * store.cpu_ms_per_request)
@@ -235,7 +243,7 @@ impl World<'_> {
         let cores = (busiest.requests * mean.cpu_ms + busiest.gets * store.cpu_ms_per_request) / 1000.0;
         let memory = busiest.chains * reader.memory_mib + busiest.log_mib + reader.server_mib;
         let memory = memory / 1024.0 + scenario.cache_gib;
-        let bits = 8.0 * busiest.requests * (mean.bytes + misses_per_request * data.cache_block_bytes);
+        let bits = 8.0 * busiest.requests * (mean.bytes + missed_bytes);
         // Requests that miss wait once for each read that depends on another one.
         let waiting = busiest.requests * mean.round_trips * (1.0 - hit_ratio) * store.get_ms / 1000.0;
         let uses = [
@@ -252,10 +260,9 @@ impl World<'_> {
         let hour = |machines: f64| machines * machine.hour * MONTH_HOURS;
         let stored: f64 = chains.iter().map(|chain| chain.txs * data.bytes_per_tx).sum();
         let cost = Cost {
-            polls: month(gets.polls, price.get_per_million)
-                + month(read_bytes - gets.misses * data.cache_block_bytes, price.gb_read / 1e3),
+            polls: month(gets.polls, price.get_per_million) + month(polled_bytes, price.gb_read / 1e3),
             misses: month(gets.misses, price.get_per_million)
-                + month(gets.misses * data.cache_block_bytes, price.gb_read / 1e3),
+                + month(missed_bytes_per_s, price.gb_read / 1e3),
             writes: month(puts + lists, price.put_per_million)
                 + month(gets.writers, price.get_per_million)
                 + month(written, price.gb_written / 1e3),
