@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use messages::nft::MAX_TOKENS;
 use messages::{NftMsg, NftRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,7 @@ struct SendNftRequest {
     /// Contract of the collection; empty on a Move chain.
     collection_address: Option<String>,
     /// 1 to 30.
+    #[schemars(length(min = 1, max = MAX_TOKENS), inner(length(min = 1)))]
     token_ids: Vec<String>,
     /// Addresses of the tokens on a Move chain, for a receiver on it.
     object_addresses: Option<Vec<String>>,
