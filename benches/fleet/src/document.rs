@@ -203,21 +203,21 @@ fn sources(out: &mut String, measured: &Measured, model: &Model) {
     for price in &model.price {
         let _ = writeln!(
             out,
-            "* {}: {} USD a million PUTs or LISTs, {} a million GETs, {} a GB and month. {}.",
+            "* {}: {} USD a million PUTs or LISTs, {} a million GETs, {} a GB and month ({}).",
             price.name, price.put_per_million, price.get_per_million, price.gb_month, price.source
         );
     }
     let machine = &model.machine;
     let _ = writeln!(
         out,
-        "* Machine: {}, {} cores, {} GiB, {} Gbit/s, {} USD an hour; {} of each resource is planned for. {}.",
+        "* Machine: {}, {} cores, {} GiB, {} Gbit/s, {} USD an hour ({}); {} of each resource is planned for.",
         machine.name,
         machine.cores,
         machine.memory_gib,
         machine.network_gbit_per_s,
         machine.hour,
-        percentage(machine.target),
-        machine.source
+        machine.source,
+        percentage(machine.target)
     );
     let mix = model.mix.iter().map(|part| format!("{} {}", percentage(part.share), part.request));
     let _ = writeln!(out, "* Requests: {}.", mix.collect::<Vec<_>>().join(", "));
