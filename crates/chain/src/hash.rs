@@ -2,6 +2,7 @@
 //!
 //! One rule for both kinds of hash on every route (indexer-api 2.4): hex of any length is well-formed.
 
+use alloy::primitives::hex;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -19,15 +20,13 @@ pub struct NotHex;
 /// `Ok(None)` is hex of another length than 32 bytes: well-formed, but not the hash of any transaction or block.
 pub fn parse_hash(text: &str) -> Result<Option<Hash>, NotHex> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text).as_bytes();
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return Err(NotHex);
-    }
     // An uneven number of digits is padded with one zero on the left, so 63 digits are a whole hash.
     let mut padded = [b'0'; 64];
     match digits.len() {
         64 => padded.copy_from_slice(digits),
         63 => padded[1..].copy_from_slice(digits),
-        _ => return Ok(None),
+        _ if digits.iter().all(u8::is_ascii_hexdigit) => return Ok(None),
+        _ => return Err(NotHex),
     }
     let mut hash = [0; 32];
     hex::decode_to_slice(padded, &mut hash).map_err(|_| NotHex)?;
@@ -36,7 +35,7 @@ pub fn parse_hash(text: &str) -> Result<Option<Hash>, NotHex> {
 
 /// The 64 lower-case digits of a hash, without `0x`.
 pub fn to_hex(hash: &Hash) -> String {
-    alloy::primitives::hex::encode(hash)
+    hex::encode(hash)
 }
 
 /// The hash of a transaction: SHA-256 of its raw bytes (`CometBFT` `types.Tx.Hash`).
@@ -66,6 +65,10 @@ mod tests {
         }
         for text in ["xyz", "0x0x12", "ä", " ab", &"g".repeat(64)] {
             assert_eq!(parse_hash(text), Err(NotHex), "{text}");
+        }
+        // As long as a hash, and with a prefix that is not to be taken for one of hex.
+        for text in [format!("x{}", "a".repeat(62)), format!("0x0x{}", "a".repeat(62))] {
+            assert_eq!(parse_hash(&text), Err(NotHex), "{text}");
         }
     }
 }

@@ -10,6 +10,9 @@ use percent_encoding::percent_decode_str;
 
 /// A path segment: `+` is itself.
 pub(crate) fn decode_segment(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.contains('%') {
+        return Some(Cow::Borrowed(raw));
+    }
     let is_escape = |after: &str| {
         after.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     };
@@ -38,6 +41,11 @@ mod tests {
     fn a_plus_is_a_space_in_a_query_only() {
         assert_eq!(decode_query("a+b%2Bc").unwrap(), "a b+c");
         assert_eq!(decode_segment("a+b%2bc").unwrap(), "a+b+c");
+    }
+
+    #[test]
+    fn without_an_escape_the_text_itself_is_returned() {
+        assert!(matches!(decode_segment("a+b"), Some(Cow::Borrowed("a+b"))));
     }
 
     #[test]
