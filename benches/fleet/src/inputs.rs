@@ -25,7 +25,7 @@ pub(crate) struct Measured {
     pub(crate) case: Vec<Case>,
 }
 
-/// Figures of the bench `object_storage`: a chain on SlateDB with versitygw, beside RocksDB.
+/// Figures of `make bench-slate`: a chain on SlateDB with versitygw, beside RocksDB.
 #[derive(Debug, Deserialize)]
 struct Bench {
     txs: f64,
