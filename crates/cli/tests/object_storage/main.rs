@@ -1,16 +1,19 @@
-//! The program on an S3 interface (versitygw): an indexer, and query servers without any local state.
+//! The program on an S3 interface (versitygw): an indexer, query servers without any local state, copies, and the fleet.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 #![allow(clippy::print_stdout, reason = "prints figures")]
 #![allow(dead_code, reason = "the included modules have more")]
 
-#[path = "../../slate/tests/s3/gateway.rs"]
+mod copy;
+mod fleet;
+#[path = "../../../slate/tests/s3/gateway.rs"]
 mod gateway;
-#[path = "program/support/mod.rs"]
+#[path = "../program/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -40,16 +43,25 @@ fn follower(gateway: &Gateway, played: &Played) -> (Cairn, String) {
     (cairn, url)
 }
 
-/// The digest of the database in the gateway.
-fn remote_digest(gateway: &Gateway, played: &Played, dir: &Path) -> String {
+/// `cairn db digest` of the database of `chain` at `location`; the settings are written to `dir`.
+fn digest_in(dir: &Path, location: &str, chain: &str) -> Command {
     let file = dir.join("cairn.toml");
-    std::fs::write(&file, format!("data = {URL:?}\nchain_id = {:?}\n", played.chain())).unwrap();
-    let output = command(&["db", "digest", "--config", file.to_str().unwrap()])
-        .envs(gateway.variables())
-        .output()
-        .unwrap();
+    std::fs::write(&file, format!("data = {location:?}\nchain_id = {chain:?}\n")).unwrap();
+    command(&["db", "digest", "--config", file.to_str().unwrap()])
+}
+
+/// The digest that `command` prints.
+fn digest_of(mut command: Command) -> String {
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().strip_prefix("digest ").unwrap().to_owned()
+}
+
+/// The digest of the database in the gateway.
+fn remote_digest(gateway: &Gateway, played: &Played, dir: &Path) -> String {
+    let mut command = digest_in(dir, URL, played.chain());
+    command.envs(gateway.variables());
+    digest_of(command)
 }
 
 fn index_with_rocksdb(dir: &Path) -> PathBuf {
@@ -67,6 +79,15 @@ fn await_all(url: &str) {
             && status["rich_list_height"] == LAST)
             .then_some(())
     });
+}
+
+/// Sets the flag when it is dropped, also by a failed assertion: the threads that it ends would be awaited for ever.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// All strings under the key `name` in `value`.
@@ -147,8 +168,10 @@ fn query_servers_answer_while_the_writer_is_killed_and_replaced_ten_times() {
     let followers = [(); 3].map(|()| follower(&gateway, &played));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _done = Done(&done);
         let readers = followers.each_ref().map(|(_, url)| {
-            scope.spawn(|| {
+            let done = &done;
+            scope.spawn(move || {
                 let (mut last, mut answers) = (0, 0_u64);
                 while !done.load(Ordering::Relaxed) {
                     let (status, body) = get(&format!(
