@@ -227,3 +227,10 @@ impl Cairn {
         Ok(())
     }
 }
+
+/// What `cairn` with `args` prints.
+pub(crate) fn printed(args: &[&str], gateway: &Gateway) -> Result<String> {
+    let output = Command::new(program("CAIRN")?).args(args).envs(gateway.variables()).output()?;
+    ensure!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -5,6 +5,9 @@ use store::{Counts, Durability, Store, Txn};
 use crate::meta::{self, Identity};
 use crate::{Error, FORMAT, payload};
 
+/// The format in the identity of a copy that is not complete: no program has it.
+pub const UNFINISHED_COPY: u32 = 0;
+
 /// The reason why a database cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
@@ -17,6 +20,9 @@ pub enum OpenError {
         /// The database's format.
         found: u32,
     },
+    /// `cairn db copy` was interrupted.
+    #[error("the database is an unfinished copy: run the same `cairn db copy` again, which continues it")]
+    UnfinishedCopy,
     /// It was created with another setting.
     #[error(
         "the database was made with {what} `{found}`, not `{wanted}`: use another data directory, or run with `{found}`"
@@ -34,15 +40,14 @@ pub enum OpenError {
     Empty,
 }
 
-/// The database's identity, or `None` if it is new. An error if it has another format.
+/// The database's identity, or `None` if it is new. An error if it has another format or is an unfinished copy.
 pub fn identity(store: &dyn Store) -> Result<Option<Identity>, Error> {
     let identity = meta::read::<Identity>(&*store.snapshot()?)?;
-    if let Some(identity) = &identity
-        && identity.format != FORMAT
-    {
-        return Err(OpenError::Format { found: identity.format }.into());
+    match identity.as_ref().map(|identity| identity.format) {
+        None | Some(FORMAT) => Ok(identity),
+        Some(UNFINISHED_COPY) => Err(OpenError::UnfinishedCopy.into()),
+        Some(found) => Err(OpenError::Format { found }.into()),
     }
-    Ok(identity)
 }
 
 /// Like [`identity`], but an empty database is an error.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
-use metrics::{Unit, describe_gauge, gauge};
+use metrics::{Unit, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
@@ -149,10 +149,29 @@ fn describe() {
     query::describe();
     routing_api::meter::describe();
     database::describe();
+    describe_object_store();
     describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");
     gauge!("cairn_build_info", "version" => VERSION, "commit" => COMMIT).set(1.0);
     describe_gauge!("cairn_ready", "1 while /readyz says that the program is ready");
     describe_gauge!(CPU_SECONDS, Unit::Seconds, "CPU time of the process in user and system mode");
     describe_gauge!(RESIDENT_BYTES, Unit::Bytes, "memory of the process that is not paged out");
     describe_gauge!("cairn_height", "last height of the chain, as the node reports it, and of each lane");
+}
+
+/// The counters of the crate `slate`, which is not in the default build; the documentation lists them all the same.
+fn describe_object_store() {
+    describe_counter!(
+        "cairn_object_store_requests_total",
+        "requests for databases on object storage, by kind (get, put, list, delete), the client's repetitions not \
+         counted"
+    );
+    describe_counter!(
+        "cairn_object_store_bytes_total",
+        Unit::Bytes,
+        "bytes of objects that these requests transferred, by direction (read, written)"
+    );
+    describe_counter!(
+        "cairn_object_store_failures_total",
+        "requests that failed for another reason than the state of the object"
+    );
 }

@@ -90,7 +90,7 @@ impl SlateReader {
     /// [`Error::NotADatabase`] if there is none yet.
     pub fn open(engine: &Arc<Engine>, location: &Location, chain: &str) -> Result<Self, Error> {
         let (name, path) = location.database(chain);
-        let requests = Arc::new(Requests::default());
+        let requests = Arc::new(Requests::metered());
         let objects: Arc<dyn ObjectStore> =
             Arc::new(Counted { inner: Arc::clone(&location.store), requests: Arc::clone(&requests) });
         let source =
@@ -209,6 +209,7 @@ impl Source {
         }
     }
 
+    /// Opens a view. The error is that of the last attempt: those before it may be of files that were collected since.
     fn open(&self) -> Result<View, Error> {
         let mut attempts = 0;
         loop {

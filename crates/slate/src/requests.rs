@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::stream::{BoxStream, StreamExt as _};
+use metrics::counter;
 use slatedb::object_store::path::Path;
 use slatedb::object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -15,6 +16,8 @@ use slatedb::object_store::{
 /// Requests since a database was opened. The client's own repetitions are not counted.
 #[derive(Debug, Default)]
 pub struct Requests {
+    /// Whether they are counted in the metrics of the process too, which the program describes.
+    is_metered: bool,
     puts: AtomicU64,
     put_bytes: AtomicU64,
     gets: AtomicU64,
@@ -26,6 +29,11 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Counts that are added to the metrics of the process.
+    pub(crate) fn metered() -> Self {
+        Self { is_metered: true, ..Self::default() }
+    }
+
     /// Objects written, and their bytes.
     pub fn puts(&self) -> (u64, u64) {
         (self.puts.load(Ordering::Relaxed), self.put_bytes.load(Ordering::Relaxed))
@@ -56,6 +64,22 @@ impl Requests {
         self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Counts a request of `kind`.
+    fn count(&self, counted: &AtomicU64, kind: &'static str) {
+        counted.fetch_add(1, Ordering::Relaxed);
+        if self.is_metered {
+            counter!("cairn_object_store_requests_total", "request" => kind).increment(1);
+        }
+    }
+
+    /// Counts bytes that were `direction`.
+    fn count_bytes(&self, counted: &AtomicU64, direction: &'static str, bytes: u64) {
+        counted.fetch_add(bytes, Ordering::Relaxed);
+        if self.is_metered {
+            counter!("cairn_object_store_bytes_total", "direction" => direction).increment(bytes);
+        }
+    }
+
     fn check<T>(&self, outcome: Result<T>) -> Result<T> {
         match &outcome {
             Ok(_)
@@ -67,6 +91,9 @@ impl Requests {
             ) => {}
             Err(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
+                if self.is_metered {
+                    counter!("cairn_object_store_failures_total").increment(1);
+                }
                 let text = crate::failure::describe(error);
                 *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = text;
             }
@@ -91,8 +118,8 @@ impl Display for Counted {
 #[async_trait]
 impl ObjectStore for Counted {
     async fn put_opts(&self, at: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.requests.puts.fetch_add(1, Ordering::Relaxed);
-        self.requests.put_bytes.fetch_add(to_u64(payload.content_length()), Ordering::Relaxed);
+        self.requests.count(&self.requests.puts, "put");
+        self.requests.count_bytes(&self.requests.put_bytes, "written", to_u64(payload.content_length()));
         self.requests.check(self.inner.put_opts(at, payload, options).await)
     }
 
@@ -101,14 +128,14 @@ impl ObjectStore for Counted {
         at: &Path,
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.requests.puts.fetch_add(1, Ordering::Relaxed);
+        self.requests.count(&self.requests.puts, "put");
         self.requests.check(self.inner.put_multipart_opts(at, options).await)
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        self.requests.gets.fetch_add(1, Ordering::Relaxed);
+        self.requests.count(&self.requests.gets, "get");
         let found = self.requests.check(self.inner.get_opts(at, options).await)?;
-        self.requests.got_bytes.fetch_add(found.range.end - found.range.start, Ordering::Relaxed);
+        self.requests.count_bytes(&self.requests.got_bytes, "read", found.range.end - found.range.start);
         Ok(found)
     }
 
@@ -117,14 +144,14 @@ impl ObjectStore for Counted {
         let deleted = self.inner.delete_stream(at);
         deleted
             .map(move |outcome| {
-                requests.deletes.fetch_add(1, Ordering::Relaxed);
+                requests.count(&requests.deletes, "delete");
                 requests.check(outcome)
             })
             .boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.requests.lists.fetch_add(1, Ordering::Relaxed);
+        self.requests.count(&self.requests.lists, "list");
         let requests = Arc::clone(&self.requests);
         self.inner.list(prefix).map(move |found| requests.check(found)).boxed()
     }
@@ -134,18 +161,18 @@ impl ObjectStore for Counted {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.requests.lists.fetch_add(1, Ordering::Relaxed);
+        self.requests.count(&self.requests.lists, "list");
         let requests = Arc::clone(&self.requests);
         self.inner.list_with_offset(prefix, offset).map(move |found| requests.check(found)).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.requests.lists.fetch_add(1, Ordering::Relaxed);
+        self.requests.count(&self.requests.lists, "list");
         self.requests.check(self.inner.list_with_delimiter(prefix).await)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.requests.puts.fetch_add(1, Ordering::Relaxed);
+        self.requests.count(&self.requests.puts, "put");
         self.requests.check(self.inner.copy_opts(from, to, options).await)
     }
 }

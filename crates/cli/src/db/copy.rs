@@ -1,13 +1,13 @@
 //! `cairn db copy`: copies a database between a directory and an object store, and compares the digests.
 //!
 //! # Invariants
-//! * Until its last commit the copy has the identity of an unfinished copy, which no other command accepts.
+//! * Until its last commit the copy has the format of an unfinished copy, which no other command accepts.
 //! * An interrupted copy continues after the last row of each table.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use schema::meta::{self, Identity, Meta};
 use schema::{TABLES, digest, open};
 use store::{
@@ -33,16 +33,13 @@ pub(crate) struct How {
     chain_id: String,
 }
 
-/// Added to the chain's id until the copy is complete.
-const UNFINISHED: &str = " (unfinished copy)";
-
 pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
     let at = |data| settings.of_database(data, how.chain_id.clone());
     let (from, to) = (at(how.from), at(how.to));
     let own = follow::own_dir()?;
     let source = Opener::new(&from, own.path())?.open()?.store();
+    let identity = open::existing(&*source)?;
     let source = source.snapshot()?;
-    let Some(identity) = meta::read::<Identity>(&*source)? else { bail!("{}", open::OpenError::Empty) };
     ensure!(
         identity.chain_id == how.chain_id,
         "the database is of chain `{}`, not `{}`: correct --chain-id",
@@ -51,8 +48,8 @@ pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
     );
     let database = Written::open(&to)?;
     let target = database.store();
-    let unfinished = Identity { chain_id: identity.chain_id.clone() + UNFINISHED, ..identity };
-    match open::identity(&*target)? {
+    let unfinished = Identity { format: open::UNFINISHED_COPY, ..identity };
+    match meta::read::<Identity>(&*target.snapshot()?)? {
         None => {
             store::commit_rows::<schema::Error>(&*target, Durability::Synced, |txn| {
                 meta::put(txn, &unfinished);

@@ -42,7 +42,7 @@ fn a_copy_in_either_direction_continues_after_kills_and_has_the_same_digest() {
         // No other command takes an unfinished copy for a database.
         let unfinished = digest_in(dir.path(), way[1], chain).envs(gateway.variables()).output().unwrap();
         let refused = String::from_utf8_lossy(&unfinished.stderr);
-        assert!(!unfinished.status.success() && refused.contains("unfinished copy"), "{refused}");
+        assert!(!unfinished.status.success() && refused.contains("unfinished copy"), "{refused:?}");
         let whole = copy(&gateway, way, chain).output().unwrap();
         let printed = String::from_utf8_lossy(&whole.stdout);
         assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));

@@ -93,8 +93,9 @@ fn free_ports() -> u16 {
     })
 }
 
-/// Sends `requests` of one client after another until `done`; returns the number of answers. Any but a 200 fails.
-fn load(urls: &[String], requests: &[&str], done: &AtomicBool) -> usize {
+/// Requests of the clients until `done`; returns the number of answers. Any but a 200 fails.
+fn load(urls: &[String], done: &AtomicBool) -> usize {
+    let requests = ["/status", "/indexer/block/v1/blocks?pagination.limit=10", "/indexer/tx/v1/txs"];
     let answers = AtomicUsize::new(0);
     thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -153,8 +154,7 @@ fn a_fleet_loses_no_request_and_answers_all_golden_requests_while_writers_are_ki
     let done = AtomicBool::new(false);
     let answers = thread::scope(|scope| {
         let _done = Done(&done);
-        let requests = ["/status", "/indexer/block/v1/blocks?pagination.limit=10", "/indexer/tx/v1/txs", "/"];
-        let clients = scope.spawn(|| load(&urls, &requests, &done));
+        let clients = scope.spawn(|| load(&urls, &done));
         for _ in 0..2 {
             fleet.run(&["restart"]);
             fleet.run(&["replace", "1"]);

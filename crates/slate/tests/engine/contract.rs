@@ -1,18 +1,17 @@
-//! The contract's tests and the random model, on the writer, on a reader, and on what the writer announces.
+//! The contract's tests on the writer, on a reader, and on what the writer announces; in memory and on S3.
 
 use std::sync::Arc;
 
-use proptest::prelude::*;
 use slate::{Announced, SlateReader, SlateStore};
 use store::Store;
 
 use crate::demands::{Engine, engine_tests};
-use crate::play::{Model, Step, play, sessions};
-use crate::{CHAIN, ENGINE, bucket};
+use crate::{ENGINE, new_place};
 
 impl Engine for SlateStore {
     fn new() -> Self {
-        SlateStore::open(&ENGINE, &bucket(), CHAIN).unwrap()
+        let (bucket, chain) = new_place();
+        SlateStore::open(&ENGINE, &bucket, &chain).unwrap()
     }
     fn writer(&self) -> &dyn Store {
         self
@@ -29,9 +28,9 @@ struct Read {
 
 impl Engine for Read {
     fn new() -> Self {
-        let bucket = bucket();
-        let writer = SlateStore::open(&ENGINE, &bucket, CHAIN).unwrap();
-        Self { reader: SlateReader::open(&ENGINE, &bucket, CHAIN).unwrap(), writer }
+        let (bucket, chain) = new_place();
+        let writer = SlateStore::open(&ENGINE, &bucket, &chain).unwrap();
+        Self { reader: SlateReader::open(&ENGINE, &bucket, &chain).unwrap(), writer }
     }
     fn writer(&self) -> &dyn Store {
         &self.writer
@@ -52,7 +51,7 @@ struct AnnouncedStore {
 
 impl Engine for AnnouncedStore {
     fn new() -> Self {
-        let writer = Arc::new(SlateStore::open(&ENGINE, &bucket(), CHAIN).unwrap());
+        let writer = Arc::new(SlateStore::new());
         Self { announced: Announced(Arc::clone(&writer)), writer }
     }
     fn writer(&self) -> &dyn Store {
@@ -69,20 +68,3 @@ impl Engine for AnnouncedStore {
 engine_tests!(written SlateStore);
 engine_tests!(read Read);
 engine_tests!(announced AnnouncedStore);
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    #[test]
-    fn the_engine_on_object_storage_is_a_map_with_snapshots(sessions in sessions()) {
-        let bucket = bucket();
-        let mut model = Model::new();
-        for steps in sessions {
-            let store = SlateStore::open(&ENGINE, &bucket, CHAIN).unwrap();
-            play(&store, &mut model, &steps, |step| match step {
-                Step::Flush => store.flush().unwrap(),
-                _ => store.sync().unwrap(),
-            })?;
-        }
-    }
-}

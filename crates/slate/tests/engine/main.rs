@@ -9,6 +9,7 @@ mod play;
 
 mod contract;
 mod heights;
+mod model;
 mod one_view;
 mod writers;
 
@@ -25,4 +26,9 @@ static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Engine::start(Options::d
 /// A new object store.
 fn bucket() -> Location {
     Location::of("memory://test", Arc::new(InMemory::new()))
+}
+
+/// Where a test of the contract has its database.
+fn new_place() -> (Location, String) {
+    (bucket(), CHAIN.to_owned())
 }
