@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     if !measuring() {
         return Ok(());
     }
-    let txs: u64 = std::env::var("OBJECT_STORAGE_TXS").map_or(Ok(400_000), |txs| txs.parse())?;
+    let txs: u64 = std::env::var("OBJECT_STORAGE_TXS").map_or(Ok(700_000), |txs| txs.parse())?;
     let load_before = meter::load()?;
     let scene = Scene::start(RECORDING, txs, SIZES)?;
     let mut figures = Figures::default();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use benches::client::{Client, get};
 
-use crate::programs::{Engine, Requests};
+use crate::programs::{Cairn, Engine, Requests};
 use crate::scene::Scene;
 
 /// Time between blocks.
@@ -107,6 +107,7 @@ pub(crate) fn measure(scene: &Scene, engine: Engine) -> Result<Head> {
     writer.logged("caught up")?;
     let reader = scene.read(engine, None)?;
     let reads = reader.serving()?;
+    settle(&writer)?;
     // The first blocks fill the caches.
     show(scene, 20)?;
 
@@ -162,6 +163,20 @@ pub(crate) fn measure(scene: &Scene, engine: Engine) -> Result<Head> {
         reader_cpu,
         writer_memory,
     })
+}
+
+/// Waits until the compactions that catching up left behind are done.
+fn settle(writer: &Cairn) -> Result<()> {
+    let (mut before, mut quiet) = (writer.requests()?, 0);
+    // The compactor looks for work each 5 s.
+    while quiet < 8 {
+        thread::sleep(Duration::from_secs(1));
+        let now = writer.requests()?;
+        let moved = now.since(before);
+        quiet = if moved.got_bytes + moved.put_bytes < 1 << 20 { quiet + 1 } else { 0 };
+        before = now;
+    }
+    Ok(())
 }
 
 /// Number of transactions that a server has.

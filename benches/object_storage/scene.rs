@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::programs::{Cairn, Engine, Gateway, Requests, bytes_below, printed};
 
 /// Blocks that the node holds back at first, for the measurements at the head.
-const HELD_BACK: u64 = 3_000;
+const HELD_BACK: u64 = 5_500;
 
 /// The chain, its node in this process, and the object store. Databases are in a temporary directory.
 pub(crate) struct Scene {

@@ -1,12 +1,17 @@
 //! What all databases of a process share: a runtime, a block cache and time limits.
 //!
-//! The store contract is synchronous and SlateDB is not. A call polls its future on the calling thread: a read whose
-//! blocks are cached is ready at once and costs no switch of threads. Otherwise the thread waits, outside of the worker
-//! threads of its own runtime if it is one of them ([`tokio::task::block_in_place`]), so that other requests proceed.
+//! The store contract is synchronous and SlateDB is not. A call polls its future on the calling thread: a point read whose
+//! block is cached is ready at once. Otherwise the thread waits, outside of the worker threads of its own runtime if it is
+//! one of them ([`tokio::task::block_in_place`]), so that other requests proceed.
+//!
+//! SlateDB spawns a task for each fetch of a scan, cached or not. Each reading thread has a small runtime of its own that
+//! runs the tasks of its reads, so that a cached scan costs no switch of threads either. Requests to the object store run
+//! on the shared runtime, because a connection belongs to the runtime that opened it.
 //!
 //! # Invariants
 //!
 //! * Every call ends within a time limit.
+//! * A read leaves no task behind on the runtime of its thread: another thread could wait for the same fetch.
 //! * At most [`MAX_WAITING`] calls wait; further ones fail.
 
 use std::future::Future;
@@ -22,9 +27,9 @@ use slatedb::db_cache::DbCache;
 use slatedb::db_cache::foyer::{FoyerCache, FoyerCacheOptions};
 use store::Error;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{block_in_place, unconstrained};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::failure::{self, remote};
 
@@ -33,6 +38,14 @@ const MAX_WAITING: usize = 256;
 
 /// Threads of the runtime: for the uploads, compactions and polls of SlateDB.
 const WORKERS: usize = 2;
+
+/// Interval of looks at the tasks that a read has left behind: fetches ahead of where it ended.
+const DRAIN_EVERY: Duration = Duration::from_millis(1);
+
+thread_local! {
+    /// Runs the tasks of the reads of this thread, while it reads.
+    static READS: Option<Runtime> = Builder::new_current_thread().enable_time().build().ok();
+}
 
 /// Limits of an [`Engine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,16 +114,56 @@ impl Engine {
         }
     }
 
-    /// Waits for a read of the database `name`.
+    /// The shared runtime; `None` when it is closed.
+    pub(crate) fn runtime(&self) -> Option<Handle> {
+        self.runtime.as_ref().map(|runtime| runtime.handle().clone())
+    }
+
+    /// Waits for a read of rows of the database `name`.
     pub(crate) fn read<T>(
         &self,
         name: &Path,
         doing: &'static str,
         work: impl Future<Output = Result<T, slatedb::Error>>,
     ) -> Result<T, Error> {
-        self.wait(name, doing, self.options.read_timeout, async {
-            work.await.map_err(|error| failure::map(name, doing, &error))
+        let limit = self.options.read_timeout;
+        let work = async { work.await.map_err(|error| failure::map(name, doing, &error)) };
+        let flavor = Handle::try_current().ok().map(|outer| outer.runtime_flavor());
+        READS.with(|reads| {
+            let Some(reads) = reads.as_ref().filter(|_| flavor != Some(RuntimeFlavor::CurrentThread)) else {
+                // A thread that cannot run another runtime: the tasks run on the shared one.
+                return self.wait(name, doing, limit, work);
+            };
+            let mut work = pin!(bounded(name, doing, limit, work));
+            let first = {
+                let _inside = reads.enter();
+                work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            };
+            if let Poll::Ready(outcome) = first {
+                return outcome;
+            }
+            let _place = self.place(name, doing)?;
+            let drive = || {
+                reads.block_on(async {
+                    let outcome = work.await;
+                    let drained = async {
+                        while reads.metrics().num_alive_tasks() > 0 {
+                            sleep(DRAIN_EVERY).await;
+                        }
+                    };
+                    // Requests have time limits of their own.
+                    drop(timeout(limit, drained).await);
+                    outcome
+                })
+            };
+            if flavor.is_some() { block_in_place(drive) } else { drive() }
         })
+    }
+
+    /// A place among the calls that wait.
+    fn place(&self, name: &Path, doing: &'static str) -> Result<SemaphorePermit<'_>, Error> {
+        let place = self.waiting.try_acquire();
+        place.map_err(|_| remote(name, doing, &format!("{MAX_WAITING} other calls wait for it")))
     }
 
     /// Waits for a write to the database `name`.
@@ -135,13 +188,7 @@ impl Engine {
     ) -> Result<T, Error> {
         let Some(runtime) = &self.runtime else { return Err(remote(name, doing, "it is closed")) };
         let outer = Handle::try_current().ok();
-        // A task's budget is renewed when it is polled again, which a thread that waits here never is.
-        let mut work = pin!(unconstrained(async {
-            match timeout(limit, work).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(remote(name, doing, &format!("no answer within {limit:?}"))),
-            }
-        }));
+        let mut work = pin!(bounded(name, doing, limit, work));
         let mut poll = |waker: &Waker| {
             let _inside = runtime.enter();
             work.as_mut().poll(&mut Context::from_waker(waker))
@@ -149,9 +196,7 @@ impl Engine {
         if let Poll::Ready(outcome) = poll(Waker::noop()) {
             return outcome;
         }
-        let Ok(_place) = self.waiting.try_acquire() else {
-            return Err(remote(name, doing, &format!("{MAX_WAITING} other calls wait for it")));
-        };
+        let _place = self.place(name, doing)?;
         let mut park = || {
             let waker = Waker::from(Arc::new(Unpark(thread::current())));
             loop {
@@ -166,6 +211,22 @@ impl Engine {
             _ => park(),
         }
     }
+}
+
+/// `work`, which fails after `limit`.
+fn bounded<T>(
+    name: &Path,
+    doing: &'static str,
+    limit: Duration,
+    work: impl Future<Output = Result<T, Error>>,
+) -> impl Future<Output = Result<T, Error>> {
+    // A task's budget is renewed when it is polled again, which a thread that waits never is.
+    unconstrained(async move {
+        match timeout(limit, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(remote(name, doing, &format!("no answer within {limit:?}"))),
+        }
+    })
 }
 
 impl Drop for Engine {

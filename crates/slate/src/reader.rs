@@ -91,8 +91,11 @@ impl SlateReader {
     pub fn open(engine: &Arc<Engine>, location: &Location, chain: &str) -> Result<Self, Error> {
         let (name, path) = location.database(chain);
         let requests = Arc::new(Requests::metered());
-        let objects: Arc<dyn ObjectStore> =
-            Arc::new(Counted { inner: Arc::clone(&location.store), requests: Arc::clone(&requests) });
+        let objects: Arc<dyn ObjectStore> = Arc::new(Counted {
+            inner: Arc::clone(&location.store),
+            requests: Arc::clone(&requests),
+            runtime: engine.runtime(),
+        });
         let source =
             Source { engine: Arc::clone(engine), name, path, objects, requests, cache: engine.cache() };
         source.check_exists()?;
@@ -217,8 +220,11 @@ impl Source {
             let (clock, gate) = gate::gated();
             let (cache, id) = &self.cache;
             let requests = Arc::new(Requests::default());
-            let objects =
-                Arc::new(Counted { inner: Arc::clone(&self.objects), requests: Arc::clone(&requests) });
+            let objects = Arc::new(Counted {
+                inner: Arc::clone(&self.objects),
+                requests: Arc::clone(&requests),
+                runtime: None,
+            });
             let opened = async {
                 let builder = DbReader::builder(self.path.clone(), objects);
                 let builder = builder.with_reader_mode(DbReaderMode::FollowLatest);

@@ -1,17 +1,20 @@
 //! Counts of the requests to an object store.
 
 use std::fmt::{self, Display};
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use futures_util::stream::{BoxStream, StreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _};
 use metrics::counter;
 use slatedb::object_store::path::Path;
 use slatedb::object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    Attributes, CopyOptions, Error, Extensions, GetOptions, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    UploadPart,
 };
+use tokio::runtime::Handle;
 
 /// Requests since a database was opened. The client's own repetitions are not counted.
 #[derive(Debug, Default)]
@@ -34,7 +37,7 @@ impl Requests {
         Self { is_metered: true, ..Self::default() }
     }
 
-    /// Objects written, and their bytes.
+    /// Objects and parts of objects written, and their bytes.
     pub fn puts(&self) -> (u64, u64) {
         (self.puts.load(Ordering::Relaxed), self.put_bytes.load(Ordering::Relaxed))
     }
@@ -80,6 +83,11 @@ impl Requests {
         }
     }
 
+    fn count_put(&self, bytes: usize) {
+        self.count(&self.puts, "put");
+        self.count_bytes(&self.put_bytes, "written", to_u64(bytes));
+    }
+
     fn check<T>(&self, outcome: Result<T>) -> Result<T> {
         match &outcome {
             Ok(_)
@@ -107,6 +115,20 @@ impl Requests {
 pub(crate) struct Counted {
     pub(crate) inner: Arc<dyn ObjectStore>,
     pub(crate) requests: Arc<Requests>,
+    /// Where reads run, with their bodies; `None` if `inner` sees to it.
+    pub(crate) runtime: Option<Handle>,
+}
+
+/// A read with its whole body, so that a body that is cut off is a failed request.
+async fn get_whole(inner: Arc<dyn ObjectStore>, at: Path, options: GetOptions) -> Result<GetResult> {
+    let mut found = inner.get_opts(&at, options).await?;
+    let nothing = || GetResultPayload::Stream(stream::empty().boxed());
+    let payload = mem::replace(&mut found.payload, nothing());
+    let (meta, range) = (found.meta.clone(), found.range.clone());
+    let (attributes, extensions) = (Attributes::default(), Extensions::default());
+    let body = GetResult { payload, meta, range, attributes, extensions }.bytes().await?;
+    found.payload = GetResultPayload::Stream(stream::once(async { Ok(body) }).boxed());
+    Ok(found)
 }
 
 impl Display for Counted {
@@ -118,8 +140,7 @@ impl Display for Counted {
 #[async_trait]
 impl ObjectStore for Counted {
     async fn put_opts(&self, at: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.requests.count(&self.requests.puts, "put");
-        self.requests.count_bytes(&self.requests.put_bytes, "written", to_u64(payload.content_length()));
+        self.requests.count_put(payload.content_length());
         self.requests.check(self.inner.put_opts(at, payload, options).await)
     }
 
@@ -128,14 +149,25 @@ impl ObjectStore for Counted {
         at: &Path,
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.requests.count(&self.requests.puts, "put");
-        self.requests.check(self.inner.put_multipart_opts(at, options).await)
+        let upload = self.requests.check(self.inner.put_multipart_opts(at, options).await)?;
+        Ok(Box::new(CountedUpload { inner: upload, requests: Arc::clone(&self.requests) }))
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
         self.requests.count(&self.requests.gets, "get");
-        let found = self.requests.check(self.inner.get_opts(at, options).await)?;
-        self.requests.count_bytes(&self.requests.got_bytes, "read", found.range.end - found.range.start);
+        let is_head = options.head;
+        let found = match &self.runtime {
+            Some(runtime) => {
+                let read = get_whole(Arc::clone(&self.inner), at.clone(), options);
+                runtime.spawn(read).await.map_err(|source| Error::JoinError { source }).flatten()
+            }
+            None => self.inner.get_opts(at, options).await,
+        };
+        let found = self.requests.check(found)?;
+        if !is_head {
+            let bytes = found.range.end - found.range.start;
+            self.requests.count_bytes(&self.requests.got_bytes, "read", bytes);
+        }
         Ok(found)
     }
 
@@ -174,6 +206,29 @@ impl ObjectStore for Counted {
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.requests.count(&self.requests.puts, "put");
         self.requests.check(self.inner.copy_opts(from, to, options).await)
+    }
+}
+
+/// An upload in parts, each of which is a request. Its beginning and its end are left out: they carry no data.
+#[derive(Debug)]
+struct CountedUpload {
+    inner: Box<dyn MultipartUpload>,
+    requests: Arc<Requests>,
+}
+
+#[async_trait]
+impl MultipartUpload for CountedUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.requests.count_put(data.content_length());
+        self.inner.put_part(data)
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.requests.check(self.inner.complete().await)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.inner.abort().await
     }
 }
 

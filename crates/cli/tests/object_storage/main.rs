@@ -37,10 +37,23 @@ fn indexer(gateway: &Gateway, played: &Played) -> Cairn {
 }
 
 fn follower(gateway: &Gateway, played: &Played) -> (Cairn, String) {
-    let chain = played.chain();
-    let mut cairn = start(gateway, &["query", "--data", URL, "--chain-id", chain, "--listen", "127.0.0.1:0"]);
+    let any = "127.0.0.1:0";
+    let flags = ["query", "--data", URL, "--chain-id", played.chain(), "--listen", any, "--metrics", any];
+    let mut cairn = start(gateway, &flags);
+    assert_requests_are_counted(&mut cairn);
     let url = cairn.url();
     (cairn, url)
+}
+
+/// The database is open once it serves, so there were requests; a query server makes no others.
+fn assert_requests_are_counted(server: &mut Cairn) {
+    let metrics = server.logged("metrics")["url"].as_str().unwrap().to_owned();
+    until("requests in the metrics", || {
+        let (_, scraped) = get_text(&metrics);
+        assert!(!scraped.contains("{request=\"put\"}"), "{scraped}");
+        let counted = ["requests_total{request=\"get\"}", "bytes_total{direction=\"read\"}"];
+        counted.iter().all(|name| scraped.contains(&format!("cairn_object_store_{name}"))).then_some(())
+    });
 }
 
 /// `cairn db digest` of the database of `chain` at `location`; the settings are written to `dir`.

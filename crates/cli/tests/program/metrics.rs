@@ -11,13 +11,13 @@ use crate::support::{Cairn, get, get_text, post, repository, until};
 
 type Names = BTreeSet<String>;
 
-/// The names of metrics in a text: words that begin with the prefix of our metrics or of a process's. Those of gRPC are
-/// left out: they appear with the first call, and the tests of that server read them.
+/// The names of metrics in a text: words that begin with the prefix of our metrics or of a process's. Those of gRPC and of
+/// object storage are left out: they appear with the first call, and the tests of that server and that engine read them.
 fn names_in(text: &str) -> Names {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words
         .filter(|word| word.starts_with("cairn_") || word.starts_with("process_"))
-        .filter(|word| !word.starts_with("cairn_grpc_"))
+        .filter(|word| !word.starts_with("cairn_grpc_") && !word.starts_with("cairn_object_store_"))
         .map(str::to_owned)
         .collect()
 }
