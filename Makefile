@@ -14,7 +14,8 @@ VERSITYGW_VERSION := v1.8.0
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests test-slate check api-test deny book bench side-by-side soak fuzz dictionaries deb image needs test-needs
+.PHONY: demo build test tests test-slate check api-test deny book bench bench-slate side-by-side soak fuzz dictionaries deb image \
+    needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -31,13 +32,19 @@ test: check tests api-test deny
 tests: test-needs
 	cargo test --release --workspace --no-fail-fast
 
+define get_versitygw
+test -x "$$VERSITYGW" || GOBIN="$(abspath $(TOOLS))/bin" GOFLAGS=-mod=mod \
+    go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+endef
+
 # The engine on object storage (the cargo feature `slate`, not in the default build), in memory and on a real S3 interface:
-# versitygw, which Go builds. Compiles 100 more crates, and RocksDB again in a target directory of its own.
+# versitygw, which Go builds; and the fleet, with nginx. Compiles 100 more crates, and RocksDB again in a target directory of its
+# own.
 test-slate: export CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/slate
 test-slate: export VERSITYGW ?= $(abspath $(TOOLS))/bin/versitygw
 test-slate: needs
-	test -x "$$VERSITYGW" || GOBIN="$(abspath $(TOOLS))/bin" GOFLAGS=-mod=mod \
-	    go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	@.ci/needs fleet
+	$(get_versitygw)
 	cargo clippy --release --workspace --features cli/slate --all-targets -- -D warnings
 	cargo test --release --workspace --features cli/slate --test in_memory --test on_s3 --test object_storage
 
@@ -98,6 +105,15 @@ soak: needs
 # ten million (benches/growth.rs); `cargo bench --workspace --bench growth` measures it alone.
 bench: needs
 	cargo bench --workspace
+
+# A database on object storage beside one in RocksDB, some ten minutes: writes benches/fleet/measured.toml.
+bench-slate: export CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/slate
+bench-slate: export VERSITYGW ?= $(abspath $(TOOLS))/bin/versitygw
+bench-slate: export CAIRN = $(CARGO_TARGET_DIR)/release/cairn
+bench-slate: needs
+	$(get_versitygw)
+	cargo build --release --workspace --features cli/slate --bin cairn
+	cargo bench --workspace --features cli/slate --bench object_storage
 
 # cairn beside a PostgreSQL stand-in of an indexer over SQL and beside a bare hyper server: writes docs/benchmarks.md. Some
 # twenty minutes for TXS transactions.

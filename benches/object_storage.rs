@@ -2,9 +2,8 @@
 //! and query servers, cold and warm. `cairn` and the object store are processes of their own; the node is in this one. All
 //! share the machine's cores.
 //!
-//! `CAIRN` names the program, built with the cargo feature `slate`, and `VERSITYGW` the object store:
-//! `CAIRN=… VERSITYGW=… cargo bench --workspace --bench object_storage`. `OBJECT_STORAGE_TXS` is the number of
-//! transactions. Figures go to `benches/fleet/measured.toml`, with which `benches/fleet` compares its predictions.
+//! `make bench-slate` runs it: `CAIRN` names the program, built with the cargo feature `slate`, and `VERSITYGW` the object
+//! store; without them nothing is measured. `OBJECT_STORAGE_TXS` is the number of transactions. Figures go to `benches/fleet/measured.toml`, with which `benches/fleet` compares its predictions.
 
 #[path = "object_storage/head.rs"]
 mod head;
@@ -37,6 +36,10 @@ const SMALL_CACHE_BYTES: u64 = 16 << 20;
 
 fn main() -> Result<()> {
     if !measuring() {
+        return Ok(());
+    }
+    if ["CAIRN", "VERSITYGW"].iter().any(|name| std::env::var_os(name).is_none()) {
+        line("not measured: CAIRN and VERSITYGW name no programs (`make bench-slate`)");
         return Ok(());
     }
     let txs: u64 = std::env::var("OBJECT_STORAGE_TXS").map_or(Ok(700_000), |txs| txs.parse())?;
@@ -98,8 +101,8 @@ fn main() -> Result<()> {
     }
     figures.add_float("idle_gets_per_s", Engine::SlateDb, queries::idle_gets(&scene)?);
     let header = format!(
-        "# Written by `cargo bench --workspace --bench object_storage`; docs/src/scale.md has the explanations. A name\n\
-         # that ends in _rocksdb is of the same measurement on RocksDB. Load average before: {load_before}, after: {}.\n",
+        "# Written by `make bench-slate`; docs/scale.md has the explanations. A name that ends in _rocksdb is of the same\n\
+         # measurement on RocksDB. Load average before: {load_before}, after: {}.\n",
         meter::load()?
     );
     let path = testkit::root().join("benches/fleet/measured.toml");

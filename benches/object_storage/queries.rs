@@ -31,7 +31,7 @@ const ROUNDS: usize = 7;
 const WARM_HASHES: usize = 8_000;
 const WARM_PAGES: usize = 500;
 
-/// Time for each kind of request while blocks come: longer than it takes until the log is written into a table file
+/// Time for each kind of request while blocks come: longer than it takes until the log is written into a table file.
 const BUSY: Duration = Duration::from_secs(12);
 
 /// The requests, the same for all servers.

@@ -122,8 +122,7 @@ pub(crate) struct Counted {
 /// A read with its whole body, so that a body that is cut off is a failed request.
 async fn get_whole(inner: Arc<dyn ObjectStore>, at: Path, options: GetOptions) -> Result<GetResult> {
     let mut found = inner.get_opts(&at, options).await?;
-    let nothing = || GetResultPayload::Stream(stream::empty().boxed());
-    let payload = mem::replace(&mut found.payload, nothing());
+    let payload = mem::replace(&mut found.payload, GetResultPayload::Stream(stream::empty().boxed()));
     let (meta, range) = (found.meta.clone(), found.range.clone());
     let (attributes, extensions) = (Attributes::default(), Extensions::default());
     let body = GetResult { payload, meta, range, attributes, extensions }.bytes().await?;

@@ -65,6 +65,10 @@ fn an_outage_is_an_error_in_time_and_its_end_is_noticed() {
         proxy.break_each(1);
         let failed = reader.catch_up().unwrap_err();
         assert!(matches!(failed, Error::Remote { .. }), "{failed}");
+        // The bound of repetitions ends the poll, and not the time limit, which names no cause.
+        if let Fault::Status(status) = fault {
+            assert!(failed.to_string().contains(&status.to_string()), "{failed}");
+        }
         let failed = store.commit(block(2), Durability::Synced).unwrap_err();
         assert!(matches!(failed, Error::Remote { .. }), "{failed}");
         proxy.break_each(0);
