@@ -229,6 +229,7 @@ impl Source {
                 let builder = DbReader::builder(self.path.clone(), objects);
                 let builder = builder.with_reader_mode(DbReaderMode::FollowLatest);
                 let builder = builder.with_options(settings::reader()).with_system_clock(clock);
+                let builder = builder.with_filter_policies(settings::filters());
                 builder.with_db_cache(Arc::clone(cache), *id).build().await
             };
             match self.engine.write(&self.name, "opening", opened) {
@@ -294,5 +295,14 @@ impl DbReadOps for View {
         options: &ScanOptions,
     ) -> Result<DbIterator, slatedb::Error> {
         self.reader.scan_with_options(range, options).await
+    }
+
+    async fn scan_prefix_with_options<P: AsRef<[u8]> + Send, T: ByteRangeBounds + Send>(
+        &self,
+        prefix: P,
+        subrange: T,
+        options: &ScanOptions,
+    ) -> Result<DbIterator, slatedb::Error> {
+        self.reader.scan_prefix_with_options(prefix, subrange, options).await
     }
 }

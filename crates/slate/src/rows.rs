@@ -7,9 +7,10 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use slatedb::config::{ReadOptions, ScanOptions};
 use slatedb::{DbReadOps, IterationOrder};
-use store::{Bounds, Error, Order, Row, Snapshot, TableSpec};
+use store::{Bounds, Error, Order, Row, Snapshot, TableSpec, prefix_end};
 
 use crate::engine::Engine;
+use crate::settings::FILTERED_PREFIX;
 
 /// Reads of a [`Snapshot::multi_get`] at a time: beyond it they only queue in the client.
 const CONCURRENT_READS: usize = 64;
@@ -51,6 +52,13 @@ pub(crate) fn stored_range(table: &TableSpec, bounds: Bounds<'_>) -> (Bound<Vec<
     (Bound::Included(stored_key(table, bounds.start)), end)
 }
 
+/// Whether `bounds` are those of all rows with a prefix that the filters know.
+fn is_filtered(bounds: Bounds<'_>) -> bool {
+    1 + bounds.start.len() >= FILTERED_PREFIX
+        && bounds.end.is_some()
+        && prefix_end(bounds.start).as_deref() == bounds.end
+}
+
 impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let options = ReadOptions::default();
@@ -86,9 +94,12 @@ impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
                 Order::Asc => IterationOrder::Ascending,
                 Order::Desc => IterationOrder::Descending,
             });
-        let range = stored_range(table, bounds);
         self.engine.read(self.name, READING, async {
-            let mut found = self.view.scan_with_options(range, &options).await?;
+            let mut found = if is_filtered(bounds) {
+                self.view.scan_prefix_with_options(stored_key(table, bounds.start), .., &options).await?
+            } else {
+                self.view.scan_with_options(stored_range(table, bounds), &options).await?
+            };
             let mut rows = Vec::with_capacity(limit.min(LIKELY_ROWS));
             while rows.len() < limit
                 && let Some(row) = found.next().await?

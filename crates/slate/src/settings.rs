@@ -11,12 +11,22 @@ use slatedb::config::{
 };
 use slatedb::object_store::ObjectStore;
 use slatedb::object_store::path::Path;
-use slatedb::{GarbageCollectorBuilder, GcFilter, ObjectMetadata};
+use slatedb::{
+    BloomFilterPolicy, FilterPolicy, GarbageCollectorBuilder, GcFilter, ObjectMetadata, PrefixExtractor,
+    PrefixTarget,
+};
 
 /// Time that a file without use is kept: an old view of a reader may still need it. Views are replaced every second or
 /// less; only a long export needs more. It is also the longest pause of a process that was overtaken after which its
 /// late upload still cannot hide in a collected log.
 const GRACE: Duration = Duration::from_secs(30 * 60);
+
+/// First bytes of a stored key that the filters of table files know, beside whole keys: the tag of the table, and a hash or
+/// a sequence. Scans of all rows with such a prefix skip the files that have none.
+pub(crate) const FILTERED_PREFIX: usize = 9;
+
+/// Bits of a filter for each key and each prefix: SlateDB's default, one false positive in a hundred.
+const FILTER_BITS: u32 = 10;
 
 /// Settings of a writer that repeats a failed request `retries` times.
 pub(crate) fn writer(retries: u32) -> Settings {
@@ -66,6 +76,24 @@ pub(crate) fn collector(
 /// Options of a reader. Failed requests are not repeated above the client, so that each failed poll is noticed.
 pub(crate) fn reader() -> DbReaderOptions {
     DbReaderOptions { object_store_max_retries: Some(0), ..DbReaderOptions::default() }
+}
+
+/// The filters of table files, the same for writers and readers.
+pub(crate) fn filters() -> Vec<Arc<dyn FilterPolicy>> {
+    vec![Arc::new(BloomFilterPolicy::new(FILTER_BITS).with_prefix_extractor(Arc::new(FirstBytes)))]
+}
+
+struct FirstBytes;
+
+impl PrefixExtractor for FirstBytes {
+    fn name(&self) -> &'static str {
+        "first-9"
+    }
+
+    fn prefix_len(&self, target: &PrefixTarget) -> Option<usize> {
+        let (PrefixTarget::Point(bytes) | PrefixTarget::Prefix(bytes)) = target;
+        (bytes.len() >= FILTERED_PREFIX).then_some(FILTERED_PREFIX)
+    }
 }
 
 /// Keeps a file for [`GRACE`] after its last use: the collector's own age counts from its creation.

@@ -89,6 +89,7 @@ impl SlateStore {
                 settings::collector(path.clone(), Arc::clone(&objects), location.replaces, options.retries);
             let builder = Db::builder(path.clone(), Arc::clone(&objects));
             let builder = builder.with_settings(settings::writer(options.retries)).with_gc_builder(collector);
+            let builder = builder.with_filter_policies(settings::filters());
             builder.with_db_cache(cache, id).build().await
         };
         let db = engine.write(&name, OPENING, opened)?;
