@@ -192,14 +192,12 @@ mod remote {
         shared: &super::Shared,
     ) -> anyhow::Result<(Arc<slate::Engine>, slate::Location)> {
         let mut engine = shared.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        let engine = match &*engine {
-            Some(engine) => Arc::clone(engine),
-            None => {
-                let options =
-                    slate::Options { cache_bytes: settings.cache_bytes(), ..slate::Options::default() };
-                let started = slate::Engine::start(options).context("starting threads")?;
-                Arc::clone(engine.insert(started))
-            }
+        let engine = if let Some(engine) = &*engine {
+            Arc::clone(engine)
+        } else {
+            let options = slate::Options { cache_bytes: settings.cache_bytes(), ..slate::Options::default() };
+            let started = slate::Engine::start(options).context("starting threads")?;
+            Arc::clone(engine.insert(started))
         };
         Ok((engine, slate::Location::parse(url)?))
     }

@@ -65,7 +65,7 @@ impl Default for Options {
         Self {
             cache_bytes: 256 << 20,
             read_timeout: Duration::from_secs(30),
-            commit_timeout: Duration::from_secs(120),
+            commit_timeout: Duration::from_mins(2),
             retries: 60,
         }
     }
@@ -87,8 +87,7 @@ impl Engine {
     /// # Errors
     /// If the system grants no more threads.
     pub fn start(options: Options) -> std::io::Result<Arc<Self>> {
-        // The HTTP client takes the process's provider of cryptography, which another component may have set.
-        drop(rustls::crypto::ring::default_provider().install_default());
+        install_crypto();
         let runtime =
             Builder::new_multi_thread().worker_threads(WORKERS).thread_name("slate").enable_all().build()?;
         let max_capacity = u64::try_from(options.cache_bytes).unwrap_or(u64::MAX);
@@ -211,6 +210,13 @@ impl Engine {
             _ => park(),
         }
     }
+}
+
+/// Sets the process's provider of cryptography, which clients of object stores take, unless there is one. An [`Engine`] and
+/// [`crate::Location::parse`] do it.
+pub fn install_crypto() {
+    // An error says that another component has set one.
+    drop(rustls::crypto::ring::default_provider().install_default());
 }
 
 /// `work`, which fails after `limit`.

@@ -66,11 +66,11 @@ impl SystemClock for PollClock {
         self.time.now()
     }
 
-    fn sleep<'a>(&'a self, duration: Duration) -> Sleep<'a> {
+    fn sleep(&self, duration: Duration) -> Sleep<'_> {
         self.time.sleep(duration)
     }
 
-    fn ticker<'a>(&'a self, duration: Duration) -> SystemClockTicker<'a> {
+    fn ticker(&self, duration: Duration) -> SystemClockTicker<'_> {
         SystemClockTicker::new(&self.ticks, duration)
     }
 }
@@ -80,7 +80,7 @@ impl SystemClock for Ticks {
         self.time.now()
     }
 
-    fn sleep<'a>(&'a self, _: Duration) -> Sleep<'a> {
+    fn sleep(&self, _: Duration) -> Sleep<'_> {
         Box::pin(async {
             self.waits.send_modify(|waits| *waits += 1);
             // The semaphore is never closed.
@@ -90,7 +90,7 @@ impl SystemClock for Ticks {
         })
     }
 
-    fn ticker<'a>(&'a self, duration: Duration) -> SystemClockTicker<'a> {
+    fn ticker(&self, duration: Duration) -> SystemClockTicker<'_> {
         SystemClockTicker::new(self, duration)
     }
 }

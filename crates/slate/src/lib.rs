@@ -51,7 +51,7 @@ mod settings;
 mod writer;
 
 #[cfg(feature = "engine")]
-pub use engine::{Engine, Options};
+pub use engine::{Engine, Options, install_crypto};
 #[cfg(feature = "engine")]
 pub use exclusive::check as check_conditional_writes;
 #[cfg(feature = "engine")]

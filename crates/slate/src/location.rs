@@ -13,6 +13,7 @@ use slatedb::object_store::path::Path;
 use slatedb::object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 use store::Error;
 
+use crate::engine::install_crypto;
 use crate::failure::{describe, remote};
 
 /// Time limit of one request, which may upload a file of 64 MiB, and its name in the client's settings.
@@ -40,6 +41,7 @@ impl Location {
     /// # Errors
     /// If the URL has another form, or the variables lack something.
     pub fn parse(url: &str) -> Result<Self, Error> {
+        install_crypto();
         let fail = |message: &str| remote(&PathBuf::from(url), "opening", message);
         let url = url.trim_end_matches('/');
         let (scheme, rest) = url.split_once("://").ok_or_else(|| fail(FORMS))?;

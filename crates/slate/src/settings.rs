@@ -19,7 +19,7 @@ use slatedb::{
 /// Time that a file without use is kept: an old view of a reader may still need it. Views are replaced every second or
 /// less; only a long export needs more. It is also the longest pause of a process that was overtaken after which its
 /// late upload still cannot hide in a collected log.
-const GRACE: Duration = Duration::from_secs(30 * 60);
+const GRACE: Duration = Duration::from_mins(30);
 
 /// First bytes of a stored key that the filters of table files know, beside whole keys: the tag of the table, and a hash or
 /// a sequence. Scans of all rows with such a prefix skip the files that have none.

@@ -101,6 +101,7 @@ pub(crate) const URL: &str = "s3://chains/below";
 
 /// The bucket of the gateway, or of a proxy, at `port`.
 pub(crate) fn bucket_at(port: u16) -> Location {
+    slate::install_crypto();
     let retry =
         RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(4), ..RetryConfig::default() };
     let store = AmazonS3Builder::new()

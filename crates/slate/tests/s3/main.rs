@@ -42,7 +42,5 @@ static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| {
 fn new_place() -> (Location, String) {
     static GATEWAY: LazyLock<Gateway> = LazyLock::new(Gateway::start);
     static CHAINS: AtomicU32 = AtomicU32::new(0);
-    // The engine installs the provider of cryptography that clients need.
-    LazyLock::force(&ENGINE);
     (GATEWAY.bucket(), format!("chain-{}", CHAINS.fetch_add(1, Ordering::Relaxed)))
 }
