@@ -81,7 +81,7 @@ fn cases(snapshot: &dyn Snapshot) -> Result<[(&'static str, Vec<String>); 5]> {
     let seqs: Vec<u64> = (0..REQUESTS).map(|_| 1 + pick.below(txs)).collect();
     let (codec, mut hashes) = (Codec::load(snapshot)?, Vec::new());
     records::each::<Txs>(snapshot, &codec, &seqs, |record| {
-        hashes.push(record.get(11..75).map(<[u8]>::to_vec))
+        hashes.push(record.get(11..75).map(<[u8]>::to_vec));
     })?;
     let by_hash = |hash: Option<Vec<u8>>| -> Result<String> {
         let hash = String::from_utf8(hash.context("a record begins with its hash")?)?;

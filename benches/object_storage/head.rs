@@ -119,7 +119,8 @@ pub(crate) fn measure(scene: &Scene, engine: Engine) -> Result<Head> {
     let written = writer.requests()?.since(before.0);
     let read = reader.requests()?.since(before.1);
     #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
-    let each = |cpu: Duration, before: Duration| (cpu - before).as_secs_f64() * 1e3 / COUNTED as f64;
+    let each =
+        |cpu: Duration, before: Duration| cpu.saturating_sub(before).as_secs_f64() * 1e3 / COUNTED as f64;
     let (writer_cpu, reader_cpu) = (each(writer.cpu()?, before.2), each(reader.cpu()?, before.3));
 
     let txs = total(writes)? - txs_before;

@@ -101,13 +101,6 @@ pub(crate) enum Engine {
 
 impl Engine {
     pub(crate) const BOTH: [Self; 2] = [Self::RocksDb, Self::SlateDb];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::RocksDb => "RocksDB",
-            Self::SlateDb => "SlateDB",
-        }
-    }
 }
 
 /// A running `cairn`.

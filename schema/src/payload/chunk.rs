@@ -111,6 +111,8 @@ impl Packer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::RwLock;
+
     use proptest::prelude::*;
 
     use super::super::{Codec, Dictionary, DictionaryRow, Kind, Loaded};
@@ -126,7 +128,7 @@ mod tests {
         #[test]
         fn records_are_packed_in_their_order_within_the_limits(records in records(), most in 1_usize..9) {
             let row = DictionaryRow { kind: 1, bytes: Kind::Tx.shipped().to_vec() };
-            let codec = Codec { dictionaries: vec![Loaded::new(1, row)], later: Default::default() };
+            let codec = Codec { dictionaries: vec![Loaded::new(1, row)], later: RwLock::default() };
             let mut encoder = codec.encoder(Kind::Tx).unwrap();
             let mut packer = Packer::new(most);
             for record in &records { packer.push(record, &mut encoder); }

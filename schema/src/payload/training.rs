@@ -48,8 +48,8 @@ impl Kind {
     /// choose from, and a chunk of transactions may have a single one.
     pub fn fewest(self) -> usize {
         match self {
-            Self::Tx | Self::EvmTx => 1_000,
-            Self::Calls => 250,
+            Self::Tx => 1_000,
+            Self::EvmTx | Self::Calls => 250,
         }
     }
 

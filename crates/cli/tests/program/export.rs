@@ -97,7 +97,10 @@ fn check_tables(directory: &Path, data: &Path) {
     let of = |table: &str| lines(&directory.join(format!("{table}.ndjson.zst")));
     let first = &of("tx")[0];
     assert_eq!(first["key"], serde_json::json!([1]));
-    assert!(first["value"]["txhash"].is_string(), "{first}");
+    // A row has the records of a chunk.
+    assert!(first["value"][0]["txhash"].is_string(), "{first}");
+    let txs: usize = of("tx").iter().map(|line| line["value"].as_array().unwrap().len()).sum();
+    assert_eq!(txs, 655);
     let entry = &of("account_tx")[0];
     assert_eq!(entry["key"].as_array().unwrap().len(), 3, "{entry}");
     assert!(entry["value"].is_u64() && entry["key"][1] == "involved", "{entry}");
