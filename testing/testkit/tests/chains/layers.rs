@@ -5,9 +5,10 @@
 //! the allowed dependencies; a crate without a line in the table is a violation.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+use serde::Deserialize;
 
 /// A crate, its layer, and our crates that it may import, which must be in lower layers.
 struct CrateRule {
@@ -246,17 +247,40 @@ fn flatten(module: &[String], item: &str, paths: &mut Vec<Module>) {
 /// Normal dependencies of each workspace member, internal and external.
 type Edges = BTreeMap<String, Vec<String>>;
 
-fn metadata() -> Metadata {
-    let manifest = testkit::root().join("Cargo.toml");
-    MetadataCommand::new().manifest_path(manifest).no_deps().exec().unwrap()
+/// A member of the workspace, as `cargo metadata` prints it. The crate of that name would give serde_json another feature in
+/// tests than in the program, so Cargo would compile most crates twice.
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+    manifest_path: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// Absent for a normal one.
+    kind: Option<String>,
+}
+
+fn packages() -> Vec<Package> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(testkit::root());
+    let printed = cargo.output().unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    serde_json::from_slice::<Metadata>(&printed.stdout).unwrap().packages
 }
 
 fn edges() -> Edges {
-    let normal = |package: &cargo_metadata::Package| -> Vec<String> {
+    let normal = |package: &Package| -> Vec<String> {
         let dependencies = package.dependencies.iter();
-        dependencies.filter(|d| d.kind == DependencyKind::Normal).map(|d| d.name.clone()).collect()
+        dependencies.filter(|d| d.kind.is_none()).map(|d| d.name.clone()).collect()
     };
-    metadata().packages.iter().map(|package| (package.name.to_string(), normal(package))).collect()
+    packages().iter().map(|package| (package.name.clone(), normal(package))).collect()
 }
 
 /// The violations in `edges`, one per line.
@@ -323,8 +347,8 @@ fn the_table_has_no_removed_crate() {
 
 #[test]
 fn servers_are_webs_and_client_connections_are_nodes() {
-    for package in metadata().packages.iter().filter(|package| *package.name != "benches") {
-        let mut folders = vec![package.manifest_path.with_file_name("src").into_std_path_buf()];
+    for package in packages().iter().filter(|package| package.name != "benches") {
+        let mut folders = vec![package.manifest_path.with_file_name("src")];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(&folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -346,9 +370,9 @@ fn servers_are_webs_and_client_connections_are_nodes() {
 #[test]
 fn modules_import_each_other_in_no_circle() {
     let mut found = BTreeSet::new();
-    for package in metadata().packages {
+    for package in packages() {
         let (mut sources, folder) = (Sources::default(), package.manifest_path.with_file_name("src"));
-        sources.read(folder.as_std_path(), &[]);
+        sources.read(&folder, &[]);
         found.extend(sources.circles().iter().map(|modules| format!("{}: {modules}", package.name)));
     }
     let known: BTreeSet<String> = CIRCLES.iter().map(|circle| (*circle).to_owned()).collect();
