@@ -48,13 +48,12 @@ test-slate: needs
 	cargo clippy --release --workspace --features cli/slate --all-targets -- -D warnings
 	cargo test --release --workspace --features cli/slate --test in_memory --test on_s3 --test object_storage
 
-# What a change must pass beside the tests: format, lints, documentation, benches that compile. The feature `otlp` is left
-# out: its features of shared build dependencies would compile RocksDB again.
+# What a change must pass beside the tests: format, lints (of benches too), documentation. The feature `otlp` is left out:
+# its features of shared build dependencies would compile RocksDB again.
 check: needs
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
-	cargo bench --workspace --no-run
 
 # Published clients against the demo: schemathesis (PyPI) over both OpenAPI documents, and a generated TypeScript client. They
 # need Node and Python, which are installed where apt-get can.
@@ -66,7 +65,7 @@ api-test: build
 # at each run, and a build must not turn red because of the day it is run on; `cargo deny check advisories` asks it.
 deny:
 	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
-	    cargo install --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
+	    cargo install --debug --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
 
 # The Debian package: $(CARGO_TARGET_DIR)/debian/cairn_*.deb. cargo-deb builds nothing: its selection of packages would
