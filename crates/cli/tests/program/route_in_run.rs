@@ -11,21 +11,31 @@ use crate::support::{Cairn, Played, get, height, post, printed, refused, until};
 use serde_json::json;
 use store::{Access, Batch, Bounds, Durability, Order, RocksOptions, RocksStore, Store as _, TableSpec};
 
+/// An indexer of `played` with the database `index`, which also routes between the chains of `pair`.
+fn both(pair: &Pair, played: &Played, index: &Path) -> Cairn {
+    let routing =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    Cairn::start(&[&played.flags("run", index)[..], &routing].concat())
+}
+
+/// The address of the routing service, once it has started.
+fn routing(cairn: &mut Cairn) -> String {
+    cairn.logged("routing")["url"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn an_indexer_serves_routes_if_configured() {
     let pair = Pair::start();
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
-    let more =
-        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
-    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
-    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let mut cairn = both(&pair, &played, &index);
+    let routing = routing(&mut cairn);
     let url = cairn.url();
     assert_eq!(get(&format!("{routing}/v2/info/chains")).0, 200);
     assert_eq!(get(&format!("{url}/status")).0, 200);
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
-    let (code, stderr_text) = refused(&[&played.flags("run", &index)[..], &more[..2]].concat());
+    let (code, stderr_text) = refused(&[&played.flags("run", &index)[..], &["--route-registry", &pair.registry]].concat());
     assert!(code == 2 && stderr_text.contains("route.data"), "{code} {stderr_text}");
 }
 
@@ -36,11 +46,9 @@ fn an_indexer_whose_node_is_down_routes_and_is_backed_up() {
     let mut played = Played::start("move-scenario", &[]);
     played.index(&index);
     played.end();
-    let more =
-        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
     let start = |data: &Path| {
-        let mut cairn = Cairn::start(&[&played.flags("run", data)[..], &more].concat());
-        let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+        let mut cairn = both(&pair, &played, data);
+        let routing = routing(&mut cairn);
         until("the control socket", || data.join("control.sock").exists().then_some(()));
         (cairn, routing)
     };
@@ -79,10 +87,8 @@ fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
     let pair = Pair::start();
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
-    let more =
-        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
-    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
-    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let mut cairn = both(&pair, &played, &index);
+    let routing = routing(&mut cairn);
     let url = cairn.url();
     cairn.logged("caught up");
     let body = r#"{"chain_ids":["e2e-l2-1"]}"#;
@@ -119,15 +125,13 @@ fn an_indexer_is_not_stopped_by_a_routing_service_that_fails_and_starts_it_again
     let (other, _) = pair.route();
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
-    let more =
-        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
-    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let mut cairn = both(&pair, &played, &index);
     let failed = cairn.logged_about("the routing service did not start");
     assert!(failed.contains("is in use"), "{failed}");
     let url = cairn.url();
     assert_eq!(get(&format!("{url}/status")).0, 200);
     other.kill();
-    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let routing = routing(&mut cairn);
     let id = json!({ "tx_hash": DEPOSIT, "chain_id": "e2e-l1-1" });
     assert_eq!(post(&format!("{routing}/v2/tx/track"), &id).0, 200);
     ended(&routing);
@@ -169,9 +173,7 @@ fn an_indexer_starts_a_routing_service_again_that_fails_while_it_works() {
 
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
-    let more =
-        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
-    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let mut cairn = both(&pair, &played, &index);
     let first = cairn.logged("routing");
     let failed = cairn.logged("the routing service failed");
     assert!(failed["error"].as_str().unwrap().contains("track_queue"), "{failed}");
