@@ -72,19 +72,22 @@ fn candidates<T: Records>(seq: u64) -> Range<u64> {
 /// Sequences that a scan may pass for one that is wanted: a step of a scan costs a fraction of a lookup.
 const DENSE: u64 = 3;
 
-/// Maximum number of candidates of a record that are looked up together, rather than found by a scan each.
+/// Maximum number of candidates of a record that are looked up, rather than found by a scan.
 const FEW: usize = 8;
 
 /// Rows with their sequences, in order.
 type Rows = Vec<(u64, Vec<u8>)>;
 
-/// All rows that the records `seqs` may be in: by one scan if they are close together, by lookups if a record has few
+/// All rows that several records may be in: by one scan if they are close together, by lookups at once if a record has few
 /// candidates, else `None`.
 fn rows<T: Records>(snapshot: &dyn Snapshot, seqs: &[u64]) -> Result<Option<Rows>, Error> {
     let (Some(low), Some(high)) = (seqs.iter().min(), seqs.iter().max()) else {
         return Ok(Some(Rows::new()));
     };
-    if seqs.len() > 1 && (high - low) / DENSE < seqs.len() as u64 {
+    if seqs.len() == 1 {
+        return Ok(None);
+    }
+    if (high - low) / DENSE < seqs.len() as u64 {
         let within = candidates::<T>(*low).start..candidates::<T>(*high).end;
         let (start, end) = (within.start.to_be_bytes(), within.end.to_be_bytes());
         let limit = usize::try_from(within.end - within.start).unwrap_or(usize::MAX);
@@ -113,9 +116,17 @@ fn last_until(rows: &Rows, seq: u64) -> Option<&(u64, Vec<u8>)> {
     rows[..rows.partition_point(|(first, _)| *first <= seq)].last()
 }
 
-/// Like [`last_until`], by a scan.
+/// Like [`last_until`], by a scan or by lookups of few candidates, of which the nearest ones cost less than all at once.
 fn row_of<T: Records>(snapshot: &dyn Snapshot, seq: u64) -> Result<Option<(u64, Vec<u8>)>, Error> {
     let candidates = candidates::<T>(seq);
+    if T::MOST <= FEW {
+        for first in candidates.rev() {
+            if let Some(payload) = snapshot.get(T::SPEC, &first.to_be_bytes())? {
+                return Ok(Some((first, payload)));
+            }
+        }
+        return Ok(None);
+    }
     let (start, end) = (candidates.start.to_be_bytes(), candidates.end.to_be_bytes());
     let bounds = Bounds { start: &start, end: Some(&end) };
     let row = snapshot.scan(T::SPEC, bounds, Order::Desc, 1)?.pop();
