@@ -43,7 +43,8 @@ const WORKERS: usize = 2;
 const DRAIN_EVERY: Duration = Duration::from_millis(1);
 
 thread_local! {
-    /// Runs the tasks of the reads of this thread, while it reads.
+    /// Runs the tasks of the reads of this thread, while it reads. A thread for which the system grants no runtime reads
+    /// with the shared one, more slowly, so the error is not needed.
     static READS: Option<Runtime> = Builder::new_current_thread().enable_time().build().ok();
 }
 

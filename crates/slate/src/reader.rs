@@ -212,7 +212,8 @@ impl Source {
         }
     }
 
-    /// Opens a view. The error is that of the last attempt: those before it may be of files that were collected since.
+    /// Opens a view. The error is that of the last attempt: those before it, which are logged, may be of files that were
+    /// collected since.
     fn open(&self) -> Result<View, Error> {
         let mut attempts = 0;
         loop {
@@ -238,7 +239,10 @@ impl Source {
                     return Ok(View { reader, gate, requests, engine });
                 }
                 Err(error) if attempts == MAX_ATTEMPTS => return Err(error),
-                Err(_) => thread::sleep(attempts * Duration::from_millis(50)),
+                Err(error) => {
+                    tracing::debug!(attempts, %error, "a view was not opened, trying again");
+                    thread::sleep(attempts * Duration::from_millis(50));
+                }
             }
         }
     }
