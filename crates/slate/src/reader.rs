@@ -90,12 +90,7 @@ impl SlateReader {
     /// [`Error::NotADatabase`] if there is none yet.
     pub fn open(engine: &Arc<Engine>, location: &Location, chain: &str) -> Result<Self, Error> {
         let (name, path) = location.database(chain);
-        let requests = Arc::new(Requests::metered());
-        let objects: Arc<dyn ObjectStore> = Arc::new(Counted {
-            inner: Arc::clone(&location.store),
-            requests: Arc::clone(&requests),
-            runtime: engine.runtime(),
-        });
+        let (objects, requests) = Counted::metered(location, engine);
         let source =
             Source { engine: Arc::clone(engine), name, path, objects, requests, cache: engine.cache() };
         source.check_exists()?;

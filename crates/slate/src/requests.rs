@@ -16,6 +16,9 @@ use slatedb::object_store::{
 };
 use tokio::runtime::Handle;
 
+use crate::engine::Engine;
+use crate::location::Location;
+
 /// Requests since a database was opened. The client's own repetitions are not counted.
 #[derive(Debug, Default)]
 pub struct Requests {
@@ -32,11 +35,6 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Counts that are added to the metrics of the process.
-    pub(crate) fn metered() -> Self {
-        Self { is_metered: true, ..Self::default() }
-    }
-
     /// Objects and parts of objects written, and their bytes.
     pub fn puts(&self) -> (u64, u64) {
         (self.puts.load(Ordering::Relaxed), self.put_bytes.load(Ordering::Relaxed))
@@ -117,6 +115,16 @@ pub(crate) struct Counted {
     pub(crate) requests: Arc<Requests>,
     /// Where reads run, with their bodies; `None` if `inner` sees to it.
     pub(crate) runtime: Option<Handle>,
+}
+
+impl Counted {
+    /// The object store of `location` for a database of `engine`, and its counts, which are added to the metrics of the
+    /// process.
+    pub(crate) fn metered(location: &Location, engine: &Engine) -> (Arc<dyn ObjectStore>, Arc<Requests>) {
+        let requests = Arc::new(Requests { is_metered: true, ..Requests::default() });
+        let (inner, runtime) = (Arc::clone(&location.store), engine.runtime());
+        (Arc::new(Self { inner, requests: Arc::clone(&requests), runtime }), requests)
+    }
 }
 
 /// A read with its whole body, so that a body that is cut off is a failed request.

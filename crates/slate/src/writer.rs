@@ -68,12 +68,7 @@ impl SlateStore {
     /// [`Error::NotExclusive`] if the object store does not keep the promise that fencing needs.
     pub fn open(engine: &Arc<Engine>, location: &Location, chain: &str) -> Result<Self, Error> {
         let (name, path) = location.database(chain);
-        let requests = Arc::new(Requests::metered());
-        let objects: Arc<dyn ObjectStore> = Arc::new(Counted {
-            inner: Arc::clone(&location.store),
-            requests: Arc::clone(&requests),
-            runtime: engine.runtime(),
-        });
+        let (objects, requests) = Counted::metered(location, engine);
         let Engine { options, .. } = &**engine;
         let raced = async {
             match exclusive::check(&objects, &path).await {
