@@ -46,6 +46,12 @@ impl Bounds<'_> {
     pub fn is_empty(&self) -> bool {
         self.end.is_some_and(|end| self.start >= end)
     }
+
+    /// True if all keys of the range begin with the same `n` bytes.
+    pub fn share_prefix(&self, n: usize) -> bool {
+        let (Some(prefix), Some(end)) = (self.start.get(..n), self.end) else { return false };
+        end.starts_with(prefix) || prefix_end(prefix).as_deref() == Some(end)
+    }
 }
 
 /// The smallest key above all keys that start with `prefix`; `None` if there is none (`prefix` has only `ff` bytes).

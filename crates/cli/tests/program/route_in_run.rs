@@ -35,7 +35,8 @@ fn an_indexer_serves_routes_if_configured() {
     assert_eq!(get(&format!("{url}/status")).0, 200);
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
-    let (code, stderr_text) = refused(&[&played.flags("run", &index)[..], &["--route-registry", &pair.registry]].concat());
+    let (code, stderr_text) =
+        refused(&[&played.flags("run", &index)[..], &["--route-registry", &pair.registry]].concat());
     assert!(code == 2 && stderr_text.contains("route.data"), "{code} {stderr_text}");
 }
 

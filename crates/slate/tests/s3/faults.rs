@@ -53,7 +53,7 @@ fn single_faults_of_the_store_are_repeated() {
 
 #[test]
 fn an_outage_is_an_error_in_time_and_its_end_is_noticed() {
-    for fault in [Fault::Status(503), Fault::Late(Duration::from_secs(60))] {
+    for fault in [Fault::Status(503), Fault::Late(Duration::from_mins(1))] {
         let gateway = Gateway::start();
         let proxy = Proxy::start(gateway.port, &[fault]);
         let bucket = bucket_at(proxy.port);

@@ -102,6 +102,7 @@ fn scan(db: &DB, path: &Path, table: &'static TableSpec, found: &mut Vec<Corrupt
         }
         let mut options = ReadOptions::default();
         options.fill_cache(false);
+        options.set_total_order_seek(true);
         let mut rows = db.raw_iterator_cf_opt(family(db, table)?, options);
         rows.seek(&start);
         let mut last = start;

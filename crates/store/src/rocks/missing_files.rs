@@ -44,7 +44,9 @@ pub(super) fn check(
     let mut belongs = false;
     for file in files(&db, path)?.iter().filter(|file| unlisted.contains(file_name(file))) {
         let Some(table) = tables.iter().find(|table| table.name == file.column_family_name) else { continue };
-        let mut iterator = db.raw_iterator_cf_opt(family(&db, table)?, ReadOptions::default());
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        let mut iterator = db.raw_iterator_cf_opt(family(&db, table)?, options);
         iterator.seek(file.start_key.as_deref().unwrap_or_default());
         let read = iterator.status().map_err(|error| with_table(table, map_error(path, "following", error)));
         // The owner may have deleted the file since.

@@ -10,8 +10,8 @@
 use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
-    Options, statistics::StatsLevel,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompactionStyle,
+    DBCompressionType, DBRecoveryMode, Options, SliceTransform, statistics::StatsLevel,
 };
 
 use crate::spec::{Access, TableSpec};
@@ -25,7 +25,7 @@ pub struct RocksOptions {
     /// commits wait when it is full again before the flush has ended. So twice as much bounds the memory of each of a
     /// follower's two states and of its temporary third one, and, as the length of the log, the duration of a start.
     pub write_buffer_bytes: usize,
-    /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
+    /// Table files held open at a time; -1 for all. Most files have up to 64 MiB, and systems commonly grant a
     /// process 1,024. A follower ignores this and holds all.
     pub open_files: i32,
     /// Bytes of the file system that commits leave free, so that flushes and compactions of committed data can finish
@@ -46,6 +46,13 @@ impl Default for RocksOptions {
         }
     }
 }
+
+/// First bytes of a key that the filters of a scanned table know: a hash, or the beginning of the owner of a list.
+pub(super) const FILTERED_PREFIX: usize = 8;
+
+/// A file is compacted at once if [`DELETED`] of [`DELETED_OF`] consecutive rows are deletions.
+const DELETED: usize = 1_024;
+const DELETED_OF: usize = 4_096;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -191,14 +198,10 @@ fn family(access: Access, cache: &Cache) -> Options {
     let mut options = Options::default();
     match access {
         Access::Point => {
-            // Hashes do not compress. 10 bits a key: one lookup in a hundred of an absent key reads a block.
+            // Hashes do not compress.
             options.set_compression_type(DBCompressionType::None);
-            blocks.set_bloom_filter(10.0, false);
+            filter(&mut blocks);
             blocks.set_whole_key_filtering(true);
-            // A file of 64 MiB has a filter of over 1 MiB; partitioned, a cold lookup reads 4 KiB of it.
-            blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
-            blocks.set_partition_filters(true);
-            blocks.set_pin_top_level_index_and_filter(true);
         }
         Access::Append => {
             options.set_compression_type(DBCompressionType::None);
@@ -209,19 +212,32 @@ fn family(access: Access, cache: &Cache) -> Options {
             // 16 KiB compress better than those of 4 KiB: 6.9 against 5.1 times on real transactions.
             options.set_compression_type(DBCompressionType::Zstd);
             blocks.set_block_size(16 * KIB);
+            // A table is in several files of the same range of keys; the rows of a hash are in one.
+            options.set_prefix_extractor(SliceTransform::create_fixed_prefix(FILTERED_PREFIX));
+            filter(&mut blocks);
+            blocks.set_whole_key_filtering(false);
         }
     }
     options.set_block_based_table_factory(&blocks);
     if access != Access::Append {
-        // Keys arrive in no order, so each merge of new files rewrites the whole first level. RocksDB's default of
-        // 256 MiB for it is far more than is flushed of one table at a time: merges would take longer the larger the
-        // database, up to 40 % of the ingest's CPU at ten million transactions.
-        options.set_max_bytes_for_level_base(to_u64(16 * MIB));
-        options.set_target_file_size_base(to_u64(8 * MIB));
-        // Each level has files twice as large as the level above: fewer of them in a large database.
-        options.set_target_file_size_multiplier(2);
+        // Keys arrive in no order, so in levels each merge of new files rewrites a level, whatever its size. Universal
+        // compaction merges files of similar age and size, and so writes a row fewer times. Its price, old versions that
+        // take up to twice the space, is small here: most rows are written once.
+        options.set_compaction_style(DBCompactionStyle::Universal);
+        // A ranked set moves an item by deleting a row. Scans step over each deleted row until a compaction removes it, so a
+        // file with many of them is compacted at once with the level below.
+        options.add_compact_on_deletion_collector_factory(DELETED_OF, DELETED, 0.0);
     }
     options
+}
+
+/// 10 bits for each key or prefix: one search in a hundred for an absent one reads a block.
+fn filter(blocks: &mut BlockBasedOptions) {
+    blocks.set_bloom_filter(10.0, false);
+    // A file of 64 MiB has a filter of over 1 MiB; partitioned, a cold read needs 4 KiB of it.
+    blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    blocks.set_partition_filters(true);
+    blocks.set_pin_top_level_index_and_filter(true);
 }
 
 fn to_u64(bytes: usize) -> u64 {

@@ -14,12 +14,13 @@ use super::{
     compaction_hold::CompactionHold,
     errors::{map_error, with_table},
     handle::family,
+    options::FILTERED_PREFIX,
     secondary::Secondary,
 };
 use crate::{
     engine::{Bounds, Order, Row, Snapshot},
     error::Error,
-    spec::TableSpec,
+    spec::{Access, TableSpec},
 };
 
 pub(super) struct RocksSnapshot<'a> {
@@ -123,6 +124,12 @@ impl Snapshot for RocksSnapshot<'_> {
             return Ok(());
         }
         let mut options = self.view.options();
+        // Only these seeks are to a key with the prefix of all keys that are wanted.
+        if table.access == Access::Scan && order == Order::Asc && bounds.share_prefix(FILTERED_PREFIX) {
+            options.set_prefix_same_as_start(true);
+        } else {
+            options.set_total_order_seek(true);
+        }
         options.set_iterate_lower_bound(bounds.start);
         if let Some(end) = bounds.end {
             options.set_iterate_upper_bound(end);

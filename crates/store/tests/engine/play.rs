@@ -37,9 +37,10 @@ pub(crate) enum Question {
     Scan { table: usize, start: Bytes, end: Option<Bytes>, descending: bool, limit: usize },
 }
 
-/// Few and similar, so that steps overlap.
+/// Few and similar, so that steps overlap; some shorter and some longer than the prefixes that RocksDB's filters know.
 fn key() -> impl Strategy<Value = Bytes> {
-    vec(prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xff)], 0..4)
+    let short = vec(prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xff)], 0..4);
+    (any::<bool>(), short).prop_map(|(long, key)| if long { [&[7; 7], &key[..]].concat() } else { key })
 }
 
 fn question() -> impl Strategy<Value = Question> {

@@ -1,6 +1,7 @@
 //! Behaviour of a database in a directory only: reopening, its owner, damage, foreign files.
 
-use std::{fs, path::Path};
+use std::time::{Duration, Instant};
+use std::{fs, path::Path, thread};
 
 use store::{Access, Batch, Bounds, Durability, Error, Order, RocksOptions, RocksStore, Store, TableSpec};
 
@@ -47,6 +48,58 @@ pub(crate) fn noise(seed: u32) -> Vec<u8> {
         Some(state.to_be_bytes()[0])
     };
     std::iter::repeat_n((), 1_000).scan(seed, |state, ()| step(state)).collect()
+}
+
+#[test]
+fn rows_of_one_prefix_are_found_in_both_orders_among_files_with_other_prefixes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let key = |prefix: u64, row: u8| [&prefix.to_be_bytes()[..], &[row]].concat();
+    // Each file has rows of two neighbours only.
+    for file in 0..4_u64 {
+        let mut batch = Batch::new();
+        for (prefix, row) in [(file, 0), (file, 1), (file + 1, 2), (file + 1, 3)] {
+            batch.put(SCAN, key(prefix, row), Vec::new());
+        }
+        store.commit(batch, Durability::Buffered).unwrap();
+        store.flush().unwrap();
+    }
+    let snapshot = store.snapshot().unwrap();
+    for prefix in 1..4_u64 {
+        let (start, end) = (prefix.to_be_bytes(), (prefix + 1).to_be_bytes());
+        let bounds = Bounds { start: &start, end: Some(&end) };
+        let rows = |order| snapshot.scan(SCAN, bounds, order, 9).unwrap().into_iter().map(|(key, _)| key);
+        let expected: Vec<_> = (0..4).map(|row| key(prefix, row)).collect();
+        assert_eq!(rows(Order::Asc).collect::<Vec<_>>(), expected);
+        assert_eq!(rows(Order::Desc).rev().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn a_flush_of_many_deleted_rows_is_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    for is_deleted in [false, true] {
+        let mut batch = Batch::new();
+        for key in 0..2_000_u32 {
+            let key = key.to_be_bytes().to_vec();
+            if is_deleted {
+                batch.delete(SCAN, key);
+            } else {
+                batch.put(SCAN, key, Vec::new());
+            }
+        }
+        store.commit(batch, Durability::Buffered).unwrap();
+        // The first file makes room for the second one to be compacted with.
+        store.flush().unwrap();
+    }
+    let begun = Instant::now();
+    let bytes =
+        || store.table_sizes().unwrap().iter().find(|table| table.name == SCAN.name).unwrap().file_bytes;
+    while bytes() > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{} bytes", bytes());
+        thread::yield_now();
+    }
 }
 
 #[test]
