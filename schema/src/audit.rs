@@ -8,7 +8,6 @@
 //! | [`derived`] | tables that follow from other tables equal a rebuild of them |
 //! | `undo` | undo records decode and are not beyond their lane |
 //! | [`compare`] | two versions of a table, row by row |
-//! | `parallel` | runs checks on all cores |
 //! | [`report`] | the findings |
 //!
 //! A row that only the chain can supply, and that decodes, is not checked here: that needs a second index of the chain.
@@ -23,7 +22,6 @@ mod blocks;
 pub mod compare;
 pub mod derived;
 mod lists;
-mod parallel;
 pub mod report;
 mod rows;
 mod undo;
@@ -35,6 +33,7 @@ pub use self::report::{Finding, Report};
 use crate::Error;
 use crate::meta::{self, BlockLane, CallLane, Identity, RichLane};
 use crate::open::OpenError;
+use crate::parallel::{self, Job};
 use crate::payload::Codec;
 
 /// The input of every check.
@@ -80,6 +79,23 @@ pub fn audit(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) 
     checks.push(Box::new(|report| rows::check(context, report)));
     checks.push(Box::new(|report| blocks::check(context, report)));
     checks.push(Box::new(|report| undo::check(context, report)));
-    parallel::run(checks, report)?;
+    run(checks, report)?;
     derived::compare(context, copy, report)
+}
+
+/// A check that adds its findings to a report.
+type Check<'a> = Box<dyn FnOnce(&mut Report) -> Result<(), Error> + Send + 'a>;
+
+/// Runs `checks` on all cores and adds their findings to `report`, in the order of the checks.
+fn run(checks: Vec<Check<'_>>, report: &mut Report) -> Result<(), Error> {
+    let reports = parallel::run(checks.into_iter().map(job).collect())?;
+    reports.into_iter().for_each(|one| report.merge(one));
+    Ok(())
+}
+
+fn job(check: Check<'_>) -> Job<'_, Report> {
+    Box::new(|| {
+        let mut findings = Report::default();
+        check(&mut findings).map(|()| findings)
+    })
 }

@@ -25,14 +25,14 @@ impl Records for EvmTxs {
 
 /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
 ///
-/// | first 8 bytes of the hash | seq (8, BE) | → nothing
+/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of [`EvmTxs`] (varint)
 #[derive(Debug)]
 pub struct EvmTxByHash;
 
 impl Table for EvmTxByHash {
     const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Scan };
     type Key = (HashPrefix, u64);
-    type Value = ();
+    type Value = u64;
 }
 
 /// EVM transactions of an account, oldest first.

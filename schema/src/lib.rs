@@ -37,6 +37,7 @@ pub mod meta;
 pub mod msg_set;
 pub mod nft;
 pub mod open;
+mod parallel;
 pub mod payload;
 mod progress;
 pub mod records;
@@ -50,7 +51,7 @@ use store::{Table, TableSpec};
 
 /// The version of the on-disk format. Any change of a key or value layout increments it; [`open`] rejects a database of
 /// another version.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {

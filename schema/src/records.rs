@@ -25,6 +25,29 @@ pub fn put_unread<T: Records>(txn: &mut Txn<'_>, first: u64, records: &[Packed])
     }
 }
 
+/// The place of each of `records` in its row: the number of records before it.
+pub fn places(records: &[Packed]) -> impl Iterator<Item = u64> {
+    records.iter().flat_map(|chunk| 0..chunk.records)
+}
+
+/// Appends the record `seq`, whose place in its row is `place`, to `out`.
+///
+/// # Errors
+/// [`Error::Record`] if it is not there, or damaged.
+pub fn append_at<T: Records>(
+    out: &mut Vec<u8>,
+    snapshot: &dyn Snapshot,
+    codec: &Codec,
+    (seq, place): (u64, u64),
+) -> Result<(), Error> {
+    let first = seq.checked_sub(place).ok_or_else(|| missing::<T>(seq))?;
+    let payload = snapshot.get(T::SPEC, &first.to_be_bytes())?.ok_or_else(|| missing::<T>(seq))?;
+    let mut open = OpenChunk::default();
+    open.open::<T>(snapshot, codec, first, &payload)?;
+    out.extend_from_slice(open.record(seq).ok_or_else(|| missing::<T>(seq))?);
+    Ok(())
+}
+
 /// Calls `see` with each of the records `seqs`, in their order.
 ///
 /// # Errors
@@ -116,17 +139,9 @@ fn last_until(rows: &Rows, seq: u64) -> Option<&(u64, Vec<u8>)> {
     rows[..rows.partition_point(|(first, _)| *first <= seq)].last()
 }
 
-/// Like [`last_until`], by a scan or by lookups of few candidates, of which the nearest ones cost less than all at once.
+/// Like [`last_until`], by a scan.
 fn row_of<T: Records>(snapshot: &dyn Snapshot, seq: u64) -> Result<Option<(u64, Vec<u8>)>, Error> {
     let candidates = candidates::<T>(seq);
-    if T::MOST <= FEW {
-        for first in candidates.rev() {
-            if let Some(payload) = snapshot.get(T::SPEC, &first.to_be_bytes())? {
-                return Ok(Some((first, payload)));
-            }
-        }
-        return Ok(None);
-    }
     let (start, end) = (candidates.start.to_be_bytes(), candidates.end.to_be_bytes());
     let bounds = Bounds { start: &start, end: Some(&end) };
     let row = snapshot.scan(T::SPEC, bounds, Order::Desc, 1)?.pop();
@@ -214,6 +229,15 @@ mod tests {
         Ok(read)
     }
 
+    /// The record `seq`, read by its place.
+    fn read_at<T: Records>(store: &MemStore, seq: u64, place: u64) -> Result<String, Error> {
+        let snapshot = store.snapshot().unwrap();
+        let codec = Codec::load(&*snapshot).unwrap();
+        let mut out = b"before ".to_vec();
+        append_at::<T>(&mut out, &*snapshot, &codec, (seq, place))?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
     fn seqs() -> impl Strategy<Value = Vec<prop::sample::Index>> {
         prop::collection::vec(any::<prop::sample::Index>(), 0..60)
     }
@@ -235,6 +259,23 @@ mod tests {
             let expected: Vec<String> = seqs.iter().map(u64::to_string).collect();
             prop_assert_eq!(&read::<Txs>(&stored::<Txs>(&lens, &[]), &seqs).unwrap(), &expected);
             prop_assert_eq!(&read::<Calls>(&stored::<Calls>(&lens, &[]), &seqs).unwrap(), &expected);
+        }
+
+        #[test]
+        fn a_record_is_read_by_its_place_and_by_no_other(
+            lens in prop::collection::vec(1_usize..=4, 1..50),
+            other in 0_u64..200,
+        ) {
+            let packed: Vec<Packed> = lens
+                .iter()
+                .map(|len| Packed { records: *len as u64, payload: Payload(Vec::new()) })
+                .collect();
+            let store = stored::<Txs>(&lens, &[]);
+            prop_assert_eq!(places(&packed).count(), lens.iter().sum::<usize>());
+            for (seq, place) in (1..).zip(places(&packed)) {
+                prop_assert_eq!(read_at::<Txs>(&store, seq, place).unwrap(), format!("before {seq}"));
+                prop_assert!(other == place || read_at::<Txs>(&store, seq, other).is_err());
+            }
         }
 
         #[test]

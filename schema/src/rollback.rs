@@ -17,6 +17,8 @@
 mod force;
 mod records;
 
+use std::sync::Mutex;
+
 use store::{
     Batch, Bounds, BulkWriter, Counts, Durability, Key as _, Message, Order, Snapshot, Store, Table,
     TableSpec, Txn,
@@ -33,7 +35,7 @@ use crate::nft::truncate::Truncated;
 use crate::nft::{NftLog, NonCollections, PendingEvents, Questions, question_number};
 use crate::payload::Codec;
 use crate::tx::Txs;
-use crate::{Error, block, nft, open, rich, undo};
+use crate::{Error, block, nft, open, parallel, rich, undo};
 
 /// The reason why a rollback is not possible.
 #[derive(Debug, thiserror::Error)]
@@ -133,21 +135,29 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
 }
 
 /// Performs the rollback except for the NFT rebuild, which it marks as pending.
-fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> {
+fn finish(store: &dyn Store, pending: PendingRollback) -> Result<(), Error> {
     let to = pending.to;
     let snapshot = store.snapshot()?;
     let (blocks, calls) = (block_lane_at(&*snapshot, to)?, call_lane_at(&*snapshot, to)?);
     let codec = Codec::load(&*snapshot)?;
     drop(snapshot);
 
-    remove_dependents::<Txs>(store, &codec, &mut pending, blocks.txs)?;
-    remove_dependents::<EvmTxs>(store, &codec, &mut pending, blocks.evm_txs)?;
-    remove_dependents::<Calls>(store, &codec, &mut pending, calls.calls)?;
+    let (codec, pending) = (&codec, &Mutex::new(pending));
+    let mut nfts = Truncated::NotDone;
     // These tables are not ordered by height, but small.
     delete_by::<NonCollections>(store, |_, &found_at| found_at > to)?;
     delete_by::<PendingEvents>(store, |&(_, height, _), _| height > to)?;
     rich::rewind(store, to)?;
-    let nfts = nft::truncate::truncate(store, to, blocks.txs)?;
+    // They write disjoint rows.
+    parallel::run::<()>(vec![
+        Box::new(|| remove_dependents::<Txs>(store, codec, pending, blocks.txs)),
+        Box::new(|| remove_dependents::<Calls>(store, codec, pending, calls.calls)),
+        Box::new(|| {
+            nfts = nft::truncate::truncate(store, to, blocks.txs)?;
+            Ok(())
+        }),
+        Box::new(|| remove_dependents::<EvmTxs>(store, codec, pending, blocks.evm_txs)),
+    ])?;
 
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);

@@ -26,14 +26,14 @@ impl Records for Txs {
 /// Transactions by hash. Several rows may share a prefix: two blocks may contain the same bytes (the first one
 /// failed), and prefixes may collide; the record contains the full hash.
 ///
-/// | first 8 bytes of the hash | seq (8, BE) | → nothing
+/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of [`Txs`] (varint)
 #[derive(Debug)]
 pub struct TxByHash;
 
 impl Table for TxByHash {
     const SPEC: &'static TableSpec = &TableSpec { name: "tx_by_hash", tag: 0x12, access: Access::Scan };
     type Key = (HashPrefix, u64);
-    type Value = ();
+    type Value = u64;
 }
 
 /// Transactions of an account, oldest first.

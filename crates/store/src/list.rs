@@ -18,7 +18,7 @@ mod truncate;
 use std::ops::Range;
 
 pub use audit::{Inconsistency, audit, rebuild};
-pub use truncate::{truncate, truncate_owners};
+pub use truncate::{LONG, truncate, truncate_long, truncate_owners};
 
 use crate::{
     engine::{Bounds, Order, Snapshot},

@@ -82,7 +82,7 @@ fn hostile() -> Arc<MemStore> {
         rest.as_object_mut().unwrap().remove("txhash");
         let record = format!("{{\"txhash\":\"{hex}\",{}", &rest.to_string()[1..]);
         txn.put::<Txs>(&seq, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
-        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
+        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &0);
         txn.push::<AccountTxs>(&(owner, Role::Involved), seq).unwrap();
     }
     let proposer = &texts[1];

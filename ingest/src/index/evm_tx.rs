@@ -16,8 +16,9 @@ pub(super) struct EvmTxRows;
 impl BlockIndex for EvmTxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         records::put_unread::<EvmTxs>(txn, before.evm_txs + 1, &block.evm_tx_records);
-        for (seq, tx) in (before.evm_txs + 1..).zip(&block.evm_txs) {
-            txn.put_unread::<EvmTxByHash>(&(hash_prefix(&tx.hash), seq), &());
+        let places = records::places(&block.evm_tx_records);
+        for ((seq, place), tx) in (before.evm_txs + 1..).zip(places).zip(&block.evm_txs) {
+            txn.put_unread::<EvmTxByHash>(&(hash_prefix(&tx.hash), seq), &place);
             for account in &tx.involved {
                 txn.push::<AccountEvmTxs>(&(AccountKey(*account), Role::Involved), seq)?;
             }

@@ -38,8 +38,9 @@ impl TxRows {
 impl BlockIndex for TxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         records::put_unread::<Txs>(txn, before.txs + 1, &block.tx_records);
-        for (seq, tx) in (before.txs + 1..).zip(&block.txs) {
-            txn.put_unread::<TxByHash>(&(hash_prefix(&tx.hash), seq), &());
+        let places = records::places(&block.tx_records);
+        for ((seq, place), tx) in (before.txs + 1..).zip(places).zip(&block.txs) {
+            txn.put_unread::<TxByHash>(&(hash_prefix(&tx.hash), seq), &place);
             let set = self.set(&tx.types, seq, txn)?;
             txn.push::<SetTxs>(&set, seq)?;
             let involved = tx.involved.iter().map(|account| (*account, Role::Involved));

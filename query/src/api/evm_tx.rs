@@ -2,6 +2,7 @@
 
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::keys::AccountKey;
+use schema::records;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
@@ -140,9 +141,10 @@ pub(super) fn find(
     hash: &[u8; 32],
 ) -> Result<Option<Vec<u8>>, HttpError> {
     let mut candidate = Vec::new();
-    for (seq, ()) in candidates::<EvmTxByHash>(view, hash)? {
+    for at in candidates::<EvmTxByHash>(view, hash)? {
         candidate.clear();
-        record::records::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
+        records::append_at::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, at)
+            .map_err(HttpError::internal)?;
         if has_hash(&candidate, "transactionHash", hash) {
             return Ok(Some(candidate));
         }

@@ -1,6 +1,7 @@
 //! Cosmos transactions.
 
 use schema::keys::AccountKey;
+use schema::records;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use store::{List, Table as _};
 use web::call::Call;
@@ -158,10 +159,11 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     // A single candidate, the usual case, needs no check of its outcome.
     let several = candidates.len() > 1;
     let mut found: Option<Vec<u8>> = None;
-    for (seq, ()) in candidates {
+    for at in candidates {
         let mut body = Vec::with_capacity(4096);
         body.extend_from_slice(LEAD);
-        record::records::<Txs>(&mut body, view.snapshot(), &indexer.codec, &[seq])?;
+        records::append_at::<Txs>(&mut body, view.snapshot(), &indexer.codec, at)
+            .map_err(HttpError::internal)?;
         let record = &body[LEAD.len()..];
         if !has_hash(record, &hash) {
             continue;
@@ -178,7 +180,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     Ok(Reply::json(body))
 }
 
-/// The beginning of the response, so that the record is decompressed directly behind it.
+/// The beginning of the response.
 const LEAD: &[u8] = br#"{"tx":"#;
 
 /// True if a record, which begins with its hash, has the hash `hash`.

@@ -195,7 +195,7 @@ fn of_the_same_transaction_in_several_blocks_the_successful_or_else_the_last_is_
             for (seq, code) in (1_u64..).zip(codes) {
                 let record = format!(r#"{{"txhash":"{hex}","height":"1","code":{code},"n":{seq}}}"#);
                 txn.put::<Txs>(&seq, &Payload([&[0], &Chunk::of(record.as_bytes()).take()[..]].concat()));
-                txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
+                txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &0);
             }
         });
         let (status, body) = made.get(&format!("/indexer/tx/v1/txs/{hex}"));

@@ -19,9 +19,8 @@ use store::{
 };
 
 use super::compare::differences;
-use super::parallel::{self, Check};
 use super::report::{DERIVED_ROW, value_or_nothing};
-use super::{AuditContext, Report};
+use super::{AuditContext, Check, Report};
 use crate::Error;
 use crate::evm_tx::{EvmTxByHash, EvmTxs};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHash, CallsByHeight};
@@ -90,7 +89,7 @@ pub(super) fn compare(
             })
         })
     };
-    parallel::run(OF_RECORDS.iter().chain(nfts).map(check).collect(), report)
+    super::run(OF_RECORDS.iter().chain(nfts).map(check).collect(), report)
 }
 
 /// Writes the derived rows of `copy`, which an audit has rebuilt, where those of `store` differ. Returns their number.
@@ -160,7 +159,7 @@ fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
 }
 
 /// Writes the hash index of the records of `R`, and checks that these are 1 to `last`.
-fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = ()>>(
+fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = u64>>(
     context: &AuditContext<'_>,
     copy: &dyn Store,
     last: u64,
@@ -193,9 +192,9 @@ fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = ()>>(
         if after > last + 1 {
             report.row("stray record", row, format!("none above {last}"));
         }
-        for (seq, record) in (first..).zip(records) {
+        for (place, record) in (0..).zip(records) {
             match record_hash(&chunk[record]) {
-                Ok(prefix) => writer.put(H::SPEC, (prefix, seq).to_bytes(), Vec::new())?,
+                Ok(prefix) => writer.put(H::SPEC, (prefix, first + place).to_bytes(), encoded(&place))?,
                 Err(reason) => report.row("record", row, reason),
             }
         }

@@ -4,9 +4,8 @@
 use store::value::Value as _;
 use store::{COUNT, List as _, TableSpec};
 
-use super::parallel::Check;
 use super::report::bytes;
-use super::{AuditContext, Finding, Report};
+use super::{AuditContext, Check, Finding, Report};
 use crate::Error;
 use crate::evm_tx::AccountEvmTxs;
 use crate::internal_tx::AccountCalls;

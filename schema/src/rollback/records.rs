@@ -8,6 +8,7 @@
 //! those lists are truncated by reading the end of each.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use chain::Account;
 use chain::AccountSet;
@@ -20,7 +21,7 @@ use store::{
 use crate::Error;
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use crate::internal_tx::{AccountCalls, Calls, CallsByHash};
-use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, record_hash};
+use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, leading_hash, record_hash};
 use crate::meta::{self, PendingRollback};
 use crate::payload::{Chunk, Codec};
 use crate::progress::Progress;
@@ -64,7 +65,8 @@ impl Removable for Txs {
     const REMOVING: &'static str = "removing transactions";
 
     fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
-        others.batch.delete(TxByHash::SPEC, (record_hash(record).ok()?, seq).to_bytes());
+        let hash = leading_hash(record).or_else(|| record_hash(record).ok())?;
+        others.batch.delete(TxByHash::SPEC, (hash, seq).to_bytes());
         Some(())
     }
 
@@ -133,21 +135,29 @@ impl Removable for Calls {
 pub(super) fn remove_dependents<R: Removable>(
     store: &dyn Store,
     codec: &Codec,
-    pending: &mut PendingRollback,
+    pending: &Mutex<PendingRollback>,
     keep: u64,
 ) -> Result<(), Error> {
-    if *R::last(pending) == Some(keep) {
+    // Locked for assignments and commits only, which do not panic.
+    let pending = || pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = *R::last(&mut pending());
+    if last == Some(keep) {
         return Ok(());
     }
     for list in R::OTHER_LISTS {
         store::list::truncate(store, list, keep + 1)?;
     }
-    let total = R::last(pending).map_or(0, |last| last.saturating_sub(keep));
+    let total = last.map_or(0, |last| last.saturating_sub(keep));
+    if let Some(list) = R::LIST
+        && total >= store::list::LONG
+    {
+        store::list::truncate_long(store, list, keep + 1)?;
+    }
     let mut progress = Progress::new(R::REMOVING, total);
-    while *R::last(pending) != Some(keep) {
+    while last != Some(keep) {
         let snapshot = store.snapshot()?;
         let mut others = DependentRows::default();
-        let next = match *R::last(pending) {
+        let next = match last {
             Some(last) => read::<R>(&*snapshot, codec, keep, last, &mut others)?,
             None => None,
         };
@@ -160,9 +170,12 @@ pub(super) fn remove_dependents<R: Removable>(
             store::list::truncate_owners(store, list, &others.owners, keep + 1)?;
         }
         let next = next.unwrap_or(keep);
-        *R::last(pending) = Some(next);
-        meta::put_in(&mut others.batch, pending);
+        last = Some(next);
+        let mut pending = pending();
+        *R::last(&mut pending) = last;
+        meta::put_in(&mut others.batch, &*pending);
         store.commit(others.batch, Durability::Buffered)?;
+        drop(pending);
         progress.at(total.saturating_sub(next - keep));
     }
     Ok(())

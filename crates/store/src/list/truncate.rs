@@ -20,6 +20,16 @@ use crate::{
 ///
 /// Time grows with the number of owners: the last entry of each is read.
 pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<u64, Error> {
+    truncate_from(store, spec, 1, cutoff)
+}
+
+/// Like [`truncate`], for lists of at least `min_len` entries.
+fn truncate_from(
+    store: &dyn Store,
+    spec: &'static TableSpec,
+    min_len: u64,
+    cutoff: u64,
+) -> Result<u64, Error> {
     let prefix = [spec.tag];
     let end = prefix_end(&prefix);
     let mut start = prefix.to_vec();
@@ -32,12 +42,22 @@ pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Res
         start = successor(last);
         let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
         for (key, value) in &counts {
-            dropped += cut.owner(key, decode_number(COUNT, key, value)?, cutoff)?;
+            let len = decode_number(COUNT, key, value)?;
+            if len >= min_len {
+                dropped += cut.owner(key, len, cutoff)?;
+            }
         }
         cut.commit()?;
     }
     store.sync()?;
     Ok(dropped)
+}
+
+/// Like [`truncate`], for lists of at least [`LONG`] entries only.
+///
+/// Time grows with the number of owners: the length of each is read.
+pub fn truncate_long(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<u64, Error> {
+    truncate_from(store, spec, LONG, cutoff)
 }
 
 /// Like [`truncate`], for `owners` (their keys) only, without waiting for the device.
@@ -62,6 +82,13 @@ const OWNERS_PER_SNAPSHOT: usize = 1024;
 /// Bytes of deletions in one commit: a few tens of thousands of entries.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// Entries of one list from which on they are deleted as a range. Each range is a commit of its own and, in RocksDB, a
+/// flush, which cost as much as some thousands of deletions.
+pub const LONG: u64 = 1 << 14;
+
+/// Entries of a range at most: an engine without range deletions deletes them one by one in a commit.
+const MAX_RANGE: u64 = 1 << 18;
+
 struct Truncation<'a> {
     store: &'a dyn Store,
     snapshot: &'a dyn Snapshot,
@@ -80,7 +107,15 @@ impl Truncation<'_> {
         }
         let keep = self.first_dropped(owner, last, cutoff)?;
         // From the end, so that the list stays dense after each commit.
-        for ordinal in (keep..len).rev() {
+        let mut end = len;
+        while end - keep >= LONG {
+            let start = end.saturating_sub(MAX_RANGE).max(keep);
+            self.batch.delete_range(self.spec, entry_key(owner, start), entry_key(owner, end));
+            self.set_len(count_key, start);
+            self.commit()?;
+            end = start;
+        }
+        for ordinal in (keep..end).rev() {
             self.batch.delete(self.spec, entry_key(owner, ordinal));
             if self.batch.bytes() >= BATCH_BYTES {
                 self.set_len(count_key, ordinal);

@@ -52,6 +52,10 @@ pub(crate) const OF_RECORDS: &[Damage] = &[
         put(store, Txs::SPEC, all[10].0.clone(), all[12].1.clone())
     }),
     ("hash missing", |store| lose(store, TxByHash::SPEC)),
+    ("hash with another place in the row", |store| {
+        let (key, value) = some_row(store, TxByHash::SPEC)?;
+        put(store, TxByHash::SPEC, key, vec![value[0] ^ 1])
+    }),
     ("hash of another sequence", |store| {
         let (mut key, value) = some_row(store, TxByHash::SPEC)?;
         delete(store, TxByHash::SPEC, key.clone())?;

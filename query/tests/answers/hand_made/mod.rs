@@ -181,7 +181,7 @@ impl HandMade {
         let record =
             format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{}}}"#, self.fork);
         txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::of(record.as_bytes()).take()));
-        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
+        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &0);
         let set = self.set(&plan.types, seq, txn);
         txn.push::<SetTxs>(&set, seq).unwrap();
         for (role, accounts) in [(Role::Involved, &plan.involved), (Role::Signer, &plan.signers)] {
@@ -214,7 +214,7 @@ impl HandMade {
         let hex = chain::hash::to_hex(&hash);
         let record = format!(r#"{{"n":{seq},"transactionHash":"0x{hex}","type":"0x2"}}"#);
         txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
-        txn.put::<EvmTxByHash>(&(hash_prefix(&hash), seq), &());
+        txn.put::<EvmTxByHash>(&(hash_prefix(&hash), seq), &0);
         for n in &plan.involved {
             txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
         }
