@@ -202,6 +202,18 @@ fn truncation_supports_more_owners_and_longer_lists_than_fit_in_one_commit() {
     check::<ByName>(&*store.snapshot().unwrap(), &"0".into(), &[0, 10, 20]);
 }
 
+#[test]
+fn long_lists_are_truncated_alone() {
+    let (store, len) = (MemStore::new(), list::LONG + 5);
+    store_lists(&store, 2, len);
+    assert_eq!(list::truncate_long(&store, ByName::SPEC, 25).unwrap(), 2 * (len - 3));
+    for owner in ["0", "1"] {
+        check::<ByName>(&*store.snapshot().unwrap(), &owner.into(), &[0, 10, 20]);
+    }
+    assert_eq!(list::truncate_long(&store, ByName::SPEC, 15).unwrap(), 0);
+    check::<ByName>(&*store.snapshot().unwrap(), &"1".into(), &[0, 10, 20]);
+}
+
 /// A store that fails after some commits, like a killed process.
 struct Failing<'a> {
     store: &'static MemStore,
@@ -234,13 +246,13 @@ impl Store for Failing<'static> {
 fn interrupted_truncation_leaves_dense_lists_and_can_be_repeated() {
     let store: &'static MemStore = Box::leak(Box::default());
     let commits_left: &'static _ = Box::leak(Box::new(std::sync::atomic::AtomicUsize::new(1)));
-    store_lists(store, 1, 250_000);
+    store_lists(store, 1, 600_000);
     list::truncate(&Failing { store, commits_left }, ByName::SPEC, 25).unwrap_err();
     let owner = Text::from("0");
     let len = {
         let snapshot = store.snapshot().unwrap();
         let len = list::len::<ByName>(&*snapshot, &owner).unwrap();
-        assert!((3..250_000).contains(&len), "{len}");
+        assert!((3..600_000).contains(&len), "{len}");
         let entries: Vec<u64> = (0..len).map(|ordinal| ordinal * 10).collect();
         assert_eq!(list::slice::<ByName>(&*snapshot, &owner, 0..len).unwrap(), entries);
         assert_eq!(
