@@ -11,6 +11,7 @@ mod contract;
 mod heights;
 mod model;
 mod one_view;
+mod waiting;
 mod writers;
 
 use std::sync::{Arc, LazyLock};

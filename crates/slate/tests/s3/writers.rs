@@ -4,6 +4,7 @@ use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use slate::object_store::path::Path;
@@ -146,35 +147,39 @@ fn a_writer_that_was_stopped_and_overtaken_writes_nothing_more() {
 
 #[test]
 fn no_request_mixes_heights_while_writers_replace_each_other() {
-    const REQUESTS: usize = 3_000;
+    const BLOCKS: u64 = 400;
+    const BLOCKS_OF_A_WRITER: u64 = 50;
+    /// Blocks that the reader may be behind. Without a bound the log grows, and each look for its end takes longer.
+    const AHEAD: usize = 4;
     let gateway = Gateway::start();
     let store = SlateStore::open(&ENGINE, &gateway.bucket(), CHAIN).unwrap();
     store.commit(block(1), Durability::Synced).unwrap();
     let reader = SlateReader::open(&ENGINE, &gateway.bucket(), CHAIN).unwrap();
-    let done = AtomicBool::new(false);
+    let ended = AtomicBool::new(false);
+    let (committed, commits) = sync_channel(AHEAD);
     let mut heights = std::collections::BTreeSet::new();
     thread::scope(|scope| {
-        let _done = Done(&done);
-        scope.spawn(|| {
+        let (reader, ended, gateway) = (&reader, &ended, &gateway);
+        scope.spawn(move || {
             let mut store = store;
-            for height in 2.. {
-                // Each hundredth block has a new writer.
-                if height % 100 == 0 {
+            for height in 2..=BLOCKS {
+                if height % BLOCKS_OF_A_WRITER == 0 {
                     store = SlateStore::open(&ENGINE, &gateway.bucket(), CHAIN).unwrap();
                 }
                 store.commit(block(height), Durability::Synced).unwrap();
-                if done.load(Ordering::Relaxed) {
+                if committed.send(height).is_err() {
                     break;
                 }
             }
         });
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+        scope.spawn(move || {
+            let _ended = Done(ended);
+            for _ in commits {
                 reader.catch_up().unwrap();
             }
         });
         let mut last = 0;
-        for _ in 0..REQUESTS {
+        while !ended.load(Ordering::Relaxed) {
             let seen = request(&*reader.snapshot().unwrap());
             assert!(!is_mixed(&seen), "{seen:?}");
             assert!(seen[0] >= last, "{} after {last}", seen[0]);
@@ -182,5 +187,6 @@ fn no_request_mixes_heights_while_writers_replace_each_other() {
             heights.insert(last);
         }
     });
+    assert_eq!(head(&*reader.snapshot().unwrap()), BLOCKS);
     assert!(heights.len() > 20, "{heights:?}");
 }
