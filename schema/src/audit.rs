@@ -88,8 +88,9 @@ type Check<'a> = Box<dyn FnOnce(&mut Report) -> Result<(), Error> + Send + 'a>;
 
 /// Runs `checks` on all cores and adds their findings to `report`, in the order of the checks.
 fn run(checks: Vec<Check<'_>>, report: &mut Report) -> Result<(), Error> {
-    let reports = parallel::run(checks.into_iter().map(job).collect())?;
-    reports.into_iter().for_each(|one| report.merge(one));
+    for findings in parallel::run(checks.into_iter().map(job).collect())? {
+        report.merge(findings);
+    }
     Ok(())
 }
 

@@ -25,7 +25,7 @@ impl Records for EvmTxs {
 
 /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
 ///
-/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of [`EvmTxs`] (varint)
+/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of `evm_tx` (varint)
 #[derive(Debug)]
 pub struct EvmTxByHash;
 

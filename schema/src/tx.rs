@@ -26,7 +26,7 @@ impl Records for Txs {
 /// Transactions by hash. Several rows may share a prefix: two blocks may contain the same bytes (the first one
 /// failed), and prefixes may collide; the record contains the full hash.
 ///
-/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of [`Txs`] (varint)
+/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of `tx` (varint)
 #[derive(Debug)]
 pub struct TxByHash;
 

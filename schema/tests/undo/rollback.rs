@@ -38,7 +38,12 @@ fn the_rows_read_grow_with_the_removed_rows_and_not_with_the_remaining_ones() {
         let store = Watched::new(chain_of(end, 10), u64::MAX);
         rollback(&store, end - 20).unwrap();
         assert_eq!(digests(&store.store), digests(&chain_of(end - 20, 10)));
-        assert_eq!(store.most_held.load(Ordering::Relaxed), 1, "no snapshot is held from stage to stage");
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from).min(4) as u64;
+        let held = store.most_held.load(Ordering::Relaxed);
+        assert!(
+            (1..=jobs).contains(&held),
+            "each job holds one snapshot, and none is held from stage to stage"
+        );
         store.take_read()
     };
     // The same position between two sets, so that the same rows are removed.
