@@ -194,7 +194,10 @@ fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = u64>>(
         }
         for (place, record) in (0..).zip(records) {
             match record_hash(&chunk[record]) {
-                Ok(prefix) => writer.put(H::SPEC, (prefix, first + place).to_bytes(), encoded(&place))?,
+                Ok(prefix) => {
+                    let key = (prefix, first.saturating_add(place)).to_bytes();
+                    writer.put(H::SPEC, key, encoded(&place))?;
+                }
                 Err(reason) => report.row("record", row, reason),
             }
         }
