@@ -11,9 +11,10 @@ pub(crate) mod stream;
 pub(crate) mod token;
 pub(crate) mod tx;
 
-use schema::keys::{HashPrefix, hash_prefix};
+use schema::keys::hash_prefix;
 use schema::payload::Codec;
-use store::{Order, Snapshot, Table};
+use schema::postings::ByHash;
+use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
@@ -69,9 +70,6 @@ impl Tag {
         Endpoint { cache: MaxAge::RECORD, ..endpoint }
     }
 }
-
-/// Maximum number of records with the same hash prefix that are read. Random collisions of two hashes do not occur.
-const MAX_CANDIDATES: usize = 64;
 
 /// A function of [`crate::record`] that appends the records of sequences, separated by commas.
 type WriteRecords = fn(&mut Vec<u8>, &dyn Snapshot, &Codec, &[u64]) -> Result<(), HttpError>;
@@ -133,18 +131,13 @@ fn one(member: &str, record: &[u8]) -> Reply {
     Reply::json([b"{\"".as_slice(), member.as_bytes(), b"\":", record, b"}"].concat())
 }
 
-/// The rows of a table by hash prefix that may be of the transaction `hash`, newest first: sequences with their values.
-fn candidates<T>(view: &View<'_>, hash: &[u8; 32]) -> Result<Vec<(u64, T::Value)>, HttpError>
-where
-    T: Table<Key = (HashPrefix, u64)>,
-{
-    let rows = |order, limit| store::table::rows::<T>(view.snapshot(), &hash_prefix(hash), order, limit);
-    // Usually there is one, and RocksDB finds it faster from below.
-    let mut found = rows(Order::Asc, 2).map_err(HttpError::internal)?;
-    if found.len() > 1 {
-        found = rows(Order::Desc, MAX_CANDIDATES).map_err(HttpError::internal)?;
-    }
-    Ok(found.into_iter().map(|((_, seq), value)| (seq, value)).collect())
+/// The records that may be of the transaction `hash`, newest first: sequences with their numbers.
+fn candidates<T: ByHash>(
+    view: &View<'_>,
+    hash: &[u8; 32],
+) -> Result<impl ExactSizeIterator<Item = (u64, u64)> + use<T>, HttpError> {
+    let found = store::table::read::<T>(view.snapshot(), &hash_prefix(hash)).map_err(HttpError::internal)?;
+    Ok(found.unwrap_or_default().into_newest_first())
 }
 
 /// The `pagination` member of a page.

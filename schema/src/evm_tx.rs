@@ -4,6 +4,7 @@ use store::{Access, List, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
+use crate::postings::Postings;
 use crate::records::Records;
 
 /// EVM transactions' records (their receipts) as they are served, in chunks.
@@ -25,14 +26,14 @@ impl Records for EvmTxs {
 
 /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
 ///
-/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of `evm_tx` (varint)
+/// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
 #[derive(Debug)]
 pub struct EvmTxByHash;
 
 impl Table for EvmTxByHash {
     const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Scan };
-    type Key = (HashPrefix, u64);
-    type Value = u64;
+    type Key = HashPrefix;
+    type Value = Postings;
 }
 
 /// EVM transactions of an account, oldest first.

@@ -4,6 +4,7 @@ use store::{Access, List, Message, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix};
 use crate::payload::Payload;
+use crate::postings::Postings;
 use crate::records::Records;
 
 /// Call frames, in chunks, which have frames of several transactions.
@@ -23,17 +24,17 @@ impl Records for Calls {
     const MOST: usize = 32;
 }
 
-/// The frames of a transaction, by its EVM hash.
+/// The frames of a transaction, by its EVM hash: the sequence of the first one, with their number.
 ///
-/// | first 8 bytes of the hash | seq of its first frame (8, BE) | → number of frames (varint)
+/// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
 #[derive(Debug)]
 pub struct CallsByHash;
 
 impl Table for CallsByHash {
     const SPEC: &'static TableSpec =
         &TableSpec { name: "internal_tx_by_hash", tag: 0x31, access: Access::Scan };
-    type Key = (HashPrefix, u64);
-    type Value = u64;
+    type Key = HashPrefix;
+    type Value = Postings;
 }
 
 /// The frames of a block. Blocks without frames have no row.

@@ -4,6 +4,7 @@ use store::{Access, List, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
+use crate::postings::Postings;
 use crate::records::Records;
 
 /// Transactions' records as they are served, in chunks.
@@ -23,17 +24,18 @@ impl Records for Txs {
     const MOST: usize = 4;
 }
 
-/// Transactions by hash. Several rows may share a prefix: two blocks may contain the same bytes (the first one
-/// failed), and prefixes may collide; the record contains the full hash.
+/// Transactions by hash. Several may share a prefix: two blocks may contain the same bytes (the first one failed), and
+/// prefixes may collide; the record contains the full hash. The number of a record is that of the records before it
+/// in its row of `tx`.
 ///
-/// | first 8 bytes of the hash | seq (8, BE) | → number of records before it in its row of `tx` (varint)
+/// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
 #[derive(Debug)]
 pub struct TxByHash;
 
 impl Table for TxByHash {
     const SPEC: &'static TableSpec = &TableSpec { name: "tx_by_hash", tag: 0x12, access: Access::Scan };
-    type Key = (HashPrefix, u64);
-    type Value = u64;
+    type Key = HashPrefix;
+    type Value = Postings;
 }
 
 /// Transactions of an account, oldest first.

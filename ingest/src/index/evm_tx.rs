@@ -3,6 +3,7 @@
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::BlockLane;
+use schema::postings;
 use schema::records;
 use store::Txn;
 
@@ -16,9 +17,10 @@ pub(super) struct EvmTxRows;
 impl BlockIndex for EvmTxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         records::put_unread::<EvmTxs>(txn, before.evm_txs + 1, &block.evm_tx_records);
-        let places = records::places(&block.evm_tx_records);
-        for ((seq, place), tx) in (before.evm_txs + 1..).zip(places).zip(&block.evm_txs) {
-            txn.put_unread::<EvmTxByHash>(&(hash_prefix(&tx.hash), seq), &place);
+        let places = (before.evm_txs + 1..).zip(records::places(&block.evm_tx_records));
+        let hashes = places.zip(&block.evm_txs).map(|((seq, place), tx)| (hash_prefix(&tx.hash), seq, place));
+        postings::add::<EvmTxByHash>(txn, hashes.collect())?;
+        for (seq, tx) in (before.evm_txs + 1..).zip(&block.evm_txs) {
             for account in &tx.involved {
                 txn.push::<AccountEvmTxs>(&(AccountKey(*account), Role::Involved), seq)?;
             }

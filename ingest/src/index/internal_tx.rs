@@ -3,6 +3,7 @@
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::{AccountKey, hash_prefix};
 use schema::meta::CallLane;
+use schema::postings;
 use schema::records;
 use store::{Message, Txn};
 
@@ -13,10 +14,10 @@ use crate::derive::BlockFrames;
 pub(crate) fn write_calls(frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error> {
     let first = before.calls + 1;
     records::put_unread::<Calls>(txn, first, &frames.records);
-    let mut seq = first;
+    let (mut seq, mut hashes) = (first, Vec::new());
     // A transaction without a trace has no row: its first frame would be another transaction's.
     for tx in frames.txs.iter().filter(|tx| !tx.parties.is_empty()) {
-        txn.put_unread::<CallsByHash>(&(hash_prefix(&tx.hash), seq), &(tx.parties.len() as u64));
+        hashes.push((hash_prefix(&tx.hash), seq, tx.parties.len() as u64));
         for parties in &tx.parties {
             for account in parties.iter() {
                 txn.push::<AccountCalls>(&AccountKey(account), seq)?;
@@ -24,6 +25,7 @@ pub(crate) fn write_calls(frames: &BlockFrames, before: &CallLane, txn: &mut Txn
             seq += 1;
         }
     }
+    postings::add::<CallsByHash>(txn, hashes)?;
     if seq > first {
         let row = BlockCalls { first, count: seq - first };
         txn.put_unread::<CallsByHeight>(&frames.height, &Message(row));

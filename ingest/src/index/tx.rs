@@ -6,6 +6,7 @@ use lru::LruCache;
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::BlockLane;
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
+use schema::postings;
 use schema::records;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use store::key::Text;
@@ -38,9 +39,10 @@ impl TxRows {
 impl BlockIndex for TxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         records::put_unread::<Txs>(txn, before.txs + 1, &block.tx_records);
-        let places = records::places(&block.tx_records);
-        for ((seq, place), tx) in (before.txs + 1..).zip(places).zip(&block.txs) {
-            txn.put_unread::<TxByHash>(&(hash_prefix(&tx.hash), seq), &place);
+        let places = (before.txs + 1..).zip(records::places(&block.tx_records));
+        let hashes = places.zip(&block.txs).map(|((seq, place), tx)| (hash_prefix(&tx.hash), seq, place));
+        postings::add::<TxByHash>(txn, hashes.collect())?;
+        for (seq, tx) in (before.txs + 1..).zip(&block.txs) {
             let set = self.set(&tx.types, seq, txn)?;
             txn.push::<SetTxs>(&set, seq)?;
             let involved = tx.involved.iter().map(|account| (*account, Role::Involved));

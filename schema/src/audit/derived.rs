@@ -29,6 +29,7 @@ use crate::meta::{self, CallLane, Meta, PendingNftRebuild};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
 use crate::payload::Chunk;
+use crate::postings::{ByHash, Rebuild};
 use crate::records::Records;
 use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
 use crate::tx::{TxByHash, Txs};
@@ -159,13 +160,13 @@ fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
 }
 
 /// Writes the hash index of the records of `R`, and checks that these are 1 to `last`.
-fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = u64>>(
+fn hashes<R: Records, H: ByHash>(
     context: &AuditContext<'_>,
     copy: &dyn Store,
     last: u64,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut writer = BulkWriter::new(copy);
+    let mut by_hash = Rebuild::<H>::new(copy);
     let (mut n, mut chunk) = (0, Vec::new());
     // Unknown after a row that does not decode.
     let mut next = Some(1);
@@ -194,10 +195,7 @@ fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = u64>>(
         }
         for (place, record) in (0..).zip(records) {
             match record_hash(&chunk[record]) {
-                Ok(prefix) => {
-                    let key = (prefix, first.saturating_add(place)).to_bytes();
-                    writer.put(H::SPEC, key, encoded(&place))?;
-                }
+                Ok(prefix) => by_hash.add((prefix, first.saturating_add(place), place))?,
                 Err(reason) => report.row("record", row, reason),
             }
         }
@@ -207,7 +205,7 @@ fn hashes<R: Records, H: Table<Key = (HashPrefix, u64), Value = u64>>(
         missing(next, report);
     }
     report.checked("records", n);
-    Ok(writer.finish(Durability::Buffered)?)
+    by_hash.finish()
 }
 
 /// Decompresses a row to `chunk` and returns the places of its records.
@@ -232,15 +230,15 @@ struct Frame {
 
 /// Writes the rows of call frames by height and by hash, and checks their sequence.
 fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
-    let mut writer = BulkWriter::new(copy);
+    let (mut writer, mut hashes) = (BulkWriter::new(copy), Rebuild::<CallsByHash>::new(copy));
     let mut next = 1;
     let mut block: Option<(u64, BlockCalls)> = None;
     let mut tx: Option<(HashPrefix, BlockCalls)> = None;
     let by_height = |writer: &mut BulkWriter<'_>, (height, calls): (u64, BlockCalls)| {
         writer.put(CallsByHeight::SPEC, height.to_bytes(), encoded(&Message(calls)))
     };
-    let by_hash = |writer: &mut BulkWriter<'_>, (hash, calls): (HashPrefix, BlockCalls)| {
-        writer.put(CallsByHash::SPEC, (hash, calls.first).to_bytes(), encoded(&calls.count))
+    let by_hash = |hashes: &mut Rebuild<'_, CallsByHash>, (hash, calls): (HashPrefix, BlockCalls)| {
+        hashes.add((hash, calls.first, calls.count))
     };
     store::for_each_row(context.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
         let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
@@ -258,15 +256,16 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
                 by_height(&mut writer, done)?;
             }
             if let Some(done) = extend(&mut tx, hash, next) {
-                by_hash(&mut writer, done)?;
+                by_hash(&mut hashes, done)?;
             }
             next += 1;
         }
         Ok::<(), Error>(())
     })?;
     block.map_or(Ok(()), |last| by_height(&mut writer, last))?;
-    tx.map_or(Ok(()), |last| by_hash(&mut writer, last))?;
+    tx.map_or(Ok(()), |last| by_hash(&mut hashes, last))?;
     writer.finish(Durability::Buffered)?;
+    hashes.finish()?;
     report.checked("call frames", next - 1);
     if next != context.last_call() + 1 {
         let (key, stored) = (meta::key::<CallLane>().to_bytes(), format!("{:?}", context.calls));

@@ -24,7 +24,7 @@ use crate::nft::rebuild;
 use crate::nft::{NftLog, NonCollections, PendingEvents, Questions, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use crate::undo::UndoRecords;
-use crate::{Error, open, rich};
+use crate::{Error, open, postings, rich};
 
 /// Removes every block above `to`, which may be the height before the first one. Marks the NFT rebuild as pending.
 pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
@@ -43,11 +43,11 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     store::list::rebuild(store, AccountCalls::SPEC, calls.calls + 1)?;
 
     keep::<Txs>(store, |&seq, _| seq <= blocks.txs)?;
-    keep::<TxByHash>(store, |&(_, seq), _| seq <= blocks.txs)?;
+    postings::truncate_all::<TxByHash>(store, blocks.txs, true)?;
     keep::<EvmTxs>(store, |&seq, _| seq <= blocks.evm_txs)?;
-    keep::<EvmTxByHash>(store, |&(_, seq), _| seq <= blocks.evm_txs)?;
+    postings::truncate_all::<EvmTxByHash>(store, blocks.evm_txs, true)?;
     keep::<Calls>(store, |&seq, _| seq <= calls.calls)?;
-    keep::<CallsByHash>(store, |&(_, seq), _| seq <= calls.calls)?;
+    postings::truncate_all::<CallsByHash>(store, calls.calls, true)?;
     keep::<CallsByHeight>(store, |&height, _| height <= to)?;
     keep::<NftLog>(store, |&height, _| height <= to)?;
     keep::<NonCollections>(store, |_, value| u64::decode(value).is_some_and(|found_at| found_at <= to))?;

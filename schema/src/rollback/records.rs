@@ -14,19 +14,18 @@ use chain::Account;
 use chain::AccountSet;
 use chain::evm::Receipt;
 use serde::Deserialize;
-use store::{
-    Batch, Bounds, BulkWriter, Durability, Key as _, List as _, Order, Snapshot, Store, Table as _, TableSpec,
-};
+use store::{Batch, Bounds, Durability, Key as _, List as _, Order, Snapshot, Store, TableSpec};
 
-use crate::Error;
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use crate::internal_tx::{AccountCalls, Calls, CallsByHash};
 use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, leading_hash, record_hash};
 use crate::meta::{self, PendingRollback};
 use crate::payload::{Chunk, Codec};
+use crate::postings::ByHash;
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use crate::{Error, postings};
 
 /// Rows of records per commit. They are decompressed one at a time. With many, an account that is in most of them is
 /// looked up rarely.
@@ -35,15 +34,15 @@ const ROWS: usize = 256;
 /// Rows that are derived from records and must be deleted with them.
 #[derive(Default)]
 pub(super) struct DependentRows {
-    batch: Batch,
+    hashes: BTreeSet<HashPrefix>,
     /// Keys of the owners of the lists that contain the records.
     owners: BTreeSet<Vec<u8>>,
 }
 
 /// A table of records with dependent rows.
 pub(super) trait Removable: Records {
-    /// The hash index: its keys are a hash prefix and a sequence.
-    const BY_HASH: &'static TableSpec;
+    /// The hash index.
+    type ByHash: ByHash;
     /// The list whose owners can be derived from a record, if there is one.
     const LIST: Option<&'static TableSpec>;
     /// The lists whose owners cannot be derived.
@@ -51,22 +50,22 @@ pub(super) trait Removable: Records {
     /// The message of progress log lines.
     const REMOVING: &'static str;
 
-    /// Adds the rows that depend on the record at `seq`; `None` if the record is malformed.
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()>;
+    /// Adds the rows that depend on `record`; `None` if the record is malformed.
+    fn dependents(record: &[u8], others: &mut DependentRows) -> Option<()>;
 
     /// The position in [`PendingRollback`]: the last record whose dependent rows still exist.
     fn last(pending: &mut PendingRollback) -> &mut Option<u64>;
 }
 
 impl Removable for Txs {
-    const BY_HASH: &'static TableSpec = TxByHash::SPEC;
+    type ByHash = TxByHash;
+
     const LIST: Option<&'static TableSpec> = None;
     const OTHER_LISTS: &'static [&'static TableSpec] = &[AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC];
     const REMOVING: &'static str = "removing transactions";
 
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
-        let hash = leading_hash(record).or_else(|| record_hash(record).ok())?;
-        others.batch.delete(TxByHash::SPEC, (hash, seq).to_bytes());
+    fn dependents(record: &[u8], others: &mut DependentRows) -> Option<()> {
+        others.hashes.insert(leading_hash(record).or_else(|| record_hash(record).ok())?);
         Some(())
     }
 
@@ -76,12 +75,13 @@ impl Removable for Txs {
 }
 
 impl Removable for EvmTxs {
-    const BY_HASH: &'static TableSpec = EvmTxByHash::SPEC;
+    type ByHash = EvmTxByHash;
+
     const LIST: Option<&'static TableSpec> = Some(AccountEvmTxs::SPEC);
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing EVM transactions";
 
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
+    fn dependents(record: &[u8], others: &mut DependentRows) -> Option<()> {
         // The record is the receipt that these accounts were extracted from.
         let receipt: Receipt<'_> = serde_json::from_slice(record).ok()?;
         let mut accounts = AccountSet::default();
@@ -89,7 +89,7 @@ impl Removable for EvmTxs {
         let signer = (AccountKey(receipt.signer().ok()?), Role::Signer).to_bytes();
         let involved = accounts.iter().map(|account| (AccountKey(*account), Role::Involved).to_bytes());
         others.owners.extend(involved.chain([signer]));
-        others.batch.delete(EvmTxByHash::SPEC, (hash_prefix(&receipt.hash().ok()?), seq).to_bytes());
+        others.hashes.insert(hash_prefix(&receipt.hash().ok()?));
         Some(())
     }
 
@@ -108,12 +108,13 @@ struct Frame {
 }
 
 impl Removable for Calls {
-    const BY_HASH: &'static TableSpec = CallsByHash::SPEC;
+    type ByHash = CallsByHash;
+
     const LIST: Option<&'static TableSpec> = Some(AccountCalls::SPEC);
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing internal transactions";
 
-    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<()> {
+    fn dependents(record: &[u8], others: &mut DependentRows) -> Option<()> {
         let frame: Frame = serde_json::from_slice(record).ok()?;
         for party in [&frame.from, &frame.to].into_iter().filter(|party| !party.is_empty()) {
             others.owners.insert(AccountKey(Account::from_hex_literal(party)?).to_bytes());
@@ -121,7 +122,7 @@ impl Removable for Calls {
         if frame.index == 0 {
             let mut hash = [0; 32];
             hex::decode_to_slice(frame.hash.strip_prefix("0x")?, &mut hash).ok()?;
-            others.batch.delete(CallsByHash::SPEC, (hash_prefix(&hash), seq).to_bytes());
+            others.hashes.insert(hash_prefix(&hash));
         }
         Some(())
     }
@@ -156,25 +157,27 @@ pub(super) fn remove_dependents<R: Removable>(
     let mut progress = Progress::new(R::REMOVING, total);
     while last != Some(keep) {
         let snapshot = store.snapshot()?;
-        let mut others = DependentRows::default();
+        let (mut others, mut batch) = (DependentRows::default(), Batch::new());
         let next = match last {
             Some(last) => read::<R>(&*snapshot, codec, keep, last, &mut others)?,
             None => None,
         };
-        drop(snapshot);
-        if next.is_none() {
+        if next.is_some() {
+            postings::truncate::<R::ByHash>(&*snapshot, &others.hashes, keep, &mut batch)?;
+            drop(snapshot);
+            if let Some(list) = R::LIST {
+                store::list::truncate_owners(store, list, &others.owners, keep + 1)?;
+            }
+        } else {
+            drop(snapshot);
             remove_by_scan::<R>(store, keep)?;
-            others = DependentRows::default();
-        }
-        if let Some(list) = R::LIST {
-            store::list::truncate_owners(store, list, &others.owners, keep + 1)?;
         }
         let next = next.unwrap_or(keep);
         last = Some(next);
         let mut pending = pending();
         *R::last(&mut pending) = last;
-        meta::put_in(&mut others.batch, &*pending);
-        store.commit(others.batch, Durability::Buffered)?;
+        meta::put_in(&mut batch, &*pending);
+        store.commit(batch, Durability::Buffered)?;
         drop(pending);
         progress.at(total.saturating_sub(next - keep));
     }
@@ -202,8 +205,7 @@ fn read<R: Removable>(
         if records.is_empty() || first + records.len() as u64 != last + 1 {
             return Ok(None);
         }
-        let mut dependents =
-            (first..).zip(records).map(|(seq, record)| R::dependents(seq, &chunk[record], others));
+        let mut dependents = records.into_iter().map(|record| R::dependents(&chunk[record], others));
         if dependents.any(|malformed| malformed.is_none()) {
             return Ok(None);
         }
@@ -218,16 +220,5 @@ fn remove_by_scan<R: Removable>(store: &dyn Store, keep: u64) -> Result<(), Erro
     if let Some(list) = R::LIST {
         store::list::truncate(store, list, keep + 1)?;
     }
-    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
-    store::for_each_row(
-        &*snapshot,
-        R::BY_HASH,
-        Bounds::all(),
-        |key, _| match <(HashPrefix, u64)>::from_bytes(key) {
-            Some((_, seq)) if seq <= keep => Ok(()),
-            Some(_) => writer.delete(R::BY_HASH, key.to_vec()),
-            None => Err(store::table::corrupt(R::BY_HASH, key, "the key does not decode")),
-        },
-    )?;
-    Ok(writer.finish(Durability::Buffered)?)
+    postings::truncate_all::<R::ByHash>(store, keep, false)
 }

@@ -53,13 +53,13 @@ pub(crate) const OF_RECORDS: &[Damage] = &[
     }),
     ("hash missing", |store| lose(store, TxByHash::SPEC)),
     ("hash with another place in the row", |store| {
-        let (key, value) = some_row(store, TxByHash::SPEC)?;
-        put(store, TxByHash::SPEC, key, vec![value[0] ^ 1])
+        let (key, mut value) = some_row(store, TxByHash::SPEC)?;
+        *value.last_mut().unwrap() ^= 1;
+        put(store, TxByHash::SPEC, key, value)
     }),
     ("hash of another sequence", |store| {
-        let (mut key, value) = some_row(store, TxByHash::SPEC)?;
-        delete(store, TxByHash::SPEC, key.clone())?;
-        key[15] ^= 1;
+        let (key, mut value) = some_row(store, TxByHash::SPEC)?;
+        value[0] ^= 1;
         put(store, TxByHash::SPEC, key, value)
     }),
     ("message set with another name", |store| {

@@ -21,6 +21,7 @@ use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane, Identity};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::payload::{Chunk, Codec, Encoder, Kind};
+use schema::postings;
 use schema::records::Records as _;
 use schema::rewind::{By, rewind};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
@@ -181,7 +182,7 @@ impl HandMade {
         let record =
             format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{}}}"#, self.fork);
         txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::of(record.as_bytes()).take()));
-        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &0);
+        postings::add::<TxByHash>(txn, vec![(hash_prefix(&hash), seq, 0)]).unwrap();
         let set = self.set(&plan.types, seq, txn);
         txn.push::<SetTxs>(&set, seq).unwrap();
         for (role, accounts) in [(Role::Involved, &plan.involved), (Role::Signer, &plan.signers)] {
@@ -214,14 +215,14 @@ impl HandMade {
         let hex = chain::hash::to_hex(&hash);
         let record = format!(r#"{{"n":{seq},"transactionHash":"0x{hex}","type":"0x2"}}"#);
         txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
-        txn.put::<EvmTxByHash>(&(hash_prefix(&hash), seq), &0);
+        postings::add::<EvmTxByHash>(txn, vec![(hash_prefix(&hash), seq, 0)]).unwrap();
         for n in &plan.involved {
             txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
         }
         txn.push::<AccountEvmTxs>(&(AccountKey(account(plan.from)), Role::Signer), seq).unwrap();
         if !plan.frames.is_empty() {
             let (first, frames) = (self.calls.len() as u64 + 1, plan.frames.len() as u64);
-            txn.put::<CallsByHash>(&(hash_prefix(&hash), first), &frames);
+            postings::add::<CallsByHash>(txn, vec![(hash_prefix(&hash), first, frames)]).unwrap();
         }
         for part in plan.frames.chunks(Calls::MOST) {
             self.add_frames(part, height, hash, txn);

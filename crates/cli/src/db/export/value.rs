@@ -11,6 +11,7 @@ use schema::nft::{
     Subject, Token, TokenKey, TokenName, Transfer,
 };
 use schema::payload::DictionaryRow;
+use schema::postings::Postings;
 use schema::rich::{Erc20, Undo, UndoRow};
 use serde_json::{Value, json};
 use store::Message;
@@ -153,6 +154,12 @@ macro_rules! lists {
 }
 
 lists!(String, Entry, UndoRow);
+
+impl Shown for Postings {
+    fn shown(&self) -> Value {
+        self.iter().map(|(seq, number)| json!([seq, number])).collect()
+    }
+}
 
 impl Shown for Block {
     fn shown(&self) -> Value {
