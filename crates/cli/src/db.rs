@@ -159,9 +159,13 @@ fn view(data: &Path) -> anyhow::Result<Viewed> {
 
 /// Opens a database for writing.
 fn own(data: &Path) -> anyhow::Result<RocksStore> {
+    own_with(data, RocksOptions::default())
+}
+
+fn own_with(data: &Path, options: RocksOptions) -> anyhow::Result<RocksStore> {
     // Opening for writing creates a missing database, so check that there is one.
     drop(view(data)?);
-    Ok(RocksStore::open(data, schema::TABLES, RocksOptions::default())?)
+    Ok(RocksStore::open(data, schema::TABLES, options)?)
 }
 
 fn lanes(snapshot: &dyn Snapshot) -> anyhow::Result<(BlockLane, CallLane)> {

@@ -94,7 +94,7 @@ impl RocksStore {
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
         let hold = CompactionHold::load(path)?;
-        let families = RocksOptions::families(tables, &hold.tables(), &options.cache());
+        let families = options.families(tables, &hold.tables(), &options.cache());
         let handle = DB::open_cf_descriptors(&rocks, path, families)
             .map(Handle)
             .map_err(|error| map_error(path, "opening", error))?;

@@ -79,6 +79,7 @@ impl Tracker {
             write_buffer_bytes: 32 * MIB,
             open_files: 128,
             reserve_bytes: options.reserve_bytes,
+            ..RocksOptions::default()
         };
         Self::over(Arc::new(RocksStore::open(dir, TABLES, rocks)?), registry, options)
     }

@@ -10,8 +10,9 @@ use crate::{
     engine::{Bounds, Durability, Order, Snapshot, Store, prefix_end},
     error::Error,
     key::successor,
-    list::{COUNT, decode_number, entry_below_len, entry_key, raw_position, stored_len},
+    list::{COUNT, MISSING, decode_number, entry_below_len, entry_key, raw_position},
     spec::TableSpec,
+    table::corrupt,
     value::Value,
 };
 
@@ -40,13 +41,13 @@ fn truncate_from(
         let counts = snapshot.scan(COUNT, bounds, Order::Asc, OWNERS_PER_SNAPSHOT)?;
         let Some((last, _)) = counts.last() else { break };
         start = successor(last);
+        let lens = counts.into_iter().map(|(key, value)| {
+            let len = decode_number(COUNT, &key, &value)?;
+            Ok((key, len))
+        });
+        let lens: Vec<_> = lens.collect::<Result<_, Error>>()?;
         let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
-        for (key, value) in &counts {
-            let len = decode_number(COUNT, key, value)?;
-            if len >= min_len {
-                dropped += cut.owner(key, len, cutoff)?;
-            }
-        }
+        dropped += cut.owners(lens.into_iter().filter(|(_, len)| *len >= min_len), cutoff)?;
         cut.commit()?;
     }
     store.sync()?;
@@ -69,9 +70,15 @@ pub fn truncate_owners<'a>(
 ) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
-    for owner in owners {
-        let count_key = [&[spec.tag], owner.as_slice()].concat();
-        cut.owner(&count_key, stored_len(&*snapshot, &count_key)?, cutoff)?;
+    let count_keys: Vec<_> =
+        owners.into_iter().map(|owner| [&[spec.tag], owner.as_slice()].concat()).collect();
+    for count_keys in count_keys.chunks(OWNERS_PER_SNAPSHOT) {
+        let lens = snapshot.multi_get(COUNT, count_keys)?;
+        let lens = count_keys.iter().zip(lens).map(|(key, len)| {
+            let len = len.map_or(Ok(0), |len| decode_number(COUNT, key, &len))?;
+            Ok((key.clone(), len))
+        });
+        cut.owners(lens.collect::<Result<Vec<_>, Error>>()?, cutoff)?;
     }
     cut.commit()
 }
@@ -97,15 +104,26 @@ struct Truncation<'a> {
 }
 
 impl Truncation<'_> {
-    /// Truncates the list whose length is stored under `count_key`.
+    /// Truncates lists: the keys of their lengths, with these. Returns the number of dropped entries.
+    fn owners(&mut self, lens: impl IntoIterator<Item = (Vec<u8>, u64)>, cutoff: u64) -> Result<u64, Error> {
+        let lens: Vec<_> = lens.into_iter().filter(|(_, len)| *len > 0).collect();
+        // Most lists end below the cutoff: for them this read suffices, and for neighbours it is one.
+        let ends: Vec<_> = lens.iter().map(|(count_key, len)| entry_key(&count_key[1..], len - 1)).collect();
+        let values = self.snapshot.multi_get(self.spec, &ends)?;
+        let mut dropped = 0;
+        for (((count_key, len), end), value) in lens.iter().zip(&ends).zip(values) {
+            let value = value.ok_or_else(|| corrupt(self.spec, end, MISSING))?;
+            if decode_number(self.spec, end, &value)? >= cutoff {
+                dropped += self.owner(count_key, *len, cutoff)?;
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Truncates the list whose length is stored under `count_key`, and whose last entry is dropped.
     fn owner(&mut self, count_key: &[u8], len: u64, cutoff: u64) -> Result<u64, Error> {
         let owner = &count_key[1..];
-        // Most lists end below the cutoff: one read suffices for them.
-        let Some(last) = len.checked_sub(1) else { return Ok(0) };
-        if entry_below_len(self.snapshot, self.spec, &entry_key(owner, last))? < cutoff {
-            return Ok(0);
-        }
-        let keep = self.first_dropped(owner, last, cutoff)?;
+        let keep = self.first_dropped(owner, len - 1, cutoff)?;
         // From the end, so that the list stays dense after each commit.
         let mut end = len;
         while end - keep >= LONG {

@@ -32,6 +32,9 @@ pub struct RocksOptions {
     /// and other programs can continue. Below it commits fail with [`Error::NoSpace`](crate::Error::NoSpace). A
     /// follower ignores this.
     pub reserve_bytes: u64,
+    /// Whether table files are merged in the background. A process that deletes much and then ends is faster without;
+    /// the next one merges them.
+    pub compacts: bool,
 }
 
 impl Default for RocksOptions {
@@ -43,6 +46,7 @@ impl Default for RocksOptions {
             write_buffer_bytes: 128 * MIB,
             open_files: 512,
             reserve_bytes: 512 << 20,
+            compacts: true,
         }
     }
 }
@@ -153,15 +157,16 @@ impl RocksOptions {
         Cache::new_hyper_clock_cache(self.cache_bytes, 0)
     }
 
-    /// The column families of `tables` over `cache`, without automatic compaction for those named in `on_hold`.
+    /// The column families of `tables` over `cache`, without automatic compaction for those named in `on_hold`, or any.
     pub(super) fn families(
+        self,
         tables: &'static [&'static TableSpec],
         on_hold: &BTreeSet<String>,
         cache: &Cache,
     ) -> Vec<ColumnFamilyDescriptor> {
         let family = |table: &&TableSpec| {
             let mut options = family(table.access, cache);
-            options.set_disable_auto_compactions(on_hold.contains(table.name));
+            options.set_disable_auto_compactions(!self.compacts || on_hold.contains(table.name));
             ColumnFamilyDescriptor::new(table.name, options)
         };
         tables.iter().map(family).collect()

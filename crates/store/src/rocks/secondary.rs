@@ -163,7 +163,7 @@ impl Source {
     fn open_once(&self, known: Option<&BTreeSet<String>>) -> Result<Option<Secondary>, Error> {
         let Self { primary, own, tables, rocks, cache, .. } = self;
         let before = Listing::of(primary)?;
-        let families = RocksOptions::families(tables, &BTreeSet::new(), cache);
+        let families = RocksOptions::default().families(tables, &BTreeSet::new(), cache);
         let opened = DB::open_cf_descriptors_as_secondary(rocks, primary, own, families).map(Handle);
         let after = Listing::of(primary)?;
         let has_all_logs = before.has_all_logs_in(&after);
