@@ -1,5 +1,5 @@
 //! A model of many chains whose databases are in one object store: requests to the store, caches, servers, cost, and the
-//! first limit that is reached. `cargo run --release --workspace --bin fleet` writes the tables of `docs/scale.md`.
+//! first limit that is reached. `cargo run --release --bin fleet` writes the tables of `docs/scale.md`.
 //!
 //! | module | contents |
 //! |---|---|
