@@ -13,7 +13,7 @@ use crate::prediction::{self, Prediction};
 /// The document, from the root of the repository.
 pub(crate) const PATH: &str = "docs/scale.md";
 
-const START: &str = "<!-- Written by `cargo run --release --workspace --bin fleet`; tests compare it. -->";
+const START: &str = "<!-- Written by `cargo run --release --bin fleet`; tests compare it. -->";
 const END: &str = "<!-- End of the written part. -->";
 
 /// `document` with `tables` between its markers.
