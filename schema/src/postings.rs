@@ -25,12 +25,6 @@ impl<T: Table<Key = HashPrefix, Value = Postings>> ByHash for T {}
 pub struct Postings(Vec<(u64, u64)>);
 
 impl Postings {
-    /// One record: its sequence and its number.
-    #[must_use]
-    pub fn one(seq: u64, number: u64) -> Self {
-        Self(vec![(seq, number)])
-    }
-
     /// Adds a record, unless the row is full. Returns false if its sequence is not above all others.
     #[must_use]
     pub fn push(&mut self, seq: u64, number: u64) -> bool {
@@ -215,8 +209,8 @@ mod tests {
 
     #[test]
     fn a_row_has_the_differences_of_the_sequences() {
-        let mut postings = Postings::one(300, 2);
-        assert!(postings.push(301, 0) && postings.push(1_000, 3));
+        let mut postings = Postings::default();
+        assert!(postings.push(300, 2) && postings.push(301, 0) && postings.push(1_000, 3));
         assert_eq!(postings.to_bytes(), [0xac, 2, 2, 1, 0, 0xbb, 5, 3]);
         assert_eq!(postings.iter().rev().collect::<Vec<_>>(), [(1_000, 3), (301, 0), (300, 2)]);
         for malformed in [&[][..], &[1], &[0, 1], &[1, 0, 0, 0], &[1, 0, 1], &[0x80, 0, 0]] {

@@ -10,7 +10,7 @@ use schema::meta::{self, BlockLane, Identity};
 use schema::nft::fold::{At, record};
 use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
 use schema::payload::{Chunk, Codec, Kind};
-use schema::postings::Postings;
+use schema::postings;
 use schema::tx::{AccountTxs, TxByHash, Txs};
 use serde_json::json;
 use store::{Counts, Durability, MemStore, Message, Store, Txn};
@@ -83,7 +83,7 @@ fn hostile() -> Arc<MemStore> {
         rest.as_object_mut().unwrap().remove("txhash");
         let record = format!("{{\"txhash\":\"{hex}\",{}", &rest.to_string()[1..]);
         txn.put::<Txs>(&seq, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
-        txn.put::<TxByHash>(&hash_prefix(&hash), &Postings::one(seq, 0));
+        postings::add::<TxByHash>(&mut txn, vec![(hash_prefix(&hash), seq, 0)]).unwrap();
         txn.push::<AccountTxs>(&(owner, Role::Involved), seq).unwrap();
     }
     let proposer = &texts[1];

@@ -22,7 +22,7 @@ use schema::nft::{
     PendingEvents, Question, Questions, Subject, TokenName, Transfer, question_number,
 };
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
-use schema::postings::Postings;
+use schema::postings;
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::undo::{self, Record, RecordKey, UndoRecords};
@@ -110,7 +110,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
 fn cosmos(txn: &mut Txn<'_>) {
     let names = vec!["a.MsgOne".to_owned(), "b.MsgTwo".to_owned()];
     txn.put::<Txs>(&7, &plain(&Chunk::of(br#"{"txhash":"C0"}"#).take()));
-    txn.put::<TxByHash>(&hash_prefix(&[0xc0; 32]), &Postings::one(7, 0));
+    postings::add::<TxByHash>(txn, vec![(hash_prefix(&[0xc0; 32]), 7, 0)]).unwrap();
     txn.put::<MsgSetByNames>(&Text(joined(&names)), &300);
     txn.put::<MsgSetByType>(&(Text(names[0].clone()), 300), &());
     txn.put::<MsgSets>(&300, &Message(MsgSet { names, first_tx: 7 }));
@@ -124,10 +124,10 @@ fn evm(txn: &mut Txn<'_>) {
     chunk.push(b"{}");
     chunk.push(b"[1]");
     txn.put::<EvmTxs>(&5, &plain(&Chunk::of(br#"{"type":"0x2"}"#).take()));
-    txn.put::<EvmTxByHash>(&hash_prefix(&[0xe5; 32]), &Postings::one(5, 0));
+    postings::add::<EvmTxByHash>(txn, vec![(hash_prefix(&[0xe5; 32]), 5, 0)]).unwrap();
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.put::<Calls>(&11, &plain(&chunk.take()));
-    txn.put::<CallsByHash>(&hash_prefix(&[0xe5; 32]), &Postings::one(11, 2));
+    postings::add::<CallsByHash>(txn, vec![(hash_prefix(&[0xe5; 32]), 11, 2)]).unwrap();
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, count: 2 }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();
