@@ -118,28 +118,15 @@ pub fn position<L: List>(
     len: u64,
     value: u64,
 ) -> Result<u64, Error> {
-    raw_position(snapshot, L::SPEC, &owner.to_bytes(), 0..len, value)
-}
-
-/// The first of `ordinals` whose entry is at least `value`, or their end.
-fn raw_position(
-    snapshot: &dyn Snapshot,
-    spec: &'static TableSpec,
-    owner: &[u8],
-    ordinals: Range<u64>,
-    value: u64,
-) -> Result<u64, Error> {
-    let (mut low, mut high) = (ordinals.start, ordinals.end);
+    let owner = owner.to_bytes();
+    let (mut low, mut high) = (0, len);
     while low < high {
         let middle = low + (high - low) / 2;
-        let found = entry_below_len(snapshot, spec, &entry_key(owner, middle))?;
+        let key = entry_key(&owner, middle);
+        let found = entry(snapshot, L::SPEC, &key)?.ok_or_else(|| corrupt(L::SPEC, &key, MISSING))?;
         if found < value { low = middle + 1 } else { high = middle }
     }
     Ok(low)
-}
-
-fn entry_below_len(snapshot: &dyn Snapshot, spec: &'static TableSpec, key: &[u8]) -> Result<u64, Error> {
-    entry(snapshot, spec, key)?.ok_or_else(|| corrupt(spec, key, MISSING))
 }
 
 const MISSING: &str = "an entry below the length of its list is missing";

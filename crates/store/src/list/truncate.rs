@@ -10,7 +10,7 @@ use crate::{
     engine::{Bounds, Durability, Order, Snapshot, Store, prefix_end},
     error::Error,
     key::successor,
-    list::{COUNT, MISSING, decode_number, entry_below_len, entry_key, raw_position},
+    list::{COUNT, MISSING, decode_number, entry_key},
     spec::TableSpec,
     table::corrupt,
     value::Value,
@@ -106,24 +106,36 @@ struct Truncation<'a> {
 impl Truncation<'_> {
     /// Truncates lists: the keys of their lengths, with these. Returns the number of dropped entries.
     fn owners(&mut self, lens: impl IntoIterator<Item = (Vec<u8>, u64)>, cutoff: u64) -> Result<u64, Error> {
-        let lens: Vec<_> = lens.into_iter().filter(|(_, len)| *len > 0).collect();
-        // Most lists end below the cutoff: for them this read suffices, and for neighbours it is one.
-        let ends: Vec<_> = lens.iter().map(|(count_key, len)| entry_key(&count_key[1..], len - 1)).collect();
-        let values = self.snapshot.multi_get(self.spec, &ends)?;
+        let lens: Vec<_> = lens.into_iter().collect();
+        let mut searches: Vec<_> = lens.iter().map(|(_, len)| Search::new(*len)).collect();
+        // The lists are searched in step: one read of many neighbours costs a fraction of as many reads.
+        loop {
+            let next = |(at, search): (usize, &mut Search)| Some((at, search.next()?));
+            let places: Vec<_> = searches.iter_mut().enumerate().filter_map(next).collect();
+            if places.is_empty() {
+                break;
+            }
+            let keys: Vec<_> =
+                places.iter().map(|(at, ordinal)| entry_key(&lens[*at].0[1..], *ordinal)).collect();
+            let values = self.snapshot.multi_get(self.spec, &keys)?;
+            for (((at, ordinal), key), value) in places.into_iter().zip(&keys).zip(values) {
+                let value = value.ok_or_else(|| corrupt(self.spec, key, MISSING))?;
+                searches[at].record(ordinal, decode_number(self.spec, key, &value)? >= cutoff);
+            }
+        }
         let mut dropped = 0;
-        for (((count_key, len), end), value) in lens.iter().zip(&ends).zip(values) {
-            let value = value.ok_or_else(|| corrupt(self.spec, end, MISSING))?;
-            if decode_number(self.spec, end, &value)? >= cutoff {
-                dropped += self.owner(count_key, *len, cutoff)?;
+        for ((count_key, len), search) in lens.iter().zip(searches) {
+            if search.high < *len {
+                self.owner(count_key, *len, search.high)?;
+                dropped += len - search.high;
             }
         }
         Ok(dropped)
     }
 
-    /// Truncates the list whose length is stored under `count_key`, and whose last entry is dropped.
-    fn owner(&mut self, count_key: &[u8], len: u64, cutoff: u64) -> Result<u64, Error> {
+    /// Removes the entries from `keep` on of the list whose length is stored under `count_key`.
+    fn owner(&mut self, count_key: &[u8], len: u64, keep: u64) -> Result<(), Error> {
         let owner = &count_key[1..];
-        let keep = self.first_dropped(owner, len - 1, cutoff)?;
         // From the end, so that the list stays dense after each commit.
         let mut end = len;
         while end - keep >= LONG {
@@ -141,20 +153,7 @@ impl Truncation<'_> {
             }
         }
         self.set_len(count_key, keep);
-        Ok(len - keep)
-    }
-
-    /// The first ordinal whose entry is `cutoff` or more, which that of `last` is. Searches from the end with growing
-    /// steps: most lists lose a few entries.
-    fn first_dropped(&self, owner: &[u8], last: u64, cutoff: u64) -> Result<u64, Error> {
-        let (mut dropped, mut step) = (last, 1);
-        while let Some(ordinal) = dropped.checked_sub(step) {
-            if entry_below_len(self.snapshot, self.spec, &entry_key(owner, ordinal))? < cutoff {
-                return raw_position(self.snapshot, self.spec, owner, ordinal + 1..dropped, cutoff);
-            }
-            (dropped, step) = (ordinal, step.saturating_mul(2));
-        }
-        raw_position(self.snapshot, self.spec, owner, 0..dropped, cutoff)
+        Ok(())
     }
 
     fn set_len(&mut self, count_key: &[u8], len: u64) {
@@ -171,5 +170,64 @@ impl Truncation<'_> {
             return Ok(());
         }
         self.store.commit(std::mem::take(&mut self.batch), Durability::Buffered)
+    }
+}
+
+/// Search for the first dropped entry of a list: from the end with growing steps, because most lists lose a few entries
+/// or none, then by bisection.
+struct Search {
+    /// All entries before this ordinal are kept.
+    low: u64,
+    /// All entries from this ordinal on are dropped.
+    high: u64,
+    /// Distance of the next read from `high`; 0 during bisection.
+    step: u64,
+}
+
+impl Search {
+    fn new(len: u64) -> Self {
+        Self { low: 0, high: len, step: 1 }
+    }
+
+    /// The ordinal to read next; `None` when `high` is the first dropped one.
+    fn next(&mut self) -> Option<u64> {
+        if self.low == self.high {
+            return None;
+        }
+        if self.step > self.high {
+            self.step = 0;
+        }
+        Some(if self.step > 0 { self.high - self.step } else { self.low.midpoint(self.high) })
+    }
+
+    /// Records whether the entry at `ordinal` is dropped.
+    fn record(&mut self, ordinal: u64, dropped: bool) {
+        if dropped {
+            (self.high, self.step) = (ordinal, self.step.saturating_mul(2));
+        } else {
+            (self.low, self.step) = (ordinal + 1, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_finds_every_border_in_few_reads() {
+        for len in 1..=300 {
+            for first in 0..=len {
+                let mut search = Search::new(len);
+                let mut reads = 0;
+                while let Some(ordinal) = search.next() {
+                    assert!(ordinal < len, "{ordinal} of {len}");
+                    search.record(ordinal, ordinal >= first);
+                    reads += 1;
+                }
+                assert_eq!(search.high, first, "of {len}");
+                assert!(reads <= 1 + 2 * (len - first + 1).ilog2(), "{reads} reads for {first} of {len}");
+            }
+        }
     }
 }
