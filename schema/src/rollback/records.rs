@@ -29,7 +29,7 @@ use crate::{Error, postings};
 
 /// Rows of records per commit. They are decompressed one at a time. With many, an account that is in most of them is
 /// looked up rarely.
-const ROWS: usize = 256;
+const ROWS: usize = 2_048;
 
 /// Rows that are derived from records and must be deleted with them.
 #[derive(Default)]
