@@ -64,7 +64,7 @@ pub struct CollectionsByHeight;
 
 impl Table for CollectionsByHeight {
     const SPEC: &'static TableSpec =
-        &TableSpec { name: "collection_by_height", tag: 0x41, access: Access::Scan };
+        &TableSpec { name: "collection_by_height", tag: 0x41, access: Access::Ranked };
     type Key = ((), (u64, AccountKey));
     type Value = ();
 }
@@ -81,7 +81,8 @@ impl Ranked for CollectionsByHeight {
 pub struct OwnedCollections;
 
 impl Table for OwnedCollections {
-    const SPEC: &'static TableSpec = &TableSpec { name: "owned_collection", tag: 0x42, access: Access::Scan };
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "owned_collection", tag: 0x42, access: Access::Ranked };
     type Key = (AccountKey, (u64, AccountKey));
     type Value = ();
 }
@@ -98,7 +99,7 @@ impl Ranked for OwnedCollections {
 pub struct Tokens;
 
 impl Table for Tokens {
-    const SPEC: &'static TableSpec = &TableSpec { name: "token", tag: 0x43, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "token", tag: 0x43, access: Access::Ranked };
     type Key = (AccountKey, Text);
     type Value = Message<Token>;
 }
@@ -138,7 +139,8 @@ pub struct Token {
 pub struct TokensByHeight;
 
 impl Table for TokensByHeight {
-    const SPEC: &'static TableSpec = &TableSpec { name: "token_by_height", tag: 0x44, access: Access::Scan };
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "token_by_height", tag: 0x44, access: Access::Ranked };
     type Key = (AccountKey, (u64, Text));
     type Value = ();
 }
@@ -155,7 +157,7 @@ impl Ranked for TokensByHeight {
 pub struct OwnedTokens;
 
 impl Table for OwnedTokens {
-    const SPEC: &'static TableSpec = &TableSpec { name: "owned_token", tag: 0x45, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "owned_token", tag: 0x45, access: Access::Ranked };
     type Key = (AccountKey, (Text, u64, AccountKey));
     type Value = ();
 }
@@ -173,7 +175,7 @@ pub struct OwnedTokensByHeight;
 
 impl Table for OwnedTokensByHeight {
     const SPEC: &'static TableSpec =
-        &TableSpec { name: "owned_token_by_height", tag: 0x46, access: Access::Scan };
+        &TableSpec { name: "owned_token_by_height", tag: 0x46, access: Access::Ranked };
     type Key = (AccountKey, (u64, Text, AccountKey));
     type Value = ();
 }
@@ -190,7 +192,7 @@ impl Ranked for OwnedTokensByHeight {
 pub struct Holdings;
 
 impl Table for Holdings {
-    const SPEC: &'static TableSpec = &TableSpec { name: "holding", tag: 0x47, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "holding", tag: 0x47, access: Access::Ranked };
     type Key = ((AccountKey, AccountKey), Text);
     type Value = ();
 }
@@ -208,7 +210,7 @@ pub struct HoldingsByHeight;
 
 impl Table for HoldingsByHeight {
     const SPEC: &'static TableSpec =
-        &TableSpec { name: "holding_by_height", tag: 0x48, access: Access::Scan };
+        &TableSpec { name: "holding_by_height", tag: 0x48, access: Access::Ranked };
     type Key = ((AccountKey, AccountKey), (u64, Text));
     type Value = ();
 }

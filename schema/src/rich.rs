@@ -75,7 +75,7 @@ impl Table for Balances {
 pub struct Holders;
 
 impl Table for Holders {
-    const SPEC: &'static TableSpec = &TableSpec { name: "holder", tag: 0x62, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "holder", tag: 0x62, access: Access::Ranked };
     type Key = (Address, ([u8; 32], Address));
     type Value = ();
 }

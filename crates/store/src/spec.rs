@@ -20,4 +20,6 @@ pub enum Access {
     Append,
     /// Range scans over many small rows.
     Scan,
+    /// Like [`Access::Scan`], of a ranked set: short scans, and few bytes beside those of the other tables.
+    Ranked,
 }

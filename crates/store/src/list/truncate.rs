@@ -110,8 +110,8 @@ impl Truncation<'_> {
         let mut searches: Vec<_> = lens.iter().map(|(_, len)| Search::new(*len)).collect();
         // The lists are searched in step: one read of many neighbours costs a fraction of as many reads.
         loop {
-            let next = |(at, search): (usize, &mut Search)| Some((at, search.next()?));
-            let places: Vec<_> = searches.iter_mut().enumerate().filter_map(next).collect();
+            let next = |(at, search): (usize, &Search)| Some((at, search.next()?));
+            let places: Vec<_> = searches.iter().enumerate().filter_map(next).collect();
             if places.is_empty() {
                 break;
             }
@@ -180,7 +180,7 @@ struct Search {
     low: u64,
     /// All entries from this ordinal on are dropped.
     high: u64,
-    /// Distance of the next read from `high`; 0 during bisection.
+    /// Distance of the next read from `high`; 0, or more than `high`, during bisection.
     step: u64,
 }
 
@@ -190,14 +190,10 @@ impl Search {
     }
 
     /// The ordinal to read next; `None` when `high` is the first dropped one.
-    fn next(&mut self) -> Option<u64> {
-        if self.low == self.high {
-            return None;
-        }
-        if self.step > self.high {
-            self.step = 0;
-        }
-        Some(if self.step > 0 { self.high - self.step } else { self.low.midpoint(self.high) })
+    fn next(&self) -> Option<u64> {
+        let grows = (1..=self.high).contains(&self.step);
+        (self.low < self.high)
+            .then(|| if grows { self.high - self.step } else { self.low.midpoint(self.high) })
     }
 
     /// Records whether the entry at `ordinal` is dropped.

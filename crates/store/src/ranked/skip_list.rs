@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Lengths and skip-list nodes of all ranked sets. Every database with ranked sets needs it.
-pub const RANK: &TableSpec = &TableSpec { name: "rank", tag: 0x05, access: Access::Scan };
+pub const RANK: &TableSpec = &TableSpec { name: "rank", tag: 0x05, access: Access::Ranked };
 
 /// Number of levels above the items. With one item in 64 on each next level, 16 million items fill four.
 pub(super) const LEVELS: usize = 4;

@@ -125,7 +125,8 @@ impl Snapshot for RocksSnapshot<'_> {
         }
         let mut options = self.view.options();
         // Only these seeks are to a key with the prefix of all keys that are wanted.
-        if table.access == Access::Scan && order == Order::Asc && bounds.share_prefix(FILTERED_PREFIX) {
+        let filtered = matches!(table.access, Access::Scan | Access::Ranked);
+        if filtered && order == Order::Asc && bounds.share_prefix(FILTERED_PREFIX) {
             options.set_prefix_same_as_start(true);
         } else {
             options.set_total_order_seek(true);
