@@ -37,6 +37,9 @@ impl<'a> BulkWriter<'a> {
 
     /// Commits the rest.
     pub fn finish(self, durability: Durability) -> Result<(), Error> {
+        if self.batch.is_empty() && durability == Durability::Buffered {
+            return Ok(());
+        }
         self.store.commit(self.batch, durability)
     }
 

@@ -18,7 +18,7 @@ const LAST: u64 = 400;
 const TO: u64 = 120;
 
 /// Commits that are reported before the child is killed: fewer than the fold of the NFT log takes.
-const COMMITS: usize = 3;
+const COMMITS: usize = 2;
 
 fn open(path: &Path) -> RocksStore {
     RocksStore::open(path, schema::TABLES, RocksOptions::default()).unwrap()
