@@ -131,13 +131,17 @@ fn one(member: &str, record: &[u8]) -> Reply {
     Reply::json([b"{\"".as_slice(), member.as_bytes(), b"\":", record, b"}"].concat())
 }
 
+/// Records of a hash prefix that a request reads. Random collisions of two hashes do not occur, and the same bytes are
+/// rarely in several blocks.
+const CANDIDATES: usize = 64;
+
 /// The records that may be of the transaction `hash`, newest first: sequences with their numbers.
 fn candidates<T: ByHash>(
     view: &View<'_>,
     hash: &[u8; 32],
 ) -> Result<impl ExactSizeIterator<Item = (u64, u64)> + use<T>, HttpError> {
     let found = store::table::read::<T>(view.snapshot(), &hash_prefix(hash)).map_err(HttpError::internal)?;
-    Ok(found.unwrap_or_default().into_newest_first())
+    Ok(found.unwrap_or_default().into_newest_first().take(CANDIDATES))
 }
 
 /// The `pagination` member of a page.

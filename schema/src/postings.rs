@@ -1,17 +1,15 @@
 //! Postings: the records that have the same hash prefix, in one row, so that a reader finds them by one lookup.
+//!
+//! The writer appends to a row without a read of it.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use store::value::{put_varint, take_varint};
-use store::{Batch, Bounds, BulkWriter, Durability, Snapshot, Store, Table, Txn, Value, commit_rows};
+use store::{Batch, Bounds, BulkWriter, Durability, Key as _, Snapshot, Store, Table, Txn, Value};
 
 use crate::Error;
 use crate::keys::HashPrefix;
-
-/// Maximum number of records in a row; later ones cannot be found by hash. Random collisions of two hashes do not occur,
-/// and the same bytes are rarely in several blocks. The first are kept, so a row depends on no record that was removed.
-pub const MAX: usize = 64;
 
 /// A table of postings.
 pub trait ByHash: Table<Key = HashPrefix, Value = Postings> {}
@@ -20,19 +18,14 @@ impl<T: Table<Key = HashPrefix, Value = Postings>> ByHash for T {}
 
 /// Records with a number each, ascending.
 ///
-/// | sequence less the one before (varint) | number (varint) | … |
+/// | sequence (varint) | number (varint) | …
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Postings(Vec<(u64, u64)>);
 
 impl Postings {
-    /// Adds a record, unless the row is full. Returns false if its sequence is not above all others.
-    #[must_use]
-    pub fn push(&mut self, seq: u64, number: u64) -> bool {
-        let is_last = self.0.last().map_or(0, |(last, _)| *last) < seq;
-        if is_last && self.0.len() < MAX {
-            self.0.push((seq, number));
-        }
-        is_last
+    /// One record: its sequence, which is not 0, and its number.
+    pub fn one(seq: u64, number: u64) -> Self {
+        Self(vec![(seq, number)])
     }
 
     /// Sequences and numbers, the lowest sequence first.
@@ -60,94 +53,60 @@ impl Postings {
 
 impl Value for Postings {
     fn encode(&self, out: &mut Vec<u8>) {
-        let mut before = 0;
         for (seq, number) in &self.0 {
-            put_varint(seq - before, out);
+            put_varint(*seq, out);
             put_varint(*number, out);
-            before = *seq;
         }
     }
 
     fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let (mut all, mut before) = (Self::default(), 0_u64);
+        let (mut all, mut before) = (Vec::new(), 0);
         while !bytes.is_empty() {
-            let seq = before.checked_add(take_varint(&mut bytes)?)?;
-            let added = all.0.len() < MAX && all.push(seq, take_varint(&mut bytes)?);
-            if !added {
-                return None;
-            }
+            let seq = take_varint(&mut bytes).filter(|seq| *seq > before)?;
+            all.push((seq, take_varint(&mut bytes)?));
             before = seq;
         }
-        Some(all).filter(|all| !all.0.is_empty())
+        Some(Self(all)).filter(|all| !all.0.is_empty())
     }
 }
 
 /// Prefix, sequence and number of a record.
 pub type Posting = (HashPrefix, u64, u64);
 
-/// Adds records to the rows of their hash prefixes.
+/// Adds records, in the order of their sequences, to the rows of their hash prefixes.
 ///
-/// # Errors
-/// [`Error::Record`] if a row has a record of the same or a higher sequence.
-pub fn add<T: ByHash>(txn: &mut Txn<'_>, records: Vec<Posting>) -> Result<(), Error> {
-    merge::<T>(txn, records, |(prefix, seq, _)| {
-        let reason = format!("it has record {seq} or a later one, which is not indexed yet");
-        Err(Error::Record { table: T::SPEC.name, key: hex::encode(prefix), reason })
-    })
-}
-
-/// Adds records, and calls `repeated` with each that is not above those in its row.
-fn merge<T: ByHash>(
-    txn: &mut Txn<'_>,
-    mut records: Vec<Posting>,
-    repeated: impl Fn(&Posting) -> Result<(), Error>,
-) -> Result<(), Error> {
-    records.sort_unstable();
-    let groups = || records.chunk_by(|(a, ..), (b, ..)| a == b);
-    let prefixes: Vec<HashPrefix> = groups().map(|group| group[0].0).collect();
-    let stored = txn.get_many::<T>(&prefixes)?;
-    for ((prefix, group), stored) in prefixes.iter().zip(groups()).zip(stored) {
-        let mut postings = stored.unwrap_or_default();
-        for posting @ (_, seq, number) in group {
-            if !postings.push(*seq, *number) {
-                repeated(posting)?;
-            }
-        }
-        txn.put::<T>(prefix, &postings);
+/// Sequences of a row strictly increase. That follows from sequences that only grow.
+pub fn add<T: ByHash>(txn: &mut Txn<'_>, records: impl IntoIterator<Item = Posting>) {
+    for (prefix, seq, number) in records {
+        txn.append_unread::<T>(&prefix, &Postings::one(seq, number));
     }
-    Ok(())
 }
 
 /// Writes a whole table of postings, in commits of bounded size.
 pub(crate) struct Rebuild<'a, T> {
-    store: &'a dyn Store,
-    records: Vec<Posting>,
+    writer: BulkWriter<'a>,
+    last: u64,
     table: PhantomData<T>,
 }
 
 impl<'a, T: ByHash> Rebuild<'a, T> {
-    /// Records in a commit.
-    const RECORDS: usize = 4_096;
-
     /// Writes to `store`, whose table is empty.
     pub(crate) fn new(store: &'a dyn Store) -> Self {
-        Self { store, records: Vec::new(), table: PhantomData }
+        Self { writer: BulkWriter::new(store), last: 0, table: PhantomData }
     }
 
-    /// Adds a record. One that is not above those of its prefix is skipped: the caller reports damaged sequences.
-    pub(crate) fn add(&mut self, posting: Posting) -> Result<(), Error> {
-        self.records.push(posting);
-        if self.records.len() >= Self::RECORDS { self.commit() } else { Ok(()) }
+    /// Adds a record. One that is not above the last one is skipped: the caller reports damaged sequences.
+    pub(crate) fn add(&mut self, (prefix, seq, number): Posting) -> Result<(), Error> {
+        if seq > self.last {
+            self.last = seq;
+            self.writer.append(T::SPEC, prefix.to_bytes(), Postings::one(seq, number).to_bytes())?;
+        }
+        Ok(())
     }
 
     /// Commits the rest.
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
-        self.commit()
-    }
-
-    fn commit(&mut self) -> Result<(), Error> {
-        let records = std::mem::take(&mut self.records);
-        commit_rows(self.store, Durability::Buffered, |txn| merge::<T>(txn, records, |_| Ok(())))
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        Ok(self.writer.finish(Durability::Buffered)?)
     }
 }
 
@@ -208,38 +167,19 @@ mod tests {
     use crate::tx::TxByHash;
 
     #[test]
-    fn a_row_has_the_differences_of_the_sequences() {
-        let mut postings = Postings::default();
-        assert!(postings.push(300, 2) && postings.push(301, 0) && postings.push(1_000, 3));
-        assert_eq!(postings.to_bytes(), [0xac, 2, 2, 1, 0, 0xbb, 5, 3]);
+    fn a_row_has_its_sequences_and_numbers() {
+        let postings = Postings(vec![(300, 2), (301, 0), (1_000, 3)]);
+        assert_eq!(postings.to_bytes(), [0xac, 2, 2, 0xad, 2, 0, 0xe8, 7, 3]);
         assert_eq!(postings.iter().rev().collect::<Vec<_>>(), [(1_000, 3), (301, 0), (300, 2)]);
-        for malformed in [&[][..], &[1], &[0, 1], &[1, 0, 0, 0], &[1, 0, 1], &[0x80, 0, 0]] {
+        for malformed in [&[][..], &[1], &[0, 1], &[1, 0, 1, 0], &[2, 0, 1, 0], &[1, 0, 2], &[0x80, 0, 0]] {
             assert_eq!(Postings::decode(malformed), None, "{malformed:?}");
         }
-        let too_many = [1, 0].repeat(MAX + 1);
-        assert_eq!(Postings::decode(&too_many), None);
-        assert_eq!(Postings::decode(&too_many[2..]).map(|postings| postings.iter().len()), Some(MAX));
-    }
-
-    #[test]
-    fn a_record_of_a_sequence_that_is_not_new_is_refused() {
-        let store = MemStore::new();
-        let add = |seq| {
-            commit_rows::<Error>(&store, Durability::Buffered, |txn| {
-                add::<TxByHash>(txn, vec![([7; 8], seq, 0)])
-            })
-        };
-        add(5).unwrap();
-        assert!(add(6).is_ok() && add(6).is_err() && add(4).is_err());
     }
 
     proptest! {
         #[test]
-        fn a_row_decodes_to_its_records(records in prop::collection::btree_map(1_u64.., any::<u64>(), 1..MAX)) {
-            let mut postings = Postings::default();
-            for (seq, number) in &records {
-                prop_assert!(postings.push(*seq, *number));
-            }
+        fn a_row_decodes_to_its_records(records in prop::collection::btree_map(1_u64.., any::<u64>(), 1..99)) {
+            let postings = Postings(records.iter().map(|(seq, number)| (*seq, *number)).collect());
             prop_assert_eq!(Postings::decode(&postings.to_bytes()), Some(postings.clone()));
             for last in records.keys() {
                 let expected: Vec<_> = records.range(..=last).map(|(seq, number)| (*seq, *number)).collect();
@@ -250,32 +190,40 @@ mod tests {
 
         /// Also if the records of a prefix are in one block, in several blocks of a commit, or in several commits.
         #[test]
-        fn rows_have_the_first_records_of_each_prefix_however_they_are_committed(
+        fn rows_have_the_records_of_each_prefix_however_they_are_committed(
             prefixes in prop::collection::vec(0_u8..3, 0..400),
             commits in prop::collection::vec(prop::collection::vec(0_usize..9, 0..5), 0..40),
         ) {
-            let store = MemStore::new();
+            let (store, rebuilt) = (MemStore::new(), MemStore::new());
             let all: Vec<_> = (1..).zip(&prefixes).map(|(seq, prefix)| ([*prefix; 8], seq, seq % 5)).collect();
             let mut rest = &all[..];
             for blocks in commits.iter().chain([&vec![usize::MAX]]) {
-                commit_rows::<Error>(&store, Durability::Buffered, |txn| {
+                store::commit_rows::<Error>(&store, Durability::Buffered, |txn| {
                     for len in blocks {
                         let (block, after) = rest.split_at((*len).min(rest.len()));
-                        add::<TxByHash>(txn, block.to_vec())?;
+                        add::<TxByHash>(txn, block.to_vec());
                         rest = after;
                     }
                     Ok(())
                 })
                 .unwrap();
             }
-            let snapshot = store.snapshot().unwrap();
-            let rows = store::table::rows::<TxByHash>(&*snapshot, &store::key::All, Order::Asc, 9).unwrap();
-            for prefix in 0..3 {
-                let expected: Vec<_> =
-                    all.iter().filter(|(of, ..)| *of == [prefix; 8]).map(|(_, seq, n)| (*seq, *n)).take(MAX).collect();
-                let found = rows.iter().find(|(of, _)| *of == [prefix; 8]);
-                let found: Vec<_> = found.map(|(_, postings)| postings.iter().collect()).unwrap_or_default();
-                prop_assert_eq!(found, expected);
+            let mut rebuild = Rebuild::<TxByHash>::new(&rebuilt);
+            for posting @ (_, seq, _) in &all {
+                rebuild.add(*posting).unwrap();
+                rebuild.add(([7; 8], seq - 1, 0)).unwrap();
+            }
+            rebuild.finish().unwrap();
+            for store in [store, rebuilt] {
+                let snapshot = store.snapshot().unwrap();
+                let rows = store::table::rows::<TxByHash>(&*snapshot, &store::key::All, Order::Asc, 9).unwrap();
+                for prefix in [0, 1, 2, 7] {
+                    let expected: Vec<_> =
+                        all.iter().filter(|(of, ..)| *of == [prefix; 8]).map(|(_, seq, n)| (*seq, *n)).collect();
+                    let found = rows.iter().find(|(of, _)| *of == [prefix; 8]);
+                    let found: Vec<_> = found.map(|(_, postings)| postings.iter().collect()).unwrap_or_default();
+                    prop_assert_eq!(found, expected);
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ use slatedb::bytes::Bytes;
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
 use slatedb::object_store::{ObjectStore, path};
 use slatedb::{Db, DbSnapshot, DbStatus, WriteBatch};
-use store::batch::SortedWrites;
+use store::batch::{Change, SortedWrites};
 use store::{Batch, Bounds, Durability, Error, Snapshot, Store};
 use tokio::sync::watch;
 
@@ -49,7 +49,7 @@ pub struct SlateStore {
     requests: Arc<Requests>,
     db: Db,
     status: watch::Receiver<DbStatus>,
-    /// Held exclusively while the rows of a deleted range are read and deleted.
+    /// Held exclusively by a commit that reads rows before it writes: those of a deleted range, or of appended values.
     commits: RwLock<()>,
     flushes: AtomicU64,
     durable: Mutex<Durable>,
@@ -153,17 +153,42 @@ impl SlateStore {
         Ok(())
     }
 
+    /// Reads the rows of `appended` and adds their new values. SlateDB's merge operator would need no reads here, but
+    /// more in query servers: a lookup of a merged row searches all files.
+    fn append(
+        &self,
+        writes: &SortedWrites,
+        appended: Vec<(Vec<u8>, Change<'_>)>,
+        batch: &mut WriteBatch,
+    ) -> Result<(), Error> {
+        if appended.is_empty() {
+            return Ok(());
+        }
+        let (keys, changes): (Vec<_>, Vec<_>) = appended.into_iter().unzip();
+        let before = self.snapshot()?.multi_get(writes.table(), &keys)?;
+        for ((key, change), before) in keys.iter().zip(changes).zip(before) {
+            let is_deleted = writes.deletes(key);
+            if let Some(value) = change.apply(before.filter(|_| !is_deleted)) {
+                batch.put_bytes(Bytes::from(stored_key(writes.table(), key)), Bytes::from(value));
+            }
+        }
+        Ok(())
+    }
+
     fn write(&self, tables: &[SortedWrites]) -> Result<(), Error> {
         let mut batch = WriteBatch::new();
         for writes in tables {
             self.delete_ranges(writes, &mut batch)?;
-            for (key, value) in writes.iter() {
-                let key = Bytes::from(stored_key(writes.table(), key));
-                match value {
-                    Some(value) => batch.put_bytes(key, Bytes::copy_from_slice(value)),
-                    None => batch.delete(key),
+            let mut appended = Vec::new();
+            for (key, change) in writes.iter() {
+                let stored = Bytes::from(stored_key(writes.table(), key));
+                match change {
+                    Change::Put(value) => batch.put_bytes(stored, Bytes::copy_from_slice(value)),
+                    Change::Append(_) => appended.push((key.to_vec(), change)),
+                    Change::Delete => batch.delete(stored),
                 }
             }
+            self.append(writes, appended, &mut batch)?;
         }
         if batch.is_empty() {
             return Ok(());
@@ -181,7 +206,7 @@ impl Store for SlateStore {
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let tables: Vec<_> = batch.into_sorted().collect();
-        if tables.iter().any(|writes| !writes.ranges().is_empty()) {
+        if tables.iter().any(|writes| !writes.is_blind()) {
             let _alone = self.commits.write().unwrap_or_else(PoisonError::into_inner);
             self.write(&tables)?;
         } else {

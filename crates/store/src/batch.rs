@@ -1,11 +1,11 @@
-//! Write batch: puts and deletes of many tables for one atomic commit.
+//! Write batch: puts, appends and deletes of many tables for one atomic commit.
 //!
 //! The keys and values of a table share one buffer, so a row costs no allocation. A commit sorts each table's writes by
-//! key, because engines apply sorted writes several times faster, and keeps only the last write of each key.
+//! key, because engines apply sorted writes several times faster, and combines the writes of each key into one.
 
 use crate::spec::TableSpec;
 
-/// Puts and deletes that a store applies atomically.
+/// Puts, appends and deletes that a store applies atomically.
 #[derive(Debug, Default)]
 pub struct Batch {
     tables: Vec<TableWrites>,
@@ -23,9 +23,17 @@ impl Batch {
         self.put_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&value));
     }
 
+    /// Adds `bytes` to the end of the value of `key`; an absent row becomes one with the value `bytes`.
+    ///
+    /// The writer reads nothing. A read of the row costs a little more until the engine has combined its parts, so use it
+    /// for rows that are rarely appended to twice.
+    pub fn append(&mut self, table: &'static TableSpec, key: Vec<u8>, bytes: Vec<u8>) {
+        self.append_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&bytes));
+    }
+
     /// Deletes `key`. An absent key is not an error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) {
-        self.bytes += self.writes_of(table).delete(&key);
+        self.write_with(table, Kind::Delete, |out| out.extend_from_slice(&key), |_| {});
     }
 
     /// Deletes all keys of `start..end`, except those that this batch sets.
@@ -39,17 +47,20 @@ impl Batch {
         }
     }
 
-    /// Appends the writes of `other`.
-    pub fn append(&mut self, other: Self) {
+    /// Adds the writes of `other` after its own.
+    pub fn extend(&mut self, other: Self) {
         for table in other.tables {
             for (start, end) in &table.ranges {
                 self.delete_range(table.spec, start.clone(), end.clone());
             }
             for write in &table.writes {
-                match table.value(write) {
-                    Some(value) => self.put(table.spec, table.key(write).to_vec(), value.to_vec()),
-                    None => self.delete(table.spec, table.key(write).to_vec()),
-                }
+                let (key, value) = (table.key(write), table.value(write));
+                self.write_with(
+                    table.spec,
+                    write.kind,
+                    |out| out.extend_from_slice(key),
+                    |out| out.extend_from_slice(value),
+                );
             }
         }
     }
@@ -61,23 +72,43 @@ impl Batch {
         key: impl FnOnce(&mut Vec<u8>),
         value: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.bytes += self.writes_of(table).put(key, value);
+        self.write_with(table, Kind::Put, key, value);
     }
 
-    /// The value of the last put of `key`; `None` if it was deleted or never written. Linear in the writes to the
-    /// table.
+    /// Appends to a row, like [`Self::put_with`].
+    pub(crate) fn append_with(
+        &mut self,
+        table: &'static TableSpec,
+        key: impl FnOnce(&mut Vec<u8>),
+        bytes: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.write_with(table, Kind::Append, key, bytes);
+    }
+
+    fn write_with(
+        &mut self,
+        table: &'static TableSpec,
+        kind: Kind,
+        key: impl FnOnce(&mut Vec<u8>),
+        value: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.bytes += self.writes_of(table).write(kind, key, value);
+    }
+
+    /// The value of the last write of `key`; `None` if it was deleted or never written. Linear in the writes to the
+    /// table, which has no appends.
     pub(crate) fn find(&self, table: &TableSpec, key: &[u8]) -> Option<&[u8]> {
         let writes = self.tables.iter().find(|writes| writes.spec.tag == table.tag)?;
         let prefix = key_prefix_u64(key);
         let last =
             writes.writes.iter().rev().find(|write| write.prefix == prefix && writes.key(write) == key)?;
-        writes.value(last)
+        (last.kind != Kind::Delete).then(|| writes.value(last))
     }
 
-    /// The writes by table, each table's in insertion order: key and new value (`None` deletes).
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static TableSpec, &[u8], Option<&[u8]>)> {
+    /// The writes by table, each table's in insertion order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static TableSpec, &[u8], Change<'_>)> {
         self.tables.iter().flat_map(|table| {
-            table.writes.iter().map(|write| (table.spec, table.key(write), table.value(write)))
+            table.writes.iter().map(|write| (table.spec, table.key(write), table.change(write)))
         })
     }
 
@@ -119,6 +150,32 @@ impl Batch {
     }
 }
 
+/// A write to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// The row gets this value.
+    Put(&'a [u8]),
+    /// These bytes are added to the end of its value, which is empty if there is no row.
+    Append(&'a [u8]),
+    /// The row is removed.
+    Delete,
+}
+
+impl Change<'_> {
+    /// The value after the change of a row with the value `before`.
+    pub fn apply(self, before: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        match self {
+            Change::Put(value) => Some(value.to_vec()),
+            Change::Append(bytes) => {
+                let mut value = before.unwrap_or_default();
+                value.extend_from_slice(bytes);
+                Some(value)
+            }
+            Change::Delete => None,
+        }
+    }
+}
+
 /// The writes of a batch to one table, sorted.
 #[derive(Debug)]
 pub struct SortedWrites(TableWrites);
@@ -129,14 +186,24 @@ impl SortedWrites {
         self.0.spec
     }
 
-    /// Deleted key ranges (`start..end`), which apply before the puts and deletes.
+    /// Deleted key ranges (`start..end`), which apply before the other writes.
     pub fn ranges(&self) -> &[(Vec<u8>, Vec<u8>)] {
         &self.0.ranges
     }
 
-    /// Keys in ascending order, each once, with the new value; `None` deletes.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.0.writes.iter().map(|write| (self.0.key(write), self.0.value(write)))
+    /// True if a range deletion covers `key`.
+    pub fn deletes(&self, key: &[u8]) -> bool {
+        self.0.ranges.iter().any(|(start, end)| start.as_slice() <= key && key < end.as_slice())
+    }
+
+    /// True if there are no range deletions and no appends. An engine without these reads rows for them.
+    pub fn is_blind(&self) -> bool {
+        self.0.ranges.is_empty() && self.0.writes.iter().all(|write| write.kind != Kind::Append)
+    }
+
+    /// Keys in ascending order, each once, with their changes.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Change<'_>)> {
+        self.0.writes.iter().map(|write| (self.0.key(write), self.0.change(write)))
     }
 }
 
@@ -156,28 +223,31 @@ struct Write {
     start: usize,
     middle: usize,
     end: usize,
-    deletes: bool,
+    kind: Kind,
+}
+
+/// What a write does; see [`Change`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Put,
+    Append,
+    Delete,
 }
 
 impl TableWrites {
-    fn put(&mut self, key: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>)) -> usize {
+    fn write(
+        &mut self,
+        kind: Kind,
+        key: impl FnOnce(&mut Vec<u8>),
+        value: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
         let start = self.buffer.len();
         key(&mut self.buffer);
         let middle = self.buffer.len();
         value(&mut self.buffer);
-        self.push(start, middle, false)
-    }
-
-    fn delete(&mut self, key: &[u8]) -> usize {
-        let start = self.buffer.len();
-        self.buffer.extend_from_slice(key);
-        self.push(start, self.buffer.len(), true)
-    }
-
-    fn push(&mut self, start: usize, middle: usize, deletes: bool) -> usize {
         let end = self.buffer.len();
         let prefix = key_prefix_u64(&self.buffer[start..middle]);
-        self.writes.push(Write { prefix, start, middle, end, deletes });
+        self.writes.push(Write { prefix, start, middle, end, kind });
         end - start
     }
 
@@ -185,11 +255,11 @@ impl TableWrites {
         let mut writes = std::mem::take(&mut self.writes);
         // A stable sort keeps writes of one key in insertion order.
         writes.sort_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| self.key(a).cmp(self.key(b))));
-        // `dedup_by` keeps the earlier of two neighbours, so the later write is copied over it.
+        // `dedup_by` keeps the earlier of two neighbours, so both are combined there.
         writes.dedup_by(|later, earlier| {
             let same = later.prefix == earlier.prefix && self.key(later) == self.key(earlier);
             if same {
-                *earlier = *later;
+                *earlier = self.combined(*earlier, *later);
             }
             same
         });
@@ -197,12 +267,35 @@ impl TableWrites {
         SortedWrites(self)
     }
 
+    /// One write that does the same as two of a key, one after the other.
+    fn combined(&mut self, earlier: Write, later: Write) -> Write {
+        match (earlier.kind, later.kind) {
+            (_, Kind::Put | Kind::Delete) => later,
+            (Kind::Delete, Kind::Append) => Write { kind: Kind::Put, ..later },
+            (kind @ (Kind::Put | Kind::Append), Kind::Append) => {
+                let start = self.buffer.len();
+                self.buffer.extend_from_within(earlier.start..earlier.end);
+                self.buffer.extend_from_within(later.middle..later.end);
+                let middle = start + (earlier.middle - earlier.start);
+                Write { start, middle, end: self.buffer.len(), kind, ..earlier }
+            }
+        }
+    }
+
     fn key(&self, write: &Write) -> &[u8] {
         &self.buffer[write.start..write.middle]
     }
 
-    fn value(&self, write: &Write) -> Option<&[u8]> {
-        (!write.deletes).then(|| &self.buffer[write.middle..write.end])
+    fn value(&self, write: &Write) -> &[u8] {
+        &self.buffer[write.middle..write.end]
+    }
+
+    fn change(&self, write: &Write) -> Change<'_> {
+        match write.kind {
+            Kind::Put => Change::Put(self.value(write)),
+            Kind::Append => Change::Append(self.value(write)),
+            Kind::Delete => Change::Delete,
+        }
     }
 }
 
@@ -225,7 +318,7 @@ mod tests {
     type Writes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
     fn sorted(batch: Batch) -> Vec<(u8, Writes)> {
-        let owned = |(key, value): (&[u8], Option<&[u8]>)| (key.to_vec(), value.map(<[u8]>::to_vec));
+        let owned = |(key, change): (&[u8], Change<'_>)| (key.to_vec(), change.apply(None));
         batch.into_sorted().map(|writes| (writes.table().tag, writes.iter().map(owned).collect())).collect()
     }
 
@@ -245,6 +338,34 @@ mod tests {
         ];
         assert_eq!((batch.len(), batch.bytes()), (5, 1 + 10 + 9 + 3 + 3));
         assert_eq!(sorted(batch), [(1, a), (2, vec![(vec![9], Some(vec![]))])]);
+    }
+
+    #[test]
+    fn the_writes_of_a_key_are_combined_in_their_order() {
+        use Change::{Append, Delete, Put};
+        let writes = [Put(&[1]), Put(&[2, 3]), Append(&[4]), Append(&[5, 6]), Delete];
+        let sequences = (0..5_usize.pow(4)).map(|n| [n % 5, n / 5 % 5, n / 25 % 5, n / 125]);
+        for sequence in sequences.map(|all| all.map(|at| writes[at])) {
+            let (mut batch, mut one) = (Batch::new(), Batch::new());
+            for change in sequence {
+                match change {
+                    Put(value) => one.put(A, vec![7], value.to_vec()),
+                    Append(bytes) => one.append(A, vec![7], bytes.to_vec()),
+                    Delete => one.delete(A, vec![7]),
+                }
+                one.put(A, vec![6], vec![6]);
+                batch.extend(std::mem::take(&mut one));
+            }
+            let writes = batch.into_sorted().next().unwrap();
+            for before in [None, Some(vec![0])] {
+                let expected = sequence.iter().fold(before.clone(), |value, change| change.apply(value));
+                let after = |(key, change): (&[u8], Change<'_>)| {
+                    (key.to_vec(), change.apply(before.clone().filter(|_| key == [7])))
+                };
+                let found: Vec<_> = writes.iter().map(after).collect();
+                assert_eq!(found, [(vec![6], Some(vec![6])), (vec![7], expected)], "{sequence:?}");
+            }
+        }
     }
 
     #[test]

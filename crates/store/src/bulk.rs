@@ -29,6 +29,12 @@ impl<'a> BulkWriter<'a> {
         self.commit_if_large()
     }
 
+    /// Adds `bytes` to the end of the value of `key`; see [`Batch::append`].
+    pub fn append(&mut self, table: &'static TableSpec, key: Vec<u8>, bytes: Vec<u8>) -> Result<(), Error> {
+        self.batch.append(table, key, bytes);
+        self.commit_if_large()
+    }
+
     /// Deletes `key`. An absent key is not an error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) -> Result<(), Error> {
         self.batch.delete(table, key);

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    batch::Batch,
+    batch::{Batch, Change},
     engine::{Bounds, Durability, Order, Row, RowCursor, Snapshot, Store},
     error::Error,
     merge::{Written, merge},
@@ -40,29 +40,39 @@ impl CopyOnWrite {
     fn lock(&self) -> MutexGuard<'_, Arc<Hidden>> {
         self.hidden.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn view(&self, hidden: &Arc<Hidden>) -> Result<View<'_>, Error> {
+        let (base, changes) = (self.base.snapshot()?, self.changes.snapshot()?);
+        Ok(View { base, changes, hidden: Arc::clone(hidden) })
+    }
 }
 
 impl Store for CopyOnWrite {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        let hidden = self.lock();
-        let (base, changes) = (self.base.snapshot()?, self.changes.snapshot()?);
-        Ok(Box::new(View { base, changes, hidden: Arc::clone(&hidden) }))
+        Ok(Box::new(self.view(&self.lock())?))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let (mut changes, mut ranges) = (Batch::new(), Vec::new());
+        // Held to the end, so that no other commit changes a row between its read and its write.
+        let mut hidden = self.lock();
+        let before = self.view(&hidden)?;
         for writes in batch.into_sorted() {
             let table = writes.table();
             for (start, end) in writes.ranges() {
                 changes.delete_range(table, start.clone(), end.clone());
                 ranges.push((table.tag, start.clone(), end.clone()));
             }
-            for (key, value) in writes.iter() {
-                let value = value.map_or_else(|| vec![DELETED], |value| [&[PUT], value].concat());
+            for (key, change) in writes.iter() {
+                let value = match change {
+                    Change::Append(_) if !writes.deletes(key) => change.apply(before.get(table, key)?),
+                    Change::Append(_) | Change::Put(_) | Change::Delete => change.apply(None),
+                };
+                let value = value.map_or_else(|| vec![DELETED], |value| [&[PUT], &value[..]].concat());
                 changes.put(table, key.to_vec(), value);
             }
         }
-        let mut hidden = self.lock();
+        drop(before);
         self.changes.commit(changes, durability)?;
         if !ranges.is_empty() {
             Arc::make_mut(&mut hidden).extend(ranges);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    batch::Batch,
+    batch::{Batch, Change},
     engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     spec::TableSpec,
@@ -54,11 +54,12 @@ impl Store for MemStore {
             for (start, end) in writes.ranges() {
                 rows.extract_if(start.clone()..end.clone(), |_, _| true).for_each(drop);
             }
-            for (key, value) in writes.iter() {
-                match value {
-                    Some(value) => rows.insert(key.to_vec(), value.to_vec()),
-                    None => rows.remove(key),
-                };
+            for (key, change) in writes.iter() {
+                match change {
+                    Change::Put(value) => drop(rows.insert(key.to_vec(), value.to_vec())),
+                    Change::Append(bytes) => rows.entry(key.to_vec()).or_default().extend_from_slice(bytes),
+                    Change::Delete => drop(rows.remove(key)),
+                }
             }
         }
         Ok(())

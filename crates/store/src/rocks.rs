@@ -44,7 +44,7 @@ use self::{
     snapshot::RocksSnapshot,
 };
 use crate::{
-    batch::Batch,
+    batch::{Batch, Change},
     engine::{Durability, Snapshot, Store},
     error::Error,
     spec::TableSpec,
@@ -267,10 +267,11 @@ impl Store for RocksStore {
             for (start, end) in table.ranges() {
                 writes.delete_range_cf(family, start, end);
             }
-            for (key, value) in table.iter() {
-                match value {
-                    Some(value) => writes.put_cf(family, key, value),
-                    None => writes.delete_cf(family, key),
+            for (key, change) in table.iter() {
+                match change {
+                    Change::Put(value) => writes.put_cf(family, key, value),
+                    Change::Append(bytes) => writes.merge_cf(family, key, bytes),
+                    Change::Delete => writes.delete_cf(family, key),
                 }
             }
         }

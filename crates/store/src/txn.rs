@@ -12,7 +12,7 @@ mod counts;
 mod overlay;
 mod undo;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rustc_hash::FxSeededState;
 
@@ -20,7 +20,7 @@ pub use self::counts::{Counts, Pending};
 pub use self::undo::UndoRecord;
 use self::{counts::random_hasher, overlay::Overlay, undo::UndoBuilder};
 use crate::{
-    batch::{Batch, key_prefix_u64},
+    batch::{Batch, Change, key_prefix_u64},
     engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     key::Key,
@@ -33,8 +33,8 @@ use crate::{
 
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
 ///
-/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::put_unread`], the entries of
-/// [`Txn::push`], and the counts and nodes of changed sets ([`Txn::set_len`]).
+/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::put_unread`] and
+/// [`Txn::append_unread`], the entries of [`Txn::push`], and the counts and nodes of changed sets ([`Txn::set_len`]).
 pub struct Txn<'a> {
     snapshot: &'a dyn Snapshot,
     counts: &'a mut Counts,
@@ -49,6 +49,9 @@ pub struct Txn<'a> {
     /// Reused buffer for the key of a list's length.
     count_key: Vec<u8>,
 }
+
+/// Bytes that a transaction appends to rows, by their keys.
+type Appends<'a> = BTreeMap<&'a [u8], Vec<u8>>;
 
 type FxMap<K, V> = HashMap<K, V, FxSeededState>;
 
@@ -134,6 +137,12 @@ impl<'a> Txn<'a> {
     /// [`Txn::put`] or [`Txn::delete`] of the same key wins in either order.
     pub fn put_unread<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
+    }
+
+    /// Adds the encoding of `value` to the end of the row of `key`, which this transaction neither reads nor sets:
+    /// [`Txn::get`] does not see it. Without a read of the row; see [`Batch::append`].
+    pub fn append_unread<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.batch.append_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
     }
 
     /// Adds `value` to the end of `owner`'s list and returns its ordinal.
@@ -223,19 +232,23 @@ impl<'a> Txn<'a> {
         self.close(pushed)
     }
 
-    /// Like [`Txn::finish`], with an undo record. Rows of [`Txn::put_unread`] must have been absent. The record leaves
-    /// out `excluded_rows` (table and key), so reverting keeps them.
+    /// Like [`Txn::finish`], with an undo record, for which the rows of [`Txn::append_unread`] are read. Rows of
+    /// [`Txn::put_unread`] must have been absent. The record leaves out `excluded_rows` (table and key), so reverting
+    /// keeps them.
     pub fn finish_with_undo(
         mut self,
         excluded_rows: &[(&'static TableSpec, Vec<u8>)],
     ) -> Result<(Batch, Pending, UndoRecord), Error> {
         self.write_sets();
         let mut undo = UndoBuilder::without(excluded_rows);
-        for (spec, key, value) in self.batch.iter() {
-            if self.written.get(spec, key).is_none() {
-                undo.row(spec, key, None, value);
+        for (spec, key, change) in self.batch.iter() {
+            if let Change::Put(value) = change
+                && self.written.get(spec, key).is_none()
+            {
+                undo.row(spec, key, None, Some(value));
             }
         }
+        self.add_appends_to_undo(&mut undo)?;
         self.written.add_to_undo(self.snapshot, &mut undo)?;
         let pushed = self.sorted_pushes();
         for (count_key, list) in &pushed {
@@ -243,6 +256,29 @@ impl<'a> Txn<'a> {
         }
         let (batch, pending) = self.close(pushed);
         Ok((batch, pending, undo.done()))
+    }
+
+    /// Adds the rows of [`Txn::append_unread`] to the undo record.
+    fn add_appends_to_undo(&self, undo: &mut UndoBuilder<'_>) -> Result<(), Error> {
+        let mut tables: Vec<(&'static TableSpec, Appends<'_>)> = Vec::new();
+        for (spec, key, change) in self.batch.iter() {
+            let Change::Append(bytes) = change else { continue };
+            // The writes come table by table.
+            if tables.last().is_none_or(|(last, _)| last.tag != spec.tag) {
+                tables.push((spec, Appends::new()));
+            }
+            if let Some((_, rows)) = tables.last_mut() {
+                rows.entry(key).or_default().extend_from_slice(bytes);
+            }
+        }
+        for (spec, rows) in tables {
+            let keys: Vec<_> = rows.keys().map(|key| key.to_vec()).collect();
+            for ((key, appended), before) in rows.into_iter().zip(self.snapshot.multi_get(spec, &keys)?) {
+                let after = Change::Append(&appended).apply(before.clone());
+                undo.row(spec, key, before, after.as_deref());
+            }
+        }
+        Ok(())
     }
 
     /// Writes the changed counts and nodes of sets.

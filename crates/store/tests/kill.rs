@@ -97,7 +97,7 @@ fn check(directory: &Path) -> u64 {
     let mut expected = [Vec::new(), Vec::new()];
     for height in 1..=height {
         for writes in batch(height).into_sorted().filter(|writes| writes.table() != POINT) {
-            let rows = writes.iter().map(|(key, value)| (key.to_vec(), value.unwrap().to_vec()));
+            let rows = writes.iter().map(|(key, change)| (key.to_vec(), change.apply(None).unwrap()));
             expected[usize::from(writes.table() == SCAN)].extend(rows);
         }
     }

@@ -83,7 +83,7 @@ fn hostile() -> Arc<MemStore> {
         rest.as_object_mut().unwrap().remove("txhash");
         let record = format!("{{\"txhash\":\"{hex}\",{}", &rest.to_string()[1..]);
         txn.put::<Txs>(&seq, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
-        postings::add::<TxByHash>(&mut txn, vec![(hash_prefix(&hash), seq, 0)]).unwrap();
+        postings::add::<TxByHash>(&mut txn, [(hash_prefix(&hash), seq, 0)]);
         txn.push::<AccountTxs>(&(owner, Role::Involved), seq).unwrap();
     }
     let proposer = &texts[1];

@@ -19,7 +19,7 @@ impl BlockIndex for EvmTxRows {
         records::put_unread::<EvmTxs>(txn, before.evm_txs + 1, &block.evm_tx_records);
         let places = (before.evm_txs + 1..).zip(records::places(&block.evm_tx_records));
         let hashes = places.zip(&block.evm_txs).map(|((seq, place), tx)| (hash_prefix(&tx.hash), seq, place));
-        postings::add::<EvmTxByHash>(txn, hashes.collect())?;
+        postings::add::<EvmTxByHash>(txn, hashes);
         for (seq, tx) in (before.evm_txs + 1..).zip(&block.evm_txs) {
             for account in &tx.involved {
                 txn.push::<AccountEvmTxs>(&(AccountKey(*account), Role::Involved), seq)?;

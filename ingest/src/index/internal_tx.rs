@@ -25,7 +25,7 @@ pub(crate) fn write_calls(frames: &BlockFrames, before: &CallLane, txn: &mut Txn
             seq += 1;
         }
     }
-    postings::add::<CallsByHash>(txn, hashes)?;
+    postings::add::<CallsByHash>(txn, hashes);
     if seq > first {
         let row = BlockCalls { first, count: seq - first };
         txn.put_unread::<CallsByHeight>(&frames.height, &Message(row));

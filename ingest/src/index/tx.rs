@@ -41,7 +41,7 @@ impl BlockIndex for TxRows {
         records::put_unread::<Txs>(txn, before.txs + 1, &block.tx_records);
         let places = (before.txs + 1..).zip(records::places(&block.tx_records));
         let hashes = places.zip(&block.txs).map(|((seq, place), tx)| (hash_prefix(&tx.hash), seq, place));
-        postings::add::<TxByHash>(txn, hashes.collect())?;
+        postings::add::<TxByHash>(txn, hashes);
         for (seq, tx) in (before.txs + 1..).zip(&block.txs) {
             let set = self.set(&tx.types, seq, txn)?;
             txn.push::<SetTxs>(&set, seq)?;

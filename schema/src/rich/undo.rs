@@ -153,7 +153,7 @@ fn undo(store: &dyn Store, counts: &mut Counts, height: u64) -> Result<u64, Erro
     lane.height = if from == 0 { height - 1 } else { from };
     meta::put(&mut txn, &lane);
     let (mut batch, pending) = txn.finish();
-    batch.append(raw);
+    batch.extend(raw);
     drop(snapshot);
     store.commit(batch, Durability::Buffered)?;
     counts.absorb(pending);

@@ -110,7 +110,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
 fn cosmos(txn: &mut Txn<'_>) {
     let names = vec!["a.MsgOne".to_owned(), "b.MsgTwo".to_owned()];
     txn.put::<Txs>(&7, &plain(&Chunk::of(br#"{"txhash":"C0"}"#).take()));
-    postings::add::<TxByHash>(txn, vec![(hash_prefix(&[0xc0; 32]), 7, 0)]).unwrap();
+    postings::add::<TxByHash>(txn, [(hash_prefix(&[0xc0; 32]), 7, 0)]);
     txn.put::<MsgSetByNames>(&Text(joined(&names)), &300);
     txn.put::<MsgSetByType>(&(Text(names[0].clone()), 300), &());
     txn.put::<MsgSets>(&300, &Message(MsgSet { names, first_tx: 7 }));
@@ -124,10 +124,10 @@ fn evm(txn: &mut Txn<'_>) {
     chunk.push(b"{}");
     chunk.push(b"[1]");
     txn.put::<EvmTxs>(&5, &plain(&Chunk::of(br#"{"type":"0x2"}"#).take()));
-    postings::add::<EvmTxByHash>(txn, vec![(hash_prefix(&[0xe5; 32]), 5, 0)]).unwrap();
+    postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.put::<Calls>(&11, &plain(&chunk.take()));
-    postings::add::<CallsByHash>(txn, vec![(hash_prefix(&[0xe5; 32]), 11, 2)]).unwrap();
+    postings::add::<CallsByHash>(txn, [(hash_prefix(&[0xe5; 32]), 11, 2)]);
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, count: 2 }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();

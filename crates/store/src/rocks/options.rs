@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompactionStyle,
-    DBCompressionType, DBRecoveryMode, Options, SliceTransform, statistics::StatsLevel,
+    DBCompressionType, DBRecoveryMode, MergeOperands, Options, SliceTransform, statistics::StatsLevel,
 };
 
 use crate::spec::{Access, TableSpec};
@@ -232,6 +232,8 @@ fn family(access: Access, cache: &Cache) -> Options {
         }
     }
     options.set_block_based_table_factory(&blocks);
+    // Its name is stored in table files, and RocksDB refuses another one.
+    options.set_merge_operator_associative("append", append);
     if access != Access::Append {
         // Keys arrive in no order, so in levels each merge of new files rewrites a level, whatever its size. Universal
         // compaction merges files of similar age and size, and so writes a row fewer times. Its price, old versions that
@@ -244,6 +246,14 @@ fn family(access: Access, cache: &Cache) -> Options {
         options.add_compact_on_deletion_collector_factory(DELETED_OF, DELETED, 0.0);
     }
     options
+}
+
+/// The value of a row with its appended bytes, or several of these as one.
+#[expect(clippy::unnecessary_wraps, reason = "RocksDB's merge operators may fail")]
+fn append(_: &[u8], before: Option<&[u8]>, appended: &MergeOperands) -> Option<Vec<u8>> {
+    let mut value = before.unwrap_or_default().to_vec();
+    appended.iter().for_each(|bytes| value.extend_from_slice(bytes));
+    Some(value)
 }
 
 /// 10 bits for each key or prefix: one search in a hundred for an absent one reads a block.

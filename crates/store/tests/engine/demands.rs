@@ -134,6 +134,43 @@ pub(crate) fn the_last_write_of_a_key_in_a_batch_wins(engine: &impl Engine) {
     assert_eq!(engine.scan(POINT, Bounds::all(), Order::Asc, 9), [(b"put".to_vec(), b"2".to_vec())]);
 }
 
+pub(crate) fn appended_bytes_follow_those_before_them(engine: &impl Engine) {
+    engine.put(SCAN, &[(b"put", b"1"), (b"deleted", b"1"), (b"in a range", b"1")]);
+    for bytes in [b"2", b"3"] {
+        let mut batch = Batch::new();
+        for key in [&b"put"[..], b"new", b"twice", b"twice"] {
+            batch.append(SCAN, key.to_vec(), bytes.to_vec());
+        }
+        engine.commit(batch);
+    }
+    let mut batch = Batch::new();
+    batch.delete(SCAN, b"deleted".to_vec());
+    batch.append(SCAN, b"deleted".to_vec(), b"4".to_vec());
+    batch.append(SCAN, b"in a range".to_vec(), b"4".to_vec());
+    batch.delete_range(SCAN, b"in".to_vec(), b"io".to_vec());
+    batch.append(SCAN, b"set".to_vec(), b"4".to_vec());
+    batch.put(SCAN, b"set".to_vec(), b"5".to_vec());
+    batch.append(SCAN, b"set".to_vec(), b"6".to_vec());
+    let before = engine.reader().snapshot().unwrap();
+    engine.writer().commit(batch, Durability::Buffered).unwrap();
+    assert_eq!(before.get(SCAN, b"in a range").unwrap().unwrap(), b"1");
+    drop(before);
+    engine.publish();
+    let expected = [
+        (&b"deleted"[..], &b"4"[..]),
+        (b"in a range", b"4"),
+        (b"new", b"23"),
+        (b"put", b"123"),
+        (b"set", b"56"),
+        (b"twice", b"2233"),
+    ];
+    let expected = expected.map(|(key, value)| (key.to_vec(), value.to_vec()));
+    assert_eq!(engine.scan(SCAN, Bounds::all(), Order::Asc, 9), expected);
+    let keys = expected.each_ref().map(|(key, _)| key.clone());
+    let values = engine.reader().snapshot().unwrap().multi_get(SCAN, &keys).unwrap();
+    assert_eq!(values, expected.map(|(_, value)| Some(value)));
+}
+
 pub(crate) fn a_deleted_row_is_absent_and_deleting_an_absent_one_is_not_an_error(engine: &impl Engine) {
     engine.put_keys(SCAN, &[&[1], &[2], &[3]]);
     let mut batch = Batch::new();
@@ -159,7 +196,7 @@ pub(crate) fn a_range_is_deleted_except_for_the_rows_that_the_batch_sets(engine:
     batch.delete_range(POINT, vec![9], vec![1]);
     batch.delete_range(POINT, vec![3, 0], vec![3, 0]);
     let mut all = Batch::new();
-    all.append(batch);
+    all.extend(batch);
     engine.commit(all);
     let mut left = vec![vec![0, 0], vec![0, 9], vec![1, 9], vec![2, 0], vec![3, 9], vec![200, 9]];
     left.extend(keys.iter().filter(|key| (201..255).contains(&key[0])).map(|key| key.to_vec()));
@@ -299,6 +336,7 @@ macro_rules! engine_tests {
             a_snapshot_sees_no_later_commit_and_a_new_one_does
             a_commit_changes_the_version_and_nothing_else_does
             the_last_write_of_a_key_in_a_batch_wins
+            appended_bytes_follow_those_before_them
             a_deleted_row_is_absent_and_deleting_an_absent_one_is_not_an_error
             a_range_is_deleted_except_for_the_rows_that_the_batch_sets
             many_keys_are_answered_in_their_order_with_repetitions

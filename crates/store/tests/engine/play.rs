@@ -18,7 +18,7 @@ pub(crate) type Model = BTreeMap<(u8, Bytes), Bytes>;
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Commit {
-        writes: Vec<(usize, Bytes, Option<Bytes>)>,
+        writes: Vec<Write>,
         synced: bool,
     },
     TakeSnapshot,
@@ -27,6 +27,16 @@ pub(crate) enum Step {
     /// On disk only.
     Flush,
     Compact,
+}
+
+/// Table, key and the change of its row.
+pub(crate) type Write = (usize, Bytes, RowChange);
+
+#[derive(Debug, Clone)]
+pub(crate) enum RowChange {
+    Put(Bytes),
+    Append(Bytes),
+    Delete,
 }
 
 /// A read of one table.
@@ -56,7 +66,12 @@ fn question() -> impl Strategy<Value = Question> {
 }
 
 pub(crate) fn step() -> impl Strategy<Value = Step> {
-    let write = (0..TABLES.len(), key(), option::weighted(0.7, vec(any::<u8>(), 0..20)));
+    let change = prop_oneof![
+        4 => vec(any::<u8>(), 0..20).prop_map(RowChange::Put),
+        4 => vec(any::<u8>(), 0..20).prop_map(RowChange::Append),
+        3 => Just(RowChange::Delete),
+    ];
+    let write = (0..TABLES.len(), key(), change);
     prop_oneof![
         6 => (vec(write, 0..12), any::<bool>()).prop_map(|(writes, synced)| Step::Commit { writes, synced }),
         3 => Just(Step::TakeSnapshot),
@@ -111,16 +126,23 @@ fn check(snapshot: &dyn Snapshot, model: &Model, question: &Question) -> Result<
     Ok(())
 }
 
-fn commit(store: &dyn Store, model: &mut Model, writes: &[(usize, Bytes, Option<Bytes>)], synced: bool) {
+fn commit(store: &dyn Store, model: &mut Model, writes: &[Write], synced: bool) {
     let mut batch = Batch::new();
-    for (table, key, value) in writes {
+    for (table, key, change) in writes {
         let row = (TABLES[*table].tag, key.clone());
-        if let Some(value) = value {
-            batch.put(TABLES[*table], key.clone(), value.clone());
-            model.insert(row, value.clone());
-        } else {
-            batch.delete(TABLES[*table], key.clone());
-            model.remove(&row);
+        match change {
+            RowChange::Put(value) => {
+                batch.put(TABLES[*table], key.clone(), value.clone());
+                model.insert(row, value.clone());
+            }
+            RowChange::Append(bytes) => {
+                batch.append(TABLES[*table], key.clone(), bytes.clone());
+                model.entry(row).or_default().extend(bytes);
+            }
+            RowChange::Delete => {
+                batch.delete(TABLES[*table], key.clone());
+                model.remove(&row);
+            }
         }
     }
     let durability = if synced { Durability::Synced } else { Durability::Buffered };

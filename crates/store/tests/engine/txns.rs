@@ -2,6 +2,7 @@
 
 use store::{
     Access, Batch, Counts, Durability, MemStore, Store, Table, TableSpec, Txn,
+    batch::Change,
     table::{read, read_many},
 };
 
@@ -94,7 +95,7 @@ fn the_same_calls_give_the_same_bytes() {
         }
         let (batch, _pending) = txn.finish();
         let rows = |writes: store::batch::SortedWrites| {
-            let row = |(key, value): (&[u8], Option<&[u8]>)| (key.to_vec(), value.map(<[u8]>::to_vec));
+            let row = |(key, change): (&[u8], Change<'_>)| (key.to_vec(), change.apply(None));
             (writes.table().name, writes.iter().map(row).collect::<Vec<_>>())
         };
         batch.into_sorted().map(rows).collect::<Vec<_>>()

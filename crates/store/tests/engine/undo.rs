@@ -22,6 +22,14 @@ impl Table for Payment {
     type Value = String;
 }
 
+struct Note;
+
+impl Table for Note {
+    const SPEC: &'static TableSpec = &TableSpec { name: "note", tag: 0x14, access: Access::Scan };
+    type Key = u8;
+    type Value = String;
+}
+
 struct Payments;
 
 impl List for Payments {
@@ -45,7 +53,7 @@ impl Ranked for Richest {
 }
 
 const TABLES: &[&TableSpec] =
-    &[COUNT, RANK, Balance::SPEC, Payment::SPEC, <Payments as List>::SPEC, Richest::SPEC];
+    &[COUNT, RANK, Balance::SPEC, Payment::SPEC, <Payments as List>::SPEC, Richest::SPEC, Note::SPEC];
 
 #[derive(Debug, Clone)]
 enum Write {
@@ -55,6 +63,8 @@ enum Write {
     Pay(u8, String),
     /// A payment that is also put as a separate row.
     PayTwice(String),
+    /// Bytes at the end of a row.
+    Append(u8, String),
     Insert(u8, u8, u64),
     Remove(u8, u8),
 }
@@ -67,6 +77,7 @@ fn write() -> impl Strategy<Value = Write> {
         key.clone().prop_map(Write::Delete),
         (key.clone(), "[a-b]{0,20}").prop_map(|(owner, text)| Write::Pay(owner, text)),
         "[a-b]{0,3}".prop_map(Write::PayTwice),
+        (key.clone(), "[a-b]{0,3}").prop_map(|(key, text)| Write::Append(key, text)),
         (key.clone(), item.clone(), number)
             .prop_map(|(owner, item, value)| Write::Insert(owner, item, value)),
         (key, item).prop_map(|(owner, item)| Write::Remove(owner, item)),
@@ -84,6 +95,7 @@ fn apply(txn: &mut Txn<'_>, writes: &[Write], seq: &mut u64) {
                 txn.put_unread::<Payment>(seq, text);
                 txn.push::<Payments>(owner, *seq).unwrap();
             }
+            Write::Append(key, text) => txn.append_unread::<Note>(key, text),
             Write::PayTwice(text) => {
                 *seq += 1;
                 txn.put_unread::<Payment>(seq, &"appended".to_owned());

@@ -182,7 +182,7 @@ impl HandMade {
         let record =
             format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{}}}"#, self.fork);
         txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::of(record.as_bytes()).take()));
-        postings::add::<TxByHash>(txn, vec![(hash_prefix(&hash), seq, 0)]).unwrap();
+        postings::add::<TxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         let set = self.set(&plan.types, seq, txn);
         txn.push::<SetTxs>(&set, seq).unwrap();
         for (role, accounts) in [(Role::Involved, &plan.involved), (Role::Signer, &plan.signers)] {
@@ -215,14 +215,14 @@ impl HandMade {
         let hex = chain::hash::to_hex(&hash);
         let record = format!(r#"{{"n":{seq},"transactionHash":"0x{hex}","type":"0x2"}}"#);
         txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
-        postings::add::<EvmTxByHash>(txn, vec![(hash_prefix(&hash), seq, 0)]).unwrap();
+        postings::add::<EvmTxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         for n in &plan.involved {
             txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
         }
         txn.push::<AccountEvmTxs>(&(AccountKey(account(plan.from)), Role::Signer), seq).unwrap();
         if !plan.frames.is_empty() {
             let (first, frames) = (self.calls.len() as u64 + 1, plan.frames.len() as u64);
-            postings::add::<CallsByHash>(txn, vec![(hash_prefix(&hash), first, frames)]).unwrap();
+            postings::add::<CallsByHash>(txn, [(hash_prefix(&hash), first, frames)]);
         }
         for part in plan.frames.chunks(Calls::MOST) {
             self.add_frames(part, height, hash, txn);
