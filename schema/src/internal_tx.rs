@@ -32,7 +32,7 @@ pub struct CallsByHash;
 
 impl Table for CallsByHash {
     const SPEC: &'static TableSpec =
-        &TableSpec { name: "internal_tx_by_hash", tag: 0x31, access: Access::Scan };
+        &TableSpec { name: "internal_tx_by_hash", tag: 0x31, access: Access::Point };
     type Key = HashPrefix;
     type Value = Postings;
 }

@@ -211,8 +211,9 @@ fn family(access: Access, cache: &Cache) -> Options {
     let mut options = Options::default();
     match access {
         Access::Point => {
-            // Hashes do not compress.
-            options.set_compression_type(DBCompressionType::None);
+            // Keys do not compress, but the rest of small rows does: a hash with its posting takes 14 bytes for 22, a
+            // list's length 10 for 26. Blocks of 4 KiB, because a lookup needs one row of each.
+            options.set_compression_type(DBCompressionType::Zstd);
             filter(&mut blocks);
             blocks.set_whole_key_filtering(true);
         }
@@ -225,7 +226,7 @@ fn family(access: Access, cache: &Cache) -> Options {
             // 16 KiB compress better than those of 4 KiB: 6.9 against 5.1 times on real transactions.
             options.set_compression_type(DBCompressionType::Zstd);
             blocks.set_block_size(16 * KIB);
-            // A table is in several files of the same range of keys; the rows of a hash are in one.
+            // A table is in several files of the same range of keys; the rows of an owner are rarely in all of them.
             options.set_prefix_extractor(SliceTransform::create_fixed_prefix(FILTERED_PREFIX));
             filter(&mut blocks);
             blocks.set_whole_key_filtering(false);
@@ -259,9 +260,11 @@ fn append(_: &[u8], before: Option<&[u8]>, appended: &MergeOperands) -> Option<V
 /// 10 bits for each key or prefix: one search in a hundred for an absent one reads a block.
 fn filter(blocks: &mut BlockBasedOptions) {
     blocks.set_bloom_filter(10.0, false);
-    // A file of 64 MiB has a filter of over 1 MiB; partitioned, a cold read needs 4 KiB of it.
+    // A file of 64 MiB has a filter of over 1 MiB; partitioned, a cold read needs 32 KiB of it. With RocksDB's parts of
+    // 4 KiB, a lookup that asks many files spends more time on finding the part than on the filter.
     blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     blocks.set_partition_filters(true);
+    blocks.set_metadata_block_size(32 << 10);
     blocks.set_pin_top_level_index_and_filter(true);
 }
 
