@@ -275,7 +275,9 @@ impl<'a> Txn<'a> {
             let keys: Vec<_> = rows.keys().map(|key| key.to_vec()).collect();
             for ((key, appended), before) in rows.into_iter().zip(self.snapshot.multi_get(spec, &keys)?) {
                 let after = Change::Append(&appended).apply(before.clone());
-                undo.row(spec, key, before, after.as_deref());
+                if before != after {
+                    undo.row(spec, key, before, after.as_deref());
+                }
             }
         }
         Ok(())
