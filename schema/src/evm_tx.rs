@@ -38,7 +38,7 @@ impl Table for EvmTxByHash {
 
 /// EVM transactions of an account, oldest first.
 ///
-/// | account (1 + 20 or 32) | role (1) | ordinal (8, BE) | → seq (varint)
+/// | account (1 + 20 or 32) | role (1) | first ordinal (8, BE) | → up to 32 seqs (varints)
 #[derive(Debug)]
 pub struct AccountEvmTxs;
 

@@ -63,7 +63,7 @@ pub struct BlockCalls {
 
 /// Frames that an account calls or is called in, oldest first; a frame that calls itself is one row.
 ///
-/// | account (1 + 20 or 32) | ordinal (8, BE) | → seq (varint)
+/// | account (1 + 20 or 32) | first ordinal (8, BE) | → up to 32 seqs (varints)
 #[derive(Debug)]
 pub struct AccountCalls;
 

@@ -77,7 +77,7 @@ macro_rules! tables {
             $(<$ranked as Table>::SPEC,)*
         ];
 
-        /// Every list of the database: rows `owner | ordinal → value`, lengths in the table `count`.
+        /// Every list of the database: rows `owner | first ordinal → up to 32 entries`, lengths in the table `count`.
         pub const LISTS: &[&TableSpec] = &[$(<$list as store::List>::SPEC),*];
 
         /// Every ranked set of the database: ordered rows, with lengths and skip-list nodes in the table `rank`.

@@ -223,7 +223,7 @@ impl Ranked for HoldingsByHeight {
 /// Transactions that minted, moved or burnt a token, oldest first; kept after a burn. Empty on Move chains, which use
 /// the transactions of the token's object ([`crate::tx::AccountTxs`]).
 ///
-/// | collection (1 + 20 or 32) | token id (escaped text) | ordinal (8, BE) | → seq (varint)
+/// | collection (1 + 20 or 32) | token id (escaped text) | first ordinal (8, BE) | → up to 32 seqs (varints)
 #[derive(Debug)]
 pub struct TokenTxs;
 

@@ -40,7 +40,7 @@ impl Table for TxByHash {
 
 /// Transactions of an account, oldest first.
 ///
-/// | account (1 + 20 or 32) | role (1) | ordinal (8, BE) | → seq (varint)
+/// | account (1 + 20 or 32) | role (1) | first ordinal (8, BE) | → up to 32 seqs (varints)
 #[derive(Debug)]
 pub struct AccountTxs;
 
@@ -51,7 +51,7 @@ impl List for AccountTxs {
 
 /// Transactions of an account that have one message-type set, oldest first.
 ///
-/// | account (1 + 20 or 32) | role (1) | set (4, BE) | ordinal (8, BE) | → seq (varint)
+/// | account (1 + 20 or 32) | role (1) | set (4, BE) | first ordinal (8, BE) | → up to 32 seqs (varints)
 #[derive(Debug)]
 pub struct AccountSetTxs;
 
@@ -62,7 +62,7 @@ impl List for AccountSetTxs {
 
 /// Transactions that have one message-type set, oldest first.
 ///
-/// | set (4, BE) | ordinal (8, BE) | → seq (varint)
+/// | set (4, BE) | first ordinal (8, BE) | → up to 32 seqs (varints)
 #[derive(Debug)]
 pub struct SetTxs;
 

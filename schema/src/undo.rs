@@ -159,7 +159,7 @@ pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, to: u64) -> Resu
     meta::count_rewind(&mut txn, to)?;
     txn.delete::<UndoRecords>(&key);
     let (mut batch, _pending) = txn.finish();
-    before.revert_into(&mut batch);
+    before.revert_into(&*snapshot, &mut batch)?;
     // The caller syncs after the last of these commits; the engine keeps their order.
     store.commit(batch, Durability::Buffered)?;
     Ok(true)

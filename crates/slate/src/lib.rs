@@ -30,6 +30,8 @@
 )]
 
 #[cfg(feature = "engine")]
+mod append;
+#[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
 mod exclusive;

@@ -26,6 +26,7 @@ use slatedb::object_store::{ObjectStore, path};
 use slatedb::{ByteRangeBounds, DbIterator, DbReadOps, DbReader, DbReaderMode, KeyValue};
 use store::{Batch, Durability, Error, Snapshot, Store};
 
+use crate::append::Append;
 use crate::engine::Engine;
 use crate::failure::{self, remote};
 use crate::gate::{self, Gate};
@@ -226,6 +227,7 @@ impl Source {
                 let builder = builder.with_reader_mode(DbReaderMode::FollowLatest);
                 let builder = builder.with_options(settings::reader()).with_system_clock(clock);
                 let builder = builder.with_filter_policies(settings::filters());
+                let builder = builder.with_merge_operator(Arc::new(Append));
                 builder.with_db_cache(Arc::clone(cache), *id).build().await
             };
             match self.engine.write(&self.name, "opening", opened) {

@@ -20,6 +20,7 @@ use store::batch::{Change, SortedWrites};
 use store::{Batch, Bounds, Durability, Error, Snapshot, Store};
 use tokio::sync::watch;
 
+use crate::append::Append;
 use crate::engine::Engine;
 use crate::exclusive;
 use crate::failure::{self, remote};
@@ -49,7 +50,7 @@ pub struct SlateStore {
     requests: Arc<Requests>,
     db: Db,
     status: watch::Receiver<DbStatus>,
-    /// Held exclusively by a commit that reads rows before it writes: those of a deleted range, or of appended values.
+    /// Held exclusively while the rows of a deleted range are read and deleted.
     commits: RwLock<()>,
     flushes: AtomicU64,
     durable: Mutex<Durable>,
@@ -85,6 +86,7 @@ impl SlateStore {
             let builder = Db::builder(path.clone(), Arc::clone(&objects));
             let builder = builder.with_settings(settings::writer(options.retries)).with_gc_builder(collector);
             let builder = builder.with_filter_policies(settings::filters());
+            let builder = builder.with_merge_operator(Arc::new(Append));
             builder.with_db_cache(cache, id).build().await
         };
         let db = engine.write(&name, OPENING, opened)?;
@@ -153,42 +155,18 @@ impl SlateStore {
         Ok(())
     }
 
-    /// Reads the rows of `appended` and adds their new values. SlateDB's merge operator would need no reads here, but
-    /// more in query servers: a lookup of a merged row searches all files.
-    fn append(
-        &self,
-        writes: &SortedWrites,
-        appended: Vec<(Vec<u8>, Change<'_>)>,
-        batch: &mut WriteBatch,
-    ) -> Result<(), Error> {
-        if appended.is_empty() {
-            return Ok(());
-        }
-        let (keys, changes): (Vec<_>, Vec<_>) = appended.into_iter().unzip();
-        let before = self.snapshot()?.multi_get(writes.table(), &keys)?;
-        for ((key, change), before) in keys.iter().zip(changes).zip(before) {
-            let is_deleted = writes.deletes(key);
-            if let Some(value) = change.apply(before.filter(|_| !is_deleted)) {
-                batch.put_bytes(Bytes::from(stored_key(writes.table(), key)), Bytes::from(value));
-            }
-        }
-        Ok(())
-    }
-
     fn write(&self, tables: &[SortedWrites]) -> Result<(), Error> {
         let mut batch = WriteBatch::new();
         for writes in tables {
             self.delete_ranges(writes, &mut batch)?;
-            let mut appended = Vec::new();
             for (key, change) in writes.iter() {
-                let stored = Bytes::from(stored_key(writes.table(), key));
+                let key = Bytes::from(stored_key(writes.table(), key));
                 match change {
-                    Change::Put(value) => batch.put_bytes(stored, Bytes::copy_from_slice(value)),
-                    Change::Append(_) => appended.push((key.to_vec(), change)),
-                    Change::Delete => batch.delete(stored),
+                    Change::Put(value) => batch.put_bytes(key, Bytes::copy_from_slice(value)),
+                    Change::Append(bytes) => batch.merge(key, bytes),
+                    Change::Delete => batch.delete(key),
                 }
             }
-            self.append(writes, appended, &mut batch)?;
         }
         if batch.is_empty() {
             return Ok(());
@@ -206,7 +184,7 @@ impl Store for SlateStore {
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let tables: Vec<_> = batch.into_sorted().collect();
-        if tables.iter().any(|writes| !writes.is_blind()) {
+        if tables.iter().any(|writes| !writes.ranges().is_empty()) {
             let _alone = self.commits.write().unwrap_or_else(PoisonError::into_inner);
             self.write(&tables)?;
         } else {

@@ -196,11 +196,6 @@ impl SortedWrites {
         self.0.ranges.iter().any(|(start, end)| start.as_slice() <= key && key < end.as_slice())
     }
 
-    /// True if there are no range deletions and no appends. An engine without these reads rows for them.
-    pub fn is_blind(&self) -> bool {
-        self.0.ranges.is_empty() && self.0.writes.iter().all(|write| write.kind != Kind::Append)
-    }
-
     /// Keys in ascending order, each once, with their changes.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Change<'_>)> {
         self.0.writes.iter().map(|write| (self.0.key(write), self.0.change(write)))

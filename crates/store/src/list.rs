@@ -1,16 +1,17 @@
-//! Append-only lists as dense arrays: one row per ordinal and owner, with O(1) length and random access.
+//! Append-only lists as arrays, with O(1) length and random access.
 //!
 //! | Table | Key | Value |
 //! |---|---|---|
-//! | the list's own | owner, ordinal (8, BE) | value (varint) |
+//! | the list's own | owner, ordinal of the row's first entry (8, BE) | up to [`ROW`] entries (varints) |
 //! | `count` | tag of the list (1), owner | length (varint) |
 //!
-//! A total is one read, an offset is arithmetic at any depth, and a page is a bounded range in both directions.
+//! A total is one read, an offset is arithmetic at any depth, and a page is a bounded range in both directions. The writer
+//! appends to the last row without a read of it.
 //!
 //! # Invariants
 //!
-//! A list of length n has exactly the ordinals 0 to n - 1; values strictly increase with the ordinal; an owner without
-//! entries has no length row.
+//! A list of length n has exactly the ordinals 0 to n - 1; a row begins at a multiple of [`ROW`], and all rows but the
+//! last are full; values strictly increase with the ordinal; an owner without entries has no length row.
 
 mod audit;
 mod truncate;
@@ -21,13 +22,18 @@ pub use audit::{Inconsistency, audit, rebuild};
 pub use truncate::{LONG, truncate, truncate_long, truncate_owners};
 
 use crate::{
+    batch::Batch,
     engine::{Bounds, Order, Snapshot},
     error::Error,
     key::Key,
     spec::{Access, TableSpec},
     table::corrupt,
-    value::Value,
+    value::{Value, take_varint},
 };
+
+/// Entries of a row. With more, busy owners have fewer rows; a read of one entry decodes more, and at the head of a chain,
+/// where each block appends to it, the engine combines more parts of the last row.
+pub const ROW: u64 = 32;
 
 /// Lengths of all lists. Every database with lists needs it.
 pub const COUNT: &TableSpec = &TableSpec { name: "count", tag: 0x01, access: Access::Point };
@@ -54,23 +60,44 @@ pub fn lens<L: List>(snapshot: &dyn Snapshot, owners: &[L::Owner]) -> Result<Vec
     keys.iter().zip(snapshot.multi_get(COUNT, &keys)?).map(len).collect()
 }
 
-/// The entries at `places`, owners with ordinals, in their order, in one batched read. All must be below the lengths
-/// that the same snapshot gave: a missing entry is an error.
+/// A row: consecutive entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListRow {
+    /// Ordinal of the first entry.
+    first: u64,
+    entries: Vec<u64>,
+}
+
+impl ListRow {
+    /// The entry at `ordinal`, if it is in this row.
+    pub fn get(&self, ordinal: u64) -> Option<u64> {
+        let at = usize::try_from(ordinal.checked_sub(self.first)?).ok()?;
+        self.entries.get(at).copied()
+    }
+}
+
+/// The entries at `places`, owners with ordinals, in their order, in one batched read, each with its row. All must be
+/// below the lengths that the same snapshot gave: a missing entry is an error.
 pub fn entries<'a, L: List>(
     snapshot: &dyn Snapshot,
     places: impl Iterator<Item = (&'a L::Owner, u64)>,
-) -> Result<Vec<u64>, Error> {
-    let keys: Vec<_> = places.map(|(owner, ordinal)| entry_key(&owner.to_bytes(), ordinal)).collect();
-    let entry = |(key, value): (&Vec<u8>, Option<Vec<u8>>)| {
-        let value = value.ok_or_else(|| corrupt(L::SPEC, key, MISSING))?;
-        decode_number(L::SPEC, key, &value)
+) -> Result<Vec<(u64, ListRow)>, Error> {
+    let (keys, ordinals): (Vec<_>, Vec<_>) =
+        places.map(|(owner, ordinal)| (row_key(&owner.to_bytes(), ordinal), ordinal)).unzip();
+    let entry = |((key, ordinal), row): ((&Vec<u8>, u64), Option<Vec<u8>>)| {
+        let row = row.ok_or_else(|| corrupt(L::SPEC, key, MISSING))?;
+        let entries = values(&row).ok_or_else(|| corrupt(L::SPEC, key, NO_ENTRIES))?;
+        let row = ListRow { first: first_of_row(ordinal), entries };
+        let entry = row.get(ordinal).ok_or_else(|| corrupt(L::SPEC, key, MISSING))?;
+        Ok((entry, row))
     };
-    keys.iter().zip(snapshot.multi_get(L::SPEC, &keys)?).map(entry).collect()
+    keys.iter().zip(ordinals).zip(snapshot.multi_get(L::SPEC, &keys)?).map(entry).collect()
 }
 
 /// The entry at `ordinal`; `None` beyond the end.
 pub fn get<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner, ordinal: u64) -> Result<Option<u64>, Error> {
-    entry(snapshot, L::SPEC, &entry_key(&owner.to_bytes(), ordinal))
+    let key = row_key(&owner.to_bytes(), ordinal);
+    snapshot.get(L::SPEC, &key)?.map_or(Ok(None), |row| nth(L::SPEC, &key, &row, ordinal))
 }
 
 /// The entries at `ordinals`, ascending. All must be below the length that the same snapshot gave: a missing entry is
@@ -84,24 +111,27 @@ pub fn slice<L: List>(
         return Ok(Vec::new());
     }
     let owner = owner.to_bytes();
-    let (start, end) = (entry_key(&owner, ordinals.start), entry_key(&owner, ordinals.end));
+    let (start, end) = (row_key(&owner, ordinals.start), entry_key(&owner, ordinals.end));
     let bounds = Bounds { start: &start, end: Some(&end) };
-    // The keys of an owner are dense, so the limit never truncates a healthy list.
-    let limit = usize::try_from(ordinals.end - ordinals.start).unwrap_or(usize::MAX);
-    let missing = |ordinal| corrupt(L::SPEC, &entry_key(&owner, ordinal), MISSING);
-    let mut entries = Ok(Vec::with_capacity(limit.min(LIKELY_ENTRIES)));
-    snapshot.visit(L::SPEC, bounds, Order::Asc, limit, &mut |key, value| {
+    let len = usize::try_from(ordinals.end - ordinals.start).unwrap_or(usize::MAX);
+    let missing = |ordinal| corrupt(L::SPEC, &row_key(&owner, ordinal), MISSING);
+    let mut entries = Ok(Vec::with_capacity(len.min(LIKELY_ENTRIES)));
+    snapshot.visit(L::SPEC, bounds, Order::Asc, usize::MAX, &mut |key, row| {
         let Ok(found) = &mut entries else { return };
-        let ordinal = ordinals.start + found.len() as u64;
-        let is_next = key.strip_prefix(&*owner).is_some_and(|rest| rest == ordinal.to_be_bytes());
-        let entry = if is_next { decode_number(L::SPEC, key, value) } else { Err(missing(ordinal)) };
-        match entry {
-            Ok(entry) => found.push(entry),
-            Err(error) => entries = Err(error),
+        let next = ordinals.start + found.len() as u64;
+        let is_next = key.strip_prefix(&*owner).is_some_and(|rest| rest == first_of_row(next).to_be_bytes());
+        match values(row).filter(|_| is_next) {
+            Some(row) => {
+                let skipped = usize::try_from(next % ROW).unwrap_or(usize::MAX);
+                let left = len - found.len();
+                found.extend(row.into_iter().skip(skipped).take(left));
+            }
+            None if is_next => entries = Err(corrupt(L::SPEC, key, NO_ENTRIES)),
+            None => entries = Err(missing(next)),
         }
     })?;
     let entries: Vec<u64> = entries?;
-    if entries.len() < limit {
+    if entries.len() < len {
         return Err(missing(ordinals.start + entries.len() as u64));
     }
     Ok(entries)
@@ -111,7 +141,7 @@ pub fn slice<L: List>(
 const LIKELY_ENTRIES: usize = 128;
 
 /// Number of entries of `owner` that are less than `value`: the ordinal of `value`, or the one it would have. `len` is
-/// the length that the same snapshot gave. Costs about log2(`len`) reads.
+/// the length that the same snapshot gave. Costs about log2(`len` / [`ROW`]) reads.
 pub fn position<L: List>(
     snapshot: &dyn Snapshot,
     owner: &L::Owner,
@@ -119,26 +149,84 @@ pub fn position<L: List>(
     value: u64,
 ) -> Result<u64, Error> {
     let owner = owner.to_bytes();
-    let (mut low, mut high) = (0, len);
+    // Rows before `low` have only smaller entries, rows from `high` on only others.
+    let (mut low, mut high) = (0, len.div_ceil(ROW));
     while low < high {
-        let middle = low + (high - low) / 2;
-        let key = entry_key(&owner, middle);
-        let found = entry(snapshot, L::SPEC, &key)?.ok_or_else(|| corrupt(L::SPEC, &key, MISSING))?;
-        if found < value { low = middle + 1 } else { high = middle }
+        let middle = low.midpoint(high);
+        let (first, key) = (middle * ROW, entry_key(&owner, middle * ROW));
+        let row = snapshot.get(L::SPEC, &key)?.ok_or_else(|| corrupt(L::SPEC, &key, MISSING))?;
+        let row = values(&row).ok_or_else(|| corrupt(L::SPEC, &key, NO_ENTRIES))?;
+        let smaller = row.partition_point(|entry| *entry < value) as u64;
+        let expected = ROW.min(len - first);
+        if (row.len() as u64) < expected {
+            return Err(corrupt(L::SPEC, &key, MISSING));
+        }
+        match smaller {
+            0 => high = middle,
+            _ if smaller >= expected => low = middle + 1,
+            _ => return Ok(first + smaller),
+        }
     }
-    Ok(low)
+    Ok(len.min(low * ROW))
+}
+
+/// The entries of a row; `None` if there are none, or more than [`ROW`], or if they do not decode.
+pub fn values(mut row: &[u8]) -> Option<Vec<u64>> {
+    let mut values = Vec::new();
+    while !row.is_empty() {
+        values.push(take_varint(&mut row)?);
+    }
+    Some(values).filter(|values| (1..=ROW).contains(&(values.len() as u64)))
 }
 
 const MISSING: &str = "an entry below the length of its list is missing";
+const NO_ENTRIES: &str = "the value is not a row of entries";
 
-fn entry(snapshot: &dyn Snapshot, spec: &'static TableSpec, key: &[u8]) -> Result<Option<u64>, Error> {
-    let value = snapshot.get(spec, key)?;
-    value.map(|value| decode_number(spec, key, &value)).transpose()
+/// The entry at `ordinal` in its row; `None` if the row is shorter.
+fn nth(spec: &'static TableSpec, key: &[u8], mut row: &[u8], ordinal: u64) -> Result<Option<u64>, Error> {
+    for _ in 0..ordinal % ROW {
+        if row.is_empty() {
+            return Ok(None);
+        }
+        take_varint(&mut row).ok_or_else(|| corrupt(spec, key, NO_ENTRIES))?;
+    }
+    if row.is_empty() {
+        return Ok(None);
+    }
+    take_varint(&mut row).map(Some).ok_or_else(|| corrupt(spec, key, NO_ENTRIES))
+}
+
+/// Adds writes to `batch` that remove the entries from `keep` on of a list of `len` entries. Its length stays.
+pub(crate) fn cut(
+    snapshot: &dyn Snapshot,
+    spec: &'static TableSpec,
+    owner: &[u8],
+    (keep, len): (u64, u64),
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let whole = keep.next_multiple_of(ROW);
+    if keep < whole {
+        let key = row_key(owner, keep);
+        let row = snapshot.get(spec, &key)?.ok_or_else(|| corrupt(spec, &key, MISSING))?;
+        let mut rest = &row[..];
+        for _ in 0..keep % ROW {
+            take_varint(&mut rest).ok_or_else(|| corrupt(spec, &key, NO_ENTRIES))?;
+        }
+        let kept = row.len() - rest.len();
+        batch.put(spec, key, row[..kept].to_vec());
+    }
+    let mut first = whole;
+    while first < len {
+        batch.delete(spec, entry_key(owner, first));
+        first += ROW;
+    }
+    Ok(())
 }
 
 /// The length stored under `count_key`.
 pub(crate) fn stored_len(snapshot: &dyn Snapshot, count_key: &[u8]) -> Result<u64, Error> {
-    Ok(entry(snapshot, COUNT, count_key)?.unwrap_or(0))
+    let len = snapshot.get(COUNT, count_key)?;
+    len.map_or(Ok(0), |len| decode_number(COUNT, count_key, &len))
 }
 
 fn decode_number(spec: &'static TableSpec, key: &[u8], value: &[u8]) -> Result<u64, Error> {
@@ -153,7 +241,17 @@ pub(crate) fn count_key(spec: &TableSpec, owner: &impl Key) -> Vec<u8> {
     key
 }
 
-/// Key of an entry: owner, ordinal.
+/// Key of a row that begins at `ordinal`: owner, ordinal.
 pub(crate) fn entry_key(owner: &[u8], ordinal: u64) -> Vec<u8> {
     [owner, &ordinal.to_be_bytes()].concat()
+}
+
+/// Key of the row of an entry.
+fn row_key(owner: &[u8], ordinal: u64) -> Vec<u8> {
+    entry_key(owner, first_of_row(ordinal))
+}
+
+/// The first ordinal of the row of an entry.
+fn first_of_row(ordinal: u64) -> u64 {
+    ordinal - ordinal % ROW
 }

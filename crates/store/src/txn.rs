@@ -24,7 +24,7 @@ use crate::{
     engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     key::Key,
-    list::{self, COUNT, List, stored_len},
+    list::{self, COUNT, List, ROW, stored_len},
     ranked::{cache::OpenSets, levels::Levels, skip_list::RANK},
     spec::TableSpec,
     table::{Table, corrupt, decode_value},
@@ -373,14 +373,26 @@ impl Pushed {
     /// Writes entries and length, and returns the length.
     fn write(&self, count_key: &[u8], batch: &mut Batch) -> u64 {
         let owner = &count_key[1..];
-        let mut ordinal = self.base;
-        for &value in [&self.first].into_iter().chain(&self.others) {
+        let (mut ordinal, len) = (self.base, self.base.saturating_add(self.added()));
+        let mut values = [&self.first].into_iter().chain(&self.others);
+        while ordinal < len {
+            let first = ordinal - ordinal % ROW;
+            let next = len.min(first.saturating_add(ROW));
             let key = |out: &mut Vec<u8>| {
                 out.extend_from_slice(owner);
-                ordinal.put(out);
+                first.put(out);
             };
-            batch.put_with(self.spec, key, |out| put_varint(value, out));
-            ordinal += 1;
+            let entries = |out: &mut Vec<u8>| {
+                for value in (ordinal..next).zip(&mut values).map(|(_, value)| value) {
+                    put_varint(*value, out);
+                }
+            };
+            if ordinal == first {
+                batch.put_with(self.spec, key, entries);
+            } else {
+                batch.append_with(self.spec, key, entries);
+            }
+            ordinal = next;
         }
         batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| put_varint(ordinal, out));
         ordinal

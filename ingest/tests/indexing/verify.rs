@@ -120,9 +120,7 @@ async fn a_forced_rollback_may_be_interrupted_between_any_two_commits() {
     for commits in 0.. {
         let store = indexed.copy().unwrap();
         // Above the remaining heights, so that it is removed.
-        let (key, _) =
-            damages::entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
-        database::delete(&*store, AccountTxs::SPEC, key).unwrap();
+        damages::lose_entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
         let outcome = force_rollback(&CrashingStore::after(commits, std::sync::Arc::clone(&store)), 31);
         assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
         if commits > 0 {

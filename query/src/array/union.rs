@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use store::list::ListRow;
 use store::{Error, List, Snapshot};
 
 use super::{Array, Run};
@@ -32,6 +33,8 @@ pub struct Union<'a, L: List> {
     len: u64,
     /// Known splits with their places.
     splits: RefCell<Vec<(u64, Split)>>,
+    /// The row of each list that was read last: the last steps of a search need the same one.
+    rows: RefCell<Vec<ListRow>>,
 }
 
 impl<'a, L: List> Union<'a, L> {
@@ -49,17 +52,34 @@ impl<'a, L: List> Union<'a, L> {
     }
 
     fn of_parts(snapshot: &'a dyn Snapshot, parts: impl Iterator<Item = (L::Owner, Range<u64>)>) -> Self {
-        let (owners, parts): (_, Vec<_>) = parts.filter(|(_, part)| !part.is_empty()).unzip();
+        let (owners, parts): (Vec<_>, Vec<_>) = parts.filter(|(_, part)| !part.is_empty()).unzip();
         let len = parts.iter().map(width).sum();
         let starts = (0, parts.iter().map(|part| part.start).collect());
         let ends = (len, parts.iter().map(|part| part.end).collect());
-        Self { snapshot, owners, parts, len, splits: RefCell::new(vec![starts, ends]) }
+        let rows = RefCell::new(vec![ListRow::default(); owners.len()]);
+        Self { snapshot, owners, parts, len, splits: RefCell::new(vec![starts, ends]), rows }
     }
 
-    /// The entries at `places`: indexes of lists with ordinals.
+    /// The entries at `places`: indexes of different lists with ordinals.
     fn entries(&self, places: &[(usize, u64)]) -> Result<Vec<u64>, Error> {
-        let places = places.iter().map(|(list, ordinal)| (&self.owners[*list], *ordinal));
-        store::list::entries::<L>(self.snapshot, places)
+        let mut rows = self.rows.borrow_mut();
+        let known: Vec<_> = places.iter().map(|(list, ordinal)| rows[*list].get(*ordinal)).collect();
+        let unknown: Vec<_> =
+            places.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(place, _)| *place).collect();
+        let mut read = Vec::new().into_iter();
+        if !unknown.is_empty() {
+            let places = unknown.iter().map(|(list, ordinal)| (&self.owners[*list], *ordinal));
+            read = store::list::entries::<L>(self.snapshot, places)?.into_iter();
+        }
+        let mut entry = |((list, _), known): (&(usize, u64), Option<u64>)| {
+            known.or_else(|| {
+                let (entry, row) = read.next()?;
+                rows[*list] = row;
+                Some(entry)
+            })
+        };
+        // There is one for each unknown place.
+        Ok(places.iter().zip(known).filter_map(&mut entry).collect())
     }
 
     /// The split before the sequence `seq`.

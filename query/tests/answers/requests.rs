@@ -192,6 +192,7 @@ fn of_the_same_transaction_in_several_blocks_the_successful_or_else_the_last_is_
         let made = small();
         let hash = made.txs[0].hash;
         let hex = chain::hash::to_hex(&hash).to_uppercase();
+        made.write(|txn| txn.delete::<TxByHash>(&hash_prefix(&hash)));
         made.write(|txn| {
             for (seq, code) in (1_u64..).zip(codes) {
                 let record = format!(r#"{{"txhash":"{hex}","height":"1","code":{code},"n":{seq}}}"#);

@@ -35,10 +35,13 @@ fn list(
         let is_length = found.table == COUNT;
         let stored = match found.found.as_deref() {
             None => "nothing".to_owned(),
-            Some(value) => u64::decode(value).map_or_else(|| bytes(value), |number| number.to_string()),
+            Some(value) if is_length => {
+                u64::decode(value).map_or_else(|| bytes(value), |len| len.to_string())
+            }
+            Some(value) => store::list::values(value).map_or_else(|| bytes(value), |row| format!("{row:?}")),
         };
         report.add(Finding {
-            kind: if is_length { "length of a list" } else { "entry of a list" },
+            kind: if is_length { "length of a list" } else { "entries of a list" },
             expected: if is_length { format!("{} in {}", found.expected, spec.name) } else { found.expected },
             table: found.table,
             key: found.key,

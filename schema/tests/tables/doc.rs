@@ -17,8 +17,8 @@ A table is a column family of RocksDB; the tag is its number, for an engine that
 by whole key, *Append* tables are written in key order with values that are compressed already, *Scan* tables are read
 by range, and so are *Ranked* tables, which take few bytes beside the others. Keys are the components one behind the other
 (`store::key`): numbers big-endian, texts with `00` as `00 ff` and ended by `00 01`. A varint has seven bits a byte, lowest
-first. A *list* has the rows `owner | ordinal → value` with the ordinals 0, 1, 2 … of each owner, and its lengths in the
-table `count`. A *ranked set* has the rows `owner | item → value` in the order of the items, and its lengths and skip-list
+first. A *list* has the rows `owner | first ordinal → up to 32 entries` with the ordinals 0, 32, 64 … of each owner, and its
+lengths in the table `count`. A *ranked set* has the rows `owner | item → value` in the order of the items, and its lengths and skip-list
 nodes in the table `rank` (`store::ranked`).
 ";
 

@@ -278,7 +278,8 @@ impl Visitor for EveryRowComesBack<'_> {
         for (key, value) in self.rows(L::SPEC) {
             let decoded = <(L::Owner, u64)>::from_bytes(&key).unwrap();
             assert_eq!(decoded.to_bytes(), key, "{}", L::SPEC.name);
-            assert_eq!(encoded(&u64::decode(&value).unwrap()), value, "{}", L::SPEC.name);
+            let entries: Vec<u8> = store::list::values(&value).unwrap().iter().flat_map(encoded).collect();
+            assert_eq!(entries, value, "{}", L::SPEC.name);
         }
     }
 }

@@ -49,7 +49,7 @@ fn a_database_is_verified_damaged_repaired_and_indexed_again() {
     let damaged = digest(&data);
     assert_ne!(damaged, whole);
     let (code, report) = verify(&data, &["--offline"]);
-    assert!(code == 1 && report.contains("entry of a list: table account_tx, key 14"), "{code} {report}");
+    assert!(code == 1 && report.contains("entries of a list: table account_tx, key 14"), "{code} {report}");
     assert!(report.contains("error: the database is damaged"), "{report}");
     for scope in [&[][..], &["--all"], &["--last", "20"], &["--sample", "20"]] {
         let (code, report) = verify(&data, &[&played.services()[..], scope].concat());

@@ -11,9 +11,9 @@ use crate::{
     bulk::BulkWriter,
     engine::{Bounds, Durability, Order, Row, RowCursor, Snapshot, Store, for_each_row, prefix_end},
     error::Error,
-    list::{COUNT, entry_key},
+    list::{COUNT, ROW, entry_key, values},
     spec::TableSpec,
-    value::Value,
+    value::{Value, put_varint, take_varint},
 };
 
 /// A row of a list or of its lengths that breaks an invariant.
@@ -30,7 +30,7 @@ pub struct Inconsistency {
 }
 
 /// Compares the rows of the list `spec` with its lengths: ordinals without gaps, values that increase and are not above
-/// `last`, and the length of each owner. Each difference is given to `on_inconsistency`.
+/// `last`, and the length of each owner. Each row that differs is given to `on_inconsistency`.
 pub fn audit(
     snapshot: &dyn Snapshot,
     spec: &'static TableSpec,
@@ -79,16 +79,13 @@ fn check_list_of(
 }
 
 /// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order,
-/// renumbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
+/// numbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
 /// list meanwhile. The result is on the device.
 pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
-    let mut rebuilder =
-        ListRebuilder { writer: BulkWriter::new(store), spec, owner: Vec::new(), len: 0, last: 0 };
-    for_each_row(&*snapshot, spec, Bounds::all(), |key, value| {
-        rebuilder.row(&*snapshot, key, value, cutoff)
-    })?;
-    rebuilder.close(&*snapshot)?;
+    let mut rebuilder = ListRebuilder::new(store, &*snapshot, spec);
+    for_each_row(&*snapshot, spec, Bounds::all(), |key, value| rebuilder.row(key, value, cutoff))?;
+    rebuilder.close()?;
     rebuilder.writer.finish(Durability::Buffered)?;
     drop(snapshot);
     let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
@@ -111,13 +108,15 @@ struct Owner {
     key: Vec<u8>,
     /// The next ordinal.
     next: u64,
+    /// False if the last row does not decode: then `next` is the ordinal after as many entries as it can have.
+    is_exact: bool,
     /// The last value.
     last: u64,
 }
 
 impl Owner {
     fn new(key: &[u8]) -> Self {
-        Self { key: key.to_vec(), next: 0, last: 0 }
+        Self { key: key.to_vec(), next: 0, is_exact: true, last: 0 }
     }
 
     fn row(
@@ -128,20 +127,31 @@ impl Owner {
         greatest: u64,
         on_inconsistency: &mut impl FnMut(Inconsistency),
     ) {
-        if ordinal != self.next {
+        if !ordinal.is_multiple_of(ROW) {
+            let expected = format!("a row that begins at a multiple of {ROW}");
+            on_inconsistency(Inconsistency::row(spec, key, value, &expected));
+        } else if ordinal != self.next {
             let key = entry_key(&self.key, self.next);
-            let expected = format!("an entry: the next one has ordinal {ordinal}");
+            let expected = format!("an entry: the next row begins with ordinal {ordinal}");
             on_inconsistency(Inconsistency { table: spec, key, found: None, expected });
         }
-        self.next = ordinal.saturating_add(1);
-        let expected = match u64::decode(value) {
-            None => "a number".to_owned(),
-            Some(number) if number > greatest => format!("at most {greatest}, the last of its lane"),
-            Some(number) if number <= self.last => format!("more than {}, the entry before", self.last),
-            Some(number) => {
-                self.last = number;
-                return;
-            }
+        let row = values(value);
+        self.is_exact = row.is_some();
+        self.next = ordinal.saturating_add(row.as_ref().map_or(ROW, |row| row.len() as u64));
+        let Some(row) = row else {
+            on_inconsistency(Inconsistency::row(spec, key, value, &format!("1 to {ROW} numbers")));
+            return;
+        };
+        let first = row.first().copied().unwrap_or_default();
+        let expected = if first <= self.last {
+            format!("more than {}, the entry before", self.last)
+        } else if row.last().is_some_and(|last| *last > greatest) {
+            format!("at most {greatest}, the last of its lane")
+        } else if !row.is_sorted_by(|a, b| a < b) {
+            "numbers that increase".to_owned()
+        } else {
+            self.last = row.last().copied().unwrap_or(self.last);
+            return;
         };
         on_inconsistency(Inconsistency::row(spec, key, value, &expected));
     }
@@ -164,7 +174,9 @@ impl Owner {
             // Keys that do not decode may be in another order.
             None => snapshot.get(COUNT, &key)?,
         };
-        if found.as_deref().and_then(u64::decode) != Some(self.next) {
+        let fits =
+            |len: u64| len == self.next || (!self.is_exact && len < self.next && len + ROW > self.next);
+        if !found.as_deref().and_then(u64::decode).is_some_and(fits) {
             let expected = self.next.to_string();
             on_inconsistency(Inconsistency { table: COUNT, key, found, expected });
         }
@@ -172,49 +184,92 @@ impl Owner {
     }
 }
 
+/// Reads the rows of a list in order and writes those that differ in the rebuilt one. A row is written before the rows
+/// that its entries came from are deleted or overwritten, so after a crash an entry may exist twice, and the next run
+/// drops one.
 struct ListRebuilder<'a> {
     writer: BulkWriter<'a>,
+    snapshot: &'a dyn Snapshot,
     spec: &'static TableSpec,
     owner: Vec<u8>,
-    /// Entries of the owner that stay, so far.
-    len: u64,
+    /// Ordinal and value of the row that is being read; `None` before the owner's first one.
+    read: Option<(u64, Vec<u8>)>,
+    /// Ordinal of the row that is being made, and its entries.
+    first: u64,
+    row: Vec<u64>,
+    /// The last entry.
     last: u64,
+    /// Keys whose entries are in the row that is being made, and that the rebuilt list does not have.
+    misplaced: Vec<Vec<u8>>,
 }
 
-impl ListRebuilder<'_> {
-    fn row(&mut self, snapshot: &dyn Snapshot, key: &[u8], value: &[u8], cutoff: u64) -> Result<(), Error> {
+impl<'a> ListRebuilder<'a> {
+    fn new(store: &'a dyn Store, snapshot: &'a dyn Snapshot, spec: &'static TableSpec) -> Self {
+        let (owner, row, misplaced) = (Vec::new(), Vec::new(), Vec::new());
+        let writer = BulkWriter::new(store);
+        Self { writer, snapshot, spec, owner, read: None, first: 0, row, last: 0, misplaced }
+    }
+
+    fn row(&mut self, key: &[u8], mut value: &[u8], cutoff: u64) -> Result<(), Error> {
         let Some((owner, ordinal)) = split(key) else {
             return self.writer.delete(self.spec, key.to_vec());
         };
         if owner != self.owner {
-            self.close(snapshot)?;
+            self.close()?;
             self.owner = owner.to_vec();
         }
-        match u64::decode(value).filter(|number| *number < cutoff && *number > self.last) {
-            None => self.writer.delete(self.spec, key.to_vec()),
-            Some(number) => {
-                let place = self.len;
-                self.len += 1;
+        self.read = Some((ordinal, value.to_vec()));
+        if !ordinal.is_multiple_of(ROW) {
+            self.misplaced.push(key.to_vec());
+        }
+        while let Some(number) = take_varint(&mut value) {
+            if number < cutoff && number > self.last {
                 self.last = number;
-                if ordinal == place {
-                    return Ok(());
-                }
-                // After a crash between the two writes, the entry exists twice, and the next run drops one.
-                self.writer.put(self.spec, entry_key(owner, place), value.to_vec())?;
-                self.writer.delete(self.spec, key.to_vec())
+                self.row.push(number);
+            }
+            if self.row.len() as u64 == ROW {
+                self.write_row()?;
             }
         }
+        if self.row.is_empty() { self.delete_misplaced() } else { Ok(()) }
     }
 
-    /// Writes the length of the current owner.
-    fn close(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+    fn write_row(&mut self) -> Result<(), Error> {
+        let mut value = Vec::new();
+        self.row.drain(..).for_each(|number| put_varint(number, &mut value));
+        let first = self.first;
+        self.first += ROW;
+        if self.read.as_ref().is_none_or(|(ordinal, stored)| *ordinal != first || *stored != value) {
+            self.writer.put(self.spec, entry_key(&self.owner, first), value)?;
+        }
+        Ok(())
+    }
+
+    fn delete_misplaced(&mut self) -> Result<(), Error> {
+        self.misplaced.drain(..).try_for_each(|key| self.writer.delete(self.spec, key))
+    }
+
+    /// Writes the last row and the length of the current owner, and deletes the rows behind it.
+    fn close(&mut self) -> Result<(), Error> {
+        let len = self.first + self.row.len() as u64;
+        if !self.row.is_empty() {
+            self.write_row()?;
+        }
+        self.delete_misplaced()?;
+        if self.read.as_ref().is_some_and(|(ordinal, _)| *ordinal >= self.first) {
+            let (start, end) = (entry_key(&self.owner, self.first), entry_key(&self.owner, u64::MAX));
+            let behind = Bounds { start: &start, end: Some(&end) };
+            for_each_row(self.snapshot, self.spec, behind, |key, _| {
+                self.writer.delete(self.spec, key.to_vec())
+            })?;
+        }
         let key = [&[self.spec.tag][..], &self.owner].concat();
-        if self.len > 0 && snapshot.get(COUNT, &key)?.as_deref().and_then(u64::decode) != Some(self.len) {
+        if len > 0 && self.snapshot.get(COUNT, &key)?.as_deref().and_then(u64::decode) != Some(len) {
             let mut value = Vec::new();
-            self.len.encode(&mut value);
+            len.encode(&mut value);
             self.writer.put(COUNT, key, value)?;
         }
-        (self.len, self.last) = (0, 0);
+        (self.first, self.last, self.read) = (0, 0, None);
         Ok(())
     }
 }

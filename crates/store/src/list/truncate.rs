@@ -10,7 +10,7 @@ use crate::{
     engine::{Bounds, Durability, Order, Snapshot, Store, prefix_end},
     error::Error,
     key::successor,
-    list::{COUNT, MISSING, decode_number, entry_key},
+    list::{COUNT, MISSING, ROW, cut, decode_number, entry_key, nth, row_key},
     spec::TableSpec,
     table::corrupt,
     value::Value,
@@ -86,15 +86,15 @@ pub fn truncate_owners<'a>(
 /// Owners per snapshot: few enough to hold in memory and to keep the snapshot short-lived.
 const OWNERS_PER_SNAPSHOT: usize = 1024;
 
-/// Bytes of deletions in one commit: a few tens of thousands of entries.
+/// Bytes of deletions in one commit: a few tens of thousands of rows.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Entries of one list from which on they are deleted as a range. Each range is a commit of its own and, in RocksDB, a
-/// flush, which cost as much as some thousands of deletions.
-pub const LONG: u64 = 1 << 14;
+/// Entries of one list from which on their rows are deleted as a range. Each range is a commit of its own and, in RocksDB,
+/// a flush, which cost as much as some thousands of deletions.
+pub const LONG: u64 = ROW << 14;
 
-/// Entries of a range at most: an engine without range deletions deletes them one by one in a commit.
-const MAX_RANGE: u64 = 1 << 18;
+/// Entries of a range at most: an engine without range deletions deletes their rows one by one in a commit.
+const MAX_RANGE: u64 = ROW << 18;
 
 struct Truncation<'a> {
     store: &'a dyn Store,
@@ -116,11 +116,12 @@ impl Truncation<'_> {
                 break;
             }
             let keys: Vec<_> =
-                places.iter().map(|(at, ordinal)| entry_key(&lens[*at].0[1..], *ordinal)).collect();
+                places.iter().map(|(at, ordinal)| row_key(&lens[*at].0[1..], *ordinal)).collect();
             let values = self.snapshot.multi_get(self.spec, &keys)?;
             for (((at, ordinal), key), value) in places.into_iter().zip(&keys).zip(values) {
+                let value = value.map_or(Ok(None), |row| nth(self.spec, key, &row, ordinal))?;
                 let value = value.ok_or_else(|| corrupt(self.spec, key, MISSING))?;
-                searches[at].record(ordinal, decode_number(self.spec, key, &value)? >= cutoff);
+                searches[at].record(ordinal, value >= cutoff);
             }
         }
         let mut dropped = 0;
@@ -139,21 +140,15 @@ impl Truncation<'_> {
         // From the end, so that the list stays dense after each commit.
         let mut end = len;
         while end - keep >= LONG {
-            let start = end.saturating_sub(MAX_RANGE).max(keep);
+            let start = end.saturating_sub(MAX_RANGE).max(keep).next_multiple_of(ROW);
             self.batch.delete_range(self.spec, entry_key(owner, start), entry_key(owner, end));
             self.set_len(count_key, start);
             self.commit()?;
             end = start;
         }
-        for ordinal in (keep..end).rev() {
-            self.batch.delete(self.spec, entry_key(owner, ordinal));
-            if self.batch.bytes() >= BATCH_BYTES {
-                self.set_len(count_key, ordinal);
-                self.commit()?;
-            }
-        }
+        cut(self.snapshot, self.spec, owner, (keep, end), &mut self.batch)?;
         self.set_len(count_key, keep);
-        Ok(())
+        if self.batch.bytes() >= BATCH_BYTES { self.commit() } else { Ok(()) }
     }
 
     fn set_len(&mut self, count_key: &[u8], len: u64) {

@@ -19,7 +19,7 @@ use crate::{
     batch::Batch,
     engine::Snapshot,
     error::Error,
-    list::{COUNT, entry_key, stored_len},
+    list::{COUNT, cut, stored_len},
     spec::TableSpec,
     value::{Value as _, put_varint, take_varint},
 };
@@ -128,8 +128,8 @@ impl UndoRecord {
         self.rows.len() < all
     }
 
-    /// Adds the writes that revert the transaction to `batch`. The state must [match](UndoRecord::matches).
-    pub fn revert_into(self, batch: &mut Batch) {
+    /// Adds the writes that revert the transaction to `batch`. `snapshot` must [match](UndoRecord::matches).
+    pub fn revert_into(self, snapshot: &dyn Snapshot, batch: &mut Batch) -> Result<(), Error> {
         for (spec, rows) in self.rows {
             for (key, value) in rows {
                 match value {
@@ -140,9 +140,8 @@ impl UndoRecord {
         }
         for (spec, owners) in self.lists {
             for growth in owners {
-                for ordinal in growth.base..growth.base.saturating_add(growth.added) {
-                    batch.delete(spec, entry_key(&growth.owner, ordinal));
-                }
+                let len = growth.base.saturating_add(growth.added);
+                cut(snapshot, spec, &growth.owner, (growth.base, len), batch)?;
                 let count_key = count_key(spec, &growth);
                 match growth.base {
                     0 => batch.delete(COUNT, count_key),
@@ -150,6 +149,7 @@ impl UndoRecord {
                 }
             }
         }
+        Ok(())
     }
 
     /// Encodes the record.

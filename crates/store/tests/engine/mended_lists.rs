@@ -45,27 +45,32 @@ fn rows(store: &MemStore, spec: &'static TableSpec) -> Vec<store::engine::Row> {
 }
 
 fn model() -> impl Strategy<Value = Model> {
-    let values = proptest::collection::btree_set(1_u64..60, 1..8);
+    let values = proptest::collection::btree_set(1_u64..400, 1..120);
     proptest::collection::btree_map(0_u16..5, values.prop_map(|values| values.into_iter().collect()), 1..5)
 }
 
-/// Another length, or a lost row of either table.
+/// Another length, a row of entries that is damaged, or a lost row of either table.
 #[derive(Debug, Clone)]
 struct Damage {
     row: prop::sample::Index,
     value: Option<u64>,
 }
 
+fn misplaced(key: &[u8]) -> Vec<u8> {
+    let (owner, ordinal) = key.split_last_chunk().unwrap();
+    [owner, &(u64::from_be_bytes(*ordinal) + 5).to_be_bytes()].concat()
+}
+
 fn damage() -> impl Strategy<Value = Damage> {
     let row = any::<prop::sample::Index>();
-    (row, proptest::option::of(1_u64..80)).prop_map(|(row, value)| Damage { row, value })
+    (row, proptest::option::of(1_u64..150)).prop_map(|(row, value)| Damage { row, value })
 }
 
 proptest! {
     #[test]
-    fn intact_lists_pass_the_audit_and_a_rebuild_cuts_them_like_truncation(model in model(), cutoff in 1_u64..70) {
+    fn intact_lists_pass_the_audit_and_a_rebuild_cuts_them_like_truncation(model in model(), cutoff in 1_u64..450) {
         let (mended, truncated) = (pushed(&model), pushed(&model));
-        prop_assert_eq!(faults(&mended, 60), Vec::new());
+        prop_assert_eq!(faults(&mended, 400), Vec::new());
         list::rebuild(&mended, ByNumber::SPEC, cutoff).unwrap();
         list::truncate(&truncated, ByNumber::SPEC, cutoff).unwrap();
         for spec in [ByNumber::SPEC, COUNT] {
@@ -83,7 +88,7 @@ proptest! {
             let spec = if of_count { COUNT } else { ByNumber::SPEC };
             let rows = rows(&store, spec);
             prop_assume!(!rows.is_empty());
-            let key = damage.row.get(&rows).0.clone();
+            let (key, row) = damage.row.get(&rows).clone();
             let mut batch = Batch::new();
             match damage.value {
                 Some(value) if of_count => {
@@ -91,12 +96,21 @@ proptest! {
                     value.encode(&mut bytes);
                     batch.put(spec, key, bytes);
                 }
-                _ => batch.delete(spec, key),
+                // Entries are lost at the end of a row, also half of one.
+                Some(value) if value % 3 == 0 => batch.put(spec, key, row[..row.len() / 2].to_vec()),
+                // A row is where no row begins.
+                Some(value) if value % 3 == 1 => {
+                    batch.delete(spec, key.clone());
+                    batch.put(spec, misplaced(&key), row);
+                }
+                // An entry follows that does not decode.
+                Some(_) => batch.append(spec, key, vec![0x80, 0]),
+                None => batch.delete(spec, key),
             }
             store.commit(batch, Durability::Buffered).unwrap();
         }
         prop_assume!([ByNumber::SPEC, COUNT].iter().any(|spec| rows(&store, spec) != rows(&whole, spec)));
-        prop_assert_ne!(faults(&store, 60), Vec::new());
+        prop_assert_ne!(faults(&store, 400), Vec::new());
         list::rebuild(&store, ByNumber::SPEC, u64::MAX).unwrap();
         prop_assert_eq!(faults(&store, u64::MAX), Vec::new());
         let snapshot = store.snapshot().unwrap();

@@ -135,7 +135,7 @@ fn commit(store: &dyn Store, counts: &mut Counts, writes: &[Write], seq: &mut u6
 
 fn take_back(store: &dyn Store, before: UndoRecord) {
     let mut batch = Batch::new();
-    before.revert_into(&mut batch);
+    before.revert_into(&*store.snapshot().unwrap(), &mut batch).unwrap();
     store.commit(batch, Durability::Buffered).unwrap();
 }
 

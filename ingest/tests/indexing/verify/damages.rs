@@ -11,7 +11,7 @@ use schema::nft::{
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use store::key::Text;
 use store::{
-    COUNT, Counts, Durability, Key as _, List as _, RANK, Store, Table as _, TableSpec, Txn, Value as _,
+    COUNT, Counts, Durability, Key as _, List as _, RANK, Store, Table as _, TableSpec, Txn, Value as _, list,
 };
 
 use super::database::{change, delete, encoded, lose, put, rows, some_row};
@@ -74,39 +74,36 @@ pub(crate) const OF_RECORDS: &[Damage] = &[
 
 pub(crate) const OF_LISTS: &[Damage] = &[
     ("entry lost", |store| {
-        let (key, _) = entry(store, AccountTxs::SPEC, |ordinal, len| ordinal > 0 && ordinal + 1 < len)?;
-        delete(store, AccountTxs::SPEC, key)
+        lose_entry(store, AccountTxs::SPEC, |ordinal, len| ordinal > 0 && ordinal + 1 < len)
     }),
     ("last entry lost", |store| {
-        let (key, _) = entry(store, AccountSetTxs::SPEC, |ordinal, len| ordinal > 0 && ordinal + 1 == len)?;
-        delete(store, AccountSetTxs::SPEC, key)
+        lose_entry(store, AccountSetTxs::SPEC, |ordinal, len| ordinal > 0 && ordinal + 1 == len)
     }),
-    ("whole list lost but its length", |store| {
-        let (key, _) = entry(store, AccountTxs::SPEC, |_, len| len == 1)?;
-        delete(store, AccountTxs::SPEC, key)
-    }),
-    ("entry doubled", |store| {
-        let (key, value) = entry(store, AccountTxs::SPEC, |ordinal, len| ordinal > 0 && ordinal + 1 == len)?;
-        put(store, AccountTxs::SPEC, next(&key), value)
-    }),
+    ("whole list lost but its length", |store| lose_entry(store, AccountTxs::SPEC, |_, len| len == 1)),
+    ("entry doubled", |store| double_last(store, AccountTxs::SPEC).map(drop)),
     ("entry doubled with its length", |store| {
-        let (key, value) = entry(store, SetTxs::SPEC, |ordinal, len| ordinal > 0 && ordinal + 1 == len)?;
-        put(store, SetTxs::SPEC, next(&key), value)?;
+        let key = double_last(store, SetTxs::SPEC)?;
         set_count(store, SetTxs::SPEC, &key, |len| Some(len + 1))
     }),
     ("entry of another sequence", |store| {
-        let all = rows(store, AccountTxs::SPEC)?;
-        // An entry whose next sequence is not in this list.
-        let free = all.windows(2).find(|pair| {
-            let (a, b) = (u64::decode(&pair[0].1), u64::decode(&pair[1].1));
-            pair[0].0[..pair[0].0.len() - 8] == pair[1].0[..pair[1].0.len() - 8] && a.map(|a| a + 1) < b
-        });
-        let (key, value) = free.context("a list with room")?[0].clone();
-        put(store, AccountTxs::SPEC, key, encoded(&(u64::decode(&value).context("a number")? + 1)))
+        for (key, value) in rows(store, AccountTxs::SPEC)? {
+            let mut row = list::values(&value).context("a row of entries")?;
+            // An entry whose next sequence is not in this list.
+            if let Some(at) = row.windows(2).position(|pair| pair[0] + 1 < pair[1]) {
+                row[at] += 1;
+                return put_entries(store, AccountTxs::SPEC, key, &row);
+            }
+        }
+        anyhow::bail!("no list with room")
+    }),
+    ("row of entries that does not decode", |store| flip_last(store, AccountTxs::SPEC)),
+    ("row that begins elsewhere", |store| {
+        let Place { key, row, .. } = entry(store, AccountTxs::SPEC, |_, len| len > 2)?;
+        delete(store, AccountTxs::SPEC, key.clone())?;
+        put_entries(store, AccountTxs::SPEC, next(&key), &row)
     }),
     ("account that is not involved", |store| {
-        let (key, _) = entry(store, AccountTxs::SPEC, |_, len| len == 1)?;
-        let mut stranger = key;
+        let mut stranger = entry(store, AccountTxs::SPEC, |_, len| len == 1)?.key;
         stranger[5] ^= 0xff;
         put(store, AccountTxs::SPEC, stranger.clone(), encoded(&7_u64))?;
         set_count(store, AccountTxs::SPEC, &stranger, |_| Some(1))
@@ -115,11 +112,11 @@ pub(crate) const OF_LISTS: &[Damage] = &[
     ("length too small", |store| count(store, SetTxs::SPEC, |len| Some(len - 1))),
     ("length missing", |store| count(store, AccountTxs::SPEC, |_| None)),
     ("length that does not decode", |store| {
-        let (key, _) = entry(store, AccountSetTxs::SPEC, |_, len| len > 1)?;
+        let key = entry(store, AccountSetTxs::SPEC, |_, len| len > 1)?.key;
         put(store, COUNT, count_key(AccountSetTxs::SPEC, &key), vec![0x80])
     }),
     ("stray length", |store| {
-        let (mut key, _) = entry(store, AccountTxs::SPEC, |_, _| true)?;
+        let mut key = entry(store, AccountTxs::SPEC, |_, _| true)?.key;
         key[3] ^= 0xff;
         set_count(store, AccountTxs::SPEC, &key, |_| Some(3))
     }),
@@ -153,7 +150,7 @@ pub(crate) const OF_NFTS: &[Damage] = &[
         put(store, RANK, key, vec![9, 0, 0, 0, 0])
     }),
     ("transaction of a token lost", |store| {
-        let (key, _) = entry(store, TokenTxs::SPEC, |ordinal, len| ordinal + 1 == len)?;
+        let key = entry(store, TokenTxs::SPEC, |ordinal, len| ordinal + 1 == len)?.key;
         delete(store, TokenTxs::SPEC, key)
     }),
     ("row of the log lost", |store| lose(store, NftLog::SPEC)),
@@ -218,21 +215,62 @@ pub(crate) fn flip(store: &dyn Store, spec: &'static TableSpec) -> Result<()> {
     put(store, spec, key, value)
 }
 
+/// An entry of a list: the key of its row, the row's entries, and its index in these.
+struct Place {
+    key: Vec<u8>,
+    row: Vec<u64>,
+    at: usize,
+}
+
 /// The first entry of a list for whose ordinal and length `wanted` is true.
-pub(crate) fn entry(
-    store: &dyn Store,
-    spec: &'static TableSpec,
-    wanted: impl Fn(u64, u64) -> bool,
-) -> Result<(Vec<u8>, Vec<u8>)> {
+fn entry(store: &dyn Store, spec: &'static TableSpec, wanted: impl Fn(u64, u64) -> bool) -> Result<Place> {
     let snapshot = store.snapshot()?;
     for (key, value) in rows(store, spec)? {
-        let (_, ordinal) = key.split_last_chunk::<8>().context("an ordinal")?;
+        let (_, first) = key.split_last_chunk::<8>().context("an ordinal")?;
+        let first = u64::from_be_bytes(*first);
         let len = snapshot.get(COUNT, &count_key(spec, &key))?.and_then(|len| u64::decode(&len));
-        if wanted(u64::from_be_bytes(*ordinal), len.context("a length")?) {
-            return Ok((key, value));
+        let (len, row) = (len.context("a length")?, list::values(&value).context("a row of entries")?);
+        if let Some(at) = (first..).take(row.len()).position(|ordinal| wanted(ordinal, len)) {
+            return Ok(Place { key, row, at });
         }
     }
     anyhow::bail!("no such entry in {}", spec.name)
+}
+
+fn put_entries(store: &dyn Store, spec: &'static TableSpec, key: Vec<u8>, row: &[u64]) -> Result<()> {
+    let mut value = Vec::new();
+    for entry in row {
+        entry.encode(&mut value);
+    }
+    if row.is_empty() { delete(store, spec, key) } else { put(store, spec, key, value) }
+}
+
+/// Removes the first entry of a list for whose ordinal and length `wanted` is true; later ones of its row move up.
+pub(crate) fn lose_entry(
+    store: &dyn Store,
+    spec: &'static TableSpec,
+    wanted: impl Fn(u64, u64) -> bool,
+) -> Result<()> {
+    let Place { key, mut row, at } = entry(store, spec, wanted)?;
+    row.remove(at);
+    put_entries(store, spec, key, &row)
+}
+
+/// Repeats the last entry of a list, and returns the key of its row.
+fn double_last(store: &dyn Store, spec: &'static TableSpec) -> Result<Vec<u8>> {
+    let in_full_row = |len: u64| len.is_multiple_of(list::ROW);
+    let last = entry(store, spec, |ordinal, len| ordinal > 0 && ordinal + 1 == len && !in_full_row(len))?;
+    let Place { key, mut row, at } = last;
+    row.push(row[at]);
+    put_entries(store, spec, key.clone(), &row)?;
+    Ok(key)
+}
+
+/// Sets the bit of a row's last byte that says that its last number continues.
+fn flip_last(store: &dyn Store, spec: &'static TableSpec) -> Result<()> {
+    let (key, mut value) = some_row(store, spec)?;
+    *value.last_mut().context("a byte")? |= 0x80;
+    put(store, spec, key, value)
 }
 
 fn count_key(spec: &TableSpec, entry_key: &[u8]) -> Vec<u8> {
@@ -255,7 +293,7 @@ fn set_count(
 
 /// Changes the length of a list that has some entries.
 fn count(store: &dyn Store, spec: &'static TableSpec, change: impl Fn(u64) -> Option<u64>) -> Result<()> {
-    let (key, _) = entry(store, spec, |_, len| len > 2)?;
+    let key = entry(store, spec, |_, len| len > 2)?.key;
     set_count(store, spec, &key, change)
 }
 

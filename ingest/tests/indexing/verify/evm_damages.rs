@@ -7,15 +7,14 @@ use schema::meta::{self, CallLane};
 use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Holders};
 use store::{Key as _, List as _, Message, RANK, Store, Table as _, Value as _};
 
-use super::damages::{Damage, entry, flip, write};
-use super::database::{change, delete, encoded, lose, put, rows, some_row};
+use super::damages::{Damage, flip, lose_entry, write};
+use super::database::{change, encoded, lose, put, rows, some_row};
 
 pub(crate) const OF_EVM: &[Damage] = &[
     ("EVM record flipped", |store| flip(store, EvmTxs::SPEC)),
     ("EVM hash missing", |store| lose(store, EvmTxByHash::SPEC)),
     ("entry of an EVM list lost", |store| {
-        let (key, _) = entry(store, AccountEvmTxs::SPEC, |ordinal, len| ordinal > 3 && ordinal + 1 < len)?;
-        delete(store, AccountEvmTxs::SPEC, key)
+        lose_entry(store, AccountEvmTxs::SPEC, |ordinal, len| ordinal > 3 && ordinal + 1 < len)
     }),
     ("chunk of call frames flipped", |store| flip(store, Calls::SPEC)),
     ("chunk of call frames lost", |store| lose(store, Calls::SPEC)),
@@ -27,8 +26,7 @@ pub(crate) const OF_EVM: &[Damage] = &[
     }),
     ("hash of call frames lost", |store| lose(store, CallsByHash::SPEC)),
     ("last entry of a list of call frames lost", |store| {
-        let (key, _) = entry(store, AccountCalls::SPEC, |ordinal, len| ordinal > 3 && ordinal + 1 == len)?;
-        delete(store, AccountCalls::SPEC, key)
+        lose_entry(store, AccountCalls::SPEC, |ordinal, len| ordinal > 3 && ordinal + 1 == len)
     }),
     ("lane counts too few call frames", |store| {
         let mut lane: CallLane = meta::read(&*store.snapshot()?)?.context("a lane")?;

@@ -97,8 +97,8 @@ impl Export<'_> {
     fn list<L: List<Owner: Shown>>(&mut self) -> anyhow::Result<()> {
         self.lines(L::SPEC, |key, value| {
             let key = <(L::Owner, u64)>::from_bytes(key).context("a key that does not decode")?;
-            let sequence = u64::decode(value).context("an entry that does not decode")?;
-            Ok((components(&key), sequence.to_string()))
+            let entries = store::list::values(value).context("entries that do not decode")?;
+            Ok((components(&key), Value::from(entries).to_string()))
         })
     }
 
