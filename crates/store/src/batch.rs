@@ -25,8 +25,8 @@ impl Batch {
 
     /// Adds `bytes` to the end of the value of `key`; an absent row becomes one with the value `bytes`.
     ///
-    /// The writer reads nothing. A read of the row costs a little more until the engine has combined its parts, so use it
-    /// for rows that are rarely appended to twice.
+    /// The writer reads nothing. A reader combines the parts of the row until the engine has done so, so a row should have
+    /// few.
     pub fn append(&mut self, table: &'static TableSpec, key: Vec<u8>, bytes: Vec<u8>) {
         self.append_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&bytes));
     }

@@ -78,8 +78,8 @@ fn check_list_of(
     Ok(())
 }
 
-/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order,
-/// numbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
+/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order, and rows
+/// where no row begins, numbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
 /// list meanwhile. The result is on the device.
 pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
@@ -174,19 +174,20 @@ impl Owner {
             // Keys that do not decode may be in another order.
             None => snapshot.get(COUNT, &key)?,
         };
-        let fits =
-            |len: u64| len == self.next || (!self.is_exact && len < self.next && len + ROW > self.next);
-        if !found.as_deref().and_then(u64::decode).is_some_and(fits) {
-            let expected = self.next.to_string();
+        let least = if self.is_exact { self.next } else { self.next.saturating_sub(ROW - 1) };
+        if !found.as_deref().and_then(u64::decode).is_some_and(|len| (least..=self.next).contains(&len)) {
+            let expected =
+                if self.is_exact { least.to_string() } else { format!("{least} to {}", self.next) };
             on_inconsistency(Inconsistency { table: COUNT, key, found, expected });
         }
         Ok(())
     }
 }
 
-/// Reads the rows of a list in order and writes those that differ in the rebuilt one. A row is written before the rows
-/// that its entries came from are deleted or overwritten, so after a crash an entry may exist twice, and the next run
-/// drops one.
+/// Reads the rows of a list in order and writes those that differ in the rebuilt one.
+///
+/// No row is written beyond the one that is being read, because each that is read adds at most [`ROW`] entries. So after a
+/// crash an entry may exist twice, and the next run drops one.
 struct ListRebuilder<'a> {
     writer: BulkWriter<'a>,
     snapshot: &'a dyn Snapshot,
@@ -199,19 +200,16 @@ struct ListRebuilder<'a> {
     row: Vec<u64>,
     /// The last entry.
     last: u64,
-    /// Keys whose entries are in the row that is being made, and that the rebuilt list does not have.
-    misplaced: Vec<Vec<u8>>,
 }
 
 impl<'a> ListRebuilder<'a> {
     fn new(store: &'a dyn Store, snapshot: &'a dyn Snapshot, spec: &'static TableSpec) -> Self {
-        let (owner, row, misplaced) = (Vec::new(), Vec::new(), Vec::new());
-        let writer = BulkWriter::new(store);
-        Self { writer, snapshot, spec, owner, read: None, first: 0, row, last: 0, misplaced }
+        let (writer, owner, row) = (BulkWriter::new(store), Vec::new(), Vec::new());
+        Self { writer, snapshot, spec, owner, read: None, first: 0, row, last: 0 }
     }
 
-    fn row(&mut self, key: &[u8], mut value: &[u8], cutoff: u64) -> Result<(), Error> {
-        let Some((owner, ordinal)) = split(key) else {
+    fn row(&mut self, key: &[u8], value: &[u8], cutoff: u64) -> Result<(), Error> {
+        let Some((owner, ordinal)) = split(key).filter(|(_, ordinal)| ordinal.is_multiple_of(ROW)) else {
             return self.writer.delete(self.spec, key.to_vec());
         };
         if owner != self.owner {
@@ -219,10 +217,8 @@ impl<'a> ListRebuilder<'a> {
             self.owner = owner.to_vec();
         }
         self.read = Some((ordinal, value.to_vec()));
-        if !ordinal.is_multiple_of(ROW) {
-            self.misplaced.push(key.to_vec());
-        }
-        while let Some(number) = take_varint(&mut value) {
+        let mut rest = value;
+        for number in (0..ROW).map_while(|_| take_varint(&mut rest)) {
             if number < cutoff && number > self.last {
                 self.last = number;
                 self.row.push(number);
@@ -231,7 +227,7 @@ impl<'a> ListRebuilder<'a> {
                 self.write_row()?;
             }
         }
-        if self.row.is_empty() { self.delete_misplaced() } else { Ok(()) }
+        Ok(())
     }
 
     fn write_row(&mut self) -> Result<(), Error> {
@@ -245,17 +241,12 @@ impl<'a> ListRebuilder<'a> {
         Ok(())
     }
 
-    fn delete_misplaced(&mut self) -> Result<(), Error> {
-        self.misplaced.drain(..).try_for_each(|key| self.writer.delete(self.spec, key))
-    }
-
     /// Writes the last row and the length of the current owner, and deletes the rows behind it.
     fn close(&mut self) -> Result<(), Error> {
         let len = self.first + self.row.len() as u64;
         if !self.row.is_empty() {
             self.write_row()?;
         }
-        self.delete_misplaced()?;
         if self.read.as_ref().is_some_and(|(ordinal, _)| *ordinal >= self.first) {
             let (start, end) = (entry_key(&self.owner, self.first), entry_key(&self.owner, u64::MAX));
             let behind = Bounds { start: &start, end: Some(&end) };
