@@ -16,7 +16,7 @@ pub trait ByHash: Table<Key = HashPrefix, Value = Postings> {}
 
 impl<T: Table<Key = HashPrefix, Value = Postings>> ByHash for T {}
 
-/// Records with a number each, ascending.
+/// Records with a number each, ascending. A row grows by some bytes for each record of its prefix, which is much larger.
 ///
 /// | sequence (varint) | number (varint) | …
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

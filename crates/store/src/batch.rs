@@ -20,7 +20,7 @@ impl Batch {
 
     /// Sets the value of `key`.
     pub fn put(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Vec<u8>) {
-        self.put_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&value));
+        self.write(table, Kind::Put, |out| out.extend(key), |out| out.extend(value));
     }
 
     /// Adds `bytes` to the end of the value of `key`; an absent row becomes one with the value `bytes`.
@@ -28,12 +28,12 @@ impl Batch {
     /// The writer reads nothing. A reader combines the parts of the row until the engine has done so, so a row should have
     /// few.
     pub fn append(&mut self, table: &'static TableSpec, key: Vec<u8>, bytes: Vec<u8>) {
-        self.append_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&bytes));
+        self.write(table, Kind::Append, |out| out.extend(key), |out| out.extend(bytes));
     }
 
     /// Deletes `key`. An absent key is not an error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) {
-        self.write_with(table, Kind::Delete, |out| out.extend_from_slice(&key), |_| {});
+        self.write(table, Kind::Delete, |out| out.extend(key), |_| {});
     }
 
     /// Deletes all keys of `start..end`, except those that this batch sets.
@@ -55,37 +55,13 @@ impl Batch {
             }
             for write in &table.writes {
                 let (key, value) = (table.key(write), table.value(write));
-                self.write_with(
-                    table.spec,
-                    write.kind,
-                    |out| out.extend_from_slice(key),
-                    |out| out.extend_from_slice(value),
-                );
+                self.write(table.spec, write.kind, |out| out.extend(key), |out| out.extend(value));
             }
         }
     }
 
-    /// Sets a row; `key` and `value` append their bytes to the batch's buffer, without an allocation.
-    pub(crate) fn put_with(
-        &mut self,
-        table: &'static TableSpec,
-        key: impl FnOnce(&mut Vec<u8>),
-        value: impl FnOnce(&mut Vec<u8>),
-    ) {
-        self.write_with(table, Kind::Put, key, value);
-    }
-
-    /// Appends to a row, like [`Self::put_with`].
-    pub(crate) fn append_with(
-        &mut self,
-        table: &'static TableSpec,
-        key: impl FnOnce(&mut Vec<u8>),
-        bytes: impl FnOnce(&mut Vec<u8>),
-    ) {
-        self.write_with(table, Kind::Append, key, bytes);
-    }
-
-    fn write_with(
+    /// Writes to a row; `key` and `value` append their bytes to the batch's buffer, without an allocation.
+    pub(crate) fn write(
         &mut self,
         table: &'static TableSpec,
         kind: Kind,
@@ -221,9 +197,9 @@ struct Write {
     kind: Kind,
 }
 
-/// What a write does; see [`Change`].
+/// The kind of a write; see [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Put,
     Append,
     Delete,

@@ -28,7 +28,7 @@ use crate::{
     key::Key,
     spec::{Access, TableSpec},
     table::corrupt,
-    value::{Value, take_varint},
+    value::{Value, put_varint, take_varint},
 };
 
 /// Entries of a row. With more, busy owners have fewer rows; a read of one entry decodes more, and at the head of a chain,
@@ -69,6 +69,12 @@ pub struct ListRow {
 }
 
 impl ListRow {
+    /// The row of the entry at `ordinal`, with this key and value.
+    fn decode(spec: &'static TableSpec, key: &[u8], ordinal: u64, value: &[u8]) -> Result<Self, Error> {
+        let entries = values(value).ok_or_else(|| corrupt(spec, key, "the value is not a row of entries"))?;
+        Ok(Self { first: first_of_row(ordinal), entries })
+    }
+
     /// The entry at `ordinal`, if it is in this row.
     pub fn get(&self, ordinal: u64) -> Option<u64> {
         let at = usize::try_from(ordinal.checked_sub(self.first)?).ok()?;
@@ -86,8 +92,7 @@ pub fn entries<'a, L: List>(
         places.map(|(owner, ordinal)| (row_key(&owner.to_bytes(), ordinal), ordinal)).unzip();
     let entry = |((key, ordinal), row): ((&Vec<u8>, u64), Option<Vec<u8>>)| {
         let row = row.ok_or_else(|| corrupt(L::SPEC, key, MISSING))?;
-        let entries = values(&row).ok_or_else(|| corrupt(L::SPEC, key, NO_ENTRIES))?;
-        let row = ListRow { first: first_of_row(ordinal), entries };
+        let row = ListRow::decode(L::SPEC, key, ordinal, &row)?;
         let entry = row.get(ordinal).ok_or_else(|| corrupt(L::SPEC, key, MISSING))?;
         Ok((entry, row))
     };
@@ -97,7 +102,9 @@ pub fn entries<'a, L: List>(
 /// The entry at `ordinal`; `None` beyond the end.
 pub fn get<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner, ordinal: u64) -> Result<Option<u64>, Error> {
     let key = row_key(&owner.to_bytes(), ordinal);
-    snapshot.get(L::SPEC, &key)?.map_or(Ok(None), |row| nth(L::SPEC, &key, &row, ordinal))
+    let row = snapshot.get(L::SPEC, &key)?;
+    let row = row.map(|row| ListRow::decode(L::SPEC, &key, ordinal, &row)).transpose()?;
+    Ok(row.and_then(|row| row.get(ordinal)))
 }
 
 /// The entries at `ordinals`, ascending. All must be below the length that the same snapshot gave: a missing entry is
@@ -115,19 +122,18 @@ pub fn slice<L: List>(
     let bounds = Bounds { start: &start, end: Some(&end) };
     let len = usize::try_from(ordinals.end - ordinals.start).unwrap_or(usize::MAX);
     let missing = |ordinal| corrupt(L::SPEC, &row_key(&owner, ordinal), MISSING);
+    // The rows of an owner are dense, so the limit never truncates a healthy list.
+    let rows = ordinals.end.div_ceil(ROW) - ordinals.start / ROW;
+    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
     let mut entries = Ok(Vec::with_capacity(len.min(LIKELY_ENTRIES)));
-    snapshot.visit(L::SPEC, bounds, Order::Asc, usize::MAX, &mut |key, row| {
+    snapshot.visit(L::SPEC, bounds, Order::Asc, rows, &mut |key, row| {
         let Ok(found) = &mut entries else { return };
         let next = ordinals.start + found.len() as u64;
         let is_next = key.strip_prefix(&*owner).is_some_and(|rest| rest == first_of_row(next).to_be_bytes());
-        match values(row).filter(|_| is_next) {
-            Some(row) => {
-                let skipped = usize::try_from(next % ROW).unwrap_or(usize::MAX);
-                let left = len - found.len();
-                found.extend(row.into_iter().skip(skipped).take(left));
-            }
-            None if is_next => entries = Err(corrupt(L::SPEC, key, NO_ENTRIES)),
-            None => entries = Err(missing(next)),
+        let row = if is_next { ListRow::decode(L::SPEC, key, next, row) } else { Err(missing(next)) };
+        match row {
+            Ok(row) => found.extend((next..ordinals.end).map_while(|ordinal| row.get(ordinal))),
+            Err(error) => entries = Err(error),
         }
     })?;
     let entries: Vec<u64> = entries?;
@@ -155,7 +161,7 @@ pub fn position<L: List>(
         let middle = low.midpoint(high);
         let (first, key) = (middle * ROW, entry_key(&owner, middle * ROW));
         let row = snapshot.get(L::SPEC, &key)?.ok_or_else(|| corrupt(L::SPEC, &key, MISSING))?;
-        let row = values(&row).ok_or_else(|| corrupt(L::SPEC, &key, NO_ENTRIES))?;
+        let row = ListRow::decode(L::SPEC, &key, first, &row)?.entries;
         let smaller = row.partition_point(|entry| *entry < value) as u64;
         let expected = ROW.min(len - first);
         if (row.len() as u64) < expected {
@@ -180,21 +186,6 @@ pub fn values(mut row: &[u8]) -> Option<Vec<u64>> {
 }
 
 const MISSING: &str = "an entry below the length of its list is missing";
-const NO_ENTRIES: &str = "the value is not a row of entries";
-
-/// The entry at `ordinal` in its row; `None` if the row is shorter.
-fn nth(spec: &'static TableSpec, key: &[u8], mut row: &[u8], ordinal: u64) -> Result<Option<u64>, Error> {
-    for _ in 0..ordinal % ROW {
-        if row.is_empty() {
-            return Ok(None);
-        }
-        take_varint(&mut row).ok_or_else(|| corrupt(spec, key, NO_ENTRIES))?;
-    }
-    if row.is_empty() {
-        return Ok(None);
-    }
-    take_varint(&mut row).map(Some).ok_or_else(|| corrupt(spec, key, NO_ENTRIES))
-}
 
 /// Adds writes to `batch` that remove the entries from `keep` on of a list of `len` entries. Its length stays.
 pub(crate) fn cut(
@@ -208,12 +199,11 @@ pub(crate) fn cut(
     if keep < whole {
         let key = row_key(owner, keep);
         let row = snapshot.get(spec, &key)?.ok_or_else(|| corrupt(spec, &key, MISSING))?;
-        let mut rest = &row[..];
-        for _ in 0..keep % ROW {
-            take_varint(&mut rest).ok_or_else(|| corrupt(spec, &key, NO_ENTRIES))?;
+        let (row, mut kept) = (ListRow::decode(spec, &key, keep, &row)?, Vec::new());
+        for ordinal in row.first..keep {
+            put_varint(row.get(ordinal).ok_or_else(|| corrupt(spec, &key, MISSING))?, &mut kept);
         }
-        let kept = row.len() - rest.len();
-        batch.put(spec, key, row[..kept].to_vec());
+        batch.put(spec, key, kept);
     }
     let mut first = whole;
     while first < len {
@@ -252,6 +242,6 @@ fn row_key(owner: &[u8], ordinal: u64) -> Vec<u8> {
 }
 
 /// The first ordinal of the row of an entry.
-fn first_of_row(ordinal: u64) -> u64 {
+pub(crate) fn first_of_row(ordinal: u64) -> u64 {
     ordinal - ordinal % ROW
 }

@@ -12,7 +12,7 @@ mod counts;
 mod overlay;
 mod undo;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use rustc_hash::FxSeededState;
 
@@ -20,11 +20,11 @@ pub use self::counts::{Counts, Pending};
 pub use self::undo::UndoRecord;
 use self::{counts::random_hasher, overlay::Overlay, undo::UndoBuilder};
 use crate::{
-    batch::{Batch, Change, key_prefix_u64},
+    batch::{Batch, Change, Kind, key_prefix_u64},
     engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
     key::Key,
-    list::{self, COUNT, List, ROW, stored_len},
+    list::{self, COUNT, List, ROW, first_of_row, stored_len},
     ranked::{cache::OpenSets, levels::Levels, skip_list::RANK},
     spec::TableSpec,
     table::{Table, corrupt, decode_value},
@@ -49,9 +49,6 @@ pub struct Txn<'a> {
     /// Reused buffer for the key of a list's length.
     count_key: Vec<u8>,
 }
-
-/// Bytes that a transaction appends to rows, by their keys.
-type Appends<'a> = BTreeMap<&'a [u8], Vec<u8>>;
 
 type FxMap<K, V> = HashMap<K, V, FxSeededState>;
 
@@ -89,11 +86,6 @@ impl<'a> Txn<'a> {
             None => self.snapshot.get(T::SPEC, &key)?,
         };
         stored.map(|value| decode_value::<T>(&key, &value)).transpose()
-    }
-
-    /// The values of `keys`, in their order, with one read of the store for those not written here.
-    pub fn get_many<T: Table>(&self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, Error> {
-        crate::table::read_many::<T>(self, keys)
     }
 
     /// Sets the value of `key`.
@@ -136,13 +128,13 @@ impl<'a> Txn<'a> {
     /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a
     /// [`Txn::put`] or [`Txn::delete`] of the same key wins in either order.
     pub fn put_unread<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
-        self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
+        self.batch.write(T::SPEC, Kind::Put, |out| key.put(out), |out| value.encode(out));
     }
 
     /// Adds the encoding of `value` to the end of the row of `key`, which this transaction neither reads nor sets:
     /// [`Txn::get`] does not see it. Without a read of the row; see [`Batch::append`].
     pub fn append_unread<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
-        self.batch.append_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
+        self.batch.write(T::SPEC, Kind::Append, |out| key.put(out), |out| value.encode(out));
     }
 
     /// Adds `value` to the end of `owner`'s list and returns its ordinal.
@@ -248,7 +240,7 @@ impl<'a> Txn<'a> {
                 undo.row(spec, key, None, Some(value));
             }
         }
-        self.add_appends_to_undo(&mut undo)?;
+        undo.appends(&self.batch, self.snapshot)?;
         self.written.add_to_undo(self.snapshot, &mut undo)?;
         let pushed = self.sorted_pushes();
         for (count_key, list) in &pushed {
@@ -256,31 +248,6 @@ impl<'a> Txn<'a> {
         }
         let (batch, pending) = self.close(pushed);
         Ok((batch, pending, undo.done()))
-    }
-
-    /// Adds the rows of [`Txn::append_unread`] to the undo record.
-    fn add_appends_to_undo(&self, undo: &mut UndoBuilder<'_>) -> Result<(), Error> {
-        let mut tables: Vec<(&'static TableSpec, Appends<'_>)> = Vec::new();
-        for (spec, key, change) in self.batch.iter() {
-            let Change::Append(bytes) = change else { continue };
-            // The writes come table by table.
-            if tables.last().is_none_or(|(last, _)| last.tag != spec.tag) {
-                tables.push((spec, Appends::new()));
-            }
-            if let Some((_, rows)) = tables.last_mut() {
-                rows.entry(key).or_default().extend_from_slice(bytes);
-            }
-        }
-        for (spec, rows) in tables {
-            let keys: Vec<_> = rows.keys().map(|key| key.to_vec()).collect();
-            for ((key, appended), before) in rows.into_iter().zip(self.snapshot.multi_get(spec, &keys)?) {
-                let after = Change::Append(&appended).apply(before.clone());
-                if before != after {
-                    undo.row(spec, key, before, after.as_deref());
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Writes the changed counts and nodes of sets.
@@ -376,7 +343,7 @@ impl Pushed {
         let (mut ordinal, len) = (self.base, self.base.saturating_add(self.added()));
         let mut values = [&self.first].into_iter().chain(&self.others);
         while ordinal < len {
-            let first = ordinal - ordinal % ROW;
+            let first = first_of_row(ordinal);
             let next = len.min(first.saturating_add(ROW));
             let key = |out: &mut Vec<u8>| {
                 out.extend_from_slice(owner);
@@ -387,14 +354,10 @@ impl Pushed {
                     put_varint(*value, out);
                 }
             };
-            if ordinal == first {
-                batch.put_with(self.spec, key, entries);
-            } else {
-                batch.append_with(self.spec, key, entries);
-            }
+            batch.write(self.spec, if ordinal == first { Kind::Put } else { Kind::Append }, key, entries);
             ordinal = next;
         }
-        batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| put_varint(ordinal, out));
+        batch.write(COUNT, Kind::Put, |out| out.extend(count_key), |out| put_varint(ordinal, out));
         ordinal
     }
 }

@@ -6,11 +6,11 @@
 //! grow with the number of owners or the length of their lists.
 
 use crate::{
-    batch::Batch,
+    batch::{Batch, Kind},
     engine::{Bounds, Durability, Order, Snapshot, Store, prefix_end},
     error::Error,
     key::successor,
-    list::{COUNT, MISSING, ROW, cut, decode_number, entry_key, nth, row_key},
+    list::{COUNT, ListRow, MISSING, ROW, cut, decode_number, entry_key, row_key},
     spec::TableSpec,
     table::corrupt,
     value::Value,
@@ -119,9 +119,10 @@ impl Truncation<'_> {
                 places.iter().map(|(at, ordinal)| row_key(&lens[*at].0[1..], *ordinal)).collect();
             let values = self.snapshot.multi_get(self.spec, &keys)?;
             for (((at, ordinal), key), value) in places.into_iter().zip(&keys).zip(values) {
-                let value = value.map_or(Ok(None), |row| nth(self.spec, key, &row, ordinal))?;
-                let value = value.ok_or_else(|| corrupt(self.spec, key, MISSING))?;
-                searches[at].record(ordinal, value >= cutoff);
+                let row = value.map(|row| ListRow::decode(self.spec, key, ordinal, &row)).transpose()?;
+                let entry = row.and_then(|row| row.get(ordinal));
+                let entry = entry.ok_or_else(|| corrupt(self.spec, key, MISSING))?;
+                searches[at].record(ordinal, entry >= cutoff);
             }
         }
         let mut dropped = 0;
@@ -155,7 +156,7 @@ impl Truncation<'_> {
         if len == 0 {
             self.batch.delete(COUNT, count_key.to_vec());
         } else {
-            self.batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| len.encode(out));
+            self.batch.write(COUNT, Kind::Put, |out| out.extend(count_key), |out| len.encode(out));
         }
     }
 

@@ -252,9 +252,7 @@ fn family(access: Access, cache: &Cache) -> Options {
 /// The value of a row with its appended bytes, or several of these as one.
 #[expect(clippy::unnecessary_wraps, reason = "RocksDB's merge operators may fail")]
 fn append(_: &[u8], before: Option<&[u8]>, appended: &MergeOperands) -> Option<Vec<u8>> {
-    let mut value = before.unwrap_or_default().to_vec();
-    appended.iter().for_each(|bytes| value.extend_from_slice(bytes));
-    Some(value)
+    Some(before.into_iter().chain(appended).collect::<Vec<_>>().concat())
 }
 
 /// 10 bits for each key or prefix: one search in a hundred for an absent one reads a block.

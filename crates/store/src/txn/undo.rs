@@ -11,12 +11,12 @@
 //! Applied to the state after the transaction, the record restores the state before it, byte for byte. For any other
 //! state [`UndoRecord::matches`] returns false.
 
-use std::hash::Hasher as _;
+use std::{collections::BTreeMap, hash::Hasher as _};
 
 use twox_hash::xxhash3_64::Hasher;
 
 use crate::{
-    batch::Batch,
+    batch::{Batch, Change, Kind},
     engine::Snapshot,
     error::Error,
     list::{COUNT, cut, stored_len},
@@ -26,6 +26,9 @@ use crate::{
 
 /// Key and prior value of a row; `None` if there was no row.
 type PriorValue = (Vec<u8>, Option<Vec<u8>>);
+
+/// Bytes that a transaction appends to rows, by their keys.
+type Appends<'a> = BTreeMap<&'a [u8], Vec<u8>>;
 
 /// The prior values of the rows that a transaction wrote, and the prior lengths of its lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +77,26 @@ impl<'a> UndoBuilder<'a> {
         of(&mut self.before.rows, spec).push((key.to_vec(), old));
     }
 
+    /// The rows that `batch` appends to, whose prior values are in `snapshot`.
+    pub(super) fn appends(&mut self, batch: &Batch, snapshot: &dyn Snapshot) -> Result<(), Error> {
+        let mut tables: Vec<(&'static TableSpec, Appends<'_>)> = Vec::new();
+        for (spec, key, change) in batch.iter() {
+            if let Change::Append(bytes) = change {
+                of(&mut tables, spec).entry(key).or_default().extend_from_slice(bytes);
+            }
+        }
+        for (spec, rows) in tables {
+            let keys: Vec<_> = rows.keys().map(|key| key.to_vec()).collect();
+            for ((key, appended), before) in rows.into_iter().zip(snapshot.multi_get(spec, &keys)?) {
+                let after = Change::Append(&appended).apply(before.clone());
+                if before != after {
+                    self.row(spec, key, before, after.as_deref());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A list that grows by `added` entries from length `base`.
     pub(super) fn list(&mut self, spec: &'static TableSpec, count_key: &[u8], (base, added): (u64, u64)) {
         let owner = count_key[1..].to_vec();
@@ -86,10 +109,10 @@ impl<'a> UndoBuilder<'a> {
 }
 
 /// The part of `parts` for the table `spec`.
-fn of<'a, T>(parts: &'a mut Vec<(&'static TableSpec, Vec<T>)>, spec: &'static TableSpec) -> &'a mut Vec<T> {
+fn of<'a, T: Default>(parts: &'a mut Vec<(&'static TableSpec, T)>, spec: &'static TableSpec) -> &'a mut T {
     // Rows come table by table.
     if parts.last().is_none_or(|(last, _)| last.tag != spec.tag) {
-        parts.push((spec, Vec::new()));
+        parts.push((spec, T::default()));
     }
     let last = parts.len() - 1;
     &mut parts[last].1
@@ -145,7 +168,9 @@ impl UndoRecord {
                 let count_key = count_key(spec, &growth);
                 match growth.base {
                     0 => batch.delete(COUNT, count_key),
-                    base => batch.put_with(COUNT, |out| out.extend(count_key), |out| base.encode(out)),
+                    base => {
+                        batch.write(COUNT, Kind::Put, |out| out.extend(count_key), |out| base.encode(out));
+                    }
                 }
             }
         }

@@ -47,7 +47,7 @@ fn a_read_returns_the_last_own_write_or_else_the_stored_value() {
     assert_eq!(txn.get::<Balance>(&2).unwrap(), None);
     assert_eq!(txn.get::<Name>(&1).unwrap().as_deref(), Some("one"));
     assert_eq!(
-        txn.get_many::<Balance>(&[4, 3, 2, 1, 3]).unwrap(),
+        read_many::<Balance>(&txn, &[4, 3, 2, 1, 3]).unwrap(),
         [None, Some(30), None, Some(12), Some(30)]
     );
     let (batch, pending) = txn.finish();
@@ -65,7 +65,7 @@ fn many_reads_mix_own_writes_and_stored_rows_in_the_requested_order() {
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, &mut counts);
     txn.put::<Balance>(&5, &50);
-    assert_eq!(txn.get_many::<Balance>(&[2, 5, 9, 1]).unwrap(), [Some(20), Some(50), None, Some(10)]);
+    assert_eq!(read_many::<Balance>(&txn, &[2, 5, 9, 1]).unwrap(), [Some(20), Some(50), None, Some(10)]);
 }
 
 #[test]

@@ -69,12 +69,12 @@ fn damage() -> impl Strategy<Value = Damage> {
 proptest! {
     #[test]
     fn intact_lists_pass_the_audit_and_a_rebuild_cuts_them_like_truncation(model in model(), cutoff in 1_u64..450) {
-        let (mended, truncated) = (pushed(&model), pushed(&model));
-        prop_assert_eq!(faults(&mended, 400), Vec::new());
-        list::rebuild(&mended, ByNumber::SPEC, cutoff).unwrap();
+        let (rebuilt, truncated) = (pushed(&model), pushed(&model));
+        prop_assert_eq!(faults(&rebuilt, 400), Vec::new());
+        list::rebuild(&rebuilt, ByNumber::SPEC, cutoff).unwrap();
         list::truncate(&truncated, ByNumber::SPEC, cutoff).unwrap();
         for spec in [ByNumber::SPEC, COUNT] {
-            prop_assert_eq!(rows(&mended, spec), rows(&truncated, spec));
+            prop_assert_eq!(rows(&rebuilt, spec), rows(&truncated, spec));
         }
     }
 
@@ -119,5 +119,31 @@ proptest! {
             let left = list::slice::<ByNumber>(&*snapshot, &owner, 0..len).unwrap();
             prop_assert!(left.iter().all(|value| values.contains(value)), "{left:?} of {values:?}");
         }
+    }
+}
+
+#[test]
+fn the_audit_reports_the_row_that_is_wrong_and_no_other() {
+    let values: Vec<u64> = (1..=list::ROW + 8).collect();
+    let second = [&0_u16.to_be_bytes()[..], &list::ROW.to_be_bytes()].concat();
+    let repeated: Vec<u8> = (32..40).collect();
+    let cases: [(&[u8], u64, &[&'static TableSpec]); 5] = [
+        (&repeated, 40, &[ByNumber::SPEC]),
+        // The number of entries is unknown: any length with that row passes.
+        (&[0x80], 40, &[ByNumber::SPEC]),
+        (&[0x80], 33, &[ByNumber::SPEC]),
+        (&[0x80], 32, &[ByNumber::SPEC, COUNT]),
+        (&[0x80], 65, &[ByNumber::SPEC, COUNT]),
+    ];
+    for (row, len, wrong) in cases {
+        let store = pushed(&Model::from([(0, values.clone())]));
+        let (mut batch, mut length) = (Batch::new(), Vec::new());
+        len.encode(&mut length);
+        batch.put(ByNumber::SPEC, second.clone(), row.to_vec());
+        batch.put(COUNT, [&[ByNumber::SPEC.tag], &0_u16.to_be_bytes()[..]].concat(), length);
+        store.commit(batch, Durability::Buffered).unwrap();
+        let faults = faults(&store, 100);
+        let tables: Vec<_> = faults.iter().map(|fault| fault.table).collect();
+        assert_eq!((tables.as_slice(), &faults[0].key), (wrong, &second), "{faults:?}");
     }
 }
