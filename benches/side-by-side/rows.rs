@@ -103,7 +103,7 @@ fn blocks(snapshot: &dyn Snapshot) -> Result<Vec<Block>> {
     for (height, Message(block)) in store::table::rows::<Blocks>(snapshot, &All, Order::Asc, usize::MAX)? {
         let calls = store::table::read::<CallsByHeight>(snapshot, &height)?;
         let calls =
-            calls.map_or(next_call..next_call, |Message(calls)| calls.first..calls.first + calls.count);
+            calls.map_or(next_call..next_call, |Message(calls)| calls.first..calls.first + calls.count());
         next_call = calls.end;
         blocks.push(Block {
             height,

@@ -146,19 +146,11 @@ pub struct EvmTx {
 pub struct BlockFrames {
     /// The block's height.
     pub height: u64,
-    /// Its traced transactions, in order.
-    pub txs: Vec<TxFrames>,
+    /// For each of its EVM transactions, in order, and each of that one's frames, depth first, the calling and called
+    /// accounts. Empty for a block that cannot be traced.
+    pub txs: Vec<Vec<Parties>>,
     /// The records of their frames, in order; a chunk may have frames of several transactions.
     pub records: Vec<Packed>,
-}
-
-/// The call frames of one EVM transaction, depth first.
-#[derive(Debug)]
-pub struct TxFrames {
-    /// The transaction's EVM hash.
-    pub hash: [u8; 32],
-    /// For each frame, the calling and called accounts.
-    pub parties: Vec<Parties>,
 }
 
 /// Caller and callee of a frame; only one of them if both are the same or one is absent.

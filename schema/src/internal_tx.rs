@@ -2,9 +2,8 @@
 
 use store::{Access, List, Message, Table, TableSpec};
 
-use crate::keys::{AccountKey, HashPrefix};
+use crate::keys::AccountKey;
 use crate::payload::Payload;
-use crate::postings::Postings;
 use crate::records::Records;
 
 /// Call frames, in chunks, which have frames of several transactions.
@@ -24,20 +23,8 @@ impl Records for Calls {
     const MOST: usize = 32;
 }
 
-/// The frames of a transaction, by its EVM hash: the sequence of the first one, with their number.
-///
-/// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
-#[derive(Debug)]
-pub struct CallsByHash;
-
-impl Table for CallsByHash {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "internal_tx_by_hash", tag: 0x31, access: Access::Point };
-    type Key = HashPrefix;
-    type Value = Postings;
-}
-
-/// The frames of a block. Blocks without frames have no row.
+/// The frames of a block. Blocks without frames have no row. Those of a transaction are found through its EVM record, which
+/// has the height.
 ///
 /// | height (8, BE) | → [`BlockCalls`] (protobuf)
 #[derive(Debug)]
@@ -56,9 +43,17 @@ pub struct BlockCalls {
     /// Sequence of the first frame.
     #[prost(uint64, tag = "1")]
     pub first: u64,
-    /// Number of frames.
-    #[prost(uint64, tag = "2")]
-    pub count: u64,
+    /// Number of frames of each transaction, in the order of the block. Transactions without frames, which the node could
+    /// not trace, are not among them.
+    #[prost(uint64, repeated, tag = "2")]
+    pub counts: Vec<u64>,
+}
+
+impl BlockCalls {
+    /// Number of frames of the block.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
 }
 
 /// Frames that an account calls or is called in, oldest first; a frame that calls itself is one row.

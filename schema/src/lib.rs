@@ -52,7 +52,7 @@ use store::{Table, TableSpec};
 
 /// The version of the on-disk format. Any change of a key or value layout increments it; [`open`] rejects a database of
 /// another version.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -99,7 +99,7 @@ tables! {
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
         evm_tx::EvmTxs, evm_tx::EvmTxByHash,
-        internal_tx::Calls, internal_tx::CallsByHash, internal_tx::CallsByHeight,
+        internal_tx::Calls, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use store::value::{put_varint, take_varint};
-use store::{Batch, Bounds, BulkWriter, Durability, Key as _, Snapshot, Store, Table, Txn, Value};
+use store::{Batch, Bounds, BulkWriter, Durability, Key as _, Snapshot, Store, Table, TableSpec, Txn, Value};
 
 use crate::Error;
 use crate::keys::HashPrefix;
@@ -110,35 +110,37 @@ impl<'a, T: ByHash> Rebuild<'a, T> {
     }
 }
 
-/// Removes the records above `last` from the rows of `prefixes`, with `batch`.
-pub(crate) fn truncate<T: ByHash>(
+/// Removes the records above `last` from the rows of `prefixes` in `table`, with `batch`.
+pub(crate) fn truncate(
     snapshot: &dyn Snapshot,
+    table: &'static TableSpec,
     prefixes: &BTreeSet<HashPrefix>,
     last: u64,
     batch: &mut Batch,
 ) -> Result<(), Error> {
-    let prefixes: Vec<HashPrefix> = prefixes.iter().copied().collect();
-    for (prefix, stored) in prefixes.iter().zip(store::table::read_many::<T>(snapshot, &prefixes)?) {
-        match stored.map(|stored| stored.until(last)) {
-            Some(Some(left)) => batch.put(T::SPEC, prefix.to_vec(), left.to_bytes()),
-            Some(None) => batch.delete(T::SPEC, prefix.to_vec()),
-            None => {}
+    let keys: Vec<Vec<u8>> = prefixes.iter().map(|prefix| prefix.to_vec()).collect();
+    for (key, stored) in keys.iter().zip(snapshot.multi_get(table, &keys)?) {
+        let Some(stored) = stored else { continue };
+        match decode(table, key, &stored)?.until(last) {
+            Some(left) => batch.put(table, key.clone(), left.to_bytes()),
+            None => batch.delete(table, key.clone()),
         }
     }
     Ok(())
 }
 
-/// Removes the records above `last` from all rows. Rows that do not decode are deleted if `delete_damaged`, else an
-/// error.
-pub(crate) fn truncate_all<T: ByHash>(
+/// Removes the records above `last` from all rows of `table`. Rows that do not decode are deleted if `delete_damaged`,
+/// else an error.
+pub(crate) fn truncate_all(
     store: &dyn Store,
+    table: &'static TableSpec,
     last: u64,
     delete_damaged: bool,
 ) -> Result<(), Error> {
     let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
-    store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
-        let left = match store::table::decode_row::<T>(key, value) {
-            Ok((_, postings)) => {
+    store::for_each_row(&*snapshot, table, Bounds::all(), |key, value| -> Result<(), Error> {
+        let left = match decode(table, key, value) {
+            Ok(postings) => {
                 let all = postings.iter().len();
                 let left = postings.until(last);
                 if left.as_ref().is_some_and(|left| left.iter().len() == all) {
@@ -150,12 +152,17 @@ pub(crate) fn truncate_all<T: ByHash>(
             Err(error) => return Err(error.into()),
         };
         match left {
-            Some(left) => writer.put(T::SPEC, key.to_vec(), left.to_bytes())?,
-            None => writer.delete(T::SPEC, key.to_vec())?,
+            Some(left) => writer.put(table, key.to_vec(), left.to_bytes())?,
+            None => writer.delete(table, key.to_vec())?,
         }
         Ok(())
     })?;
     Ok(writer.finish(Durability::Buffered)?)
+}
+
+fn decode(table: &'static TableSpec, key: &[u8], value: &[u8]) -> Result<Postings, store::Error> {
+    let postings = HashPrefix::from_bytes(key).and_then(|_| Postings::decode(value));
+    postings.ok_or_else(|| store::table::corrupt(table, key, "the row does not decode"))
 }
 
 #[cfg(test)]

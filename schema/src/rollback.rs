@@ -245,7 +245,7 @@ fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
         None => 0,
         Some((key, value)) => {
             let (_, Message(calls)) = store::table::decode_row::<CallsByHeight>(key, value)?;
-            calls.first + calls.count - 1
+            calls.first + calls.count() - 1
         }
     };
     // Blocks that were not traced below `to` remain without frames.

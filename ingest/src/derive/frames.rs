@@ -9,7 +9,7 @@ use schema::internal_tx::Calls;
 use schema::payload::Packer;
 use schema::records::Records as _;
 
-use super::{BlockFrames, Failure, Parties, TxFrames, WorkerState};
+use super::{BlockFrames, Failure, Parties, WorkerState};
 
 /// Call trees of single transactions, by EVM hash, for those that the block's trace failed on; `None` if the node
 /// cannot trace the transaction by itself either.
@@ -42,15 +42,15 @@ pub fn frames(
         return Err(Failure::Untraced(untraced));
     }
     let mut packer = Packer::new(Calls::MOST);
-    let mut add = |hash: [u8; 32], frames: &[Frame<'_>]| -> Result<TxFrames, trace::Error> {
+    let mut add = |hash: [u8; 32], frames: &[Frame<'_>]| -> Result<Vec<Parties>, trace::Error> {
         for frame in frames {
             worker.record.clear();
             write_internal_tx(&mut worker.record, height, &hash, frame);
             packer.push(&worker.record, &mut worker.calls);
         }
-        Ok(TxFrames { hash, parties: frames.iter().map(parties).collect::<Result<_, _>>()? })
+        frames.iter().map(parties).collect()
     };
-    let tx = |trace: &trace::TxTrace<'_>| -> Result<TxFrames, trace::Error> {
+    let tx = |trace: &trace::TxTrace<'_>| -> Result<Vec<Parties>, trace::Error> {
         match retraced.get(&trace.hash) {
             None => add(trace.hash, &trace.frames),
             Some(None) => add(trace.hash, &[]),

@@ -1,9 +1,8 @@
 //! The rows of call frames.
 
-use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
-use schema::keys::{AccountKey, hash_prefix};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
+use schema::keys::AccountKey;
 use schema::meta::CallLane;
-use schema::postings;
 use schema::records;
 use store::{Message, Txn};
 
@@ -14,21 +13,14 @@ use crate::derive::BlockFrames;
 pub(crate) fn write_calls(frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error> {
     let first = before.calls + 1;
     records::put_unread::<Calls>(txn, first, &frames.records);
-    let (mut seq, mut hashes) = (first, Vec::new());
-    // A transaction without a trace has no row: its first frame would be another transaction's.
-    for tx in frames.txs.iter().filter(|tx| !tx.parties.is_empty()) {
-        hashes.push((hash_prefix(&tx.hash), seq, tx.parties.len() as u64));
-        for parties in &tx.parties {
-            for account in parties.iter() {
-                txn.push::<AccountCalls>(&AccountKey(account), seq)?;
-            }
-            seq += 1;
+    for (seq, parties) in (first..).zip(frames.txs.iter().flatten()) {
+        for account in parties.iter() {
+            txn.push::<AccountCalls>(&AccountKey(account), seq)?;
         }
     }
-    postings::add::<CallsByHash>(txn, hashes);
-    if seq > first {
-        let row = BlockCalls { first, count: seq - first };
-        txn.put_unread::<CallsByHeight>(&frames.height, &Message(row));
+    let counts: Vec<u64> = frames.txs.iter().map(|tx| tx.len() as u64).filter(|frames| *frames > 0).collect();
+    if !counts.is_empty() {
+        txn.put_unread::<CallsByHeight>(&frames.height, &Message(BlockCalls { first, counts }));
     }
     Ok(())
 }

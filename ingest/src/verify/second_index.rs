@@ -34,12 +34,8 @@ pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Syn
 /// Tables whose values are compressed records.
 const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
-const OF_CALLS: [&TableSpec; 4] = [
-    internal_tx::Calls::SPEC,
-    internal_tx::CallsByHash::SPEC,
-    internal_tx::CallsByHeight::SPEC,
-    internal_tx::AccountCalls::SPEC,
-];
+const OF_CALLS: [&TableSpec; 3] =
+    [internal_tx::Calls::SPEC, internal_tx::CallsByHeight::SPEC, internal_tx::AccountCalls::SPEC];
 
 const OF_RICH_LIST: [&TableSpec; 6] = [
     rich::Erc20s::SPEC,

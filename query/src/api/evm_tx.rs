@@ -130,26 +130,41 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let unknown = || HttpError::not_found(format!("tx not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
-    let found = find(indexer, &indexer.view()?, &hash)?.ok_or_else(unknown)?;
+    let (_, found) = find(indexer, &indexer.view()?, &hash)?.ok_or_else(unknown)?;
     Ok(one("tx", &found))
 }
 
-/// The record of the transaction `hash`, if there is one.
+/// Sequence and record of the transaction `hash`, if there is one.
 pub(super) fn find(
     indexer: &Indexer,
     view: &View<'_>,
     hash: &[u8; 32],
-) -> Result<Option<Vec<u8>>, HttpError> {
+) -> Result<Option<(u64, Vec<u8>)>, HttpError> {
     let mut candidate = Vec::new();
     for at in candidates::<EvmTxByHash>(view, hash)? {
         candidate.clear();
         records::append_at::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, at)
             .map_err(HttpError::internal)?;
         if has_hash(&candidate, "transactionHash", hash) {
-            return Ok(Some(candidate));
+            return Ok(Some((at.0, candidate)));
         }
     }
     Ok(None)
+}
+
+/// The height in the record `seq`.
+pub(super) fn height(seq: u64, record: &[u8]) -> Result<u64, HttpError> {
+    /// The member of the record that is needed here.
+    #[derive(serde::Deserialize)]
+    struct Placed<'a> {
+        #[serde(rename = "blockNumber")]
+        block_number: &'a str,
+    }
+    let placed: Placed<'_> = serde_json::from_slice(record).map_err(HttpError::internal)?;
+    let height = placed.block_number.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    height.ok_or_else(|| {
+        HttpError::internal(format!("EVM transaction {seq}: the block number {:?}", placed.block_number))
+    })
 }
 
 /// True if the member `name` of a record is the hash `hash`. Searched from the end, because receipts have it there.

@@ -1,6 +1,6 @@
 //! Internal transactions: the call frames of EVM transactions.
 
-use schema::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, Calls, CallsByHeight};
 use schema::keys::AccountKey;
 use store::Message;
 use web::call::Call;
@@ -9,10 +9,10 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
-use super::{EVM_ADDRESS, EVM_ADDRESS_OR_NONE, EVM_HASH, HEX, ListRequest, PAGE, Tag, candidates, evm_tx};
+use super::{EVM_ADDRESS, EVM_ADDRESS_OR_NONE, EVM_HASH, HEX, ListRequest, PAGE, Tag, block, evm_tx};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
-use crate::indexer::Indexer;
+use crate::indexer::{Indexer, View};
 use crate::params;
 use crate::record;
 
@@ -98,7 +98,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::Calls)?;
     let row =
         store::table::read::<CallsByHeight>(request.snapshot(), &height).map_err(HttpError::internal)?;
-    let run = row.map_or(Run::EMPTY, |Message(calls)| Run { first: calls.first, len: calls.count });
+    let run = row.map_or(Run::EMPTY, |Message(calls)| Run { first: calls.first, len: calls.count() });
     request.records("internal_txs", &run, record::records::<Calls>)
 }
 
@@ -108,15 +108,35 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::Calls)?;
     let unknown = || HttpError::not_found(format!("transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
+    let (seq, record) = evm_tx::find(indexer, &request.view, &hash)?.ok_or_else(unknown)?;
+    let run = frames(indexer, &request.view, &hash, (seq, &record))?;
+    request.records("internal_txs", &run, record::records::<Calls>)
+}
+
+/// The frames of the EVM transaction `hash` with this sequence and record.
+fn frames(
+    indexer: &Indexer,
+    view: &View<'_>,
+    hash: &[u8; 32],
+    (seq, record): (u64, &[u8]),
+) -> Result<Run, HttpError> {
+    let height = evm_tx::height(seq, record)?;
+    let calls = store::table::read::<CallsByHeight>(view.snapshot(), &height).map_err(HttpError::internal)?;
+    let (Some(block), Some(Message(calls))) = (block::at(view, height)?, calls) else {
+        return Ok(Run::EMPTY);
+    };
+    let (place, traced) = (seq.saturating_sub(block.first_evm_tx), calls.counts.len() as u64);
+    let untraced = block.evm_txs.saturating_sub(traced);
+    // Each transaction before this one that the node could not trace moves its frames one place down.
     let mut frame = Vec::new();
-    for (first, len) in candidates::<CallsByHash>(&request.view, &hash)? {
+    for place in (place.saturating_sub(untraced)..traced.min(place + 1)).rev() {
+        let (before, from) = calls.counts.split_at(usize::try_from(place).unwrap_or(usize::MAX));
+        let run = Run { first: calls.first + before.iter().sum::<u64>(), len: from[0] };
         frame.clear();
-        record::records::<Calls>(&mut frame, request.snapshot(), &indexer.codec, &[first])?;
-        if evm_tx::has_hash(&frame, "hash", &hash) {
-            return request.records("internal_txs", &Run { first, len }, record::records::<Calls>);
+        record::records::<Calls>(&mut frame, view.snapshot(), &indexer.codec, &[run.first])?;
+        if evm_tx::has_hash(&frame, "hash", hash) {
+            return Ok(run);
         }
     }
-    // Transactions of the chain's first block, and those that the node cannot trace, have no frames.
-    evm_tx::find(indexer, &request.view, &hash)?.ok_or_else(unknown)?;
-    request.records("internal_txs", &Run::EMPTY, record::records::<Calls>)
+    Ok(Run::EMPTY)
 }

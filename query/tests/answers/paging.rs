@@ -248,7 +248,7 @@ fn plans() -> impl Strategy<Value = Vec<BlockPlan>> {
         from,
         frames,
     });
-    let block = (prop::collection::vec(tx, 0..6), prop::collection::vec(evm_tx, 0..3))
+    let block = (prop::collection::vec(tx, 0..6), prop::collection::vec(evm_tx, 0..6))
         .prop_map(|(txs, evm_txs)| BlockPlan { txs, evm_txs });
     prop::collection::vec(block, 1..8)
 }

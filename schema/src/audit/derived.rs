@@ -2,7 +2,8 @@
 //!
 //! | source | derived tables |
 //! |---|---|
-//! | records of transactions and call frames | the tables by hash and by height |
+//! | records of transactions | the tables by hash |
+//! | records of call frames | the table by height |
 //! | NFT log | all other tables of collections and tokens |
 //! | balances, denoms | holders, denoms in lower case |
 //!
@@ -23,7 +24,7 @@ use super::report::{DERIVED_ROW, value_or_nothing};
 use super::{AuditContext, Check, Report};
 use crate::Error;
 use crate::evm_tx::{EvmTxByHash, EvmTxs};
-use crate::internal_tx::{BlockCalls, Calls, CallsByHash, CallsByHeight};
+use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
 use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
 use crate::meta::{self, CallLane, Meta, PendingNftRebuild};
 use crate::nft::rebuild::{self, FOLDED};
@@ -36,14 +37,8 @@ use crate::tx::{TxByHash, Txs};
 use crate::undo::UndoRecords;
 
 /// Tables that are derived from records, balances and denoms.
-const OF_RECORDS: [&TableSpec; 6] = [
-    TxByHash::SPEC,
-    EvmTxByHash::SPEC,
-    CallsByHash::SPEC,
-    CallsByHeight::SPEC,
-    DenomsFolded::SPEC,
-    Holders::SPEC,
-];
+const OF_RECORDS: [&TableSpec; 5] =
+    [TxByHash::SPEC, EvmTxByHash::SPEC, CallsByHeight::SPEC, DenomsFolded::SPEC, Holders::SPEC];
 
 /// True if `spec` is derived as a whole. Parts of [`RANK`] and [`COUNT`] are, too.
 pub(super) fn is_derived(spec: &TableSpec) -> bool {
@@ -221,24 +216,20 @@ fn records<R: Records>(
     records.ok_or_else(|| "records with their lengths".to_owned())
 }
 
-/// The members of a call frame that its indexes contain.
+/// The members of a call frame that follow from its place.
 #[derive(Deserialize)]
 struct Frame {
     height: u64,
     hash: String,
 }
 
-/// Writes the rows of call frames by height and by hash, and checks their sequence.
+/// Writes the rows of call frames by height, and checks their sequence.
 fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
-    let (mut writer, mut hashes) = (BulkWriter::new(copy), Rebuild::<CallsByHash>::new(copy));
+    let mut writer = BulkWriter::new(copy);
     let mut next = 1;
-    let mut block: Option<(u64, BlockCalls)> = None;
-    let mut tx: Option<(HashPrefix, BlockCalls)> = None;
-    let by_height = |writer: &mut BulkWriter<'_>, (height, calls): (u64, BlockCalls)| {
+    let mut block = BlockFrames::default();
+    let by_height = |writer: &mut BulkWriter<'_>, BlockFrames { height, calls, .. }| {
         writer.put(CallsByHeight::SPEC, height.to_bytes(), encoded(&Message(calls)))
-    };
-    let by_hash = |hashes: &mut Rebuild<'_, CallsByHash>, (hash, calls): (HashPrefix, BlockCalls)| {
-        hashes.add((hash, calls.first, calls.count))
     };
     store::for_each_row(context.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
         let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
@@ -252,20 +243,17 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
             Vec::new()
         });
         for (height, hash) in frames {
-            if let Some(done) = extend(&mut block, height, next) {
+            if let Some(done) = block.add(height, hash, next) {
                 by_height(&mut writer, done)?;
-            }
-            if let Some(done) = extend(&mut tx, hash, next) {
-                by_hash(&mut hashes, done)?;
             }
             next += 1;
         }
         Ok::<(), Error>(())
     })?;
-    block.map_or(Ok(()), |last| by_height(&mut writer, last))?;
-    tx.map_or(Ok(()), |last| by_hash(&mut hashes, last))?;
+    if !block.calls.counts.is_empty() {
+        by_height(&mut writer, block)?;
+    }
     writer.finish(Durability::Buffered)?;
-    hashes.finish()?;
     report.checked("call frames", next - 1);
     if next != context.last_call() + 1 {
         let (key, stored) = (meta::key::<CallLane>().to_bytes(), format!("{:?}", context.calls));
@@ -275,14 +263,32 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
     Ok(())
 }
 
-/// Adds the frame `seq` to the group `key`. Returns the group before if it is another one.
-fn extend<K: PartialEq>(group: &mut Option<(K, BlockCalls)>, key: K, seq: u64) -> Option<(K, BlockCalls)> {
-    match group {
-        Some((known, calls)) if *known == key => {
-            calls.count += 1;
-            None
+/// The frames of a block that were read so far.
+#[derive(Default)]
+struct BlockFrames {
+    height: u64,
+    /// The transaction of the last one.
+    tx: HashPrefix,
+    calls: BlockCalls,
+}
+
+impl BlockFrames {
+    /// Adds the frame `seq`. Returns the block before if it is the first one of another block.
+    fn add(&mut self, height: u64, tx: HashPrefix, seq: u64) -> Option<Self> {
+        match self.calls.counts.last_mut() {
+            Some(count) if (self.height, self.tx) == (height, tx) => *count += 1,
+            Some(_) if self.height == height => {
+                self.tx = tx;
+                self.calls.counts.push(1);
+            }
+            last => {
+                let is_first = last.is_none();
+                let calls = BlockCalls { first: seq, counts: vec![1] };
+                let before = std::mem::replace(self, Self { height, tx, calls });
+                return Some(before).filter(|_| !is_first);
+            }
         }
-        _ => group.replace((key, BlockCalls { first: seq, count: 1 })),
+        None
     }
 }
 

@@ -16,7 +16,7 @@ use store::{
 use super::{block_lane_at, call_lane_at};
 use crate::block::Blocks;
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use crate::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
+use crate::internal_tx::{AccountCalls, Calls, CallsByHeight};
 use crate::keys::BEYOND;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback, RichLane};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets};
@@ -43,11 +43,11 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     store::list::rebuild(store, AccountCalls::SPEC, calls.calls + 1)?;
 
     keep::<Txs>(store, |&seq, _| seq <= blocks.txs)?;
-    postings::truncate_all::<TxByHash>(store, blocks.txs, true)?;
+    postings::truncate_all(store, TxByHash::SPEC, blocks.txs, true)?;
     keep::<EvmTxs>(store, |&seq, _| seq <= blocks.evm_txs)?;
-    postings::truncate_all::<EvmTxByHash>(store, blocks.evm_txs, true)?;
+    postings::truncate_all(store, EvmTxByHash::SPEC, blocks.evm_txs, true)?;
     keep::<Calls>(store, |&seq, _| seq <= calls.calls)?;
-    postings::truncate_all::<CallsByHash>(store, calls.calls, true)?;
+
     keep::<CallsByHeight>(store, |&height, _| height <= to)?;
     keep::<NftLog>(store, |&height, _| height <= to)?;
     keep::<NonCollections>(store, |_, value| u64::decode(value).is_some_and(|found_at| found_at <= to))?;

@@ -1,4 +1,4 @@
-//! Removal of the rows that are derived from a record: its hash index entry and its entries in account lists.
+//! Removal of the rows that are derived from a record: its entries in a hash index and in account lists.
 //!
 //! Records are read from the last one down, and [`PendingRollback`] stores the position, so time is proportional to the
 //! removed records and an interrupted run continues. If a record is missing or does not decode, the dependent rows are
@@ -14,14 +14,14 @@ use chain::Account;
 use chain::AccountSet;
 use chain::evm::Receipt;
 use serde::Deserialize;
-use store::{Batch, Bounds, Durability, Key as _, List as _, Order, Snapshot, Store, TableSpec};
+use store::{Batch, Bounds, Durability, Key as _, List as _, Order, Snapshot, Store, Table as _, TableSpec};
 
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use crate::internal_tx::{AccountCalls, Calls, CallsByHash};
+use crate::internal_tx::{AccountCalls, Calls};
 use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, leading_hash, record_hash};
 use crate::meta::{self, PendingRollback};
 use crate::payload::{Chunk, Codec};
-use crate::postings::ByHash;
+
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
@@ -41,8 +41,8 @@ pub(super) struct DependentRows {
 
 /// A table of records with dependent rows.
 pub(super) trait Removable: Records {
-    /// The hash index.
-    type ByHash: ByHash;
+    /// The hash index, if there is one.
+    const BY_HASH: Option<&'static TableSpec>;
     /// The list whose owners can be derived from a record, if there is one.
     const LIST: Option<&'static TableSpec>;
     /// The lists whose owners cannot be derived.
@@ -58,8 +58,7 @@ pub(super) trait Removable: Records {
 }
 
 impl Removable for Txs {
-    type ByHash = TxByHash;
-
+    const BY_HASH: Option<&'static TableSpec> = Some(TxByHash::SPEC);
     const LIST: Option<&'static TableSpec> = None;
     const OTHER_LISTS: &'static [&'static TableSpec] = &[AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC];
     const REMOVING: &'static str = "removing transactions";
@@ -75,8 +74,7 @@ impl Removable for Txs {
 }
 
 impl Removable for EvmTxs {
-    type ByHash = EvmTxByHash;
-
+    const BY_HASH: Option<&'static TableSpec> = Some(EvmTxByHash::SPEC);
     const LIST: Option<&'static TableSpec> = Some(AccountEvmTxs::SPEC);
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing EVM transactions";
@@ -101,15 +99,12 @@ impl Removable for EvmTxs {
 /// The members of a call frame that are needed here.
 #[derive(Deserialize)]
 struct Frame {
-    hash: String,
-    index: u64,
     from: String,
     to: String,
 }
 
 impl Removable for Calls {
-    type ByHash = CallsByHash;
-
+    const BY_HASH: Option<&'static TableSpec> = None;
     const LIST: Option<&'static TableSpec> = Some(AccountCalls::SPEC);
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing internal transactions";
@@ -118,11 +113,6 @@ impl Removable for Calls {
         let frame: Frame = serde_json::from_slice(record).ok()?;
         for party in [&frame.from, &frame.to].into_iter().filter(|party| !party.is_empty()) {
             others.owners.insert(AccountKey(Account::from_hex_literal(party)?).to_bytes());
-        }
-        if frame.index == 0 {
-            let mut hash = [0; 32];
-            hex::decode_to_slice(frame.hash.strip_prefix("0x")?, &mut hash).ok()?;
-            others.hashes.insert(hash_prefix(&hash));
         }
         Some(())
     }
@@ -163,7 +153,9 @@ pub(super) fn remove_dependents<R: Removable>(
             None => None,
         };
         if next.is_some() {
-            postings::truncate::<R::ByHash>(&*snapshot, &others.hashes, keep, &mut batch)?;
+            if let Some(table) = R::BY_HASH {
+                postings::truncate(&*snapshot, table, &others.hashes, keep, &mut batch)?;
+            }
             drop(snapshot);
             if let Some(list) = R::LIST {
                 store::list::truncate_owners(store, list, &others.owners, keep + 1)?;
@@ -220,5 +212,8 @@ fn remove_by_scan<R: Removable>(store: &dyn Store, keep: u64) -> Result<(), Erro
     if let Some(list) = R::LIST {
         store::list::truncate(store, list, keep + 1)?;
     }
-    postings::truncate_all::<R::ByHash>(store, keep, false)
+    match R::BY_HASH {
+        Some(table) => postings::truncate_all(store, table, keep, false),
+        None => Ok(()),
+    }
 }

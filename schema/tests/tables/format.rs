@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use schema::block::{Block, Blocks};
 use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{
     self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, Rewinds, RichLane,
@@ -127,8 +127,8 @@ fn evm(txn: &mut Txn<'_>) {
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.put::<Calls>(&11, &plain(&chunk.take()));
-    postings::add::<CallsByHash>(txn, [(hash_prefix(&[0xe5; 32]), 11, 2)]);
-    txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, count: 2 }));
+
+    txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();
     }

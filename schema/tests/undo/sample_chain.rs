@@ -4,7 +4,7 @@ use chain::Account;
 use schema::block::{Block, Blocks};
 use schema::digest::{self, TableDigest};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
@@ -93,8 +93,8 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
         frames.push(frame.as_bytes());
     }
     txn.put_unread::<Calls>(&first, &encoder.encode(&frames.take()));
-    postings::add::<CallsByHash>(txn, [(hash_prefix(&hash), first, 2)]);
-    txn.put_unread::<CallsByHeight>(&height, &Message(BlockCalls { first, count: 2 }));
+
+    txn.put_unread::<CallsByHeight>(&height, &Message(BlockCalls { first, counts: vec![2] }));
     txn.push::<AccountCalls>(&AccountKey(busy), first).unwrap();
     txn.push::<AccountCalls>(&AccountKey(fresh), first).unwrap();
     txn.push::<AccountCalls>(&AccountKey(busy), first + 1).unwrap();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::meta::{self, CallLane};
 use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Holders};
 use store::{Key as _, List as _, Message, RANK, Store, Table as _, Value as _};
@@ -20,11 +20,17 @@ pub(crate) const OF_EVM: &[Damage] = &[
     ("chunk of call frames lost", |store| lose(store, Calls::SPEC)),
     ("call frames of a block miscounted", |store| {
         change::<CallsByHeight, BlockCalls>(store, |calls| {
-            calls.count += 1;
+            calls.counts[0] += 1;
             calls.first > 1000
         })
     }),
-    ("hash of call frames lost", |store| lose(store, CallsByHash::SPEC)),
+    ("call frame of another transaction", |store| {
+        change::<CallsByHeight, BlockCalls>(store, |calls| {
+            let [one, .., other] = &mut calls.counts[..] else { return false };
+            (*one, *other) = (*one + 1, *other - 1);
+            true
+        })
+    }),
     ("last entry of a list of call frames lost", |store| {
         lose_entry(store, AccountCalls::SPEC, |ordinal, len| ordinal > 3 && ordinal + 1 == len)
     }),

@@ -16,7 +16,7 @@ use chain::Account;
 use query::{Build, EmptyCursor, Indexer};
 use schema::block::{Block, Blocks};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane, Identity};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
@@ -139,9 +139,10 @@ impl HandMade {
         for tx in &plan.evm_txs {
             self.add_evm_tx(tx, height, &mut txn);
         }
-        let count = self.calls.len() as u64 + 1 - first;
-        if count > 0 {
-            txn.put::<CallsByHeight>(&height, &Message(BlockCalls { first, count }));
+        let counts = plan.evm_txs.iter().map(|tx| tx.frames.len() as u64).filter(|frames| *frames > 0);
+        let counts: Vec<u64> = counts.collect();
+        if !counts.is_empty() {
+            txn.put::<CallsByHeight>(&height, &Message(BlockCalls { first, counts }));
         }
         self.height = height;
         self.put_lanes(&mut txn);
@@ -213,17 +214,14 @@ impl HandMade {
         let seq = self.evm_txs.len() as u64 + 1;
         let hash = hash(0xe5, seq);
         let hex = chain::hash::to_hex(&hash);
-        let record = format!(r#"{{"n":{seq},"transactionHash":"0x{hex}","type":"0x2"}}"#);
+        let record =
+            format!(r#"{{"n":{seq},"blockNumber":"0x{height:x}","transactionHash":"0x{hex}","type":"0x2"}}"#);
         txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
         postings::add::<EvmTxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         for n in &plan.involved {
             txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
         }
         txn.push::<AccountEvmTxs>(&(AccountKey(account(plan.from)), Role::Signer), seq).unwrap();
-        if !plan.frames.is_empty() {
-            let (first, frames) = (self.calls.len() as u64 + 1, plan.frames.len() as u64);
-            postings::add::<CallsByHash>(txn, [(hash_prefix(&hash), first, frames)]);
-        }
         for part in plan.frames.chunks(Calls::MOST) {
             self.add_frames(part, height, hash, txn);
         }

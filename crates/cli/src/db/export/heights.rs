@@ -65,7 +65,7 @@ impl Heights<'_> {
         }
         line.push_str(",\"internal_txs\":[");
         if let Some(Message(calls)) = calls {
-            self.records::<Calls>(calls.first, calls.count, line)?;
+            self.records::<Calls>(calls.first, calls.count(), line)?;
         }
         line.push_str("]}");
         Ok(())

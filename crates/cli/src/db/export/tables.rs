@@ -73,7 +73,7 @@ impl Export<'_> {
     fn tables(&mut self) -> anyhow::Result<()> {
         each!(self.table: meta::Meta, payload::Dictionary, descriptors::Descriptors);
         each!(self.table: block::Blocks, tx::TxByHash, evm_tx::EvmTxByHash);
-        each!(self.table: internal_tx::CallsByHash, internal_tx::CallsByHeight);
+        each!(self.table: internal_tx::CallsByHeight);
         each!(self.table: msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType);
         each!(self.table: nft::Collections, nft::CollectionsByHeight, nft::CollectionsByName, nft::OwnedCollections);
         each!(self.table: nft::Tokens, nft::TokensByHeight, nft::OwnedTokens, nft::OwnedTokensByHeight);

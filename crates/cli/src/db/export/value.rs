@@ -120,7 +120,7 @@ macro_rules! objects {
 }
 
 objects! {
-    BlockCalls { first, count }
+    BlockCalls { first, counts }
     MsgSet { names, first_tx }
     DescriptorSet { first_height, compressed }
     DictionaryRow { kind, bytes }
@@ -153,7 +153,7 @@ macro_rules! lists {
     )*};
 }
 
-lists!(String, Entry, UndoRow);
+lists!(u64, String, Entry, UndoRow);
 
 impl Shown for Postings {
     fn shown(&self) -> Value {
