@@ -144,7 +144,7 @@ fn log_start(config: &ingest::Config, database: &Written) -> anyhow::Result<Opti
     Ok(running)
 }
 
-/// Reports progress, and flushes the store when the head is reached; fails if `arrived` fails.
+/// Reports progress, and settles the database when the head is reached; fails if `arrived` fails.
 async fn watch_over(
     ingest: &Ingest,
     (database, maintenance): (&Written, &Arc<Semaphore>),
@@ -158,16 +158,14 @@ async fn watch_over(
         // The report holds the sender and never ends.
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
-        // Flush the memtables, so that the write-ahead log of the catch-up can be deleted: saves over half of the disk
-        // space.
         let (database, busy) = (database.clone(), Arc::clone(maintenance).acquire_owned().await?);
-        let flush = move || {
-            let outcome = database.flush();
+        let settle = move || {
+            let outcome = database.settle();
             drop(database);
             drop(busy);
             outcome
         };
-        tokio::task::spawn_blocking(flush).await??;
+        tokio::task::spawn_blocking(settle).await??;
         std::future::pending::<anyhow::Result<Infallible>>().await
     };
     tokio::select! {

@@ -47,7 +47,7 @@ use crate::{
     batch::{Batch, Change},
     engine::{Durability, Snapshot, Store},
     error::Error,
-    spec::TableSpec,
+    spec::{Access, TableSpec},
 };
 
 /// A RocksDB store in a directory.
@@ -175,6 +175,17 @@ impl RocksStore {
         let families: Vec<_> = families.iter().collect();
         db.flush_cfs_opt(&families, &FlushOptions::default())
             .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
+    }
+
+    /// Merges table files early from now on, so that reads ask few of them. For a process that has caught up with its
+    /// chain: it writes little, so merges cost little.
+    pub fn merge_early(&self) -> Result<(), Error> {
+        let (db, disk) = self.owner()?;
+        for table in self.tables.iter().filter(|table| table.access != Access::Append) {
+            options::merge_early(db, family(db, table)?)
+                .map_err(|error| disk.map_error("merging files", error))?;
+        }
+        Ok(())
     }
 
     /// Flushes the memtables of the tables with range deletions in `batch`. Reads skip a range tombstone's rows at once

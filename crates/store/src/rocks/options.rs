@@ -10,8 +10,9 @@
 use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompactionStyle,
-    DBCompressionType, DBRecoveryMode, MergeOperands, Options, SliceTransform, statistics::StatsLevel,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
+    DBCompactionStyle, DBCompressionType, DBRecoveryMode, MergeOperands, Options, SliceTransform,
+    statistics::StatsLevel,
 };
 
 use crate::spec::{Access, TableSpec};
@@ -62,9 +63,9 @@ const DELETED_OF: usize = 4_096;
 /// four, a row is written fewer times as the table grows; a read asks the filters of more files.
 const MERGED_FILES: i32 = 8;
 
-/// The same of a ranked set. A page seeks a dozen nodes and then reads rows, in each file; merges of these small tables
-/// cost little.
-const MERGED_RANKED_FILES: i32 = 2;
+/// The same of a ranked set, and of every such table once little is written. A page of a set seeks a dozen nodes and then
+/// reads rows, in each file; merges of these small tables cost little.
+const MERGED_EARLY_FILES: i32 = 2;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -240,13 +241,18 @@ fn family(access: Access, cache: &Cache) -> Options {
         // compaction merges files of similar age and size, and so writes a row fewer times. Its price, old versions that
         // take up to twice the space, is small here: most rows are written once.
         options.set_compaction_style(DBCompactionStyle::Universal);
-        let merged = if access == Access::Ranked { MERGED_RANKED_FILES } else { MERGED_FILES };
+        let merged = if access == Access::Ranked { MERGED_EARLY_FILES } else { MERGED_FILES };
         options.set_level_zero_file_num_compaction_trigger(merged);
         // A ranked set moves an item by deleting a row. Scans step over each deleted row until a compaction removes it, so a
         // file with many of them is compacted at once with the level below.
         options.add_compact_on_deletion_collector_factory(DELETED_OF, DELETED, 0.0);
     }
     options
+}
+
+/// Changes a table with keys in no order so that its files are merged early from now on.
+pub(super) fn merge_early(db: &DB, family: &ColumnFamily) -> Result<(), rocksdb::Error> {
+    db.set_options_cf(family, &[("level0_file_num_compaction_trigger", &MERGED_EARLY_FILES.to_string())])
 }
 
 /// The value of a row with its appended bytes, or several of these as one.

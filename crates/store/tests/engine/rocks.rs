@@ -103,6 +103,28 @@ fn a_flush_of_many_deleted_rows_is_compacted() {
 }
 
 #[test]
+fn a_few_files_are_merged_only_after_merge_early() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    for value in 0..6 {
+        put(&store, [(1, noise(value))], Durability::Buffered);
+        store.flush().unwrap();
+    }
+    let bytes = |of: &TableSpec| {
+        store.table_sizes().unwrap().iter().find(|table| table.name == of.name).unwrap().file_bytes
+    };
+    let files = [bytes(POINT), bytes(SCAN)];
+    assert!(files.iter().all(|bytes| *bytes > 6 * 1_000), "{files:?}");
+    store.merge_early().unwrap();
+    let begun = Instant::now();
+    while bytes(POINT) > files[0] / 2 || bytes(SCAN) > files[1] / 2 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{} and {} bytes", bytes(POINT), bytes(SCAN));
+        thread::yield_now();
+    }
+    assert_eq!(get(&store, SCAN, 1), Some(noise(5)));
+}
+
+#[test]
 fn reopening_keeps_every_commit_whether_flushed_or_not() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..3 {
