@@ -71,7 +71,7 @@ fn calls(height: &Height, workshop: &mut WorkerState) -> usize {
     let receipts = chain::evm::parse_receipts(receipts).expect("recorded receipts can be read");
     let hashes: Vec<[u8; 32]> = receipts.iter().filter_map(|receipt| receipt.hash().ok()).collect();
     let derived = derive::frames(height.height, &hashes, trace, &Retraced::new(), workshop);
-    derived.expect("a recorded trace can be derived").txs.iter().map(|tx| tx.parties.len()).sum()
+    derived.expect("a recorded trace can be derived").txs.iter().map(Vec::len).sum()
 }
 
 /// The dictionaries of a new database.
