@@ -1,5 +1,6 @@
 //! EVM transactions.
 
+use chain::evm::Receipt;
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::keys::AccountKey;
 use schema::records;
@@ -154,17 +155,10 @@ pub(super) fn find(
 
 /// The height in the record `seq`.
 pub(super) fn height(seq: u64, record: &[u8]) -> Result<u64, HttpError> {
-    /// The member of the record that is needed here.
-    #[derive(serde::Deserialize)]
-    struct Placed<'a> {
-        #[serde(rename = "blockNumber")]
-        block_number: &'a str,
-    }
-    let placed: Placed<'_> = serde_json::from_slice(record).map_err(HttpError::internal)?;
-    let height = placed.block_number.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    height.ok_or_else(|| {
-        HttpError::internal(format!("EVM transaction {seq}: the block number {:?}", placed.block_number))
-    })
+    let receipt: Receipt<'_> = serde_json::from_slice(record).map_err(HttpError::internal)?;
+    receipt
+        .block_number()
+        .ok_or_else(|| HttpError::internal(format!("EVM transaction {seq}: {:?}", receipt.block_number)))
 }
 
 /// True if the member `name` of a record is the hash `hash`. Searched from the end, because receipts have it there.

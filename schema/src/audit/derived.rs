@@ -227,8 +227,9 @@ struct Frame {
 fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
     let mut writer = BulkWriter::new(copy);
     let mut next = 1;
-    let mut block = BlockFrames::default();
-    let by_height = |writer: &mut BulkWriter<'_>, BlockFrames { height, calls, .. }| {
+    let mut block: Option<(u64, BlockCalls)> = None;
+    let mut tx = HashPrefix::default();
+    let by_height = |writer: &mut BulkWriter<'_>, (height, calls): (u64, BlockCalls)| {
         writer.put(CallsByHeight::SPEC, height.to_bytes(), encoded(&Message(calls)))
     };
     store::for_each_row(context.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
@@ -243,16 +244,24 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
             Vec::new()
         });
         for (height, hash) in frames {
-            if let Some(done) = block.add(height, hash, next) {
-                by_height(&mut writer, done)?;
+            match &mut block {
+                Some((known, calls)) if *known == height => match calls.counts.last_mut() {
+                    Some(count) if tx == hash => *count += 1,
+                    _ => calls.counts.push(1),
+                },
+                _ => {
+                    let calls = BlockCalls { first: next, counts: vec![1] };
+                    if let Some(done) = block.replace((height, calls)) {
+                        by_height(&mut writer, done)?;
+                    }
+                }
             }
+            tx = hash;
             next += 1;
         }
         Ok::<(), Error>(())
     })?;
-    if !block.calls.counts.is_empty() {
-        by_height(&mut writer, block)?;
-    }
+    block.map_or(Ok(()), |last| by_height(&mut writer, last))?;
     writer.finish(Durability::Buffered)?;
     report.checked("call frames", next - 1);
     if next != context.last_call() + 1 {
@@ -261,35 +270,6 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
         report.row("lane of internal transactions", row, format!("{} frames", next - 1));
     }
     Ok(())
-}
-
-/// The frames of a block that were read so far.
-#[derive(Default)]
-struct BlockFrames {
-    height: u64,
-    /// The transaction of the last one.
-    tx: HashPrefix,
-    calls: BlockCalls,
-}
-
-impl BlockFrames {
-    /// Adds the frame `seq`. Returns the block before if it is the first one of another block.
-    fn add(&mut self, height: u64, tx: HashPrefix, seq: u64) -> Option<Self> {
-        match self.calls.counts.last_mut() {
-            Some(count) if (self.height, self.tx) == (height, tx) => *count += 1,
-            Some(_) if self.height == height => {
-                self.tx = tx;
-                self.calls.counts.push(1);
-            }
-            last => {
-                let is_first = last.is_none();
-                let calls = BlockCalls { first: seq, counts: vec![1] };
-                let before = std::mem::replace(self, Self { height, tx, calls });
-                return Some(before).filter(|_| !is_first);
-            }
-        }
-        None
-    }
 }
 
 /// Height and hash of each frame of a chunk.

@@ -47,7 +47,6 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     keep::<EvmTxs>(store, |&seq, _| seq <= blocks.evm_txs)?;
     postings::truncate_all(store, EvmTxByHash::SPEC, blocks.evm_txs, true)?;
     keep::<Calls>(store, |&seq, _| seq <= calls.calls)?;
-
     keep::<CallsByHeight>(store, |&height, _| height <= to)?;
     keep::<NftLog>(store, |&height, _| height <= to)?;
     keep::<NonCollections>(store, |_, value| u64::decode(value).is_some_and(|found_at| found_at <= to))?;

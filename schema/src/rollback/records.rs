@@ -21,7 +21,6 @@ use crate::internal_tx::{AccountCalls, Calls};
 use crate::keys::{AccountKey, HashPrefix, Role, hash_prefix, leading_hash, record_hash};
 use crate::meta::{self, PendingRollback};
 use crate::payload::{Chunk, Codec};
-
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};

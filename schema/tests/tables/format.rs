@@ -127,7 +127,6 @@ fn evm(txn: &mut Txn<'_>) {
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.put::<Calls>(&11, &plain(&chunk.take()));
-
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();

@@ -93,7 +93,6 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
         frames.push(frame.as_bytes());
     }
     txn.put_unread::<Calls>(&first, &encoder.encode(&frames.take()));
-
     txn.put_unread::<CallsByHeight>(&height, &Message(BlockCalls { first, counts: vec![2] }));
     txn.push::<AccountCalls>(&AccountKey(busy), first).unwrap();
     txn.push::<AccountCalls>(&AccountKey(fresh), first).unwrap();
