@@ -22,7 +22,7 @@ const LIKELY_ROW_BYTES: usize = 64;
 const MAX_READ_AHEAD: usize = 1 << 20;
 
 /// Rows beyond which a scan is a pass over a table, whose blocks would only evict others from the cache.
-const CACHED_SCAN: usize = 1024;
+const CACHED_SCAN: usize = 4095;
 
 /// Initial capacity for a page; limits may be far larger than the number of rows.
 const LIKELY_ROWS: usize = 128;

@@ -113,6 +113,17 @@ pub trait Snapshot: Send + Sync {
     /// The value of `key`; `None` if there is no such row.
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
 
+    /// Calls `visit` with the value of `key`, if there is such a row; engines may spare the copy.
+    fn get_with(
+        &self,
+        table: &'static TableSpec,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        self.get(table, key)?.iter().for_each(|value| visit(value));
+        Ok(())
+    }
+
     /// The values of `keys`, in their order; keys may come in any order and more than once.
     fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         keys.iter().map(|key| self.get(table, key)).collect()

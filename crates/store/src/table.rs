@@ -32,8 +32,9 @@ pub fn read<T: Table>(snapshot: &dyn Snapshot, key: &T::Key) -> Result<Option<T:
 
 /// The value of the key whose encoding is `key`.
 pub(crate) fn read_raw<T: Table>(snapshot: &dyn Snapshot, key: &[u8]) -> Result<Option<T::Value>, Error> {
-    let Some(value) = snapshot.get(T::SPEC, key)? else { return Ok(None) };
-    decode_value::<T>(key, &value).map(Some)
+    let mut found = None;
+    snapshot.get_with(T::SPEC, key, &mut |value| found = Some(decode_value::<T>(key, value)))?;
+    found.transpose()
 }
 
 /// The values of `keys`, in their order.

@@ -27,7 +27,7 @@ use crate::{
     list::{self, COUNT, List, ROW, first_of_row, stored_len},
     ranked::{cache::OpenSets, levels::Levels, skip_list::RANK},
     spec::TableSpec,
-    table::{Table, corrupt, decode_value},
+    table::{Table, corrupt, decode_value, read_raw},
     value::{Value, put_varint},
 };
 
@@ -81,11 +81,10 @@ impl<'a> Txn<'a> {
     /// The value of `key` as this transaction has left it.
     pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         let key = key.to_bytes();
-        let stored = match self.written.get(T::SPEC, &key) {
-            Some(own) => return own.as_ref().map(|value| decode_value::<T>(&key, value)).transpose(),
-            None => self.snapshot.get(T::SPEC, &key)?,
-        };
-        stored.map(|value| decode_value::<T>(&key, &value)).transpose()
+        match self.written.get(T::SPEC, &key) {
+            Some(own) => own.as_ref().map(|value| decode_value::<T>(&key, value)).transpose(),
+            None => read_raw::<T>(self.snapshot, &key),
+        }
     }
 
     /// Sets the value of `key`.

@@ -47,11 +47,14 @@ impl Chunk {
         if n > rest.len() {
             return None;
         }
-        let lengths: Vec<usize> =
-            (0..n).map(|_| usize::try_from(take_varint(&mut rest)?).ok()).collect::<Option<_>>()?;
+        let mut lengths = rest;
+        for _ in 0..n {
+            take_varint(&mut rest)?;
+        }
         let mut at = chunk.len() - rest.len();
         let mut ranges = Vec::with_capacity(n);
-        for length in lengths {
+        for _ in 0..n {
+            let length = usize::try_from(take_varint(&mut lengths)?).ok()?;
             let end = at.checked_add(length).filter(|end| *end <= chunk.len())?;
             ranges.push(at..end);
             at = end;

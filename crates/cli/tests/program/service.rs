@@ -1,5 +1,7 @@
 //! A recorded chain through the whole program: indexed, served, stopped, rolled back, continued.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::{Cairn, Played, digest, get, get_text, printed, refused, until};
@@ -9,6 +11,33 @@ const LAST: u64 = 226;
 
 /// Maximum duration of a stop.
 const STOP: Duration = Duration::from_secs(2);
+
+/// The newest options of a table, which RocksDB writes into a file at each change.
+fn options_of(table: &str, data: &Path) -> Option<String> {
+    let files = fs::read_dir(data).ok()?.filter_map(|file| Some(file.ok()?.path()));
+    let name = |file: &PathBuf| Some(file.file_name()?.to_str()?.to_owned());
+    let newest =
+        files.filter(|file| name(file).is_some_and(|name| name.starts_with("OPTIONS-"))).max_by_key(name)?;
+    let text = fs::read_to_string(newest).ok()?;
+    let (_, own) = text.split_once(&format!("[CFOptions \"{table}\"]"))?;
+    Some(own.split_once("\n[")?.0.to_owned())
+}
+
+#[test]
+fn the_files_of_tables_with_unordered_keys_are_merged_early_once_the_index_has_caught_up() {
+    let played = Played::start("evm-scenario", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    cairn.logged("caught up");
+    for table in ["tx_by_hash", "count"] {
+        until("the options", || {
+            options_of(table, &data).filter(|text| text.contains("level0_file_num_compaction_trigger=2\n"))
+        });
+    }
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
 
 #[test]
 fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {

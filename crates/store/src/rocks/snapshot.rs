@@ -81,9 +81,22 @@ impl<'a> RocksSnapshot<'a> {
 
 impl Snapshot for RocksSnapshot<'_> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut found = None;
+        self.get_with(table, key, &mut |value| found = Some(value.to_vec()))?;
+        Ok(found)
+    }
+
+    fn get_with(
+        &self,
+        table: &'static TableSpec,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Error> {
         let db = self.db();
         let family = family(db, table)?;
-        db.get_cf_opt(family, key, &self.by_key).map_err(|error| self.map_error(table, error))
+        let value = db.get_pinned_cf_opt(family, key, &self.by_key);
+        value.map_err(|error| self.map_error(table, error))?.iter().for_each(|value| visit(value));
+        Ok(())
     }
 
     fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {

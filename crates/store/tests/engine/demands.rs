@@ -37,7 +37,11 @@ pub(crate) trait Engine {
     }
 
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Option<Vec<u8>> {
-        self.reader().snapshot().unwrap().get(table, key).unwrap()
+        let snapshot = self.reader().snapshot().unwrap();
+        let (value, mut visited) = (snapshot.get(table, key).unwrap(), None);
+        snapshot.get_with(table, key, &mut |value| visited = Some(value.to_vec())).unwrap();
+        assert_eq!(visited, value);
+        value
     }
 
     fn scan(&self, table: &'static TableSpec, bounds: Bounds<'_>, order: Order, limit: usize) -> Vec<Row> {
