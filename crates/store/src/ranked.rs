@@ -35,6 +35,7 @@ use crate::{
     engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
     key::Key,
+    spec::Access,
     table::{RowOf, Table, decode_row},
     txn::Txn,
     value::Value,
@@ -54,6 +55,7 @@ pub trait Ranked: Table<Key = (Self::Owner, Self::Item)> {
 pub type ItemOf<R> = (<R as Ranked>::Item, <R as Table>::Value);
 
 fn set<R: Ranked>(owner: &R::Owner) -> SkipList {
+    const { assert!(matches!(R::SPEC.access, Access::Ranked), "the table of a ranked set has that access") };
     SkipList::new(R::SPEC, owner.to_bytes(), R::PROMOTION_BITS)
 }
 
@@ -79,13 +81,9 @@ pub fn slice<R: Ranked>(
     if ranks.is_empty() {
         return Ok(Vec::new());
     }
-    let set = set::<R>(owner);
-    let rows = set.slice(snapshot, &set.meta(snapshot)?, ranks)?;
-    let typed = |(key, value): &(Vec<u8>, Vec<u8>)| {
-        let ((_, item), value): RowOf<R> = decode_row::<R>(key, value)?;
-        Ok((item, value))
-    };
-    rows.iter().map(typed).collect()
+    let (set, mut items) = (set::<R>(owner), Vec::new());
+    set.slice(snapshot, &set.meta(snapshot)?, ranks, |key, value| items.push(decode_item::<R>(key, value)))?;
+    items.into_iter().collect()
 }
 
 /// The first `limit` items of `owner` in `order`, without counting.
@@ -97,12 +95,16 @@ pub fn items<R: Ranked>(
 ) -> Result<Vec<ItemOf<R>>, Error> {
     let start = owner.to_bytes();
     let end = prefix_end(&start);
-    let rows = snapshot.scan(R::SPEC, Bounds { start: &start, end: end.as_deref() }, order, limit)?;
-    let typed = |(key, value): &(Vec<u8>, Vec<u8>)| {
-        let ((_, item), value): RowOf<R> = decode_row::<R>(key, value)?;
-        Ok((item, value))
-    };
-    rows.iter().map(typed).collect()
+    let (bounds, mut items) = (Bounds { start: &start, end: end.as_deref() }, Vec::new());
+    snapshot.visit(R::SPEC, bounds, order, limit, &mut |key, value| {
+        items.push(decode_item::<R>(key, value));
+    })?;
+    items.into_iter().collect()
+}
+
+fn decode_item<R: Ranked>(key: &[u8], value: &[u8]) -> Result<ItemOf<R>, Error> {
+    let ((_, item), value): RowOf<R> = decode_row::<R>(key, value)?;
+    Ok((item, value))
 }
 
 impl Txn<'_> {

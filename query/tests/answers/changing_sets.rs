@@ -37,7 +37,7 @@ impl Row for Item {
 struct Items;
 
 impl Table for Items {
-    const SPEC: &'static TableSpec = &TableSpec { name: "items", tag: 0xf0, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "items", tag: 0xf0, access: Access::Ranked };
     type Key = (u8, Item);
     type Value = ();
 }

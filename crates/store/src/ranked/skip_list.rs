@@ -5,7 +5,7 @@ use std::ops::Range;
 use twox_hash::XxHash3_64;
 
 use crate::{
-    engine::{Bounds, Order, Row, RowCursor, Snapshot, prefix_end},
+    engine::{Bounds, Order, RowCursor, Snapshot, prefix_end},
     error::Error,
     key::successor,
     spec::{Access, TableSpec},
@@ -110,13 +110,14 @@ impl SkipList {
         Ok(rank + count(snapshot, self.spec, &start, &end)?)
     }
 
-    /// The rows at `ranks`, which is not empty.
+    /// Calls `visit` with key and value of the rows at `ranks`, which is not empty.
     pub(super) fn slice(
         &self,
         snapshot: &dyn Snapshot,
         meta: &SetMeta,
         ranks: Range<u64>,
-    ) -> Result<Vec<Row>, Error> {
+        mut visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), Error> {
         let (mut rank, mut lower) = (0_u64, Vec::new());
         for level in meta.levels() {
             let upto = |_: &[u8], rank| rank <= ranks.start;
@@ -125,12 +126,17 @@ impl SkipList {
         let start = self.row_key(&lower);
         let end = prefix_end(&self.owner);
         let bounds = Bounds { start: &start, end: end.as_deref() };
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let mut rows = snapshot.scan(self.spec, bounds, Order::Asc, size(ranks.end - rank))?;
-        if rows.len() != size(ranks.end - rank) {
+        let limit = usize::try_from(ranks.end - rank).unwrap_or(usize::MAX);
+        snapshot.visit(self.spec, bounds, Order::Asc, limit, &mut |key, value| {
+            if rank >= ranks.start {
+                visit(key, value);
+            }
+            rank += 1;
+        })?;
+        if rank < ranks.end {
             return Err(corrupt(self.spec, &start, "there are fewer items than the set's count says"));
         }
-        Ok(rows.split_off(size(ranks.start - rank)))
+        Ok(())
     }
 
     /// Walks `level` from the node `lower` on, as long as `go_on(node, items before it)` is true: `lower` becomes the

@@ -13,7 +13,7 @@ use crate::{
 struct Numbers;
 
 impl Table for Numbers {
-    const SPEC: &'static TableSpec = &TableSpec { name: "numbers", tag: 0x10, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "numbers", tag: 0x10, access: Access::Ranked };
     type Key = (u8, u16);
     type Value = ();
 }

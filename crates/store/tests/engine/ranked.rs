@@ -12,7 +12,7 @@ use store::{
 struct Names;
 
 impl Table for Names {
-    const SPEC: &'static TableSpec = &TableSpec { name: "names", tag: 0x10, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "names", tag: 0x10, access: Access::Ranked };
     type Key = (u8, Text);
     type Value = u64;
 }
@@ -27,7 +27,7 @@ impl Ranked for Names {
 struct Numbers;
 
 impl Table for Numbers {
-    const SPEC: &'static TableSpec = &TableSpec { name: "numbers", tag: 0x11, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "numbers", tag: 0x11, access: Access::Ranked };
     type Key = ((), u32);
     type Value = ();
 }

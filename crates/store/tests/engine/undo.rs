@@ -41,7 +41,7 @@ impl List for Payments {
 struct Richest;
 
 impl Table for Richest {
-    const SPEC: &'static TableSpec = &TableSpec { name: "richest", tag: 0x13, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "richest", tag: 0x13, access: Access::Ranked };
     type Key = (u8, u8);
     type Value = u64;
 }
