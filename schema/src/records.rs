@@ -94,9 +94,9 @@ fn candidates<T: Records>(seq: u64) -> Range<u64> {
     seq.saturating_sub(T::MOST as u64 - 1)..seq.saturating_add(1)
 }
 
-/// Rows that a scan may pass for a record that is wanted: about those of the block that a lookup reads, each for a tenth of
-/// its time.
-const PASSED: u64 = 8;
+/// Sequences that a scan may pass for one that is wanted. If each is a row of its own, the scan takes about the time of
+/// lookups, and reads about the same blocks; most rows have several, and then it takes less.
+const DENSE: u64 = 32;
 
 /// Maximum number of candidates of a record that are looked up, rather than found by a scan.
 const FEW: usize = 8;
@@ -115,8 +115,7 @@ fn rows<T: Records>(snapshot: &dyn Snapshot, seqs: &[u64]) -> Result<Option<Rows
     let (Some(low), Some(high)) = (ascending.first(), ascending.last()) else {
         return Ok(Some(Rows::new()));
     };
-    let most = T::MOST as u64;
-    if (high - low) / (PASSED * most) < seqs.len() as u64 {
+    if (high - low) / DENSE < seqs.len() as u64 {
         let within = candidates::<T>(*low).start..candidates::<T>(*high).end;
         let (start, end) = (within.start.to_be_bytes(), within.end.to_be_bytes());
         let limit = usize::try_from(within.end - within.start).unwrap_or(usize::MAX);
@@ -127,7 +126,7 @@ fn rows<T: Records>(snapshot: &dyn Snapshot, seqs: &[u64]) -> Result<Option<Rows
             // A key of another length is reported by the audit.
             let Ok(first) = key.try_into().map(u64::from_be_bytes) else { return };
             while wanted.next_if(|seq| *seq < first).is_some() {}
-            if wanted.peek().is_some_and(|seq| seq - first < most) {
+            if wanted.peek().is_some_and(|seq| seq - first < T::MOST as u64) {
                 rows.push((first, payload.to_vec()));
             }
         })?;

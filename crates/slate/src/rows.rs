@@ -21,7 +21,8 @@ const LIKELY_ROW_BYTES: usize = 64;
 /// The most that a scan fetches in one request.
 const MAX_READ_AHEAD: usize = 1 << 20;
 
-/// Rows beyond which a scan is a pass over a table, whose blocks would only evict others from the cache.
+/// Rows beyond which a scan is a pass over a table, whose blocks would only evict others from the cache. A page of 100
+/// records may scan some 3,300 rows.
 const CACHED_SCAN: usize = 4095;
 
 /// Initial capacity for a page; limits may be far larger than the number of rows.
