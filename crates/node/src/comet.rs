@@ -224,20 +224,28 @@ async fn block_of(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error
 }
 
 async fn results_of(endpoint: &Endpoint, request: &Request, height: u64) -> Result<Bytes, Error> {
-    let error = match rpc::exchange(endpoint, request, None).await? {
-        RpcResponse::Result(result) => return Ok(result),
-        RpcResponse::Error(error) => error,
+    let message = match stored_results(endpoint, request).await? {
+        Ok(result) => return Ok(result),
+        Err(message) => message,
     };
-    if !error.message.contains("could not find results for height") {
-        return Err(classify(endpoint.context(request), error));
-    }
     // The node stores the tip's block before it executes it; at any other height missing results are lost.
     let tip = status_of(endpoint).await?.latest_height;
-    let at = endpoint.context(request);
     if height >= tip.saturating_sub(1) {
-        Err(Error::NotYet { at, tip: Some(tip), message: error.message })
-    } else {
-        Err(Error::ResultsMissing { at, tip })
+        return Err(Error::NotYet { at: endpoint.context(request), tip: Some(tip), message });
+    }
+    // The tip may have moved between the two answers, so only results that are missing after the status are lost.
+    let results = stored_results(endpoint, request).await?;
+    results.map_err(|_| Error::ResultsMissing { at: endpoint.context(request), tip })
+}
+
+/// The results, or the node's text if it does not have them.
+async fn stored_results(endpoint: &Endpoint, request: &Request) -> Result<Result<Bytes, String>, Error> {
+    match rpc::exchange(endpoint, request, None).await? {
+        RpcResponse::Result(result) => Ok(Ok(result)),
+        RpcResponse::Error(error) if error.message.contains("could not find results for height") => {
+            Ok(Err(error.message))
+        }
+        RpcResponse::Error(error) => Err(classify(endpoint.context(request), error)),
     }
 }
 

@@ -55,6 +55,19 @@ async fn missing_results_are_a_wait_at_the_tip_and_permanent_below_it() {
 }
 
 #[tokio::test]
+async fn results_that_appear_while_the_chain_grows_are_not_lost() {
+    let missing = fault(500, &envelope("could not find results for height #990"));
+    let server = Server::play(move |nth, asked| match (nth, asked.line.as_str()) {
+        (_, "GET /status") => result(STATUS),
+        (0, _) => missing.clone(),
+        _ => result(r#"{"height":"990"}"#),
+    })
+    .await;
+    let results = comet(&[&server]).block_results(990).await.unwrap();
+    assert_eq!(results.bytes, r#"{"height":"990"}"#);
+}
+
+#[tokio::test]
 async fn missing_results_far_below_the_tip_are_requested_elsewhere() {
     let without = says(500, "could not find results for height #500").await;
     let with = Server::always(result(r#"{"height":"500"}"#)).await;
