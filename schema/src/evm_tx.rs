@@ -31,7 +31,7 @@ impl Records for EvmTxs {
 pub struct EvmTxByHash;
 
 impl Table for EvmTxByHash {
-    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Point };
+    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Hash };
     type Key = HashPrefix;
     type Value = Postings;
 }

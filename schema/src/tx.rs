@@ -33,7 +33,7 @@ impl Records for Txs {
 pub struct TxByHash;
 
 impl Table for TxByHash {
-    const SPEC: &'static TableSpec = &TableSpec { name: "tx_by_hash", tag: 0x12, access: Access::Point };
+    const SPEC: &'static TableSpec = &TableSpec { name: "tx_by_hash", tag: 0x12, access: Access::Hash };
     type Key = HashPrefix;
     type Value = Postings;
 }

@@ -16,6 +16,8 @@ pub struct TableSpec {
 pub enum Access {
     /// Point lookups by whole key, in no order.
     Point,
+    /// Like [`Access::Point`], of keys that are mostly there.
+    Hash,
     /// Writes in key order; the application compresses the values.
     Append,
     /// Range scans over many small rows.
