@@ -4,6 +4,8 @@
 //!
 //! Filtered and unfiltered lists of an order have the same row type and order, so a cursor is valid with every filter.
 
+use std::ops::Range;
+
 use chain::Account;
 use schema::keys::AccountKey;
 use schema::nft::{Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Tokens, TokensByHeight};
@@ -110,9 +112,11 @@ impl TokenRow for ById {
     }
 
     fn of_collection(s: &dyn Snapshot, collection: AccountKey) -> Result<TokenArray<'_, Self>, Error> {
-        let all = Set::<Tokens>::all(s, collection)?;
-        let map = move |ids| with_heights(s, collection, ids);
-        Ok(Box::new(MapRows::new(all, |row: &Self| row.0.clone(), map)))
+        let all = OfCollection(Set::all(s, collection)?);
+        let map = move |rows: Vec<(Text, u64)>| {
+            Ok(rows.into_iter().map(|(id, height)| (id, height, collection)).collect())
+        };
+        Ok(Box::new(MapRows::new(all, |row: &Self| (row.0.clone(), 0), map)))
     }
 
     fn of_account(s: &dyn Snapshot, owner: AccountKey) -> Result<TokenArray<'_, Self>, Error> {
@@ -169,6 +173,27 @@ impl TokenRow for ByHeight {
         let lower_bound = move |row: &Self| by_id_of(&id, row);
         let map = |rows: Vec<ById>| Ok(rows.into_iter().map(|(id, height, of)| (height, id, of)).collect());
         Ok(Box::new(MapRows::new(named, lower_bound, map)))
+    }
+}
+
+/// The tokens of a collection by id, with the heights of their last changes, which are in the same rows. Positions are those
+/// of the id.
+struct OfCollection<'a>(Set<'a, Tokens>);
+
+impl Array for OfCollection<'_> {
+    type Row = (Text, u64);
+
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn position(&self, (id, _): &Self::Row) -> Result<u64, Error> {
+        self.0.position(id)
+    }
+
+    fn slice(&self, range: Range<u64>) -> Result<Vec<Self::Row>, Error> {
+        let tokens = self.0.items(range)?;
+        Ok(tokens.into_iter().map(|(id, Message(token))| (id, token.height)).collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use store::ranked::ItemOf;
 use store::{Error, Ranked, Snapshot, ranked};
 
 use super::Array;
@@ -27,6 +28,12 @@ impl<'a, R: Ranked> Set<'a, R> {
         self.part = at(from)?..at(to)?;
         Ok(self)
     }
+
+    /// The items in `range`, with their values.
+    pub fn items(&self, range: Range<u64>) -> Result<Vec<ItemOf<R>>, Error> {
+        let range = self.part.start + range.start..self.part.start + range.end;
+        ranked::slice::<R>(self.snapshot, &self.owner, range)
+    }
 }
 
 impl<R: Ranked> Array for Set<'_, R> {
@@ -42,9 +49,7 @@ impl<R: Ranked> Array for Set<'_, R> {
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<R::Item>, Error> {
-        let range = self.part.start + range.start..self.part.start + range.end;
-        let items = ranked::slice::<R>(self.snapshot, &self.owner, range)?;
-        Ok(items.into_iter().map(|(item, _)| item).collect())
+        Ok(self.items(range)?.into_iter().map(|(item, _)| item).collect())
     }
 }
 
