@@ -155,24 +155,17 @@ impl SkipList {
             // Starts after the node itself; no item is a prefix of another.
             let start = successor(&self.rank_key(level, lower));
             let bounds = Bounds { start: &start, end: end.as_deref() };
-            let (mut visited, mut stopped, mut outcome) = (0, false, Ok(()));
-            snapshot.visit(RANK, bounds, Order::Asc, CHUNK, &mut |key, value| {
-                visited += 1;
-                if stopped {
-                    return;
-                }
+            let nodes = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
+            for (key, value) in &nodes {
                 let node = &key[prefix.len()..];
-                match span(key, value).map(|span| *rank + span) {
-                    Ok(before) if go_on(node, before) => {
-                        *rank = before;
-                        node.clone_into(lower);
-                    }
-                    Ok(_) => stopped = true,
-                    Err(error) => (stopped, outcome) = (true, Err(error)),
+                let before = *rank + span(key, value)?;
+                if !go_on(node, before) {
+                    return Ok(());
                 }
-            })?;
-            outcome?;
-            if stopped || visited < CHUNK {
+                *rank = before;
+                node.clone_into(lower);
+            }
+            if nodes.len() < CHUNK {
                 return Ok(());
             }
         }
