@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -13,6 +14,9 @@ use crate::programs::{Cairn, Engine, Gateway, Requests, bytes_below, printed};
 
 /// Blocks that the node holds back at first, for the measurements at the head.
 const HELD_BACK: u64 = 5_500;
+
+/// Time without an upload after which there will be none: a merge that a killed writer had begun is free after 30 s.
+const SETTLED: Duration = Duration::from_secs(40);
 
 /// The chain, its node in this process, and the object store. Databases are in a temporary directory.
 pub(crate) struct Scene {
@@ -37,6 +41,21 @@ pub(crate) struct Backfill {
     pub(crate) requests: Requests,
     /// Bytes of its files or objects afterwards.
     pub(crate) bytes: u64,
+}
+
+/// Waits until `writer`, which has no block to index, uploads nothing more: merges that killed writers had begun are done.
+fn settle(writer: &Cairn) -> Result<()> {
+    let started = Instant::now();
+    let (mut puts, mut since) = (writer.requests()?.puts, started);
+    while since.elapsed() < SETTLED {
+        ensure!(started.elapsed() < 10 * SETTLED, "the writer merges for longer than {:?}", 10 * SETTLED);
+        thread::sleep(Duration::from_secs(1));
+        let found = writer.requests()?.puts;
+        if found != puts {
+            (puts, since) = (found, Instant::now());
+        }
+    }
+    Ok(())
 }
 
 impl Scene {
@@ -73,6 +92,9 @@ impl Scene {
     pub(crate) fn finish(&self, engine: Engine) -> Result<Rows> {
         let writer = self.write(engine)?;
         writer.logged("caught up")?;
+        if engine == Engine::SlateDb {
+            settle(&writer)?;
+        }
         writer.stop()?;
         let (file, chain) = (self.dir.path().join("cairn.toml"), &self.node.recording().summary().chain_id);
         std::fs::write(&file, format!("data = {:?}\nchain_id = {chain:?}\n", self.location(engine)))?;

@@ -23,8 +23,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use slatedb::db_cache::DbCache;
-use slatedb::db_cache::foyer::{FoyerCache, FoyerCacheOptions};
+use foyer::{Cache, CacheBuilder, SieveConfig};
+use slatedb::db_cache::foyer::FoyerCache;
+use slatedb::db_cache::{CachedEntry, CachedKey, DbCache};
 use store::Error;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -91,11 +92,16 @@ impl Engine {
         install_crypto();
         let runtime =
             Builder::new_multi_thread().worker_threads(WORKERS).thread_name("slate").enable_all().build()?;
-        let max_capacity = u64::try_from(options.cache_bytes).unwrap_or(u64::MAX);
-        let cache = FoyerCache::new_with_opts(FoyerCacheOptions { max_capacity, ..Default::default() });
+        let cache = CacheBuilder::new(options.cache_bytes)
+            .with_weighter(|_, entry: &CachedEntry| entry.size())
+            .with_shards(thread::available_parallelism().map_or(1, usize::from))
+            // A hit takes a shared lock; of the default, LRU, two exclusive ones.
+            .with_eviction_config(SieveConfig::default())
+            .build();
+        let cache: Cache<CachedKey, CachedEntry> = cache;
         Ok(Arc::new(Self {
             runtime: Some(runtime),
-            cache: Arc::new(cache),
+            cache: Arc::new(FoyerCache::new_with_cache(cache)),
             databases: AtomicU64::new(0),
             waiting: Semaphore::new(MAX_WAITING),
             options,

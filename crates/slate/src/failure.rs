@@ -6,10 +6,18 @@ use std::path::Path;
 use slatedb::{CloseReason, ErrorKind, object_store};
 use store::Error;
 
+/// The operation in errors of opening a database.
+pub(crate) const OPENING: &str = "opening";
+
 /// Maps an error of the operation `doing` on the database `name`.
 pub(crate) fn map(name: &Path, doing: &'static str, error: &slatedb::Error) -> Error {
     let path = name.to_owned();
     match error.kind() {
+        ErrorKind::Invalid if doing == OPENING => Error::NotADatabase {
+            path,
+            found: describe(error),
+            remedy: "if another version of this program wrote it, index it again or copy it from a directory (`cairn db copy`)",
+        },
         ErrorKind::Closed(CloseReason::Fenced) => Error::Fenced { path },
         // The collector removed a file of an old view: the next view does not have it.
         ErrorKind::Data if is_missing(error) => remote(name, doing, &describe(error)),

@@ -14,7 +14,7 @@ use slatedb::object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 use store::Error;
 
 use crate::engine::install_crypto;
-use crate::failure::{describe, remote};
+use crate::failure::{OPENING, describe, remote};
 
 /// Time limit of one request, which may upload a file of 64 MiB, and its name in the client's settings.
 const REQUEST_TIMEOUT: &str = "30s";
@@ -42,7 +42,7 @@ impl Location {
     /// If the URL has another form, or the variables lack something.
     pub fn parse(url: &str) -> Result<Self, Error> {
         install_crypto();
-        let fail = |message: &str| remote(&PathBuf::from(url), "opening", message);
+        let fail = |message: &str| remote(&PathBuf::from(url), OPENING, message);
         let url = url.trim_end_matches('/');
         let (scheme, rest) = url.split_once("://").ok_or_else(|| fail(FORMS))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));

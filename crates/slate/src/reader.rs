@@ -28,7 +28,7 @@ use store::{Batch, Durability, Error, Snapshot, Store};
 
 use crate::append::Append;
 use crate::engine::Engine;
-use crate::failure::{self, remote};
+use crate::failure::{self, OPENING, remote};
 use crate::gate::{self, Gate};
 use crate::location::Location;
 use crate::requests::{Counted, Requests};
@@ -194,9 +194,9 @@ impl Standby {
 impl Source {
     fn check_exists(&self) -> Result<(), Error> {
         let manifests = self.path.clone().join("manifest");
-        let found = self.engine.wait(&self.name, "opening", self.engine.options.read_timeout, async {
+        let found = self.engine.wait(&self.name, OPENING, self.engine.options.read_timeout, async {
             let first = self.objects.list(Some(&manifests)).next().await.transpose();
-            first.map_err(|error| remote(&self.name, "opening", &failure::describe(&error)))
+            first.map_err(|error| remote(&self.name, OPENING, &failure::describe(&error)))
         })?;
         match found {
             Some(_) => Ok(()),
@@ -227,10 +227,11 @@ impl Source {
                 let builder = builder.with_reader_mode(DbReaderMode::FollowLatest);
                 let builder = builder.with_options(settings::reader()).with_system_clock(clock);
                 let builder = builder.with_filter_policies(settings::filters());
+                let builder = builder.with_segment_extractor(settings::trees());
                 let builder = builder.with_merge_operator(Arc::new(Append));
                 builder.with_db_cache(Arc::clone(cache), *id).build().await
             };
-            match self.engine.write(&self.name, "opening", opened) {
+            match self.engine.write(&self.name, OPENING, opened) {
                 Ok(reader) => {
                     let (reader, engine) = (Arc::new(reader), Arc::clone(&self.engine));
                     return Ok(View { reader, gate, requests, engine });

@@ -1,13 +1,14 @@
-//! Reads of tables: the key of a row is the tag of its table, then its key in the table.
+//! Reads of tables: the key of a row is the tree of its table, the tag of the table, then its key in the table.
 
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use slatedb::bytes::Bytes;
 use slatedb::config::{ReadOptions, ScanOptions};
 use slatedb::{DbReadOps, IterationOrder};
-use store::{Bounds, Error, Order, Row, Snapshot, TableSpec, prefix_end};
+use store::{Access, Bounds, Error, Order, Row, Snapshot, TableSpec, prefix_end};
 
 use crate::engine::Engine;
 use crate::settings::FILTERED_PREFIX;
@@ -35,36 +36,64 @@ pub(crate) struct Rows<'a, V> {
     pub(crate) view: Arc<V>,
 }
 
+/// Bytes before the key of a row in its table.
+const HEAD: usize = 2;
+
+/// The tree of files of a table. A lookup asks each file of a tree whose first and last key enclose its own. A table that
+/// is written in key order has a tree of its own, so that a lookup asks one file. The others share one: lookups in trees of
+/// their own would ask as many files, and each file costs an upload.
+fn tree(table: &TableSpec) -> u8 {
+    match table.access {
+        Access::Append => table.tag,
+        Access::Point | Access::Hash | Access::Scan | Access::Ranked => 0,
+    }
+}
+
 /// The key of a row in the database.
 pub(crate) fn stored_key(table: &TableSpec, key: &[u8]) -> Vec<u8> {
-    let mut stored = Vec::with_capacity(1 + key.len());
-    stored.push(table.tag);
+    let mut stored = Vec::with_capacity(HEAD + key.len());
+    stored.extend_from_slice(&[tree(table), table.tag]);
     stored.extend_from_slice(key);
     stored
 }
 
 /// The stored keys of `bounds`.
 pub(crate) fn stored_range(table: &TableSpec, bounds: Bounds<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-    let end = match (bounds.end, table.tag.checked_add(1)) {
-        (Some(end), _) => Bound::Excluded(stored_key(table, end)),
-        (None, Some(next)) => Bound::Excluded(vec![next]),
-        (None, None) => Bound::Unbounded,
+    let end = match bounds.end {
+        Some(end) => Some(stored_key(table, end)),
+        None => prefix_end(&stored_key(table, &[])),
     };
+    let end = end.map_or(Bound::Unbounded, Bound::Excluded);
     (Bound::Included(stored_key(table, bounds.start)), end)
 }
 
 /// Whether `bounds` are those of all rows with a prefix that the filters know.
 fn is_filtered(bounds: Bounds<'_>) -> bool {
-    1 + bounds.start.len() >= FILTERED_PREFIX
+    HEAD + bounds.start.len() >= FILTERED_PREFIX
         && bounds.end.is_some()
         && prefix_end(bounds.start).as_deref() == bounds.end
 }
 
+impl<V: DbReadOps> Rows<'_, V> {
+    fn value(&self, table: &TableSpec, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        let options = ReadOptions::default();
+        self.engine.read(self.name, READING, self.view.get_with_options(stored_key(table, key), &options))
+    }
+}
+
 impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let options = ReadOptions::default();
-        let value = self.view.get_with_options(stored_key(table, key), &options);
-        Ok(self.engine.read(self.name, READING, value)?.map(Vec::from))
+        Ok(self.value(table, key)?.map(Vec::from))
+    }
+
+    fn get_with(
+        &self,
+        table: &'static TableSpec,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        self.value(table, key)?.iter().for_each(|value| visit(value));
+        Ok(())
     }
 
     fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
@@ -105,7 +134,7 @@ impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
             while rows.len() < limit
                 && let Some(row) = found.next().await?
             {
-                rows.push((row.key[1..].to_vec(), row.value.to_vec()));
+                rows.push((row.key[HEAD..].to_vec(), row.value.to_vec()));
             }
             Ok(rows)
         })

@@ -21,12 +21,22 @@ use slatedb::{
 /// late upload still cannot hide in a collected log.
 const GRACE: Duration = Duration::from_mins(30);
 
-/// First bytes of a stored key that the filters of table files know, beside whole keys: the tag of the table, and a hash or
-/// a sequence. Scans of all rows with such a prefix skip the files that have none.
-pub(crate) const FILTERED_PREFIX: usize = 9;
+/// First bytes of a stored key that the filters of table files know, beside whole keys: the tree, the tag of the table, and
+/// a hash or a sequence. Scans of all rows with such a prefix skip the files that have none.
+pub(crate) const FILTERED_PREFIX: usize = 10;
 
 /// Bits of a filter for each key and each prefix: SlateDB's default, one false positive in a hundred.
 const FILTER_BITS: u32 = 10;
+
+/// Files of a tree that are not merged yet. With more of them no table file is written, and the log grows in the memory of
+/// each reader, so that a lookup searches ever more tables there. Each tree has compactions of its own, and where other work
+/// takes the processors they are late: with SlateDB's bound, 8, a query server beside a writer that catches up gave half
+/// as many answers by hash.
+const MAX_UNMERGED_FILES: usize = 32;
+
+/// Files, or runs of files of similar size, from which on they are merged. SlateDB's default is 4: fewer uploads, and more files
+/// for each lookup to ask.
+const MIN_MERGED: usize = 2;
 
 /// Settings of a writer that repeats a failed request `retries` times.
 pub(crate) fn writer(retries: u32) -> Settings {
@@ -34,6 +44,8 @@ pub(crate) fn writer(retries: u32) -> Settings {
         // The head is flushed block by block, so this bounds only what a crash loses while catching up.
         flush_interval: Some(Duration::from_secs(1)),
         l0_sst_size_bytes: 64 << 20,
+        l0_max_ssts: MAX_UNMERGED_FILES,
+        l0_max_ssts_per_key: MAX_UNMERGED_FILES,
         // Four files in memory; the default is 1 GiB.
         max_unflushed_bytes: 256 << 20,
         compression_codec: Some(CompressionCodec::Lz4),
@@ -42,6 +54,10 @@ pub(crate) fn writer(retries: u32) -> Settings {
                 compression_codec: Some(CompressionCodec::Lz4),
                 ..CompactionWorkerOptions::default()
             }),
+            scheduler_options: HashMap::from([
+                ("min_compaction_sources".to_owned(), MIN_MERGED.to_string()),
+                ("max_compaction_sources".to_owned(), MAX_UNMERGED_FILES.to_string()),
+            ]),
             ..CompactorOptions::default()
         }),
         garbage_collector_options: None,
@@ -80,19 +96,28 @@ pub(crate) fn reader() -> DbReaderOptions {
 
 /// The filters of table files, the same for writers and readers.
 pub(crate) fn filters() -> Vec<Arc<dyn FilterPolicy>> {
-    vec![Arc::new(BloomFilterPolicy::new(FILTER_BITS).with_prefix_extractor(Arc::new(FirstBytes)))]
+    vec![Arc::new(
+        BloomFilterPolicy::new(FILTER_BITS)
+            .with_prefix_extractor(Arc::new(FirstBytes("first-10", FILTERED_PREFIX))),
+    )]
 }
 
-struct FirstBytes;
+/// The trees of files (SlateDB's segments): one for each first byte of a stored key.
+pub(crate) fn trees() -> Arc<dyn PrefixExtractor> {
+    Arc::new(FirstBytes("first-1", 1))
+}
+
+/// A prefix of a fixed length, and its name in the database.
+struct FirstBytes(&'static str, usize);
 
 impl PrefixExtractor for FirstBytes {
     fn name(&self) -> &'static str {
-        "first-9"
+        self.0
     }
 
     fn prefix_len(&self, target: &PrefixTarget) -> Option<usize> {
         let (PrefixTarget::Point(bytes) | PrefixTarget::Prefix(bytes)) = target;
-        (bytes.len() >= FILTERED_PREFIX).then_some(FILTERED_PREFIX)
+        (bytes.len() >= self.1).then_some(self.1)
     }
 }
 

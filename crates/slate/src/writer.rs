@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use crate::append::Append;
 use crate::engine::Engine;
 use crate::exclusive;
-use crate::failure::{self, remote};
+use crate::failure::{self, OPENING, remote};
 use crate::location::Location;
 use crate::requests::{Counted, Requests};
 use crate::rows::{Rows, stored_key, stored_range};
@@ -86,6 +86,7 @@ impl SlateStore {
             let builder = Db::builder(path.clone(), Arc::clone(&objects));
             let builder = builder.with_settings(settings::writer(options.retries)).with_gc_builder(collector);
             let builder = builder.with_filter_policies(settings::filters());
+            let builder = builder.with_segment_extractor(settings::trees());
             let builder = builder.with_merge_operator(Arc::new(Append));
             builder.with_db_cache(cache, id).build().await
         };
@@ -259,6 +260,5 @@ pub(crate) fn bytes_of(
     })
 }
 
-const OPENING: &str = "opening";
 const COMMITTING: &str = "committing";
 const READING: &str = "reading";

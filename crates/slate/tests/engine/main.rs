@@ -11,6 +11,7 @@ mod contract;
 mod heights;
 mod model;
 mod one_view;
+mod trees;
 mod waiting;
 mod writers;
 

@@ -1,5 +1,6 @@
 //! A request never mixes heights, and would without the gate.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use slate::{SlateReader, SlateStore};
 use slatedb::config::DbReaderOptions;
-use slatedb::{DbReader, DbReaderMode};
+use slatedb::{DbReader, DbReaderMode, PrefixExtractor, PrefixTarget};
 use store::{Durability, Store};
 
 use crate::heights::{Done, block, head, is_mixed, request};
@@ -68,6 +69,19 @@ fn no_request_mixes_heights() {
     assert!(different.load(Ordering::Relaxed) > 20, "{different:?}");
 }
 
+/// The trees of the engine, for a reader that is not the engine's.
+struct FirstByte;
+
+impl PrefixExtractor for FirstByte {
+    fn name(&self) -> &'static str {
+        "first-1"
+    }
+
+    fn prefix_len(&self, _: &PrefixTarget) -> Option<usize> {
+        Some(1)
+    }
+}
+
 #[test]
 fn a_reader_without_the_gate_mixes_heights() {
     const REQUESTS: usize = 200_000;
@@ -78,9 +92,10 @@ fn a_reader_without_the_gate_mixes_heights() {
     let options =
         DbReaderOptions { manifest_poll_interval: Duration::from_millis(1), ..DbReaderOptions::default() };
     let objects = bucket.object_store();
-    let reader = DbReader::open(CHAIN, objects, DbReaderMode::FollowLatest, options);
-    let reader = runtime.block_on(reader).unwrap();
-    let row = |row: u32| runtime.block_on(reader.get([&[0x11][..], &row.to_be_bytes()].concat())).unwrap();
+    let reader = DbReader::builder(CHAIN, objects).with_reader_mode(DbReaderMode::FollowLatest);
+    let reader = reader.with_options(options).with_segment_extractor(Arc::new(FirstByte));
+    let reader = runtime.block_on(reader.build()).unwrap();
+    let row = |row: u32| runtime.block_on(reader.get([&[0, 0x11][..], &row.to_be_bytes()].concat())).unwrap();
     let mut mixed = false;
     during_writes(&store, None, || {
         mixed = (0..REQUESTS).any(|_| {
