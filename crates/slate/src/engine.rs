@@ -96,7 +96,7 @@ impl Engine {
             .with_weighter(|_, entry: &CachedEntry| entry.size())
             .with_shards(thread::available_parallelism().map_or(1, usize::from))
             // A hit takes a shared lock; of the default, LRU, two exclusive ones.
-            .with_eviction_config(SieveConfig::default())
+            .with_eviction_config(SieveConfig)
             .build();
         let cache: Cache<CachedKey, CachedEntry> = cache;
         Ok(Arc::new(Self {
