@@ -92,13 +92,12 @@ impl Engine {
         install_crypto();
         let runtime =
             Builder::new_multi_thread().worker_threads(WORKERS).thread_name("slate").enable_all().build()?;
-        let cache = CacheBuilder::new(options.cache_bytes)
+        let cache: Cache<CachedKey, CachedEntry> = CacheBuilder::new(options.cache_bytes)
             .with_weighter(|_, entry: &CachedEntry| entry.size())
             .with_shards(thread::available_parallelism().map_or(1, usize::from))
             // A hit takes a shared lock; of the default, LRU, two exclusive ones.
             .with_eviction_config(SieveConfig)
             .build();
-        let cache: Cache<CachedKey, CachedEntry> = cache;
         Ok(Arc::new(Self {
             runtime: Some(runtime),
             cache: Arc::new(FoyerCache::new_with_cache(cache)),

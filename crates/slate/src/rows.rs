@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use slatedb::bytes::Bytes;
 use slatedb::config::{ReadOptions, ScanOptions};
 use slatedb::{DbReadOps, IterationOrder};
 use store::{Access, Bounds, Error, Order, Row, Snapshot, TableSpec, prefix_end};
@@ -74,16 +73,11 @@ fn is_filtered(bounds: Bounds<'_>) -> bool {
         && prefix_end(bounds.start).as_deref() == bounds.end
 }
 
-impl<V: DbReadOps> Rows<'_, V> {
-    fn value(&self, table: &TableSpec, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        let options = ReadOptions::default();
-        self.engine.read(self.name, READING, self.view.get_with_options(stored_key(table, key), &options))
-    }
-}
-
 impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.value(table, key)?.map(Vec::from))
+        let mut found = None;
+        self.get_with(table, key, &mut |value| found = Some(value.to_vec()))?;
+        Ok(found)
     }
 
     fn get_with(
@@ -92,7 +86,9 @@ impl<V: DbReadOps + Send + Sync> Snapshot for Rows<'_, V> {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]),
     ) -> Result<(), Error> {
-        self.value(table, key)?.iter().for_each(|value| visit(value));
+        let options = ReadOptions::default();
+        let value = self.view.get_with_options(stored_key(table, key), &options);
+        self.engine.read(self.name, READING, value)?.iter().for_each(|value| visit(value));
         Ok(())
     }
 

@@ -30,8 +30,8 @@ const FILTER_BITS: u32 = 10;
 
 /// Files of a tree that are not merged yet. With more of them no table file is written, and the log grows in the memory of
 /// each reader, so that a lookup searches ever more tables there. Each tree has compactions of its own, and where other work
-/// takes the processors they are late: with SlateDB's bound, 8, a query server beside a writer that catches up gave half
-/// as many answers by hash.
+/// takes the processors they are late: with SlateDB's bound, 8, a query server under full load beside a writer at the head
+/// gave half as many answers by hash.
 const MAX_UNMERGED_FILES: usize = 32;
 
 /// Files, or runs of files of similar size, from which on they are merged. SlateDB's default is 4: fewer uploads, and more files

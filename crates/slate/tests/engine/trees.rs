@@ -11,7 +11,6 @@ const RECORDS: &TableSpec = &TableSpec { name: "records", tag: 0x12, access: Acc
 
 #[test]
 fn a_lookup_in_a_table_that_is_written_in_key_order_asks_one_file() {
-    /// Fewer than are merged.
     const FILES: u64 = 3;
     let bucket = bucket();
     let store = SlateStore::open(&ENGINE, &bucket, CHAIN).unwrap();
