@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use chain::proof::{self, Claims, Commitments};
 use chain::{AccountSet, Vm, comet, erc20, evm, nft};
-use ingest::derive::{self, Block, BlockAnswers, Failure, Rendered, WorkerState};
+use ingest::derive::{self, Block, BlockAnswers, EvmAnswer, Failure, Rendered, WorkerState};
 use replay::recording::Height;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ pub fn run(data: &[u8]) -> bool {
     let height = comet::parse_block(block).map_or(0, |block| block.header.height);
     let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
     // Hashes would reject mutated answers, so they are checked by `proofs` only.
-    let answers = BlockAnswers { height, block, results, receipts, trust_receipts: true };
+    let answers = BlockAnswers { height, block, results, evm: receipts.map(EvmAnswer::Unchecked) };
     proofs(block, results);
     if let Some(receipts) = receipts {
         of_receipts(receipts);
