@@ -232,8 +232,13 @@ impl Receipt<'_> {
             &mut self.transaction_index,
         ];
         quantities.into_iter().for_each(shorten);
-        let others =
-            [&mut self.block_hash, &mut self.from, &mut self.logs_bloom, &mut self.to, &mut self.transaction_hash];
+        let others = [
+            &mut self.block_hash,
+            &mut self.from,
+            &mut self.logs_bloom,
+            &mut self.to,
+            &mut self.transaction_hash,
+        ];
         others.into_iter().for_each(JsonText::make_ascii_lowercase);
         if let Some(text) = &mut self.contract_address {
             text.make_ascii_lowercase();
@@ -281,7 +286,8 @@ impl Receipt<'_> {
 /// Rewrites a quantity without leading zeros and in lower case; other text is left as it is.
 fn shorten(text: &mut JsonText<'_>) {
     text.make_ascii_lowercase();
-    let Some(digits) = text.strip_prefix("0x").filter(|digits| digits.starts_with('0') && digits.len() > 1) else {
+    let Some(digits) = text.strip_prefix("0x").filter(|digits| digits.starts_with('0') && digits.len() > 1)
+    else {
         return;
     };
     let digits = digits.trim_start_matches('0');

@@ -23,8 +23,8 @@ fn same(one: &Value, other: &Value) -> bool {
                 Some(other) => same(value, other),
                 None => is_default(value),
             };
-            let added = other.iter().filter(|(name, _)| !one.contains_key(*name));
-            one.iter().all(in_both) && added.into_iter().all(|(_, value)| is_default(value))
+            let mut added = other.iter().filter(|(name, _)| !one.contains_key(*name));
+            one.iter().all(in_both) && added.all(|(_, value)| is_default(value))
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
@@ -56,7 +56,10 @@ mod tests {
     use super::differ_in_defaults_only;
 
     fn differ(one: &str, other: &str) -> bool {
-        let both = (differ_in_defaults_only(one.as_bytes(), other.as_bytes()), differ_in_defaults_only(other.as_bytes(), one.as_bytes()));
+        let both = (
+            differ_in_defaults_only(one.as_bytes(), other.as_bytes()),
+            differ_in_defaults_only(other.as_bytes(), one.as_bytes()),
+        );
         assert_eq!(both.0, both.1, "{one} {other}");
         both.0
     }
@@ -64,8 +67,16 @@ mod tests {
     #[test]
     fn members_that_an_upgrade_adds_with_their_defaults_are_no_difference() {
         let old = r#"{"height":"5","tx":{"body":{"messages":[{"@type":"/a.B","x":"1"}]}}}"#;
-        for added in [r#""y":[]"#, r#""y":"""#, r#""y":"0""#, r#""y":"0.000000000000000000""#, r#""y":null"#, r#""y":false"#,
-            r#""y":{"z":"0s","n":0}"#, r#""y":"MODE_UNSPECIFIED""#] {
+        for added in [
+            r#""y":[]"#,
+            r#""y":"""#,
+            r#""y":"0""#,
+            r#""y":"0.000000000000000000""#,
+            r#""y":null"#,
+            r#""y":false"#,
+            r#""y":{"z":"0s","n":0}"#,
+            r#""y":"MODE_UNSPECIFIED""#,
+        ] {
             let new = old.replace(r#""x":"1""#, &format!(r#""x":"1",{added}"#));
             assert!(differ(old, &new), "{new}");
         }

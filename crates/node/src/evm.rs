@@ -68,7 +68,11 @@ impl Evm {
     }
 
     /// As above; a reply of up to `expects` bytes is of usual size.
-    pub(crate) async fn block_receipts_expecting(&self, height: u64, expects: usize) -> Result<Answer, Error> {
+    pub(crate) async fn block_receipts_expecting(
+        &self,
+        height: u64,
+        expects: usize,
+    ) -> Result<Answer, Error> {
         let request = self.receipts_request(height);
         self.query(RpcRequest { http: request.http.expecting(expects), ..request }).await
     }

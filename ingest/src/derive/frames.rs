@@ -28,7 +28,8 @@ pub fn frames(
     retraced: &Retraced,
     worker: &mut WorkerState,
 ) -> Result<BlockFrames, Failure> {
-    let failed = |hash: &[u8; 32]| TxTrace { hash: *hash, frames: Vec::new(), error: Some("no answer".into()) };
+    let failed =
+        |hash: &[u8; 32]| TxTrace { hash: *hash, frames: Vec::new(), error: Some("no answer".into()) };
     let traces = match answer {
         Some(answer) => trace::parse_traces(answer).map_err(Failure::ask_again)?,
         None => expected.iter().map(failed).collect(),

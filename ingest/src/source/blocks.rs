@@ -288,5 +288,9 @@ impl BlockSource {
 /// Reports a block whose receipts were derived.
 pub(super) fn report_derived(height: u64, reason: &str) {
     Event::DerivedReceipts.count();
-    tracing::warn!(height, reason, "receipts derived from the results of the block: the node has none that can be used");
+    tracing::warn!(
+        height,
+        reason,
+        "receipts derived from the results of the block: the node has none that can be used"
+    );
 }

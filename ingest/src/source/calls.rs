@@ -239,7 +239,9 @@ fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
 /// True if the tracer failed on this request, not a proxy or the transport: it may do so every time.
 fn is_of_the_tracer(error: &node::Error) -> bool {
     use node::Error::{Cut, Unreadable};
-    error.is_of_the_answer() && error.kind() != Kind::NotYet && !matches!(error, Cut { .. } | Unreadable { .. })
+    error.is_of_the_answer()
+        && error.kind() != Kind::NotYet
+        && !matches!(error, Cut { .. } | Unreadable { .. })
 }
 
 #[cfg(test)]

@@ -122,7 +122,9 @@ mod tests {
         let operator = chain::address::valoper("init", &[7; 20]);
         assert!(valid(&operator, "") && valid(&operator, &"a".repeat(MAX_MONIKER)));
         assert!(!valid(&operator, &"a".repeat(MAX_MONIKER + 1)));
-        for other in [chain::address::valoper("cosmos", &[7; 20]), operator.to_uppercase() + "q", String::new()] {
+        for other in
+            [chain::address::valoper("cosmos", &[7; 20]), operator.to_uppercase() + "q", String::new()]
+        {
             assert!(!valid(&other, ""), "{other}");
         }
     }

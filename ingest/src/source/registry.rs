@@ -101,10 +101,9 @@ impl Refresher {
     ) -> Infallible {
         let mut known = None;
         loop {
-            eprintln!("DBG {:?}", tools.node.comet.app_version().await);
             if let Ok(version) = tools.node.comet.app_version().await
                 && known.as_ref() != Some(&version)
-                && (known.is_none() || self.replace(tools, next(), &version).await)
+                && self.replace(tools, next(), &version).await
             {
                 known = Some(version);
             }

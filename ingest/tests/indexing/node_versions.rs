@@ -79,7 +79,10 @@ async fn a_setting_of_the_node_about_its_own_index_is_not_stored() {
                 return ending(exchange);
             }
             let text = String::from_utf8(exchange.answer.body.to_vec()).unwrap();
-            Answer { status: exchange.answer.status, body: text.replace(r#""index":true"#, r#""index":false"#).into() }
+            Answer {
+                status: exchange.answer.status,
+                body: text.replace(r#""index":true"#, r#""index":false"#).into(),
+            }
         },
         Verify::Hashes,
     );
@@ -132,7 +135,9 @@ fn calls_at(store: &Arc<dyn Store>, height: u64) -> Vec<Value> {
     let body: Value = serde_json::from_slice(response.body()).unwrap();
     let messages = |tx: &Value| tx["tx"]["body"]["messages"].as_array().cloned().unwrap_or_default();
     let all = body["txs"].as_array().unwrap().iter().flat_map(messages);
-    all.filter(|message| message["@type"] == "/minievm.evm.v1.MsgCall").collect()
+    let calls: Vec<Value> = all.filter(|message| message["@type"] == "/minievm.evm.v1.MsgCall").collect();
+    assert!(!calls.is_empty());
+    calls
 }
 
 /// A height with a call whose access list is empty, from `from` on.
@@ -164,9 +169,14 @@ async fn descriptors_follow_an_upgrade_without_a_restart_and_the_database_stays_
     // The new descriptors are stored when they are loaded.
     let sets = || {
         let snapshot = store.snapshot().unwrap();
-        store::table::rows::<schema::descriptors::Descriptors>(&*snapshot, &store::key::All, store::Order::Asc, 9)
-            .unwrap()
-            .len()
+        store::table::rows::<schema::descriptors::Descriptors>(
+            &*snapshot,
+            &store::key::All,
+            store::Order::Asc,
+            9,
+        )
+        .unwrap()
+        .len()
     };
     let loaded = async {
         while sets() < 2 {

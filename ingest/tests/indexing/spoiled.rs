@@ -41,8 +41,12 @@ async fn a_log_without_topics_does_not_stop_the_index() {
         indexed::index_as(config, chain, Options::default(), Arc::clone(&store) as _).await.unwrap();
         let hash = "0x5a342655ecfba5f04bad72a5aa6273ae0e0bc850d78f0e364033b7d27a12fb3f";
         let tx = get(&store, &format!("/indexer/tx/v1/evm-txs/{hash}"))["tx"].clone();
-        let topics: Vec<usize> =
-            tx["logs"].as_array().unwrap().iter().map(|log| log["topics"].as_array().unwrap().len()).collect();
+        let topics: Vec<usize> = tx["logs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|log| log["topics"].as_array().unwrap().len())
+            .collect();
         assert_eq!((topics, &tx["status"]), (vec![3, 0, 3], &json!("0x1")));
         let frames = get(&store, &format!("/indexer/tx/v1/evm-internal-txs/{hash}"));
         assert!(frames["internal_txs"].as_array().unwrap().len() > 1, "its trace can be had");
@@ -58,16 +62,26 @@ async fn receipts_of_one_block_that_no_attempt_gives_are_derived() {
         |exchange| exchange.with_error(-32603, "internal jsonrpc error: failed to get block receipts"),
         |exchange| exchange.with_error(3, "execution reverted"),
         |_| Answer { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: "<html>".into() },
-        |_| Answer { status: http::StatusCode::OK, body: "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[{".into() },
+        |_| Answer {
+            status: http::StatusCode::OK,
+            body: "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[{".into(),
+        },
         |exchange| exchange.with_change(|receipts| receipts[0]["logs"] = json!("?")),
         |exchange| exchange.with_result(&json!([])),
     ];
     for (number, spoil) in spoils.into_iter().enumerate() {
         let node = OverriddenNode::start(evm(), move |exchange| {
-            if exchange.is_rpc("eth_getBlockReceipts", "\"0x7\"") { spoil(exchange) } else { ending(exchange) }
+            if exchange.is_rpc("eth_getBlockReceipts", "\"0x7\"") {
+                spoil(exchange)
+            } else {
+                ending(exchange)
+            }
         });
         let node = node.await.unwrap();
-        let config = Config { believe_after: std::time::Duration::from_millis(300), ..indexed::config(&evm()).unwrap() };
+        let config = Config {
+            believe_after: std::time::Duration::from_millis(300),
+            ..indexed::config(&evm()).unwrap()
+        };
         let store = Arc::new(MemStore::new());
         indexed::index_from(node.clients().unwrap(), config, Arc::clone(&store) as _, LAST).await.unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{number}");
@@ -91,7 +105,8 @@ async fn receipts_that_mismatch_and_cannot_be_derived_are_accepted() {
         ending(exchange)
     });
     let node = node.await.unwrap();
-    let config = Config { believe_after: std::time::Duration::from_millis(300), ..indexed::config(&evm()).unwrap() };
+    let config =
+        Config { believe_after: std::time::Duration::from_millis(300), ..indexed::config(&evm()).unwrap() };
     let store = Arc::new(MemStore::new());
     indexed::index_from(node.clients().unwrap(), config, Arc::clone(&store) as _, LAST).await.unwrap();
     let tx = get(&store, &format!("/indexer/tx/v1/evm-txs/by_height/{HEIGHT}"))["txs"][0].clone();
@@ -102,9 +117,11 @@ async fn receipts_that_mismatch_and_cannot_be_derived_are_accepted() {
 async fn a_node_whose_evm_index_is_pruned_is_an_error_although_its_transactions_pay_fees() {
     for verify in [Verify::Hashes, Verify::Off] {
         let (chain, store) = (recorded("evm-pruned"), Arc::new(MemStore::new()));
-        let played = ReplayNode::start(Arc::clone(&chain), Addresses::default(), Options::default()).await.unwrap();
+        let played =
+            ReplayNode::start(Arc::clone(&chain), Addresses::default(), Options::default()).await.unwrap();
         let clients = Arc::new(indexed::clients(&played).unwrap());
-        let config = Config { verify, internal_txs: false, rich_list: false, ..indexed::config(&chain).unwrap() };
+        let config =
+            Config { verify, internal_txs: false, rich_list: false, ..indexed::config(&chain).unwrap() };
         let ingest = Ingest::prepare(config, clients, Arc::clone(&store) as _).await.unwrap();
         let error = indexed::failure(&ingest).await.unwrap();
         assert!(matches!(error, Error::ReceiptsPruned { tip: 200, .. }), "{error:?}");
@@ -122,7 +139,11 @@ async fn a_block_that_cannot_be_traced_as_a_whole_is_traced_by_transaction() {
     ];
     for (number, spoil) in spoils.into_iter().enumerate() {
         let store = indexed_with(move |exchange| {
-            if exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"") { spoil(exchange) } else { ending(exchange) }
+            if exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"") {
+                spoil(exchange)
+            } else {
+                ending(exchange)
+            }
         })
         .await;
         assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{number}");

@@ -56,7 +56,24 @@ pub fn run(data: &[u8]) -> bool {
     if let Some(receipts) = receipts {
         of_receipts(receipts);
     }
+    if let Some(block) = receipts.and_then(evm_block) {
+        let answers = BlockAnswers { evm: Some(EvmAnswer::Block(&block)), ..answers };
+        chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap();
+    }
     chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap()
+}
+
+/// The EVM block that has these receipts.
+fn evm_block(receipts: &[u8]) -> Option<Vec<u8>> {
+    let receipts: Vec<Value> = serde_json::from_slice(receipts).ok()?;
+    let hashes: Vec<&Value> = receipts.iter().map(|receipt| &receipt["transactionHash"]).collect();
+    let first = receipts.first()?;
+    let (number, hash) = (&first["blockNumber"], &first["blockHash"]);
+    Some(
+        serde_json::json!({ "number": number, "hash": hash, "transactions": hashes })
+            .to_string()
+            .into_bytes(),
+    )
 }
 
 /// Checks against hashes accept or reject any block and results, deterministically.

@@ -120,7 +120,8 @@ fn attributes_in_base64_are_decoded_and_text_is_left_as_it_is() {
         attributes.map(|one| (one.key.to_string(), one.value.to_string())).collect()
     };
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let old = results(r#"{"key":"c2VuZGVy","value":"aW5pdDE=","index":true},{"key":"YW1vdW50","value":null}"#);
+    let old =
+        results(r#"{"key":"c2VuZGVy","value":"aW5pdDE=","index":true},{"key":"YW1vdW50","value":null}"#);
     let expected = [pair("sender", "init1"), pair("amount", "")];
     assert_eq!(read(&old), [&expected[..], &expected[..]].concat());
     // One key is not base64 of text, so none is decoded; and CometBFT 0.38 never writes base64.

@@ -18,7 +18,8 @@ fn checked(
 ) -> Result<(Bound, Vec<Value>), String> {
     let receipts = parse_receipts(receipts.as_bytes()).map_err(|error| error.to_string())?;
     with_txs(line, fee_denom, results, |chain, txs| {
-        let checked = check_receipts(chain, line.height, txs, &receipts).map_err(|error| error.to_string())?;
+        let checked =
+            check_receipts(chain, line.height, txs, &receipts).map_err(|error| error.to_string())?;
         Ok((checked.bound, checked.receipts.iter().map(stored).collect()))
     })
 }

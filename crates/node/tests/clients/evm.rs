@@ -242,7 +242,9 @@ async fn a_block_whose_receipts_cannot_be_read_is_returned_in_their_place_after_
         let error = evm.receipts_or_block(9, 0, &failures).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Transient);
     }
-    let EvmBlock::Hashes { block, reason } = evm.receipts_or_block(9, 0, &failures).await.unwrap() else { panic!() };
+    let EvmBlock::Hashes { block, reason } = evm.receipts_or_block(9, 0, &failures).await.unwrap() else {
+        panic!()
+    };
     assert_eq!(block.bytes, r#"{"number":"0x9"}"#);
     assert!(reason.contains("failed to get block receipts"), "{reason}");
 

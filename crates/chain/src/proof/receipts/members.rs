@@ -91,7 +91,8 @@ impl Numbering {
         number("effectiveGasPrice", &actual.effective_gas_price, &expected.effective_gas_price)?;
         same("from", &actual.from, &expected.from)?;
         same("to", &actual.to, &expected.to)?;
-        let contract = |receipt: &Receipt<'_>| receipt.contract_address.as_deref().unwrap_or_default().to_owned();
+        let contract =
+            |receipt: &Receipt<'_>| receipt.contract_address.as_deref().unwrap_or_default().to_owned();
         same("contractAddress", &contract(actual), &contract(expected))?;
         self.compare_logs(actual, expected)?;
         same("logsBloom", &actual.logs_bloom, &expected.logs_bloom)
