@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use benches::recorded::Played;
 use criterion::{Criterion, Throughput};
-use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, WorkerPool, WorkerState};
+use ingest::derive::{self, BlockAnswers, EvmAnswer, Rendered, Retraced, Rules, WorkerPool, WorkerState};
 use replay::recording::{Height, Trace};
 use schema::meta::Identity;
 use schema::payload::Codec;
@@ -57,8 +57,7 @@ fn block(height: &Height, rules: &Rules, workshop: &mut WorkerState) -> usize {
         height: height.height,
         block: &height.block,
         results: &height.block_results,
-        receipts: height.eth_receipts.as_deref(),
-        trust_receipts: false,
+        evm: height.eth_receipts.as_deref().map(EvmAnswer::Receipts),
     };
     let derived = derive::block(&answers, &Rendered::new(), rules, workshop);
     derived.expect("a recorded block can be derived").txs.len()
@@ -70,7 +69,7 @@ fn calls(height: &Height, workshop: &mut WorkerState) -> usize {
     let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");
     let receipts = chain::evm::parse_receipts(receipts).expect("recorded receipts can be read");
     let hashes: Vec<[u8; 32]> = receipts.iter().filter_map(|receipt| receipt.hash().ok()).collect();
-    let derived = derive::frames(height.height, &hashes, trace, &Retraced::new(), workshop);
+    let derived = derive::frames(height.height, &hashes, Some(trace), &Retraced::new(), workshop);
     derived.expect("a recorded trace can be derived").txs.iter().map(Vec::len).sum()
 }
 

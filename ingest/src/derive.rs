@@ -18,7 +18,8 @@ use schema::payload::Packed;
 
 use crate::nft::{Answers, NftAt};
 
-pub use self::block::{BlockAnswers, Rendered, Unrendered, block, confirms};
+pub use self::block::{BlockAnswers, EvmAnswer, Rendered, Unrendered, block, confirms};
+pub(crate) use self::frames::is_readable;
 pub use self::frames::{Retraced, frames};
 pub use self::worker_state::{Rules, WorkerPool, WorkerState};
 
@@ -55,7 +56,7 @@ pub enum Part {
     Block,
     /// `/block_results`.
     Results,
-    /// `eth_getBlockReceipts`.
+    /// `eth_getBlockReceipts`, or `eth_getBlockByNumber` in its place.
     Receipts,
 }
 
@@ -151,6 +152,8 @@ pub struct BlockFrames {
     pub txs: Vec<Vec<Parties>>,
     /// The records of their frames, in order; a chunk may have frames of several transactions.
     pub records: Vec<Packed>,
+    /// True if the node cannot trace some of its transactions, which have no frames.
+    pub untraced: bool,
 }
 
 /// Caller and callee of a frame; only one of them if both are the same or one is absent.

@@ -143,6 +143,16 @@ pub enum Error {
     /// A required setting is missing, and the node cannot supply it.
     #[error("{0}")]
     Setup(&'static str),
+    /// A value of the node that would be stored cannot be right.
+    #[error("the node gives {value:?} as {what}, which cannot be right: {remedy}")]
+    Unusable {
+        /// Name of the value.
+        what: &'static str,
+        /// The value.
+        value: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
     /// The chain's descriptors cannot be used.
     #[error("the chain's protobuf descriptors cannot be used: {reason}")]
     Descriptors {

@@ -31,6 +31,9 @@ use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, R
 /// NFT metadata answers between the backfill and the lane.
 const ANSWERS_IN_FLIGHT: usize = 16;
 
+/// Polls of the node's height for each request for the version of its application.
+const UPGRADE_POLLS: u32 = 60;
+
 /// Pause before a failed optional lane is restarted.
 const RETRY_LANE: Duration = Duration::from_secs(30);
 
@@ -48,9 +51,13 @@ impl Ingest {
             blocks: self.progress.blocks.subscribe(),
             answers,
         };
+        let (descriptors, tools) = (Refresher::new(Arc::clone(&self.store)), self.tools(&self.cores.blocks));
+        let next = || self.progress.blocks.borrow().height + 1;
+        let upgrades = descriptors.follow_upgrades(&tools, self.config.poll * UPGRADE_POLLS, next);
         let mut lane = std::pin::pin!(self.block_lane(client, late, halt.subscribe())?.run());
         let error = tokio::select! {
             outcome = &mut lane => return outcome,
+            never = upgrades => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };

@@ -9,6 +9,10 @@ pub(crate) enum Event {
     Rewind,
     /// Receipts are accepted that do not follow from their transactions.
     UnprovenReceipts,
+    /// Receipts are derived, because the node has none that can be used.
+    DerivedReceipts,
+    /// A transaction is indexed without internal transactions.
+    UntracedTx,
     /// A token's balances change without transfer events.
     Drift,
     /// A balance is compared with its contract.
@@ -18,7 +22,7 @@ pub(crate) enum Event {
 }
 
 /// Each event, its metric, and its description.
-const EVENTS: [(Event, &str, &str); 5] = [
+const EVENTS: [(Event, &str, &str); 7] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
@@ -28,6 +32,16 @@ const EVENTS: [(Event, &str, &str); 5] = [
         Event::UnprovenReceipts,
         "cairn_unproven_receipts_total",
         "blocks whose receipts do not follow from their transactions, and were indexed for want of others",
+    ),
+    (
+        Event::DerivedReceipts,
+        "cairn_derived_receipts_total",
+        "blocks whose receipts were derived from their results, because the node has none that can be used",
+    ),
+    (
+        Event::UntracedTx,
+        "cairn_untraced_txs_total",
+        "EVM transactions indexed without internal transactions, because the node cannot trace them",
     ),
     (
         Event::Drift,

@@ -139,7 +139,13 @@ async fn ask_prefix(node: &Node) -> Result<String, Error> {
             "no prefix of account addresses: give `prefix`, or a REST address to query it from",
         ));
     };
-    retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())
+    let prefix = retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())
         .await
-        .map_err(|source| Error::start("bech32 prefix", source))
+        .map_err(|source| Error::start("bech32 prefix", source))?;
+    // It is part of the database's identity.
+    if chain::address::is_prefix(&prefix) {
+        return Ok(prefix);
+    }
+    let (what, value) = ("prefix of account addresses", chain::excerpt(&prefix));
+    Err(Error::Unusable { what, value, remedy: "give `prefix`, or correct the REST address" })
 }

@@ -1,6 +1,6 @@
 //! Sinks of the lanes: a derived height → rows of all indexes, and the lane's own row.
 
-use schema::meta::{self, BlockLane, CallLane, Meta, Unconfirmed};
+use schema::meta::{self, BlockLane, CallLane, MAX_UNTRACED, Meta, Unconfirmed};
 use schema::undo;
 use store::{Snapshot, Txn};
 
@@ -90,11 +90,11 @@ impl Sink<BlockFrames> for CallSink {
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
         index::write_calls(frames, &self.lane, txn)?;
         let added: usize = frames.txs.iter().map(Vec::len).sum();
-        self.lane = CallLane {
-            height: frames.height,
-            calls: self.lane.calls + added as u64,
-            complete_from: self.lane.complete_from,
-        };
+        self.lane.height = frames.height;
+        self.lane.calls += added as u64;
+        if frames.untraced && self.lane.untraced.len() < MAX_UNTRACED {
+            self.lane.untraced.push(frames.height);
+        }
         meta::put(txn, &self.lane);
         Ok(())
     }

@@ -52,7 +52,7 @@ use store::{Table, TableSpec};
 
 /// The version of the on-disk format. Any change of a key or value layout increments it; [`open`] rejects a database of
 /// another version.
-pub const FORMAT: u32 = 8;
+pub const FORMAT: u32 = 9;
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {

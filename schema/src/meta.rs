@@ -82,7 +82,14 @@ pub struct CallLane {
     /// node had pruned the state that traces need; 0 if none are.
     #[prost(uint64, tag = "3")]
     pub complete_from: u64,
+    /// Heights of blocks with transactions that have no frames because the node could not trace them: the first
+    /// [`MAX_UNTRACED`], ascending.
+    #[prost(uint64, repeated, tag = "4")]
+    pub untraced: Vec<u64>,
 }
+
+/// Maximum number of heights in [`CallLane::untraced`].
+pub const MAX_UNTRACED: usize = 1_000;
 
 impl Named for CallLane {
     const NAME: &'static str = "lane/internal_txs";

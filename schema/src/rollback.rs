@@ -249,7 +249,8 @@ fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
         }
     };
     // Blocks that were not traced below `to` remain without frames.
-    Ok(CallLane { height: to, calls, complete_from: lane.complete_from.min(to + 1) })
+    let untraced = lane.untraced.into_iter().filter(|height| *height <= to).collect();
+    Ok(CallLane { height: to, calls, complete_from: lane.complete_from.min(to + 1), untraced })
 }
 
 /// Deletes the rows of `T` that are `unwanted`.

@@ -123,9 +123,9 @@ impl Costs {
         let executed = txs.iter().zip(&results.txs_results);
         let executed = executed.map(|((hash, tx), result)| Executed { hash: *hash, tx: tx.as_ref(), result });
         let chain = EvmChain { chain_id: &block.header.chain_id, prefix: "init", fee_denom: None };
-        let bound =
+        let checked =
             timed(&mut self.evm, || check_receipts(&chain, block.header.height, executed, receipts)).unwrap();
-        self.receipts += u32::try_from(bound.receipts).unwrap();
+        self.receipts += u32::try_from(checked.bound.receipts).unwrap();
     }
 
     fn print(&self) {

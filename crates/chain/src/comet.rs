@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -107,7 +107,9 @@ pub struct Attribute<'a> {
     pub key: JsonText<'a>,
     /// The value; empty also if the node printed `null`, as on the deployed server.
     pub value: JsonText<'a>,
-    /// True if the answering node indexes the attribute: a setting of the node, not of the chain.
+    /// True if the answering node indexes the attribute: a setting of the node (`index-events`), not of the chain, so it is
+    /// written as its default, true.
+    #[serde(serialize_with = "always")]
     pub index: bool,
 }
 
@@ -307,14 +309,43 @@ struct ResultsShape<'a> {
 
 impl<'a> From<ResultsShape<'a>> for ResultsAnswer<'a> {
     fn from(shape: ResultsShape<'a>) -> Self {
+        let is_old = shape.finalize_block_events.is_none() && shape.app_hash.is_none();
         let old = || shape.begin_block_events.into_iter().chain(shape.end_block_events).collect();
-        Self {
+        let mut results = Self {
             height: shape.height,
             txs_results: shape.txs_results,
             app_hash: shape.app_hash,
             finalize_block_events: shape.finalize_block_events.unwrap_or_else(old),
+        };
+        if is_old {
+            results.decode_attributes();
+        }
+        results
+    }
+}
+
+impl ResultsAnswer<'_> {
+    /// Decodes attributes that are base64, as Tendermint before 0.37 writes them: if all keys and values are base64, and all
+    /// keys are that of text.
+    fn decode_attributes(&mut self) {
+        let of_txs = self.txs_results.iter_mut().flat_map(|result| &mut result.events);
+        let events = of_txs.chain(&mut self.finalize_block_events);
+        let mut attributes: Vec<_> = events.flat_map(|event| &mut event.attributes).collect();
+        let decode = |attribute: &Attribute<'_>| {
+            let key = String::from_utf8(BASE64.decode(attribute.key.as_bytes()).ok()?).ok()?;
+            let value = BASE64.decode(attribute.value.as_bytes()).ok()?;
+            (!key.is_empty()).then(|| (key, String::from_utf8_lossy(&value).into_owned()))
+        };
+        let decoded: Option<Vec<_>> = attributes.iter().map(|attribute| decode(attribute)).collect();
+        for (attribute, (key, value)) in attributes.iter_mut().zip(decoded.into_iter().flatten()) {
+            (attribute.key, attribute.value) = (key.into(), value.into());
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn always<S: Serializer>(_: &bool, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bool(true)
 }
 
 /// A list that is present and not `null`.

@@ -12,6 +12,7 @@ use crate::address::Account;
 use crate::eth_tx::{self, Memo};
 use crate::evm_log::bytes;
 use crate::hash::Hash;
+use crate::key;
 use crate::tx::DecodedTx;
 use crate::wire::{Value, bytes_field, fields};
 
@@ -70,10 +71,6 @@ impl EthForm {
         }
         let memo = Memo::read(&tx.memo)?;
         let fee_cap = U256::from_str_radix(memo.gas_fee_cap.get(), 10).ok()?;
-        // The fee must be zero exactly if the price is, or the node rejects the transaction as manipulated.
-        if tx.fee.is_empty() != fee_cap.is_zero() {
-            return None;
-        }
         let message = tx.messages.first()?;
         let parts = fields(&message.value)?;
         let creates = message.type_url.ends_with("MsgCreate");
@@ -121,7 +118,39 @@ impl EthForm {
         true
     }
 
+    /// The address that a node recovers from the signature: the sender, or an arbitrary one if the signature is wrong.
+    pub(crate) fn recovered(&self, chain_id: u64, decimals: u8) -> Option<[u8; 20]> {
+        let mut items = self.content(chain_id, &scaled(self.value, decimals)?);
+        // EIP-155 puts the chain id of a legacy transaction in place of its signature.
+        if self.kind == 0 {
+            chain_id.encode(&mut items);
+            items.extend_from_slice(&[0x80; 2]);
+        }
+        key::recover(&self.enveloped(&items), &self.signature)
+    }
+
     fn hash(&self, chain_id: u64, value: &U256) -> Hash {
+        let mut items = self.content(chain_id, value);
+        let parity = self.signature[64];
+        // EIP-155 puts the chain id of a legacy transaction into its signature.
+        let v = if self.kind == 0 { u64::from(parity) + 35 + 2 * chain_id } else { u64::from(parity) };
+        v.encode(&mut items);
+        U256::from_be_slice(&self.signature[..32]).encode(&mut items);
+        U256::from_be_slice(&self.signature[32..64]).encode(&mut items);
+        self.enveloped(&items)
+    }
+
+    /// The hash of encoded items as a transaction of this type (EIP-2718).
+    fn enveloped(&self, items: &[u8]) -> Hash {
+        let mut all = list(items);
+        if self.kind != 0 {
+            all.insert(0, self.kind);
+        }
+        keccak256(&all).0
+    }
+
+    /// All fields but the signature, encoded.
+    fn content(&self, chain_id: u64, value: &U256) -> Vec<u8> {
         let mut items = Vec::with_capacity(self.input.len() + self.access_list.len() + 256);
         if self.kind != 0 {
             chain_id.encode(&mut items);
@@ -141,17 +170,7 @@ impl EthForm {
         if self.kind == 4 {
             items.extend_from_slice(&self.authorizations);
         }
-        let parity = self.signature[64];
-        // EIP-155 puts the chain id of a legacy transaction into its signature.
-        let v = if self.kind == 0 { u64::from(parity) + 35 + 2 * chain_id } else { u64::from(parity) };
-        v.encode(&mut items);
-        U256::from_be_slice(&self.signature[..32]).encode(&mut items);
-        U256::from_be_slice(&self.signature[32..64]).encode(&mut items);
-        let mut all = list(&items);
-        if self.kind != 0 {
-            all.insert(0, self.kind);
-        }
-        keccak256(&all).0
+        items
     }
 }
 

@@ -17,10 +17,11 @@ const MESSAGES: [&str; 2] = ["/minievm.evm.v1.MsgCall", "/minievm.evm.v1.MsgCrea
 
 /// True if a node shows this transaction under its Ethereum hash (for the memo's current form only).
 ///
-/// `prefix` is that of account addresses. A transaction with a fee in another denom than `fee_denom` is not shown; if
-/// the denom is unknown (`None`), only transactions without a fee count.
-pub fn is_eth_tx(tx: &DecodedTx, prefix: &str, fee_denom: Option<&str>) -> bool {
-    has_shape(tx, prefix) && fee_is_in(tx, fee_denom)
+/// `prefix` is that of account addresses. The ante handler converts every successful transaction of this kind, whatever
+/// its fee; a failed one with a fee in another denom than `fee_denom` is not shown. If the denom is unknown (`None`), only
+/// failed transactions without a fee count.
+pub fn is_eth_tx(tx: &DecodedTx, prefix: &str, succeeded: bool, fee_denom: Option<&str>) -> bool {
+    has_shape(tx, prefix) && (succeeded || fee_is_in(tx, fee_denom))
 }
 
 /// [`is_eth_tx`] without the check of the fee's denom.
@@ -32,7 +33,8 @@ pub(crate) fn has_shape(tx: &DecodedTx, prefix: &str) -> bool {
         && MESSAGES.contains(&message.type_url.as_str())
         && tx.fee.len() <= 1
         && has_short_sender(&message.value, prefix)
-        && Memo::read(&tx.memo).is_some()
+        // The fee must be zero exactly if the price is, or the node rejects the transaction as manipulated.
+        && Memo::read(&tx.memo).is_some_and(|memo| memo.is_free() == tx.fee.is_empty())
 }
 
 /// The memo that MiniEVM writes into a converted transaction (`minievm:x/evm/keeper/txutils.go`).
@@ -55,6 +57,10 @@ impl<'a> Memo<'a> {
         let memo: Self = memo.starts_with('{').then(|| serde_json::from_str(memo).ok())??;
         let valid = matches!(memo.kind, 0 | 1 | 2 | 4) && memo.gas_limit > 0;
         (valid && is_digits(memo.gas_fee_cap) && is_digits(memo.gas_tip_cap)).then_some(memo)
+    }
+
+    fn is_free(&self) -> bool {
+        self.gas_fee_cap.get().bytes().all(|digit| digit == b'0')
     }
 }
 

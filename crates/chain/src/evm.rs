@@ -1,7 +1,8 @@
 //! EVM transactions: the receipts of `eth_getBlockReceipts`, borrowed from their bytes, and the JSON made of them.
 //!
-//! Texts pass through unchanged. `null` in place of the list is never an empty block, and a malformed address is
-//! an error, because the node writes the receipts, not contracts (indexing 6.2).
+//! `null` in place of the list is never an empty block, and a malformed address is an error, because the node writes the
+//! receipts, not contracts (indexing 6.2). Nodes of several versions write the same receipt in different forms;
+//! [`normalise`] gives it the one that is stored.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -41,7 +42,7 @@ pub struct Receipt<'a> {
     pub to: JsonText<'a>,
     /// The Ethereum hash.
     pub transaction_hash: JsonText<'a>,
-    /// Position in the block; counted from 1 on these chains.
+    /// Position in the block, counted from 1.
     pub transaction_index: JsonText<'a>,
     /// The transaction type.
     #[serde(rename = "type")]
@@ -67,10 +68,23 @@ pub struct Log<'a> {
     pub transaction_index: JsonText<'a>,
     /// As in the receipt.
     pub block_hash: JsonText<'a>,
-    /// Position among the block's logs.
+    /// Position among the block's logs, counted from 0.
     pub log_index: JsonText<'a>,
     /// Always false on these chains.
     pub removed: bool,
+}
+
+/// The EVM block of `eth_getBlockByNumber`, without the content of its transactions.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub struct EvmBlock<'a> {
+    /// Its hash.
+    pub hash: JsonText<'a>,
+    /// The height in hex.
+    pub number: JsonText<'a>,
+    /// The hashes of its transactions, in the order of their receipts.
+    #[serde(deserialize_with = "list")]
+    pub transactions: Vec<JsonText<'a>>,
 }
 
 /// Why receipts cannot be used.
@@ -79,6 +93,9 @@ pub enum Error {
     /// The answer is not a list of receipts.
     #[error("the answer of eth_getBlockReceipts is not a list of receipts: {0}")]
     Shape(#[source] serde_json::Error),
+    /// The answer is not a block.
+    #[error("the answer of eth_getBlockByNumber is not a block: {0}")]
+    BlockShape(#[source] serde_json::Error),
     /// The answer is `null`: the node has not indexed the block yet.
     #[error("the node has no receipts of the block yet: ask again")]
     NotReady,
@@ -128,6 +145,49 @@ pub fn parse_receipts(answer: &[u8]) -> Result<Vec<Receipt<'_>>, Error> {
     receipts.ok_or(Error::NotReady)
 }
 
+/// Reads the `result` of `eth_getBlockByNumber`, which must be of this height.
+pub fn parse_block(answer: &[u8], height: u64) -> Result<EvmBlock<'_>, Error> {
+    let block: Option<EvmBlock<'_>> = serde_json::from_slice(answer).map_err(Error::BlockShape)?;
+    let block = block.ok_or(Error::NotReady)?;
+    if quantity(&block.number) == Some(height) {
+        return Ok(block);
+    }
+    let (hash, block_number) = (block.hash.to_string(), block.number.to_string());
+    Err(Error::OtherBlock { hash, block_number, height })
+}
+
+/// Gives the receipts of a block the form in which they are stored, whatever the software of the node that wrote them.
+///
+/// Computed: `logIndex`, the position in the block from 0 as in Ethereum, and the members of a log that repeat those of its
+/// receipt. Rewritten: quantities without leading zeros, hex in lower case, and `contractAddress` null if there is no
+/// contract.
+pub fn normalise(receipts: &mut [Receipt<'_>]) {
+    let mut logs = 0;
+    for receipt in receipts {
+        receipt.rewrite();
+        for log in &mut receipt.logs {
+            log.block_number.clone_from(&receipt.block_number);
+            log.transaction_hash.clone_from(&receipt.transaction_hash);
+            log.transaction_index.clone_from(&receipt.transaction_index);
+            log.block_hash.clone_from(&receipt.block_hash);
+            log.log_index = hex_quantity(logs);
+            log.removed = false;
+            logs += 1;
+        }
+    }
+}
+
+/// A number in hex, as Ethereum's JSON-RPC writes it.
+pub(crate) fn hex_quantity<'a>(number: u64) -> JsonText<'a> {
+    format!("{number:#x}").into()
+}
+
+/// The number in hex, with any number of leading zeros.
+pub(crate) fn quantity(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
 /// Checks that all receipts are of this block and that there are at least as many as [`crate::eth_tx::is_eth_tx`]
 /// counts.
 pub fn check_receipts(receipts: &[Receipt<'_>], height: u64, expected: usize) -> Result<(), Error> {
@@ -155,7 +215,39 @@ impl Receipt<'_> {
 
     /// The height in the receipt.
     pub fn block_number(&self) -> Option<u64> {
-        u64::from_str_radix(self.block_number.strip_prefix("0x")?, 16).ok()
+        quantity(&self.block_number)
+    }
+
+    /// Rewrites members in one form.
+    fn rewrite(&mut self) {
+        let none = |text: &JsonText<'_>| text.is_empty() || quantity_is_zero(text);
+        self.contract_address = self.contract_address.take().filter(|text| !none(text));
+        let quantities = [
+            &mut self.block_number,
+            &mut self.cumulative_gas_used,
+            &mut self.effective_gas_price,
+            &mut self.gas_used,
+            &mut self.kind,
+            &mut self.status,
+            &mut self.transaction_index,
+        ];
+        quantities.into_iter().for_each(shorten);
+        let others = [
+            &mut self.block_hash,
+            &mut self.from,
+            &mut self.logs_bloom,
+            &mut self.to,
+            &mut self.transaction_hash,
+        ];
+        others.into_iter().for_each(JsonText::make_ascii_lowercase);
+        if let Some(text) = &mut self.contract_address {
+            text.make_ascii_lowercase();
+        }
+        for log in &mut self.logs {
+            log.address.make_ascii_lowercase();
+            log.data.make_ascii_lowercase();
+            log.topics.iter_mut().for_each(JsonText::make_ascii_lowercase);
+        }
     }
 
     /// The signer: the zero address for receipts of Cosmos transactions.
@@ -189,6 +281,21 @@ impl Receipt<'_> {
     fn bad_address(&self, member: &'static str, text: &str) -> Error {
         Error::BadAddress { member, hash: self.transaction_hash.to_string(), text: text.to_owned() }
     }
+}
+
+/// Rewrites a quantity without leading zeros and in lower case; other text is left as it is.
+fn shorten(text: &mut JsonText<'_>) {
+    text.make_ascii_lowercase();
+    let Some(digits) = text.strip_prefix("0x").filter(|digits| digits.starts_with('0') && digits.len() > 1)
+    else {
+        return;
+    };
+    let digits = digits.trim_start_matches('0');
+    *text = format!("0x{}", if digits.is_empty() { "0" } else { digits }).into();
+}
+
+fn quantity_is_zero(text: &str) -> bool {
+    text.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|digit| digit == b'0'))
 }
 
 /// Appends the JSON of an EVM transaction: the members of a receipt in the order of the contract (indexer-api 4.10).

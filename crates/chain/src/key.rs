@@ -7,8 +7,13 @@ use std::num::NonZeroUsize;
 
 use alloy::primitives::keccak256;
 use cosmrs::proto::prost::encoding::{WireType, encode_key, encode_varint};
-use k256::PublicKey;
+use k256::elliptic_curve::PrimeField as _;
+use k256::elliptic_curve::ops::Reduce;
+use k256::elliptic_curve::point::DecompressPoint as _;
+use k256::elliptic_curve::scalar::IsHigh as _;
 use k256::elliptic_curve::sec1::ToEncodedPoint as _;
+use k256::elliptic_curve::subtle::Choice;
+use k256::{AffinePoint, FieldBytes, ProjectivePoint, PublicKey, Scalar};
 use lru::LruCache;
 use ripemd::Ripemd160;
 use rustc_hash::FxBuildHasher;
@@ -88,8 +93,30 @@ impl KeyCache {
 }
 
 fn eth_address(key: &[u8; 33]) -> Option<Account> {
-    let point = PublicKey::from_sec1_bytes(key).ok()?.to_encoded_point(false);
-    Account::from_bytes(&keccak256(&point.as_bytes()[1..])[12..])
+    Account::from_bytes(&address_of(&PublicKey::from_sec1_bytes(key).ok()?))
+}
+
+fn address_of(key: &PublicKey) -> [u8; 20] {
+    let mut address = [0; 20];
+    address.copy_from_slice(&keccak256(&key.to_encoded_point(false).as_bytes()[1..])[12..]);
+    address
+}
+
+/// The Ethereum address whose key made `signature` (r, s and parity) on `hash` (SEC 1, 4.1.6); `None` if no key did.
+pub(crate) fn recover(hash: &[u8; 32], signature: &[u8; 65]) -> Option<[u8; 20]> {
+    let (r, s) = signature[..64].split_first_chunk::<32>()?;
+    let s: &[u8; 32] = s.try_into().ok()?;
+    let scalar = |bytes: &[u8; 32]| Option::<Scalar>::from(Scalar::from_repr(FieldBytes::from(*bytes)));
+    let (x, r, s) = (FieldBytes::from(*r), scalar(r)?, scalar(s)?);
+    // EIP-2: of the two values of s only the lower one is valid.
+    if bool::from(s.is_high()) {
+        return None;
+    }
+    let point: Option<AffinePoint> = AffinePoint::decompress(&x, Choice::from(signature[64] & 1)).into();
+    let message = <Scalar as Reduce<k256::U256>>::reduce_bytes(&FieldBytes::from(*hash));
+    let inverse: Option<Scalar> = r.invert().into();
+    let key = (ProjectivePoint::from(point?) * s - ProjectivePoint::GENERATOR * message) * inverse?;
+    PublicKey::from_affine(key.to_affine()).ok().map(|key| address_of(&key))
 }
 
 /// SHA3-256 over the BCS of the authenticator function and of the key, then the scheme byte.

@@ -26,6 +26,7 @@ pub mod nft;
 pub mod order;
 pub mod proof;
 pub mod record;
+pub mod rendering;
 mod sanitize;
 mod serde_lenient;
 pub mod signer;

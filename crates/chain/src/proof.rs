@@ -20,7 +20,9 @@ use crate::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use crate::hash::{Hash, to_hex, tx_hash};
 use crate::header::{commit_hash, header_hash, merkle_root};
 
-pub use receipts::{Bound, EvmChain, Executed, WrongReceipts, check_receipts};
+pub use receipts::{
+    Bound, DerivedReceipts, EvmChain, Executed, NamedReceipts, WrongReceipts, check_receipts, derive_receipts,
+};
 
 /// Root over the transactions of a block (`header.data_hash`): leaves are the transaction hashes.
 pub fn data_hash<T: AsRef<[u8]>>(raw_txs: &[T]) -> Hash {

@@ -28,6 +28,15 @@ impl From<String> for JsonText<'_> {
     }
 }
 
+impl JsonText<'_> {
+    /// Changes ASCII letters to lower case; copies a borrowed text only if it has others.
+    pub(crate) fn make_ascii_lowercase(&mut self) {
+        if self.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            self.0.to_mut().make_ascii_lowercase();
+        }
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]

@@ -117,6 +117,25 @@ impl Comet {
         Ok(())
     }
 
+    /// The version of the application, as it names it (`/abci_info`).
+    pub async fn app_version(&self) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        struct Info {
+            response: Response,
+        }
+        #[derive(Deserialize)]
+        struct Response {
+            #[serde(default)]
+            version: String,
+        }
+        let request = Request::get("abci_info", "/abci_info".to_owned());
+        let attempt = async |endpoint: Arc<Endpoint>| {
+            let info: Info = endpoint.parse(&request, &result_of(&endpoint, &request).await?)?;
+            Ok(info.response.version)
+        };
+        self.pool.query(&request, attempt).await
+    }
+
     /// Records a provably false answer of an endpoint; `reason` is the proof. The endpoint is logged, counted, and not
     /// queried while there is another: for a minute, each later time twice as long, up to an hour. If all are
     /// distrusted, all are queried, those with the fewest false answers first.
@@ -170,7 +189,17 @@ impl Comet {
 
     /// As above from one endpoint before the others: results must match the block of that endpoint.
     pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
-        let request = results_request(height);
+        self.block_results_expecting(height, first, 0).await
+    }
+
+    /// As above; a reply of up to `expects` bytes is of usual size.
+    pub async fn block_results_expecting(
+        &self,
+        height: u64,
+        first: &Origin,
+        expects: usize,
+    ) -> Result<Answer, Error> {
+        let request = results_request(height).expecting(expects);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
         self.pool.query_first(&request, first, attempt).await.map(Answer::from)
     }

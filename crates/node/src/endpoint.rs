@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, RequestContext};
 use crate::in_flight::InFlightLimiter;
+use crate::large_replies::{LargeReplies, USUAL};
 use crate::limits::Limits;
 use crate::observer::{Exchange, Observer};
 use crate::state_at::{Probe, StateAt};
@@ -30,6 +31,9 @@ const STATE_HEIGHT: HeaderName = HeaderName::from_static("x-cosmos-block-height"
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("cairn/", env!("CARGO_PKG_VERSION")));
+
+/// Longest wait for other large replies: each is read and derived in seconds.
+const TURN: Duration = Duration::from_mins(5);
 
 /// One request to a service.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +54,8 @@ pub(crate) struct Request {
     pub(crate) timeout: Option<Duration>,
     /// True if an answer shows that the endpoint has the block at `height`.
     pub(crate) shows_height: bool,
+    /// Bytes up to which the reply is of usual size, if they are more than the default.
+    pub(crate) expects: usize,
 }
 
 impl Request {
@@ -79,6 +85,11 @@ impl Request {
         Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 
+    /// Sets the bytes up to which the reply is of usual size.
+    pub(crate) fn expecting(self, bytes: usize) -> Self {
+        Self { expects: bytes, ..self }
+    }
+
     /// Sets the time limit.
     pub(crate) fn within(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
@@ -92,6 +103,7 @@ pub(crate) struct Endpoint {
     limits: Limits,
     transport: Arc<Transport>,
     limiter: Arc<InFlightLimiter>,
+    large_replies: Arc<LargeReplies>,
     observer: OnceLock<Observer>,
 }
 
@@ -102,8 +114,9 @@ impl Endpoint {
         limits: Limits,
         transport: Arc<Transport>,
         limiter: Arc<InFlightLimiter>,
+        large_replies: Arc<LargeReplies>,
     ) -> Self {
-        Self { service, url, limits, transport, limiter, observer: OnceLock::new() }
+        Self { service, url, limits, transport, limiter, large_replies, observer: OnceLock::new() }
     }
 
     pub(crate) fn observe(&self, observer: Observer) {
@@ -121,18 +134,26 @@ impl Endpoint {
         RequestContext { service, host, method: excerpt(&request.name).into(), height: request.height }
     }
 
-    /// Sends the request and reads the whole response. A rate limit and a redirect are errors; the caller reads any
-    /// other status.
+    /// Sends the request and reads the whole response; one larger than usual when no other of the service is held. A rate
+    /// limit and a redirect are errors; the caller reads any other status.
     pub(crate) async fn send(&self, request: &Request) -> Result<Response<Bytes>, Error> {
-        let http = self.http_request(request)?;
-        let after = request.timeout.unwrap_or(self.limits.timeout);
-        let _permit = self.limiter.acquire().await;
-        let exchange = self.transport.exchange(http, self.limits.body);
-        let response = match tokio::time::timeout(after, exchange).await {
-            Err(_) => return Err(Error::TimedOut { at: self.context(request), after }),
-            Ok(outcome) => outcome.map_err(|failure| failure.into_error(self.context(request)))?,
+        let usual = request.expects.max(USUAL).min(self.limits.body);
+        let response = match self.exchange(request, usual).await {
+            Err(Error::TooLarge { at, .. }) if usual < self.limits.body => {
+                let (endpoint, method, height) = (&at.host, &at.method, at.height);
+                tracing::info!(%endpoint, %method, height, usual_bytes = usual, "large reply, read when no other is held");
+                let waiting = self.large_replies.turn(request.height);
+                let turn = tokio::time::timeout(TURN, waiting).await;
+                let turn = turn.map_err(|_| Error::TimedOut { at, after: TURN })?;
+                self.exchange(request, self.limits.body).await?.map(|body| turn.hold(body))
+            }
+            response => {
+                let response = response?;
+                // A large reply says nothing about the next ones.
+                self.limiter.record_size(response.body().len());
+                response
+            }
         };
-        self.limiter.record_size(response.body().len());
         self.check_rate_limit(request, &response)?;
         let status = response.status();
         if status.is_redirection() {
@@ -150,6 +171,17 @@ impl Endpoint {
             });
         }
         Ok(response)
+    }
+
+    async fn exchange(&self, request: &Request, limit: usize) -> Result<Response<Bytes>, Error> {
+        let http = self.http_request(request)?;
+        let after = request.timeout.unwrap_or(self.limits.timeout);
+        let _permit = self.limiter.acquire().await;
+        let exchange = self.transport.exchange(http, limit);
+        match tokio::time::timeout(after, exchange).await {
+            Err(_) => Err(Error::TimedOut { at: self.context(request), after }),
+            Ok(outcome) => outcome.map_err(|failure| failure.into_error(self.context(request))),
+        }
     }
 
     /// Opens a connection for this request alone. The caller sets the time limit.

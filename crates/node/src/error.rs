@@ -289,6 +289,22 @@ impl Error {
         if let Self::NotYet { tip, .. } = self { *tip } else { None }
     }
 
+    /// True if the node answered, and could not give what was asked about: others of its answers may be had.
+    pub fn is_of_the_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::NotYet { .. }
+                | Self::TimedOut { .. }
+                | Self::Cut { .. }
+                | Self::Unreadable { .. }
+                | Self::Malformed { .. }
+                | Self::Faulty { .. }
+                | Self::Corrupt { .. }
+                | Self::Refused { .. }
+                | Self::TooLarge { .. }
+        )
+    }
+
     /// True if the node no longer has the state or block of that height; it may still have the latest.
     pub fn is_pruned(&self) -> bool {
         matches!(self, Self::Pruned { .. })

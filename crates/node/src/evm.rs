@@ -67,6 +67,16 @@ impl Evm {
         self.query(self.receipts_request(height)).await
     }
 
+    /// As above; a reply of up to `expects` bytes is of usual size.
+    pub(crate) async fn block_receipts_expecting(
+        &self,
+        height: u64,
+        expects: usize,
+    ) -> Result<Answer, Error> {
+        let request = self.receipts_request(height);
+        self.query(RpcRequest { http: request.http.expecting(expects), ..request }).await
+    }
+
     /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
     /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
@@ -81,19 +91,32 @@ impl Evm {
         RpcRequest { http: request.http.about_block(height), ..request }
     }
 
-    /// True if the node's EVM index has the block: false if it is pruned or not indexed yet.
-    pub async fn block_exists(&self, height: u64) -> Result<bool, Error> {
+    /// The block of the node's EVM index with the hashes of its transactions: a JSON object. `None` if it is pruned or
+    /// not indexed yet.
+    pub async fn block(&self, height: u64) -> Result<Option<Answer>, Error> {
         let params = format!(r#"["{height:#x}",false]"#);
         let request = self.request("eth_getBlockByNumber", &params).about(height);
-        let read = async |endpoint: Arc<Endpoint>| Ok(request.send(&endpoint).await?[..] != *b"null");
-        self.pool.query(&request.http, read).await
+        let read = async |endpoint: Arc<Endpoint>| request.send(&endpoint).await;
+        let (bytes, origin) = self.pool.query_with_origin(&request.http, read).await?;
+        Ok((bytes[..] != *b"null").then_some(Answer { bytes, origin }))
+    }
+
+    /// True if the node's EVM index has the block: false if it is pruned or not indexed yet.
+    pub async fn block_exists(&self, height: u64) -> Result<bool, Error> {
+        Ok(self.block(height).await?.is_some())
     }
 
     /// The call traces of a block: a JSON array with one entry per transaction, each with a `result` or an
     /// `error`. Height 1 is [`Error::Untraceable`].
     pub async fn trace_block(&self, height: u64) -> Result<Answer, Error> {
+        self.trace_block_expecting(height, 0).await
+    }
+
+    /// As above; a reply of up to `expects` bytes is of usual size.
+    pub async fn trace_block_expecting(&self, height: u64, expects: usize) -> Result<Answer, Error> {
         let params = format!(r#"["{height:#x}",{CALL_TRACER}]"#);
         let request = self.request("debug_traceBlockByNumber", &params).about(height);
+        let request = RpcRequest { http: request.http.expecting(expects), ..request };
         self.query(request.within(self.trace_timeout)).await
     }
 
@@ -176,7 +199,9 @@ pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
     if message.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
         return Error::Untraceable { at };
     }
-    if message.contains("block #") && message.contains("not found") {
+    let is_absent = |what: &str| message.contains(what) && message.contains("not found");
+    // Only transactions of indexed blocks are traced.
+    if is_absent("block #") || at.method.starts_with("debug_") && is_absent("transaction") {
         return Error::NotYet { at, tip: None, message };
     }
     if let Some(error) = crate::gateway::state_is_missing(&at, &message) {

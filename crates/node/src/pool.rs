@@ -27,6 +27,7 @@ use crate::endpoint_state::{
 };
 use crate::error::{Error, Kind, RequestContext};
 use crate::in_flight::InFlightLimiter;
+use crate::large_replies::LargeReplies;
 use crate::limits::Limits;
 use crate::meter::{DROPPED, Meter, outcome_label};
 use crate::observer::Observer;
@@ -74,13 +75,15 @@ impl Pool {
         let tls = urls.iter().any(Url::is_https);
         let transport = Arc::new(Transport::new(tls, limits.connect, limits.in_flight)?);
         let limiter = Arc::new(InFlightLimiter::new(&limits));
+        let large_replies = Arc::new(LargeReplies::default());
         let hosts: Vec<_> = urls.iter().map(|url| Arc::clone(url.host())).collect();
         let member = |(place, url): (usize, Url)| {
             let is_only = hosts.iter().filter(|host| *host == url.host()).count() == 1;
             let origin = Origin::new(service, Arc::clone(url.host()), place);
             let (transport, limiter) = (Arc::clone(&transport), Arc::clone(&limiter));
+            let large_replies = Arc::clone(&large_replies);
             PooledEndpoint {
-                endpoint: Arc::new(Endpoint::new(service, url, limits, transport, limiter)),
+                endpoint: Arc::new(Endpoint::new(service, url, limits, transport, limiter, large_replies)),
                 meter: Meter::new(&origin, is_only),
                 stats: Mutex::new(EndpointStats::new(origin.clone())),
                 origin,

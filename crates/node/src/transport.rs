@@ -10,12 +10,13 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use chain::excerpt;
 use flate2::read::GzDecoder;
 use http::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
 use http::{Request, Response, Uri};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -71,11 +72,7 @@ impl Transport {
     ) -> Result<Response<Bytes>, Failure> {
         let response = self.client.request(request).await.map_err(|e| failure(&e, e.is_connect()))?;
         let (head, body) = response.into_parts();
-        let body = match Limited::new(body, limit).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(e) if e.is::<LengthLimitError>() => return Err(Failure::TooLarge(limit)),
-            Err(e) => return Err(Failure::Cut(reason(&*e))),
-        };
+        let body = read(body, limit).await?;
         let body = match head.headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes) {
             None | Some(b"identity") => body,
             Some(b"gzip" | b"x-gzip") => gunzip(&body, limit)?,
@@ -106,6 +103,23 @@ impl Failure {
 fn failure(e: &(dyn std::error::Error + 'static), connecting: bool) -> Failure {
     let reason = other_protocol(e).map_or_else(|| reason(e), str::to_owned);
     if connecting { Failure::Unreachable(reason) } else { Failure::Cut(reason) }
+}
+
+/// The whole body, in one piece from the start: collected parts would be copied, and take the space twice.
+async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Failure> {
+    let announced = body.size_hint().lower();
+    if announced > u64::try_from(limit).unwrap_or(u64::MAX) {
+        return Err(Failure::TooLarge(limit));
+    }
+    let mut all = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(limit));
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|e| Failure::Cut(reason(&e)))?.into_data() else { continue };
+        if data.len() > limit - all.len() {
+            return Err(Failure::TooLarge(limit));
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(all.freeze())
 }
 
 /// The decompressed text of a gzip body.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
-use chain::proof::{self, Claims, Commitments, EvmChain, Executed};
+use chain::proof::{self, Claims, Commitments, EvmChain, Executed, NamedReceipts, WrongReceipts};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
@@ -30,10 +30,19 @@ pub struct BlockAnswers<'a> {
     pub block: &'a [u8],
     /// `result` of `/block_results`.
     pub results: &'a [u8],
-    /// `result` of `eth_getBlockReceipts`, if it was requested.
-    pub receipts: Option<&'a [u8]>,
-    /// Skips the check of the receipts against the transactions.
-    pub trust_receipts: bool,
+    /// The answer about its EVM transactions, if it was requested.
+    pub evm: Option<EvmAnswer<'a>>,
+}
+
+/// An answer that a block's EVM transactions are derived from.
+#[derive(Clone, Copy, Debug)]
+pub enum EvmAnswer<'a> {
+    /// `result` of `eth_getBlockReceipts`; checked against the transactions if answers are verified.
+    Receipts(&'a [u8]),
+    /// The same, not checked.
+    Unchecked(&'a [u8]),
+    /// `result` of `eth_getBlockByNumber`: the receipts are derived from the transactions and their results.
+    Block(&'a [u8]),
 }
 
 /// A transaction that the loaded descriptors do not cover.
@@ -84,6 +93,7 @@ pub fn block(
     comet::check_pair(&block, &results).map_err(Failure::ask_again)?;
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
+    cosmos.keeps_decoded = rules.verified || matches!(answers.evm, Some(EvmAnswer::Block(_)));
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
         cosmos.add(index, raw, result, worker)?;
         yield_core();
@@ -91,17 +101,10 @@ pub fn block(
     if !cosmos.unrendered.is_empty() {
         return Err(Failure::Unrendered(cosmos.unrendered));
     }
-    let (evm_txs, evm_tx_records) = match answers.receipts {
-        Some(text) => {
-            let receipts = receipts(text, answers.height, cosmos.eth_txs)?;
-            if rules.verified && !answers.trust_receipts {
-                let of =
-                    EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
-                let executed = cosmos.executed(&results.txs_results);
-                proof::check_receipts(&of, answers.height, executed, &receipts)
-                    .map_err(|error| invalid(Part::Receipts)(&error))?;
-            }
-            evm_txs(&receipts, worker)?
+    let (evm_txs, evm_tx_records) = match &answers.evm {
+        Some(answer) => {
+            let receipts = cosmos.receipts(answer, &block.header.chain_id, &results.txs_results)?;
+            evm_txs(&receipts, worker).map_err(|error| invalid(Part::Receipts)(&error))?
         }
         None => (Vec::new(), Vec::new()),
     };
@@ -152,7 +155,9 @@ struct CosmosTxs<'a> {
     fees: FeeTotals,
     /// Transactions that must have a receipt: a lower bound.
     eth_txs: usize,
-    /// Every transaction, if receipts are verified; `None` for bytes that do not decode.
+    /// True if receipts are verified or derived.
+    keeps_decoded: bool,
+    /// Every transaction, if they are kept; `None` for bytes that do not decode.
     decoded: Vec<Option<DecodedTx>>,
 }
 
@@ -176,6 +181,7 @@ impl<'a> CosmosTxs<'a> {
             unrendered: Vec::new(),
             fees: FeeTotals::new(),
             eth_txs: 0,
+            keeps_decoded: false,
             decoded: Vec::new(),
         }
     }
@@ -202,12 +208,12 @@ impl<'a> CosmosTxs<'a> {
         if let Ok(tx) = decoded {
             signers = self.signers(&tx, result, worker);
             self.fees.add(&tx.fee);
-            self.eth_txs += usize::from(eth_tx::is_eth_tx(&tx, &self.rules.prefix, None));
+            self.eth_txs += usize::from(eth_tx::is_eth_tx(&tx, &self.rules.prefix, result.code == 0, None));
             types.clone_from(&tx.message_types);
-            if self.rules.verified {
+            if self.keeps_decoded {
                 self.decoded.push(Some(tx));
             }
-        } else if self.rules.verified {
+        } else if self.keeps_decoded {
             self.decoded.push(None);
         }
         let mut accounts = AccountSet::default();
@@ -222,6 +228,36 @@ impl<'a> CosmosTxs<'a> {
     fn executed<'r>(&'r self, results: &'r [TxResult<'r>]) -> impl Iterator<Item = Executed<'r>> {
         let txs = self.txs.iter().zip(&self.decoded).zip(results);
         txs.map(|((tx, decoded), result)| Executed { hash: tx.hash, tx: decoded.as_ref(), result })
+    }
+
+    /// The receipts of the block, in the form in which they are stored.
+    fn receipts<'r>(
+        &'r self,
+        answer: &EvmAnswer<'r>,
+        chain_id: &str,
+        results: &'r [TxResult<'r>],
+    ) -> Result<Vec<evm::Receipt<'r>>, Failure> {
+        let chain = EvmChain { chain_id, prefix: &self.rules.prefix, fee_denom: None };
+        let wrong = |error: WrongReceipts| Failure::Invalid(Part::Receipts, error.to_string());
+        match answer {
+            EvmAnswer::Block(text) => {
+                let block = evm::parse_block(text, self.height).map_err(Failure::ask_again)?;
+                let hashes: Vec<&str> = block.transactions.iter().map(AsRef::as_ref).collect();
+                let names = NamedReceipts { block_hash: &block.hash, hashes: &hashes };
+                let derived = proof::derive_receipts(&chain, self.height, self.executed(results), &names);
+                derived.map(|derived| derived.receipts).map_err(wrong)
+            }
+            EvmAnswer::Receipts(text) if self.rules.verified => {
+                let receipts = receipts(text, self.height, self.eth_txs)?;
+                let derived = proof::check_receipts(&chain, self.height, self.executed(results), &receipts);
+                derived.map(|derived| derived.receipts).map_err(wrong)
+            }
+            EvmAnswer::Receipts(text) | EvmAnswer::Unchecked(text) => {
+                let mut receipts = receipts(text, self.height, self.eth_txs)?;
+                evm::normalise(&mut receipts);
+                Ok(receipts)
+            }
+        }
     }
 
     /// Appends the JSON of the `tx` member.
@@ -262,18 +298,21 @@ fn splice(by_node: &[u8], out: &mut Vec<u8>) {
 }
 
 fn receipts(answer: &[u8], height: u64, expected: usize) -> Result<Vec<evm::Receipt<'_>>, Failure> {
-    let receipts = evm::parse_receipts(answer).map_err(Failure::ask_again)?;
-    match evm::check_receipts(&receipts, height, expected) {
-        Err(error @ evm::Error::TooFew { .. }) => Err(Failure::ReceiptsMissing(error.to_string())),
-        other => Ok(other.map(|()| receipts).map_err(Failure::ask_again)?),
-    }
+    let failure = |error: evm::Error| match error {
+        evm::Error::NotReady => Failure::ask_again(error),
+        evm::Error::TooFew { .. } => Failure::ReceiptsMissing(error.to_string()),
+        _ => Failure::Invalid(Part::Receipts, error.to_string()),
+    };
+    let receipts = evm::parse_receipts(answer).map_err(failure)?;
+    evm::check_receipts(&receipts, height, expected).map_err(failure)?;
+    Ok(receipts)
 }
 
 /// The transactions, and their records.
 fn evm_txs(
     receipts: &[evm::Receipt<'_>],
     worker: &mut WorkerState,
-) -> Result<(Vec<EvmTx>, Vec<Packed>), Failure> {
+) -> Result<(Vec<EvmTx>, Vec<Packed>), evm::Error> {
     let mut records = Packer::new(EvmTxs::MOST);
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
         worker.record.clear();
@@ -284,6 +323,6 @@ fn evm_txs(
         yield_core();
         Ok(EvmTx { hash: receipt.hash()?, involved: accounts.into_iter().collect(), from: receipt.signer()? })
     };
-    let txs = receipts.iter().map(evm_tx).collect::<Result<_, _>>().map_err(Failure::ask_again)?;
+    let txs = receipts.iter().map(evm_tx).collect::<Result<_, _>>()?;
     Ok((txs, records.finish(&mut worker.evm_tx)))
 }

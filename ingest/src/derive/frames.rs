@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use chain::trace::{self, Frame, write_internal_tx};
+use chain::trace::{self, Frame, TxTrace, write_internal_tx};
 use chain::{Account, AccountSet, hash};
 use schema::internal_tx::Calls;
 use schema::payload::Packer;
@@ -12,10 +12,11 @@ use schema::records::Records as _;
 use super::{BlockFrames, Failure, Parties, WorkerState};
 
 /// Call trees of single transactions, by EVM hash, for those that the block's trace failed on; `None` if the node
-/// cannot trace the transaction by itself either.
+/// cannot trace the transaction by itself either, or its tree cannot be read.
 pub type Retraced = HashMap<[u8; 32], Option<Bytes>>;
 
-/// Derives the call frames of a block from the `result` of `debug_traceBlockByNumber`.
+/// Derives the call frames of a block from the `result` of `debug_traceBlockByNumber`; without an answer, the trace of
+/// every transaction failed.
 ///
 /// There must be one entry for each of `expected`, the EVM hashes of the block's transactions in order, so that the
 /// traced block is the indexed one. Entries that failed and are not in `retraced` are returned as
@@ -23,11 +24,16 @@ pub type Retraced = HashMap<[u8; 32], Option<Bytes>>;
 pub fn frames(
     height: u64,
     expected: &[[u8; 32]],
-    answer: &[u8],
+    answer: Option<&[u8]>,
     retraced: &Retraced,
     worker: &mut WorkerState,
 ) -> Result<BlockFrames, Failure> {
-    let traces = trace::parse_traces(answer).map_err(Failure::ask_again)?;
+    let failed =
+        |hash: &[u8; 32]| TxTrace { hash: *hash, frames: Vec::new(), error: Some("no answer".into()) };
+    let traces = match answer {
+        Some(answer) => trace::parse_traces(answer).map_err(Failure::ask_again)?,
+        None => expected.iter().map(failed).collect(),
+    };
     if traces.len() != expected.len() {
         let (found, expected) = (traces.len(), expected.len());
         return Err(Failure::ask_again(format!("{found} traces for {expected} EVM transactions")));
@@ -61,7 +67,14 @@ pub fn frames(
         }
     };
     let txs = traces.iter().map(tx).collect::<Result<_, _>>().map_err(Failure::ask_again)?;
-    Ok(BlockFrames { height, txs, records: packer.finish(&mut worker.calls) })
+    let untraced = retraced.values().any(Option::is_none);
+    Ok(BlockFrames { height, txs, records: packer.finish(&mut worker.calls), untraced })
+}
+
+/// Whether the call tree of a transaction can be derived.
+pub(crate) fn is_readable(hash: &[u8; 32], tree: &[u8]) -> Result<(), trace::Error> {
+    let frames = trace::parse_frames(hash, std::str::from_utf8(tree).unwrap_or_default())?;
+    frames.iter().try_for_each(|frame| parties(frame).map(drop))
 }
 
 fn parties(frame: &Frame<'_>) -> Result<Parties, trace::Error> {

@@ -39,6 +39,20 @@ pub struct WorkerState {
     pub(crate) body: Vec<u8>,
 }
 
+/// Capacity of a buffer that is kept: few records are larger.
+const KEPT: usize = 4 << 20;
+
+impl WorkerState {
+    /// Frees buffers that a large record has grown.
+    fn release(&mut self) {
+        for buffer in [&mut self.record, &mut self.body] {
+            if buffer.capacity() > KEPT {
+                *buffer = Vec::new();
+            }
+        }
+    }
+}
+
 /// A pool of worker states, and the current rules.
 #[derive(Debug)]
 pub struct WorkerPool {
@@ -77,6 +91,7 @@ impl WorkerPool {
             None => self.new_worker()?,
         };
         let result = work(&mut worker);
+        worker.release();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
         Ok(result)
     }

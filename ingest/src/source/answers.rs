@@ -1,15 +1,14 @@
 //! The answers about one height: block, results and receipts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chain::Vm;
 use node::retry::Backoff;
-use node::{Answer, EndpointStatus, Node, Origin};
-use tokio::sync::OwnedSemaphorePermit;
+use node::{Answer, EndpointStatus, EvmBlock, Node, Origin, ReceiptFailures};
 
-use super::room::Room;
+use super::room::{Reservation, Room};
 use crate::Error;
+use crate::derive::EvmAnswer;
 use crate::retry::{retry_until, retry_with};
 
 /// The answers of one height with the endpoints that gave them.
@@ -17,9 +16,35 @@ use crate::retry::{retry_until, retry_with};
 pub(super) struct Raw {
     pub(super) block: Answer,
     pub(super) results: Answer,
-    pub(super) receipts: Option<Answer>,
+    pub(super) evm: Option<EvmRaw>,
     /// Held as long as the answers.
-    pub(super) _room: Option<Arc<OwnedSemaphorePermit>>,
+    pub(super) _room: Option<Reservation>,
+}
+
+/// An answer about the EVM transactions of a height.
+#[derive(Clone)]
+pub(super) enum EvmRaw {
+    /// Receipts that are checked, or the block that they are derived from.
+    Checked(EvmBlock),
+    /// Receipts that are accepted although they mismatch.
+    Unchecked(Answer),
+}
+
+impl EvmRaw {
+    pub(super) fn origin(&self) -> &Origin {
+        match self {
+            Self::Checked(evm) => evm.origin(),
+            Self::Unchecked(receipts) => &receipts.origin,
+        }
+    }
+
+    pub(super) fn to_derive(&self) -> EvmAnswer<'_> {
+        match self {
+            Self::Checked(EvmBlock::Receipts(receipts)) => EvmAnswer::Receipts(&receipts.bytes),
+            Self::Checked(EvmBlock::Hashes { block, .. }) => EvmAnswer::Block(&block.bytes),
+            Self::Unchecked(receipts) => EvmAnswer::Unchecked(&receipts.bytes),
+        }
+    }
 }
 
 /// A height is at the head if fewer heights than this are above it.
@@ -54,10 +79,14 @@ impl AnswerSource<'_> {
         let block = retry_until(height, "block", || comet.block(height)).await?;
         let room = self.room.for_block(block.bytes.len()).await;
         // From the same endpoint if possible: results of another history do not match the block.
-        let results =
-            retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
-        let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
-        Ok(Raw { block, results, receipts, _room: room })
+        let request = || comet.block_results_expecting(height, &block.origin, room.bytes);
+        let results = retry_until(height, "block results", request).await?;
+        let evm = if has_txs(&block.bytes) {
+            self.receipts_with(Backoff::default(), height, room.bytes).await?
+        } else {
+            None
+        };
+        Ok(Raw { block, results, evm, _room: Some(room) })
     }
 
     /// Each part is retried by itself, so a failure of one does not repeat the others.
@@ -65,7 +94,7 @@ impl AnswerSource<'_> {
         let comet = &self.node.comet;
         let block = retry_with(SOON, height, "block", || comet.block_by(height, origin));
         let results = retry_with(SOON, height, "block results", || comet.block_results_by(height, origin));
-        let mut receipts = std::pin::pin!(self.receipts_with(SOON, height));
+        let mut receipts = std::pin::pin!(self.receipts_with(SOON, height, 0));
         let mut block_and_results = std::pin::pin!(async { tokio::join!(block, results) });
         let (block_and_results, early) = tokio::select! {
             both = &mut block_and_results => (both, None),
@@ -80,12 +109,12 @@ impl AnswerSource<'_> {
             }
         };
         // Without transactions neither the receipts nor an error matter.
-        let receipts = match early {
+        let evm = match early {
             _ if !has_txs(&block.bytes) => None,
             Some(early) => early?,
             None => receipts.await?,
         };
-        Ok(Raw { block, results, receipts, _room: None })
+        Ok(Raw { block, results, evm, _room: None })
     }
 
     /// An endpoint that has announced the height, if that is at the head; endpoints alternate from height to height.
@@ -109,14 +138,22 @@ impl AnswerSource<'_> {
     }
 
     /// The receipts of `height`, if the chain has any.
-    pub(super) async fn receipts(&self, height: u64) -> Result<Option<Answer>, Error> {
-        self.receipts_with(Backoff::default(), height).await
+    pub(super) async fn receipts(&self, height: u64) -> Result<Option<EvmRaw>, Error> {
+        self.receipts_with(Backoff::default(), height, 0).await
     }
 
-    async fn receipts_with(&self, backoff: Backoff, height: u64) -> Result<Option<Answer>, Error> {
+    async fn receipts_with(
+        &self,
+        backoff: Backoff,
+        height: u64,
+        expects: usize,
+    ) -> Result<Option<EvmRaw>, Error> {
         match &self.node.evm {
             Some(evm) if self.vm == Vm::Evm => {
-                retry_with(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
+                let failures = ReceiptFailures::default();
+                let request = || evm.receipts_or_block(height, expects, &failures);
+                let answer = retry_with(backoff, height, "receipts", request).await?;
+                Ok(Some(EvmRaw::Checked(answer)))
             }
             _ => Ok(None),
         }

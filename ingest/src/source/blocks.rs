@@ -1,21 +1,27 @@
 //! The block lane's source: block, results and receipts of a height, derived.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use chain::Vm;
+use node::EvmBlock;
 use tokio::time::Instant;
 
-use super::answers::{AnswerSource, Raw};
+use super::answers::{AnswerSource, EvmRaw, Raw};
 use super::{Proposers, ReceiptFallback, Refresher, Tools};
 use crate::Error;
 use crate::derive::{self, Block, BlockAnswers, BlockOrigins, Failure, Part, Rendered, Unrendered};
+use crate::ingest::causes;
 use crate::lane::Source;
 use crate::meter::Event;
 use crate::nft::plan::MetadataFetcher;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::rich::transfer_cache::TransferCache;
+
+/// Failures to decode a transaction, while the node's REST gives other answers, before it is stored opaque.
+const DECODE_FAILURES: u32 = 5;
 
 /// Fetches blocks.
 pub(crate) struct BlockSource {
@@ -64,14 +70,16 @@ impl BlockSource {
             let failure = match self.attempt(height, raw, mismatching_for).await? {
                 Ok((raw, mut block)) => {
                     block.proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
-                    block.answer = self.signed.then(|| raw.block.bytes.clone());
+                    // A copy: a large answer must not be held until the block is committed.
+                    block.answer = self.signed.then(|| Bytes::copy_from_slice(&raw.block.bytes));
                     block.origins =
                         Some(BlockOrigins { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);
                 }
                 Err(failure) => failure,
             };
-            let mismatch = matches!(failure, Failure::Invalid(Part::Receipts, _));
+            let mismatch =
+                matches!(failure, Failure::ReceiptsMissing(_) | Failure::Invalid(Part::Receipts, _));
             mismatch_since = mismatch.then(|| mismatch_since.unwrap_or_else(Instant::now));
             retry.wait(&failure).await;
         }
@@ -83,17 +91,21 @@ impl BlockSource {
 
     /// Derives `raw`, or the answers of other endpoints instead; its receipts have mismatched for `mismatching_for`.
     async fn attempt(&self, height: u64, mut raw: Raw, mismatching_for: Duration) -> Result<Derived, Error> {
-        let mut outcome = self.render(height, &raw, false).await?;
+        let mut outcome = self.render(height, &raw).await?;
         let has_txs = matches!(&outcome, Ok(block) if !block.txs.is_empty());
-        if has_txs && raw.receipts.is_none() && self.answers().has_receipts() {
+        if has_txs && raw.evm.is_none() && self.answers().has_receipts() {
             // By its text, the block seemed to have no transactions.
-            raw.receipts = self.answers().receipts(height).await?;
-            outcome = self.render(height, &raw, false).await?;
+            raw.evm = self.answers().receipts(height).await?;
+            outcome = self.render(height, &raw).await?;
         }
         let derived = match outcome {
             Ok(block) => {
-                if raw.receipts.is_some() {
-                    self.receipt_fallback.reset();
+                match &raw.evm {
+                    Some(EvmRaw::Checked(EvmBlock::Hashes { reason, .. })) => {
+                        report_derived(height, reason);
+                    }
+                    Some(_) => self.receipt_fallback.reset(),
+                    None => {}
                 }
                 Ok((raw, block))
             }
@@ -113,7 +125,8 @@ impl BlockSource {
         }
     }
 
-    /// Resolves a failure by other endpoints' answers, or accepts mismatching receipts after their time.
+    /// Resolves a failure by other endpoints' answers. Receipts that have been missing or have mismatched for their time
+    /// are derived; if they cannot be, mismatching ones are accepted.
     async fn resolve(
         &self,
         height: u64,
@@ -131,18 +144,17 @@ impl BlockSource {
             return Ok(Ok(other));
         }
         match &failure {
-            Failure::ReceiptsMissing(_) => self.check_not_pruned(height).await?,
-            Failure::Invalid(Part::Receipts, reason) => {
+            Failure::ReceiptsMissing(reason) | Failure::Invalid(Part::Receipts, reason) => {
+                self.check_not_pruned(height).await?;
                 if self.receipt_fallback.expired(mismatching_for) {
                     self.receipt_fallback.accepted();
-                    Event::UnprovenReceipts.count();
-                    tracing::error!(
-                        height,
-                        reason,
-                        "receipts indexed that do not follow from their transactions"
-                    );
-                    let block = self.render(height, &raw, true).await?;
-                    return Ok(block.map(|block| (raw, block)));
+                    if let Some(derived) = self.with_derived_receipts(height, &raw, reason).await? {
+                        return Ok(Ok(derived));
+                    }
+                    if let Some(EvmRaw::Checked(EvmBlock::Receipts(receipts))) = &raw.evm {
+                        let unchecked = Some(EvmRaw::Unchecked(receipts.clone()));
+                        return self.accept(height, Raw { evm: unchecked, ..raw }, reason).await;
+                    }
                 }
             }
             Failure::Invalid(part, reason) => self.distrust(*part, &raw, reason),
@@ -152,13 +164,23 @@ impl BlockSource {
         Ok(Err(failure))
     }
 
+    /// Derives `raw` with receipts that do not follow from their transactions.
+    async fn accept(&self, height: u64, raw: Raw, reason: &str) -> Result<Derived, Error> {
+        let outcome = self.render(height, &raw).await?;
+        if outcome.is_ok() {
+            Event::UnprovenReceipts.count();
+            tracing::error!(height, reason, "receipts indexed that do not follow from their transactions");
+        }
+        Ok(outcome.map(|block| (raw, block)))
+    }
+
     /// Distrusts the endpoint that gave `part`.
     pub(super) fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
         let node = &self.tools.node;
-        match (part, &raw.receipts) {
+        match (part, &raw.evm) {
             (Part::Block, _) => node.distrust(&raw.block.origin, reason),
             (Part::Results, _) => node.distrust(&raw.results.origin, reason),
-            (Part::Receipts, Some(receipts)) => node.distrust(&receipts.origin, reason),
+            (Part::Receipts, Some(evm)) => node.distrust(evm.origin(), reason),
             (Part::Receipts, None) => {}
         }
     }
@@ -183,18 +205,11 @@ impl BlockSource {
 
     /// Derives the block. Transactions that the descriptors do not cover are rendered by the node, or stored opaque if
     /// it cannot render them: one transaction never stops the chain.
-    ///
-    /// With `trust_receipts`, receipts are not checked against the transactions.
-    pub(super) async fn render(
-        &self,
-        height: u64,
-        raw: &Raw,
-        trust_receipts: bool,
-    ) -> Result<Result<Block, Failure>, Error> {
+    pub(super) async fn render(&self, height: u64, raw: &Raw) -> Result<Result<Block, Failure>, Error> {
         let mut rendered = Rendered::new();
         loop {
             let used = self.tools.workers.rules().descriptors;
-            match self.derive(height, raw.clone(), rendered.clone(), trust_receipts).await? {
+            match self.derive(height, raw.clone(), rendered.clone()).await? {
                 Err(Failure::Unrendered(txs)) => {
                     if rendered.is_empty() && self.refresher.refresh(&self.tools, height, used, &txs).await {
                         continue;
@@ -214,12 +229,11 @@ impl BlockSource {
         height: u64,
         raw: Raw,
         rendered: Rendered,
-        trust_receipts: bool,
     ) -> Result<Result<Block, Failure>, Error> {
         let work = move |worker: &mut derive::WorkerState, rules: &derive::Rules| {
             let (block, results) = (&*raw.block.bytes, &*raw.results.bytes);
-            let receipts = raw.receipts.as_ref().map(|receipts| &*receipts.bytes);
-            let answers = BlockAnswers { height, block, results, receipts, trust_receipts };
+            let evm = raw.evm.as_ref().map(EvmRaw::to_derive);
+            let answers = BlockAnswers { height, block, results, evm };
             derive::block(&answers, &rendered, rules, worker)
         };
         self.tools.derive(height, work).await
@@ -232,10 +246,26 @@ impl BlockSource {
             tracing::warn!(height, index, reason, "transaction stored opaque: no REST address");
             return None;
         };
-        match retry_until(height, "decoded transaction", || rest.decode_tx(raw)).await {
+        let failures = AtomicU32::new(0);
+        let attempt = || async {
+            match rest.decode_tx(raw).await {
+                Ok(json) => Ok(Ok(json)),
+                // One transaction may fail every time. Otherwise the node's fault may pass.
+                Err(error)
+                    if error.is_of_the_answer()
+                        && failures.fetch_add(1, Ordering::Relaxed) >= DECODE_FAILURES
+                        && rest.node_info().await.is_ok() =>
+                {
+                    Ok(Err(error.to_string()))
+                }
+                Err(error) => Err(error),
+            }
+        };
+        let outcome = retry_until(height, "decoded transaction", attempt).await;
+        match outcome.unwrap_or_else(|error| Err(causes(&error))) {
             Ok(json) => Some(json),
             Err(error) => {
-                tracing::warn!(height, index, reason, %error, "transaction stored opaque");
+                tracing::warn!(height, index, reason, error, "transaction stored opaque");
                 None
             }
         }
@@ -253,4 +283,14 @@ impl BlockSource {
         }
         Err(Error::ReceiptsPruned { height, tip })
     }
+}
+
+/// Reports a block whose receipts were derived.
+pub(super) fn report_derived(height: u64, reason: &str) {
+    Event::DerivedReceipts.count();
+    tracing::warn!(
+        height,
+        reason,
+        "receipts derived from the results of the block: the node has none that can be used"
+    );
 }

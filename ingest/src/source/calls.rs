@@ -3,28 +3,40 @@
 //! It follows the block lane: the indexed block lists the transactions that a trace must contain.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use node::{Evm, Kind};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
+use schema::internal_tx::CallsByHeight;
 use schema::payload::Codec;
 use schema::records;
 use serde::Deserialize;
-use store::{Message, Store};
+use store::{Bounds, Message, Order, Store, Table as _};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::Tools;
 use crate::derive::{self, BlockFrames, Failure, Retraced};
 use crate::lane::Source;
+use crate::meter::Event;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::{Error, Progress};
 
 /// The chain's first height cannot be traced: there is no state before it.
 const FIRST_TRACEABLE: u64 = 2;
 
-/// Attempts to trace a transaction by itself if the tracer failed on it within its block.
-const RETRACES: usize = 3;
+/// Failures to trace a block before its transactions are traced one by one, and to trace a transaction before it is
+/// indexed without frames.
+const FAILURES: u32 = 3;
+
+/// Unusable traces of a block, such as too few, before its transactions are traced one by one: half a minute, because an
+/// index of the node that lags behind gives such ones for a moment.
+const UNUSABLE: u32 = 12;
+
+/// The same, before any transaction was traced; and times that the node does not know a transaction, or gives no JSON,
+/// before it is indexed without frames: some minutes, for a fault or an index that lags behind.
+const LONG: u32 = 100;
 
 /// The block lane is near the head if it is at most this many heights behind: twice its default look-ahead.
 const NEAR: u64 = 64;
@@ -83,32 +95,119 @@ impl CallSource {
     pub(crate) async fn frames(&self, height: u64, expected: Arc<[[u8; 32]]>) -> Result<BlockFrames, Error> {
         let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= FIRST_TRACEABLE)
         else {
-            return Ok(BlockFrames { height, txs: Vec::new(), records: Vec::new() });
+            return Ok(BlockFrames { height, txs: Vec::new(), records: Vec::new(), untraced: false });
         };
-        let mut retry = RetryBackoff::new(height);
-        let mut retraced = Retraced::new();
+        let (mut retry, mut retraced) = (RetryBackoff::new(height), Retraced::new());
+        // Of the block as a whole. Whatever its reason, its transactions are traced one by one if they last.
+        let (mut failures, mut unusable) = (0, 0);
         loop {
-            let permit = match &self.pace {
-                Some(pace) => pace.turn().await,
-                None => None,
+            let room = self.tools.room.for_traces(expected.len()).await;
+            let trace = if failures < FAILURES && unusable < UNUSABLE {
+                let permit = match &self.pace {
+                    Some(pace) => pace.turn().await,
+                    None => None,
+                };
+                let trace = trace_block(evm, height, room.bytes, &mut failures).await?;
+                drop(permit);
+                trace
+            } else {
+                None
             };
-            let trace = retry_until(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
-            drop(permit);
             let (retraced_before, expected) = (retraced.clone(), Arc::clone(&expected));
             let work = move |worker: &mut derive::WorkerState, _: &derive::Rules| {
-                derive::frames(height, &expected, &trace, &retraced_before, worker)
+                let frames = derive::frames(height, &expected, trace.as_deref(), &retraced_before, worker);
+                drop(room);
+                frames
             };
             match self.tools.derive(height, work).await? {
                 Ok(frames) => return Ok(frames),
                 Err(Failure::Untraced(hashes)) => {
                     for hash in hashes {
-                        retraced.insert(hash, retrace(evm, height, hash).await);
+                        retraced.insert(hash, self.retrace(evm, height, hash).await?);
                     }
                 }
-                Err(reason) => retry.wait(&reason).await,
+                Err(reason) => {
+                    unusable += 1;
+                    retry.wait(&reason).await;
+                }
             }
         }
     }
+
+    /// The call tree of one transaction, or `None` if the node fails on it repeatedly although it traces others: a tracer
+    /// that times out does so every time, and one transaction must not stop the lane. While the node traces nothing, its
+    /// fault may pass, and the lane waits.
+    async fn retrace(&self, evm: &Evm, height: u64, hash: [u8; 32]) -> Result<Option<Bytes>, Error> {
+        let (mut retry, mut failures, mut others) = (RetryBackoff::new(height), 0, 0);
+        loop {
+            let reason = match evm.trace_tx(hash).await {
+                Ok(tree) => match derive::is_readable(&hash, &tree) {
+                    // A copy: a large reply must not be held while others of the block are requested.
+                    Ok(()) => return Ok(Some(Bytes::copy_from_slice(&tree))),
+                    Err(error) => {
+                        failures += 1;
+                        error.to_string()
+                    }
+                },
+                Err(error) if error.kind() == Kind::Permanent && !error.is_of_the_answer() => {
+                    return Err(Error::node(height, CALL_TRACES, error));
+                }
+                Err(error) => {
+                    let counter = if is_of_the_tracer(&error) { &mut failures } else { &mut others };
+                    *counter += u32::from(error.is_of_the_answer());
+                    error.to_string()
+                }
+            };
+            let total = failures + others;
+            let is_due = failures >= FAILURES || total >= LONG;
+            if is_due && self.traces_others(evm, height).await?.unwrap_or(total >= LONG) {
+                Event::UntracedTx.count();
+                let hash = chain::hash::to_hex(&hash);
+                tracing::error!(
+                    height,
+                    hash,
+                    reason,
+                    "transaction indexed without internal transactions: no call trace"
+                );
+                return Ok(None);
+            }
+            retry.wait(&reason).await;
+        }
+    }
+
+    /// Whether the node can trace the last block before `height` that has frames; `None` if there is none.
+    async fn traces_others(&self, evm: &Evm, height: u64) -> Result<Option<bool>, Error> {
+        let end = height.to_be_bytes();
+        let bounds = Bounds { start: &[], end: Some(&end) };
+        let last = self.store.snapshot()?.scan(CallsByHeight::SPEC, bounds, Order::Desc, 1)?;
+        let Some((key, value)) = last.first() else { return Ok(None) };
+        let (other, _) = store::table::decode_row::<CallsByHeight>(key, value)?;
+        // State that is pruned by now has been traced.
+        Ok(Some(evm.trace_block(other).await.map_or_else(|error| error.is_pruned(), |_| true)))
+    }
+}
+
+/// The traces of a block; `None` if the node answers but fails on this block, which is counted.
+async fn trace_block(
+    evm: &Evm,
+    height: u64,
+    expects: usize,
+    failures: &mut u32,
+) -> Result<Option<Bytes>, Error> {
+    let counter = AtomicU32::new(*failures);
+    let attempt = || async {
+        match evm.trace_block_expecting(height, expects).await {
+            Ok(answer) => Ok(Some(answer.bytes)),
+            Err(error) if error.is_of_the_answer() && error.kind() != Kind::NotYet => {
+                let failed = counter.fetch_add(1, Ordering::Relaxed) + 1;
+                if failed >= FAILURES || error.kind() == Kind::Permanent { Ok(None) } else { Err(error) }
+            }
+            Err(error) => Err(error),
+        }
+    };
+    let outcome = retry_until(height, CALL_TRACES, attempt).await;
+    *failures = if matches!(outcome, Ok(None)) { FAILURES } else { counter.into_inner() };
+    outcome
 }
 
 /// The EVM hashes of the indexed transactions at `height`, in order.
@@ -137,29 +236,12 @@ fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// True if the tracer failed on the transaction, not the transport.
+/// True if the tracer failed on this request, not a proxy or the transport: it may do so every time.
 fn is_of_the_tracer(error: &node::Error) -> bool {
-    matches!(error, node::Error::Faulty { .. } | node::Error::TimedOut { .. })
-        || error.kind() == Kind::Permanent
-}
-
-/// The call tree of one transaction, or `None` if the node fails on it repeatedly: a tracer that times out does so
-/// every time, and one transaction must not stop the lane.
-async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
-    let mut retry = RetryBackoff::new(height);
-    let mut failures = 0;
-    while failures < RETRACES {
-        match evm.trace_tx(hash).await {
-            Ok(tree) => return Some(tree),
-            Err(error) => {
-                failures += usize::from(is_of_the_tracer(&error));
-                retry.wait(&error).await;
-            }
-        }
-    }
-    let hash = chain::hash::to_hex(&hash);
-    tracing::error!(height, hash, "transaction indexed without internal transactions: no call trace");
-    None
+    use node::Error::{Cut, Unreadable};
+    error.is_of_the_answer()
+        && error.kind() != Kind::NotYet
+        && !matches!(error, Cut { .. } | Unreadable { .. })
 }
 
 #[cfg(test)]

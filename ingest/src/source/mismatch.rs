@@ -5,10 +5,14 @@
 //! # Invariants
 //! * No endpoint is distrusted because of another endpoint's answer alone.
 
+use node::EvmBlock;
+
 use super::BlockSource;
-use super::answers::Raw;
+use super::answers::{EvmRaw, Raw};
+use super::blocks::report_derived;
 use crate::Error;
 use crate::derive::{self, Block, Part};
+use crate::retry::retry_until;
 
 impl BlockSource {
     /// The block of `height` with receipts, or else results, of another endpoint that match; `None` if there are none.
@@ -44,15 +48,38 @@ impl BlockSource {
         height: u64,
         raw: &Raw,
     ) -> Result<Option<(Raw, Block)>, Error> {
-        let (Some(evm), Some(receipts)) = (&self.tools.node.evm, &raw.receipts) else { return Ok(None) };
-        match evm.receipts_from_other(height, &receipts.origin).await {
-            Ok(Some(others)) => self.derived(height, Raw { receipts: Some(others), ..raw.clone() }).await,
+        let (Some(evm), Some(receipts)) = (&self.tools.node.evm, &raw.evm) else { return Ok(None) };
+        match evm.receipts_from_other(height, receipts.origin()).await {
+            Ok(Some(others)) => {
+                let receipts = EvmRaw::Checked(EvmBlock::Receipts(others));
+                self.derived(height, Raw { evm: Some(receipts), ..raw.clone() }).await
+            }
             _ => Ok(None),
         }
     }
 
+    /// The block of `height` with receipts that are derived from its results, if they can be, for the given reason.
+    pub(super) async fn with_derived_receipts(
+        &self,
+        height: u64,
+        raw: &Raw,
+        reason: &str,
+    ) -> Result<Option<(Raw, Block)>, Error> {
+        let Some(evm) = &self.tools.node.evm else { return Ok(None) };
+        let Some(block) = retry_until(height, "EVM block", || evm.block(height)).await? else {
+            return Ok(None);
+        };
+        let hashes = EvmBlock::Hashes { block, reason: reason.to_owned() };
+        let raw = Raw { evm: Some(EvmRaw::Checked(hashes)), ..raw.clone() };
+        let derived = self.derived(height, raw).await?;
+        if derived.is_some() {
+            report_derived(height, reason);
+        }
+        Ok(derived)
+    }
+
     async fn derived(&self, height: u64, raw: Raw) -> Result<Option<(Raw, Block)>, Error> {
-        let block = self.render(height, &raw, false).await?.ok();
+        let block = self.render(height, &raw).await?.ok();
         Ok(block.map(|block| (raw, block)))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chain::record::Proposer;
+use chain::{Account, excerpt};
 use node::Node;
 use node::retry::{self, Backoff};
 use tokio::sync::Mutex;
@@ -18,6 +19,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time to wait after a list that did not arrive, so that an index with a dead REST server stays at the head.
 const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Maximum bytes of a validator's name (`MaxMonikerLength` in `x/staking/types` of the Cosmos SDK has 70).
+const MAX_MONIKER: usize = 256;
 
 /// The chain's validators by consensus address. A rollup has a few, an L1 some hundreds.
 #[derive(Debug)]
@@ -60,13 +64,28 @@ impl Proposers {
         {
             let validators = validators(node, wait_limit).await;
             (list.requested, list.answered) = (Some(Instant::now()), validators.is_some());
-            list.by_address.extend(validators.into_iter().flatten());
+            let valid = validators.into_iter().flatten().filter(|(_, proposer)| self.is_valid(proposer));
+            list.by_address.extend(valid);
         }
         list.by_address.get(address).cloned().unwrap_or_else(|| Proposer {
             moniker: String::new(),
             identity: String::new(),
             operator_address: chain::address::valoper(&self.prefix, address),
         })
+    }
+}
+
+impl Proposers {
+    /// Whether the chain can have such a validator: the answer is stored for good.
+    fn is_valid(&self, proposer: &Proposer) -> bool {
+        let prefix = format!("{}valoper", self.prefix);
+        let is_valid = proposer.moniker.len() <= MAX_MONIKER
+            && Account::from_bech32(&proposer.operator_address, &prefix).is_some();
+        if !is_valid {
+            let (operator, moniker) = (excerpt(&proposer.operator_address), excerpt(&proposer.moniker));
+            tracing::warn!(operator, moniker, "a validator with an invalid name or address is left out");
+        }
+        is_valid
     }
 }
 
@@ -92,6 +111,23 @@ async fn validators(node: &Node, wait_limit: Duration) -> Option<Vec<([u8; 20], 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_validator_that_the_chain_cannot_have_is_left_out() {
+        let proposers = Proposers::new("init".to_owned());
+        let valid = |operator: &str, moniker: &str| {
+            let (operator_address, moniker) = (operator.to_owned(), moniker.to_owned());
+            proposers.is_valid(&Proposer { moniker, identity: String::new(), operator_address })
+        };
+        let operator = chain::address::valoper("init", &[7; 20]);
+        assert!(valid(&operator, "") && valid(&operator, &"a".repeat(MAX_MONIKER)));
+        assert!(!valid(&operator, &"a".repeat(MAX_MONIKER + 1)));
+        for other in
+            [chain::address::valoper("cosmos", &[7; 20]), operator.to_uppercase() + "q", String::new()]
+        {
+            assert!(!valid(&other, ""), "{other}");
+        }
+    }
 
     #[test]
     fn the_list_is_requested_once_a_minute_and_waited_for_less_after_a_timeout() {

@@ -1,5 +1,7 @@
-//! The chain's protobuf descriptors: fetched from the node, stored, and fetched again if a message type is missing.
+//! The chain's protobuf descriptors: fetched from the node, stored, and fetched again if a message type is missing or the
+//! version of the application changes.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +88,54 @@ impl Refresher {
                 false
             }
         }
+    }
+
+    /// Replaces the descriptors whenever the node's application has another version: after an upgrade it may print known
+    /// types with more members, which no error shows. `every` is the time between two requests for the version, `next` the
+    /// height from which on blocks are derived with new descriptors.
+    pub(crate) async fn follow_upgrades(
+        &self,
+        tools: &Tools,
+        every: Duration,
+        next: impl Fn() -> u64,
+    ) -> Infallible {
+        let mut known = None;
+        loop {
+            if let Ok(version) = tools.node.comet.app_version().await
+                && known.as_ref() != Some(&version)
+                && self.replace(tools, next(), &version).await
+            {
+                known = Some(version);
+            }
+            tokio::time::sleep(every).await;
+        }
+    }
+
+    /// Fetches the descriptors of an upgraded application. True unless they must be requested again.
+    async fn replace(&self, tools: &Tools, height: u64, version: &str) -> bool {
+        match self.unknown(tools, height).await {
+            Ok(Some((registry, sha256))) => {
+                tracing::info!(height, version, "the application was upgraded, its descriptors are replaced");
+                tools.workers.set_registry(Arc::new(registry), sha256);
+                true
+            }
+            // Endpoints of two versions alternate: descriptors are never replaced by earlier ones.
+            Ok(None) => true,
+            Err(error) => {
+                tracing::warn!(height, %error, "request for newer descriptors failed");
+                false
+            }
+        }
+    }
+
+    /// The node's descriptors, if they were never stored.
+    async fn unknown(&self, tools: &Tools, height: u64) -> Result<Option<Compiled>, Error> {
+        let set = tools.node.descriptors().await;
+        let set = set.map_err(|source| Error::node(height, "descriptors", source))?;
+        if store::table::read::<Descriptors>(&*self.store.snapshot()?, &set.sha256)?.is_some() {
+            return Ok(None);
+        }
+        compile_and_store(&set, &*self.store, height).map(Some)
     }
 
     async fn request(&self, tools: &Tools, height: u64) -> Result<Compiled, Error> {

@@ -58,7 +58,10 @@ async fn internal_transactions_begin_at_the_first_height_that_has_state_and_foll
     }
     assert_eq!(frames(&*store), wanted);
     let calls = lane(&*complete).calls - missed;
-    assert_eq!(lane(&*store), CallLane { height: LAST, calls, complete_from: BASE + 1 });
+    assert_eq!(
+        lane(&*store),
+        CallLane { height: LAST, calls, complete_from: BASE + 1, untraced: Vec::new() }
+    );
 
     // With a node that has all state, the gap is not reported as damage.
     let whole = ReplayNode::start(Arc::clone(&chain), Addresses::default(), options).await.unwrap();
@@ -74,5 +77,8 @@ async fn internal_transactions_begin_at_the_first_height_that_has_state_and_foll
     rollback(&*store, BASE + 40).unwrap();
     assert_eq!((lane(&*store).height, lane(&*store).complete_from), (BASE + 40, BASE + 1));
     rollback(&*store, BASE - 40).unwrap();
-    assert_eq!(lane(&*store), CallLane { height: BASE - 40, calls: 0, complete_from: BASE - 39 });
+    assert_eq!(
+        lane(&*store),
+        CallLane { height: BASE - 40, calls: 0, complete_from: BASE - 39, untraced: Vec::new() }
+    );
 }

@@ -54,6 +54,10 @@ fn minievm() -> [(&'static str, FieldDescriptorProto, DescriptorProto); 2] {
     let enforcement = vec![
         FieldDescriptorProto { options: Some(integer), ..field("max_gas_fee_cap", 1, FieldType::String) },
         field("max_gas_limit", 2, FieldType::Uint64),
+        FieldDescriptorProto {
+            label: FieldLabel::Repeated.into(),
+            ..field("unlimited_gas_senders", 3, FieldType::String)
+        },
     ];
     let auth_list = FieldDescriptorProto {
         label: FieldLabel::Repeated.into(),

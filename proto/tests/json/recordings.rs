@@ -58,6 +58,13 @@ fn every_transaction_of_the_bridged_rollup_is_printed_as_the_node_printed_it() {
     assert_eq!(compare("l1-l2/l2"), 108);
 }
 
+/// At height 431 its parameters are changed: `gas_enforcement` with `unlimited_gas_senders`.
+#[test]
+fn every_transaction_of_the_chain_with_fees_is_printed_as_the_node_printed_it() {
+    assert_eq!(compare("evm-fees"), 1_119);
+    assert_eq!(compare("evm-log0"), 6);
+}
+
 #[test]
 fn vote_data_is_refused_and_recorded_as_an_empty_transaction_and_the_rest_is_as_the_node_printed_it() {
     let registry = registry("l1-l2/l1");

@@ -64,7 +64,7 @@ static LOG: Schema = Schema {
         Field::new("transactionHash", EVM_HASH, ""),
         Field::new("transactionIndex", HEX, ""),
         Field::new("blockHash", EVM_HASH, ""),
-        Field::new("logIndex", HEX, ""),
+        Field::new("logIndex", HEX, "Position of the log in its block, from 0."),
         Field::new("removed", Kind::Boolean, ""),
     ],
 };

@@ -35,6 +35,12 @@ static STATUS: Schema = Schema {
              had pruned the state that traces need; absent if none are.",
         ),
         Field::maybe(
+            "internal_tx_untraced",
+            Kind::Array(&Kind::Natural),
+            "Blocks with transactions that the node could not trace, which have no internal transactions: the first \
+             1,000; absent if there are none.",
+        ),
+        Field::maybe(
             "rich_list_height",
             Kind::Natural,
             "The last block whose transfers the rich list has; 0 until it is complete; EVM only.",
@@ -54,9 +60,14 @@ fn progress(indexer: &Indexer, view: &View<'_>) -> Result<String, HttpError> {
             0 => String::new(),
             from => format!(r#","internal_tx_complete_from":{from}"#),
         };
+        let untraced = match &calls.untraced[..] {
+            [] => String::new(),
+            heights => format!(r#","internal_tx_untraced":{heights:?}"#),
+        };
         let off = view.no_rich_list()?.map(|why| format!(r#","rich_list_off":{}"#, json_text(&why)));
         let off = off.unwrap_or_default();
-        format!(r#","internal_tx_height":{}{complete_from},"rich_list_height":{rich}{off}"#, calls.height)
+        let height = calls.height;
+        format!(r#","internal_tx_height":{height}{complete_from}{untraced},"rich_list_height":{rich}{off}"#)
     } else {
         String::new()
     };

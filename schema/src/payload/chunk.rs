@@ -31,10 +31,18 @@ impl Chunk {
 
     /// Returns the chunk's bytes and empties it.
     pub fn take(&mut self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.json.len() + 2 * self.lengths.len() + 2);
+        let is_large = self.json.len() > CHUNK_BYTES;
+        let json = if is_large { 0 } else { self.json.len() };
+        let mut out = Vec::with_capacity(json + 2 * self.lengths.len() + 2);
         put_varint(self.lengths.len() as u64, &mut out);
         for length in self.lengths.drain(..) {
             put_varint(length, &mut out);
+        }
+        if is_large {
+            // In place: a large record is not held twice.
+            let mut json = std::mem::take(&mut self.json);
+            json.splice(0..0, out);
+            return json;
         }
         out.append(&mut self.json);
         out

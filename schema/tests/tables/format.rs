@@ -85,7 +85,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
     );
     let time = 1_700_000_000_123_456_789;
     meta::put(txn, &BlockLane { height: 300, txs: 7, evm_txs: 5, time, hash: (0..32).collect() });
-    meta::put(txn, &CallLane { height: 299, calls: 12, complete_from: 290 });
+    meta::put(txn, &CallLane { height: 299, calls: 12, complete_from: 290, untraced: vec![295, 298] });
     meta::put(
         txn,
         &PendingRollback { to: 250, force: false, txs: Some(7), evm_txs: Some(5), calls: Some(12) },

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use chain::proof::{self, Claims, Commitments};
 use chain::{AccountSet, Vm, comet, erc20, evm, nft};
-use ingest::derive::{self, Block, BlockAnswers, Failure, Rendered, WorkerState};
+use ingest::derive::{self, Block, BlockAnswers, EvmAnswer, Failure, Rendered, WorkerState};
 use replay::recording::Height;
 use serde_json::Value;
 
@@ -51,12 +51,29 @@ pub fn run(data: &[u8]) -> bool {
     let height = comet::parse_block(block).map_or(0, |block| block.header.height);
     let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
     // Hashes would reject mutated answers, so they are checked by `proofs` only.
-    let answers = BlockAnswers { height, block, results, receipts, trust_receipts: true };
+    let answers = BlockAnswers { height, block, results, evm: receipts.map(EvmAnswer::Unchecked) };
     proofs(block, results);
     if let Some(receipts) = receipts {
         of_receipts(receipts);
     }
+    if let Some(block) = receipts.and_then(evm_block) {
+        let answers = BlockAnswers { evm: Some(EvmAnswer::Block(&block)), ..answers };
+        chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap();
+    }
     chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap()
+}
+
+/// The EVM block that has these receipts.
+fn evm_block(receipts: &[u8]) -> Option<Vec<u8>> {
+    let receipts: Vec<Value> = serde_json::from_slice(receipts).ok()?;
+    let hashes: Vec<&Value> = receipts.iter().map(|receipt| &receipt["transactionHash"]).collect();
+    let first = receipts.first()?;
+    let (number, hash) = (&first["blockNumber"], &first["blockHash"]);
+    Some(
+        serde_json::json!({ "number": number, "hash": hash, "transactions": hashes })
+            .to_string()
+            .into_bytes(),
+    )
 }
 
 /// Checks against hashes accept or reject any block and results, deterministically.

@@ -63,13 +63,13 @@ fn block(chain: &Chain, answer: &[u8], worker: &mut WorkerState) -> bool {
     let Ok(traces) = trace::parse_traces(answer) else { return false };
     let expected: Vec<[u8; 32]> = traces.iter().map(|trace| trace.hash).collect();
     let one_more = [&expected[..], &[[0; 32]]].concat();
-    let one_more = derive::frames(7, &one_more, answer, &Retraced::new(), worker);
+    let one_more = derive::frames(7, &one_more, Some(answer), &Retraced::new(), worker);
     assert!(matches!(one_more, Err(Failure::AskAgain(_))), "a block has one trace for each transaction");
     let mut retraced = Retraced::new();
-    let derived = match derive::frames(7, &expected, answer, &retraced, worker) {
+    let derived = match derive::frames(7, &expected, Some(answer), &retraced, worker) {
         Err(Failure::Untraced(hashes)) => {
             retraced.extend(hashes.into_iter().map(|hash| (hash, None)));
-            let again = derive::frames(7, &expected, answer, &retraced, worker);
+            let again = derive::frames(7, &expected, Some(answer), &retraced, worker);
             assert!(!matches!(again, Err(Failure::Untraced(_))), "a missing trace is requested only once");
             again
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use node::retry::{Backoff, until};
-use node::{Endpoints, Limits, Node, Observer, Rest};
+use node::{Endpoints, EvmBlock, Limits, Node, Observer, ReceiptFailures, Rest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -268,8 +268,13 @@ impl Source {
         let height = recorded.height;
         let evm = self.node.evm.as_ref().ok_or_else(|| no_json_rpc("eth_getBlockReceipts"))?;
         // If the receipts are not null, the index has the height, and so the block and the trace.
-        let receipts = until(Backoff::default(), "receipts", || evm.block_receipts(height)).await?.bytes;
-        recorded.eth_receipts = Some(receipts);
+        let failures = ReceiptFailures::default();
+        let request = || evm.receipts_or_block(height, 0, &failures);
+        recorded.eth_receipts = match until(Backoff::default(), "receipts", request).await? {
+            EvmBlock::Receipts(receipts) => Some(receipts.bytes),
+            // Played as a node that refuses them.
+            EvmBlock::Hashes { .. } => None,
+        };
         let params = format!(r#"["{height:#x}",false]"#);
         recorded.eth_block = match self.eth("eth_getBlockByNumber", &params).await? {
             Trace::Result(block) => Some(block),

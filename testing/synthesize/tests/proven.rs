@@ -42,7 +42,7 @@ fn is_proven(recorded: u64, chain: &Recording) {
             executed.map(|((raw, tx), result)| Executed { hash: tx_hash(raw), tx: Some(tx), result });
         let id = &chain.summary().chain_id;
         let of = EvmChain { chain_id: id, prefix: "init", fee_denom: None };
-        let bound = proof::check_receipts(&of, height, executed, &receipts).unwrap();
+        let bound = proof::check_receipts(&of, height, executed, &receipts).unwrap().bound;
         assert_eq!(bound.receipts, raw.len());
     }
     assert!(txs > 1_000, "{txs}");

@@ -98,6 +98,9 @@ fn normalise(value: &mut Value) {
             if let Some(average) = members.get("avg_block_time").and_then(Value::as_f64) {
                 members.insert("avg_block_time".to_owned(), format!("{average:.9}").into());
             }
+            if let Some(Value::Array(logs)) = members.get_mut("logs") {
+                renumber(logs);
+            }
             if let Some(Value::Array(holders)) = members.get_mut("holders") {
                 holders.retain(|holder| holder["amount"] != "0");
                 holders.sort_by_key(|holder| (holder["amount"].to_string(), holder["account"].to_string()));
@@ -105,6 +108,18 @@ fn normalise(value: &mut Value) {
             members.values_mut().for_each(normalise);
         }
         _ => {}
+    }
+}
+
+/// Numbers the logs of a receipt from 0, if they have consecutive numbers: that server numbers them within the transaction
+/// as its node does, we within the block.
+fn renumber(logs: &mut [Value]) {
+    let number = |log: &Value| u64::from_str_radix(log["logIndex"].as_str()?.strip_prefix("0x")?, 16).ok();
+    let Some(first) = logs.first().and_then(number) else { return };
+    if (first..).zip(&*logs).all(|(expected, log)| number(log) == Some(expected)) {
+        for (number, log) in logs.iter_mut().enumerate() {
+            log["logIndex"] = format!("{number:#x}").into();
+        }
     }
 }
 

@@ -3,23 +3,77 @@
 use crate::recorded::{Line, heights};
 use base64::Engine as _;
 use chain::comet::{Attribute, Event, TxResult, parse_block, parse_results};
-use chain::evm::{Receipt, parse_receipts};
-use chain::proof::{Bound, EvmChain, Executed, check_receipts};
+use chain::evm::{self, Receipt, parse_receipts, write_evm_tx};
+use chain::proof::{Bound, EvmChain, Executed, NamedReceipts, check_receipts, derive_receipts};
 use chain::tx::{Coin, DecodedTx, SignMode, SignerInfo, TypedBytes, tx_hash};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Checks a recorded block as ingest does.
+/// Checks a recorded block as ingest does; returns the receipts as they are stored.
+fn checked(
+    line: &Line,
+    fee_denom: Option<&str>,
+    results: &str,
+    receipts: &str,
+) -> Result<(Bound, Vec<Value>), String> {
+    let receipts = parse_receipts(receipts.as_bytes()).map_err(|error| error.to_string())?;
+    with_txs(line, fee_denom, results, |chain, txs| {
+        let checked =
+            check_receipts(chain, line.height, txs, &receipts).map_err(|error| error.to_string())?;
+        Ok((checked.bound, checked.receipts.iter().map(stored).collect()))
+    })
+}
+
 fn check(line: &Line, fee_denom: Option<&str>, results: &str, receipts: &str) -> Result<Bound, String> {
+    checked(line, fee_denom, results, receipts).map(|(bound, _)| bound)
+}
+
+/// The receipts that follow from the results and from the EVM block, which has only hashes.
+fn derived(line: &Line, results: &str) -> Vec<Value> {
+    let block = evm::parse_block(line.eth_block.as_ref().unwrap().get().as_bytes(), line.height).unwrap();
+    let hashes: Vec<&str> = block.transactions.iter().map(AsRef::as_ref).collect();
+    let names = NamedReceipts { block_hash: &block.hash, hashes: &hashes };
+    with_txs(line, None, results, |chain, txs| {
+        derive_receipts(chain, line.height, txs, &names).unwrap().receipts.iter().map(stored).collect()
+    })
+}
+
+fn with_txs<T>(
+    line: &Line,
+    fee_denom: Option<&str>,
+    results: &str,
+    work: impl FnOnce(&EvmChain<'_>, Vec<Executed<'_>>) -> T,
+) -> T {
     let block = parse_block(line.block.get().as_bytes()).unwrap();
     let results = parse_results(results.as_bytes()).unwrap();
-    let receipts = parse_receipts(receipts.as_bytes()).map_err(|error| error.to_string())?;
     let raw = block.raw_txs().unwrap();
     let txs: Vec<_> = raw.iter().map(|raw| (tx_hash(raw), DecodedTx::decode(raw).ok())).collect();
     let executed = txs.iter().zip(&results.txs_results);
     let executed = executed.map(|((hash, tx), result)| Executed { hash: *hash, tx: tx.as_ref(), result });
     let chain = EvmChain { chain_id: &block.header.chain_id, prefix: "init", fee_denom };
-    check_receipts(&chain, line.height, executed, &receipts).map_err(|error| error.to_string())
+    work(&chain, executed.collect())
+}
+
+fn stored(receipt: &Receipt<'_>) -> Value {
+    let mut out = Vec::new();
+    write_evm_tx(&mut out, receipt);
+    serde_json::from_slice(&out).unwrap()
+}
+
+/// The node's own receipts as they are to be stored: `to` is empty for a creation, and logs are numbered in the block.
+fn expected(receipts: &[u8]) -> Vec<Value> {
+    let mut receipts: Vec<Value> = serde_json::from_slice(receipts).unwrap();
+    let mut logs = 0;
+    for receipt in &mut receipts {
+        if receipt["to"].is_null() {
+            receipt["to"] = "".into();
+        }
+        for log in receipt["logs"].as_array_mut().unwrap() {
+            log["logIndex"] = format!("{logs:#x}").into();
+            logs += 1;
+        }
+    }
+    receipts
 }
 
 #[test]
@@ -28,6 +82,7 @@ fn every_recorded_receipt_belongs_to_its_transaction() {
         ("evm-scenario", Bound { receipts: 642, logs: 671, proven_logs: 659, proven_receipts: 469 }),
         ("l1-l2/l2", Bound { receipts: 83, logs: 149, proven_logs: 33, proven_receipts: 22 }),
         ("evm-load", Bound { receipts: 34_183, logs: 30_824, proven_logs: 30_219, proven_receipts: 24_238 }),
+        ("evm-fees", Bound { receipts: 1_104, logs: 3_149, proven_logs: 1_210, proven_receipts: 3 }),
     ] {
         let mut all = Bound::default();
         for line in heights(chain) {
@@ -44,6 +99,126 @@ fn every_recorded_receipt_belongs_to_its_transaction() {
         }
         assert_eq!(all, expected, "{chain}");
     }
+}
+
+#[test]
+fn receipts_follow_from_results_and_hashes_in_every_member_of_every_recorded_block() {
+    for (chain, expected_receipts) in [
+        ("evm-scenario", 642),
+        ("l1-l2/l2", 83),
+        ("evm-load", 34_183),
+        ("evm-fees", 1_104),
+        // Block 587 follows below.
+        ("evm-log0", 5),
+    ] {
+        let mut receipts = 0;
+        for line in heights(chain).filter(|line| line.eth_receipts.is_some()) {
+            let results = line.block_results.get();
+            let expected = expected(line.receipts());
+            assert_eq!(derived(&line, results), expected, "{chain} {}", line.height);
+            let given = std::str::from_utf8(line.receipts()).unwrap();
+            assert_eq!(checked(&line, None, results, given).unwrap().1, expected, "{chain} {}", line.height);
+            receipts += expected.len();
+        }
+        assert_eq!(receipts, expected_receipts, "{chain}");
+    }
+}
+
+/// The node of this recording cannot read the receipt of the log without topics.
+#[test]
+fn the_receipt_of_a_log_without_topics_follows_from_the_results() {
+    let line = heights("evm-log0").find(|line| line.height == 587).unwrap();
+    assert!(line.eth_receipts.is_none());
+    let receipts = derived(&line, line.block_results.get());
+    let [receipt] = &receipts[..] else { panic!("{receipts:?}") };
+    // As the node has them in its transaction and its block.
+    let block: Value = serde_json::from_str(line.eth_block.as_ref().unwrap().get()).unwrap();
+    assert_eq!(receipt["blockHash"], block["hash"]);
+    assert_eq!(receipt["logsBloom"], block["logsBloom"], "the only transaction of its block");
+    assert_eq!(receipt["gasUsed"], block["gasUsed"]);
+    assert_eq!(receipt["from"], "0xd5532f66d98ffcbda39ddad27c35304827f99461");
+    assert_eq!(receipt["to"], "0x258f97266765d295d175ee1d300cf5c2461e29a5");
+    let logs = receipt["logs"].as_array().unwrap();
+    let topics = |log: &Value| log["topics"].as_array().unwrap().len();
+    assert_eq!(logs.iter().map(topics).collect::<Vec<_>>(), [3, 0, 3]);
+    assert_eq!(logs[1]["data"], "0xaa");
+    assert_eq!(logs[1]["logIndex"], "0x1");
+}
+
+/// Versions of the node number logs within the transaction or the block, count transactions from 1 or from 0, and could
+/// write hex in other ways.
+#[test]
+fn what_is_stored_does_not_depend_on_how_the_node_numbers_and_writes() {
+    for line in heights("evm-scenario").filter(|line| line.receipts().len() > 2) {
+        let results = line.block_results.get();
+        let mut receipts: Vec<Value> = serde_json::from_slice(line.receipts()).unwrap();
+        let mut logs = 0;
+        let wider = |value: &Value| value.as_str().unwrap().replacen("0x", "0x000", 1);
+        let upper = |value: &Value| value.as_str().unwrap().to_uppercase().replacen("0X", "0x", 1);
+        for (index, receipt) in receipts.iter_mut().enumerate() {
+            let index = format!("{index:#x}");
+            receipt["transactionIndex"] = index.clone().into();
+            for member in ["gasUsed", "status", "type", "cumulativeGasUsed", "effectiveGasPrice"] {
+                receipt[member] = wider(&receipt[member]).into();
+            }
+            for member in ["from", "logsBloom", "blockHash", "transactionHash"] {
+                receipt[member] = upper(&receipt[member]).into();
+            }
+            receipt["blockTimestamp"] = "0x1".into();
+            let (block_hash, hash) = (receipt["blockHash"].clone(), receipt["transactionHash"].clone());
+            for log in receipt["logs"].as_array_mut().unwrap() {
+                log["logIndex"] = format!("{logs:#x}").into();
+                log["transactionIndex"] = index.clone().into();
+                log["blockTimestamp"] = "0x1".into();
+                log["address"] = upper(&log["address"]).into();
+                log["data"] = upper(&log["data"]).into();
+                (log["blockHash"], log["transactionHash"]) = (block_hash.clone(), hash.clone());
+                logs += 1;
+            }
+        }
+        let (_, stored) = checked(&line, None, results, &json!(receipts).to_string()).unwrap();
+        assert_eq!(stored, expected(line.receipts()), "{}", line.height);
+    }
+}
+
+#[test]
+fn unproven_receipts_are_stored_in_the_same_form_but_for_what_only_results_show() {
+    for line in heights("evm-scenario") {
+        let mut receipts = parse_receipts(line.receipts()).unwrap();
+        evm::normalise(&mut receipts);
+        let stored: Vec<Value> = receipts.iter().map(stored).collect();
+        assert_eq!(stored, expected(line.receipts()), "{}", line.height);
+    }
+    let none = r#"[{"blockNumber":"0x05","contractAddress":"0x0000000000000000000000000000000000000000","status":"0x00"}]"#;
+    let mut receipts = parse_receipts(none.as_bytes()).unwrap();
+    evm::normalise(&mut receipts);
+    let stored = stored(&receipts[0]);
+    assert_eq!((&stored["blockNumber"], &stored["status"]), (&json!("0x5"), &json!("0x0")));
+    assert!(stored["contractAddress"].is_null());
+}
+
+/// A wrong signature leaves no sender; all recorded ones are right, so the key that is recovered is the sender's.
+#[test]
+fn the_sender_of_a_wrong_signature_is_the_address_that_is_recovered_from_it() {
+    let mut senders = 0;
+    for chain in ["evm-scenario", "evm-fees"] {
+        for line in heights(chain).filter(|line| line.receipts().len() > 2) {
+            let mut results: Value = serde_json::from_str(line.block_results.get()).unwrap();
+            for result in results["txs_results"].as_array_mut().unwrap() {
+                (result["code"], result["codespace"]) = (json!(4), json!("sdk"));
+            }
+            let node: Vec<Value> = serde_json::from_slice(line.receipts()).unwrap();
+            // Failed Cosmos transactions have no stand-in, and then the hashes of the block do not match.
+            if node.iter().any(|receipt| receipt["from"] == format!("0x{}", "0".repeat(40))) {
+                continue;
+            }
+            for (receipt, node) in derived(&line, &results.to_string()).iter().zip(node) {
+                assert_eq!(receipt["from"], node["from"], "{chain} {}", line.height);
+                senders += 1;
+            }
+        }
+    }
+    assert!(senders > 1_000, "{senders}");
 }
 
 /// The first block with a receipt for which `wanted` is true, and the receipt's position.

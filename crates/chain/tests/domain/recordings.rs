@@ -119,9 +119,9 @@ fn every_receipt_is_written_as_by_the_node_and_none_is_missing() {
 fn eth_txs_of(line: &crate::recorded::Line) -> usize {
     let block = parse_block(line.block.get().as_bytes()).unwrap();
     let txs = block.raw_txs().unwrap();
-    txs.iter()
-        .filter(|raw| DecodedTx::decode(raw).is_ok_and(|tx| is_eth_tx(&tx, "init", Some("GAS"))))
-        .count()
+    let is_eth =
+        |raw: &&Vec<u8>| DecodedTx::decode(raw).is_ok_and(|tx| is_eth_tx(&tx, "init", false, Some("GAS")));
+    txs.iter().filter(is_eth).count()
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_transaction_has_its_members_in_the_order_of_the_contract() {
         &format!(r#"{{"txhash":"{hash}","height":"7","codespace":"sdk","code":5,"data":"1226","#),
         r#""raw_log":"out of <gas>","logs":[],"info":"i","gas_wanted":"240000","gas_used":"163021","#,
         r#""tx":{"body":1},"timestamp":"2026-03-14T09:26:53.58979323Z","events":[{"type":"tx","attributes":["#,
-        r#"{"key":"fee","value":"4500ugas","index":true},{"key":"x","value":"","index":false}]}]}"#,
+        r#"{"key":"fee","value":"4500ugas","index":true},{"key":"x","value":"","index":true}]}]}"#,
     ];
     assert_eq!(written(&results.txs_results[0]), expected.concat());
 }

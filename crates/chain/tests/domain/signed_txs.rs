@@ -240,11 +240,12 @@ fn one(denom: &str) -> chain::tx::Coin {
 
 #[test]
 fn an_ethereum_transaction_is_recognized_by_message_memo_mode_signature_sender_and_fee() {
-    let memo = r#"{"type":2,"gas_fee_cap":1000000000000000000000000,"gas_tip_cap":0,"gas_limit":200000}"#;
+    let memo = r#"{"type":2,"gas_fee_cap":0,"gas_tip_cap":0,"gas_limit":200000}"#;
+    let paid = memo.replacen(":0,", ":1000000000000000000000000,", 1);
     let mut tx = DecodedTx::decode(&raw(&["/minievm.evm.v1.MsgCall"], vec![None], vec![])).unwrap();
     tx.memo = memo.to_owned();
     tx.messages[0].value = from(numbered(1));
-    assert!(is_eth_tx(&tx, "init", Some("GAS")) && is_eth_tx(&tx, "init", None));
+    assert!(is_eth_tx(&tx, "init", false, Some("GAS")) && is_eth_tx(&tx, "init", false, None));
 
     let changed: [(&str, Change); 14] = [
         ("another message", |tx| tx.messages[0].type_url = "/minievm.evm.v1.MsgCreate2".to_owned()),
@@ -265,8 +266,14 @@ fn an_ethereum_transaction_is_recognized_by_message_memo_mode_signature_sender_a
     for (what, change) in changed {
         let mut other = tx.clone();
         change(&mut other);
-        assert!(!is_eth_tx(&other, "init", Some("GAS")), "{what}");
+        assert!(!is_eth_tx(&other, "init", false, Some("GAS")), "{what}");
     }
+    // The node rejects a fee that does not fit the price.
+    tx.memo.clone_from(&paid);
+    assert!(!is_eth_tx(&tx, "init", true, Some("GAS")));
     tx.fee = vec![one("GAS")];
-    assert!(is_eth_tx(&tx, "init", Some("GAS")) && !is_eth_tx(&tx, "init", None));
+    assert!(is_eth_tx(&tx, "init", false, Some("GAS")) && !is_eth_tx(&tx, "init", false, None));
+    assert!(is_eth_tx(&tx, "init", true, None), "the ante handler has accepted it");
+    tx.fee = vec![one("umin")];
+    assert!(!is_eth_tx(&tx, "init", false, Some("GAS")));
 }

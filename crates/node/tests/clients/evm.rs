@@ -1,6 +1,6 @@
 //! The classification of the EVM server's answers.
 
-use node::{Error, Evm, Kind};
+use node::{Error, Evm, EvmBlock, Kind, Limits, ReceiptFailures};
 
 use crate::scripted::{Play, Server, json, limits, result};
 
@@ -206,5 +206,53 @@ async fn the_result_of_a_call_must_be_bytes() {
         let server = Server::always(result(text)).await;
         let error = evm(&server).call([1; 20], &[], Some(9)).await.unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{text}: {error:?}");
+    }
+}
+
+/// The classification of large replies; that one is held at a time is a unit test of the lock.
+#[tokio::test]
+async fn a_reply_of_unusual_size_is_requested_again_when_its_turn_comes_unless_it_was_expected() {
+    let large = "a".repeat(9 << 20);
+    let server = Server::always(result(&format!("[\"{large}\"]"))).await;
+    let limits = Limits { body: 64 << 20, ..limits() };
+    let evm = Evm::new(vec![server.url.clone()], limits).unwrap();
+    let first = evm.block_receipts(7).await.unwrap();
+    assert_eq!((first.bytes.len(), server.asked().len()), ((9 << 20) + 4, 2));
+    let same_height = evm.trace_block(7).await.unwrap();
+    assert_eq!(server.asked().len(), 4);
+    drop((first, same_height));
+    evm.block_receipts(8).await.unwrap();
+    assert_eq!(server.asked().len(), 6);
+    let failures = ReceiptFailures::default();
+    evm.receipts_or_block(9, 10 << 20, &failures).await.unwrap();
+    assert_eq!(server.asked().len(), 7);
+
+    let small = Evm::new(vec![server.url.clone()], Limits { body: 8 << 20, ..limits }).unwrap();
+    assert!(matches!(small.block_receipts(7).await, Err(Error::TooLarge { .. })));
+}
+
+#[tokio::test]
+async fn a_block_whose_receipts_cannot_be_read_is_returned_in_their_place_after_some_failures() {
+    let unreadable = || fault(-32603, "internal jsonrpc error: failed to get block receipts");
+    let block = || result(r#"{"number":"0x9"}"#);
+    let script = (0..6).map(|_| unreadable()).chain([block()]);
+    let server = Server::in_turn(script.collect()).await;
+    let (evm, failures) = (evm(&server), ReceiptFailures::default());
+    for _ in 0..5 {
+        let error = evm.receipts_or_block(9, 0, &failures).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Transient);
+    }
+    let EvmBlock::Hashes { block, reason } = evm.receipts_or_block(9, 0, &failures).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(block.bytes, r#"{"number":"0x9"}"#);
+    assert!(reason.contains("failed to get block receipts"), "{reason}");
+
+    // A node whose EVM index has not got there has no block either, and is waited for.
+    let server = Server::always(result("null")).await;
+    let (evm, failures) = (Evm::new(vec![server.url.clone()], limits()).unwrap(), ReceiptFailures::default());
+    for _ in 0..60 {
+        let error = evm.receipts_or_block(9, 0, &failures).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::NotYet);
     }
 }

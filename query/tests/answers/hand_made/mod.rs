@@ -173,7 +173,7 @@ impl HandMade {
         if self.calls.is_empty() {
             return;
         }
-        meta::put(txn, &CallLane { height, calls: self.calls.len() as u64, complete_from: 0 });
+        meta::put(txn, &CallLane { height, calls: self.calls.len() as u64, ..CallLane::default() });
     }
 
     fn add_tx(&mut self, plan: &TxPlan, height: u64, txn: &mut Txn<'_>) {

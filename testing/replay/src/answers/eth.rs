@@ -19,6 +19,8 @@ use crate::recording::{Height, Outcome, Trace};
 /// A call without a recipient, whose init code returns the height of its state.
 const NUMBER: &str = r#"{"data":"0x4360005260206000f3"}"#;
 
+const UNREADABLE_RECEIPTS: &str = "internal jsonrpc error: failed to get block receipts";
+
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     if request.method() != Method::POST {
         return Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
@@ -80,8 +82,12 @@ fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> 
         return Ok(Reply::text("[]"));
     }
     let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
-    let absent = || missing(view, &format!("the receipts of height {height}"));
-    let receipts = recorded.eth_receipts.as_ref().ok_or_else(absent)?;
+    let receipts = match (&recorded.eth_receipts, &recorded.eth_block) {
+        (Some(receipts), _) => receipts,
+        // The node could not read its own receipts, with this error.
+        (None, Some(_)) => return Err(Reply::error(-32603, UNREADABLE_RECEIPTS, None)),
+        (None, None) => return Err(missing(view, &format!("the receipts of height {height}"))),
+    };
     let malformed = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
     byzantine::receipts(receipts, &view.deviations).map(Reply::Result).map_err(malformed)
 }
@@ -100,8 +106,12 @@ fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
         return Ok(Reply::null());
     }
     let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
-    let block = recorded.eth_block.clone();
-    block.map(Reply::Result).ok_or_else(|| missing(view, &format!("the EVM block of height {height}")))
+    match (recorded.eth_block, recorded.eth_receipts) {
+        (Some(block), _) => Ok(Reply::Result(block)),
+        // The node had pruned it.
+        (None, Some(_)) => Ok(Reply::null()),
+        (None, None) => Err(missing(view, &format!("the EVM block of height {height}"))),
+    }
 }
 
 fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {

@@ -3,8 +3,9 @@
 //! The case of hex letters may differ between the places (two of them use checksummed addresses). All else must be
 //! equal. The node takes the logs of a receipt from the events, in their order.
 
-use alloy::primitives::{Bloom, BloomInput};
+use alloy::primitives::{Bloom, BloomInput, hex};
 
+use crate::JsonText;
 use crate::comet::Event;
 use crate::evm::Log;
 use crate::evm_data::DataLog;
@@ -58,7 +59,7 @@ fn topic<'l>(log: &'l Log<'_>, at: usize) -> &'l str {
 }
 
 /// Ethereum's bloom filter over addresses and topics, as text (yellow paper 4.3.1).
-pub(super) fn bloom(logs: &[Log<'_>]) -> String {
+pub(super) fn bloom<'a>(logs: &[Log<'_>]) -> JsonText<'a> {
     let mut bloom = Bloom::default();
     for log in logs {
         if let Some(address) = bytes::<20>(&log.address) {
@@ -68,5 +69,5 @@ pub(super) fn bloom(logs: &[Log<'_>]) -> String {
             bloom.accrue(BloomInput::Raw(&topic));
         }
     }
-    alloy::primitives::hex::encode_prefixed(bloom)
+    hex::encode_prefixed(bloom).into()
 }

@@ -25,6 +25,8 @@ pub(crate) struct Line {
     #[serde(default)]
     pub(crate) rest_txs: Option<Vec<Value>>,
     #[serde(default)]
+    pub(crate) eth_block: Option<Box<RawValue>>,
+    #[serde(default)]
     pub(crate) eth_receipts: Option<Box<RawValue>>,
     #[serde(default)]
     pub(crate) eth_trace: Option<EthTrace>,
