@@ -83,7 +83,9 @@ fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> 
     let absent = || missing(view, &format!("the receipts of height {height}"));
     let receipts = recorded.eth_receipts.as_ref().ok_or_else(absent)?;
     let malformed = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
-    byzantine::receipts(receipts, &view.deviations).map(Reply::Result).map_err(malformed)
+    let receipts = byzantine::receipts(receipts, &view.deviations);
+    let receipts = receipts.and_then(|receipts| byzantine::rebuilt(receipts, height, &view.deviations));
+    receipts.map(Reply::Result).map_err(malformed)
 }
 
 /// Whether the EVM's index of a height is pruned.
@@ -100,8 +102,9 @@ fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
         return Ok(Reply::null());
     }
     let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
-    let block = recorded.eth_block.clone();
-    block.map(Reply::Result).ok_or_else(|| missing(view, &format!("the EVM block of height {height}")))
+    let block = recorded.eth_block.ok_or_else(|| "not recorded".to_owned());
+    let block = block.and_then(|block| byzantine::rebuilt(block, height, &view.deviations));
+    block.map(Reply::Result).map_err(|e| missing(view, &format!("the EVM block of height {height}: {e}")))
 }
 
 fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
@@ -117,7 +120,8 @@ fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
         recorded.eth_receipts.as_ref().ok_or_else(|| missing(view, &format!("receipts of {height}")))?;
     let receipts = array(view, "list of receipts", raw)?;
     let receipt = receipts.get(index).ok_or_else(|| missing(view, &format!("receipt {hash}")))?;
-    Ok(Reply::Result(raw.slice_ref(receipt.get().as_bytes())))
+    let receipt = byzantine::rebuilt(raw.slice_ref(receipt.get().as_bytes()), height, &view.deviations);
+    receipt.map(Reply::Result).map_err(|e| missing(view, &format!("a well-formed receipt {hash}: {e}")))
 }
 
 fn trace_block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
