@@ -35,7 +35,7 @@ pub(crate) struct RichList {
     pub(crate) progress: watch::Sender<Progress>,
     /// True unless `verify = off`: block and result hashes are checked.
     pub(crate) verified: bool,
-    /// Pause between two samples; no samples if absent.
+    /// Time within which a change that a block shows is compared; no comparisons if absent.
     pub(crate) reconcile_every: Option<Duration>,
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -95,20 +95,27 @@ impl RichList {
         accounts: &[(Address, Address)],
         height: u64,
     ) -> Result<Vec<BalanceAnswer>, Error> {
-        let batches =
-            futures_util::stream::iter(accounts.chunks(BATCH)).map(|batch| self.batch(batch, height));
-        batches.buffered(CONCURRENT_REQUESTS).try_concat().await
-    }
-
-    async fn batch(&self, batch: &[(Address, Address)], height: u64) -> Result<Vec<BalanceAnswer>, Error> {
-        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; batch.len()]) };
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::abi::balance_of(*account),
         };
-        let calls: Vec<_> = batch.iter().map(call).collect();
+        self.amounts(&accounts.iter().map(call).collect::<Vec<_>>(), height).await
+    }
+
+    /// The amounts that `calls` return at `height`, in the same order; retries until the answers are final.
+    pub(super) async fn amounts(
+        &self,
+        calls: &[ContractCall],
+        height: u64,
+    ) -> Result<Vec<BalanceAnswer>, Error> {
+        let batches = futures_util::stream::iter(calls.chunks(BATCH)).map(|batch| self.batch(batch, height));
+        batches.buffered(CONCURRENT_REQUESTS).try_concat().await
+    }
+
+    async fn batch(&self, calls: &[ContractCall], height: u64) -> Result<Vec<BalanceAnswer>, Error> {
+        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; calls.len()]) };
         let request = || async {
-            let answers = call_all(evm, &self.finality.contract_state(height), &calls).await;
+            let answers = call_all(evm, &self.finality.contract_state(height), calls).await;
             answers.into_iter().collect::<Result<Vec<_>, node::Error>>()
         };
         let answers = retry_until(height, "balances", request).await?;
