@@ -36,7 +36,7 @@ use store::{Counts, Durability, Txn};
 use tokio::time::Instant;
 
 use self::lane::{BalanceAnswer, CONCURRENT_REQUESTS, End};
-use self::ledger::{Group, Plan};
+use self::ledger::{Group, Plan, UnknownBalance};
 use self::reconcile::Reconciler;
 use crate::{Error, Progress};
 
@@ -48,6 +48,9 @@ const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// Heights whose events are in memory at once: some have hundreds.
 const HEIGHTS_AT_ONCE: u64 = 128;
+
+/// Attempts to have a balance of a contract that the node fails to call.
+const PATIENCE: u32 = 3;
 
 /// A height and its ERC-20 events.
 type HeightEvents = (u64, Vec<Erc20Event>);
@@ -121,8 +124,7 @@ impl RichList {
         let mut rest = heights.as_slice();
         while let Some((height, events)) = rest.first() {
             let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events)?;
-            let unknown: Vec<_> = plan.unknown.iter().map(|it| (it.contract, it.account)).collect();
-            let answers = self.wait_for(self.balances(&unknown, *height))??;
+            let answers = self.unknown_balances(&plan, *height)?;
             let applied = self.apply(lane, rest, (plan, &answers), counts)?;
             // Far behind the head, a token is compared when the lane is there.
             if self.reconcile_every.is_some() && lane.height + UNDO_HEIGHTS > self.chain.borrow().height {
@@ -134,6 +136,19 @@ impl RichList {
             rest = &rest[applied..];
         }
         Ok(())
+    }
+
+    /// The contracts' answers about the unknown balances of a plan, in the same order.
+    fn unknown_balances(&self, plan: &Plan, height: u64) -> Result<Vec<BalanceAnswer>, End> {
+        let ask = |optional: bool, patience| {
+            let unknown = plan.unknown.iter().filter(|it| it.is_optional() == optional);
+            let accounts: Vec<_> = unknown.map(|it| (it.contract, it.account)).collect();
+            self.wait_for(self.balances(&accounts, height, patience))
+        };
+        let mut needed = ask(false, None)??.into_iter();
+        let mut optional = ask(true, Some(PATIENCE))??.into_iter();
+        let answer = |it: &UnknownBalance| if it.is_optional() { optional.next() } else { needed.next() };
+        Ok(plan.unknown.iter().map(answer).map(|answer| answer.unwrap_or(BalanceAnswer::NoAnswer)).collect())
     }
 
     /// Applies the first of `heights` by its plan and the answers about its unknown balances, and as many of the next

@@ -85,6 +85,14 @@ pub(super) struct UnknownBalance {
     flow: Option<Flow>,
 }
 
+impl UnknownBalance {
+    /// True if the index goes on without an answer, and reconciliation finds out later: anyone can make a contract that
+    /// the node cannot call log an account.
+    pub(super) fn is_optional(&self) -> bool {
+        self.flow.is_none()
+    }
+}
+
 /// The changes of one block.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -256,6 +264,7 @@ pub(super) fn write(
 ) -> Result<(), Error> {
     let Plan { mut created, denoms, mut tokens, mut candidates, mut balances, unknown, mut drifting } = plan;
     for (UnknownBalance { contract, account, held, flow }, answer) in unknown.into_iter().zip(answers) {
+        // An optional one.
         if flow.is_none() && *answer == BalanceAnswer::NoAnswer {
             continue;
         }

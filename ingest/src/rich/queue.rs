@@ -203,10 +203,10 @@ impl Queue {
         self.touched.entry(contract).or_default();
     }
 
-    /// Puts tokens that the node gave no answers for, and all others that wait, into the next turn.
-    pub(super) fn postpone(&mut self, tokens: impl Iterator<Item = Address>) {
+    /// Puts all that waits into the next turn, because the node does not answer.
+    pub(super) fn postpone(&mut self) {
         self.turned = Some(Instant::now());
-        for contract in tokens.chain(self.turn.drain(..)).chain(self.searches.drain(..)) {
+        for contract in self.turn.drain(..).chain(self.searches.drain(..)) {
             self.touched.entry(contract).or_default();
         }
     }

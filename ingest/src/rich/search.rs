@@ -66,7 +66,7 @@ impl RichList {
         let call = |account: &Address| ContractCall { to: contract, data: chain::abi::balance_of(*account) };
         let answers = self.answers(&accounts.iter().map(call).collect::<Vec<_>>(), lane.height)?;
         if answers.len() < accounts.len() {
-            queue.postpone([contract].into_iter());
+            queue.postpone();
             return Ok(());
         }
         let told = accounts.iter().zip(answers).filter_map(|(account, answer)| match answer {
