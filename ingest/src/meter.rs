@@ -19,10 +19,12 @@ pub(crate) enum Event {
     Sample,
     /// A balance is corrected.
     Repaired,
+    /// A token has holders that are unknown.
+    Incomplete,
 }
 
 /// Each event, its metric, and its description.
-const EVENTS: [(Event, &str, &str); 7] = [
+const EVENTS: [(Event, &str, &str); 8] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
@@ -50,6 +52,11 @@ const EVENTS: [(Event, &str, &str); 7] = [
     ),
     (Event::Sample, "cairn_rich_list_samples_total", "balances that were compared with their contracts"),
     (Event::Repaired, "cairn_rich_list_healed_total", "balances that were corrected"),
+    (
+        Event::Incomplete,
+        "cairn_rich_list_incomplete_total",
+        "tokens whose known holders turned out to have another sum than the total supply",
+    ),
 ];
 
 impl Event {

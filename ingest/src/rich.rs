@@ -1,9 +1,9 @@
 //! The rich list's lane: balances of the ERC-20 holders of an EVM chain.
 //!
 //! ```text
-//! baseline ──▶ block by block: transfers ──▶ ledger ──▶ balances     periodically: reconcile
-//! bank balances  from the block lane's cache,  adds up,                samples, and repairs a token
-//! of all         or fetched again              queries if it cannot    whose balances drift
+//! baseline ──▶ block by block: logs ──▶ ledger ──▶ balances       in turns: reconcile
+//! bank balances  from the block lane's cache,  adds up,             samples, repairs a token whose balances
+//! of all         or fetched again              asks if it cannot    drift, checks supplies
 //! ```
 //!
 //! # Invariants
@@ -18,8 +18,11 @@
 mod baseline;
 mod lane;
 mod ledger;
+mod queue;
 mod reconcile;
 mod results;
+mod search;
+mod supply;
 pub(crate) mod transfer_cache;
 
 use std::convert::Infallible;
@@ -33,17 +36,21 @@ use store::{Counts, Durability, Txn};
 use tokio::time::Instant;
 
 use self::lane::{BalanceAnswer, CONCURRENT_REQUESTS, End};
-use self::ledger::{Group, Plan};
+use self::ledger::{Group, Plan, UnknownBalance};
 use self::reconcile::Reconciler;
 use crate::{Error, Progress};
 
 pub(crate) use self::lane::RichList;
+pub(crate) use self::ledger::hex as address_text;
 
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// Heights whose events are in memory at once: some have hundreds.
 const HEIGHTS_AT_ONCE: u64 = 128;
+
+/// Attempts to have a balance of a contract that the node fails to call.
+const PATIENCE: u32 = 3;
 
 /// A height and its ERC-20 events.
 type HeightEvents = (u64, Vec<Erc20Event>);
@@ -61,28 +68,30 @@ impl RichList {
 
     fn work(&self) -> Result<Infallible, End> {
         let mut lane = self.baseline()?;
-        let (mut reconciler, mut sampled) = (Reconciler::default(), Instant::now());
+        let mut reconciler = Reconciler::default();
         let mut counts = Counts::new(1);
         loop {
             self.progress.send_replace(Progress { height: lane.height, records: 0 });
-            let indexed = self.next(&lane, sampled, reconciler.is_repairing())?;
+            let indexed = self.next(&lane, &mut reconciler)?;
             if let Some(last) = indexed {
-                self.heights(&mut lane, last, &mut counts)?;
+                self.heights(&mut lane, last, &mut counts, &mut reconciler)?;
             }
             // Otherwise a steady stream of blocks would starve a repair.
-            if indexed.is_none() || reconciler.is_repairing() {
+            if self.reconcile_every.is_some() && (indexed.is_none() || reconciler.is_busy()) {
                 self.reconcile(&mut reconciler, &lane)?;
                 // A repair changes the same sets.
                 counts = Counts::new(1);
-                sampled = Instant::now();
             }
         }
     }
 
-    /// Waits for the next heights, and returns the last one that is indexed; `None` if it is time for a sample.
-    fn next(&self, lane: &RichLane, sampled: Instant, is_repairing: bool) -> Result<Option<u64>, End> {
+    /// Waits for the next heights, and returns the last one that is indexed; `None` if it is time to reconcile.
+    fn next(&self, lane: &RichLane, reconciler: &mut Reconciler) -> Result<Option<u64>, End> {
         let mut blocks = self.blocks.clone();
-        let due = self.reconcile_every.map(|every| if is_repairing { sampled } else { sampled + every });
+        let is_busy = reconciler.is_busy();
+        let due = self
+            .reconcile_every
+            .map(|every| if is_busy { Instant::now() } else { reconciler.queue.due(every) });
         let sample = async {
             match due {
                 Some(due) => tokio::time::sleep_until(due).await,
@@ -103,18 +112,43 @@ impl RichList {
     /// Applies the heights up to `last`, or some of them.
     ///
     /// Requests to the node are made between snapshots: the store keeps every version that an open snapshot can read.
-    fn heights(&self, lane: &mut RichLane, last: u64, counts: &mut Counts) -> Result<(), End> {
+    fn heights(
+        &self,
+        lane: &mut RichLane,
+        last: u64,
+        counts: &mut Counts,
+        reconciler: &mut Reconciler,
+    ) -> Result<(), End> {
         let last = last.min(lane.height + HEIGHTS_AT_ONCE);
         let heights = self.events(lane.height + 1..=last)?;
         let mut rest = heights.as_slice();
         while let Some((height, events)) = rest.first() {
             let plan = ledger::plan(&*self.store.snapshot()?, &Group::default(), events)?;
-            let unknown: Vec<_> = plan.unknown.iter().map(|it| (it.contract, it.account)).collect();
-            let answers = self.wait_for(self.balances(&unknown, *height))??;
+            let answers = self.unknown_balances(&plan, *height)?;
             let applied = self.apply(lane, rest, (plan, &answers), counts)?;
+            // Far behind the head, a token is compared when the lane is there.
+            if self.reconcile_every.is_some() && lane.height + UNDO_HEIGHTS > self.chain.borrow().height {
+                let snapshot = self.store.snapshot()?;
+                for (_, events) in &rest[..applied] {
+                    reconciler.queue.touch(events, &*snapshot)?;
+                }
+            }
             rest = &rest[applied..];
         }
         Ok(())
+    }
+
+    /// The contracts' answers about the unknown balances of a plan, in the same order.
+    fn unknown_balances(&self, plan: &Plan, height: u64) -> Result<Vec<BalanceAnswer>, End> {
+        let ask = |optional: bool, patience| {
+            let unknown = plan.unknown.iter().filter(|it| it.is_optional() == optional);
+            let accounts: Vec<_> = unknown.map(|it| (it.contract, it.account)).collect();
+            self.wait_for(self.balances(&accounts, height, patience))
+        };
+        let mut needed = ask(false, None)??.into_iter();
+        let mut optional = ask(true, Some(PATIENCE))??.into_iter();
+        let answer = |it: &UnknownBalance| if it.is_optional() { optional.next() } else { needed.next() };
+        Ok(plan.unknown.iter().map(answer).map(|answer| answer.unwrap_or(BalanceAnswer::NoAnswer)).collect())
     }
 
     /// Applies the first of `heights` by its plan and the answers about its unknown balances, and as many of the next

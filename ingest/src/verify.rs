@@ -9,6 +9,7 @@
 //! | module | one job |
 //! |---|---|
 //! | `second_index` | indexes heights again into a scratch store, and compares |
+//! | `balances` | settles balances that differ by the contracts' replies |
 //! | `owners` | compares owners of tokens with the state of their contracts |
 //! | [`reindex`] | removes heights from the database and indexes them again |
 //!
@@ -16,6 +17,7 @@
 //! * Verification writes to scratch stores only.
 //! * A repair takes rows of the chain from an index of the whole chain, never from a part that rests on stored rows.
 
+mod balances;
 mod owners;
 pub mod reindex;
 mod second_index;

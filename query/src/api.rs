@@ -101,6 +101,18 @@ impl<'a, R: Row> ListRequest<'a, R> {
         total: Option<u64>,
         write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), HttpError>,
     ) -> Result<Reply, HttpError> {
+        self.respond_with(member, array, total, write, b"")
+    }
+
+    /// [`Self::respond`] with further members, each after a comma.
+    fn respond_with(
+        &self,
+        member: &str,
+        array: &dyn Array<Row = R>,
+        total: Option<u64>,
+        write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), HttpError>,
+        further: &[u8],
+    ) -> Result<Reply, HttpError> {
         let page = page(array, &self.paging.request).map_err(HttpError::internal)?;
         let mut body = Vec::with_capacity(256);
         body.extend_from_slice(b"{\"");
@@ -109,6 +121,7 @@ impl<'a, R: Row> ListRequest<'a, R> {
         write(&mut body, &page.rows)?;
         body.extend_from_slice(b"],");
         self.paging.write(&mut body, page, total, self.indexer.empty_cursor);
+        body.extend_from_slice(further);
         body.push(b'}');
         Ok(Reply::json(body))
     }

@@ -8,6 +8,7 @@
 //! | [`derived`] | tables that follow from other tables equal a rebuild of them |
 //! | `undo` | undo records decode and are not beyond their lane |
 //! | [`compare`] | two versions of a table, row by row |
+//! | [`members`] | two values of a row, by the members that differ |
 //! | [`report`] | the findings |
 //!
 //! A row that only the chain can supply, and that decodes, is not checked here: that needs a second index of the chain.
@@ -22,6 +23,7 @@ mod blocks;
 pub mod compare;
 pub mod derived;
 mod lists;
+pub mod members;
 pub mod report;
 mod rows;
 mod undo;

@@ -54,6 +54,9 @@ use store::{Table, TableSpec};
 /// another version.
 pub const FORMAT: u32 = 9;
 
+/// Tables whose values are compressed records.
+pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
+
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
     /// Called once for each ordinary table.

@@ -8,7 +8,9 @@
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall as _;
 
-use self::calls::{balanceOfCall, decimalsCall, nameCall, ownerOfCall, supportsInterfaceCall, tokenURICall};
+use self::calls::{
+    balanceOfCall, decimalsCall, nameCall, ownerOfCall, supportsInterfaceCall, tokenURICall, totalSupplyCall,
+};
 use crate::sanitize;
 
 /// The interface id of ERC-721 (ERC-165).
@@ -22,6 +24,7 @@ mod calls {
         function tokenURI(uint256 token) returns (bytes);
         function ownerOf(uint256 token) returns (address);
         function balanceOf(address holder) returns (uint256);
+        function totalSupply() returns (uint256);
         function supportsInterface(bytes4 id) returns (bool);
     }
 }
@@ -49,6 +52,11 @@ pub fn owner_of(token: U256) -> Vec<u8> {
 /// `balanceOf(address)` of ERC-20. Answer: [`read_uint`].
 pub fn balance_of(holder: [u8; 20]) -> Vec<u8> {
     balanceOfCall { holder: holder.into() }.abi_encode()
+}
+
+/// `totalSupply()` of ERC-20. Answer: [`read_uint`].
+pub fn total_supply() -> Vec<u8> {
+    totalSupplyCall {}.abi_encode()
 }
 
 /// `supportsInterface(bytes4)` of ERC-165, for ERC-721. Answer: [`read_bool`].

@@ -1,5 +1,4 @@
-//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, distinguished by the position of the
-//! third value.
+//! Transfer logs of ERC-721 in the `evm` events of a block: those of ERC-20 have their third value in the data.
 //!
 //! An `evm` event holds any number of attributes `log`; all of them count. Contracts choose the content of logs,
 //! so logs that are not well-formed transfers are skipped. Event types and keys must match exactly: the logs of a
@@ -23,7 +22,7 @@ pub(crate) struct Transfer {
     pub(crate) from: [u8; 20],
     /// Zero for a burn.
     pub(crate) to: [u8; 20],
-    /// The amount, or the id of the token.
+    /// The id of the token.
     pub(crate) value: [u8; 32],
 }
 
@@ -37,15 +36,6 @@ pub(crate) struct TransferLogs {
 impl TransferLogs {
     pub(crate) fn new() -> Self {
         Self { topic: Finder::new(TRANSFER), data: Finder::new(DATA) }
-    }
-
-    /// Transfers of ERC-20: three topics, and 32 bytes of data, the amount.
-    pub(crate) fn amounts<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = Transfer> {
-        self.logs(event).filter_map(|text| {
-            let log: Log<'_> = serde_json::from_str(text).ok()?;
-            let [kind, from, to] = &log.topics[..] else { return None };
-            (kind == TRANSFER).then(|| transfer(&log.address, [from, to, &log.data])).flatten()
-        })
     }
 
     /// Transfers of ERC-721: four topics, the last one the token's id, and no data.

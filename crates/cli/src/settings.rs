@@ -115,8 +115,8 @@ pub(crate) struct Settings {
     /// the state of the first height.
     #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) rich_list: bool,
-    /// How often some holders of an ERC-20 are compared with the answers of its contract, 1s to 24h, or 0s for never;
-    /// of a token that differs, all holders are compared.
+    /// Time within which an ERC-20 that a block touches is compared with the answers of its contract, 1s to 24h, or 0s for
+    /// never; of a token that differs, all holders are compared.
     #[arg(value_name = "TIME", default_value = "60s", value_parser = parse::time("0s", "24h"))]
     pub(crate) reconcile: Time,
     /// Number of heights that are fetched concurrently while catching up, 1 to 1024: more keep a distant node busy and

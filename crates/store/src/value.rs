@@ -4,8 +4,8 @@
 //!
 //! `decode` consumes all bytes or returns `None`, never panics, and inverts `encode`.
 
-/// The value of a row.
-pub trait Value: Sized {
+/// The value of a row. Its debug text shows a reader what is in the row.
+pub trait Value: Sized + std::fmt::Debug {
     /// Appends the encoding to `out`.
     fn encode(&self, out: &mut Vec<u8>);
 
@@ -60,7 +60,7 @@ impl Value for String {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message<T>(pub T);
 
-impl<T: prost::Message + Default> Value for Message<T> {
+impl<T: prost::Message + Default + std::fmt::Debug> Value for Message<T> {
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode_raw(out);
     }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use chain::U256;
@@ -35,7 +36,7 @@ pub(crate) struct RichList {
     pub(crate) progress: watch::Sender<Progress>,
     /// True unless `verify = off`: block and result hashes are checked.
     pub(crate) verified: bool,
-    /// Pause between two samples; no samples if absent.
+    /// Time within which a change that a block shows is compared; no comparisons if absent.
     pub(crate) reconcile_every: Option<Duration>,
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -89,29 +90,51 @@ impl RichList {
     }
 
     /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, in the same order;
-    /// retries until the answers are final.
+    /// retries until the answers are final. Of a call that the node rejects, alone or with others, for a reason of its own,
+    /// there is no answer after `patience` attempts; without it, the call is repeated without a limit.
     pub(super) async fn balances(
         &self,
         accounts: &[(Address, Address)],
         height: u64,
+        patience: Option<u32>,
     ) -> Result<Vec<BalanceAnswer>, Error> {
-        let batches =
-            futures_util::stream::iter(accounts.chunks(BATCH)).map(|batch| self.batch(batch, height));
-        batches.buffered(CONCURRENT_REQUESTS).try_concat().await
-    }
-
-    async fn batch(&self, batch: &[(Address, Address)], height: u64) -> Result<Vec<BalanceAnswer>, Error> {
-        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; batch.len()]) };
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::abi::balance_of(*account),
         };
-        let calls: Vec<_> = batch.iter().map(call).collect();
+        self.amounts(&accounts.iter().map(call).collect::<Vec<_>>(), height, patience).await
+    }
+
+    /// The amounts that `calls` return at `height`, as [`Self::balances`].
+    pub(super) async fn amounts(
+        &self,
+        calls: &[ContractCall],
+        height: u64,
+        patience: Option<u32>,
+    ) -> Result<Vec<BalanceAnswer>, Error> {
+        let batches =
+            futures_util::stream::iter(calls.chunks(BATCH)).map(|batch| self.batch(batch, height, patience));
+        batches.buffered(CONCURRENT_REQUESTS).try_concat().await
+    }
+
+    async fn batch(
+        &self,
+        calls: &[ContractCall],
+        height: u64,
+        patience: Option<u32>,
+    ) -> Result<Vec<BalanceAnswer>, Error> {
+        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; calls.len()]) };
+        let attempts = AtomicU32::new(0);
         let request = || async {
-            let answers = call_all(evm, &self.finality.contract_state(height), &calls).await;
-            answers.into_iter().collect::<Result<Vec<_>, node::Error>>()
+            let attempt = attempts.fetch_add(1, Ordering::Relaxed) + 1;
+            let gives_up = patience.is_some_and(|patience| attempt >= patience);
+            let answers = call_all(evm, &self.finality.contract_state(height), calls).await;
+            let answers = answers.into_iter().map(|answer| match answer {
+                Err(node::Error::Faulty { .. }) if gives_up => Ok(BalanceAnswer::NoAnswer),
+                answer => answer.map(BalanceAnswer::from),
+            });
+            answers.collect::<Result<Vec<_>, node::Error>>()
         };
-        let answers = retry_until(height, "balances", request).await?;
-        Ok(answers.into_iter().map(BalanceAnswer::from).collect())
+        retry_until(height, "balances", request).await
     }
 }

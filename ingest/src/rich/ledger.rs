@@ -2,12 +2,13 @@
 //! requested before the block is applied. The balances of the blocks of a commit are written together, so a busy holder
 //! moves once in the list of holders.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use chain::U256;
 use chain::erc20::Erc20Event;
+use chain::{Account, U256};
+use schema::keys::AccountKey;
+use schema::nft::{Collections, NonCollections};
 use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts, UndoBuilder};
 use store::key::Text;
 use store::{Message, Snapshot, Txn};
@@ -55,14 +56,17 @@ impl Flow {
     }
 }
 
-/// The flows of a block, by contract and account. The zero address, the source of mints and the target of burns, has no
-/// balance.
+/// The address that mints come from and burns go to.
+pub(super) const ZERO: Address = [0; 20];
+
+/// The flows of a block, by contract and account. Those of the zero address tell nothing: some contracts destroy what is
+/// sent there, others keep it as a balance, and many do both.
 fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow> {
     let mut flows: BTreeMap<(Address, Address), Flow> = BTreeMap::new();
     for event in events {
         if let Erc20Event::Transfer { contract, from, to, amount } = event {
             for (account, into) in [(from, false), (to, true)] {
-                if *account != [0; 20] {
+                if *account != ZERO {
                     flows.entry((*contract, *account)).or_default().add(*amount, into);
                 }
             }
@@ -77,7 +81,16 @@ pub(super) struct UnknownBalance {
     pub(super) contract: Address,
     pub(super) account: Address,
     held: Option<U256>,
-    flow: Flow,
+    /// `None` if only the contract can tell.
+    flow: Option<Flow>,
+}
+
+impl UnknownBalance {
+    /// True if the index goes on without an answer, and reconciliation finds out later: anyone can make a contract that
+    /// the node cannot call log an account.
+    pub(super) fn is_optional(&self) -> bool {
+        self.flow.is_none()
+    }
 }
 
 /// The changes of one block.
@@ -87,6 +100,8 @@ pub(super) struct Plan {
     created: BTreeSet<Address>,
     denoms: Vec<(String, Address)>,
     tokens: BTreeMap<Address, Erc20>,
+    /// Contracts that are tokens if they tell a balance.
+    candidates: BTreeMap<Address, Erc20>,
     /// Contract, account and balance.
     balances: Vec<(Address, Address, U256)>,
     /// Balances that the contracts must be queried for.
@@ -138,6 +153,7 @@ impl Group {
 /// Plans the changes by `events` after the blocks of `group`, without writing.
 pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]) -> Result<Plan, Error> {
     let mut plan = Plan::default();
+    let mut asked = BTreeSet::new();
     for event in events {
         match event {
             Erc20Event::Contract { contract } => {
@@ -149,12 +165,34 @@ pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]
                 plan.add_token(contract, snapshot)?;
                 plan.denoms.push((denom.clone(), *contract));
             }
-            Erc20Event::Transfer { contract, .. } => plan.add_token(contract, snapshot)?,
+            Erc20Event::Transfer { contract, to, .. } => {
+                plan.add_token(contract, snapshot)?;
+                asked.extend((*to == ZERO).then_some((*contract, ZERO)));
+            }
+            Erc20Event::Touched { contract, account, like_nft } => {
+                if plan.may_be_token(contract, *like_nft, snapshot)? {
+                    asked.insert((*contract, *account));
+                }
+            }
+            Erc20Event::Active { .. } => {}
         }
     }
-    for ((contract, account), flow) in flows(events) {
-        let token = plan.tokens.entry(contract).or_default();
+    let mut flows: BTreeMap<_, _> = flows(events).into_iter().map(|(of, flow)| (of, Some(flow))).collect();
+    for of in &asked {
+        flows.entry(*of).or_insert(None);
+    }
+    for ((contract, account), flow) in flows {
         let held = group.balance(snapshot, &contract, &account)?;
+        let unknown = UnknownBalance { contract, account, held, flow };
+        let Some(token) = plan.tokens.get_mut(&contract) else {
+            plan.unknown.push(unknown);
+            continue;
+        };
+        if asked.contains(&(contract, account)) && !token.silent {
+            plan.unknown.push(unknown);
+            continue;
+        }
+        let Some(flow) = flow else { continue };
         if let Some(amount) = balance(token, held, flow) {
             plan.balances.push((contract, account, amount));
             continue;
@@ -162,24 +200,56 @@ pub(super) fn plan(snapshot: &dyn Snapshot, group: &Group, events: &[Erc20Event]
         if held.is_some() || token.complete {
             plan.drifting.extend(drifts(token, contract, "more went out of an account than it held"));
         }
-        plan.unknown.push(UnknownBalance { contract, account, held, flow });
+        plan.unknown.push(unknown);
     }
     Ok(plan)
 }
 
 impl Plan {
-    /// Adds a token. If it was created since the list began, all of its holders will be known.
+    /// Adds a token.
     fn add_token(&mut self, contract: &Address, snapshot: &dyn Snapshot) -> Result<(), Error> {
-        if let Entry::Vacant(entry) = self.tokens.entry(*contract) {
-            let mut token = store::table::read::<Erc20s>(snapshot, contract)?.map(|Message(token)| token);
-            if token.is_none() {
-                let complete = self.created.remove(contract)
-                    || store::table::read::<NewContracts>(snapshot, contract)?.is_some();
-                token = Some(Erc20 { complete, ..Erc20::default() });
-            }
-            entry.insert(token.unwrap_or_default());
+        if !self.tokens.contains_key(contract) {
+            let stored = store::table::read::<Erc20s>(snapshot, contract)?;
+            let token = match stored {
+                Some(Message(token)) => token,
+                None => self.new_token(contract, snapshot)?,
+            };
+            self.tokens.insert(*contract, token);
         }
+        self.created.remove(contract);
         Ok(())
+    }
+
+    /// A token without a row. If it was created since the list began, all of its holders will be known.
+    fn new_token(&self, contract: &Address, snapshot: &dyn Snapshot) -> Result<Erc20, Error> {
+        let complete = self.created.contains(contract)
+            || store::table::read::<NewContracts>(snapshot, contract)?.is_some();
+        Ok(Erc20 { complete, ..Erc20::default() })
+    }
+
+    /// Whether a contract that tells a balance is a token, and no collection of NFTs; a new one is a candidate. The block
+    /// lane has found out which contracts are collections, and which only log like one.
+    fn may_be_token(
+        &mut self,
+        contract: &Address,
+        like_nft: bool,
+        snapshot: &dyn Snapshot,
+    ) -> Result<bool, Error> {
+        if self.tokens.contains_key(contract) || store::table::read::<Erc20s>(snapshot, contract)?.is_some() {
+            self.add_token(contract, snapshot)?;
+            return Ok(true);
+        }
+        let key = AccountKey(Account::from(*contract));
+        let is_token = if like_nft {
+            store::table::read::<NonCollections>(snapshot, &key)?.is_some()
+        } else {
+            store::table::read::<Collections>(snapshot, &key)?.is_none()
+        };
+        if is_token {
+            let token = self.new_token(contract, snapshot)?;
+            self.candidates.insert(*contract, token);
+        }
+        Ok(is_token)
     }
 }
 
@@ -192,18 +262,29 @@ pub(super) fn write(
     group: &mut Group,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
-    let Plan { created, denoms, mut tokens, mut balances, unknown, mut drifting } = plan;
+    let Plan { mut created, denoms, mut tokens, mut candidates, mut balances, unknown, mut drifting } = plan;
     for (UnknownBalance { contract, account, held, flow }, answer) in unknown.into_iter().zip(answers) {
-        let token = tokens.entry(contract).or_default();
+        // An optional one.
+        if flow.is_none() && *answer == BalanceAnswer::NoAnswer {
+            continue;
+        }
+        let token = tokens.entry(contract).or_insert_with(|| {
+            created.remove(&contract);
+            candidates.remove(&contract).unwrap_or_default()
+        });
         let amount = match answer {
             BalanceAnswer::AtHeight(amount) => *amount,
             BalanceAnswer::Latest(amount) => {
-                drifting.extend(drifts(token, contract, "the node has pruned its balances of this height"));
+                // What was sent to the zero address stays there, so the current amount is the one after the last event.
+                if account != ZERO {
+                    let reason = "the node has pruned its balances of this height";
+                    drifting.extend(drifts(token, contract, reason));
+                }
                 *amount
             }
             BalanceAnswer::NoAnswer => {
                 token.silent = true;
-                flow.after_or_zero(held.unwrap_or_default())
+                flow.unwrap_or_default().after_or_zero(held.unwrap_or_default())
             }
         };
         balances.push((contract, account, amount));
@@ -229,7 +310,7 @@ pub(super) fn write(
         put_denom(denom, contract, before, txn)?;
     }
     for (contract, account, amount) in balances {
-        let complete = tokens.get(&contract).is_some_and(|token| token.complete);
+        let complete = account == ZERO || tokens.get(&contract).is_some_and(|token| token.complete);
         group.balances.insert((contract, account), (amount, complete));
     }
     Ok(())
@@ -305,7 +386,7 @@ pub(super) fn put_balance(
 }
 
 /// An address as the log shows it.
-pub(super) fn hex(address: &Address) -> String {
+pub(crate) fn hex(address: &Address) -> String {
     format!("0x{}", hex::encode(address))
 }
 

@@ -1,20 +1,25 @@
-//! Reconciliation: samples contracts' balances against the computed ones, and repairs a token whose balances changed
-//! without a transfer event.
+//! Reconciliation: compares stored balances with the contracts' own, and repairs a token whose balances changed without a
+//! log. The order of the comparisons is in `queue`, the check of supplies in `supply`, the search for unknown holders in
+//! `search`.
 //!
-//! One token at a time, its largest holders and some others. The sample is at the lane's height, so any difference is
-//! an error. A token is repaired in chunks of its holders, between blocks: the lane does not wait for all of them, and
-//! a chunk that the node does not answer in time is requested again with the next sample.
+//! A sample of a token is its largest holders, some others, and accounts that blocks have touched. It is at the lane's
+//! height, so any difference is an error. A token is repaired in chunks of its holders, between blocks: the lane does not
+//! wait for all of them, and a chunk that the node does not answer in time is requested again with the next turn.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use chain::U256;
+use node::ContractCall;
 use schema::meta::RichLane;
-use schema::rich::{self, Address, Balances, Erc20, Erc20s, Holders, UndoBuilder};
+use schema::rich::{self, Address, Balances, Erc20s, Holders, UndoBuilder};
 use store::{Message, Order};
 
 use super::lane::{BalanceAnswer, End, RichList};
 use super::ledger::{hex, put_balance, put_token};
+use super::queue::{Queue, Touched};
+use super::search::Searched;
+use super::supply;
 use crate::Error;
 use crate::meter::Event;
 
@@ -22,91 +27,141 @@ use crate::meter::Event;
 const GREATEST: u64 = 3;
 /// Other holders in a sample, at random.
 const OTHERS: u64 = 5;
-/// Timeout of one chunk; blocks wait meanwhile.
+/// Tokens that are sampled at once, and so about 200 balances; blocks wait meanwhile.
+const SAMPLED_AT_ONCE: usize = 16;
+/// Timeout of the samples, and of one chunk of a repair; blocks wait meanwhile.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Holders per chunk of a repair.
-const REPAIRED_AT_ONCE: usize = 32;
+const REPAIRED_AT_ONCE: usize = 100;
 
-/// An account and its computed balance.
+/// An account and its stored balance.
 type Holder = (Address, U256);
 
-/// Cursor of the sampling.
+/// The state of the reconciliation.
 #[derive(Debug, Default)]
 pub(super) struct Reconciler {
-    /// The token sampled last.
-    last: Option<Address>,
+    pub(super) queue: Queue,
+    searched: Searched,
     repair: Option<Repair>,
 }
 
 /// The repair of a token.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Repair {
     contract: Address,
+    /// Accounts that are queried first: they need not be known as holders.
+    accounts: Vec<Address>,
     /// The last holder, in the order of addresses, whose balance was queried.
-    after: Address,
+    after: Option<Address>,
     repaired: u64,
-    /// The node did not answer the last chunk, so the next attempt waits for the next sample.
+    /// The node did not answer the last chunk, so the next attempt waits for the next turn.
     stalled: bool,
 }
 
 impl Reconciler {
-    /// True if the next chunk is due at once.
-    pub(super) fn is_repairing(&self) -> bool {
-        self.repair.is_some_and(|repair| !repair.stalled)
+    /// True if the next step is due at once.
+    pub(super) fn is_busy(&self) -> bool {
+        match &self.repair {
+            Some(repair) => !repair.stalled,
+            None => self.queue.is_ready(),
+        }
     }
 }
 
+/// A token's sample.
+struct Sample {
+    contract: Address,
+    holders: Vec<Holder>,
+}
+
 impl RichList {
-    /// Repairs the next chunk of a token, or samples the next token.
+    /// Repairs the next chunk of a token, searches for its holders, or samples the next tokens.
     pub(super) fn reconcile(&self, reconciler: &mut Reconciler, lane: &RichLane) -> Result<(), End> {
         if reconciler.repair.is_none() {
-            let Some((contract, token)) = self.next_token(reconciler.last)? else { return Ok(()) };
-            reconciler.last = Some(contract);
-            if token.silent || !self.drifts(&contract, lane.height)? {
-                return Ok(());
-            }
-            // Only the zero address precedes the first holder, and it has no balance.
-            let after = Address::default();
-            reconciler.repair = Some(Repair { contract, after, repaired: 0, stalled: false });
+            let next = reconciler.queue.next_repair();
+            reconciler.repair = next.map(|Touched { contract, accounts }| Repair {
+                contract,
+                accounts,
+                after: None,
+                repaired: 0,
+                stalled: false,
+            });
         }
-        if let Some(repair) = reconciler.repair.take() {
-            reconciler.repair = self.repair(repair, lane.height)?;
+        let Some(repair) = reconciler.repair.take() else {
+            let Reconciler { queue, searched, .. } = reconciler;
+            return match queue.next_search() {
+                Some(contract) => self.search((queue, searched), contract, lane),
+                None => self.sample(queue, lane.height),
+            };
+        };
+        reconciler.repair = self.repair(repair, lane.height)?;
+        if reconciler.repair.as_ref().is_some_and(|repair| repair.stalled) {
+            reconciler.queue.postpone();
         }
         Ok(())
     }
 
-    /// Compares some balances of a token with its contract at `height`, the lane's height; true if one differs.
-    fn drifts(&self, contract: &Address, height: u64) -> Result<bool, End> {
-        let holders = self.sample(contract)?;
-        let answers = self.answers(contract, &holders, height)?;
-        Event::Sample.count_many(answers.len() as u64);
-        let differs =
-            |held: U256, answer| matches!(answer, BalanceAnswer::AtHeight(amount) if amount != held);
-        let wrong = holders.iter().zip(answers).find(|((_, held), answer)| differs(*held, *answer));
-        let Some(((account, computed), _)) = wrong else { return Ok(false) };
-        let (contract, account) = (hex(contract), hex(account));
-        tracing::warn!(contract, account, %computed, height, "token drifts: all its holders are queried");
-        Event::Drift.count();
-        Ok(true)
-    }
-
-    /// The token after `last` in the order of addresses, from the first again after the end.
-    fn next_token(&self, last: Option<Address>) -> Result<Option<(Address, Erc20)>, Error> {
+    /// Compares some balances of the next tokens with their contracts at `height`, the lane's height.
+    fn sample(&self, queue: &mut Queue, height: u64) -> Result<(), End> {
         let snapshot = self.store.snapshot()?;
-        let mut rows = match last {
-            Some(last) => {
-                store::table::rows_after::<Erc20s>(&*snapshot, &store::key::All, &last, Order::Asc, 1)?
-            }
-            None => Vec::new(),
+        let tokens = queue.take(&*snapshot, SAMPLED_AT_ONCE)?;
+        drop(snapshot);
+        let samples = tokens.iter().map(|touched| self.sample_of(touched)).collect::<Result<Vec<_>, _>>()?;
+        let of = |sample: &Sample| {
+            let contract = sample.contract;
+            let balance = move |(account, _): &Holder| ContractCall {
+                to: contract,
+                data: chain::abi::balance_of(*account),
+            };
+            let supply = ContractCall { to: contract, data: chain::abi::total_supply() };
+            sample.holders.iter().map(balance).chain([supply]).collect::<Vec<_>>()
         };
-        if rows.is_empty() {
-            rows = store::table::rows::<Erc20s>(&*snapshot, &store::key::All, Order::Asc, 1)?;
+        let calls: Vec<_> = samples.iter().flat_map(of).collect();
+        let answers = self.answers(&calls, height)?;
+        if answers.len() < calls.len() {
+            // Without these tokens: one of them may be the reason.
+            queue.postpone();
+            return Ok(());
         }
-        Ok(rows.pop().map(|(contract, Message(token))| (contract, token)))
+        let mut rest = answers.as_slice();
+        for sample in samples {
+            let (answers, after) = rest.split_at(sample.holders.len() + 1);
+            rest = after;
+            let Some((supply, balances)) = answers.split_last() else { continue };
+            Event::Sample.count_many(balances.len() as u64);
+            match sample.difference(balances) {
+                Some((account, held)) => {
+                    self.log_drift(&sample.contract, &account, held, height)?;
+                    let accounts = sample.holders.iter().map(|(account, _)| *account).collect();
+                    queue.repair(Touched { contract: sample.contract, accounts });
+                }
+                None => {
+                    if let BalanceAnswer::AtHeight(supply) = supply
+                        && supply::check(&*self.store, &sample.contract, *supply, height)?
+                    {
+                        queue.search(sample.contract);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// The greatest holders of a token, and some others.
-    fn sample(&self, contract: &Address) -> Result<Vec<Holder>, Error> {
+    /// Logs the first difference of a token. Those of a token that is known to drift are expected.
+    fn log_drift(&self, contract: &Address, account: &Address, held: U256, height: u64) -> Result<(), Error> {
+        let token = store::table::read::<Erc20s>(&*self.store.snapshot()?, contract)?;
+        let (contract, account) = (hex(contract), hex(account));
+        if token.is_some_and(|Message(token)| token.drifting) {
+            tracing::debug!(contract, account, computed = %held, height, "balances of a drifting token have changed");
+            return Ok(());
+        }
+        tracing::warn!(contract, account, computed = %held, height, "token drifts: all its holders are queried");
+        Event::Drift.count();
+        Ok(())
+    }
+
+    /// The greatest holders of a token, some others, and accounts that were touched.
+    fn sample_of(&self, Touched { contract, accounts }: &Touched) -> Result<Sample, Error> {
         let snapshot = self.store.snapshot()?;
         let len = store::ranked::len::<Holders>(&*snapshot, contract)?;
         let mut ranks: Vec<u64> = (len.saturating_sub(GREATEST)..len).collect();
@@ -115,25 +170,31 @@ impl RichList {
         }
         ranks.sort_unstable();
         ranks.dedup();
-        let mut sample = Vec::new();
+        let mut holders = Vec::new();
         for rank in ranks {
             let holder = store::ranked::slice::<Holders>(&*snapshot, contract, rank..rank + 1)?;
-            sample.extend(
+            holders.extend(
                 holder.into_iter().map(|((amount, account), ())| (account, U256::from_be_bytes(amount))),
             );
         }
-        Ok(sample)
+        drop(snapshot);
+        holders.extend(self.holders(contract, accounts)?);
+        Ok(Sample { contract: *contract, holders })
     }
 
-    /// The contract's answers for `holders`; `None` if they do not arrive in time.
-    fn answers(
-        &self,
-        contract: &Address,
-        holders: &[Holder],
-        height: u64,
-    ) -> Result<Vec<BalanceAnswer>, End> {
-        let accounts: Vec<_> = holders.iter().map(|(account, _)| (*contract, *account)).collect();
-        let request = tokio::time::timeout(ANSWER_TIMEOUT, self.balances(&accounts, height));
+    /// The stored balances of `accounts`.
+    fn holders(&self, contract: &Address, accounts: &[Address]) -> Result<Vec<Holder>, Error> {
+        let snapshot = self.store.snapshot()?;
+        let holder = |account: &Address| {
+            let held = rich::balance(&*snapshot, contract, account)?.map(U256::from_be_bytes);
+            Ok((*account, held.unwrap_or_default()))
+        };
+        accounts.iter().map(holder).collect()
+    }
+
+    /// The amounts that `calls` return; fewer if they do not arrive in time.
+    pub(super) fn answers(&self, calls: &[ContractCall], height: u64) -> Result<Vec<BalanceAnswer>, End> {
+        let request = tokio::time::timeout(ANSWER_TIMEOUT, self.amounts(calls, height, Some(1)));
         self.wait_for(async { request.await.unwrap_or_else(|_| Ok(Vec::new())) })?.map_err(End::from)
     }
 
@@ -141,8 +202,15 @@ impl RichList {
     /// repair.
     fn repair(&self, mut repair: Repair, height: u64) -> Result<Option<Repair>, End> {
         let contract = repair.contract;
-        let holders = self.holders_after(&contract, repair.after)?;
-        let answers = self.answers(&contract, &holders, height)?;
+        let is_first = !repair.accounts.is_empty();
+        let holders = if is_first {
+            self.holders(&contract, &repair.accounts)?
+        } else {
+            self.holders_after(&contract, repair.after)?
+        };
+        let call =
+            |(account, _): &Holder| ContractCall { to: contract, data: chain::abi::balance_of(*account) };
+        let answers = self.answers(&holders.iter().map(call).collect::<Vec<_>>(), height)?;
         repair.stalled = answers.len() < holders.len();
         store::commit_rows::<Error>(&*self.store, store::Durability::Synced, |txn| {
             let mut before = UndoBuilder::default();
@@ -158,27 +226,50 @@ impl RichList {
                     repair.repaired += 1;
                     Event::Repaired.count();
                 }
-                repair.after = *account;
+                if !is_first {
+                    repair.after = Some(*account);
+                }
             }
             Ok(rich::put_undo(txn, height..=height, before)?)
         })?;
         let (contract, repaired) = (hex(&contract), repair.repaired);
         if repair.stalled {
             tracing::warn!(contract, repaired, height, "repair of a token waits for the node");
+        } else if is_first {
+            repair.accounts.clear();
         } else if holders.len() < REPAIRED_AT_ONCE {
-            tracing::warn!(contract, repaired, height, "token repaired");
+            tracing::info!(contract, repaired, height, "token repaired");
             return Ok(None);
         }
         Ok(Some(repair))
     }
 
     /// Some holders of a token, in the order of addresses, after `after`.
-    fn holders_after(&self, contract: &Address, after: Address) -> Result<Vec<Holder>, Error> {
+    fn holders_after(&self, contract: &Address, after: Option<Address>) -> Result<Vec<Holder>, Error> {
         let snapshot = self.store.snapshot()?;
-        let after = (*contract, after);
-        let rows =
-            store::table::rows_after::<Balances>(&*snapshot, contract, &after, Order::Asc, REPAIRED_AT_ONCE)?;
+        let rows = match after {
+            Some(after) => {
+                let after = (*contract, after);
+                store::table::rows_after::<Balances>(
+                    &*snapshot,
+                    contract,
+                    &after,
+                    Order::Asc,
+                    REPAIRED_AT_ONCE,
+                )
+            }
+            None => store::table::rows::<Balances>(&*snapshot, contract, Order::Asc, REPAIRED_AT_ONCE),
+        }?;
         let held = |row: Vec<u8>| rich::amount_of(&row).map(U256::from_be_bytes).unwrap_or_default();
         Ok(rows.into_iter().map(|((_, account), row)| (account, held(row))).collect())
+    }
+}
+
+impl Sample {
+    /// The first account whose balance differs from the contract's, with the stored balance.
+    fn difference(&self, answers: &[BalanceAnswer]) -> Option<Holder> {
+        let differs = |held: U256, answer: &BalanceAnswer| matches!(answer, BalanceAnswer::AtHeight(amount) if *amount != held);
+        let mut wrong = self.holders.iter().zip(answers).filter(|((_, held), answer)| differs(*held, answer));
+        wrong.next().map(|(holder, _)| *holder)
     }
 }

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use chain::rendering::differ_in_defaults_only;
 use node::Node;
-use schema::audit::report::value_or_nothing;
 use schema::audit::{AuditContext, Report, compare};
 use schema::descriptors::Descriptors;
 use schema::meta::{self, BlockLane, CallLane, Identity, Meta, RichLane};
 use schema::payload::{Chunk, Codec, Dictionary};
 use schema::rollback::{self, RollbackError};
-use schema::{TABLES, digest, evm_tx, internal_tx, rich, tx};
+use schema::{RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
 use store::{
     Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, List as _, RANK, Snapshot, Store,
     Table as _, TableSpec,
 };
 use tokio::sync::watch;
 
+use super::balances::{Settled, token_row};
 use super::reindex::{config, run_to, status};
 use crate::{Error, Ingest};
 
@@ -31,16 +31,6 @@ pub enum Scope {
 
 /// Creates empty scratch stores.
 pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
-
-/// Whether two chunks have the same transactions, rendered before and after an upgrade of the chain.
-fn is_same_but_for_descriptors(one: &[u8], other: &[u8]) -> bool {
-    let (Some(ours), Some(others)) = (Chunk::ranges(one), Chunk::ranges(other)) else { return false };
-    let mut pairs = ours.iter().zip(&others).map(|(a, b)| (&one[a.clone()], &other[b.clone()]));
-    ours.len() == others.len() && pairs.all(|(a, b)| a == b || differ_in_defaults_only(a, b))
-}
-
-/// Tables whose values are compressed records.
-const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 const OF_CALLS: [&TableSpec; 3] =
     [internal_tx::Calls::SPEC, internal_tx::CallsByHeight::SPEC, internal_tx::AccountCalls::SPEC];
@@ -66,6 +56,8 @@ pub(super) struct SecondIndex {
     left_out: Vec<&'static TableSpec>,
     /// Named rows of `meta` that are comparable.
     lanes: Vec<Vec<u8>>,
+    /// Balances that differ.
+    settled: Settled,
 }
 
 /// Copies the identity, the dictionaries and the descriptors: a row of the second index is valid in the database, and a
@@ -145,7 +137,17 @@ impl SecondIndex {
         }
         rollback::rollback(&*rows, last)?;
         report.checked("heights with the node", last + 1 - from);
-        Self::new(&context, rows, report).map(Some)
+        let mut index = Self::new(&context, rows, report)?;
+        if !index.left_out.contains(&rich::Balances::SPEC) {
+            let indexed = index.rows.snapshot()?;
+            index.settled = Settled::of((&*snapshot, &*indexed), node.evm.as_ref(), last, report).await?;
+            drop(indexed);
+            if index.settled.keeps_rows {
+                // The undo log of the new index would restore its own balances.
+                index.left_out.push(rich::RichUndo::SPEC);
+            }
+        }
+        Ok(Some(index))
     }
 
     /// Decides which tables are comparable.
@@ -153,6 +155,8 @@ impl SecondIndex {
         let expected = rows.snapshot()?;
         let (mut left_out, mut lanes) =
             (digest::EXCLUDED.to_vec(), vec![meta::key::<BlockLane>().to_bytes()]);
+        // Derived from balances, as the audit checks.
+        left_out.push(rich::Holders::SPEC);
         let again: Option<CallLane> = meta::read(&*expected)?;
         let begins_at = |lane: &Option<CallLane>| lane.as_ref().map_or(0, |lane| lane.complete_from);
         if context.calls.as_ref().is_some_and(|lane| lane.height < context.blocks.height) {
@@ -173,41 +177,40 @@ impl SecondIndex {
             left_out.extend(OF_RICH_LIST);
         }
         drop(expected);
-        Ok(Self { rows, left_out, lanes })
+        Ok(Self { rows, left_out, lanes, settled: Settled::default() })
     }
 
     /// Reports every row of `store` that differs.
     pub(super) fn compare(&self, store: &Arc<dyn Store>, report: &mut Report) -> Result<(), Error> {
-        let compared = self.each_difference(store, |spec, key, stored, expected| {
+        let (snapshot, indexed) = (store.snapshot()?, self.rows.snapshot()?);
+        let (codec, codec_again) = (Codec::load(&*snapshot)?, Codec::load(&*indexed)?);
+        let (compared, hashes) = self.each_difference(store, |spec, key, stored, expected| {
             // The undo log also depends on earlier rewinds.
             if *spec != *rich::RichUndo::SPEC {
-                let expected = value_or_nothing(expected);
-                report.row("row unlike a new index's", (spec, key, stored), expected);
+                let values = ((&codec, stored), (&codec_again, expected));
+                report.difference("row unlike a new index's", (spec, key), values);
             }
             Ok(())
         })?;
         report.checked("rows with a new index", compared);
+        if hashes > 0 {
+            report.note(format!(
+                "{hashes} rows of evm_tx have other EVM block hashes than the node: it has rebuilt its EVM index"
+            ));
+        }
         Ok(())
     }
 
-    /// Calls `visit` for each row that differs: table, key, stored and expected value. Returns the number of compared
-    /// rows.
+    /// Calls `visit` for each row that differs: table, key, stored and expected value. Returns the numbers of compared
+    /// rows, and of those that differ in EVM block hashes only.
     pub(super) fn each_difference(
         &self,
         store: &Arc<dyn Store>,
         mut visit: impl FnMut(&'static TableSpec, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), store::Error>,
-    ) -> Result<u64, Error> {
+    ) -> Result<(u64, u64), Error> {
         let (stored, expected) = (store.snapshot()?, self.rows.snapshot()?);
-        let (codec, codec_again) = (Codec::load(&*stored)?, Codec::load(&*expected)?);
-        // Differently compressed records may be equal.
-        let is_same_record = |spec, a: Option<&[u8]>, b: Option<&[u8]>| {
-            let (Some(a), Some(b)) = (a, b) else { return false };
-            let (mut one, mut other) = (Vec::new(), Vec::new());
-            codec.decode_into(spec, 0, a, &mut one).is_ok()
-                && codec_again.decode_into(spec, 0, b, &mut other).is_ok()
-                && (one == other || *spec == *tx::Txs::SPEC && is_same_but_for_descriptors(&one, &other))
-        };
-        let mut compared = 0;
+        let codecs = (Codec::load(&*stored)?, Codec::load(&*expected)?);
+        let (mut compared, mut hashes) = (0, 0);
         for spec in TABLES.iter().filter(|spec| !self.left_out.contains(spec)) {
             compared += compare::differences((&*stored, &*expected), spec, &[], |key, stored, expected| {
                 // Lengths and skip-list nodes begin with the tag of their table.
@@ -216,11 +219,70 @@ impl SecondIndex {
                     spec if spec == COUNT || spec == RANK => {
                         self.left_out.iter().any(|left| key.first() == Some(&left.tag))
                     }
-                    _ => RECORDS.contains(spec) && is_same_record(spec, stored, expected),
+                    spec if spec == rich::Balances::SPEC => {
+                        let Some(expected) = self.settled.balance(key, expected) else { return Ok(()) };
+                        return if stored == expected { Ok(()) } else { visit(spec, key, stored, expected) };
+                    }
+                    spec if spec == rich::Erc20s::SPEC => {
+                        let expected = token_row(stored, expected);
+                        let expected = expected.as_deref();
+                        return if stored == expected { Ok(()) } else { visit(spec, key, stored, expected) };
+                    }
+                    spec => match same_records(spec, (&codecs.0, stored), (&codecs.1, expected)) {
+                        Some(Sameness::Whole) => true,
+                        Some(Sameness::ButBlockHashes) => {
+                            hashes += 1;
+                            true
+                        }
+                        None => false,
+                    },
                 };
                 if is_left_out { Ok(()) } else { visit(spec, key, stored, expected) }
             })?;
         }
-        Ok(compared)
+        Ok((compared, hashes))
     }
+}
+
+/// How two rows of records are the same.
+enum Sameness {
+    /// They are compressed differently, or rendered by descriptors of another version of the chain, at most.
+    Whole,
+    /// The EVM's block hashes differ, which a node changes when it rebuilds its EVM index.
+    ButBlockHashes,
+}
+
+/// Whether two rows of the table `spec` have the same records; `None` if they do not, or have none.
+fn same_records(
+    spec: &'static TableSpec,
+    one: (&Codec, Option<&[u8]>),
+    other: (&Codec, Option<&[u8]>),
+) -> Option<Sameness> {
+    if !RECORDS.contains(&spec) {
+        return None;
+    }
+    let decoded = |(codec, value): (&Codec, Option<&[u8]>)| {
+        let mut records = Vec::new();
+        codec.decode_into(spec, 0, value?, &mut records).ok().map(|()| records)
+    };
+    let (mut one, mut other) = (decoded(one)?, decoded(other)?);
+    if one == other {
+        return Some(Sameness::Whole);
+    }
+    if spec == tx::Txs::SPEC {
+        return is_same_but_for_descriptors(&one, &other).then_some(Sameness::Whole);
+    }
+    if spec != evm_tx::EvmTxs::SPEC {
+        return None;
+    }
+    evm_tx::blank_block_hashes(&mut one);
+    evm_tx::blank_block_hashes(&mut other);
+    (one == other).then_some(Sameness::ButBlockHashes)
+}
+
+/// Whether two chunks have the same transactions, rendered before and after an upgrade of the chain.
+fn is_same_but_for_descriptors(one: &[u8], other: &[u8]) -> bool {
+    let (Some(ours), Some(others)) = (Chunk::ranges(one), Chunk::ranges(other)) else { return false };
+    let mut pairs = ours.iter().zip(&others).map(|(a, b)| (&one[a.clone()], &other[b.clone()]));
+    ours.len() == others.len() && pairs.all(|(a, b)| a == b || differ_in_defaults_only(a, b))
 }

@@ -2,6 +2,7 @@
 
 mod damages;
 pub(crate) mod database;
+mod drifting;
 mod evm_damages;
 mod owners;
 

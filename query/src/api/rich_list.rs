@@ -4,7 +4,7 @@ use chain::Account;
 use schema::rich::{Address, Denoms, DenomsFolded, Erc20s, Holders};
 use serde_json::{Map, Value};
 use store::key::Text;
-use store::{Order, Snapshot, Table as _};
+use store::{Message, Order, Snapshot, Table as _};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
@@ -32,8 +32,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
     &[
         Param::path(
             "denom",
-            "A contract's address (0x...) or a denom in any case, with its slashes percent-encoded \
-             (evm%2F...).",
+            "A contract's address (0x..., evm/... or evm/0x...) or a denom in any case, with its slashes \
+             percent-encoded (evm%2F...).",
         ),
         PAGES,
     ],
@@ -53,7 +53,16 @@ static HOLDER: Schema = Schema {
 static HOLDERS: Schema = Schema {
     name: "richlist.TokenHoldersResponse",
     doc: "A page of holders.",
-    fields: &[Field::new("holders", Kind::Array(&Kind::Object(&HOLDER)), ""), PAGE],
+    fields: &[
+        Field::new("holders", Kind::Array(&Kind::Object(&HOLDER)), ""),
+        PAGE,
+        Field::maybe(
+            "incomplete",
+            Kind::Boolean,
+            "True if holders may be missing: the balances do not add up to the contract's total supply, or the \
+             token is older than the list, or its contract tells no balances. Absent otherwise.",
+        ),
+    ],
 };
 
 /// A holder by amount, then by address.
@@ -87,7 +96,10 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         )));
     };
     let holders = Set::<Holders>::all(request.snapshot(), contract).map_err(HttpError::internal)?;
-    request.respond("holders", &holders, None, nft_record::holders)
+    let token = store::table::read::<Erc20s>(request.snapshot(), &contract).map_err(HttpError::internal)?;
+    let is_incomplete = token.is_some_and(|Message(token)| !token.complete || token.silent);
+    let more = if is_incomplete { &br#","incomplete":true"#[..] } else { b"" };
+    request.respond_with("holders", &holders, None, nft_record::holders, more)
 }
 
 /// The contract of `denom`: any address, or an indexed denom.
@@ -112,9 +124,10 @@ fn resolve(snapshot: &dyn Snapshot, denom: &str) -> Result<Option<Address>, Http
     }
 }
 
-/// The contract of `evm/<40 hex digits>`.
+/// The contract of `evm/<40 hex digits>`, also with `0x` before the digits.
 fn evm_denom(denom: &str) -> Option<Address> {
     let (lead, digits) = denom.split_at_checked(EVM.len())?;
+    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
     if !lead.eq_ignore_ascii_case(EVM) || digits.len() != 40 {
         return None;
     }

@@ -117,6 +117,8 @@ fn a_denom_is_found_in_every_spelling() {
         (format!("0X{hex}"), &ours),
         (format!("evm%2F{hex}"), &ours),
         (format!("evm%2f{}", hex.to_uppercase()), &ours),
+        (format!("evm%2F0x{hex}"), &ours),
+        (format!("EVM%2F0X{}", hex.to_uppercase()), &ours),
         ("l2%2Fab".to_owned(), &ours),
         ("l2%2FAB".to_owned(), &ours),
         ("ibc%2Fab".to_owned(), &ours),
@@ -137,12 +139,28 @@ fn a_denom_is_found_in_every_spelling() {
 }
 
 #[test]
+fn a_token_whose_holders_may_be_missing_says_so() {
+    let made = made(&[(1, U256::from(5))]);
+    let incomplete =
+        || made.get(&format!("/indexer/richlist/v1/{}", contract(&TOKEN))).1.get("incomplete").cloned();
+    let token = |complete, drifting, silent| {
+        made.write(|txn| txn.put::<Erc20s>(&TOKEN, &Message(Erc20 { complete, drifting, silent })));
+        incomplete()
+    };
+    assert_eq!(incomplete(), None, "no token is known");
+    assert_eq!(token(true, true, false), None);
+    assert_eq!(token(false, false, false), Some(true.into()));
+    assert_eq!(token(true, false, true), Some(true.into()));
+}
+
+#[test]
 fn an_unknown_denom_is_not_found_by_its_name() {
     let made = made(&[]);
     let unknown = "cd".repeat(20);
     for (denom, named) in [
         ("no-such-denom".to_owned(), "no-such-denom"),
         (format!("evm%2F{unknown}"), unknown.as_str()),
+        (format!("evm%2F0x{unknown}"), unknown.as_str()),
         ("evm%2Fab".to_owned(), "evm/ab"),
         ("evm%2F0x123".to_owned(), "evm/0x123"),
         (format!("0x{}", "f".repeat(41)), "0xfff"),

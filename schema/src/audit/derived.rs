@@ -20,7 +20,7 @@ use store::{
 };
 
 use super::compare::differences;
-use super::report::{DERIVED_ROW, value_or_nothing};
+use super::report::DERIVED_ROW;
 use super::{AuditContext, Check, Report};
 use crate::Error;
 use crate::evm_tx::{EvmTxByHash, EvmTxs};
@@ -80,7 +80,11 @@ pub(super) fn compare(
         let (derived, expected) = (*derived, &*snapshot);
         Box::new(move |report| {
             differences_of(context.snapshot, expected, derived, |spec, key, stored, expected| {
-                report.row(DERIVED_ROW, (spec, key, stored), value_or_nothing(expected));
+                report.difference(
+                    DERIVED_ROW,
+                    (spec, key),
+                    ((&context.codec, stored), (&context.codec, expected)),
+                );
                 Ok(())
             })
         })

@@ -4,7 +4,7 @@
 use store::value::Value as _;
 use store::{COUNT, List as _, TableSpec};
 
-use super::report::bytes;
+use super::members::bytes;
 use super::{AuditContext, Check, Finding, Report};
 use crate::Error;
 use crate::evm_tx::AccountEvmTxs;

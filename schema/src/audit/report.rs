@@ -9,10 +9,10 @@ use std::fmt;
 
 use store::TableSpec;
 
-/// Findings of one kind that are stored.
+use super::members::{self, Coded, value_or_nothing};
+
+/// Findings of one kind, and notes, that are stored.
 const KEPT: usize = 100;
-/// Bytes of a value that are shown.
-const SHOWN_BYTES: usize = 60;
 
 /// The kind of a row that differs from the one that follows from other tables.
 pub const DERIVED_ROW: &str = "derived row";
@@ -56,6 +56,8 @@ pub struct Report {
     pub checked: BTreeMap<&'static str, u64>,
     /// Number of items by name that could not be compared because the node does not return them.
     pub unchecked: BTreeMap<&'static str, u64>,
+    /// Differences that are no damage, readable, in the order in which they were found.
+    pub notes: Vec<String>,
 }
 
 impl Report {
@@ -79,9 +81,30 @@ impl Report {
         self.add(Finding { kind, table, key, stored, expected: expected.into() });
     }
 
+    /// Adds a finding about a row by the members that differ.
+    pub fn difference(
+        &mut self,
+        kind: &'static str,
+        (table, key): (&'static TableSpec, &[u8]),
+        values: (Coded<'_>, Coded<'_>),
+    ) {
+        let (stored, expected) = members::difference(table, key, values);
+        self.add(Finding { kind, table, key: key.to_vec(), stored, expected });
+    }
+
+    /// Adds a note, unless it is there or there are [`KEPT`].
+    pub fn note(&mut self, note: String) {
+        if self.notes.len() < KEPT && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Adds another report.
     pub fn merge(&mut self, other: Self) {
-        let Self { findings, counts, checked, unchecked } = other;
+        let Self { findings, counts, checked, unchecked, notes } = other;
+        for note in notes {
+            self.note(note);
+        }
         let counts =
             [(&mut self.counts, counts), (&mut self.checked, checked), (&mut self.unchecked, unchecked)];
         for (sums, added) in counts {
@@ -119,25 +142,5 @@ impl Report {
     /// True if there is no finding.
     pub fn is_sound(&self) -> bool {
         self.counts.is_empty()
-    }
-}
-
-/// [`bytes`] of a value, or a text for an absent one.
-pub fn value_or_nothing(value: Option<&[u8]>) -> String {
-    value.map_or_else(|| "nothing".to_owned(), bytes)
-}
-
-/// A readable value: text or hexadecimal, truncated if it is long.
-pub fn bytes(value: &[u8]) -> String {
-    // A short binary number may be valid text.
-    const SHORT: usize = 8;
-    let text = match std::str::from_utf8(value) {
-        _ if value.is_empty() => return "an empty value".to_owned(),
-        Ok(text) if value.len() > SHORT && !text.contains(char::is_control) => format!("`{text}`"),
-        Ok(_) | Err(_) => hex::encode(value),
-    };
-    match text.char_indices().nth(2 * SHOWN_BYTES) {
-        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], value.len()),
-        None => text,
     }
 }

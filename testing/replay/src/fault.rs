@@ -20,8 +20,8 @@ const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
                        503, 504, cut, hang-up, stale or stale=3, null-receipts, no-results, discard-abci-responses, \
-                       no-tracing, pruned=100, pruned-receipts=100, state-lag=400ms, lie-txs, lie-header, \
-                       lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
+                       no-tracing, pruned=100, pruned-receipts=100, block-hashes=100, state-lag=400ms, lie-txs, \
+                       lie-header, lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
                        then [@probability, 0 to 1]";
 
 /// The kind of a fault.
@@ -39,8 +39,9 @@ pub enum Kind {
     Stale(u64),
     /// The answer differs from that of a correct node.
     Deviation(Deviation),
-    /// A deviation with a height: [`Deviation::Pruned`] or [`Deviation::PrunedReceipts`].
-    DeviationBelow(Deviation, u64),
+    /// A deviation with a height: [`Deviation::Pruned`], [`Deviation::PrunedReceipts`] or
+    /// [`Deviation::OtherBlockHashes`].
+    DeviationAt(Deviation, u64),
     /// For up to this time after a height is shown, requests about its state are answered from the state of the
     /// previous height. The probability applies per height; eight later heights end the lag.
     StateLag(Duration),
@@ -151,11 +152,10 @@ fn deviation(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
     match (deviation.has_height(), height) {
         (false, None) => Ok(Kind::Deviation(deviation)),
         (true, Some(height)) => {
-            let height =
-                height.parse().map_err(|_| "what is pruned lies below a height, as in pruned=100")?;
-            Ok(Kind::DeviationBelow(deviation, height))
+            let height = height.parse().map_err(|_| "this kind needs a height, as in pruned=100")?;
+            Ok(Kind::DeviationAt(deviation, height))
         }
-        (true, None) => Err("what is pruned lies below a height, as in pruned=100"),
+        (true, None) => Err("this kind needs a height, as in pruned=100"),
         (false, Some(_)) => Err("this kind takes no value"),
     }
 }
@@ -185,7 +185,7 @@ impl fmt::Display for Fault {
             Kind::HangUp => f.write_str("hang-up")?,
             Kind::Stale(by) => write!(f, "stale={by}")?,
             Kind::Deviation(deviation) => f.write_str(deviation.name())?,
-            Kind::DeviationBelow(deviation, height) => write!(f, "{}={height}", deviation.name())?,
+            Kind::DeviationAt(deviation, height) => write!(f, "{}={height}", deviation.name())?,
             Kind::StateLag(lag) => write!(f, "state-lag={}ms", lag.as_millis())?,
             Kind::WsSilent => f.write_str("ws-silent")?,
             Kind::WsRefused => f.write_str("ws-refused")?,
@@ -209,7 +209,7 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::HangUp => effects.hang_up = true,
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
             Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(random)),
-            Kind::DeviationBelow(deviation, height) => effects.deviations.add(deviation, height),
+            Kind::DeviationAt(deviation, height) => effects.deviations.add(deviation, height),
             // It applies to heights, not requests: see `lag`.
             Kind::StateLag(_) => {}
             Kind::WsSilent => effects.websocket = Websocket::Silent,
@@ -250,6 +250,7 @@ mod tests {
             "no-results@0.1",
             "comet:pruned=100@1",
             "json-rpc:pruned-receipts=7@0.5",
+            "json-rpc:block-hashes=7@1",
             "state-lag=400ms@0.33",
             "ws-silent@1",
             "comet:ws-refused@0.5",

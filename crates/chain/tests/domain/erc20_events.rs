@@ -33,7 +33,7 @@ impl Ledger {
                     *balance = balance.checked_add(amount).unwrap();
                 }
             }
-            Erc20Event::Transfer { .. } | Erc20Event::Denom { .. } => {}
+            _ => {}
         }
     }
 }
@@ -117,10 +117,10 @@ fn read(answer: &serde_json::Value) -> Vec<Erc20Event> {
 
 fn amounts(answer: &serde_json::Value) -> Vec<u64> {
     let transfer = |event| match event {
-        Erc20Event::Transfer { amount, .. } => amount.try_into().unwrap(),
-        other => panic!("{other:?}"),
+        Erc20Event::Transfer { amount, .. } => Some(amount.try_into().unwrap()),
+        _ => None,
     };
-    read(answer).into_iter().map(transfer).collect()
+    read(answer).into_iter().filter_map(transfer).collect()
 }
 
 #[test]
@@ -143,6 +143,60 @@ fn every_log_of_failed_transactions_and_of_the_block_counts_in_chain_order() {
         "finalize_block_events": [of_block("EndBlock", 6), of_block("PreBlock", 0), of_block("EndBlock", 7),
                                   of_block("BeginBlock", 1)] });
     assert_eq!(amounts(&answer), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn logs_of_other_forms_name_the_accounts_to_ask() {
+    let topic = |signature: &str| format!("0x{}", hex::encode(alloy::primitives::keccak256(signature)));
+    let (a, b, zero, amount) = (word(0xa << 20), word(0xb << 20), word(0), word(3));
+    let address = |text: &str| address(&format!("0x{}", &text[26..]));
+    let data = |values: &[&String]| {
+        let values: Vec<_> = values.iter().map(|value| &value[2..]).collect();
+        format!("0x{}", values.concat())
+    };
+    let touched = |logs: &[serde_json::Value]| -> Vec<([u8; 20], bool)> {
+        let found = read(&json!({ "txs_results": [{ "events": [evm(logs)] }] }));
+        let touched = |event| match event {
+            Erc20Event::Touched { account, like_nft, .. } => (account, like_nft),
+            other => panic!("{other:?}"),
+        };
+        found.into_iter().map(touched).collect()
+    };
+    let plain = |accounts: &[&String]| accounts.iter().map(|it| (address(it), false)).collect::<Vec<_>>();
+    let (deposit, withdrawal) = (topic("Deposit(address,uint256)"), topic("Withdrawal(address,uint256)"));
+    for (topics, values, expected) in [
+        (vec![&deposit, &a], vec![&amount], vec![&a]),
+        (vec![&deposit], vec![&a, &amount], vec![&a]),
+        (vec![&withdrawal, &a, &amount], vec![], vec![&a]),
+        (vec![&TRANSFER.to_owned()], vec![&a, &b, &amount], vec![&a, &b]),
+        (vec![&TRANSFER.to_owned(), &a], vec![&b, &amount], vec![&a, &b]),
+        (vec![&TRANSFER.to_owned(), &a, &b], vec![&amount, &amount], vec![&a, &b]),
+        (vec![&TRANSFER.to_owned(), &zero], vec![&b, &amount], vec![&b]),
+        (vec![&TRANSFER.to_owned(), &a], vec![&zero, &amount], vec![&a, &zero]),
+        (
+            vec![&topic("Sent(address,address,address,uint256,bytes,bytes)"), &zero, &a, &b],
+            vec![&amount],
+            vec![&a, &b],
+        ),
+        (vec![&topic("Minted(address,address,uint256,bytes,bytes)"), &zero, &a], vec![&amount], vec![&a]),
+        (vec![&topic("Minted(address,uint256)"), &a], vec![&amount], vec![&a]),
+        (vec![&topic("Burn(address,uint256)"), &a], vec![&amount], vec![&a]),
+    ] {
+        let topics: Vec<_> = topics.iter().map(|topic| topic.as_str()).collect();
+        assert_eq!(touched(&[log(&topics, &data(&values))]), plain(&expected), "{topics:?} {values:?}");
+    }
+    let nft = log(&[TRANSFER, &a, &b, &amount], "0x");
+    assert_eq!(touched(&[nft]), [(address(&a), true), (address(&b), true)]);
+}
+
+#[test]
+fn a_contract_that_is_called_or_logs_something_else_is_active_once_in_a_block() {
+    let called = json!({ "type": "call", "attributes": [{ "key": "contract", "value": format!("0x{}", "Aa".repeat(20)) }] });
+    let other = log(&[&word(9)], "0x");
+    let found = read(
+        &json!({ "txs_results": [{ "events": [called, evm(&[other.clone(), other, log(&[], "0x")])] }] }),
+    );
+    assert_eq!(found, [Erc20Event::Active { contract: [0xaa; 20] }]);
 }
 
 #[test]

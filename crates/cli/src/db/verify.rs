@@ -110,7 +110,7 @@ fn scratch(dir: &TempDir) -> Box<Scratch> {
     })
 }
 
-/// One line per finding, the numbers of checked items, and a summary.
+/// One line per finding and note, the numbers of checked items, and a summary.
 fn report(report: &Report) -> String {
     let mut text = String::new();
     for finding in &report.findings {
@@ -122,6 +122,9 @@ fn report(report: &Report) -> String {
         if *count > shown {
             text += &line(kind, std::iter::once((&"more", &(count - shown))));
         }
+    }
+    for note in &report.notes {
+        text += &format!("note: {note}\n");
     }
     text.push_str(&line("checked", report.checked.iter()));
     text.push_str(&line("not compared", report.unchecked.iter()));

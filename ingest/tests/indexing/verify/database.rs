@@ -37,6 +37,14 @@ impl Indexed {
         Ok(Self { node: Arc::new(indexed::clients(&played)?), store, digest, played })
     }
 
+    /// An index of what another node serves.
+    pub(crate) async fn of_node(node: &ReplayNode, recording: &Recording) -> Result<Arc<dyn Store>> {
+        let store: Arc<dyn Store> = Arc::new(MemStore::new());
+        let config = indexed::config(recording)?;
+        indexed::index_from(indexed::clients(node)?, config, Arc::clone(&store), recording.last()).await?;
+        Ok(store)
+    }
+
     /// A copy.
     pub(crate) fn copy(&self) -> Result<Arc<dyn Store>> {
         let copy: Arc<dyn Store> = Arc::new(MemStore::new());
@@ -111,7 +119,7 @@ pub(crate) fn lose(store: &dyn Store, spec: &'static TableSpec) -> Result<()> {
 pub(crate) fn change<T, M>(store: &dyn Store, mut change: impl FnMut(&mut M) -> bool) -> Result<()>
 where
     T: Table<Value = Message<M>>,
-    M: prost::Message + Default + PartialEq + Clone,
+    M: prost::Message + Default + PartialEq + Clone + std::fmt::Debug,
 {
     for (key, value) in rows(store, T::SPEC)? {
         let Message(mut message) = Message::<M>::decode(&value).context("a row decodes")?;

@@ -108,6 +108,37 @@ pub(super) fn receipts(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, St
     Ok(Value::Array(receipts).to_string().into())
 }
 
+/// A receipt, a list of receipts or an EVM block of a height, with the block hashes of a rebuilt EVM index.
+pub(super) fn rebuilt(raw: Bytes, height: u64, deviations: &Deviations) -> Result<Bytes, String> {
+    let Some(first) = deviations.get(Deviation::OtherBlockHashes).filter(|first| *first <= height) else {
+        return Ok(raw);
+    };
+    fn change(json: &mut Value, names: &[&str]) {
+        match json {
+            Value::Array(items) => items.iter_mut().for_each(|item| change(item, names)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    match member {
+                        Value::String(hash) if names.contains(&name.as_str()) => *hash = other_digit(hash),
+                        _ => change(member, names),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut json = parse(&raw)?;
+    if json.get("parentHash").is_some() {
+        change(
+            &mut json,
+            if first < height { &["hash", "parentHash", "blockHash"] } else { &["hash", "blockHash"] },
+        );
+    } else {
+        change(&mut json, &["blockHash"]);
+    }
+    Ok(json.to_string().into())
+}
+
 /// A chain id that differs from the recorded one.
 fn other_chain(chain_id: &str) -> String {
     format!("not-{chain_id}")

@@ -1,4 +1,4 @@
-//! Deviations: false, missing or pruned answers of a faulty node.
+//! Deviations: false, missing, pruned or changed answers of a faulty node.
 //!
 //! # Invariants
 //!
@@ -21,6 +21,9 @@ pub enum Deviation {
     Pruned,
     /// Receipts and EVM blocks below the deviation's height: pruned, as with `evm.indexer-retain-height`.
     PrunedReceipts,
+    /// Receipts and EVM blocks from the deviation's height on: other EVM block hashes, as after a node has rebuilt its EVM
+    /// index, which minievm does when it was killed.
+    OtherBlockHashes,
     /// `/block`: one bit of one transaction is flipped, or one transaction is omitted.
     FalseTxs,
     /// `/block` and `/header`: the header's time, proposer or `app_hash` is changed.
@@ -42,13 +45,14 @@ pub enum Deviation {
 
 impl Deviation {
     /// Every deviation with its name on the command line.
-    pub(crate) const ALL: [(&str, Self); 14] = [
+    pub(crate) const ALL: [(&str, Self); 15] = [
         ("null-receipts", Self::NullReceipts),
         ("no-results", Self::NoResults),
         ("discard-abci-responses", Self::DiscardAbciResponses),
         ("no-tracing", Self::NoTracing),
         ("pruned", Self::Pruned),
         ("pruned-receipts", Self::PrunedReceipts),
+        ("block-hashes", Self::OtherBlockHashes),
         ("lie-txs", Self::FalseTxs),
         ("lie-header", Self::FalseHeader),
         ("lie-header-rehashed", Self::FalseHeaderRehashed),
@@ -67,7 +71,7 @@ impl Deviation {
 
     /// Whether it has a height, written `name=height`.
     pub(crate) fn has_height(self) -> bool {
-        matches!(self, Self::Pruned | Self::PrunedReceipts)
+        matches!(self, Self::Pruned | Self::PrunedReceipts | Self::OtherBlockHashes)
     }
 }
 

@@ -89,7 +89,9 @@ fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> 
         (None, None) => return Err(missing(view, &format!("the receipts of height {height}"))),
     };
     let malformed = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
-    byzantine::receipts(receipts, &view.deviations).map(Reply::Result).map_err(malformed)
+    let receipts = byzantine::receipts(receipts, &view.deviations);
+    let receipts = receipts.and_then(|receipts| byzantine::rebuilt(receipts, height, &view.deviations));
+    receipts.map(Reply::Result).map_err(malformed)
 }
 
 /// Whether the EVM's index of a height is pruned.
@@ -107,7 +109,10 @@ fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     }
     let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
     match (recorded.eth_block, recorded.eth_receipts) {
-        (Some(block), _) => Ok(Reply::Result(block)),
+        (Some(block), _) => {
+            let block = byzantine::rebuilt(block, height, &view.deviations);
+            block.map(Reply::Result).map_err(|e| missing(view, &format!("the EVM block of height {height}: {e}")))
+        }
         // The node had pruned it.
         (None, Some(_)) => Ok(Reply::null()),
         (None, None) => Err(missing(view, &format!("the EVM block of height {height}"))),
@@ -127,7 +132,8 @@ fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
         recorded.eth_receipts.as_ref().ok_or_else(|| missing(view, &format!("receipts of {height}")))?;
     let receipts = array(view, "list of receipts", raw)?;
     let receipt = receipts.get(index).ok_or_else(|| missing(view, &format!("receipt {hash}")))?;
-    Ok(Reply::Result(raw.slice_ref(receipt.get().as_bytes())))
+    let receipt = byzantine::rebuilt(raw.slice_ref(receipt.get().as_bytes()), height, &view.deviations);
+    receipt.map(Reply::Result).map_err(|e| missing(view, &format!("a well-formed receipt {hash}: {e}")))
 }
 
 fn trace_block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {

@@ -1,0 +1,52 @@
+//! Check of a token's supply: balances are not negative, so if those of the known holders add up to the total supply,
+//! there is no other holder; otherwise the list of holders is incomplete, or the contract counts its supply in another way.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use chain::U256;
+use schema::rich::{self, Address, Balances, Erc20s, UndoBuilder, amount_of};
+use store::{Bounds, Message, Store, Table as _, prefix_end};
+
+use super::ledger::{hex, put_token};
+use crate::Error;
+use crate::meter::Event;
+
+/// Holders whose balances are added up in each check. A token with more of them is checked less often, in proportion.
+const HOLDERS_PER_CHECK: u64 = 4096;
+
+/// Compares the balances of the known holders with the `supply` at `height`, which is the lane's, and marks the token.
+/// Returns whether they hold less than that.
+pub(super) fn check(store: &dyn Store, contract: &Address, supply: U256, height: u64) -> Result<bool, Error> {
+    let snapshot = store.snapshot()?;
+    let holders = store::ranked::len::<rich::Holders>(&*snapshot, contract)?;
+    if RandomState::new().hash_one(height) % (holders / HOLDERS_PER_CHECK + 1) != 0 {
+        return Ok(false);
+    }
+    let mut held = Some(U256::ZERO);
+    let (start, end) = (contract.to_vec(), prefix_end(contract));
+    let bounds = Bounds { start: &start, end: end.as_deref() };
+    store::for_each_row(&*snapshot, Balances::SPEC, bounds, |_, row| {
+        held = held.and_then(|held| held.checked_add(U256::from_be_bytes(amount_of(row)?)));
+        Ok::<(), Error>(())
+    })?;
+    drop(snapshot);
+    let complete = held == Some(supply);
+    store::commit_rows::<Error>(store, store::Durability::Buffered, |txn| {
+        let Some(Message(mut token)) = txn.get::<Erc20s>(contract)? else { return Ok(()) };
+        if token.complete == complete {
+            return Ok(());
+        }
+        token.complete = complete;
+        let mut before = UndoBuilder::default();
+        put_token(contract, &token, &mut before, txn)?;
+        if complete {
+            tracing::info!(contract = hex(contract), %supply, height, "all holders of a token are known");
+        } else {
+            Event::Incomplete.count();
+            let held = held.map_or_else(|| "more than 256 bits".to_owned(), |held| held.to_string());
+            tracing::warn!(contract = hex(contract), held, %supply, height, "token is incomplete: holders are unknown");
+        }
+        Ok(rich::put_undo(txn, height..=height, before)?)
+    })?;
+    Ok(held.is_some_and(|held| held < supply))
+}
