@@ -15,10 +15,14 @@ pub(crate) enum Event {
     Sample,
     /// A balance is corrected.
     Repaired,
+    /// A name or a URI of an NFT is too long.
+    TooLong,
+    /// Tokens of a consecutive transfer are not read.
+    UnreadTransfer,
 }
 
 /// Each event, its metric, and its description.
-const EVENTS: [(Event, &str, &str); 5] = [
+const EVENTS: [(Event, &str, &str); 7] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
@@ -36,6 +40,16 @@ const EVENTS: [(Event, &str, &str); 5] = [
     ),
     (Event::Sample, "cairn_rich_list_samples_total", "balances that were compared with their contracts"),
     (Event::Repaired, "cairn_rich_list_healed_total", "balances that were corrected"),
+    (
+        Event::TooLong,
+        "cairn_nft_texts_too_long_total",
+        "names and URIs of NFTs that are longer than 256 KiB, and are shown as such",
+    ),
+    (
+        Event::UnreadTransfer,
+        "cairn_nft_unread_transfers_total",
+        "consecutive transfers of NFTs with more tokens than are read of one log or block",
+    ),
 ];
 
 impl Event {

@@ -52,7 +52,7 @@ use store::{Table, TableSpec};
 
 /// The version of the on-disk format. Any change of a key or value layout increments it; [`open`] rejects a database of
 /// another version.
-pub const FORMAT: u32 = 8;
+pub const FORMAT: u32 = 9;
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -102,6 +102,7 @@ tables! {
         internal_tx::Calls, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
+        nft::Renewals,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
