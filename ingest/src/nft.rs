@@ -15,6 +15,8 @@ use chain::nft::NftEvent;
 use chain::{Account, Text};
 use schema::nft::{About, Outcome, Place, Question};
 
+use crate::meter;
+
 /// An NFT event of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NftAt {
@@ -72,6 +74,13 @@ impl Reply {
             }
             _ => (Outcome::Refused, String::new()),
         }
+    }
+}
+
+/// Counts a URI that is too long to be stored.
+pub(crate) fn count_if_too_long(outcome: Outcome) {
+    if outcome == Outcome::TooLong {
+        meter::Event::TooLong.count();
     }
 }
 

@@ -21,8 +21,8 @@ use schema::keys::AccountKey;
 use schema::meta::BlockLane;
 use schema::nft::fold;
 use schema::nft::{
-    About, Change, Collections, Entry, NewUri, ObjectTokens, Outcome, PendingEvent, PendingEvents, Place,
-    Question, Questions, Refusals, TokenName, Tokens,
+    About, Change, Collections, Entry, NewUri, ObjectTokens, PendingEvent, PendingEvents, Place, Question,
+    Questions, Refusals, TokenName, Tokens,
 };
 use store::key::Text;
 use store::{Message, Order, Table, Txn};
@@ -31,9 +31,8 @@ use self::applier::{At, NftApplier};
 use super::{BlockIndex, IndexContext};
 use crate::Error;
 use crate::derive::Block;
-use crate::meter;
 use crate::nft::plan::final_owners;
-use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
+use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply, count_if_too_long};
 
 /// Writes the tables of [`schema::nft`].
 pub(super) struct NftRows {
@@ -116,12 +115,6 @@ fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result
         txn.put::<Questions>(&late.place, &Message(question));
     }
     Ok(())
-}
-
-fn count_if_too_long(outcome: Outcome) {
-    if outcome == Outcome::TooLong {
-        meter::Event::TooLong.count();
-    }
 }
 
 impl NftRows {

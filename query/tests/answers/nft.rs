@@ -15,8 +15,8 @@ use schema::nft::{
 };
 use schema::tx::AccountTxs;
 use serde_json::{Value, json};
-use store::Order;
 use store::key::All;
+use store::{Order, Store as _};
 
 const TOKENS: &str = "/indexer/nft/v1/tokens";
 

@@ -118,7 +118,8 @@ fn acts<'e>(group: &'e [Attribute<'_>]) -> impl Iterator<Item = Act<'e>> {
             token_id: tokens[nth].1,
             owner: value_of(&owners, (mints, minted), (first, at)),
             recipient: value_of(&recipients, (transfers, moved), (first, at)),
-            uri: (uris.len() == minted).then(|| uris.get(mints).map(|uri| uri.1)).flatten(),
+            // The node is asked where it is unknown.
+            uri: uris.get(mints).filter(|_| uris.len() == minted || minted == 1).map(|uri| uri.1),
         };
         mints += usize::from(action == "mint");
         transfers += usize::from(is_transfer(action));
@@ -131,7 +132,8 @@ fn is_transfer(action: &str) -> bool {
 }
 
 /// The value for the token at position `at`, the `nth` of `all` that need one: its own if there are as many values, the
-/// only one, or the last one before it. `None` if several values precede the first token: it is unknown whose they are.
+/// first one for a single token, the only one, or the last one before it. `None` if several values precede the first of
+/// several tokens: it is unknown whose they are.
 fn value_of<'e>(
     values: &[(usize, &'e str)],
     (nth, all): (usize, usize),
@@ -139,6 +141,7 @@ fn value_of<'e>(
 ) -> Option<&'e str> {
     let value = match values {
         _ if values.len() == all => values.get(nth),
+        _ if all == 1 => values.first(),
         [_] => values.first(),
         [_, (second, _), ..] if *second < first => None,
         _ => values.iter().rev().find(|(of, _)| *of < at),

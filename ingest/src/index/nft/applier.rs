@@ -16,12 +16,12 @@ use store::key::Text;
 use store::{Message, Order, Txn};
 
 use super::first_tx::first_tx;
-use super::{count_if_too_long, earlier, pending, refusal};
+use super::{earlier, pending, refusal};
 use crate::Error;
 use crate::index::IndexContext;
 use crate::meter;
 use crate::nft::plan::{bare_subject, subject};
-use crate::nft::{Answers, NftAt, QuestionKey, Reply};
+use crate::nft::{Answers, NftAt, QuestionKey, Reply, count_if_too_long};
 
 /// The owner of each token at the end of the block; `None` if it is burnt.
 type FinalOwners = HashMap<(Account, String), Option<Account>>;
