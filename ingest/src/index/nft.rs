@@ -16,7 +16,6 @@ mod tests;
 use std::collections::BTreeMap;
 
 use chain::Account;
-use schema::block::Blocks;
 use schema::keys::AccountKey;
 use schema::meta::BlockLane;
 use schema::nft::fold;
@@ -27,7 +26,7 @@ use schema::nft::{
 use store::key::Text;
 use store::{Message, Order, Table, Txn};
 
-use self::applier::{At, NftApplier};
+use self::applier::{At, NftApplier, block_time};
 use super::{BlockIndex, IndexContext};
 use crate::Error;
 use crate::derive::Block;
@@ -95,6 +94,7 @@ fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result
         return Ok(());
     };
     let Some(collection) = Account::from_bytes(&cursor.collection) else { return Ok(()) };
+    let time = block_time(txn, late.place.height)?;
     for (token_id, reply) in tokens {
         let key = (AccountKey(collection), Text(token_id.clone()));
         let Some(Message(row)) = txn.get::<Tokens>(&key)?.filter(|Message(row)| row.minted < late.place)
@@ -105,7 +105,6 @@ fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result
         let token = TokenName { collection: cursor.collection.clone(), token_id: token_id.clone() };
         let (outcome, uri) = reply.clone().into_uri();
         count_if_too_long(outcome);
-        let time = txn.find::<Blocks>(&late.place.height)?.map_or(row.time, |Message(block)| block.time);
         let place = late.place.of_token(&token);
         let new = NewUri { token, uri, outcome: outcome.into(), refusals: 0 };
         fold::record(txn, &place, Entry { time, tx: 0, change: Some(Change::Uri(new)) })?;

@@ -302,6 +302,7 @@ impl<'s, 't> NftApplier<'s, 't> {
     ) -> Result<(), Error> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
         let Some(owner) = owner.or(self.creator(collection)?) else { return Ok(()) };
+        self.end(place, &token)?;
         let object = object.map(|object| object.as_bytes().to_vec()).unwrap_or_default();
         let (outcome, uri) = match uri {
             Some(uri) => uri,
@@ -355,17 +356,22 @@ impl<'s, 't> NftApplier<'s, 't> {
         refusal::ask_again(self.txn, (place, self.at.time), &token, &row)
     }
 
-    /// Burns a token. The queries for its URI that a renewal has not reached are stored: they are about states in which
-    /// the token exists.
     fn burn(&mut self, place: &Place, tx: u64, token: TokenName) -> Result<(), Error> {
+        self.end(place, &token)?;
+        self.entry(place, tx, Change::Burn(token))
+    }
+
+    /// A token ends by a burn, or by a mint without one. The queries for its URI that a renewal has not reached are stored:
+    /// they are about states in which it exists.
+    fn end(&mut self, place: &Place, token: &TokenName) -> Result<(), Error> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
         let key = (AccountKey(collection), Text(token.token_id.clone()));
-        if let Some(Message(row)) = self.txn.get::<Tokens>(&key)? {
-            for place in renewal::unreached(self.txn, &token, &row, place)? {
-                refusal::ask(self.txn, (&place.of_token(&token), self.at.time), &token, 0, Vec::new())?;
-            }
+        let Some(Message(row)) = self.txn.get::<Tokens>(&key)? else { return Ok(()) };
+        for place in renewal::unreached(self.txn, token, &row, place)? {
+            let time = block_time(self.txn, place.height)?;
+            refusal::ask(self.txn, (&place.of_token(token), time), token, 0, Vec::new())?;
         }
-        self.entry(place, tx, Change::Burn(token))
+        Ok(())
     }
 
     /// Queries the URIs of `tokens` again.
@@ -428,6 +434,12 @@ impl<'s, 't> NftApplier<'s, 't> {
         let row = pending::encode(&nft.event, tx, self.at.time);
         self.txn.put::<PendingEvents>(&(AccountKey(subject), self.at.height, nft.place), &Message(row));
     }
+}
+
+/// The header time of an indexed block, nanoseconds since 1970 UTC.
+pub(super) fn block_time(txn: &Txn<'_>, height: u64) -> Result<i64, Error> {
+    let Message(block) = txn.find::<Blocks>(&height)?.ok_or(Error::BlockMissing { height })?;
+    Ok(block.time)
 }
 
 fn known(uri: String) -> (Outcome, String) {
