@@ -17,12 +17,12 @@ pub mod rebuild;
 pub mod renewal;
 pub(crate) mod truncate;
 
-pub use self::log::{Change, Entry, Mint, NewCollection, NewUri, Origin, Outcome, Place, Transfer};
+pub use self::log::{Change, Entry, Mint, NewCollection, NewUri, Origin, Outcome, Place, Transfer, uris};
 pub use self::pending::{About, PendingEvent, Question, RangeCursor, Refusals, Subject, TokenKey};
-pub use self::renewal::{Renewal, Renewals};
+pub use self::renewal::Renewal;
 
 use store::key::Text;
-use store::{Access, Key as _, List, Message, Ranked, Table, TableSpec};
+use store::{Access, List, Message, Ranked, Table, TableSpec};
 
 use crate::keys::AccountKey;
 
@@ -151,21 +151,6 @@ impl Token {
     pub fn asked(&self) -> &Place {
         self.open.as_ref().unwrap_or(&self.uri)
     }
-}
-
-/// The URIs of `tokens`, in their order; empty where it is not [`Outcome::Known`].
-pub fn uris(snapshot: &dyn store::Snapshot, tokens: &[&Token]) -> Result<Vec<String>, store::Error> {
-    let known = tokens.iter().filter(|token| token.outcome() == Outcome::Known);
-    let places: Vec<Place> = known.map(|token| token.uri.clone()).collect();
-    let mut entries = store::table::read_many::<NftLog>(snapshot, &places)?.into_iter().zip(&places);
-    let mut uri = |token: &&Token| {
-        let (entry, place) = (token.outcome() == Outcome::Known).then(|| entries.next()).flatten()?;
-        Some(entry.and_then(|Message(entry)| entry.uri()).ok_or(place))
-    };
-    let missing = |place: &Place| {
-        store::table::corrupt(NftLog::SPEC, &place.to_bytes(), "the entry with the URI of a token is missing")
-    };
-    tokens.iter().map(|token| uri(token).unwrap_or_else(|| Ok(String::new())).map_err(missing)).collect()
 }
 
 /// Tokens of a collection by the height of their last change, then by id.
@@ -388,4 +373,16 @@ impl Table for PendingEvents {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_waiting", tag: 0x52, access: Access::Scan };
     type Key = (AccountKey, u64, u32);
     type Value = Message<PendingEvent>;
+}
+
+/// Renewals by contract. Kept when they are done, to delay the next one.
+///
+/// | collection (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`Renewal`] (protobuf)
+#[derive(Debug)]
+pub struct Renewals;
+
+impl Table for Renewals {
+    const SPEC: &'static TableSpec = &TableSpec { name: "nft_renewal", tag: 0x53, access: Access::Scan };
+    type Key = (AccountKey, u64, u32);
+    type Value = Message<Renewal>;
 }

@@ -1,9 +1,9 @@
 //! Entries of the NFT event log.
 
-use store::Key;
 use store::key::Text;
+use store::{Key, Message, Snapshot, Table as _};
 
-use super::{Collection, TokenName};
+use super::{Collection, NftLog, Token, TokenName};
 use crate::Error;
 use crate::keys::AccountKey;
 
@@ -116,6 +116,21 @@ impl Change {
             _ => None,
         }
     }
+}
+
+/// The URIs of `tokens`, in their order; empty where it is not [`Outcome::Known`].
+pub fn uris(snapshot: &dyn Snapshot, tokens: &[&Token]) -> Result<Vec<String>, store::Error> {
+    let known = tokens.iter().filter(|token| token.outcome() == Outcome::Known);
+    let places: Vec<Place> = known.map(|token| token.uri.clone()).collect();
+    let mut entries = store::table::read_many::<NftLog>(snapshot, &places)?.into_iter().zip(&places);
+    let mut uri = |token: &&Token| {
+        let (entry, place) = (token.outcome() == Outcome::Known).then(|| entries.next()).flatten()?;
+        Some(entry.and_then(|Message(entry)| entry.uri()).ok_or(place))
+    };
+    let missing = |place: &Place| {
+        store::table::corrupt(NftLog::SPEC, &place.to_bytes(), "the entry with the URI of a token is missing")
+    };
+    tokens.iter().map(|token| uri(token).unwrap_or_else(|| Ok(String::new())).map_err(missing)).collect()
 }
 
 /// The key of a token's rows.

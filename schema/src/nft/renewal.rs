@@ -10,12 +10,9 @@
 //! * A contract has at most one renewal at a later height, with the union of the ranges that wait for it.
 
 use chain::U256;
-use store::{
-    Access, Bounds, BulkWriter, Durability, Message, Order, Snapshot, Store, Table, TableSpec, Txn,
-    Value as _,
-};
+use store::{Bounds, BulkWriter, Durability, Message, Order, Snapshot, Store, Table as _, Txn, Value as _};
 
-use super::{About, Place, Question, Questions, RangeCursor, Token, TokenName, Tokens};
+use super::{About, Place, Question, Questions, RangeCursor, Renewals, Token, TokenName, Tokens};
 use crate::Error;
 use crate::keys::AccountKey;
 
@@ -24,18 +21,6 @@ const TOKENS_A_BLOCK: u64 = 16;
 
 /// Renewals of a contract that are searched for one that covers a token, the newest first.
 const SEARCHED: usize = 64;
-
-/// Renewals by contract. Kept when they are done, to delay the next one.
-///
-/// | collection (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`Renewal`] (protobuf)
-#[derive(Debug)]
-pub struct Renewals;
-
-impl Table for Renewals {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_renewal", tag: 0x53, access: Access::Scan };
-    type Key = (AccountKey, u64, u32);
-    type Value = Message<Renewal>;
-}
 
 /// The tokens of a renewal.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
