@@ -127,17 +127,15 @@ impl Reader {
         if last < first {
             return;
         }
-        let read =
-            U256::from(CONSECUTIVE_OF_LOG.min(self.left)).min((last - first).saturating_add(U256::ONE));
-        let read = read.to::<u64>();
-        self.left -= read;
-        for offset in 0..read {
+        let all = (last - first).saturating_add(U256::ONE);
+        let read = U256::from(CONSECUTIVE_OF_LOG.min(self.left)).min(all);
+        self.left -= read.to::<u64>();
+        for offset in 0..read.to::<u64>() {
             let value = (first + U256::from(offset)).to_be_bytes();
             events.extend(transferred(&Transfer { contract, from, to, value }));
         }
-        let next = first.saturating_add(U256::from(read));
-        if read == 0 || (next <= last && next > first) {
-            events.push(NftEvent::Unread { collection, first: next, last });
+        if read < all {
+            events.push(NftEvent::Unread { collection, first: first + read, last });
         }
     }
 }
