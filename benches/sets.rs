@@ -11,8 +11,8 @@ use benches::pick::Pick;
 use criterion::Criterion;
 use query::Indexer;
 use schema::meta::{self, BlockLane, Identity};
-use schema::nft::fold::{self, At};
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
+use schema::nft::fold;
+use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Place, TokenName};
 use schema::rich::{self, Erc20, Erc20s};
 use store::{Counts, Durability, Message, RocksOptions, RocksStore, Store, Txn};
 use testkit::indexed;
@@ -103,8 +103,8 @@ fn fill(store: &dyn Store) -> Result<()> {
     };
     commit(store, |txn| {
         meta::put(txn, &BlockLane { height: 1 + TOKENS / MINTS, ..BlockLane::default() });
-        let entry = Entry { place: 1, tx: 0, change: Some(Change::Collection(new.clone())) };
-        Ok(fold::record(txn, At { height: 1, time: 0 }, vec![entry])?)
+        let entry = Entry { time: 0, tx: 0, change: Some(Change::Collection(new.clone())) };
+        Ok(fold::record(txn, &Place::of_event(1, 1), entry)?)
     })?;
     for block in 0..TOKENS / MINTS {
         let entry = |n: u64| {
@@ -112,10 +112,14 @@ fn fill(store: &dyn Store) -> Result<()> {
             let uri = format!("ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi/{n}.json");
             let owner = address(n % OWNERS).to_vec();
             let mint = Mint { token, owner, uri, ..Mint::default() };
-            Entry { place: 2, tx: 0, change: Some(Change::Mint(mint)) }
+            Entry { time: 0, tx: 0, change: Some(Change::Mint(mint)) }
         };
-        let entries = (block * MINTS..(block + 1) * MINTS).map(entry).collect();
-        commit(store, |txn| Ok(fold::record(txn, At { height: 2 + block, time: 0 }, entries)?))?;
+        commit(store, |txn| {
+            for (ordinal, n) in (1..).zip(block * MINTS..(block + 1) * MINTS) {
+                fold::record(txn, &Place::of_event(2 + block, ordinal), entry(n))?;
+            }
+            Ok(())
+        })?;
     }
     let token = address(0xe2);
     commit(store, |txn| {

@@ -97,6 +97,9 @@ pub(crate) fn clipped(text: &str) -> String {
     chain::truncated(text, LONGEST)
 }
 
+/// In place of a text that is longer than the index accepts.
+pub(crate) const TOO_LONG: &str = "longer than 256 KiB, not indexed";
+
 /// A URI as text; a link only if it is of the web.
 pub(crate) fn uri(uri: &str) -> Markup {
     let is_web = uri.starts_with("https://") || uri.starts_with("http://");

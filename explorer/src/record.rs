@@ -254,6 +254,8 @@ pub(crate) struct Token {
 pub(crate) struct TokenDetail {
     pub(crate) token_id: String,
     pub(crate) uri: String,
+    #[serde(default)]
+    pub(crate) uri_truncated: bool,
 }
 
 /// A holder of a denom.

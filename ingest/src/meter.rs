@@ -21,10 +21,14 @@ pub(crate) enum Event {
     Repaired,
     /// A token has holders that are unknown.
     Incomplete,
+    /// A name or a URI of an NFT is too long.
+    TooLong,
+    /// Tokens of a consecutive transfer are not read.
+    UnreadTransfer,
 }
 
 /// Each event, its metric, and its description.
-const EVENTS: [(Event, &str, &str); 8] = [
+const EVENTS: [(Event, &str, &str); 10] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
@@ -56,6 +60,16 @@ const EVENTS: [(Event, &str, &str); 8] = [
         Event::Incomplete,
         "cairn_rich_list_incomplete_total",
         "tokens whose known holders turned out to have another sum than the total supply",
+    ),
+    (
+        Event::TooLong,
+        "cairn_nft_texts_too_long_total",
+        "names and URIs of NFTs that are longer than 256 KiB, and are shown as such",
+    ),
+    (
+        Event::UnreadTransfer,
+        "cairn_nft_unread_transfers_total",
+        "consecutive transfers of NFTs with more tokens than are read of one log or block",
     ),
 ];
 

@@ -7,12 +7,15 @@
 pub(crate) mod backfill;
 pub(crate) mod client;
 pub(crate) mod plan;
+pub(crate) mod range;
 
 use std::collections::HashMap;
 
-use chain::Account;
 use chain::nft::NftEvent;
-use schema::nft::{About, Question};
+use chain::{Account, Text};
+use schema::nft::{About, Outcome, Place, Question};
+
+use crate::meter;
 
 /// An NFT event of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub enum Reply {
     /// The collection exists.
     Collection {
         /// Its name; empty if it has none.
-        name: String,
+        name: Text,
         /// Its creator, if the node returns one.
         creator: Option<Account>,
     },
@@ -42,14 +45,43 @@ pub enum Reply {
         /// Its id.
         token_id: String,
         /// Its URI.
-        uri: String,
+        uri: Text,
     },
     /// The URI.
-    Uri(String),
+    Uri(Text),
+    /// URIs of tokens of a range.
+    Range {
+        /// The tokens that were reached, each with its reply.
+        tokens: Vec<(String, Reply)>,
+        /// The last id that was reached.
+        after: String,
+        /// True if no token is left.
+        done: bool,
+    },
     /// A definite no: the subject does not exist.
     No,
     /// Undecidable: no token is left to test the contract with.
     Unknown,
+}
+
+impl Reply {
+    /// What a reply about the URI of a token says of it.
+    pub(crate) fn into_uri(self) -> (Outcome, String) {
+        match self {
+            Self::Uri(Text::Plain(uri)) | Self::Token { uri: Text::Plain(uri), .. } => (Outcome::Known, uri),
+            Self::Uri(Text::TooLong) | Self::Token { uri: Text::TooLong, .. } => {
+                (Outcome::TooLong, String::new())
+            }
+            _ => (Outcome::Refused, String::new()),
+        }
+    }
+}
+
+/// Counts a URI that is too long to be stored.
+pub(crate) fn count_if_too_long(outcome: Outcome) {
+    if outcome == Outcome::TooLong {
+        meter::Event::TooLong.count();
+    }
 }
 
 /// The subject of a question, as a key of [`Answers`].
@@ -64,12 +96,13 @@ pub enum QuestionKey {
 }
 
 impl QuestionKey {
-    /// The subject of a stored question; `None` if it holds an invalid address.
+    /// The subject of a stored question; `None` if it holds an invalid address, or is about many tokens.
     pub fn of(about: &About) -> Option<Self> {
         Some(match about {
             About::Collection(subject) => Self::Collection(Account::from_bytes(&subject.address)?),
             About::Object(subject) => Self::Object(Account::from_bytes(&subject.address)?),
             About::Uri(token) => Self::Uri(Account::from_bytes(&token.collection)?, token.token_id.clone()),
+            About::Range(_) => return None,
         })
     }
 }
@@ -80,8 +113,8 @@ pub type Answers = HashMap<QuestionKey, Reply>;
 /// An answer from the backfill to a stored question.
 #[derive(Clone, Debug)]
 pub struct LateAnswer {
-    /// The question's number.
-    pub number: u64,
+    /// The question's key.
+    pub place: Place,
     /// The question.
     pub question: Question,
     /// The answer.

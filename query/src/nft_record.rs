@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use chain::{Account, Timestamp, U256};
 use schema::keys::AccountKey;
-use schema::nft::{Collection, Collections, Token, Tokens};
+use schema::nft::{self, Collection, Collections, Outcome, Token, Tokens};
 use serde::Serialize;
 use store::key::Text;
 use store::{Key, Message, Snapshot, Table as _, TableSpec, ranked};
@@ -25,6 +25,8 @@ struct CollectionRecord<'a> {
 struct CollectionDetail<'a> {
     creator: String,
     name: &'a str,
+    #[serde(skip_serializing_if = "is_false")]
+    name_truncated: bool,
     origin_name: &'a str,
     nfts: Supply,
 }
@@ -51,6 +53,8 @@ struct TokenRecord<'a> {
 struct TokenDetail<'a> {
     token_id: &'a str,
     uri: &'a str,
+    #[serde(skip_serializing_if = "is_false")]
+    uri_truncated: bool,
 }
 
 #[derive(Serialize)]
@@ -87,6 +91,7 @@ pub(crate) fn collection(
     let detail = CollectionDetail {
         creator: bech32(indexer, Collections::SPEC, &row.creator)?,
         name: &row.name,
+        name_truncated: row.name_too_long,
         origin_name: &row.origin_name,
         nfts: Supply { handle: "", length },
     };
@@ -108,12 +113,18 @@ pub(crate) fn tokens<R: TokenRow>(
 ) -> Result<(), HttpError> {
     let keys: Vec<(AccountKey, Text)> = rows.iter().map(TokenRow::token).collect();
     let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(HttpError::internal)?;
+    let found = |(key, token): (_, Option<Message<Token>>)| match token {
+        Some(Message(token)) => Ok((key, token)),
+        None => Err(missing(Tokens::SPEC, key)),
+    };
+    let tokens: Vec<(_, Token)> = keys.iter().zip(tokens).map(found).collect::<Result<_, _>>()?;
     let collections = collections_of(snapshot, &keys)?;
-    for (i, (key, token)) in keys.iter().zip(tokens).enumerate() {
-        let Message(token) = token.ok_or_else(|| missing(Tokens::SPEC, key))?;
+    let of_tokens: Vec<&Token> = tokens.iter().map(|(_, token)| token).collect();
+    let uris = nft::uris(snapshot, &of_tokens).map_err(HttpError::internal)?;
+    for (i, ((key, token), uri)) in tokens.iter().zip(&uris).enumerate() {
         let collection = collections.get(&key.0).ok_or_else(|| missing(Collections::SPEC, &key.0))?;
         comma(out, i);
-        json(out, &token_record(indexer, key, &token, collection)?)?;
+        json(out, &token_record(indexer, key, (token, uri), collection)?)?;
     }
     Ok(())
 }
@@ -140,7 +151,7 @@ fn collections_of(
 fn token_record<'a>(
     indexer: &Indexer,
     (address, id): &'a (AccountKey, Text),
-    token: &'a Token,
+    (token, uri): (&'a Token, &'a str),
     collection: &'a Collection,
 ) -> Result<TokenRecord<'a>, HttpError> {
     let object = address_of(Tokens::SPEC, &token.object)?;
@@ -150,7 +161,7 @@ fn token_record<'a>(
         collection_origin_name: &collection.origin_name,
         object_addr: object.map_or_else(String::new, |object| object.to_hex()),
         owner: bech32(indexer, Tokens::SPEC, &token.owner)?,
-        nft: TokenDetail { token_id: &id.0, uri: &token.uri },
+        nft: TokenDetail { token_id: &id.0, uri, uri_truncated: token.outcome() == Outcome::TooLong },
         height: token.height,
         timestamp: micros(token.time),
     })
@@ -185,6 +196,10 @@ pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Accou
     let length = bytes.len();
     let malformed = || HttpError::internal(format!("table `{}`: an address has {length} bytes", table.name));
     Account::from_bytes(bytes).map(Some).ok_or_else(malformed)
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn comma(out: &mut Vec<u8>, i: usize) {

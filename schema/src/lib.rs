@@ -105,6 +105,7 @@ tables! {
         internal_tx::Calls, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
+        nft::Renewals,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,

@@ -1,8 +1,8 @@
 //! NFTs by event sourcing: an event log, and the tables of collections and tokens that are derived from it.
 //!
 //! The log ([`NftLog`]) holds the NFT events of each block, completed with the names and URIs that the node returned.
-//! Every other table here is a fold of the log ([`fold`]), except three tables of pending metadata queries
-//! ([`NonCollections`], [`Questions`], [`PendingEvents`]). A rollback truncates the log and restores the tokens and
+//! Every other table here is a fold of the log ([`fold`]), except the tables of metadata queries ([`NonCollections`],
+//! [`Questions`], [`PendingEvents`], [`Renewals`]). A URI is stored once, in the log. A rollback truncates the log and restores the tokens and
 //! collections of the removed events (`truncate`); a repair applies the whole log again ([`rebuild`]).
 //!
 //! # Invariants
@@ -14,10 +14,12 @@ mod indexes;
 mod log;
 mod pending;
 pub mod rebuild;
+pub mod renewal;
 pub(crate) mod truncate;
 
-pub use self::log::{Change, Entry, Log, Mint, NewCollection, NewUri, Origin, Transfer};
-pub use self::pending::{About, PendingEvent, Question, Subject, TokenKey, question_height, question_number};
+pub use self::log::{Change, Entry, Mint, NewCollection, NewUri, Origin, Outcome, Place, Transfer, uris};
+pub use self::pending::{About, PendingEvent, Question, RangeCursor, Refusals, Subject, TokenKey};
+pub use self::renewal::Renewal;
 
 use store::key::Text;
 use store::{Access, List, Message, Ranked, Table, TableSpec};
@@ -54,6 +56,9 @@ pub struct Collection {
     /// That block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "5")]
     pub time: i64,
+    /// True if its name is longer than the index accepts; the name is empty then.
+    #[prost(bool, tag = "6")]
+    pub name_too_long: bool,
 }
 
 /// All collections, ordered by [`Collection::height`], then by address.
@@ -115,9 +120,9 @@ pub struct Token {
     /// Address of its owner, 20 or 32 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub owner: Vec<u8>,
-    /// Its URI; empty if it has none or it is not known yet.
-    #[prost(string, tag = "2")]
-    pub uri: String,
+    /// The log entry that holds its URI.
+    #[prost(message, required, tag = "2")]
+    pub uri: Place,
     /// Move: address of the token's object, 32 bytes; else empty.
     #[prost(bytes = "vec", tag = "3")]
     pub object: Vec<u8>,
@@ -127,9 +132,25 @@ pub struct Token {
     /// That block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "5")]
     pub time: i64,
-    /// Number of the pending query for the URI; 0 if there is none.
-    #[prost(uint64, tag = "6")]
-    pub question: u64,
+    /// What the entry `uri` knows of the URI.
+    #[prost(enumeration = "Outcome", tag = "6")]
+    pub outcome: i32,
+    /// The newest entry that waits for an answer about the URI, unless a newer one has it.
+    #[prost(message, optional, tag = "7")]
+    pub open: Option<Place>,
+    /// How many queries for the URI in turn the contract has refused.
+    #[prost(uint32, tag = "8")]
+    pub refusals: u32,
+    /// Where it was minted, or first seen.
+    #[prost(message, required, tag = "9")]
+    pub minted: Place,
+}
+
+impl Token {
+    /// The newest entry about the URI.
+    pub fn asked(&self) -> &Place {
+        self.open.as_ref().unwrap_or(&self.uri)
+    }
 }
 
 /// Tokens of a collection by the height of their last change, then by id.
@@ -305,46 +326,46 @@ impl Table for NameChanges {
     type Value = Vec<u8>;
 }
 
-/// The NFT event log by block. Blocks without NFT events have no row.
+/// The NFT event log. An entry holds what an event, completed by the node's answers, changes.
 ///
-/// | height (8, BE) | → [`Log`] (protobuf)
+/// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Entry`] (protobuf)
 #[derive(Debug)]
 pub struct NftLog;
 
 impl Table for NftLog {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_log", tag: 0x4f, access: Access::Scan };
-    type Key = u64;
-    type Value = Message<Log>;
+    type Key = Place;
+    type Value = Message<Entry>;
 }
 
-/// Contracts and objects that emitted an NFT-like event but are not NFTs; the node is not queried for them again.
+/// Contracts and objects that emitted an NFT-like event but were not NFTs when the node was queried ([`Refusals`]).
 ///
-/// | address (1 + 20 or 32) | → height at which that was found out (varint)
+/// | address (1 + 20 or 32) | height at which that was found out (8, BE) | → nothing
 #[derive(Debug)]
 pub struct NonCollections;
 
 impl Table for NonCollections {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_refused", tag: 0x50, access: Access::Point };
-    type Key = AccountKey;
-    type Value = u64;
+    const SPEC: &'static TableSpec = &TableSpec { name: "nft_refused", tag: 0x50, access: Access::Scan };
+    type Key = (AccountKey, u64);
+    type Value = ();
 }
 
-/// Pending metadata queries, retried until the node answers. The number is the height times 2^24 plus the place of the
-/// event in its block.
+/// Pending metadata queries, retried until the node answers, by the event that raised them: the key of the log entry
+/// that the answer completes.
 ///
-/// | number (8, BE) | → [`Question`] (protobuf)
+/// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Question`] (protobuf)
 #[derive(Debug)]
 pub struct Questions;
 
 impl Table for Questions {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_question", tag: 0x51, access: Access::Scan };
-    type Key = u64;
+    type Key = Place;
     type Value = Message<Question>;
 }
 
 /// Pending events: they wait for the metadata query about their contract or object.
 ///
-/// | subject (1 + 20 or 32) | height (8, BE) | place (4, BE) | → [`PendingEvent`] (protobuf)
+/// | subject (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`PendingEvent`] (protobuf)
 #[derive(Debug)]
 pub struct PendingEvents;
 
@@ -352,4 +373,16 @@ impl Table for PendingEvents {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_waiting", tag: 0x52, access: Access::Scan };
     type Key = (AccountKey, u64, u32);
     type Value = Message<PendingEvent>;
+}
+
+/// Renewals by contract. Kept when they are done, to delay the next one.
+///
+/// | collection (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`Renewal`] (protobuf)
+#[derive(Debug)]
+pub struct Renewals;
+
+impl Table for Renewals {
+    const SPEC: &'static TableSpec = &TableSpec { name: "nft_renewal", tag: 0x53, access: Access::Scan };
+    type Key = (AccountKey, u64, u32);
+    type Value = Message<Renewal>;
 }

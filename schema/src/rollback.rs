@@ -32,7 +32,7 @@ use crate::keys::BEYOND;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
 use crate::nft::truncate::Truncated;
-use crate::nft::{NftLog, NonCollections, PendingEvents, Questions, question_number};
+use crate::nft::{NftLog, NonCollections, PendingEvents};
 use crate::payload::Codec;
 use crate::tx::Txs;
 use crate::{Error, block, nft, open, parallel, rich, undo};
@@ -145,8 +145,9 @@ fn finish(store: &dyn Store, pending: PendingRollback) -> Result<(), Error> {
     let (codec, pending) = (&codec, &Mutex::new(pending));
     let mut nfts = Truncated::NotDone;
     // These tables are not ordered by height, but small.
-    delete_by::<NonCollections>(store, |_, &found_at| found_at > to)?;
+    delete_by::<NonCollections>(store, |&(_, found_at), ()| found_at > to)?;
     delete_by::<PendingEvents>(store, |&(_, height, _), _| height > to)?;
+    nft::renewal::rewind(store, to)?;
     rich::rewind(store, to)?;
     // They write disjoint rows.
     parallel::run::<()>(vec![
@@ -175,7 +176,6 @@ fn finish(store: &dyn Store, pending: PendingRollback) -> Result<(), Error> {
         (EvmTxs::SPEC, blocks.evm_txs + 1),
         (Calls::SPEC, calls.calls + 1),
         (CallsByHeight::SPEC, to + 1),
-        (Questions::SPEC, question_number(to + 1, 0)),
         (Blocks::SPEC, to + 1),
         (NftLog::SPEC, to + 1),
     ] {

@@ -11,7 +11,10 @@ use alloy::sol_types::SolCall as _;
 use self::calls::{
     balanceOfCall, decimalsCall, nameCall, ownerOfCall, supportsInterfaceCall, tokenURICall, totalSupplyCall,
 };
-use crate::sanitize;
+use crate::sanitize::{self, Text};
+
+/// Bytes of a word.
+const WORD: usize = 32;
 
 /// The interface id of ERC-721 (ERC-165).
 const ERC721: [u8; 4] = [0x80, 0xac, 0x58, 0xcd];
@@ -64,12 +67,23 @@ pub fn supports_erc721() -> Vec<u8> {
     supportsInterfaceCall { id: ERC721.into() }.abi_encode()
 }
 
-/// A returned `string` without its NULs. `None` if it is not UTF-8 or longer than 256 KiB.
-pub fn read_string(answer: &[u8]) -> Option<String> {
+/// A returned `string` without its NULs; or, of a contract that returns `bytes32` or bare text in its place, that text.
+/// `None` if the answer is neither, or not UTF-8.
+pub fn read_string(answer: &[u8]) -> Option<Text> {
     // An offset below 32 points at itself: a fallback function may return 32 zeros.
-    read_uint(answer).filter(|offset| *offset >= U256::from(32))?;
-    let bytes = nameCall::abi_decode_returns(answer).ok()?;
-    sanitize::bounded(std::str::from_utf8(&bytes).ok()?)
+    let is_string = read_uint(answer).is_some_and(|offset| offset >= U256::from(WORD));
+    match nameCall::abi_decode_returns(answer) {
+        Ok(bytes) if is_string => Some(sanitize::bounded(std::str::from_utf8(&bytes).ok()?)),
+        _ => bare_text(answer).map(sanitize::bounded),
+    }
+}
+
+/// An answer that is text itself, padded with NULs or not. The words of other types begin with NULs or hold control
+/// characters.
+fn bare_text(answer: &[u8]) -> Option<&str> {
+    let padding = answer.iter().rev().take_while(|byte| **byte == 0).count();
+    let text = std::str::from_utf8(&answer[..answer.len() - padding]).ok()?;
+    (!text.is_empty() && !text.contains(char::is_control)).then_some(text)
 }
 
 /// A returned `bool`.
@@ -93,7 +107,9 @@ mod tests {
 
     use super::*;
 
-    const WORD: usize = 32;
+    fn plain(text: &str) -> Option<Text> {
+        Some(Text::Plain(text.to_owned()))
+    }
 
     fn string(text: &[u8]) -> Vec<u8> {
         let word = |number: usize| U256::from(number).to_be_bytes::<WORD>();
@@ -102,19 +118,40 @@ mod tests {
 
     #[test]
     fn strings_lose_their_nuls_and_have_a_longest_length() {
-        assert_eq!(read_string(&string(b"")).unwrap(), "");
-        assert_eq!(read_string(&string("a\0bä".as_bytes())).unwrap(), "abä");
+        assert_eq!(read_string(&string(b"")), plain(""));
+        assert_eq!(read_string(&string("a\0bä".as_bytes())), plain("abä"));
         // Some contracts leave out the padding.
-        assert_eq!(read_string(&string(b"cats")[..2 * WORD + 4]).unwrap(), "cats");
-        let longest = vec![b'x'; sanitize::MAX_TEXT];
-        assert_eq!(read_string(&string(&longest)).unwrap().len(), sanitize::MAX_TEXT);
-        assert_eq!(read_string(&string(&vec![b'x'; sanitize::MAX_TEXT + 1])), None);
+        assert_eq!(read_string(&string(b"cats")[..2 * WORD + 4]), plain("cats"));
+        let longest = "x".repeat(sanitize::MAX_TEXT);
+        assert_eq!(read_string(&string(longest.as_bytes())), plain(&longest));
+        assert_eq!(read_string(&string(format!("{longest}x").as_bytes())), Some(Text::TooLong));
+    }
+
+    #[test]
+    fn text_in_place_of_a_string_is_read_if_it_is_plain() {
+        let mut bytes32 = [0; WORD];
+        bytes32[..5].copy_from_slice(b"Maker");
+        let full = [b'x'; WORD];
+        let far = [&[0; WORD - 1][..], &[2 * WORD as u8], &[0; WORD], &string(b"cats")[WORD..]].concat();
+        let unaligned = [&[0; WORD - 1][..], &[WORD as u8 + 1, 0], &string(b"cats")[WORD..]].concat();
+        let cases: [(&[u8], &str); 6] = [
+            (&bytes32, "Maker"),
+            (&full, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+            (b"ipfs://bare", "ipfs://bare"),
+            ("Caf\u{e9}\0\0".as_bytes(), "Café"),
+            (&far, "cats"),
+            (&unaligned, "cats"),
+        ];
+        for (answer, text) in cases {
+            assert_eq!(read_string(answer), plain(text), "{answer:?}");
+        }
+        assert_eq!(read_string(&vec![b'x'; sanitize::MAX_TEXT + 1]), Some(Text::TooLong));
     }
 
     #[test]
     fn malformed_strings_are_none() {
-        let mut bytes32 = [0; WORD];
-        bytes32[..5].copy_from_slice(b"Maker");
+        let mut latin1 = [0; WORD];
+        latin1[..4].copy_from_slice(b"Caf\xe9");
         let cut = &string(b"cats")[..2 * WORD + 3];
         let mut circular = string(b"cats");
         circular[WORD - 1] = 0;
@@ -123,7 +160,11 @@ mod tests {
         far[WORD - 1] = 0;
         let mut endless = string(b"cats");
         endless[WORD..2 * WORD].fill(0xff);
-        let cases: [&[u8]; 6] = [&[], &bytes32, cut, &circular, &far, &endless];
+        let zeros = [0; WORD];
+        let mut number = [0; WORD];
+        number[WORD - 1] = b'7';
+        let cases: [&[u8]; 9] =
+            [&[], &zeros, &number, &latin1, b"two\nlines", cut, &circular, &far, &endless];
         for answer in cases {
             assert_eq!(read_string(answer), None, "{answer:?}");
         }
@@ -144,12 +185,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_string_reads_back_and_noise_never_panics(text in "[^\0]{0,99}", noise in any::<Vec<u8>>(), offset: u8) {
-            prop_assert_eq!(read_string(&string(text.as_bytes())), Some(text));
+            prop_assert_eq!(read_string(&string(text.as_bytes())), Some(Text::Plain(text)));
             let mut near = vec![0; WORD];
             near[WORD - 1] = offset;
             near.extend(noise);
             // The result for random bytes is never longer than they are.
-            prop_assert!(read_string(&near).is_none_or(|text| text.len() <= near.len()));
+            let read = read_string(&near).and_then(Text::plain);
+            prop_assert!(read.is_none_or(|text| text.len() <= near.len()));
         }
     }
 }

@@ -38,20 +38,19 @@ impl TransferLogs {
         Self { topic: Finder::new(TRANSFER), data: Finder::new(DATA) }
     }
 
-    /// Transfers of ERC-721: four topics, the last one the token's id, and no data.
-    pub(crate) fn tokens<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = Transfer> {
-        self.logs(event).filter(|text| !self.has_data(text)).filter_map(|text| {
-            let log: Log<'_> = serde_json::from_str(text).ok()?;
-            let [kind, from, to, token] = &log.topics[..] else { return None };
-            let is_token = kind == TRANSFER && matches!(&*log.data, "" | "0x");
-            is_token.then(|| transfer(&log.address, [from, to, token])).flatten()
-        })
+    /// A transfer of ERC-721: four topics, the last one the token's id, and no data.
+    pub(crate) fn token(&self, text: &str) -> Option<Transfer> {
+        if !self.is_candidate(text) || self.has_data(text) {
+            return None;
+        }
+        let log: Log<'_> = serde_json::from_str(text).ok()?;
+        let [kind, from, to, token] = &log.topics[..] else { return None };
+        let is_token = kind == TRANSFER && matches!(&*log.data, "" | "0x");
+        is_token.then(|| transfer(&log.address, [from, to, token])).flatten()
     }
 
-    fn logs<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = &'s str> {
-        let logs =
-            event.attributes.iter().filter(|attribute| attribute.key == "log").map(|log| log.value.as_ref());
-        logs.filter(|text: &&str| self.topic.find(text.as_bytes()).is_some())
+    fn is_candidate(&self, text: &str) -> bool {
+        self.topic.find(text.as_bytes()).is_some()
     }
 
     fn has_data(&self, text: &str) -> bool {
@@ -60,7 +59,13 @@ impl TransferLogs {
     }
 }
 
-fn transfer(contract: &str, [from, to, value]: [&str; 3]) -> Option<Transfer> {
+/// The texts of all logs in an event of type `evm`.
+pub(crate) fn logs<'e>(event: &'e Event<'_>) -> impl Iterator<Item = &'e str> {
+    event.attributes.iter().filter(|attribute| attribute.key == "log").map(|log| log.value.as_ref())
+}
+
+/// A transfer of `value`, by its words in hex.
+pub(crate) fn transfer(contract: &str, [from, to, value]: [&str; 3]) -> Option<Transfer> {
     let address = |topic| {
         let topic: [u8; 32] = bytes(topic)?;
         let (zeros, address) = topic.split_first_chunk::<12>()?;

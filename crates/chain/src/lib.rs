@@ -39,6 +39,7 @@ mod wire;
 pub use address::{Account, AccountSet};
 pub use alloy::primitives::U256;
 pub use excerpt::{excerpt, truncated};
+pub use sanitize::Text;
 pub use serde_lenient::{HexBytes, JsonText};
 pub use time::Timestamp;
 pub use vm::Vm;

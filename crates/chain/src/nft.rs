@@ -14,11 +14,13 @@ pub mod move_vm;
 mod name;
 pub mod wasm;
 
+pub use evm::{CONSECUTIVE_OF_BLOCK, CONSECUTIVE_OF_LOG};
 pub use name::normalized_name;
 
+use alloy::primitives::U256;
+
 use crate::address::Account;
-use crate::comet::ResultsAnswer;
-use crate::evm_log::TransferLogs;
+use crate::comet::{Event, ResultsAnswer};
 use crate::order::in_order;
 use crate::vm::Vm;
 
@@ -71,6 +73,23 @@ pub enum NftEvent {
         /// The URI, without NULs.
         uri: String,
     },
+    /// The metadata of tokens may have changed: the chain can be queried for it.
+    Metadata {
+        /// The contract.
+        collection: Account,
+        /// Its tokens.
+        tokens: Updated,
+    },
+    /// EVM: tokens of a consecutive transfer (ERC-2309) beyond the bounds. A token among them is found when it is
+    /// transferred by itself.
+    Unread {
+        /// The contract.
+        collection: Account,
+        /// The first of these tokens.
+        first: U256,
+        /// The last one.
+        last: U256,
+    },
     /// Tokens arrived by IBC: collections with the name `local` are vouchers of one that is called `origin` on its own
     /// chain.
     ClassName {
@@ -95,6 +114,17 @@ pub enum TokenRef {
     Object(Account),
 }
 
+/// Tokens whose metadata may have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Updated {
+    /// One token.
+    Token(String),
+    /// EVM: the tokens from this id to that one.
+    Range(U256, U256),
+    /// All tokens of the contract: its code was replaced.
+    All,
+}
+
 /// The NFT events of a block, in chain order, each with the index of its transaction; `None` for events of the block
 /// itself. `prefix` is that of account addresses. Nothing on a chain without a virtual machine.
 pub fn events(vm: Vm, prefix: &str, results: &ResultsAnswer<'_>) -> Vec<(Option<usize>, NftEvent)> {
@@ -102,13 +132,15 @@ pub fn events(vm: Vm, prefix: &str, results: &ResultsAnswer<'_>) -> Vec<(Option<
     if vm == Vm::None {
         return found;
     }
-    let logs = TransferLogs::new();
+    let mut logs = evm::Reader::new();
     let mut moves = move_vm::Joins::default();
     for (tx, event) in in_order(results) {
         match (vm, event.kind.as_ref()) {
-            (Vm::Evm, "evm") => found.extend(evm::events(&logs, event).map(|event| (tx, event))),
+            (Vm::Evm, "evm") => found.extend(logs.events(event).into_iter().map(|event| (tx, event))),
             (Vm::Move, "move") => moves.read(tx, event, &mut found),
-            (Vm::Wasm, "wasm") => found.extend(wasm::events(event, prefix).map(|event| (tx, event))),
+            (Vm::Wasm, "wasm" | "migrate") => {
+                found.extend(wasm::events(event, prefix).into_iter().map(|event| (tx, event)));
+            }
             (_, "recv_packet") => {
                 let result = tx.and_then(|tx| results.txs_results.get(tx));
                 found.extend(
@@ -118,5 +150,31 @@ pub fn events(vm: Vm, prefix: &str, results: &ResultsAnswer<'_>) -> Vec<(Option<
             _ => {}
         }
     }
+    found
+}
+
+/// The events of a transaction about mints, owners and burns of the tokens of `collection`, in chain order. Nothing on a
+/// Move chain, where the events name objects.
+pub fn events_of_collection(
+    vm: Vm,
+    prefix: &str,
+    events: &[Event<'_>],
+    collection: Account,
+) -> Vec<NftEvent> {
+    let mut found = Vec::new();
+    let mut logs = evm::Reader::new();
+    for event in events {
+        match (vm, event.kind.as_ref()) {
+            (Vm::Evm, "evm") => found.extend(logs.events(event)),
+            (Vm::Wasm, "wasm") => found.extend(wasm::events(event, prefix)),
+            _ => {}
+        }
+    }
+    found.retain(|event| match event {
+        NftEvent::Mint { collection: of, .. }
+        | NftEvent::Transfer { token: TokenRef::Id { collection: of, .. }, .. }
+        | NftEvent::Burn { token: TokenRef::Id { collection: of, .. } } => *of == collection,
+        _ => false,
+    });
     found
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ingest::Ingest;
 use node::retry::{self, Backoff};
 use node::{Limits, Node};
-use schema::nft::{Questions, question_height};
+use schema::nft::Questions;
 use store::key::All;
 use store::{Order, RocksOptions, RocksStore, Store};
 use tokio::sync::watch;
@@ -127,5 +127,5 @@ async fn index(mut settings: Settings, recorder: &Recorder, from: u64, to: u64) 
 /// True if a query about an NFT of these heights is still open.
 fn has_questions(store: &dyn Store, to: u64) -> anyhow::Result<bool> {
     let first = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
-    Ok(first.first().is_some_and(|(number, _)| question_height(*number) <= to))
+    Ok(first.first().is_some_and(|(place, _)| place.height <= to))
 }

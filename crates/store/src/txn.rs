@@ -171,6 +171,18 @@ impl<'a> Txn<'a> {
         }
     }
 
+    /// The entry of `owner`'s list at `ordinal`, pushed here or before; `None` beyond its end.
+    pub fn nth<L: List>(&mut self, owner: &L::Owner, ordinal: u64) -> Result<Option<u64>, Error> {
+        self.set_count_key::<L>(owner);
+        match self.pushed.get(self.count_key.as_slice()) {
+            Some(list) if ordinal >= list.base => {
+                let nth = usize::try_from(ordinal - list.base).unwrap_or(usize::MAX);
+                Ok(if nth == 0 { Some(list.first) } else { list.others.get(nth - 1).copied() })
+            }
+            Some(_) | None => list::get::<L>(self.snapshot, owner, ordinal),
+        }
+    }
+
     /// The last entry of `owner`'s list, pushed here or before; `None` if it has none.
     pub fn last<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
         self.set_count_key::<L>(owner);

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use crate::explorer::Explorer;
 use crate::format::{
-    account, block, cell, coin, count, evm_tx, link, message_type, none, number, outcome, quantity, time, tx,
+    TOO_LONG, account, block, cell, coin, count, evm_tx, link, message_type, none, number, outcome, quantity,
+    time, tx,
 };
 use crate::layout::table;
 use crate::record::{Block, Coin, EvmTx, Frame, Token, Tx};
@@ -120,7 +121,7 @@ pub(crate) fn tokens(tokens: &[Token]) -> Markup {
             html! { a href=(target::token(&of.collection_addr, id).into_string()) { bdi { (shown) } } },
             html! { a href=(target::collection(&of.collection_addr)) { (cell(&of.collection_name)) } },
             link(&target::account(&of.owner), &of.owner),
-            cell(&of.nft.uri),
+            cell(if of.nft.uri_truncated { TOO_LONG } else { &of.nft.uri }),
             html! { (block(of.height)) " " span.dim { (time(&of.timestamp)) } },
         ]
     };

@@ -7,7 +7,7 @@ use web::http_error::HttpError;
 
 use super::rows;
 use crate::explorer::Explorer;
-use crate::format::{block, text, time, uri, whole_account};
+use crate::format::{TOO_LONG, block, text, time, uri, whole_account};
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
@@ -51,7 +51,7 @@ impl View for TokenPage {
                             a href=(target::collection(&token.collection_addr)) { bdi { (chain::truncated(&token.collection_name, 120)) } }
                         }),
                         ("Owner", whole_account(&token.owner)),
-                        ("URI", uri(&token.nft.uri)),
+                        ("URI", if token.nft.uri_truncated { text(TOO_LONG) } else { uri(&token.nft.uri) }),
                         ("Object", whole_account(&token.object_addr)),
                         ("Last change", html! { (block(token.height)) " · " (time(&token.timestamp)) }),
                     ]))

@@ -7,8 +7,8 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use schema::block::{Block, Blocks};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, Identity};
-use schema::nft::fold::{At, record};
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
+use schema::nft::fold::record;
+use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Place, TokenName};
 use schema::payload::{Chunk, Codec, Kind};
 use schema::postings;
 use schema::tx::{AccountTxs, TxByHash, Txs};
@@ -99,8 +99,7 @@ fn hostile() -> Arc<MemStore> {
     meta::put(&mut txn, &BlockLane { height: 1, txs, evm_txs: 0, time: 0, hash: vec![0; 32] });
     let mut entries = Vec::new();
     let mut add = |change| {
-        let place = u32::try_from(entries.len()).unwrap() * 2;
-        entries.push(Entry { place, tx: 0, change: Some(change) });
+        entries.push(Entry { time: 1, tx: 0, change: Some(change) });
     };
     for (n, text) in texts.iter().enumerate() {
         let detail = Collection { name: text.clone(), height: 1, time: 1, ..Collection::default() };
@@ -108,7 +107,9 @@ fn hostile() -> Arc<MemStore> {
         let token = TokenName { collection: collection(n), token_id: text.chars().take(300).collect() };
         add(Change::Mint(Mint { token, owner: OWNER.to_vec(), uri: text.clone(), ..Mint::default() }));
     }
-    record(&mut txn, At { height: 1, time: 1 }, entries).unwrap();
+    for (ordinal, entry) in (0..).zip(entries) {
+        record(&mut txn, &Place::of_event(1, ordinal), entry).unwrap();
+    }
     let (batch, _) = txn.finish();
     drop(snapshot);
     store.commit(batch, Durability::Buffered).unwrap();

@@ -6,8 +6,10 @@
 //! * The log is the same whether an answer came with the block or later.
 
 mod applier;
+mod earlier;
 mod first_tx;
 mod pending;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -16,19 +18,20 @@ use std::collections::BTreeMap;
 use chain::Account;
 use schema::keys::AccountKey;
 use schema::meta::BlockLane;
-use schema::nft::fold::{self, At};
+use schema::nft::fold;
 use schema::nft::{
-    About, Collections, NonCollections, ObjectTokens, PendingEvent, PendingEvents, Questions,
-    question_height, question_number,
+    About, Change, Collections, Entry, NewUri, ObjectTokens, PendingEvent, PendingEvents, Place, Question,
+    Questions, Refusals, TokenName, Tokens,
 };
+use store::key::Text;
 use store::{Message, Order, Table, Txn};
 
-use self::applier::NftApplier;
+use self::applier::{At, NftApplier, block_time};
 use super::{BlockIndex, IndexContext};
 use crate::Error;
 use crate::derive::Block;
 use crate::nft::plan::final_owners;
-use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
+use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply, count_if_too_long};
 
 /// Writes the tables of [`schema::nft`].
 pub(super) struct NftRows {
@@ -47,33 +50,70 @@ impl BlockIndex for NftRows {
             let tx = nft.tx.map_or(0, |index| before.txs + 1 + index as u64);
             applier.event(nft, tx)?;
         }
-        applier.finish()
+        Ok(())
     }
 
     fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {
-        // The question was asked twice, or rewound meanwhile; an event may raise several questions in turn.
-        if txn.get::<Questions>(&late.number)?.is_none_or(|Message(open)| open != late.question) {
+        // The question was asked twice, or rewound meanwhile; an event may raise several questions in turn. It may have
+        // noted transfers since it was asked.
+        let Some(Message(open)) = txn.get::<Questions>(&late.place)? else { return Ok(()) };
+        if open.about != late.question.about {
             return Ok(());
         }
-        txn.delete::<Questions>(&late.number);
-        let Some(about) = &late.question.about else { return Ok(()) };
-        match (about, QuestionKey::of(about)) {
-            (About::Uri(_), _) => {
-                let uri = if let Reply::Uri(uri) = &late.reply { uri.as_str() } else { "" };
-                Ok(fold::answer_uri(txn, late.number, question_height(late.number), uri)?)
+        txn.delete::<Questions>(&late.place);
+        match &open.about {
+            Some(About::Uri(token)) => {
+                let (outcome, uri) = late.reply.clone().into_uri();
+                count_if_too_long(outcome);
+                let refusals = fold::answer_uri(txn, &late.place, outcome, uri)?;
+                refusal::refused(txn, token, refusals, open.later)
             }
-            (_, Some(key @ (QuestionKey::Collection(subject) | QuestionKey::Object(subject)))) => {
-                let answers = Answers::from([(key, late.reply.clone())]);
-                if let Some((height, place)) = self.resume_pending(subject, answers, txn)? {
-                    // The question stays open for the rest, under the number of the first remaining event.
-                    let number = question_number(height, place);
-                    txn.put::<Questions>(&number, &Message(late.question.clone()));
+            Some(About::Range(_)) => renew(txn, late, open),
+            Some(about @ (About::Collection(_) | About::Object(_))) => match QuestionKey::of(about) {
+                Some(key @ (QuestionKey::Collection(subject) | QuestionKey::Object(subject))) => {
+                    // The answer belongs to the first event; later ones use its effects, or raise their own questions.
+                    let answers = (!open.rest).then(|| (key, late.reply.clone())).into_iter().collect();
+                    if let Some((height, ordinal)) = self.resume_pending(subject, answers, txn)? {
+                        let rest = Question { rest: true, ..open };
+                        txn.put::<Questions>(&Place::of_event(height, ordinal), &Message(rest));
+                    }
+                    Ok(())
                 }
-                Ok(())
-            }
-            (_, Some(QuestionKey::Uri(..)) | None) => Ok(()),
+                Some(QuestionKey::Uri(..)) | None => Ok(()),
+            },
+            None => Ok(()),
         }
     }
+}
+
+/// Stores the URIs of some tokens of a renewal, and how far it has come.
+fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result<(), Error> {
+    let (Some(About::Range(cursor)), Reply::Range { tokens, after, done }) =
+        (&mut question.about, &late.reply)
+    else {
+        return Ok(());
+    };
+    let Some(collection) = Account::from_bytes(&cursor.collection) else { return Ok(()) };
+    let time = block_time(txn, late.place.height)?;
+    for (token_id, reply) in tokens {
+        let key = (AccountKey(collection), Text(token_id.clone()));
+        let Some(Message(row)) = txn.get::<Tokens>(&key)?.filter(|Message(row)| row.minted < late.place)
+        else {
+            // It was burnt meanwhile, which stored a query of its own.
+            continue;
+        };
+        let token = TokenName { collection: cursor.collection.clone(), token_id: token_id.clone() };
+        let (outcome, uri) = reply.clone().into_uri();
+        count_if_too_long(outcome);
+        let place = late.place.of_token(&token);
+        let new = NewUri { token, uri, outcome: outcome.into(), refusals: 0 };
+        fold::record(txn, &place, Entry { time, tx: 0, change: Some(Change::Uri(new)) })?;
+    }
+    if !done {
+        after.clone_into(&mut cursor.after);
+        txn.put::<Questions>(&late.place, &Message(question));
+    }
+    Ok(())
 }
 
 impl NftRows {
@@ -90,10 +130,6 @@ impl NftRows {
         mut answers: Answers,
         txn: &mut Txn<'_>,
     ) -> Result<Option<(u64, u32)>, Error> {
-        if is_classified(subject, txn)? {
-            // An earlier call classified it: these are not the first events.
-            answers.clear();
-        }
         loop {
             let rows = waiting_blocks(subject, txn)?;
             let Some(((_, last, _), _)) = rows.last() else { return Ok(None) };
@@ -136,7 +172,6 @@ impl NftRows {
             for (nft, tx) in &events {
                 applier.event(nft, *tx)?;
             }
-            applier.finish()?;
         }
         Ok(())
     }
@@ -165,10 +200,10 @@ fn waiting_blocks(subject: Account, txn: &Txn<'_>) -> Result<Vec<PendingRow>, Er
     }
 }
 
-/// True if `subject` is classified, so that events about it raise no question.
+/// True if `subject` is classified, so that most events about it raise no question.
 fn is_classified(subject: Account, txn: &Txn<'_>) -> Result<bool, Error> {
     let owner = AccountKey(subject);
     Ok(txn.get::<Collections>(&owner)?.is_some()
         || txn.get::<ObjectTokens>(&owner)?.is_some()
-        || txn.get::<NonCollections>(&owner)?.is_some())
+        || Refusals::read(txn, owner)?.is_some())
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use node::Kind;
 use node::retry::Backoff;
-use schema::nft::{About, Question, Questions, question_height, question_number};
+use schema::nft::{Place, Question, Questions};
 use store::{Message, Order, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::LateAnswer;
 use super::client::MetadataClient;
+use super::range::Asked;
 use crate::finality::DEEP;
 use crate::{Error, Progress};
 
@@ -43,7 +44,7 @@ pub(crate) struct Backfill {
     pub(crate) answers: mpsc::Sender<LateAnswer>,
 }
 
-type Numbered = (u64, Question);
+type Keyed = (Place, Question);
 
 impl Backfill {
     /// Runs until the lane has ended.
@@ -52,20 +53,22 @@ impl Backfill {
         let mut log = FailureLog::default();
         loop {
             let last = self.blocks.borrow_and_update().height;
-            let newest = question_number(last.saturating_sub(DEEP), 0);
-            let mut round = self.questions(Some(newest), u64::MAX)?;
+            let newest = Place::of_event(last.saturating_sub(DEEP), 0);
+            // A renewal may wait for a height to come.
+            let end = Place::of_event(last.saturating_add(1), 0);
+            let mut round = self.questions(Some(&newest), &end)?;
             let newest_open = !round.is_empty();
             let older_due = Instant::now() >= due;
             if older_due {
-                let mut older = self.questions(after, newest)?;
+                let mut older = self.questions(after.as_ref(), &newest)?;
                 if older.is_empty() {
-                    older = self.questions(None, newest)?;
+                    older = self.questions(None, &newest)?;
                 }
-                after = older.last().map(|(number, _)| *number);
+                after = older.last().map(|(place, _)| place.clone());
                 older_open = !older.is_empty();
                 round.extend(older);
             }
-            let (answered, failure) = self.ask(round, newest).await?;
+            let (answered, failure) = self.ask(round, &newest).await?;
             let count = answered.len();
             if let Some(error) = failure {
                 log.add(&error);
@@ -98,44 +101,49 @@ impl Backfill {
         }
     }
 
-    /// Some open questions after number `after`, or the first ones, up to number `last`.
-    fn questions(&self, after: Option<u64>, last: u64) -> Result<Vec<Numbered>, Error> {
+    /// Some open questions after the key `after`, or the first ones, up to `end`.
+    fn questions(&self, after: Option<&Place>, end: &Place) -> Result<Vec<Keyed>, Error> {
         let snapshot = self.store.snapshot()?;
         let all = &store::key::All;
         let rows = match after {
-            Some(after) => store::table::rows_after::<Questions>(&*snapshot, all, &after, Order::Asc, ROUND)?,
+            Some(after) => store::table::rows_after::<Questions>(&*snapshot, all, after, Order::Asc, ROUND)?,
             None => store::table::rows::<Questions>(&*snapshot, all, Order::Asc, ROUND)?,
         };
-        let rows = rows.into_iter().map(|(number, Message(question))| (number, question));
-        Ok(rows.take_while(|(number, _)| *number <= last).collect())
+        let rows = rows.into_iter().map(|(place, Message(question))| (place, question));
+        Ok(rows.take_while(|(place, _)| place <= end).collect())
     }
 
     /// Asks height by height. Returns the answers, and the reason of a failure; for questions after `newest`, a state
     /// that is not committed yet is not a failure.
     async fn ask(
         &self,
-        mut round: Vec<Numbered>,
-        newest: u64,
+        mut round: Vec<Keyed>,
+        newest: &Place,
     ) -> Result<(Vec<LateAnswer>, Option<String>), Error> {
-        round.retain(|(_, question)| question.about.is_some());
-        round.sort_unstable_by_key(|(number, _)| *number);
+        round.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let (mut answered, mut failure) = (Vec::new(), None);
-        for questions in round.chunk_by(|(a, _), (b, _)| question_height(*a) == question_height(*b)) {
-            let height = questions.first().map_or(0, |(number, _)| question_height(*number));
+        for questions in round.chunk_by(|(a, _), (b, _)| a.height == b.height) {
+            let height = questions.first().map_or(0, |(place, _)| place.height);
             let probe = self.client.probe(height)?;
-            let abouts: Vec<About> = questions.iter().filter_map(|(_, it)| it.about.clone()).collect();
-            let request = self.client.ask(height, probe.as_ref(), &abouts);
+            let asked = Asked::of(&*self.store.snapshot()?, questions)?;
+            let request = self.client.ask(height, probe.as_ref(), asked.abouts());
             let Ok(replies) = tokio::time::timeout(ANSWER_TIMEOUT, request).await else {
                 failure.get_or_insert_with(|| {
                     format!("no answer about height {height} within {ANSWER_TIMEOUT:?}")
                 });
                 continue;
             };
-            for ((number, question), reply) in questions.iter().cloned().zip(replies) {
+            let mut not_yet = |error: node::Error, place: &Place| {
+                if error.kind() != Kind::NotYet || place <= newest {
+                    failure.get_or_insert_with(|| error.to_string());
+                }
+            };
+            for ((place, question), reply) in questions.iter().zip(asked.replies(replies)) {
+                let (place, question) = (place.clone(), question.clone());
                 match reply {
-                    Ok(reply) => answered.push(LateAnswer { number, question, reply }),
-                    Err(error) if error.kind() == Kind::NotYet && number > newest => {}
-                    Err(error) => failure = failure.or(Some(error.to_string())),
+                    Ok(Some(reply)) => answered.push(LateAnswer { place, question, reply }),
+                    Ok(None) => {}
+                    Err(error) => not_yet(error, &place),
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chain::nft::{move_vm, wasm};
-use chain::{Account, U256, Vm, abi};
+use chain::{Account, Text, U256, Vm, abi};
 use futures_util::StreamExt as _;
 use node::{ContractCall, Error, Evm, Node, Probe, Rest, StateAt};
 use schema::nft::{About, Subject};
@@ -54,6 +54,11 @@ impl MetadataClient {
             Vm::Evm => Ok(None),
             _ => self.finality.probe(height),
         }
+    }
+
+    /// True if a contract that was no collection may become one. A Move object gets its type when it is made.
+    pub(crate) fn asks_again(&self) -> bool {
+        self.vm != Vm::Move
     }
 
     /// True if the service for this chain's questions is configured.
@@ -130,6 +135,7 @@ impl MetadataClient {
                 Ok(info.and_then(|info| wasm::token_uri(&info)).map_or(Reply::No, Reply::Uri))
             }
             About::Object(_) => Ok(Reply::No),
+            About::Range(_) => Ok(Reply::Unknown),
         }
     }
 }
@@ -162,6 +168,7 @@ async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Repl
             let token = answer.and_then(|answer| move_vm::nft_resource(&answer));
             token.map_or(Reply::No, |it| Reply::Uri(it.uri))
         }
+        About::Range(_) => Reply::Unknown,
     })
 }
 
@@ -181,7 +188,8 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
     let first = |about: &About| match about {
         About::Collection(_) => Step::Erc165,
         About::Uri(_) => Step::Uri,
-        About::Object(_) => Step::Done(Ok(Reply::Unknown)),
+        // The backfill asks for each token of a range by itself.
+        About::Object(_) | About::Range(_) => Step::Done(Ok(Reply::Unknown)),
     };
     let mut steps: Vec<Step> = questions.iter().map(first).collect();
     loop {
@@ -218,7 +226,7 @@ fn call(step: &Step, about: &About) -> Option<ContractCall> {
     let (contract, token_id) = match about {
         About::Collection(subject) => (&subject.address, &subject.token_id),
         About::Uri(token) => (&token.collection, &token.token_id),
-        About::Object(_) => return None,
+        About::Object(_) | About::Range(_) => return None,
     };
     let to = <[u8; 20]>::try_from(contract.as_slice()).ok()?;
     let data = match step {
@@ -246,7 +254,7 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
             _ => done(Reply::No),
         },
         Step::Name => {
-            let name = answer.and_then(abi::read_string).unwrap_or_default();
+            let name = answer.and_then(abi::read_string).unwrap_or(Text::Plain(String::new()));
             done(Reply::Collection { name, creator: None })
         }
         Step::Uri => done(answer.and_then(abi::read_string).map_or(Reply::No, Reply::Uri)),

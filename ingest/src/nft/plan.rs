@@ -9,11 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chain::Account;
-use chain::nft::{NftEvent, TokenRef};
+use chain::nft::{NftEvent, TokenRef, Updated};
 use node::Probe;
 use schema::keys::AccountKey;
 use schema::meta::{self, BlockLane};
-use schema::nft::{About, Collections, NonCollections, ObjectTokens, Subject, TokenKey, Tokens};
+use schema::nft::{About, Collections, ObjectTokens, Refusals, Subject, TokenKey, Tokens};
 use store::key::Text;
 use store::{Snapshot, Store};
 use tokio::sync::watch;
@@ -132,7 +132,7 @@ impl MetadataFetcher {
         let owners = final_owners(nfts);
         let mut plan = Plan::default();
         for nft in nfts {
-            for key in self.open(&nft.event, &*snapshot, in_flight)? {
+            for key in self.open(height, &nft.event, &*snapshot, in_flight)? {
                 in_flight.insert(key.clone(), height);
                 match key {
                     QuestionKey::Collection(collection) => {
@@ -142,7 +142,7 @@ impl MetadataFetcher {
                     QuestionKey::Uri(collection, token_id) => {
                         let key = (collection, token_id);
                         // A token that is burnt by the end of the block has no URI then.
-                        if owners.get(&key).is_some_and(Option::is_some) {
+                        if owners.get(&key).is_none_or(Option::is_some) {
                             let (collection, token_id) = (collection.as_bytes().to_vec(), key.1);
                             let about = About::Uri(TokenKey { collection, token_id, object: Vec::new() });
                             plan.uris.push((key.0, about));
@@ -158,19 +158,25 @@ impl MetadataFetcher {
     /// The subjects of an event that are still unknown.
     fn open(
         &self,
+        height: u64,
         event: &NftEvent,
         snapshot: &dyn Snapshot,
         in_flight: &InFlight,
     ) -> Result<Vec<QuestionKey>, Error> {
         let mut open = Vec::new();
         if let Some(collection) = collection_of(event) {
-            let key = QuestionKey::Collection(collection);
-            if store::table::read::<NonCollections>(snapshot, &AccountKey(collection))?.is_some() {
-                return Ok(open);
-            }
-            let is_indexed = store::table::read::<Collections>(snapshot, &AccountKey(collection))?.is_some();
-            if !is_indexed && !in_flight.contains_key(&key) {
-                open.push(key);
+            let (key, owner) = (QuestionKey::Collection(collection), AccountKey(collection));
+            let is_known = in_flight.contains_key(&key)
+                || store::table::read::<Collections>(snapshot, &owner)?.is_some();
+            if !is_known {
+                match Refusals::read(snapshot, owner)? {
+                    Some(refusals) if !self.client.asks_again() || !refusals.may_ask(height) => {
+                        return Ok(open);
+                    }
+                    // It has no token whose metadata could change.
+                    None if matches!(event, NftEvent::Metadata { .. }) => return Ok(open),
+                    _ => open.push(key),
+                }
             }
         }
         match event {
@@ -194,12 +200,25 @@ impl MetadataFetcher {
                     open.push(key);
                 }
             }
+            NftEvent::Metadata { collection, tokens: Updated::Token(token_id) } => {
+                let key = QuestionKey::Uri(*collection, token_id.clone());
+                let row = (AccountKey(*collection), Text(token_id.clone()));
+                // The state at the end of the block is asked only once.
+                let is_new = in_flight.get(&key).is_none_or(|of| *of != height);
+                let exists =
+                    in_flight.contains_key(&key) || store::table::read::<Tokens>(snapshot, &row)?.is_some();
+                if is_new && exists {
+                    open.push(key);
+                }
+            }
             // The other events are about known subjects, or are irrelevant.
             NftEvent::Create { .. }
             | NftEvent::Instantiate { .. }
             | NftEvent::Transfer { .. }
             | NftEvent::Burn { .. }
             | NftEvent::SetUri { .. }
+            | NftEvent::Metadata { .. }
+            | NftEvent::Unread { .. }
             | NftEvent::ClassName { .. } => {}
         }
         Ok(open)
@@ -228,10 +247,12 @@ fn collection_of(event: &NftEvent) -> Option<Account> {
     match event {
         NftEvent::Instantiate { collection }
         | NftEvent::Mint { collection, .. }
+        | NftEvent::Metadata { collection, .. }
         | NftEvent::Transfer { token: TokenRef::Id { collection, .. }, .. } => Some(*collection),
         NftEvent::Create { .. }
         | NftEvent::Transfer { .. }
         | NftEvent::Burn { .. }
+        | NftEvent::Unread { .. }
         | NftEvent::SetUri { .. }
         | NftEvent::ClassName { .. } => None,
     }
@@ -290,11 +311,11 @@ pub(crate) fn bare_subject(address: Account) -> Subject {
 fn is_classified(snapshot: &dyn Snapshot, collection: Account) -> Result<bool, Error> {
     let owner = AccountKey(collection);
     Ok(store::table::read::<Collections>(snapshot, &owner)?.is_some()
-        || store::table::read::<NonCollections>(snapshot, &owner)?.is_some())
+        || Refusals::read(snapshot, owner)?.is_some())
 }
 
 fn is_known_object(snapshot: &dyn Snapshot, object: Account) -> Result<bool, Error> {
     let owner = AccountKey(object);
     Ok(store::table::read::<ObjectTokens>(snapshot, &owner)?.is_some()
-        || store::table::read::<NonCollections>(snapshot, &owner)?.is_some())
+        || Refusals::read(snapshot, owner)?.is_some())
 }

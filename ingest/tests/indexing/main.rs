@@ -14,6 +14,7 @@ mod lagging;
 mod latency;
 mod malformed_answers;
 mod malformed_traces;
+mod metadata;
 mod nfts;
 mod node_versions;
 mod planted;

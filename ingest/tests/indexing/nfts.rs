@@ -10,7 +10,7 @@ use node::{Limits, Node};
 use replay::answers::{Answer, Service};
 use replay::{Options, Recording};
 use schema::keys::AccountKey;
-use schema::nft::{Collection, Collections, NonCollections, Questions, Token, Tokens};
+use schema::nft::{Collection, Collections, NonCollections, Outcome, Questions, Token, Tokens};
 use serde_json::Value;
 use store::key::{All, Text};
 use store::{MemStore, Message, Order as Direction, Store};
@@ -45,6 +45,10 @@ fn collections(store: &MemStore) -> BTreeMap<String, Collection> {
 fn token(store: &MemStore, collection: &str, id: &str) -> Option<Token> {
     let key = (address(collection), Text(id.to_owned()));
     store::table::read::<Tokens>(&*store.snapshot().unwrap(), &key).unwrap().map(|Message(row)| row)
+}
+
+fn uri(store: &MemStore, token: &Token) -> String {
+    schema::nft::uris(&*store.snapshot().unwrap(), &[token]).unwrap().remove(0)
 }
 
 fn tokens(store: &MemStore, collection: &str) -> u64 {
@@ -192,15 +196,20 @@ fn returned(text: &[u8]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unreadable_names_and_uris_are_empty_and_delay_no_block() {
-    let invalid: [(&str, Value); 5] = [
-        ("nothing", "0x".into()),
-        ("a name of 32 bytes", format!("0x{}{}", "41".repeat(8), "00".repeat(24)).into()),
-        ("no UTF-8", returned(&[0xff, 0xfe])),
-        ("a megabyte", returned(&vec![b'a'; 1 << 20])),
-        ("a length beyond the end", format!("0x{:064x}{:064x}", 32, u64::MAX).into()),
+async fn unreadable_names_and_uris_are_empty_long_ones_marked_and_none_delays_a_block() {
+    let invalid: [(&str, Value, Outcome, &str); 5] = [
+        ("nothing", "0x".into(), Outcome::Refused, ""),
+        (
+            "a name of 32 bytes",
+            format!("0x{}{}", "41".repeat(8), "00".repeat(24)).into(),
+            Outcome::Known,
+            "AAAAAAAA",
+        ),
+        ("no UTF-8", returned(&[0xff, 0xfe]), Outcome::Refused, ""),
+        ("a megabyte", returned(&vec![b'a'; 1 << 20]), Outcome::TooLong, ""),
+        ("a length beyond the end", format!("0x{:064x}{:064x}", 32, u64::MAX).into(), Outcome::Refused, ""),
     ];
-    for (what, result) in invalid {
+    for (what, result, outcome, text) in invalid {
         let override_answer = move |exchange: RecordedExchange<'_>| {
             // Large URIs are not requested for every token.
             let uris = if result.to_string().len() < 1000 { TOKEN_URI } else { TOKEN_URI_OF_7 };
@@ -212,9 +221,12 @@ async fn unreadable_names_and_uris_are_empty_and_delay_no_block() {
         let store = indexed_with(override_answer).await;
         let collections = collections(&store);
         assert_eq!(collections.len(), 2, "{what}");
-        assert!(collections.values().all(|row| row.name.is_empty()), "{what}");
+        let too_long = outcome == Outcome::TooLong;
+        let names = collections.values().map(|row| (row.name.as_str(), row.name_too_long));
+        assert!(names.into_iter().all(|name| name == (text, too_long)), "{what}");
         assert_eq!((tokens(&store, APES), tokens(&store, ZEBRAS)), (67, 3), "{what}");
-        assert_eq!(token(&store, APES, "7").unwrap().uri, "", "{what}");
+        let row = token(&store, APES, "7").unwrap();
+        assert_eq!((row.outcome(), uri(&store, &row).as_str()), (outcome, text), "{what}");
     }
 }
 
@@ -233,7 +245,7 @@ async fn a_collection_declares_erc721_or_has_tokens_with_owners() {
         let counter = Arc::clone(requests);
         move |exchange: RecordedExchange<'_>| {
             if is_about_nfts(&exchange) && exchange.is_rpc("eth_call", APES) {
-                counter.fetch_add(1, Ordering::Relaxed);
+                counter.fetch_add(u64::from(exchange.is_rpc("eth_call", ERC_165)), Ordering::Relaxed);
                 return exchange.with_error(-32000, "execution reverted");
             }
             exchange.answer
@@ -242,12 +254,22 @@ async fn a_collection_declares_erc721_or_has_tokens_with_owners() {
     let (store, requests) = (Arc::new(MemStore::new()), Arc::new(AtomicU64::new(0)));
     index_up_to(150, &store, none_of_them(&requests)).await;
     assert!(requests.load(Ordering::Relaxed) > 0);
-    let refused = store::table::read::<NonCollections>(&*store.snapshot().unwrap(), &address(APES)).unwrap();
-    assert_eq!(refused, Some(100));
-    // The classification is stored: later tokens raise no question, nor after a restart.
+    let refused = |store: &MemStore| -> Vec<u64> {
+        let snapshot = store.snapshot().unwrap();
+        let rows = store::table::rows::<NonCollections>(&*snapshot, &address(APES), Direction::Asc, 100);
+        rows.unwrap().into_iter().map(|((_, height), ())| height).collect()
+    };
+    let until = refused(&store);
+    assert_eq!(until[0], 100);
+    // The classification is stored: later tokens raise few questions, with growing pauses, nor more after a restart.
     let requests = Arc::new(AtomicU64::new(0));
     index_up_to(evm().last(), &store, none_of_them(&requests)).await;
-    assert_eq!(requests.load(Ordering::Relaxed), 0);
+    let after = refused(&store);
+    let pauses: Vec<u64> = after.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(after.len() < 8, "{after:?}");
+    assert!(after.windows(3).all(|of| of[2] - of[1] >= (of[1] - after[0]).max(1)), "{after:?} {pauses:?}");
+    let asked = (after.len() - until.len()) as u64;
+    assert!(requests.load(Ordering::Relaxed) <= asked, "{requests:?} requests for {after:?}");
     assert_eq!(collections(&store).into_keys().collect::<Vec<_>>(), [ZEBRAS]);
     assert_eq!(tokens(&store, APES), 0);
 }
@@ -274,7 +296,7 @@ async fn a_token_that_was_minted_before_the_index_began_is_completed_when_it_mov
         Some(row.owner.as_slice()),
         last.result.as_deref().and_then(abi::read_address).as_ref().map(<[u8; 20]>::as_slice)
     );
-    assert_eq!((row.uri.as_str(), row.height), ("https://nft.test/1", last.height));
+    assert_eq!((uri(&store, &row).as_str(), row.height), ("https://nft.test/1", last.height));
     let collections = collections(&store);
     assert_eq!(collections[APES].name, "Verify Apes");
     assert_eq!(collections[APES].height, last.height, "the first transaction that the index has of it");
@@ -313,7 +335,7 @@ async fn move_and_wasm_tokens_from_before_the_index_are_completed_too() {
             store::table::rows::<Tokens>(&*snapshot, &self::address(address), Direction::Asc, 10).unwrap();
         assert!(!tokens.is_empty(), "{name}");
         assert!(
-            tokens.iter().all(|(_, Message(token))| token.uri.starts_with("https://nft.test/")),
+            tokens.iter().all(|(_, Message(token))| uri(&store, token).starts_with("https://nft.test/")),
             "{name}"
         );
     }

@@ -64,6 +64,11 @@ static DETAIL: Schema = Schema {
     fields: &[
         Field::new("creator", Kind::String, "Bech32; empty if unknown."),
         Field::new("name", Kind::String, "Its name on this chain."),
+        Field::maybe(
+            "name_truncated",
+            Kind::Boolean,
+            "True if its name is longer than the index accepts, 256 KiB.",
+        ),
         Field::new(
             "origin_name",
             Kind::String,

@@ -62,7 +62,12 @@ static DETAILS: Schema = Schema {
     doc: "What a token is.",
     fields: &[
         Field::new("token_id", Kind::String, "Decimal on an EVM chain, free text elsewhere."),
-        Field::new("uri", Kind::String, "Empty if unknown."),
+        Field::new("uri", Kind::String, "Empty if unknown, or longer than the index accepts."),
+        Field::maybe(
+            "uri_truncated",
+            Kind::Boolean,
+            "True if the URI is longer than the index accepts, 256 KiB.",
+        ),
     ],
 };
 

@@ -9,10 +9,14 @@ use chain::Account;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use schema::keys::{AccountKey, Role};
-use schema::nft::fold::{At, record};
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, TokenName};
+use schema::nft::fold::record;
+use schema::nft::{
+    Change, Collection, Entry, Mint, NewCollection, NewUri, NftLog, Outcome, Place, TokenName,
+};
 use schema::tx::AccountTxs;
 use serde_json::{Value, json};
+use store::key::All;
+use store::{Order, Store as _};
 
 const TOKENS: &str = "/indexer/nft/v1/tokens";
 
@@ -310,9 +314,11 @@ fn with_history(vm: &str, id: &str, object: Option<Account>) -> HandMade {
         (1, Change::Mint(mint)),
         (2, Change::Burn(name_of(collection(1), id))),
     ];
-    let entries = (0..).zip(changes).map(|(place, (tx, change))| Entry { place, tx, change: Some(change) });
     made.write(|txn| {
-        record(txn, At { height: 1, time: 0 }, entries.collect()).unwrap();
+        for (ordinal, (tx, change)) in (0..).zip(changes) {
+            let entry = Entry { time: 0, tx, change: Some(change) };
+            record(txn, &Place::of_event(1, ordinal), entry).unwrap();
+        }
         if let Some(object) = object {
             txn.push::<AccountTxs>(&(AccountKey(object), Role::Involved), 3).unwrap();
         }
@@ -337,6 +343,52 @@ fn a_burnt_token_keeps_its_transactions_whatever_its_id() {
     }
 }
 
+/// Entries of block 1.
+fn write(made: &HandMade, changes: impl IntoIterator<Item = Change>) {
+    made.write(|txn| {
+        for (ordinal, change) in (0..).zip(changes) {
+            let entry = Entry { time: 0, tx: 0, change: Some(change) };
+            record(txn, &Place::of_event(1, ordinal), entry).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_text_that_is_too_long_is_shown_as_such_and_never_as_none() {
+    let made = HandMade::new("evm", 1);
+    let row = Collection { name_too_long: true, ..Collection::default() };
+    let new = NewCollection { address: collection(1).as_bytes().to_vec(), collection: row };
+    let mint = |id: &str, uri: &str, outcome: Outcome| {
+        let (token, owner) = (name_of(collection(1), id), account(0).as_bytes().to_vec());
+        Change::Mint(Mint { token, owner, uri: uri.to_owned(), outcome: outcome.into(), ..Mint::default() })
+    };
+    let token = name_of(collection(1), "5");
+    let renewed = NewUri { token, outcome: Outcome::TooLong.into(), ..NewUri::default() };
+    let changes = [
+        Change::Collection(new),
+        mint("1", "", Outcome::TooLong),
+        mint("2", "ipfs://2", Outcome::Known),
+        mint("3", "", Outcome::Refused),
+        mint("4", "", Outcome::Open),
+        mint("5", "ipfs://5", Outcome::Known),
+        Change::Uri(renewed),
+    ];
+    write(&made, changes);
+    let of_collection = format!("{TOKENS}/by_collection/{}", collection(1).to_hex());
+    let (_, body) = made.get(&format!("{of_collection}?pagination.reverse=false"));
+    let shown: Vec<&Value> = body["tokens"].as_array().unwrap().iter().map(|token| &token["nft"]).collect();
+    let expected = [
+        json!({ "token_id": "1", "uri": "", "uri_truncated": true }),
+        json!({ "token_id": "2", "uri": "ipfs://2" }),
+        json!({ "token_id": "3", "uri": "" }),
+        json!({ "token_id": "4", "uri": "" }),
+        json!({ "token_id": "5", "uri": "", "uri_truncated": true }),
+    ];
+    assert_eq!(shown, expected.iter().collect::<Vec<_>>());
+    let (_, body) = made.get(&format!("/indexer/nft/v1/collections/{}", collection(1).to_hex()));
+    assert_eq!(body["collection"]["collection"]["name_truncated"], true);
+}
+
 #[test]
 fn a_token_of_a_move_chain_shows_its_object() {
     let object = Account::from_bytes(&[7; 32]).unwrap();
@@ -348,11 +400,7 @@ fn a_token_of_a_move_chain_shows_its_object() {
         ..Mint::default()
     };
     let new = NewCollection { address: collection(1).as_bytes().to_vec(), collection: Collection::default() };
-    let entries = vec![
-        Entry { place: 0, tx: 0, change: Some(Change::Collection(new)) },
-        Entry { place: 1, tx: 0, change: Some(Change::Mint(mint)) },
-    ];
-    made.write(|txn| record(txn, At { height: 1, time: 0 }, entries).unwrap());
+    write(&made, [Change::Collection(new), Change::Mint(mint)]);
     let (_, body) = made.get(&format!("{TOKENS}/by_account/{}?token_id=Anemone+%234", account(0).to_hex()));
     assert_eq!(body["tokens"][0]["object_addr"], object.to_hex());
     assert_eq!(body["pagination"]["total"], "1");
@@ -363,11 +411,8 @@ fn after_a_rebuild_names_are_read_again() {
     let nfts = small();
     let search = "/indexer/nft/v1/collections/by_name/alpha";
     assert_eq!(nfts.made.get(search).1["pagination"]["total"], "1");
-    nfts.made.write(|txn| {
-        for height in 1..=2 {
-            txn.delete::<schema::nft::NftLog>(&height);
-        }
-    });
+    let log = store::table::rows::<NftLog>(&*nfts.made.store.snapshot().unwrap(), &All, Order::Asc, 100);
+    nfts.made.write(|txn| log.unwrap().iter().for_each(|(place, _)| txn.delete::<NftLog>(place)));
     schema::nft::rebuild::rebuild(&*nfts.made.store).unwrap();
     assert_eq!(nfts.made.get(search).1["pagination"]["total"], "0");
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::hand_made::{BlockPlan, EvmTxPlan, HandMade, TxPlan, account};
 use schema::meta::{self, BlockLane};
-use schema::nft::fold::{At, record};
-use schema::nft::{Change, Collection, Entry, NewCollection, Origin};
+use schema::nft::fold::record;
+use schema::nft::{Change, Collection, Entry, NewCollection, Origin, Place};
 use schema::rewind::{By, rewind};
 use schema::undo::{self, Lane};
 use store::{Counts, Durability, Store, Txn};
@@ -22,8 +22,10 @@ fn block(made: &HandMade, height: u64, names: &[&str]) {
         let collection = Collection { name: (*name).to_owned(), height, ..Collection::default() };
         Change::Collection(NewCollection { address: address.to_vec(), collection })
     };
-    let entries = names.iter().map(|name| Entry { place: 0, tx: 0, change: Some(of(name)) }).collect();
-    record(&mut txn, At { height, time: 0 }, entries).unwrap();
+    for (ordinal, name) in (0..).zip(names) {
+        let entry = Entry { time: 0, tx: 0, change: Some(of(name)) };
+        record(&mut txn, &Place::of_event(height, ordinal), entry).unwrap();
+    }
     seal(made, txn, height);
 }
 
@@ -79,8 +81,8 @@ fn a_name_that_a_collection_got_in_a_rewound_block_is_not_found() {
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     let origin = Change::Origin(Origin { local: "ibc/A1".to_owned(), origin: "Apes".to_owned() });
-    record(&mut txn, At { height: 2, time: 0 }, vec![Entry { place: 0, tx: 0, change: Some(origin) }])
-        .unwrap();
+    let entry = Entry { time: 0, tx: 0, change: Some(origin) };
+    record(&mut txn, &Place::of_event(2, 0), entry).unwrap();
     seal(&made, txn, 2);
     assert_eq!(found(&made, "apes"), ["ibc/A1"]);
     rewind(&*made.store, 1).unwrap();

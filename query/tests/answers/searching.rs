@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::hand_made::HandMade;
-use schema::nft::fold::{At, record};
-use schema::nft::{Change, Collection, Entry, NewCollection};
+use schema::nft::fold::record;
+use schema::nft::{Change, Collection, Entry, NewCollection, Place};
 
 const COLLECTIONS: u64 = 300;
 
@@ -14,8 +14,8 @@ fn add(made: &HandMade, n: u64) {
     let mut address = vec![0; 12];
     address.extend_from_slice(&n.to_be_bytes());
     let change = Change::Collection(NewCollection { address, collection });
-    let entry = Entry { place: 0, tx: 0, change: Some(change) };
-    made.write(|txn| record(txn, At { height: n, time: 0 }, vec![entry]).unwrap());
+    let entry = Entry { time: 0, tx: 0, change: Some(change) };
+    made.write(|txn| record(txn, &Place::of_event(n, 0), entry).unwrap());
 }
 
 #[test]

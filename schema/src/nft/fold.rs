@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! The tables depend only on the entries and on their order within each collection. Collections are independent of each
+//! The tables depend only on the entries and on their order within each collection; an entry about a URI may also be
+//! applied after later ones. Collections are independent of each
 //! other except in [`super::OriginNames`], where the first name wins. The sets other than [`Tokens`] follow from the rows
 //! of [`Tokens`] and [`Collections`] (`nft::indexes`).
 
@@ -12,60 +13,37 @@ use store::{Message, Order, Txn};
 use super::indexes;
 use super::log::{account, damaged, token_key};
 use super::{
-    Change, Collection, Collections, CollectionsByHeight, CollectionsByName, Entry, Log, NameChanges,
-    NewCollection, NftLog, ObjectTokens, Origin, OriginNames, Token, TokenObjects, TokenTxs, Tokens,
+    Change, Collection, Collections, CollectionsByHeight, CollectionsByName, Entry, NameChanges,
+    NewCollection, NewUri, NftLog, ObjectTokens, Origin, OriginNames, Outcome, Place, Token, TokenObjects,
+    TokenTxs, Tokens,
 };
 use crate::Error;
 use crate::keys::AccountKey;
 
-/// The block of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// Its height.
-    pub height: u64,
-    /// Its header time, nanoseconds since 1970 UTC.
-    pub time: i64,
-}
-
-/// Applies `entries` of the block `at` to the tables and appends them to the log.
-pub fn record(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> {
-    for entry in &entries {
-        apply(txn, at, entry)?;
-    }
-    log(txn, at, entries)
-}
-
-/// Appends `entries` of the block `at`, which are applied already, to the log. The entries of a block may come in
-/// several calls; the log stores them ordered by place.
-pub fn log(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> {
-    if entries.is_empty() {
-        return Ok(());
-    }
-    let stored = txn.get::<NftLog>(&at.height)?;
-    let Message(mut log) = stored.unwrap_or_else(|| Message(Log { time: at.time, entries: Vec::new() }));
-    log.entries.extend(entries);
-    log.entries.sort_by_key(|entry| entry.place);
-    txn.put::<NftLog>(&at.height, &Message(log));
+/// Applies an entry to the tables and writes it to the log.
+pub fn record(txn: &mut Txn<'_>, place: &Place, entry: Entry) -> Result<(), Error> {
+    apply(txn, place, &entry)?;
+    txn.put::<NftLog>(place, &Message(entry));
     Ok(())
 }
 
-/// Applies one entry of the block `at` to the tables.
-pub fn apply(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
+/// Applies one entry to the tables.
+fn apply(txn: &mut Txn<'_>, place: &Place, entry: &Entry) -> Result<(), Error> {
     match &entry.change {
         Some(Change::Collection(new)) => {
             let Some(item) = add_collection(txn, new)? else { return Ok(()) };
             txn.insert::<CollectionsByHeight>(&(), &item, &())?;
             Ok(())
         }
-        _ => apply_with(txn, at, entry, replace_token),
+        _ => apply_with(txn, place, entry, replace_token),
     }
 }
 
 /// Like [`apply`], for a rebuild: leaves out the sets other than [`Tokens`], and the counts and nodes of all sets.
-pub(super) fn apply_without_indexes(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
+pub(super) fn apply_without_indexes(txn: &mut Txn<'_>, place: &Place, entry: &Entry) -> Result<(), Error> {
     match &entry.change {
         Some(Change::Collection(new)) => add_collection(txn, new).map(drop),
-        _ => apply_with(txn, at, entry, |txn, key, _, after| {
+        _ => apply_with(txn, place, entry, |txn, key, _, after| {
             match after {
                 Some(row) => txn.put::<Tokens>(key, &Message(row)),
                 None => txn.delete::<Tokens>(key),
@@ -81,7 +59,7 @@ type Key = (AccountKey, Text);
 /// Applies one entry; `replace` writes the row of its token, before and after.
 fn apply_with(
     txn: &mut Txn<'_>,
-    at: At,
+    place: &Place,
     entry: &Entry,
     replace: impl FnOnce(&mut Txn<'_>, &Key, Option<Token>, Option<Token>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -89,7 +67,7 @@ fn apply_with(
         Some(Change::Origin(origin)) => return add_origin(txn, origin),
         Some(change) => change,
         // Only corruption leads here: a program with other entries would have another format version.
-        None => return Err(damaged("nft_log", &at.height.to_string(), "an entry says nothing")),
+        None => return Err(damaged("nft_log", &place.height.to_string(), "an entry says nothing")),
     };
     let Some(token) = change.token() else { return Ok(()) };
     let key = token_key(token)?;
@@ -101,62 +79,102 @@ fn apply_with(
         txn.put::<ObjectTokens>(&account(object)?, &Message(token.clone()));
     }
     let before = txn.get::<Tokens>(&key)?.map(|Message(row)| row);
-    let after = token_after(before.clone(), at, change);
-    if before.is_none() && after.is_none() {
+    let after = token_after(before.clone(), (place, entry.time), change);
+    if before == after {
         return Ok(());
     }
     replace(txn, &key, before, after)
 }
 
-/// The row of a token after a change of it in the block `at`, from the row before.
-pub(super) fn token_after(before: Option<Token>, at: At, change: &Change) -> Option<Token> {
-    let At { height, time } = at;
+/// The row of a token after a change of it, from the row before.
+pub(super) fn token_after(
+    before: Option<Token>,
+    (place, time): (&Place, i64),
+    change: &Change,
+) -> Option<Token> {
+    let height = place.height;
     match change {
         // Contracts may mint a token again without a burn.
-        Change::Mint(mint) => Some(Token {
-            owner: mint.owner.clone(),
-            uri: mint.uri.clone(),
-            object: mint.object.clone(),
-            height,
-            time,
-            question: mint.question,
-        }),
+        Change::Mint(mint) => {
+            let row = Token {
+                owner: mint.owner.clone(),
+                uri: place.clone(),
+                object: mint.object.clone(),
+                height,
+                time,
+                outcome: Outcome::Open.into(),
+                open: Some(place.clone()),
+                refusals: 0,
+                minted: place.clone(),
+            };
+            Some(answered(row, place, (mint.outcome(), 0)))
+        }
         Change::Transfer(transfer) => {
             before.map(|row| Token { owner: transfer.owner.clone(), height, time, ..row })
         }
         Change::Burn(_) => None,
-        Change::Uri(new) => {
-            before.map(|row| Token { uri: new.uri.clone(), question: 0, height, time, ..row })
-        }
+        Change::Uri(new) => before.map(|row| with_uri(row, (place, time), new)),
         Change::Collection(_) | Change::Origin(_) => before,
     }
 }
 
-/// Stores the URI that a pending query returned, in the token and in the log entry of its mint, as if the mint had
-/// contained it.
-pub fn answer_uri(txn: &mut Txn<'_>, question: u64, height: u64, uri: &str) -> Result<(), Error> {
-    let Some(Message(mut log)) = txn.get::<NftLog>(&height)? else { return Ok(()) };
-    let mut answered = None;
-    for entry in &mut log.entries {
-        if let Some(Change::Mint(mint)) = &mut entry.change
-            && mint.question == question
-        {
-            mint.question = 0;
-            uri.clone_into(&mut mint.uri);
-            answered = Some(mint.token.clone());
+/// A token's row with a new URI, or a query for it. It may be applied after later entries of the token.
+fn with_uri(mut row: Token, (place, time): (&Place, i64), new: &NewUri) -> Token {
+    if *place < row.minted {
+        return row;
+    }
+    if place.height > row.height {
+        (row.height, row.time) = (place.height, time);
+    }
+    if place > row.asked() {
+        row.refusals = 0;
+        row.open = Some(place.clone());
+    }
+    answered(row, place, (new.outcome(), new.refusals))
+}
+
+/// A token's row after the answer about its URI for the entry `place`, before which the contract had refused `refusals`
+/// queries in turn.
+fn answered(mut row: Token, place: &Place, (outcome, refusals): (Outcome, u32)) -> Token {
+    if outcome == Outcome::Open || *place < row.minted {
+        return row;
+    }
+    let is_newest = place >= row.asked();
+    if *place >= row.uri {
+        row.uri = place.clone();
+        row.outcome = outcome.into();
+    }
+    if is_newest {
+        row.open = None;
+        row.refusals = if outcome == Outcome::Refused { refusals.saturating_add(1) } else { 0 };
+    }
+    row
+}
+
+/// Stores the answer to a pending query for a URI, in the log entry that waits for it and in the token's row, as if the
+/// answer had come with the block. Returns the number of queries in turn that the contract has refused now.
+pub fn answer_uri(txn: &mut Txn<'_>, place: &Place, outcome: Outcome, uri: String) -> Result<u32, Error> {
+    let Some(Message(mut entry)) = txn.get::<NftLog>(place)? else { return Ok(0) };
+    let (token, refusals) = match &mut entry.change {
+        Some(Change::Mint(mint)) if mint.outcome() == Outcome::Open => {
+            (mint.outcome, mint.uri) = (outcome.into(), uri);
+            (mint.token.clone(), 0)
+        }
+        Some(Change::Uri(new)) if new.outcome() == Outcome::Open => {
+            (new.outcome, new.uri) = (outcome.into(), uri);
+            (new.token.clone(), new.refusals)
+        }
+        _ => return Ok(0),
+    };
+    txn.put::<NftLog>(place, &Message(entry));
+    let key = token_key(&token)?;
+    if let Some(Message(row)) = txn.get::<Tokens>(&key)? {
+        let after = answered(row.clone(), place, (outcome, refusals));
+        if after != row {
+            txn.insert::<Tokens>(&key.0, &key.1, &Message(after))?;
         }
     }
-    let Some(token) = answered else { return Ok(()) };
-    txn.put::<NftLog>(&height, &Message(log));
-    let key = token_key(&token)?;
-    let Some(Message(mut row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    // Meanwhile the token may have been minted again, or have received a URI.
-    if row.question == question {
-        row.question = 0;
-        uri.clone_into(&mut row.uri);
-        txn.insert::<Tokens>(&key.0, &key.1, &Message(row))?;
-    }
-    Ok(())
+    Ok(if outcome == Outcome::Refused { refusals.saturating_add(1) } else { 0 })
 }
 
 /// Adds a collection, if it is new. Returns its item in [`CollectionsByHeight`], which the caller inserts.
@@ -240,12 +258,14 @@ pub(super) fn replace_token(
     before: Option<Token>,
     after: Option<Token>,
 ) -> Result<(), Error> {
-    if let Some(row) = &before {
-        indexes::remove(txn, key, row)?;
+    let same =
+        matches!((&before, &after), (Some(a), Some(b)) if (&a.owner, a.height) == (&b.owner, b.height));
+    if let Some(row) = before.filter(|_| !same) {
+        indexes::remove(txn, key, &row)?;
     }
     if let Some(row) = after {
         txn.insert::<Tokens>(&key.0, &key.1, &Message(row.clone()))?;
-        indexes::insert(txn, key, &row)
+        if same { Ok(()) } else { indexes::insert(txn, key, &row) }
     } else {
         txn.remove::<Tokens>(&key.0, &key.1)?;
         Ok(())

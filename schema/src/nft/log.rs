@@ -1,35 +1,77 @@
 //! Entries of the NFT event log.
 
 use store::key::Text;
+use store::{Key, Message, Snapshot, Table as _};
 
-use super::{Collection, TokenName};
+use super::{Collection, NftLog, Token, TokenName};
 use crate::Error;
 use crate::keys::AccountKey;
 
-/// The NFT events of one block.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Log {
-    /// The block's header time, nanoseconds since 1970 UTC.
-    #[prost(int64, tag = "1")]
-    pub time: i64,
-    /// The entries, ordered by place.
-    #[prost(message, repeated, tag = "2")]
-    pub entries: Vec<Entry>,
+/// A place in the log, in chain order.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Message)]
+pub struct Place {
+    /// The block.
+    #[prost(uint64, tag = "1")]
+    pub height: u64,
+    /// The position in the block: twice the ordinal of the event, minus one for a collection first seen with that
+    /// event; the greatest number for what happens at the end of the block.
+    #[prost(uint32, tag = "2")]
+    pub ordinal: u32,
+    /// Distinguishes the entries that follow from one event; empty for the event itself.
+    #[prost(string, tag = "3")]
+    pub part: String,
+}
+
+impl Place {
+    /// The place of an event itself.
+    pub fn of_event(height: u64, ordinal: u32) -> Self {
+        Self { height, ordinal, part: String::new() }
+    }
+
+    /// The place of what an event at this place means for `token`.
+    #[must_use]
+    pub fn of_token(&self, token: &TokenName) -> Self {
+        let part = format!("{}/{}", hex::encode(&token.collection), token.token_id);
+        Self { part, ..self.clone() }
+    }
+}
+
+impl Key for Place {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.height.put(out);
+        self.ordinal.put(out);
+        Text(self.part.clone()).put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let (height, ordinal, Text(part)) = Key::take(input)?;
+        Some(Self { height, ordinal, part })
+    }
 }
 
 /// One NFT event.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Entry {
-    /// The position in the block: twice the ordinal of the event, minus one for a collection first seen with that
-    /// event.
-    #[prost(uint32, tag = "1")]
-    pub place: u32,
+    /// The block's header time, nanoseconds since 1970 UTC.
+    #[prost(int64, tag = "1")]
+    pub time: i64,
     /// Sequence of the transaction; 0 outside of transactions.
     #[prost(uint64, tag = "2")]
     pub tx: u64,
     /// The change.
     #[prost(oneof = "Change", tags = "3, 4, 5, 6, 7, 8")]
     pub change: Option<Change>,
+}
+
+impl Entry {
+    /// The URI in the entry of a mint or of a new URI.
+    pub fn uri(self) -> Option<String> {
+        match self.change? {
+            Change::Mint(mint) => Some(mint.uri),
+            Change::Uri(new) => Some(new.uri),
+            _ => None,
+        }
+    }
 }
 
 /// The kinds of event.
@@ -76,6 +118,21 @@ impl Change {
     }
 }
 
+/// The URIs of `tokens`, in their order; empty where it is not [`Outcome::Known`].
+pub fn uris(snapshot: &dyn Snapshot, tokens: &[&Token]) -> Result<Vec<String>, store::Error> {
+    let known = tokens.iter().filter(|token| token.outcome() == Outcome::Known);
+    let places: Vec<Place> = known.map(|token| token.uri.clone()).collect();
+    let mut entries = store::table::read_many::<NftLog>(snapshot, &places)?.into_iter().zip(&places);
+    let mut uri = |token: &&Token| {
+        let (entry, place) = (token.outcome() == Outcome::Known).then(|| entries.next()).flatten()?;
+        Some(entry.and_then(|Message(entry)| entry.uri()).ok_or(place))
+    };
+    let missing = |place: &Place| {
+        store::table::corrupt(NftLog::SPEC, &place.to_bytes(), "the entry with the URI of a token is missing")
+    };
+    tokens.iter().map(|token| uri(token).unwrap_or_else(|| Ok(String::new())).map_err(missing)).collect()
+}
+
 /// The key of a token's rows.
 pub(super) fn token_key(token: &TokenName) -> Result<(AccountKey, Text), Error> {
     Ok((account(&token.collection)?, Text(token.token_id.clone())))
@@ -118,9 +175,9 @@ pub struct Mint {
     /// Move: its object, 32 bytes; else empty.
     #[prost(bytes = "vec", tag = "4")]
     pub object: Vec<u8>,
-    /// Number of the pending query for the URI; 0 if there is none.
-    #[prost(uint64, tag = "5")]
-    pub question: u64,
+    /// What is known of the URI.
+    #[prost(enumeration = "Outcome", tag = "5")]
+    pub outcome: i32,
 }
 
 /// A change of a token's owner.
@@ -134,15 +191,35 @@ pub struct Transfer {
     pub owner: Vec<u8>,
 }
 
-/// A new URI of a token.
+/// A new URI of a token, or a query for it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct NewUri {
     /// Which.
     #[prost(message, required, tag = "1")]
     pub token: TokenName,
-    /// The URI.
+    /// The URI, if it is known.
     #[prost(string, tag = "2")]
     pub uri: String,
+    /// What is known of the URI.
+    #[prost(enumeration = "Outcome", tag = "3")]
+    pub outcome: i32,
+    /// How many queries in turn the contract had refused before this one.
+    #[prost(uint32, tag = "4")]
+    pub refusals: u32,
+}
+
+/// What is known of a URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum Outcome {
+    /// The URI itself; empty if the token has none.
+    Known = 0,
+    /// Nothing: the query is pending ([`super::Questions`]).
+    Open = 1,
+    /// The contract refused the query.
+    Refused = 2,
+    /// It is longer than the index accepts.
+    TooLong = 3,
 }
 
 /// The two names of a token class that was transferred by IBC.

@@ -1,24 +1,22 @@
 //! Pending NFT metadata: queries to the node, and the events that wait for their answers.
 
-/// The number of the query about the event at `place` of the block at `height`.
-pub fn question_number(height: u64, place: u32) -> u64 {
-    (height << PLACE_BITS) | u64::from(place)
-}
+use store::{Order, Snapshot};
 
-/// The height of a query.
-pub fn question_height(number: u64) -> u64 {
-    number >> PLACE_BITS
-}
+use super::{NonCollections, Place};
+use crate::keys::AccountKey;
 
-/// 16 million places in a block, and 10^12 heights.
-const PLACE_BITS: u32 = 24;
-
-/// A metadata query to the node at some height.
+/// A metadata query to the node at the height of its key.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Question {
     /// The requested metadata.
-    #[prost(oneof = "About", tags = "1, 2, 3")]
+    #[prost(oneof = "About", tags = "1, 2, 3, 4")]
     pub about: Option<About>,
+    /// Transfers of the token since, at which the query is repeated as long as the contract refuses it.
+    #[prost(message, repeated, tag = "5")]
+    pub later: Vec<Place>,
+    /// True if the answer is known, and the rest of the events that waited for it, from this place on, is to be applied.
+    #[prost(bool, tag = "6")]
+    pub rest: bool,
 }
 
 /// The requested metadata.
@@ -33,6 +31,9 @@ pub enum About {
     /// The URI of a token.
     #[prost(message, tag = "3")]
     Uri(TokenKey),
+    /// The URIs of the tokens of a renewal ([`super::Renewals`]).
+    #[prost(message, tag = "4")]
+    Range(RangeCursor),
 }
 
 /// The contract or object whose metadata pending events need.
@@ -63,6 +64,17 @@ pub struct TokenKey {
     pub object: Vec<u8>,
 }
 
+/// How far a renewal has come: its tokens are queried in the order of their ids.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct RangeCursor {
+    /// Address of the collection, 20 or 32 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub collection: Vec<u8>,
+    /// The last id that was reached; empty before the first.
+    #[prost(string, tag = "2")]
+    pub after: String,
+}
+
 /// A pending event. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PendingEvent {
@@ -72,7 +84,7 @@ pub struct PendingEvent {
     /// Sequence of the transaction; 0 outside of transactions.
     #[prost(uint64, tag = "2")]
     pub tx: u64,
-    /// 1 mint, 2 transfer, 3 burn.
+    /// 0 instantiation, 1 mint, 2 transfer, 3 burn, 4 new URI, 5 metadata update.
     #[prost(uint32, tag = "3")]
     pub kind: u32,
     /// The collection, if the event names it.
@@ -90,4 +102,31 @@ pub struct PendingEvent {
     /// Its URI, if the event contains it.
     #[prost(string, optional, tag = "8")]
     pub uri: Option<String>,
+    /// The first and the last id of a metadata update of a range, 32 bytes each; else empty.
+    #[prost(bytes = "vec", tag = "9")]
+    pub range: Vec<u8>,
+}
+
+/// The queries whether an address is a collection that the node denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusals {
+    first: u64,
+    last: u64,
+}
+
+impl Refusals {
+    /// Those about `address`; `None` if there are none.
+    pub fn read(snapshot: &dyn Snapshot, address: AccountKey) -> Result<Option<Self>, store::Error> {
+        let end = |order| store::table::rows::<NonCollections>(snapshot, &address, order, 1);
+        let Some(((_, last), ())) = end(Order::Desc)?.pop() else { return Ok(None) };
+        let first = end(Order::Asc)?.pop().map_or(last, |((_, first), ())| first);
+        Ok(Some(Self { first, last }))
+    }
+
+    /// Whether an event of `height` may raise the query again: the time without it doubles with each refusal, so a
+    /// contract costs as many queries as the chain's height has digits in binary.
+    pub fn may_ask(&self, height: u64) -> bool {
+        let pause = (self.last - self.first).max(1);
+        height >= self.last.saturating_add(pause)
+    }
 }

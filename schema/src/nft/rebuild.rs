@@ -10,9 +10,12 @@
 //! other use of the database.
 
 use store::key::All;
-use store::{Batch, COUNT, Counts, Durability, List, Message, Order, RANK, Store, Table, TableSpec, Txn};
+use store::{
+    Batch, Bounds, COUNT, Counts, Durability, Key as _, List, Message, Order, RANK, RowCursor, Store, Table,
+    TableSpec, Txn,
+};
 
-use super::fold::{self, At};
+use super::fold;
 use super::indexes;
 use super::{
     Collections, CollectionsByHeight, CollectionsByName, Holdings, HoldingsByHeight, NftLog, ObjectTokens,
@@ -26,9 +29,6 @@ use crate::progress::Progress;
 
 /// Size of a commit in bytes, about a second of work. An interruption loses at most this much.
 const BATCH_BYTES: usize = 1 << 20;
-
-/// Heights of the log read at a time; the next commit may read some of them again.
-const LOGS: usize = 8;
 
 /// Capacity of the cache of list lengths.
 const REMEMBERED_LISTS: usize = 1 << 16;
@@ -78,7 +78,7 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
         return rebuild(store);
     }
     let last = store::table::rows::<NftLog>(&*store.snapshot()?, &All, Order::Desc, 1)?.pop();
-    let mut progress = Progress::new("rebuilding the NFT tables", last.map_or(0, |(height, _)| height));
+    let mut progress = Progress::new("rebuilding the NFT tables", last.map_or(0, |(place, _)| place.height));
     let mut counts = Counts::new(REMEMBERED_LISTS);
     loop {
         let snapshot = store.snapshot()?;
@@ -101,21 +101,18 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     })
 }
 
-/// Applies the log after `height` until the commit is full. Returns true at the end of the log.
+/// Applies the log after `height` until the commit is full, whole blocks at a time. Returns true at the end of the log.
 fn fold_some(txn: &mut Txn<'_>, height: &mut u64) -> Result<bool, Error> {
-    loop {
-        let logs = store::table::rows_after::<NftLog>(txn.base(), &All, height, Order::Asc, LOGS)?;
-        if logs.is_empty() {
-            return Ok(true);
+    let start = height.saturating_add(1).to_bytes();
+    let bounds = Bounds { start: &start, end: None };
+    for row in RowCursor::new(txn.base(), NftLog::SPEC, bounds, Order::Asc) {
+        let (key, value) = row?;
+        let (place, Message(entry)) = store::table::decode_row::<NftLog>(&key, &value)?;
+        if place.height > *height && txn.bytes() >= BATCH_BYTES {
+            return Ok(false);
         }
-        for (at, Message(log)) in logs {
-            for entry in &log.entries {
-                fold::apply_without_indexes(txn, At { height: at, time: log.time }, entry)?;
-            }
-            *height = at;
-            if txn.bytes() >= BATCH_BYTES {
-                return Ok(false);
-            }
-        }
+        *height = place.height;
+        fold::apply_without_indexes(txn, &place, &entry)?;
     }
+    Ok(true)
 }

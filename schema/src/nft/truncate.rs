@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::key::Text;
 use store::{Bounds, Counts, Durability, Key as _, List as _, Message, Snapshot, Store, Table, Txn};
 
-use super::fold::{self, At};
+use super::fold;
 use super::log::{account, token_key};
 use super::{
-    Change, Log, NftLog, ObjectTokens, OriginNames, Token, TokenName, TokenObjects, TokenTxs, Tokens,
+    Change, Entry, NftLog, ObjectTokens, OriginNames, Place, Token, TokenName, TokenObjects, TokenTxs, Tokens,
 };
 use crate::Error;
 use crate::keys::AccountKey;
@@ -75,9 +75,9 @@ impl Touched {
         let (mut touched, first) = (Self::default(), to.saturating_add(1).to_bytes());
         let removed = Bounds { start: &first, end: None };
         store::for_each_row(snapshot, NftLog::SPEC, removed, |key, value| {
-            let (_, Message(log)) = store::table::decode_row::<NftLog>(key, value)?;
-            touched.events += log.entries.len();
-            if touched.events <= MAX_EVENTS { touched.add(&log) } else { Ok(()) }
+            let (_, Message(entry)) = store::table::decode_row::<NftLog>(key, value)?;
+            touched.events += 1;
+            if touched.events <= MAX_EVENTS { touched.add(&entry) } else { Ok(()) }
         })?;
         if touched.events > MAX_EVENTS {
             return Ok(None);
@@ -85,50 +85,48 @@ impl Touched {
         if touched.events > 0 {
             let rest = Bounds { start: &[], end: Some(&first) };
             store::for_each_row(snapshot, NftLog::SPEC, rest, |key, value| {
-                let (height, Message(log)) = store::table::decode_row::<NftLog>(key, value)?;
-                touched.replay(At { height, time: log.time }, &log)
+                let (place, Message(entry)) = store::table::decode_row::<NftLog>(key, value)?;
+                touched.replay(&place, &entry)
             })?;
         }
         Ok(Some(touched))
     }
 
-    /// Adds the subjects of removed events.
-    fn add(&mut self, log: &Log) -> Result<(), Error> {
-        for change in log.entries.iter().filter_map(|entry| entry.change.as_ref()) {
-            match change {
-                Change::Collection(new) => drop(self.collections.insert(account(&new.address)?)),
-                Change::Origin(origin) => drop(self.origins.insert(Text(origin.local.clone()))),
-                _ => {}
-            }
-            if let Some(token) = change.token() {
-                self.tokens.entry(token_key(token)?).or_default();
-            }
-            if let Some(object) = change.object() {
-                self.objects.insert(account(object)?, None);
-            }
+    /// Adds the subjects of a removed event.
+    fn add(&mut self, entry: &Entry) -> Result<(), Error> {
+        let Some(change) = &entry.change else { return Ok(()) };
+        match change {
+            Change::Collection(new) => drop(self.collections.insert(account(&new.address)?)),
+            Change::Origin(origin) => drop(self.origins.insert(Text(origin.local.clone()))),
+            _ => {}
+        }
+        if let Some(token) = change.token() {
+            self.tokens.entry(token_key(token)?).or_default();
+        }
+        if let Some(object) = change.object() {
+            self.objects.insert(account(object)?, None);
         }
         Ok(())
     }
 
-    /// Applies events of the rest of the log.
-    fn replay(&mut self, at: At, log: &Log) -> Result<(), Error> {
-        for change in log.entries.iter().filter_map(|entry| entry.change.as_ref()) {
-            match change {
-                Change::Collection(new) => drop(self.collections.remove(&account(&new.address)?)),
-                Change::Origin(origin) => drop(self.origins.remove(&Text(origin.local.clone()))),
-                _ => {}
-            }
-            let Some(token) = change.token() else { continue };
-            let object = change.object();
-            if let Some(left) = self.tokens.get_mut(&token_key(token)?) {
-                left.row = fold::token_after(left.row.take(), at, change);
-                left.object = object.map(<[u8]>::to_vec).or(left.object.take());
-            }
-            if let Some(object) = object
-                && let Some(last) = self.objects.get_mut(&account(object)?)
-            {
-                *last = Some(token.clone());
-            }
+    /// Applies an event of the rest of the log.
+    fn replay(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
+        let Some(change) = &entry.change else { return Ok(()) };
+        match change {
+            Change::Collection(new) => drop(self.collections.remove(&account(&new.address)?)),
+            Change::Origin(origin) => drop(self.origins.remove(&Text(origin.local.clone()))),
+            _ => {}
+        }
+        let Some(token) = change.token() else { return Ok(()) };
+        let object = change.object();
+        if let Some(left) = self.tokens.get_mut(&token_key(token)?) {
+            left.row = fold::token_after(left.row.take(), (place, entry.time), change);
+            left.object = object.map(<[u8]>::to_vec).or(left.object.take());
+        }
+        if let Some(object) = object
+            && let Some(last) = self.objects.get_mut(&account(object)?)
+        {
+            *last = Some(token.clone());
         }
         Ok(())
     }

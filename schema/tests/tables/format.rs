@@ -16,10 +16,10 @@ use schema::meta::{
     self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, Rewinds, RichLane,
 };
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
-use schema::nft::fold::{self, At};
+use schema::nft::fold;
 use schema::nft::{
-    About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, PendingEvent,
-    PendingEvents, Question, Questions, Subject, TokenName, Transfer, question_number,
+    About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, Outcome,
+    PendingEvent, PendingEvents, Place, Question, Questions, Renewal, Renewals, Subject, TokenName, Transfer,
 };
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::postings;
@@ -149,23 +149,26 @@ fn nfts(txn: &mut Txn<'_>) {
         owner: vec![2; 20],
         uri: "ipfs://7".to_owned(),
         object: vec![3; 32],
-        question: 0,
+        outcome: Outcome::Known.into(),
     };
     let changes = [
         Change::Origin(Origin { local: "ibc/A1".to_owned(), origin: "Apes".to_owned() }),
         Change::Collection(NewCollection { address: address.clone(), collection }),
         Change::Mint(mint),
         Change::Transfer(Transfer { token: token("#7"), owner: vec![4; 20] }),
-        Change::Uri(NewUri { token: token("#7"), uri: "ipfs://8".to_owned() }),
+        Change::Uri(NewUri { token: token("#7"), uri: "ipfs://8".to_owned(), ..NewUri::default() }),
         Change::Burn(token("#8")),
     ];
-    let entries =
-        (1..).zip(changes).map(|(place, change)| Entry { place, tx: 7, change: Some(change) }).collect();
-    fold::record(txn, At { height: 300, time }, entries).unwrap();
-    txn.put::<NonCollections>(&person(), &300);
+    for (ordinal, change) in (1..).zip(changes) {
+        let entry = Entry { time, tx: 7, change: Some(change) };
+        fold::record(txn, &Place::of_event(300, ordinal), entry).unwrap();
+    }
+    txn.put::<NonCollections>(&(person(), 300), &());
     let subject = Subject { address: address.clone(), token_id: "7".to_owned(), owner: vec![4; 20] };
-    let question = Question { about: Some(About::Collection(subject)) };
-    txn.put::<Questions>(&question_number(300, 9), &Message(question));
+    let question = Question { about: Some(About::Collection(subject)), ..Question::default() };
+    txn.put::<Questions>(&Place::of_event(300, 9), &Message(question));
+    let renewal = Renewal { range: vec![0; 64], since: 299, next: 301 };
+    txn.put::<Renewals>(&(contract(), 300, 9), &Message(renewal));
     let waiter =
         PendingEvent { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..PendingEvent::default() };
     txn.put::<PendingEvents>(&(contract(), 300, 9), &Message(waiter));

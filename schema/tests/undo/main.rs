@@ -74,7 +74,7 @@ fn commit(store: &dyn Store, end: End, write: impl FnOnce(&mut Txn<'_>)) {
 /// A commit that belongs to no height.
 fn late(store: &MemStore, account: u8, found_at: u64, end: End) {
     let account = schema::keys::AccountKey(chain::Account::from_bytes(&[account; 20]).unwrap());
-    commit(store, end, |txn| txn.put::<NonCollections>(&account, &found_at));
+    commit(store, end, |txn| txn.put::<NonCollections>(&(account, found_at), &()));
 }
 
 fn refused(store: &MemStore) -> usize {

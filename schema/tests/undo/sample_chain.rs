@@ -1,6 +1,6 @@
 //! A database with rows in every table, whose rows at a height are a function of the height.
 
-use chain::Account;
+use chain::{Account, U256};
 use schema::block::{Block, Blocks};
 use schema::digest::{self, TableDigest};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
@@ -8,10 +8,10 @@ use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, CallLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
-use schema::nft::fold::{self, At};
+use schema::nft::fold;
 use schema::nft::{
-    Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, PendingEvent,
-    PendingEvents, Question, Questions, TokenName, Transfer, question_number,
+    About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, Outcome,
+    PendingEvent, PendingEvents, Place, Question, Questions, TokenKey, TokenName, Transfer, renewal,
 };
 use schema::payload::{Chunk, Codec, Kind};
 use schema::postings;
@@ -99,8 +99,14 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
     txn.push::<AccountCalls>(&AccountKey(busy), first + 1).unwrap();
 
     if height.is_multiple_of(100) {
-        txn.put::<NonCollections>(&AccountKey(fresh), &height);
-        txn.put::<Questions>(&question_number(height, 7), &Message(Question::default()));
+        txn.put::<NonCollections>(&(AccountKey(fresh), height), &());
+        // Open since then, with a note for each later transfer.
+        let question = Question {
+            about: Some(About::Uri(TokenKey::default())),
+            later: vec![Place::of_event(height, 8)],
+            ..Question::default()
+        };
+        txn.put::<Questions>(&Place::of_event(height, 7), &Message(question));
         txn.put::<PendingEvents>(&(AccountKey(busy), height, 7), &Message(PendingEvent::default()));
     }
     let lane =
@@ -124,9 +130,16 @@ fn mint(txn: &mut Txn<'_>, height: u64) {
     if height > 3 {
         changes.extend(changes_of_earlier_tokens(&collection, height));
     }
-    let entries =
-        (1..).zip(changes).map(|(place, change)| Entry { place, tx: height, change: Some(change) }).collect();
-    fold::record(txn, At { height, time: 0 }, entries).unwrap();
+    for (ordinal, change) in (1..).zip(changes) {
+        let entry = Entry { time: 0, tx: height, change: Some(change) };
+        fold::record(txn, &Place::of_event(height, ordinal), entry).unwrap();
+    }
+    if height.is_multiple_of(5) {
+        let place = Place::of_event(height, 500);
+        let collection = AccountKey(account(height % 3));
+        renewal::request(txn, collection, renewal::encode_range(U256::from(height), U256::from(99)), &place)
+            .unwrap();
+    }
 }
 
 /// Events of tokens that the collection's previous height minted, and of its name.
@@ -144,7 +157,8 @@ fn changes_of_earlier_tokens(collection: &[u8], height: u64) -> Vec<Change> {
     vec![
         Change::Transfer(Transfer { token: earlier(1), owner: owner(height) }),
         Change::Transfer(Transfer { token: earlier(2), owner: owner(2) }),
-        Change::Uri(NewUri { token: earlier(3), uri: format!("ipfs://new/{height}") }),
+        Change::Uri(NewUri { token: earlier(3), uri: format!("ipfs://new/{height}"), ..NewUri::default() }),
+        Change::Uri(NewUri { token: earlier(7), outcome: Outcome::Open.into(), ..NewUri::default() }),
         Change::Burn(earlier(4)),
         Change::Burn(earlier(5)),
         Change::Transfer(Transfer { token: earlier(5), owner: owner(1) }),

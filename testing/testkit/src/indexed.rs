@@ -10,6 +10,7 @@ use query::{Build, EmptyCursor, Indexer};
 use replay::recording::Summary;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
+use schema::meta::{self, BlockLane};
 use schema::nft::Questions;
 use store::key::All;
 use store::{Order, Store};
@@ -94,10 +95,12 @@ pub async fn index_from(node: Node, config: Config, store: Arc<dyn Store>, last:
     run_until(&ingest, last, || Ok(!has_questions(&*store)?)).await
 }
 
-/// Whether a query about NFTs is pending.
+/// Whether a query about NFTs is pending whose height is indexed.
 pub fn has_questions(store: &dyn Store) -> Result<bool> {
-    let open = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
-    Ok(!open.is_empty())
+    let snapshot = store.snapshot()?;
+    let open = store::table::rows::<Questions>(&*snapshot, &All, Order::Asc, 1)?;
+    let height = meta::read::<BlockLane>(&*snapshot)?.map_or(0, |lane| lane.height);
+    Ok(open.first().is_some_and(|(place, _)| place.height <= height))
 }
 
 /// The error that ends `ingest`.

@@ -1,7 +1,6 @@
 //! Move's NFTs: the standard library's events, joined within their transaction, and its resources.
 //!
 //! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`
-//! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`
 //! can emit them, so their values are correct; an object's owner is tracked until the mint, which may come after a
 //! transfer.
 
@@ -12,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{NftEvent, TokenRef};
 use crate::address::Account;
 use crate::comet::Event;
-use crate::sanitize::{bounded, without_nuls};
+use crate::sanitize::{Text, bounded, without_nuls};
 use crate::serde_lenient::JsonText;
 
 /// State of one transaction that its later events need.
@@ -151,8 +150,8 @@ pub struct NftResource {
     pub collection: Account,
     /// Its id, without NULs.
     pub token_id: String,
-    /// Its URI, without NULs.
-    pub uri: String,
+    /// Its URI.
+    pub uri: Text,
 }
 
 /// The resource `0x1::collection::Collection` of a collection's object.
@@ -160,8 +159,8 @@ pub struct NftResource {
 pub struct CollectionResource {
     /// Its creator.
     pub creator: Account,
-    /// Its name, without NULs.
-    pub name: String,
+    /// Its name.
+    pub name: Text,
 }
 
 /// Reads the answer of `/initia/move/v1/accounts/{object}/resources/by_struct_tag?struct_tag=0x1::nft::Nft`.
@@ -177,7 +176,7 @@ pub fn nft_resource(answer: &[u8]) -> Option<NftResource> {
         inner: String,
     }
     let nft: Nft = resource(answer)?;
-    let (token_id, uri) = (bounded(&nft.token_id)?, bounded(&nft.uri)?);
+    let (token_id, uri) = (bounded(&nft.token_id).plain()?, bounded(&nft.uri));
     Some(NftResource { collection: Account::from_hex_literal(&nft.collection.inner)?, token_id, uri })
 }
 
@@ -190,8 +189,8 @@ pub fn collection_resource(answer: &[u8]) -> Option<CollectionResource> {
         name: String,
     }
     let collection: Collection = resource(answer)?;
-    let name = bounded(&collection.name)?;
-    Some(CollectionResource { creator: Account::from_hex_literal(&collection.creator)?, name })
+    let creator = Account::from_hex_literal(&collection.creator)?;
+    Some(CollectionResource { creator, name: bounded(&collection.name) })
 }
 
 /// Reads the owner in the answer of

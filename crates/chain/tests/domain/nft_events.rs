@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::recorded::{State, heights, states};
 use chain::comet::parse_results;
 use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
-use chain::{Account, U256, Vm, abi};
+use chain::{Account, Text, U256, Vm, abi};
 
 /// All NFT events of a recorded chain, with height and index of the transaction.
 fn found(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {
@@ -17,7 +17,7 @@ fn found(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {
     all
 }
 
-/// Creations, instantiations, mints, transfers, burns, new URIs, names.
+/// Creations, instantiations, mints, transfers, burns, new URIs, names; no recorded chain has other events.
 fn counts(found: &[(u64, Option<usize>, NftEvent)]) -> [usize; 7] {
     let mut counts = [0; 7];
     for (_, _, event) in found {
@@ -29,6 +29,7 @@ fn counts(found: &[(u64, Option<usize>, NftEvent)]) -> [usize; 7] {
             NftEvent::Burn { .. } => 4,
             NftEvent::SetUri { .. } => 5,
             NftEvent::ClassName { .. } => 6,
+            NftEvent::Metadata { .. } | NftEvent::Unread { .. } => panic!("{event:?}"),
         }] += 1;
     }
     counts
@@ -164,7 +165,7 @@ fn every_recorded_answer_of_a_contract_is_classified_correctly() {
             let Some(answer) = state.result.as_ref().map(bytes) else { continue };
             let question = hex::decode(&state.data[2..]).unwrap();
             if question == abi::name() {
-                names.insert(abi::read_string(&answer).unwrap());
+                names.insert(abi::read_string(&answer).unwrap().plain().unwrap());
             } else if question == abi::supports_erc721() {
                 assert_eq!(abi::read_bool(&answer), Some(mints(&state.to)), "{chain} {}", state.to);
                 let counted = if mints(&state.to) { &mut erc721.0 } else { &mut erc721.1 };
@@ -172,7 +173,7 @@ fn every_recorded_answer_of_a_contract_is_classified_correctly() {
             } else if question == abi::decimals() {
                 assert!(abi::read_uint(&answer).is_some_and(|decimals| decimals <= U256::from(18)));
             } else if question.starts_with(&abi::token_uri(U256::ZERO)[..4]) {
-                let uri = abi::read_string(&answer).unwrap();
+                let uri = abi::read_string(&answer).unwrap().plain().unwrap();
                 assert!(uri.is_empty() || uri.starts_with("https://"), "{uri}");
                 uris.push(uri);
             }
@@ -217,7 +218,8 @@ fn replayed_cw721_events_give_the_tokens_that_the_contracts_report() {
                 owners += 1;
             }
             Some(Some((_, uri))) => {
-                assert_eq!(wasm::token_uri(answer), Some(uri.clone().unwrap_or_default()));
+                let uri = Text::Plain(uri.clone().unwrap_or_default());
+                assert_eq!(wasm::token_uri(answer), Some(uri));
                 uris += 1;
             }
         }
@@ -249,7 +251,7 @@ fn recorded_move_resources_agree_with_the_events() {
                 );
                 gone += 1;
             } else if let Some(made) = move_vm::collection_resource(answer) {
-                let (creator, name) = (made.creator, made.name);
+                let (creator, name) = (made.creator, made.name.plain().unwrap());
                 let create = NftEvent::Create { collection: address, creator, name };
                 assert!(found.iter().any(|(.., event)| *event == create), "{create:?}");
                 collections += 1;
@@ -259,7 +261,7 @@ fn recorded_move_resources_agree_with_the_events() {
                     NftEvent::Mint { collection, token_id, object, .. }
                         if (*collection, token_id.as_ref(), *object)
                             == (nft.collection, Some(&nft.token_id), Some(address)))));
-                assert_eq!(uri(&found, address, state.height.unwrap()), Some(nft.uri));
+                assert_eq!(uri(&found, address, state.height.unwrap()), nft.uri.plain());
                 nfts += 1;
             }
         }

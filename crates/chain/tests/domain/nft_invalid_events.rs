@@ -2,9 +2,12 @@
 
 use std::slice::from_ref;
 
+use alloy::primitives::keccak256;
 use chain::comet::parse_results;
-use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
-use chain::{Account, Vm};
+use chain::nft::{
+    CONSECUTIVE_OF_BLOCK, CONSECUTIVE_OF_LOG, NftEvent, TokenRef, Updated, events, move_vm, wasm,
+};
+use chain::{Account, Text, U256, Vm};
 use serde_json::{Value, json};
 
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -247,40 +250,293 @@ fn bech32(byte: u8, long: bool) -> String {
     if long { object(byte).to_bech32("init") } else { account(byte).to_bech32("init") }
 }
 
+/// ERC-4906 and ERC-2309, from their texts.
+const UPDATE: &str = "MetadataUpdate(uint256)";
+const BATCH_UPDATE: &str = "BatchMetadataUpdate(uint256,uint256)";
+const CONSECUTIVE: &str = "ConsecutiveTransfer(uint256,uint256,address,address)";
+
+fn word(number: U256) -> String {
+    format!("{number:064x}")
+}
+
+/// The NFT events of logs of the contract, each with its topics and data.
+fn of_logs(logs: &[(&[String], String)]) -> Vec<NftEvent> {
+    let logs: Vec<_> = logs
+        .iter()
+        .map(|(topics, data)| {
+            json!({ "address": CONTRACT, "topics": topics, "data": format!("0x{data}") }).to_string()
+        })
+        .collect();
+    let attributes: Vec<_> = logs.iter().map(|log| ("log", log.as_str())).collect();
+    found(Vm::Evm, &[event("evm", &attributes)])
+}
+
+fn topics(kind: &str, words: &[String]) -> Vec<String> {
+    let words = words.iter().map(|word| format!("0x{}", word.trim_start_matches("0x")));
+    [keccak256(kind).to_string()].into_iter().chain(words).collect()
+}
+
 #[test]
-fn of_repeated_wasm_keys_the_first_counts_and_an_event_may_have_two_meanings() {
-    let (contract, a, b) = (bech32(7, true), bech32(1, false), bech32(2, false));
-    let collection = object(7);
-    let minted = event(
-        "wasm",
-        &[
-            ("_contract_address", &contract),
-            ("action", "mint"),
-            ("minter", &a),
-            ("owner", &b),
-            ("token_id", "x/1"),
-            ("token_uri", "ipfs://1"),
-            ("token_uri", "ipfs://2"),
-            ("_contract_address", &a),
-            ("action", "burn"),
-            ("owner", &a),
-            ("token_id", "2"),
-        ],
-    );
-    let mint = NftEvent::Mint {
-        collection,
-        token_id: Some("x/1".into()),
-        object: None,
-        owner: Some(account(2)),
-        uri: Some("ipfs://1".into()),
-    };
-    assert_eq!(found(Vm::Wasm, &[minted]), [NftEvent::Instantiate { collection }, mint]);
-    for action in ["transfer_nft", "send_nft"] {
-        let moved =
-            [("_contract_address", &*contract), ("action", action), ("token_id", "1"), ("recipient", &a)];
-        let token = TokenRef::Id { collection, token_id: "1".into() };
-        assert_eq!(found(Vm::Wasm, &[event("wasm", &moved)]), [NftEvent::Transfer { token, to: account(1) }]);
+fn metadata_updates_name_a_token_or_a_range() {
+    let of =
+        |kind: &str, words: &[String], data: &[String]| of_logs(&[(&topics(kind, words), data.concat())]);
+    let updated = |tokens| vec![NftEvent::Metadata { collection: contract(), tokens }];
+    let (five, nine) = (word(U256::from(5)), word(U256::from(9)));
+    let (one, range) = (Updated::Token("5".to_owned()), Updated::Range(U256::from(5), U256::from(9)));
+    assert_eq!(of(UPDATE, &[], &[five.clone()]), updated(one.clone()));
+    assert_eq!(of(BATCH_UPDATE, &[], &[five.clone(), nine.clone()]), updated(range.clone()));
+    assert_eq!(of(BATCH_UPDATE, &[], &[five.clone(), five.clone()]), updated(one.clone()));
+    let all = Updated::Range(U256::ZERO, U256::MAX);
+    assert_eq!(of(BATCH_UPDATE, &[], &[word(U256::ZERO), word(U256::MAX)]), updated(all));
+    // Some contracts index the arguments.
+    assert_eq!(of(UPDATE, &[five.clone()], &[]), updated(one));
+    assert_eq!(of(BATCH_UPDATE, &[five.clone(), nine.clone()], &[]), updated(range));
+    let invalid: [(&str, &[String]); 5] = [
+        (UPDATE, &[]),
+        (UPDATE, &[five.clone(), nine.clone()]),
+        (BATCH_UPDATE, &[five.clone()]),
+        (BATCH_UPDATE, &[nine, five.clone()]),
+        ("Transfer(address,address,uint256)", &[five]),
+    ];
+    for (kind, data) in invalid {
+        assert_eq!(of(kind, &[], data), [], "{kind} {data:?}");
     }
+    // A proxy has other code: ERC-1967.
+    assert_eq!(of("Upgraded(address)", &[topic(5)], &[]), updated(Updated::All));
+}
+
+#[test]
+fn a_consecutive_transfer_is_one_event_for_each_token_up_to_a_bound() {
+    let log = |first: U256, last: U256, from: u8, to: u8| {
+        (topics(CONSECUTIVE, &[word(first), topic(from), topic(to)]), word(last))
+    };
+    let of = |logs: &[(Vec<String>, String)]| {
+        let logs: Vec<_> = logs.iter().map(|(topics, data)| (&topics[..], data.clone())).collect();
+        of_logs(&logs)
+    };
+    let (ten, twelve) = (U256::from(10), U256::from(12));
+    assert_eq!(of(&[log(ten, twelve, 0, 3)]), [mint("10", 3), mint("11", 3), mint("12", 3)]);
+    let moved = |id: &str| NftEvent::Transfer { token: token(id), to: account(4) };
+    assert_eq!(of(&[log(ten, ten, 3, 4)]), [moved("10")]);
+    assert_eq!(of(&[log(ten, ten, 3, 0)]), [NftEvent::Burn { token: token("10") }]);
+    assert_eq!(of(&[log(twelve, ten, 0, 3)]), []);
+    let max = log(U256::MAX - U256::from(1), U256::MAX, 0, 3);
+    assert_eq!(
+        of(&[max]),
+        [mint(&(U256::MAX - U256::from(1)).to_string(), 3), mint(&U256::MAX.to_string(), 3)]
+    );
+    // What is not read is named.
+    let unread = |first, last| NftEvent::Unread { collection: contract(), first, last };
+    let of_log = usize::try_from(CONSECUTIVE_OF_LOG).unwrap();
+    let whole = of(&[log(U256::from(1), U256::from(CONSECUTIVE_OF_LOG), 0, 3)]);
+    assert_eq!((whole.len(), whole.last()), (of_log, Some(&mint(&CONSECUTIVE_OF_LOG.to_string(), 3))));
+    let endless = of(&[log(U256::ZERO, U256::MAX, 0, 3)]);
+    assert_eq!(endless.len(), of_log + 1);
+    assert_eq!(endless[of_log], unread(U256::from(CONSECUTIVE_OF_LOG), U256::MAX));
+    let many = of(&vec![log(U256::ZERO, U256::MAX, 0, 3); 10]);
+    assert_eq!(many.len(), usize::try_from(CONSECUTIVE_OF_BLOCK).unwrap() + 10);
+    assert_eq!(many.last(), Some(&unread(U256::ZERO, U256::MAX)));
+}
+
+/// A `wasm` event of contract 7.
+fn of_contract(attributes: &[(&str, &str)]) -> Vec<NftEvent> {
+    let contract = bech32(7, true);
+    found(Vm::Wasm, &[event("wasm", &[&[("_contract_address", &*contract)], attributes].concat())])
+}
+
+fn minted(id: &str, owner: u8) -> NftEvent {
+    let (token_id, owner) = (Some(id.to_owned()), Some(account(owner)));
+    NftEvent::Mint { collection: object(7), token_id, object: None, owner, uri: None }
+}
+
+fn with_uri(event: NftEvent) -> NftEvent {
+    let NftEvent::Mint { collection, token_id, object, owner, .. } = event else { return event };
+    NftEvent::Mint { collection, token_id, object, owner, uri: Some("ipfs://1".into()) }
+}
+
+fn token_of_7(id: &str) -> TokenRef {
+    TokenRef::Id { collection: object(7), token_id: id.to_owned() }
+}
+
+#[test]
+fn of_repeated_wasm_keys_each_group_counts() {
+    let (a, b) = (&*bech32(1, false), &*bech32(2, false));
+    let made = NftEvent::Instantiate { collection: object(7) };
+    // Group by group, key by key after a reply, and with one action for all tokens.
+    let layouts: [&[(&str, &str)]; 4] = [
+        &[
+            ("action", "mint"),
+            ("minter", a),
+            ("owner", a),
+            ("token_id", "1"),
+            ("action", "mint"),
+            ("minter", a),
+            ("owner", b),
+            ("token_id", "2"),
+            ("action", "mint"),
+            ("minter", a),
+            ("owner", a),
+            ("token_id", "3"),
+            ("msg_index", "0"),
+        ],
+        &[
+            ("action", "mint"),
+            ("action", "mint"),
+            ("action", "mint"),
+            ("minter", a),
+            ("minter", a),
+            ("minter", a),
+            ("owner", a),
+            ("owner", b),
+            ("owner", a),
+            ("token_id", "1"),
+            ("token_id", "2"),
+            ("token_id", "3"),
+        ],
+        &[
+            ("action", "mint"),
+            ("minter", a),
+            ("owner", a),
+            ("token_id", "1"),
+            ("owner", b),
+            ("token_id", "2"),
+            ("owner", a),
+            ("token_id", "3"),
+        ],
+        &[
+            ("token_id", "1"),
+            ("token_id", "2"),
+            ("token_id", "3"),
+            ("minter", a),
+            ("owner", a),
+            ("owner", b),
+            ("owner", a),
+            ("action", "mint"),
+        ],
+    ];
+    let expected = [made.clone(), minted("1", 1), minted("2", 2), minted("3", 1)];
+    for layout in layouts {
+        assert_eq!(of_contract(layout), expected, "{layout:?}");
+    }
+    // One owner for all, as of a batch.
+    let batch = [("action", "mint"), ("minter", a), ("owner", b), ("token_id", "1"), ("token_id", "2")];
+    assert_eq!(of_contract(&batch), [made.clone(), minted("1", 2), minted("2", 2)]);
+    // A run of tokens for each owner.
+    let runs = [
+        ("action", "mint"),
+        ("minter", a),
+        ("owner", a),
+        ("token_id", "1"),
+        ("token_id", "2"),
+        ("owner", b),
+        ("token_id", "3"),
+    ];
+    assert_eq!(of_contract(&runs), [made.clone(), minted("1", 1), minted("2", 1), minted("3", 2)]);
+    // It is unknown who of two owners has which of three tokens.
+    let unknown = [
+        ("action", "mint"),
+        ("minter", a),
+        ("owner", a),
+        ("owner", b),
+        ("token_id", "1"),
+        ("token_id", "2"),
+        ("token_id", "3"),
+    ];
+    assert_eq!(of_contract(&unknown), [made]);
+}
+
+#[test]
+fn several_transfers_and_burns_in_one_wasm_event_all_count() {
+    let (a, b) = (&*bech32(1, false), &*bech32(2, false));
+    for action in ["transfer_nft", "send_nft"] {
+        let moved = |id: &str, to| NftEvent::Transfer { token: token_of_7(id), to: account(to) };
+        let one = [("action", action), ("token_id", "1"), ("recipient", a)];
+        assert_eq!(of_contract(&one), [moved("1", 1)]);
+        let two = [
+            ("action", action),
+            ("sender", a),
+            ("recipient", a),
+            ("token_id", "1"),
+            ("action", action),
+            ("sender", a),
+            ("recipient", b),
+            ("token_id", "2"),
+        ];
+        assert_eq!(of_contract(&two), [moved("1", 1), moved("2", 2)]);
+        let all = [("action", action), ("recipient", b), ("token_id", "1"), ("token_id", "2")];
+        assert_eq!(of_contract(&all), [moved("1", 2), moved("2", 2)]);
+        let sorted = [
+            ("action", action),
+            ("action", action),
+            ("recipient", a),
+            ("recipient", b),
+            ("sender", a),
+            ("sender", a),
+            ("token_id", "1"),
+            ("token_id", "2"),
+        ];
+        assert_eq!(of_contract(&sorted), [moved("1", 1), moved("2", 2)]);
+    }
+    let burnt = |id: &str| NftEvent::Burn { token: token_of_7(id) };
+    let burns = [("action", "burn"), ("sender", a), ("token_id", "1"), ("token_id", "2")];
+    assert_eq!(of_contract(&burns), [burnt("1"), burnt("2")]);
+    // Different acts, group by group and key by key, with one that has no token.
+    let mixed = [
+        ("action", "mint"),
+        ("owner", b),
+        ("token_id", "1"),
+        ("token_uri", "ipfs://1"),
+        ("action", "approve_all"),
+        ("operator", a),
+        ("action", "burn"),
+        ("token_id", "2"),
+        ("action", "update_nft_info"),
+        ("token_id", "3"),
+    ];
+    let updated = NftEvent::Metadata { collection: object(7), tokens: Updated::Token("3".into()) };
+    assert_eq!(of_contract(&mixed), [with_uri(minted("1", 2)), burnt("2"), updated]);
+    let sorted = [
+        ("action", "burn"),
+        ("action", "mint"),
+        ("owner", b),
+        ("token_id", "2"),
+        ("token_id", "1"),
+        ("token_uri", "ipfs://1"),
+    ];
+    assert_eq!(of_contract(&sorted), [burnt("2"), with_uri(minted("1", 2))]);
+    let unknown = [("action", "approve"), ("action", "burn"), ("token_id", "2")];
+    assert_eq!(of_contract(&unknown), []);
+}
+
+#[test]
+fn attributes_of_two_contracts_in_one_event_belong_to_each() {
+    let (contract, a, b) = (bech32(7, true), bech32(1, false), bech32(2, false));
+    let attributes = [
+        ("_contract_address", &*contract),
+        ("action", "mint"),
+        ("minter", &a),
+        ("owner", &b),
+        ("token_id", "x/1"),
+        ("token_uri", "ipfs://1"),
+        ("token_uri", "ipfs://2"),
+        ("_contract_address", &a),
+        ("action", "burn"),
+        ("owner", &a),
+        ("token_id", "2"),
+    ];
+    let token = TokenRef::Id { collection: account(1), token_id: "2".into() };
+    let made = NftEvent::Instantiate { collection: object(7) };
+    let expected = [made, with_uri(minted("x/1", 2)), NftEvent::Burn { token }];
+    assert_eq!(found(Vm::Wasm, &[event("wasm", &attributes)]), expected);
+}
+
+#[test]
+fn the_replacement_of_code_may_change_all_metadata() {
+    let contract = bech32(7, true);
+    let migrated = event("migrate", &[("code_id", "5"), ("_contract_address", &contract)]);
+    let collection = object(7);
+    let expected = NftEvent::Metadata { collection, tokens: Updated::All };
+    assert_eq!(found(Vm::Wasm, &[migrated]), [expected]);
 }
 
 #[test]
@@ -315,9 +571,12 @@ fn answers_of_queries_lose_their_nuls_and_malformed_ones_are_none() {
     };
     let nft = resource(json!({ "collection": { "inner": "0x5" }, "token_id": "a\0", "uri": "\0u" }));
     let nft = move_vm::nft_resource(nft.as_bytes()).unwrap();
-    assert_eq!((nft.token_id.as_str(), nft.uri.as_str()), ("a", "u"));
+    assert_eq!((nft.token_id.as_str(), nft.uri), ("a", Text::Plain("u".to_owned())));
     let collection = resource(json!({ "creator": "0x1", "name": "N\0" }));
-    assert_eq!(move_vm::collection_resource(collection.as_bytes()).unwrap().name, "N");
+    assert_eq!(
+        move_vm::collection_resource(collection.as_bytes()).unwrap().name,
+        Text::Plain("N".to_owned())
+    );
     let long = "x".repeat(256 * 1024 + 1);
     let invalid = [
         String::new(),
@@ -325,8 +584,6 @@ fn answers_of_queries_lose_their_nuls_and_malformed_ones_are_none() {
         json!({ "resource": { "move_resource": "{" } }).to_string(),
         resource(json!({ "collection": {}, "creator": 5, "name": "n" })),
         resource(json!({ "creator": "nobody", "name": "n" })),
-        resource(json!({ "creator": "0x1", "name": long })),
-        json!({ "data": { "name": long, "token_uri": long, "owner": "nobody" } }).to_string(),
         json!({ "data": { "name": 1, "token_uri": {}, "owner": null } }).to_string(),
         json!({ "contract_info": { "creator": "" } }).to_string(),
     ];
@@ -335,5 +592,13 @@ fn answers_of_queries_lose_their_nuls_and_malformed_ones_are_none() {
         assert_eq!((wasm::contract_name(answer), wasm::token_uri(answer)), (None, None));
         assert_eq!((wasm::contract_creator(answer, "init"), wasm::token_owner(answer, "init")), (None, None));
     }
-    assert_eq!(wasm::token_uri(br#"{"data":{"extension":{}}}"#).unwrap(), "");
+    assert_eq!(wasm::token_uri(br#"{"data":{"extension":{}}}"#).unwrap(), Text::Plain(String::new()));
+    // A long text is known to be there.
+    let collection = resource(json!({ "creator": "0x1", "name": long }));
+    assert_eq!(move_vm::collection_resource(collection.as_bytes()).unwrap().name, Text::TooLong);
+    let nft = resource(json!({ "collection": { "inner": "0x5" }, "token_id": "a", "uri": long }));
+    assert_eq!(move_vm::nft_resource(nft.as_bytes()).unwrap().uri, Text::TooLong);
+    let info = json!({ "data": { "name": long, "token_uri": long } }).to_string();
+    let texts = (wasm::contract_name(info.as_bytes()), wasm::token_uri(info.as_bytes()));
+    assert_eq!(texts, (Some(Text::TooLong), Some(Text::TooLong)));
 }

@@ -2,35 +2,45 @@
 
 use std::collections::HashMap;
 
-use chain::nft::{NftEvent, TokenRef};
-use chain::{Account, Vm};
+use chain::nft::{NftEvent, TokenRef, Updated};
+use chain::{Account, Text as Name, Vm};
+use schema::block::Blocks;
 use schema::keys::AccountKey;
-use schema::nft::fold::{self, At};
+use schema::nft::fold;
 use schema::nft::{
     About, Change, Collection, Collections, Entry, Mint, NewCollection, NewUri, NonCollections, ObjectTokens,
-    Origin, PendingEvents, Question, Questions, TokenKey, TokenName, Tokens, Transfer, question_number,
+    Origin, Outcome, PendingEvents, Place, Question, Questions, Refusals, TokenKey, TokenName, Tokens,
+    Transfer, renewal,
 };
 use store::key::Text;
 use store::{Message, Order, Txn};
 
 use super::first_tx::first_tx;
-use super::pending;
+use super::{earlier, pending, refusal};
 use crate::Error;
 use crate::index::IndexContext;
+use crate::meter;
 use crate::nft::plan::{bare_subject, subject};
-use crate::nft::{Answers, NftAt, QuestionKey, Reply};
+use crate::nft::{Answers, NftAt, QuestionKey, Reply, count_if_too_long};
 
 /// The owner of each token at the end of the block; `None` if it is burnt.
 type FinalOwners = HashMap<(Account, String), Option<Account>>;
 
-/// Applies one block's events to the tables and collects the log entries.
+/// The block of the events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) height: u64,
+    /// Its header time, nanoseconds since 1970 UTC.
+    pub(super) time: i64,
+}
+
+/// Applies one block's events to the tables and the log.
 pub(super) struct NftApplier<'s, 't> {
     context: &'s IndexContext,
     at: At,
     answers: &'s Answers,
     owners: &'s FinalOwners,
     txn: &'s mut Txn<'t>,
-    entries: Vec<Entry>,
 }
 
 impl<'s, 't> NftApplier<'s, 't> {
@@ -41,25 +51,21 @@ impl<'s, 't> NftApplier<'s, 't> {
         owners: &'s FinalOwners,
         txn: &'s mut Txn<'t>,
     ) -> Self {
-        Self { context, at, answers, owners, txn, entries: Vec::new() }
-    }
-
-    /// Writes the log.
-    pub(super) fn finish(self) -> Result<(), Error> {
-        Ok(fold::log(self.txn, self.at, self.entries)?)
+        Self { context, at, answers, owners, txn }
     }
 
     /// One event, of the transaction `tx`.
     pub(super) fn event(&mut self, nft: &NftAt, tx: u64) -> Result<(), Error> {
+        let place = self.place(nft.place);
         match &nft.event {
             NftEvent::Create { collection, creator, name } => {
                 let creator = creator.as_bytes().to_vec();
                 let found = Collection { name: name.clone(), creator, ..self.of_this_block() };
-                self.entry(nft.place, tx, new_collection(*collection, found))
+                self.entry(&place, tx, new_collection(*collection, found))
             }
             NftEvent::ClassName { local, origin } => {
                 let origin = Origin { local: local.clone(), origin: origin.clone() };
-                self.entry(nft.place, tx, Change::Origin(origin))
+                self.entry(&place, tx, Change::Origin(origin))
             }
             NftEvent::Instantiate { collection } => {
                 self.is_collection(*collection, nft, tx)?;
@@ -72,10 +78,10 @@ impl<'s, 't> NftApplier<'s, 't> {
                 match (token_id, uri, object) {
                     (Some(token_id), Some(uri), _) => {
                         let token = token_name(*collection, token_id);
-                        self.mint(nft, tx, token, *owner, *object, Some(uri.clone()))
+                        self.mint(&place, tx, token, *owner, *object, Some(known(uri.clone())))
                     }
                     (Some(token_id), None, None) => {
-                        self.mint(nft, tx, token_name(*collection, token_id), *owner, None, None)
+                        self.mint(&place, tx, token_name(*collection, token_id), *owner, None, None)
                     }
                     (_, _, Some(object)) => self.mint_object(nft, tx, *object, *owner),
                     // No chain emits a mint without any identifier.
@@ -86,7 +92,7 @@ impl<'s, 't> NftApplier<'s, 't> {
                 if !self.is_collection(*collection, nft, tx)? {
                     return Ok(());
                 }
-                self.transfer(nft, tx, token_name(*collection, token_id), *to)
+                self.transfer(&place, tx, token_name(*collection, token_id), *to)
             }
             NftEvent::Transfer { token: TokenRef::Object(object), .. }
             | NftEvent::Burn { token: TokenRef::Object(object) }
@@ -96,28 +102,64 @@ impl<'s, 't> NftApplier<'s, 't> {
                 Ok(())
             }
             NftEvent::Transfer { token: TokenRef::Object(object), to } => match self.object(*object)? {
-                Some(token) => self.transfer(nft, tx, token, *to),
+                Some(token) => self.transfer(&place, tx, token, *to),
                 None if self.context.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
                 // All tokens are known, so this object is not a token.
                 None => Ok(()),
             },
             NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
-                if self.wait_behind_others(*collection, nft, tx)?
-                    || self.txn.get::<Collections>(&AccountKey(*collection))?.is_none()
-                {
+                if self.wait_behind_others(*collection, nft, tx)? || !self.is_indexed(*collection)? {
                     return Ok(());
                 }
-                self.entry(nft.place, tx, Change::Burn(token_name(*collection, token_id)))
+                self.burn(&place, tx, token_name(*collection, token_id))
             }
             NftEvent::Burn { token: TokenRef::Object(object) } => match self.object(*object)? {
-                Some(token) => self.entry(nft.place, tx, Change::Burn(token)),
+                Some(token) => self.entry(&place, tx, Change::Burn(token)),
                 None => Ok(()),
             },
             NftEvent::SetUri { object, uri } => match self.object(*object)? {
-                Some(token) => self.entry(nft.place, tx, Change::Uri(NewUri { token, uri: uri.clone() })),
+                Some(token) => {
+                    let new = NewUri { token, uri: uri.clone(), ..NewUri::default() };
+                    self.entry(&place, tx, Change::Uri(new))
+                }
                 None => Ok(()),
             },
+            NftEvent::Metadata { collection, tokens } => {
+                let is_subject = self.is_indexed(*collection)?
+                    || Refusals::read(self.txn, AccountKey(*collection))?.is_some();
+                // An address that never had tokens has no metadata.
+                if self.wait_behind_others(*collection, nft, tx)?
+                    || !is_subject
+                    || !self.is_collection(*collection, nft, tx)?
+                {
+                    return Ok(());
+                }
+                self.metadata(&place, tx, *collection, tokens)
+            }
+            NftEvent::Unread { collection, first, last } => {
+                if self.is_indexed(*collection)? {
+                    meter::Event::UnreadTransfer.count();
+                    let (contract, height) = (collection.to_hex(), self.at.height);
+                    let (first, last) = (first.to_string(), last.to_string());
+                    tracing::warn!(
+                        contract,
+                        height,
+                        first,
+                        last,
+                        "a consecutive transfer is too long to be read"
+                    );
+                }
+                Ok(())
+            }
         }
+    }
+
+    fn place(&self, ordinal: u32) -> Place {
+        Place::of_event(self.at.height, ordinal)
+    }
+
+    fn is_indexed(&self, collection: Account) -> Result<bool, Error> {
+        Ok(self.txn.get::<Collections>(&AccountKey(collection))?.is_some())
     }
 
     /// Whether there is a collection at `address`; `nft` waits if the node has not answered yet.
@@ -126,38 +168,72 @@ impl<'s, 't> NftApplier<'s, 't> {
         if self.wait_behind_others(address, nft, tx)? {
             return Ok(false);
         }
-        if self.txn.get::<Collections>(&owner)?.is_some() {
+        if self.is_indexed(address)? {
             return Ok(true);
         }
-        if self.txn.get::<NonCollections>(&owner)?.is_some() {
+        let refusals = Refusals::read(self.txn, owner)?;
+        if refusals.is_some_and(|it| self.context.vm == Vm::Move || !it.may_ask(self.at.height)) {
             return Ok(false);
         }
         match self.answers.get(&QuestionKey::Collection(address)) {
             Some(Reply::Collection { name, creator }) => {
-                let found = self.found_collection(address, name, *creator)?;
-                self.entry(nft.place - 1, tx, new_collection(address, found))?;
+                let found = self.found_collection(address, name.clone(), *creator)?;
+                let place = self.place(nft.place - 1);
+                self.entry(&place, tx, new_collection(address, found))?;
+                if refusals.is_some() {
+                    self.earlier(address, &place)?;
+                }
                 Ok(true)
             }
             Some(Reply::Unknown) => Ok(false),
             Some(_) => {
-                self.txn.put::<NonCollections>(&owner, &self.at.height);
+                self.txn.put::<NonCollections>(&(owner, self.at.height), &());
                 Ok(false)
             }
             None => {
-                self.question(nft.place, About::Collection(subject(address, self.owners)));
+                self.question(&self.place(nft.place), About::Collection(subject(address, self.owners)));
                 self.wait(address, nft, tx);
                 Ok(false)
             }
         }
     }
 
+    /// Applies the events of a collection from before the node called it one.
+    fn earlier(&mut self, collection: Account, place: &Place) -> Result<(), Error> {
+        let height = self.at.height;
+        let Message(block) = self.txn.find::<Blocks>(&height)?.ok_or(Error::BlockMissing { height })?;
+        let events = earlier::earlier_events(self.txn, self.context, collection, block.first_tx)?;
+        for (n, (tx, event)) in (0_u32..).zip(events) {
+            let place = Place { part: format!("{n:08}"), ..place.clone() };
+            let name = |token_id: String| token_name(collection, &token_id);
+            match event {
+                NftEvent::Mint { token_id: Some(id), owner, uri, .. } => {
+                    self.mint(&place, tx, name(id), owner, None, uri.map(known))?;
+                }
+                NftEvent::Transfer { token: TokenRef::Id { token_id, .. }, to } => {
+                    self.transfer(&place, tx, name(token_id), to)?;
+                }
+                NftEvent::Burn { token: TokenRef::Id { token_id, .. } } => {
+                    self.burn(&place, tx, name(token_id))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn found_collection(
         &mut self,
         address: Account,
-        name: &str,
+        name: Name,
         creator: Option<Account>,
     ) -> Result<Collection, Error> {
-        let mut found = Collection { name: name.to_owned(), ..self.of_this_block() };
+        if name == Name::TooLong {
+            meter::Event::TooLong.count();
+        }
+        let name_too_long = name == Name::TooLong;
+        let mut found =
+            Collection { name: name.plain().unwrap_or_default(), name_too_long, ..self.of_this_block() };
         let mut creator = creator;
         if self.context.vm == Vm::Evm
             && let Some(first) = first_tx(self.txn, &self.context.codec, &self.context.prefix, address)?
@@ -187,25 +263,26 @@ impl<'s, 't> NftApplier<'s, 't> {
         owner: Option<Account>,
     ) -> Result<(), Error> {
         if self.wait_behind_others(object, nft, tx)?
-            || self.txn.get::<NonCollections>(&AccountKey(object))?.is_some()
+            || Refusals::read(self.txn, AccountKey(object))?.is_some()
         {
             return Ok(());
         }
         match self.answers.get(&QuestionKey::Object(object)) {
-            Some(Reply::Token { collection, token_id, uri }) => {
-                let (collection, token_id, uri) = (*collection, token_id.clone(), uri.clone());
+            Some(reply @ Reply::Token { collection, token_id, .. }) => {
+                let (collection, token_id, uri) = (*collection, token_id.clone(), reply.clone().into_uri());
                 // A transfer does not contain the collection, which may be unknown.
                 if !self.is_collection(collection, nft, tx)? {
                     return Ok(());
                 }
-                self.mint(nft, tx, token_name(collection, &token_id), owner, Some(object), Some(uri))
+                let (place, token) = (self.place(nft.place), token_name(collection, &token_id));
+                self.mint(&place, tx, token, owner, Some(object), Some(uri))
             }
             Some(_) => {
-                self.txn.put::<NonCollections>(&AccountKey(object), &self.at.height);
+                self.txn.put::<NonCollections>(&(AccountKey(object), self.at.height), &());
                 Ok(())
             }
             None => {
-                self.question(nft.place, About::Object(bare_subject(object)));
+                self.question(&self.place(nft.place), About::Object(bare_subject(object)));
                 self.wait(object, nft, tx);
                 Ok(())
             }
@@ -216,38 +293,46 @@ impl<'s, 't> NftApplier<'s, 't> {
     /// later.
     fn mint(
         &mut self,
-        nft: &NftAt,
+        place: &Place,
         tx: u64,
         token: TokenName,
         owner: Option<Account>,
         object: Option<Account>,
-        uri: Option<String>,
+        uri: Option<(Outcome, String)>,
     ) -> Result<(), Error> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
         let Some(owner) = owner.or(self.creator(collection)?) else { return Ok(()) };
+        self.end(place, &token)?;
         let object = object.map(|object| object.as_bytes().to_vec()).unwrap_or_default();
-        let mut mint = Mint {
-            owner: owner.as_bytes().to_vec(),
-            uri: String::new(),
-            object,
-            question: 0,
-            token: token.clone(),
+        let (outcome, uri) = match uri {
+            Some(uri) => uri,
+            None => self.uri(place, collection, &token, &object),
         };
+        count_if_too_long(outcome);
+        let owner = owner.as_bytes().to_vec();
+        let mint = Mint { token, owner, uri, object, outcome: outcome.into() };
+        self.entry(place, tx, Change::Mint(mint))
+    }
+
+    /// The node's answer about the URI of a token. Without one the query is stored.
+    fn uri(
+        &mut self,
+        place: &Place,
+        collection: Account,
+        token: &TokenName,
+        object: &[u8],
+    ) -> (Outcome, String) {
+        // A token that is burnt by the end of the block has no URI then.
         let stays = self.owners.get(&(collection, token.token_id.clone())).is_none_or(Option::is_some);
-        let answer = self.answers.get(&QuestionKey::Uri(collection, token.token_id.clone()));
-        match (uri, answer) {
-            (Some(uri), _) => mint.uri = uri,
-            (None, Some(Reply::Uri(uri))) => uri.clone_into(&mut mint.uri),
-            (None, None) if stays => {
-                mint.question = question_number(self.at.height, nft.place);
-                let TokenName { collection, token_id } = token;
-                let object = mint.object.clone();
-                self.question(nft.place, About::Uri(TokenKey { collection, token_id, object }));
+        match self.answers.get(&QuestionKey::Uri(collection, token.token_id.clone())) {
+            Some(reply) => reply.clone().into_uri(),
+            None if stays => {
+                let TokenName { collection, token_id } = token.clone();
+                self.question(place, About::Uri(TokenKey { collection, token_id, object: object.to_vec() }));
+                (Outcome::Open, String::new())
             }
-            // The node answered that the token has no URI, or the token was burnt before the question could be asked.
-            (None, _) => {}
+            None => (Outcome::Refused, String::new()),
         }
-        self.entry(nft.place, tx, Change::Mint(mint))
     }
 
     /// Older Move chains do not emit the first owner: it is the collection's creator.
@@ -256,28 +341,78 @@ impl<'s, 't> NftApplier<'s, 't> {
         Ok(row.and_then(|Message(row)| Account::from_bytes(&row.creator)))
     }
 
-    fn transfer(&mut self, nft: &NftAt, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
+    fn transfer(&mut self, place: &Place, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
         let key = (AccountKey(collection), Text(token.token_id.clone()));
-        if self.txn.get::<Tokens>(&key)?.is_none() {
+        let Some(Message(row)) = self.txn.get::<Tokens>(&key)? else {
             // First seen in a transfer: the token was minted before the index began.
-            return self.mint(nft, tx, token, Some(to), None, None);
+            return self.mint(place, tx, token, Some(to), None, None);
+        };
+        let transfer = Transfer { token: token.clone(), owner: to.as_bytes().to_vec() };
+        self.entry(place, tx, Change::Transfer(transfer))?;
+        if self.context.vm == Vm::Move {
+            return Ok(());
         }
-        self.entry(nft.place, tx, Change::Transfer(Transfer { token, owner: to.as_bytes().to_vec() }))
+        refusal::ask_again(self.txn, (place, self.at.time), &token, &row)
     }
 
-    fn entry(&mut self, place: u32, tx: u64, change: Change) -> Result<(), Error> {
-        // On Move chains a token's transactions are those of its object.
-        let tx = if self.context.vm == Vm::Move { 0 } else { tx };
-        let entry = Entry { place, tx, change: Some(change) };
-        fold::apply(self.txn, self.at, &entry)?;
-        self.entries.push(entry);
+    fn burn(&mut self, place: &Place, tx: u64, token: TokenName) -> Result<(), Error> {
+        self.end(place, &token)?;
+        self.entry(place, tx, Change::Burn(token))
+    }
+
+    /// A token ends by a burn, or by a mint without one. The queries for its URI that a renewal has not reached are stored:
+    /// they are about states in which it exists.
+    fn end(&mut self, place: &Place, token: &TokenName) -> Result<(), Error> {
+        let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
+        let key = (AccountKey(collection), Text(token.token_id.clone()));
+        let Some(Message(row)) = self.txn.get::<Tokens>(&key)? else { return Ok(()) };
+        for place in renewal::unreached(self.txn, token, &row, place)? {
+            let time = block_time(self.txn, place.height)?;
+            refusal::ask(self.txn, (&place.of_token(token), time), token, 0, Vec::new())?;
+        }
         Ok(())
     }
 
-    fn question(&mut self, place: u32, about: About) {
-        let number = question_number(self.at.height, place);
-        self.txn.put::<Questions>(&number, &Message(Question { about: Some(about) }));
+    /// Queries the URIs of `tokens` again.
+    fn metadata(
+        &mut self,
+        place: &Place,
+        tx: u64,
+        collection: Account,
+        tokens: &Updated,
+    ) -> Result<(), Error> {
+        let owner = AccountKey(collection);
+        let range = match tokens {
+            Updated::Token(token_id) => {
+                let row = self.txn.get::<Tokens>(&(owner, Text(token_id.clone())))?;
+                // On an EVM chain a mint of the same block has the URI from the same state.
+                let is_known = |asked: &Place| self.context.vm == Vm::Evm && asked.height == place.height;
+                let stays = self.owners.get(&(collection, token_id.clone())).is_none_or(Option::is_some);
+                if row.is_none_or(|Message(row)| is_known(row.asked())) || !stays {
+                    return Ok(());
+                }
+                let token = token_name(collection, token_id);
+                let (outcome, uri) = self.uri(place, collection, &token, &[]);
+                count_if_too_long(outcome);
+                let new = NewUri { token, uri, outcome: outcome.into(), refusals: 0 };
+                return self.entry(place, tx, Change::Uri(new));
+            }
+            Updated::Range(first, last) => renewal::encode_range(*first, *last),
+            Updated::All => Vec::new(),
+        };
+        Ok(renewal::request(self.txn, owner, range, place)?)
+    }
+
+    fn entry(&mut self, place: &Place, tx: u64, change: Change) -> Result<(), Error> {
+        // On Move chains a token's transactions are those of its object.
+        let tx = if self.context.vm == Vm::Move { 0 } else { tx };
+        Ok(fold::record(self.txn, place, Entry { time: self.at.time, tx, change: Some(change) })?)
+    }
+
+    fn question(&mut self, place: &Place, about: About) {
+        let question = Question { about: Some(about), ..Question::default() };
+        self.txn.put::<Questions>(place, &Message(question));
     }
 
     /// True if earlier events about `subject` wait for an answer or for their turn.
@@ -299,6 +434,16 @@ impl<'s, 't> NftApplier<'s, 't> {
         let row = pending::encode(&nft.event, tx, self.at.time);
         self.txn.put::<PendingEvents>(&(AccountKey(subject), self.at.height, nft.place), &Message(row));
     }
+}
+
+/// The header time of an indexed block, nanoseconds since 1970 UTC.
+pub(super) fn block_time(txn: &Txn<'_>, height: u64) -> Result<i64, Error> {
+    let Message(block) = txn.find::<Blocks>(&height)?.ok_or(Error::BlockMissing { height })?;
+    Ok(block.time)
+}
+
+fn known(uri: String) -> (Outcome, String) {
+    (Outcome::Known, uri)
 }
 
 fn token_name(collection: Account, token_id: &str) -> TokenName {

@@ -1,8 +1,9 @@
 //! Encoding of the NFT events that wait for an answer.
 
 use chain::Account;
-use chain::nft::{NftEvent, TokenRef};
+use chain::nft::{NftEvent, TokenRef, Updated};
 use schema::nft::PendingEvent;
+use schema::nft::renewal::{decode_range, encode_range};
 
 /// Kinds of [`PendingEvent`].
 const INSTANTIATE: u32 = 0;
@@ -10,6 +11,7 @@ const MINT: u32 = 1;
 const TRANSFER: u32 = 2;
 const BURN: u32 = 3;
 const SET_URI: u32 = 4;
+const METADATA: u32 = 5;
 
 /// A waiting event in its stored form.
 pub(super) fn encode(event: &NftEvent, tx: u64, time: i64) -> PendingEvent {
@@ -43,8 +45,19 @@ pub(super) fn encode(event: &NftEvent, tx: u64, time: i64) -> PendingEvent {
             uri: Some(uri.clone()),
             ..PendingEvent::default()
         },
-        // Such events reveal subjects for other events, and never wait.
-        NftEvent::Create { .. } | NftEvent::ClassName { .. } => PendingEvent::default(),
+        NftEvent::Metadata { collection, tokens } => {
+            let row =
+                PendingEvent { kind: METADATA, collection: bytes(collection), ..PendingEvent::default() };
+            match tokens {
+                Updated::Token(token_id) => PendingEvent { token_id: Some(token_id.clone()), ..row },
+                Updated::Range(first, last) => PendingEvent { range: encode_range(*first, *last), ..row },
+                Updated::All => row,
+            }
+        }
+        // Such events change no token, and never wait.
+        NftEvent::Create { .. } | NftEvent::Unread { .. } | NftEvent::ClassName { .. } => {
+            PendingEvent::default()
+        }
     };
     PendingEvent { tx, time, ..row }
 }
@@ -70,6 +83,14 @@ pub(super) fn decode(row: &PendingEvent) -> Option<NftEvent> {
         TRANSFER => NftEvent::Transfer { token: token()?, to: owner? },
         BURN => NftEvent::Burn { token: token()? },
         SET_URI => NftEvent::SetUri { object: object?, uri: row.uri.clone()? },
+        METADATA => NftEvent::Metadata {
+            collection: collection?,
+            tokens: match (&row.token_id, decode_range(&row.range)) {
+                (Some(token_id), _) => Updated::Token(token_id.clone()),
+                (None, Some((first, last))) => Updated::Range(first, last),
+                (None, None) => Updated::All,
+            },
+        },
         _ => return None,
     })
 }

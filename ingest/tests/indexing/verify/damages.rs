@@ -5,7 +5,7 @@ use schema::block::{Block, Blocks};
 use schema::meta::{self, BlockLane};
 use schema::msg_set::{MsgSet, MsgSets};
 use schema::nft::{
-    Change, Collection, Collections, CollectionsByHeight, Log, NftLog, OriginNames, OwnedTokens, Token,
+    Change, Collection, Collections, CollectionsByHeight, Entry, NftLog, OriginNames, OwnedTokens, Token,
     TokenTxs, Tokens,
 };
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
@@ -131,7 +131,7 @@ pub(crate) const OF_NFTS: &[Damage] = &[
     }),
     ("token with another URI", |store| {
         change::<Tokens, Token>(store, |token| {
-            token.uri.push('x');
+            token.outcome ^= 1;
             true
         })
     }),
@@ -157,8 +157,14 @@ pub(crate) const OF_NFTS: &[Damage] = &[
     ("first row of the log lost", |store| {
         delete(store, NftLog::SPEC, rows(store, NftLog::SPEC)?.swap_remove(0).0)
     }),
-    ("entry of the log lost", |store| {
-        change::<NftLog, Log>(store, |log| log.entries.len() > 1 && log.entries.pop().is_some())
+    ("URI of the log changed", |store| {
+        in_log(store, |change| match change {
+            Change::Mint(mint) => {
+                mint.uri.push('x');
+                true
+            }
+            _ => false,
+        })
     }),
     ("entry of the log with another owner", |store| {
         in_log(store, |change| match change {
@@ -192,9 +198,7 @@ pub(crate) const OF_NFTS: &[Damage] = &[
 ];
 
 fn in_log(store: &dyn Store, mut alter: impl FnMut(&mut Change) -> bool) -> Result<()> {
-    change::<NftLog, Log>(store, |log| {
-        log.entries.iter_mut().filter_map(|entry| entry.change.as_mut()).any(&mut alter)
-    })
+    change::<NftLog, Entry>(store, |entry| entry.change.as_mut().is_some_and(&mut alter))
 }
 
 /// Replaces text in the record of a block.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use replay::Recording;
 use replay::answers::Answer;
-use schema::nft::{Change, Log, NftLog, NonCollections};
+use schema::nft::{Change, Entry, NftLog, NonCollections};
 use schema::rich::{Erc20, Erc20s};
 use serde_json::Value;
 use store::{MemStore, Message, Store, Table as _, Value as _};
@@ -63,18 +63,16 @@ fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
     let store = indexed.copy().unwrap();
     let mut left = 7;
     for (key, value) in rows(&*store, NftLog::SPEC).unwrap() {
-        let Message(mut log) = Message::<Log>::decode(&value).unwrap();
-        for change in log.entries.iter_mut().filter_map(|entry| entry.change.as_mut()) {
-            match change {
-                Change::Mint(mint) if left > 0 => {
-                    left -= 1;
-                    mint.uri.clear();
-                }
-                Change::Collection(new) => new.collection.name.clear(),
-                _ => {}
+        let Message(mut entry) = Message::<Entry>::decode(&value).unwrap();
+        match &mut entry.change {
+            Some(Change::Mint(mint)) if left > 0 => {
+                left -= 1;
+                mint.uri.clear();
             }
+            Some(Change::Collection(new)) => new.collection.name.clear(),
+            _ => {}
         }
-        put(&*store, NftLog::SPEC, key, encoded(&Message(log))).unwrap();
+        put(&*store, NftLog::SPEC, key, encoded(&Message(entry))).unwrap();
     }
     schema::nft::rebuild::rebuild(&*store).unwrap();
     assert_ne!(testkit::indexed::digest(&*store).unwrap(), indexed.digest);
@@ -108,7 +106,9 @@ async fn a_collection_misclassified_because_of_a_wrong_answer_is_found_and_repai
     let config = testkit::indexed::config(&recording).unwrap();
     let clients = node.clients().unwrap();
     testkit::indexed::index_from(clients, config, Arc::clone(&store), recording.last()).await.unwrap();
-    assert_eq!(rows(&*store, NonCollections::SPEC).unwrap().len(), 1);
+    // Asked again now and then.
+    let refused = rows(&*store, NonCollections::SPEC).unwrap().len();
+    assert!((1..8).contains(&refused), "{refused}");
     let done = indexed.heal(&store).await.unwrap();
     assert!(!done.found.is_sound());
     assert_eq!(rows(&*store, NonCollections::SPEC).unwrap().len(), 0, "{:?}", done.found.counts);

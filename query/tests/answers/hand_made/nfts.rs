@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chain::Account;
 use proptest::prelude::*;
 use schema::keys::AccountKey;
-use schema::nft::fold::{At, record};
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Origin, TokenName, Transfer};
+use schema::nft::fold::record;
+use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Origin, Place, TokenName, Transfer};
 use serde_json::{Value, json};
 use store::Key as _;
 
@@ -84,11 +84,14 @@ impl Nfts {
         let mut entries = Vec::new();
         for op in ops {
             let Some(change) = self.apply(op) else { continue };
-            let place = u32::try_from(entries.len()).unwrap() * 2;
-            entries.push(Entry { place, tx: 0, change: Some(change) });
+            entries.push(Entry { time: time(self.height), tx: 0, change: Some(change) });
         }
-        let at = At { height: self.height, time: time(self.height) };
-        self.made.write(|txn| record(txn, at, entries).unwrap());
+        let height = self.height;
+        self.made.write(|txn| {
+            for (ordinal, entry) in (0..).zip(entries) {
+                record(txn, &Place::of_event(height, ordinal), entry).unwrap();
+            }
+        });
     }
 
     fn apply(&mut self, op: &Op) -> Option<Change> {

@@ -11,7 +11,7 @@ use chain::{Account, U256, abi};
 use replay::{Options, Recording};
 use schema::keys::AccountKey;
 use schema::meta::{self, RichLane};
-use schema::nft::fold::{self, At};
+use schema::nft::fold;
 use schema::nft::{Collections, NftLog, ObjectTokens, Token, Tokens};
 use schema::rich;
 use serde_json::Value;
@@ -31,6 +31,10 @@ fn token(store: &MemStore, collection: Account, token_id: &str) -> Option<Token>
     store::table::read::<Tokens>(&*store.snapshot().unwrap(), &key).unwrap().map(|Message(token)| token)
 }
 
+fn uri_of(store: &MemStore, row: &Token) -> String {
+    schema::nft::uris(&*store.snapshot().unwrap(), &[row]).unwrap().remove(0)
+}
+
 fn account(bytes: &[u8]) -> Account {
     Account::from_bytes(bytes).unwrap()
 }
@@ -42,13 +46,11 @@ fn at_each(indexed: &MemStore, heights: impl IntoIterator<Item = u64>, mut show:
     let mut rows = rows.into_iter().peekable();
     let store = MemStore::new();
     for height in heights {
-        while let Some((of, Message(block))) = rows.next_if(|(of, _)| *of <= height) {
+        while let Some((place, Message(entry))) = rows.next_if(|(of, _)| of.height <= height) {
             let snapshot = store.snapshot().unwrap();
             let mut counts = Counts::new(1);
             let mut txn = Txn::new(&*snapshot, &mut counts);
-            for entry in &block.entries {
-                fold::apply(&mut txn, At { height: of, time: block.time }, entry).unwrap();
-            }
+            fold::record(&mut txn, &place, entry).unwrap();
             let (batch, _pending) = txn.finish();
             drop(snapshot);
             store.commit(batch, Durability::Buffered).unwrap();
@@ -83,7 +85,8 @@ async fn erc721s_are_as_the_contracts_say(recording: &str, at_least: usize) {
                 }
                 (Some(row), false) => {
                     let uri = call.result.as_deref().and_then(abi::read_string);
-                    assert_eq!(row.uri, uri.unwrap_or_default(), "URI of {what}");
+                    let uri = uri.and_then(chain::Text::plain).unwrap_or_default();
+                    assert_eq!(uri_of(store, &row), uri, "URI of {what}");
                 }
                 (None, true) => assert_eq!(call.result, None, "{what} is missing"),
                 // A contract may keep the URI of a burnt token.
@@ -103,7 +106,8 @@ fn names_are_as_the_contracts_say(recording: &str, store: &MemStore) {
     for call in oracle::eth_calls(recording, "0x06fdde03").unwrap() {
         let row = store::table::read::<Collections>(&*snapshot, &AccountKey(account(&call.to))).unwrap();
         if let Some(Message(row)) = row {
-            assert_eq!(Some(row.name), call.result.as_deref().and_then(abi::read_string));
+            let name = call.result.as_deref().and_then(abi::read_string);
+            assert_eq!(Some(row.name), name.and_then(chain::Text::plain));
             collections += 1;
         }
     }
@@ -238,7 +242,7 @@ async fn every_cw721_agrees_with_its_contract_at_the_last_height() {
             assert_eq!(answer["data"]["owner"].as_str(), owner.as_deref(), "owner of {id}");
             tokens += 1;
         } else if let Some(id) = id("nft_info") {
-            let uri = token(&store, contract, &id).map(|row| row.uri);
+            let uri = token(&store, contract, &id).map(|row| uri_of(&store, &row));
             let response = answer.get("data").map(|data| data["token_uri"].as_str().unwrap_or_default());
             assert_eq!(response, uri.as_deref(), "URI of {id}");
             tokens += 1;
@@ -269,13 +273,15 @@ async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize
                 let row = token(store, account(&name.collection), &name.token_id);
                 let reply = move_vm::nft_resource(answer.as_bytes());
                 let reply = reply.map(|reply| (reply.collection, reply.token_id, reply.uri));
-                let row = row.map(|row| (account(&name.collection), name.token_id, row.uri));
+                let row = row.map(|row| {
+                    (account(&name.collection), name.token_id, chain::Text::Plain(uri_of(store, &row)))
+                });
                 assert_eq!(row, reply, "{} at {height}", address.to_hex());
             } else {
                 let row = store::table::read::<Collections>(&*snapshot, &AccountKey(*address)).unwrap();
                 let reply = move_vm::collection_resource(answer.as_bytes());
                 let reply = reply.map(|reply| (reply.name, reply.creator));
-                let row = row.map(|Message(row)| (row.name, account(&row.creator)));
+                let row = row.map(|Message(row)| (chain::Text::Plain(row.name), account(&row.creator)));
                 assert_eq!(row, reply, "{} at {height}", address.to_hex());
             }
             compared += 1;

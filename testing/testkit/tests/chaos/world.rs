@@ -7,9 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use ingest::Config;
 use node::{Endpoints, Limits, Node};
 use replay::{Addresses, Fault, Options, Recording, ReplayNode};
-use schema::nft::Questions;
-use store::key::All;
-use store::{MemStore, Order, RocksOptions, RocksStore, Store};
+use store::{MemStore, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 use testkit::crashing_store::CrashingStore;
 use testkit::full_disk_store::FullDiskStore;
@@ -196,9 +194,7 @@ impl World {
 
     /// Whether queries about NFTs are pending.
     fn has_questions(&self) -> Result<bool> {
-        let store = self.store();
-        let open = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
-        Ok(!open.is_empty())
+        testkit::indexed::has_questions(&*self.store())
     }
 
     /// Waits until the index has `height` of the chain.

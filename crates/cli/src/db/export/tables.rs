@@ -79,7 +79,7 @@ impl Export<'_> {
         each!(self.table: nft::Tokens, nft::TokensByHeight, nft::OwnedTokens, nft::OwnedTokensByHeight);
         each!(self.table: nft::Holdings, nft::HoldingsByHeight, nft::TokenObjects, nft::ObjectTokens);
         each!(self.table: nft::OriginNames, nft::NameChanges, nft::NftLog, nft::NonCollections);
-        each!(self.table: nft::Questions, nft::PendingEvents);
+        each!(self.table: nft::Questions, nft::PendingEvents, nft::Renewals);
         each!(self.table: rich::Erc20s, rich::NewContracts, rich::Balances, rich::Holders);
         each!(self.table: rich::Denoms, rich::DenomsFolded, rich::RichUndo);
         each!(self.list: tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs, evm_tx::AccountEvmTxs);

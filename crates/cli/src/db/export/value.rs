@@ -7,8 +7,8 @@ use schema::internal_tx::BlockCalls;
 use schema::keys::{AccountKey, Role};
 use schema::msg_set::MsgSet;
 use schema::nft::{
-    About, Change, Collection, Entry, Log, Mint, NewCollection, NewUri, Origin, PendingEvent, Question,
-    Subject, Token, TokenKey, TokenName, Transfer,
+    About, Change, Collection, Entry, Mint, NewCollection, NewUri, Origin, PendingEvent, Place, Question,
+    RangeCursor, Renewal, Subject, Token, TokenKey, TokenName, Transfer,
 };
 use schema::payload::DictionaryRow;
 use schema::postings::Postings;
@@ -39,7 +39,7 @@ macro_rules! scalars {
     )*};
 }
 
-scalars!(bool, u16, u32, u64, i64, String);
+scalars!(bool, u16, u32, u64, i32, i64, String);
 
 impl Shown for Vec<u8> {
     fn shown(&self) -> Value {
@@ -124,20 +124,21 @@ objects! {
     MsgSet { names, first_tx }
     DescriptorSet { first_height, compressed }
     DictionaryRow { kind, bytes }
-    Collection { name, origin_name, creator, height, time }
-    Token { owner, uri, object, height, time, question }
+    Collection { name, origin_name, creator, height, time, name_too_long }
+    Token { owner, uri, object, height, time, outcome, open, refusals, minted }
     TokenName { collection, token_id }
     Erc20 { complete, drifting, silent }
-    Mint { token, owner, uri, object, question }
+    Mint { token, owner, uri, object, outcome }
     Transfer { token, owner }
-    NewUri { token, uri }
+    NewUri { token, uri, outcome, refusals }
     Origin { local, origin }
     NewCollection { address, collection }
-    PendingEvent { time, tx, kind, collection, token_id, object, owner, uri }
+    PendingEvent { time, tx, kind, collection, token_id, object, owner, uri, range }
     Subject { address, token_id, owner }
-    Log { time, entries }
-    Entry { place, tx, change }
-    Question { about }
+    Entry { time, tx, change }
+    Question { about, later, rest }
+    RangeCursor { collection, after }
+    Renewal { range, since, next }
     Undo { rows, from }
     UndoRow { table, key, value }
     TokenKey { collection, token_id, object }
@@ -153,7 +154,14 @@ macro_rules! lists {
     )*};
 }
 
-lists!(u64, String, Entry, UndoRow);
+lists!(u64, String, Place, UndoRow);
+
+/// As in keys: its components.
+impl Shown for Place {
+    fn shown(&self) -> Value {
+        json!([self.height, self.ordinal, self.part])
+    }
+}
 
 impl Shown for Postings {
     fn shown(&self) -> Value {
@@ -189,5 +197,5 @@ variants! {
     Change {
         Collection "collection", Mint "mint", Transfer "transfer", Burn "burn", Uri "uri", Origin "origin",
     }
-    About { Collection "collection", Object "object", Uri "uri" }
+    About { Collection "collection", Object "object", Uri "uri", Range "range" }
 }
