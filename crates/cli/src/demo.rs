@@ -12,8 +12,9 @@ use anyhow::Context as _;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
-use crate::settings::Settings;
 use crate::settings::sources::{LOG, Sources};
+use crate::settings::{Settings, path};
+use crate::temporary::Temporary;
 use crate::{logging, output, run, runtime, shutdown};
 
 mod routing;
@@ -29,10 +30,10 @@ const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
 pub(crate) struct Demo {
     /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or
     /// in a directory above the program
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     recording: Option<PathBuf>,
     /// Directory of the database; a temporary one, removed at the end, if it is not given
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     data: Option<PathBuf>,
     /// Where the JSON interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
@@ -56,8 +57,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let (screen, _) = logging::start(&base)?;
     let dir = args.recording.map_or_else(find, Ok)?;
     let recording = Arc::new(Recording::open(&dir)?);
-    let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();
-    let temporary = temporary.context("making a temporary directory")?;
+    let temporary = Temporary::new("demo")?;
     let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
     runtime::block_on_indexing(async {
         let stop = shutdown::watch()?;

@@ -18,7 +18,7 @@ use crate::pages::{CurrentRouting, Pages};
 use crate::ready::Readiness;
 use crate::route::Supervisor;
 use crate::running::Running;
-use crate::serve::{COMMIT, Serving, VERSION};
+use crate::serve::{COMMIT, Probes, Serving, VERSION};
 use crate::settings::Settings;
 use crate::settings::sources::{SERVICE, Sources};
 use crate::{metrics, progress, reload, runtime, shutdown};
@@ -45,6 +45,7 @@ pub(crate) async fn index(
     routes: Option<CurrentRouting>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    settings.require_index()?;
     let (config, endpoints) = (settings.ingest(serves)?, settings.endpoints()?);
     settings.location()?;
     let samples = match settings.metrics {
@@ -69,7 +70,12 @@ pub(crate) async fn index(
         Arc::new(move || ready.head())
     };
     let pages = Pages { routing: routing.as_ref().map(Supervisor::current).or(routes), head };
-    let mut serving = serves.then(|| Serving::start(settings, existing, is_ready, pages)).transpose()?;
+    let remark = {
+        let ready = Arc::clone(&ready);
+        Arc::new(move || ready.remark())
+    };
+    let probes = Probes { remark, ..Probes::of(is_ready) };
+    let mut serving = serves.then(|| Serving::start(settings, existing, probes, pages)).transpose()?;
     let run_routes = async {
         if let Some(routing) = &routing {
             routing.run(stop).await;

@@ -218,7 +218,7 @@ pub enum Error {
         at: RequestContext,
     },
     /// The endpoint belongs to another chain.
-    #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or the chain id")]
+    #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or `chain_id`")]
     WrongChain {
         /// The failed request.
         at: RequestContext,
@@ -281,6 +281,30 @@ impl Error {
             | Self::Refused { .. }
             | Self::TooLarge { .. }
             | Self::InvalidRequest { .. } => Kind::Permanent,
+        }
+    }
+
+    /// What failed, in words for strangers: without an address and without a text of the node.
+    pub fn outline(&self) -> &'static str {
+        match self {
+            Self::NotYet { .. } => "it has not reached the height",
+            Self::Unreachable { .. } => "it cannot be reached",
+            Self::TimedOut { .. } | Self::Stalled { .. } => "it does not answer in time",
+            Self::Busy { .. } | Self::RateLimited { .. } => "it is unavailable or limits requests",
+            Self::Cut { .. }
+            | Self::Unreadable { .. }
+            | Self::Malformed { .. }
+            | Self::Redirected { .. }
+            | Self::TooLarge { .. } => "its replies cannot be read",
+            Self::Faulty { .. } | Self::Corrupt { .. } => "it reports a fault of its own",
+            Self::Pruned { .. } | Self::ResultsMissing { .. } | Self::ResultsDiscarded { .. } => {
+                "it lacks old heights"
+            }
+            Self::NotIndexed { .. } | Self::MethodMissing { .. } | Self::Untraceable { .. } => {
+                "it does not serve a request"
+            }
+            Self::WrongChain { .. } => "it serves another chain",
+            Self::Refused { .. } | Self::InvalidRequest { .. } => "it refuses a request",
         }
     }
 

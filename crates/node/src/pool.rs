@@ -103,6 +103,11 @@ impl Pool {
         self.logs_outages = true;
     }
 
+    /// Its name in messages.
+    pub(crate) fn service(&self) -> &'static str {
+        self.service
+    }
+
     /// Passes all answers to an observer; only the first observer counts.
     pub(crate) fn observe(&self, observer: &Observer) {
         self.members.iter().for_each(|member| member.endpoint.observe(Arc::clone(observer)));

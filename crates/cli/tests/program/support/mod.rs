@@ -229,7 +229,7 @@ pub(crate) fn get_text(url: &str) -> (u16, String) {
     exchange("GET", url, "", "")
 }
 
-fn exchange(method: &str, url: &str, headers: &str, body: &str) -> (u16, String) {
+pub(crate) fn exchange(method: &str, url: &str, headers: &str, body: &str) -> (u16, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
