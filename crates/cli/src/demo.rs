@@ -25,6 +25,9 @@ const DEFAULT: &str = "evm-scenario";
 /// Directories of recordings: in the repository, and beside an installed program.
 const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
 
+/// The default of the setting `log`.
+const DEFAULT_LOG: &str = "info";
+
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
@@ -53,7 +56,11 @@ pub(crate) struct Demo {
 
 /// Runs until a stop signal.
 pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
-    let base = args.log.settings()?;
+    let mut base = args.log.settings()?;
+    if base.log == DEFAULT_LOG {
+        // The routing service asks contracts for what the recorded chain was not asked.
+        base.log = format!("{DEFAULT_LOG},replay=error");
+    }
     let (screen, _) = logging::start(&base)?;
     let dir = args.recording.map_or_else(find, Ok)?;
     let recording = Arc::new(Recording::open(&dir)?);

@@ -134,7 +134,7 @@ async fn vm(node: &Node, given: Option<Vm>) -> anyhow::Result<Vm> {
 async fn index(mut settings: Settings, recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
     let dir = Temporary::new("record")?;
     let store: Arc<dyn Store> =
-        Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default())?);
+        Arc::new(RocksStore::open(&dir.path().join("index"), schema::TABLES, RocksOptions::default())?);
     settings.chain_id = Some(recorder.chain_id().to_owned());
     (settings.prefix, settings.start_height) = (None, Some(from));
     // Traces are recorded by height.

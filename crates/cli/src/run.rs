@@ -21,16 +21,18 @@ use crate::running::Running;
 use crate::serve::{COMMIT, Probes, Serving, VERSION};
 use crate::settings::Settings;
 use crate::settings::sources::{SERVICE, Sources};
-use crate::{metrics, progress, reload, runtime, shutdown};
+use crate::{metrics, progress, reload, runtime, shutdown, temporary};
 
 /// Runs until a stop signal, or until the indexer fails.
 pub(crate) fn run(sources: Sources<SERVICE>, serves: bool) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = Settings::new(&values)?;
+    settings.require_index()?;
     runtime::block_on_indexing(async {
         let (screen, filter_handle) = logging::start_server(&settings)?;
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
+        temporary::remove_abandoned();
         index(&settings, serves, &screen, &stop, None, |_| Ok(())).await
     })
 }
@@ -45,7 +47,6 @@ pub(crate) async fn index(
     routes: Option<CurrentRouting>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    settings.require_index()?;
     let (config, endpoints) = (settings.ingest(serves)?, settings.endpoints()?);
     settings.location()?;
     let samples = match settings.metrics {

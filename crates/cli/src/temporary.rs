@@ -29,7 +29,7 @@ pub(crate) struct Temporary {
 impl Temporary {
     /// Makes one for `purpose`, and removes those of processes that have ended.
     pub(crate) fn new(purpose: &str) -> anyhow::Result<Self> {
-        remove_abandoned(&std::env::temp_dir());
+        remove_abandoned();
         Self::make(purpose).context("making a temporary directory (TMPDIR names another place)")
     }
 
@@ -48,7 +48,11 @@ impl Temporary {
 }
 
 /// Removes the directories of processes that have ended. A failure leaves them to the next process.
-fn remove_abandoned(folder: &Path) {
+pub(crate) fn remove_abandoned() {
+    remove_abandoned_in(&std::env::temp_dir());
+}
+
+fn remove_abandoned_in(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
@@ -95,7 +99,7 @@ mod tests {
         let unlocked = folder.path().join("cairn-demo-4");
         fs::create_dir(&unlocked).unwrap();
         std::os::unix::fs::symlink(&foreign, folder.path().join("cairn-demo-5")).unwrap();
-        remove_abandoned(folder.path());
+        remove_abandoned_in(folder.path());
         assert!(running.exists() && foreign.exists() && unlocked.exists() && !ended.exists());
     }
 }

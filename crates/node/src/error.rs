@@ -284,30 +284,6 @@ impl Error {
         }
     }
 
-    /// What failed, in words for strangers: without an address and without a text of the node.
-    pub fn outline(&self) -> &'static str {
-        match self {
-            Self::NotYet { .. } => "it has not reached the height",
-            Self::Unreachable { .. } => "it cannot be reached",
-            Self::TimedOut { .. } | Self::Stalled { .. } => "it does not answer in time",
-            Self::Busy { .. } | Self::RateLimited { .. } => "it is unavailable or limits requests",
-            Self::Cut { .. }
-            | Self::Unreadable { .. }
-            | Self::Malformed { .. }
-            | Self::Redirected { .. }
-            | Self::TooLarge { .. } => "its replies cannot be read",
-            Self::Faulty { .. } | Self::Corrupt { .. } => "it reports a fault of its own",
-            Self::Pruned { .. } | Self::ResultsMissing { .. } | Self::ResultsDiscarded { .. } => {
-                "it lacks old heights"
-            }
-            Self::NotIndexed { .. } | Self::MethodMissing { .. } | Self::Untraceable { .. } => {
-                "it does not serve a request"
-            }
-            Self::WrongChain { .. } => "it serves another chain",
-            Self::Refused { .. } | Self::InvalidRequest { .. } => "it refuses a request",
-        }
-    }
-
     /// The endpoint's tip, if a [`Kind::NotYet`] answer contained it.
     pub fn tip(&self) -> Option<u64> {
         if let Self::NotYet { tip, .. } = self { *tip } else { None }

@@ -242,6 +242,9 @@ impl Pool {
             outcome = Empty,
         );
         let mut outcome = attempt(Arc::clone(&member.endpoint)).instrument(span.clone()).await;
+        if let Err(error) = &mut outcome {
+            member.endpoint.redact(error);
+        }
         timer.outcome = outcome_label(&outcome);
         span.record("outcome", timer.outcome);
         let unit = outcome.as_mut().map(|_| ());

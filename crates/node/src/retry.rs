@@ -158,7 +158,7 @@ impl Trouble {
         let seconds = lasted.as_secs();
         if error.kind() == Kind::NotYet {
             if WAITS.lock().unwrap_or_else(PoisonError::into_inner).is_due(what, now) {
-                warn!(request = what, waiting_s = seconds, %error, "the node lacks a height that its chain has");
+                warn!(request = what, waiting_s = seconds, %error, "waiting for a height that the node lacks");
             } else {
                 self.logged = None;
             }

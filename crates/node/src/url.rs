@@ -26,8 +26,13 @@ pub struct Url {
     /// Parameters of every call, as a provider's key.
     query: Option<String>,
     host: Arc<str>,
+    /// User and password as written, for [`Url::secrets`].
+    credentials: Option<String>,
     authorization: Option<HeaderValue>,
 }
+
+/// Length from which a part of an address may be a secret: a shorter one is guessed, and would blot out messages.
+const SHORTEST_SECRET: usize = 5;
 
 /// Reason for the rejection of an address. Contains the address with its credentials masked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +67,22 @@ impl Url {
     /// The header for the credentials in the address, marked sensitive.
     pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
+    }
+
+    /// Texts that no message may show: the path and its parts, the query and its values, user and password, and their
+    /// header. Shorter ones are no keys.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let path = std::iter::once(self.path.trim_end_matches('/')).chain(self.path.split('/'));
+        let query = self.query.iter().flat_map(|query| {
+            std::iter::once(query.as_str())
+                .chain(query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value)))
+        });
+        let credentials =
+            self.credentials.iter().flat_map(|text| std::iter::once(text.as_str()).chain(text.split(':')));
+        let header = self.authorization.iter().filter_map(|header| {
+            header.as_bytes().strip_prefix(b"Basic ").and_then(|encoded| std::str::from_utf8(encoded).ok())
+        });
+        path.chain(query).chain(credentials).chain(header).filter(|text| text.len() >= SHORTEST_SECRET)
     }
 
     /// The full address of a call; an empty `path_and_query` means the address as configured.
@@ -109,14 +130,8 @@ impl FromStr for Url {
         }
         let authorization = credentials.map(basic).transpose().map_err(|reason| refuse(&reason))?;
         let query = uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
-        Ok(Self {
-            scheme,
-            host: Arc::from(place),
-            path: uri.path().to_owned(),
-            query,
-            authority,
-            authorization,
-        })
+        let (path, credentials) = (uri.path().to_owned(), credentials.map(str::to_owned));
+        Ok(Self { scheme, host: Arc::from(place), path, query, authority, credentials, authorization })
     }
 }
 

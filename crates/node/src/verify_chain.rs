@@ -42,7 +42,9 @@ impl Node {
     /// As [`Comet::verify_chain`]. Also fails with [`Error::WrongChain`] if all REST servers belong to another chain,
     /// or all EVM servers to another than the one decided before. Unreachable REST and EVM servers are not a failure.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
-        let (status, others) = join(self.comet.verify_chain(chain_id), self.verify_others(chain_id)).await;
+        // First, because the EVM's blocks are compared with those of CometBFT.
+        let status = self.comet.verify_chain(chain_id).await;
+        let others = self.verify_others(chain_id).await;
         for other in others.into_iter().flatten() {
             // An unreachable server must not prevent the start.
             if let Err(error @ Error::WrongChain { .. }) = other {
@@ -163,17 +165,25 @@ impl Evm {
         best_of(checks.collect(), |()| 0)
     }
 
-    /// Whether the last block of a server has the time of the block of `comet` at that height. `None` if there are no
-    /// two blocks to compare.
+    /// Whether the last block of a server has the time of the block of `comet` at that height, or one below it if the
+    /// server is ahead. `None` if there are no two blocks to compare.
     async fn is_of_chain(&self, member: &PooledEndpoint, comet: &Comet) -> Option<bool> {
-        let request = &self.request("eth_getBlockByNumber", r#"["latest",false]"#);
-        let attempt = &async |endpoint: Arc<Endpoint>| request.send_with(&endpoint, classify).await;
-        let block: Value =
-            serde_json::from_slice(&self.pool.send(member, &request.http, attempt).await.ok()?).ok()?;
-        let number = |name: &str| quantity(block.get(name)?.to_string().as_bytes());
-        let (height, time) = (number("number").filter(|height| *height > 0)?, number("timestamp")?);
+        let (last, last_time) = self.block_at(member, "latest").await?;
+        let height = last.min(comet.pool.tip()).max(1);
+        let time =
+            if height == last { last_time } else { self.block_at(member, &format!("{height:#x}")).await?.1 };
         let expected = comet.block_time(height).await.ok()?;
         Some(u64::try_from(expected.unix_nanos() / 1_000_000_000).ok()? == time)
+    }
+
+    /// Height and time in seconds of a block of one server.
+    async fn block_at(&self, member: &PooledEndpoint, block: &str) -> Option<(u64, u64)> {
+        let request = &self.request("eth_getBlockByNumber", &format!(r#"["{block}",false]"#));
+        let attempt = &async |endpoint: Arc<Endpoint>| request.send_with(&endpoint, classify).await;
+        let block = self.pool.send(member, &request.http, attempt).await.ok()?;
+        let block: Value = serde_json::from_slice(&block).ok()?;
+        let number = |name: &str| quantity(block.get(name)?.to_string().as_bytes());
+        Some((number("number").filter(|height| *height > 0)?, number("timestamp")?))
     }
 }
 

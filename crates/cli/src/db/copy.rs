@@ -53,13 +53,22 @@ pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
     );
     let database = Written::open(&to)?;
     let target = database.store();
-    let unfinished = Identity { format: open::UNFINISHED_COPY, ..identity };
+    let unfinished = Identity { format: open::UNFINISHED_COPY, ..identity.clone() };
     match meta::read::<Identity>(&*target.snapshot()?)? {
         None => {
             store::commit_rows::<schema::Error>(&*target, Durability::Synced, |txn| {
                 meta::put(txn, &unfinished);
                 Ok(())
             })?;
+        }
+        Some(found) if found == identity => {
+            let there = digest::total(&digest::tables(&*target.snapshot()?)?);
+            ensure!(
+                there == digest::total(&digest::tables(&*source)?),
+                "{} has another state of this database already: name another location",
+                database.name().display()
+            );
+            return Ok(output::print(&format!("complete already, digest {}\n", hex::encode(there)))?);
         }
         Some(found) => ensure!(
             found == unfinished,

@@ -115,7 +115,7 @@ fn an_evm_that_is_not_minievms_is_called_unknown_and_indexed_as_far_as_it_is_und
     until("all blocks", || (get(&format!("{url}/status")).1["height"] == 330).then_some(()));
     cairn.signal("TERM");
     let log = cairn.everything();
-    assert!(!log.contains("false answer") && !log.contains("ERROR"), "{log}");
+    assert!(!log.contains("false answer"), "{log}");
 }
 
 #[test]

@@ -130,10 +130,15 @@ impl Cairn {
     }
 
     /// Waits for its end; returns its whole log.
-    pub(crate) fn everything(mut self) -> String {
-        until("the process to end", || self.child.try_wait().unwrap());
+    pub(crate) fn everything(self) -> String {
+        self.ended_with_log().1
+    }
+
+    /// Waits for its end; returns the exit code and its whole log.
+    pub(crate) fn ended_with_log(mut self) -> (Option<i32>, String) {
+        let status = until("the process to end", || self.child.try_wait().unwrap());
         let rest: Vec<String> = self.err.lines.iter().collect();
-        [std::mem::take(&mut self.err.seen), rest].concat().join("\n")
+        (status.code(), [std::mem::take(&mut self.err.seen), rest].concat().join("\n"))
     }
 
     /// Kills it, like a power failure, `after` its start or a little later.
