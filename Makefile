@@ -7,6 +7,7 @@ CARGO_TARGET_DIR ?= $(HOME)/.cache/cairn/target
 export CARGO_TARGET_DIR
 
 CARGO_DENY_VERSION := 0.20.2
+CARGO_AUDIT_VERSION := 0.22.2
 CARGO_FUZZ_VERSION := 0.13.2
 CARGO_DEB_VERSION := 3.8.0
 MDBOOK_VERSION := 0.5.4
@@ -14,7 +15,7 @@ VERSITYGW_VERSION := v1.8.0
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests test-slate check api-test deny book bench bench-slate side-by-side soak fuzz dictionaries deb image \
+.PHONY: demo build test tests test-slate check api-test deny advisories book bench bench-slate side-by-side soak fuzz dictionaries deb image \
     needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
@@ -61,12 +62,25 @@ api-test: build
 	@.ci/needs_clients
 	testing/clients/run "$(CARGO_TARGET_DIR)/release/cairn" "$(TOOLS)"
 
-# Licences, sources and duplicates of dependencies. Advisories are left out: their database is fetched from the network
-# at each run, and a build must not turn red because of the day it is run on; `cargo deny check advisories` asks it.
+# Licences, sources and duplicates of dependencies. Advisories are a target of their own.
 deny:
 	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
 	    cargo install --debug --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
+
+# Known vulnerabilities of dependencies, in the RustSec database at a pinned commit: the result does not change with the day.
+# ADVISORIES is where to clone it from, a URL or a directory; whoever moves the pin reads what is new. Our own crates are
+# left out, also `registry`, whose name an unmaintained crate of crates.io has.
+ADVISORIES ?= https://github.com/rustsec/advisory-db
+ADVISORIES_COMMIT := bf5c0d245a92671908518d7e765914d437954ed6
+advisories:
+	command -v cargo-audit >/dev/null || test -x "$(TOOLS)/bin/cargo-audit" || \
+	    cargo install --debug --locked --version $(CARGO_AUDIT_VERSION) --root "$(TOOLS)" cargo-audit
+	test -d "$(TOOLS)/advisory-db" || git clone --quiet --no-checkout "$(ADVISORIES)" "$(TOOLS)/advisory-db"
+	git -C "$(TOOLS)/advisory-db" checkout --quiet --detach $(ADVISORIES_COMMIT) || \
+	    { git -C "$(TOOLS)/advisory-db" fetch --quiet "$(ADVISORIES)" && \
+	    git -C "$(TOOLS)/advisory-db" checkout --quiet --detach $(ADVISORIES_COMMIT); }
+	PATH="$$PATH:$(TOOLS)/bin" cargo audit --no-fetch --stale --db "$(TOOLS)/advisory-db"
 
 # The Debian package: $(CARGO_TARGET_DIR)/debian/cairn_*.deb. cargo-deb builds nothing: its selection of packages would
 # compile RocksDB again.

@@ -15,6 +15,9 @@ const MESSAGES: [(Vm, &str); 3] = [
     (Vm::Wasm, "/cosmwasm.wasm.v1.MsgExecuteContract"),
 ];
 
+/// Messages of EVMs other than minievm's: cosmos/evm and ethermint.
+const FOREIGN_EVMS: [&str; 2] = ["/cosmos.evm.vm.v1.MsgEthereumTx", "/ethermint.evm.v1.MsgEthereumTx"];
+
 /// The NFTs of other chains than EVM ones are queried over REST.
 const NO_NFTS: &str = "no REST address, NFTs are not indexed: set `rest`";
 
@@ -33,19 +36,19 @@ pub fn features_off(config: &Config, node: &Node) -> Vec<String> {
 
 /// Logs the advice; `registry` has the chain's messages.
 pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
-    let (vm, chain) = (config.vm, vms_of(registry));
-    if !chain.contains(&vm) {
-        let chain: Vec<_> = chain.into_iter().map(Vm::name).collect();
+    if let Some(message) = foreign_evm(registry) {
         tracing::warn!(
-            vm = vm.name(),
-            chain_has = chain.join(", "),
-            "the chain has another vm: set `vm` and index into a new directory"
+            message_type = message,
+            "the EVM of this chain is not minievm's: its internal transactions, NFTs and holders are not indexed"
         );
+    }
+    if config.vm != Vm::Evm && node.evm.is_some() {
+        tracing::info!(vm = config.vm.name(), "`json_rpc` is not used: it is for `vm = \"evm\"` only");
     }
     if lacks_nfts(config, node) {
         tracing::warn!("{NO_NFTS}");
     }
-    if vm == Vm::Evm
+    if config.vm == Vm::Evm
         && let Some(reason) = no_rich_list(config, node)
     {
         if config.rich_list {
@@ -53,6 +56,16 @@ pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
         } else {
             tracing::info!(reason, "rich list disabled");
         }
+    }
+}
+
+/// Logs that the node's EVM index lacks the block at `height`, which its chain has.
+pub(crate) async fn probe_receipts(node: &Node, height: u64) {
+    let Some(evm) = &node.evm else { return };
+    if let Err(error) = evm.block_receipts(height).await
+        && error.kind() == node::Kind::NotYet
+    {
+        tracing::warn!(height, %error, "the node's EVM index lacks a block of its chain, and the index waits for it");
     }
 }
 
@@ -73,8 +86,13 @@ pub(crate) fn no_rich_list(config: &Config, node: &Node) -> Option<&'static str>
     }
 }
 
+/// The message of an EVM that is not minievm's, if the chain has it.
+pub(crate) fn foreign_evm(registry: &Registry) -> Option<&'static str> {
+    FOREIGN_EVMS.into_iter().find(|message| registry.knows(message))
+}
+
 /// The VMs whose message types a chain has; [`Vm::None`] if it has none of them.
-fn vms_of(registry: &Registry) -> Vec<Vm> {
+pub(crate) fn vms_of(registry: &Registry) -> Vec<Vm> {
     let known = MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm);
     let known: Vec<_> = known.collect();
     if known.is_empty() { vec![Vm::None] } else { known }

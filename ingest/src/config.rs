@@ -62,3 +62,14 @@ pub enum Verify {
         trusted: Option<(u64, [u8; 32])>,
     },
 }
+
+impl Verify {
+    /// The name in the settings.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Hashes => "hashes",
+            Self::Signatures { .. } => "signatures",
+        }
+    }
+}

@@ -22,8 +22,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::decision::{Recovery, after_failed_recovery, announced_block, chain_height, recovery};
+use crate::error::causes;
 use crate::fork::Verdict;
-use crate::ingest::{Ingest, causes, change, wait_for_room};
+use crate::ingest::{Ingest, change, wait_for_room};
 use crate::meter::{self, Event, LaneState};
 use crate::{Error, Progress};
 
@@ -150,7 +151,10 @@ impl Ingest {
                 Ok(())
             }
             Recovery::Restart { after } => {
-                tracing::error!(error = %causes(&error), retry_in = ?after, "index stopped by the node, retrying");
+                let height = self.progress.blocks.borrow().height;
+                if self.progress.stop("blocks", height, &error) {
+                    tracing::error!(height, error = %causes(&error), retry_in = ?after, "index stopped by the node, retrying");
+                }
                 meter::lane_stopped("blocks", true);
                 LaneState::Stopped.set("blocks");
                 tokio::time::sleep(after).await;

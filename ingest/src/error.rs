@@ -140,6 +140,18 @@ pub enum Error {
         /// The reason, the same for every endpoint.
         reason: String,
     },
+    /// A setting contradicts the node.
+    #[error("`{key}` is `{ours}`, and the node has `{theirs}`: {remedy}")]
+    Contradiction {
+        /// The setting.
+        key: &'static str,
+        /// Its value, or that of the database.
+        ours: String,
+        /// What the node has.
+        theirs: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
     /// A required setting is missing, and the node cannot supply it.
     #[error("{0}")]
     Setup(&'static str),
@@ -217,6 +229,19 @@ impl Error {
         Self::InvalidBlock { height, reason }
     }
 
+    /// The reason in words for strangers: without an address and without a text of the node.
+    pub(crate) fn outline(&self) -> String {
+        match self {
+            Self::Node { what, source, .. } | Self::Start { what, source } => {
+                format!("no {what} from the node: {}", source.outline())
+            }
+            Self::Gap { .. } | Self::ReceiptsPruned { .. } => "the node has pruned what is next".to_owned(),
+            Self::Setup(reason) => (*reason).to_owned(),
+            error if error.is_full() => "the disk is full".to_owned(),
+            _ => "see the log".to_owned(),
+        }
+    }
+
     /// True if the node is the cause, so that repairing the node helps.
     pub(crate) fn is_the_nodes(&self) -> bool {
         matches!(
@@ -227,6 +252,16 @@ impl Error {
                 | Self::WrongChain { .. }
                 | Self::Fork { .. }
         )
+    }
+
+    /// True if a setting contradicts the node or the database.
+    pub fn is_contradiction(&self) -> bool {
+        match self {
+            Self::Contradiction { .. } => true,
+            Self::Start { source, .. } => matches!(**source, node::Error::WrongChain { .. }),
+            Self::Schema(schema::Error::Refused(schema::open::OpenError::Different { .. })) => true,
+            _ => false,
+        }
     }
 
     /// True if an operator must decide, because a restart ends in the same error.
@@ -254,4 +289,15 @@ impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         Self::Schema(error.into())
     }
+}
+
+/// The error with its chain of causes, in one line.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
 }

@@ -43,6 +43,7 @@ impl Ingest {
             blocks: self.progress.blocks.subscribe(),
             calls: self.progress.calls.subscribe(),
             rich: self.progress.rich.subscribe(),
+            stops: self.progress.stops.subscribe(),
             has_calls: self.has_calls(),
             has_rich_list: self.has_rich_list(),
         }
@@ -114,17 +115,6 @@ pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
         tokio::time::sleep(DISK_POLL).await;
     }
     tracing::info!("disk has free space again");
-}
-
-/// The error with its chain of causes, in one line.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use crate::Error;
 use crate::chain_linker::{ChainLinker, LastBlock};
 use crate::config::Verify;
 use crate::confirmation::Immediate;
+use crate::error::causes;
 use crate::finality::Finality;
 use crate::index::IndexContext;
-use crate::ingest::{Ingest, causes, wait_for_room};
+use crate::ingest::{Ingest, wait_for_room};
 use crate::lane::Lane;
 use crate::meter::{self, LaneState};
 use crate::nft::LateAnswer;
@@ -179,7 +180,11 @@ impl Ingest {
             if error.is_full() {
                 wait_for_room(&*self.store, error).await;
             } else {
-                tracing::error!(lane, error = %causes(error), "lane stopped, retrying");
+                let progress = if lane == "rich_list" { &self.progress.rich } else { &self.progress.calls };
+                let height = progress.borrow().height;
+                if self.progress.stop(lane, height, error) {
+                    tracing::error!(lane, height, error = %causes(error), "lane stopped, retrying");
+                }
                 tokio::time::sleep(RETRY_LANE).await;
             }
         };

@@ -8,7 +8,8 @@
 //!
 //! | module | one job |
 //! |---|---|
-//! | `prepare`, [`advice`] | checks before the start, and warnings about settings that do not fit |
+//! | `prepare`, `agreement` | checks before the start: node, database and settings must agree |
+//! | [`advice`] | warnings about settings, and features that are off without one |
 //! | `ingest` | the state that all lanes share |
 //! | `daemon` | starts the lanes, watches them, recovers from their errors |
 //! | `lanes`, `lane` | builds each lane; one lane is an ordered stream of heights with one watermark |
@@ -37,6 +38,7 @@ pub mod advice;
 pub mod config;
 pub mod derive;
 
+mod agreement;
 mod chain_linker;
 mod commit_verifier;
 mod confirmation;
@@ -65,4 +67,4 @@ pub use self::error::Error;
 pub use self::ingest::Ingest;
 pub use self::prepare::is_there;
 pub use self::priority::lower_thread_priority;
-pub use self::progress::{Progress, ProgressReceivers};
+pub use self::progress::{LaneStop, Progress, ProgressReceivers};

@@ -15,8 +15,11 @@ use crate::config::{Config, Verify};
 use crate::derive::{Rules, WorkerPool};
 use crate::ingest::{Ingest, change};
 use crate::progress::{Progress, ProgressSenders, next_height};
-use crate::source::Cores;
-use crate::{Error, advice, source};
+use crate::source::{Bootstrap, Cores};
+use crate::{Error, advice, agreement};
+
+/// Heights by which a node's EVM index may lag the chain for a moment.
+const EVM_LAG: u64 = 5;
 
 /// Whether there is a database. Rejects one of another chain, VM, prefix or start height than configured; unset fields
 /// match anything.
@@ -44,11 +47,8 @@ impl Ingest {
             .await
             .map_err(|source| Error::start("status", source))?;
         let stored = schema::open::identity(&*store)?;
-        let prefix = match (&config.prefix, &stored) {
-            (Some(prefix), _) => prefix.clone(),
-            (None, Some(identity)) => identity.prefix.clone(),
-            (None, None) => ask_prefix(&node).await?,
-        };
+        let known = config.prefix.as_deref().or(stored.as_ref().map(|identity| &*identity.prefix));
+        let prefix = agreement::prefix(&node, known, stored.is_some()).await?;
         let first = status.earliest_height.max(1);
         let start_height = match (config.start_height, &stored) {
             (Some(start), _) => start.max(1),
@@ -76,7 +76,9 @@ impl Ingest {
         };
         // Before the first write: the identity of a database never changes.
         let unfinished = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default();
-        refuse_gap(&unfinished, start_height, first)?;
+        let unfinished = refuse_gap(&unfinished, start_height, first)?;
+        let descriptors = Bootstrap::request(&node, &*store, unfinished).await?;
+        agreement::vm(&config, &descriptors.registry)?;
         schema::open::or_create(&*store, &identity)?;
         change(&store, "rollback", |store| Ok(rollback::finish_pending(store)?)).await?;
 
@@ -95,8 +97,13 @@ impl Ingest {
         }
         drop(snapshot);
         let next = refuse_gap(&blocks, start_height, first)?;
-        let (registry, descriptors) = source::bootstrap(&node, &*store, next).await?;
+        descriptors.keep(&*store, next)?;
+        let Bootstrap { registry, sha256: descriptors, .. } = descriptors;
         advice::log(&config, &node, &registry);
+        // The EVM index follows the chain: the last blocks may come in a moment.
+        if config.vm == Vm::Evm && next + EVM_LAG < status.latest_height {
+            advice::probe_receipts(&node, next).await;
+        }
         note_disabled(&config, &node, &*store)?;
         let verified = config.verify != Verify::Off;
         let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
@@ -131,21 +138,4 @@ fn note_disabled(config: &Config, node: &Node, store: &dyn Store) -> Result<(), 
 fn refuse_gap(lane: &BlockLane, start_height: u64, first: u64) -> Result<u64, Error> {
     let next = next_height(lane, start_height);
     if next < first { Err(Error::Gap { next, earliest: first }) } else { Ok(next) }
-}
-
-async fn ask_prefix(node: &Node) -> Result<String, Error> {
-    let Some(rest) = &node.rest else {
-        return Err(Error::Setup(
-            "no prefix of account addresses: give `prefix`, or a REST address to query it from",
-        ));
-    };
-    let prefix = retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())
-        .await
-        .map_err(|source| Error::start("bech32 prefix", source))?;
-    // It is part of the database's identity.
-    if chain::address::is_prefix(&prefix) {
-        return Ok(prefix);
-    }
-    let (what, value) = ("prefix of account addresses", chain::excerpt(&prefix));
-    Err(Error::Unusable { what, value, remedy: "give `prefix`, or correct the REST address" })
 }

@@ -35,7 +35,7 @@ impl Ingest {
         tracing::error!(
             from = pruned,
             to = gone,
-            reason = %crate::ingest::causes(reason),
+            reason = %crate::error::causes(reason),
             "internal transactions missing, state pruned: to add them, run `cairn db reindex` from the first height \
              with an archive node"
         );

@@ -20,7 +20,7 @@ pub(crate) use self::blocks::BlockSource;
 pub(crate) use self::calls::{CALL_TRACES, CallSource, Pace};
 pub(crate) use self::proposers::Proposers;
 pub(crate) use self::receipt_fallback::ReceiptFallback;
-pub(crate) use self::registry::{Refresher, bootstrap};
+pub(crate) use self::registry::{Bootstrap, Refresher};
 pub(crate) use self::room::Room;
 
 use crate::Error;

@@ -144,7 +144,11 @@ async fn rebuild_rich_list(
 ) -> Result<(), Error> {
     let config = reindex::config(&**store)?;
     let last = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default().height;
+    reindex::mark_rich_list(&**store, &config, last)?;
     rich::clear(&**store)?;
-    reindex::catch_up(store, node, config, last, stop).await?;
+    let to = reindex::catch_up(store, node, config, last, stop).await?;
+    if to >= last {
+        schema::rollback::end_reindex(&**store)?;
+    }
     Ok(())
 }

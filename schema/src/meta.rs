@@ -155,6 +155,28 @@ impl Named for PendingRollback {
     const NAME: &'static str = "rollback";
 }
 
+/// A reindex in progress: heights were removed and are indexed again. Written with the mark of their removal, deleted when
+/// every lane has reached the last of them; until then the same command continues. Not part of the digest.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct PendingReindex {
+    /// The first of the heights.
+    #[prost(uint64, tag = "1")]
+    pub from: u64,
+    /// The last.
+    #[prost(uint64, tag = "2")]
+    pub to: u64,
+    /// True if there was a lane of internal transactions.
+    #[prost(bool, tag = "3")]
+    pub internal_txs: bool,
+    /// True if there was a rich list, whose row the removal may delete.
+    #[prost(bool, tag = "4")]
+    pub rich_list: bool,
+}
+
+impl Named for PendingReindex {
+    const NAME: &'static str = "reindex";
+}
+
 /// Rewind counter, incremented in every commit of a rewind and in the last one of a rollback. Caches store it beside
 /// their data and invalidate when it changes. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
@@ -206,8 +228,9 @@ impl Named for Disabled {
 
 /// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded
 /// from the digest and from the undo log.
-pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 3] {
-    [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>()].map(|key| (Meta::SPEC, key.to_bytes()))
+pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 4] {
+    [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>(), key::<PendingReindex>()]
+        .map(|key| (Meta::SPEC, key.to_bytes()))
 }
 
 /// Increments [`Rewinds`] for a rewind to `to`.

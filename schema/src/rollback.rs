@@ -29,7 +29,7 @@ use crate::block::Blocks;
 use crate::evm_tx::EvmTxs;
 use crate::internal_tx::{Calls, CallsByHeight};
 use crate::keys::BEYOND;
-use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
+use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingReindex, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
 use crate::nft::truncate::Truncated;
 use crate::nft::{NftLog, NonCollections, PendingEvents};
@@ -94,7 +94,16 @@ pub fn force_rollback(store: &dyn Store, from: u64) -> Result<(), RollbackError>
 }
 
 /// The first commit of [`force_rollback`]; [`finish_pending`] does the rest.
-pub fn begin_force_rollback(store: &dyn Store, from: u64) -> Result<(), RollbackError> {
+fn begin_force_rollback(store: &dyn Store, from: u64) -> Result<(), RollbackError> {
+    begin_force(store, from, |_| {})
+}
+
+/// The first commit of a [`force_rollback`] of heights that are indexed again; [`finish_pending`] does the rest.
+pub fn begin_reindex(store: &dyn Store, reindex: &PendingReindex) -> Result<(), RollbackError> {
+    begin_force(store, reindex.from, |txn| meta::put(txn, reindex))
+}
+
+fn begin_force(store: &dyn Store, from: u64, add: impl Fn(&mut Txn<'_>)) -> Result<(), RollbackError> {
     let Identity { start_height: first, .. } = open::existing(store)?;
     let snapshot = store.snapshot()?;
     let last = meta::read::<BlockLane>(&*snapshot)?.map_or(0, |lane| lane.height);
@@ -108,9 +117,18 @@ pub fn begin_force_rollback(store: &dyn Store, from: u64) -> Result<(), Rollback
     drop(snapshot);
     store::commit_rows::<Error>(store, Durability::Synced, |txn| {
         meta::put(txn, &PendingRollback { to, force: true, ..PendingRollback::default() });
+        add(txn);
         Ok(())
     })?;
     Ok(())
+}
+
+/// Records that a reindex is complete.
+pub fn end_reindex(store: &dyn Store) -> Result<(), Error> {
+    store::commit_rows::<Error>(store, Durability::Synced, |txn| {
+        txn.delete::<Meta>(&meta::key::<PendingReindex>());
+        Ok(())
+    })
 }
 
 /// True if a rollback or an NFT rebuild was interrupted.

@@ -82,13 +82,11 @@ pub(crate) enum Command {
         route: bool,
     },
     /// Prints the completions for a shell
-    #[command(hide = true)]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Writes the man pages
-    #[command(hide = true)]
     Man {
         /// Their directory, created if it does not exist
         dir: PathBuf,

@@ -19,7 +19,7 @@ use crate::database::{Opener, Shared};
 use crate::follow;
 use crate::metrics::Samples;
 use crate::pages::Pages;
-use crate::serve::{self, Ready};
+use crate::serve::{self, Probes, Ready};
 use crate::settings::Settings;
 use crate::{ready, shutdown};
 
@@ -103,7 +103,9 @@ impl Served {
         follow::check_chain(settings, &database)?;
         caught_up.send_replace(Instant::now());
         let pages = Pages { routing: None, head: Arc::new(|| None) };
-        let app = serve::app(settings, database.store(), ready, pages, format!("{PREFIX}{id}"))?;
+        let ready = Arc::clone(ready);
+        let probes = Probes::of(move || ready());
+        let app = serve::app(settings, database.store(), &probes, pages, format!("{PREFIX}{id}"))?;
         slot.set(app).ok().context("the database was opened twice")?;
         tracing::info!(chain = id, "serving this chain");
         follow::keep_up(&database, caught_up, stop).await

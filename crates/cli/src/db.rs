@@ -25,15 +25,16 @@ mod rollback;
 mod train_dictionary;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
-use tempfile::TempDir;
 
 pub(crate) use self::verify::NotChecked;
-use crate::settings::Settings;
 use crate::settings::sources::{DATA, Groups, LOG, NODE, Sources};
+use crate::settings::{Settings, path};
+use crate::temporary::Temporary;
 use crate::{follow, logging};
 
 /// What to do with the database.
@@ -85,7 +86,7 @@ pub(crate) enum Db {
     /// Writes a backup to a data directory, which must be new or empty, and checks every file's checksum
     Restore {
         /// The directory of the backups
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = path)]
         from: PathBuf,
         /// The backup's number; the last one is restored if none is given
         #[arg(long, value_name = "N")]
@@ -148,7 +149,7 @@ fn start<const G: Groups>(sources: Sources<G>) -> anyhow::Result<Settings> {
 struct Viewed {
     store: RocksStore,
     /// Removed on drop.
-    own: TempDir,
+    own: Temporary,
 }
 
 fn view(data: &Path) -> anyhow::Result<Viewed> {
@@ -166,6 +167,37 @@ fn own_with(data: &Path, options: RocksOptions) -> anyhow::Result<RocksStore> {
     // Opening for writing creates a missing database, so check that there is one.
     drop(view(data)?);
     Ok(RocksStore::open(data, schema::TABLES, options)?)
+}
+
+/// Fails if `place`, which need not exist, is the directory `of` or inside it, also by symbolic links.
+fn refuse_inside(place: &Path, of: &Path, what: &str) -> anyhow::Result<()> {
+    let (real, outer) = (real(place)?, real(of)?);
+    anyhow::ensure!(
+        !real.starts_with(&outer),
+        "{} is {} or inside it: name a place for {what} outside of it",
+        place.display(),
+        of.display()
+    );
+    Ok(())
+}
+
+/// The absolute path without symbolic links. What does not exist is appended to what does.
+fn real(path: &Path) -> anyhow::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            // Of a real path, this is the directory above.
+            Component::ParentDir => {
+                real.pop();
+            }
+            part => real.push(part),
+        }
+        if let Ok(found) = fs::canonicalize(&real) {
+            real = found;
+        }
+    }
+    Ok(real)
 }
 
 fn lanes(snapshot: &dyn Snapshot) -> anyhow::Result<(BlockLane, CallLane)> {

@@ -12,8 +12,9 @@ use anyhow::Context as _;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
-use crate::settings::Settings;
 use crate::settings::sources::{LOG, Sources};
+use crate::settings::{Settings, path};
+use crate::temporary::Temporary;
 use crate::{logging, output, run, runtime, shutdown};
 
 mod routing;
@@ -24,15 +25,18 @@ const DEFAULT: &str = "evm-scenario";
 /// Directories of recordings: in the repository, and beside an installed program.
 const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
 
+/// The default of the setting `log`.
+const DEFAULT_LOG: &str = "info";
+
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
     /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or
     /// in a directory above the program
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     recording: Option<PathBuf>,
     /// Directory of the database; a temporary one, removed at the end, if it is not given
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     data: Option<PathBuf>,
     /// Where the JSON interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
@@ -52,12 +56,15 @@ pub(crate) struct Demo {
 
 /// Runs until a stop signal.
 pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
-    let base = args.log.settings()?;
+    let mut base = args.log.settings()?;
+    if base.log == DEFAULT_LOG {
+        // The routing service asks contracts for what the recorded chain was not asked.
+        base.log = format!("{DEFAULT_LOG},replay=error");
+    }
     let (screen, _) = logging::start(&base)?;
     let dir = args.recording.map_or_else(find, Ok)?;
     let recording = Arc::new(Recording::open(&dir)?);
-    let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();
-    let temporary = temporary.context("making a temporary directory")?;
+    let temporary = Temporary::new("demo")?;
     let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
     runtime::block_on_indexing(async {
         let stop = shutdown::watch()?;

@@ -8,13 +8,13 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::database::{Followed, Opener};
 use crate::settings::Settings;
 use crate::shutdown;
+use crate::temporary::Temporary;
 
 /// Interval between catch-ups.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
@@ -31,8 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// A temporary directory for the log files of a read-only instance.
-pub(crate) fn own_dir() -> anyhow::Result<TempDir> {
-    tempfile::Builder::new().prefix("cairn-follower-").tempdir().context("making a temporary directory")
+pub(crate) fn own_dir() -> anyhow::Result<Temporary> {
+    Temporary::new("follower")
 }
 
 /// Waits for an initialised database; `None` on a stop signal.

@@ -84,13 +84,32 @@ async fn complete(values: &mut Values, report: &mut Report) -> anyhow::Result<()
     questions.offer(values, "rest", &beside(values, "rest"))?;
     let rest = report.rest(&texts(values, "rest"), &chain_id, &comet).await?;
     set(values, "rest", rest.usable);
-    if let Some(prefix) = rest.prefix.filter(|_| !values.contains_key("prefix")) {
-        set(values, "prefix", vec![prefix]);
+    let theirs = match rest.prefix {
+        Some(prefix) => Some(prefix),
+        None => probe::prefix(&comet.usable).await?,
+    };
+    match (theirs, texts(values, "prefix").first()) {
+        (Some(theirs), Some(ours)) if theirs != *ours => {
+            let reason = format!("`{ours}` is not the prefix of the chain, which is `{theirs}`");
+            return Err(values::bad(values, "prefix", reason).into());
+        }
+        (Some(theirs), None) => set(values, "prefix", vec![theirs]),
+        _ => {}
     }
-    questions.ask(values, "prefix", None)?;
+    let hint =
+        "the prefix of account addresses is unknown: the node says it over REST, whose address must answer";
+    questions.ask(values, "prefix", None).map_err(|error| error.context(hint))?;
 
+    if vm != Vm::Evm && values.contains_key("json_rpc") {
+        report.lacking.push(format!(
+            "`json_rpc` is not used and left out: the chain has no EVM of minievm (vm = {vm})"
+        ));
+        set(values, "json_rpc", Vec::new());
+    }
     if vm == Vm::Evm {
-        questions.ask(values, "json_rpc", Some(&beside(values, "json_rpc")))?;
+        let hint = "the chain has an EVM, which is indexed over JSON-RPC: set json-rpc.enable = true in the node's app.toml";
+        let asked = questions.ask(values, "json_rpc", Some(&beside(values, "json_rpc")));
+        asked.map_err(|error| error.context(hint))?;
         let evm = report.json_rpc(&texts(values, "json_rpc"), &comet).await?;
         set(values, "json_rpc", evm.usable);
         if !evm.has_traces && !values.contains_key("internal_txs") {
@@ -101,7 +120,7 @@ async fn complete(values: &mut Values, report: &mut Report) -> anyhow::Result<()
     questions.offer(values, "grpc", &beside(values, "grpc"))?;
     let grpc = report.grpc(&texts(values, "grpc")).await?;
     set(values, "grpc", grpc);
-    questions.confirm(values, "data", &example_of("data"))?;
+    questions.confirm(values, "data", &data_directory(&chain_id))?;
 
     let settings = settings(values)?;
     let node = Node::new(settings.endpoints()?, Limits::default())?;
@@ -134,6 +153,15 @@ fn beside(values: &Values, name: &str) -> String {
     let host = comet.as_ref().and_then(Uri::host);
     let beside = host.zip(example.rsplit_once(':')).map(|(host, (_, port))| format!("http://{host}:{port}"));
     beside.unwrap_or(example)
+}
+
+/// The usual directory of the database, or one in the home directory of a user who cannot write there.
+fn data_directory(chain_id: &str) -> String {
+    let usual = example_of("data");
+    let mut above = Path::new(&usual).ancestors().skip_while(|path| !path.exists());
+    let is_writable =
+        above.next().is_some_and(|path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok());
+    if is_writable { usual } else { format!("~/.local/share/cairn/{chain_id}") }
 }
 
 /// Writes the settings to a file at `path`, once they can be loaded.

@@ -18,6 +18,7 @@
 //! | `healthcheck` | health check by exit code |
 //! | `reload` | settings reload on SIGHUP |
 //! | `progress`, `logging`, `output` | progress bar, log and standard output |
+//! | `temporary` | temporary directories |
 //! | `packaging` | shell completions and man pages |
 //! | `shutdown`, `running`, `runtime` | signals, unclean-shutdown marker, tokio runtime |
 //!
@@ -25,7 +26,7 @@
 //! Exit codes; systemd must not restart after 2 and 3:
 //! * 0: clean stop, also by SIGINT or SIGTERM
 //! * 1: failure
-//! * 2: wrong usage or settings, or a database that could not be checked
+//! * 2: wrong usage or settings, also those that contradict the node, or a database that could not be checked
 //! * 3: the database and the node have different histories, and the operator must decide
 //! * 130: immediate exit on a second signal
 
@@ -57,6 +58,7 @@ mod runtime;
 mod serve;
 mod settings;
 mod shutdown;
+mod temporary;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -77,9 +79,13 @@ fn main() -> ExitCode {
         Err(error) => {
             // If standard error is closed, the exit code still reports the failure.
             drop(io::stderr().write_all(chain(&error).as_bytes()));
-            if error.is::<settings::values::Error>() || error.is::<db::NotChecked>() {
+            let of_index = error.downcast_ref::<ingest::Error>();
+            if error.is::<settings::values::Error>()
+                || error.is::<db::NotChecked>()
+                || of_index.is_some_and(ingest::Error::is_contradiction)
+            {
                 ExitCode::from(2)
-            } else if error.downcast_ref().is_some_and(ingest::Error::needs_an_operator) {
+            } else if of_index.is_some_and(ingest::Error::needs_an_operator) {
                 ExitCode::from(3)
             } else {
                 ExitCode::FAILURE

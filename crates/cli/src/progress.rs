@@ -42,6 +42,8 @@ struct Snapshot {
     rich: Option<u64>,
     /// The last height that all lanes have indexed.
     done: u64,
+    /// True if a lane is stopped, so that nobody knows when it continues.
+    is_stopped: bool,
 }
 
 impl Snapshot {
@@ -55,6 +57,7 @@ impl Snapshot {
             calls: marks.has_calls.then(|| marks.calls.borrow().height),
             rich: marks.has_rich_list.then(|| marks.rich.borrow().height),
             done: marks.done(),
+            is_stopped: !marks.stopped().is_empty(),
         }
     }
 
@@ -87,7 +90,12 @@ impl Snapshot {
             txs: per_s(self.txs.saturating_sub(earlier.txs)),
             calls: calls.map(per_s),
             rich: rich.map(per_s),
-            remaining: self.behind().saturating_mul(millis).checked_div(done).map(Duration::from_millis),
+            remaining: self
+                .behind()
+                .saturating_mul(millis)
+                .checked_div(done)
+                .map(Duration::from_millis)
+                .filter(|_| !self.is_stopped),
             is_zero: [Some(blocks), calls, rich].into_iter().flatten().all(|grown| grown == 0),
         }
     }
@@ -260,7 +268,16 @@ mod tests {
 
     fn at(blocks: u64, calls: u64) -> Snapshot {
         let (target, txs) = (1_000, 10 * blocks);
-        Snapshot { target, node: target, blocks, txs, calls: Some(calls), rich: None, done: calls }
+        Snapshot {
+            target,
+            node: target,
+            blocks,
+            txs,
+            calls: Some(calls),
+            rich: None,
+            done: calls,
+            is_stopped: false,
+        }
     }
 
     fn rates(from: Snapshot, to: Snapshot, seconds: u64) -> Rates {
@@ -296,6 +313,8 @@ mod tests {
     fn stalled_lanes_have_no_remaining_time() {
         assert_eq!(rates(at(5, 5), at(5, 5), 3).remaining, None);
         assert_eq!(rates(at(5, 5), at(5, 5), 0).remaining, None);
+        let stopped = Snapshot { is_stopped: true, ..at(5, 9) };
+        assert_eq!(rates(at(5, 5), stopped, 3).remaining, None, "it moved before it stopped");
     }
 
     #[test]

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use crate::database::Opener;
 use crate::metrics::Samples;
 use crate::pages::Pages;
-use crate::serve::Serving;
-use crate::settings::Settings;
+use crate::serve::{Probes, Serving};
 use crate::settings::sources::{FOLLOWER, Sources};
+use crate::settings::{Settings, values};
 use crate::{chains, follow, logging, metrics, ready, reload, runtime, shutdown};
 
 /// Runs until a stop signal, or until a newer version writes the database.
@@ -21,6 +21,9 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = &Settings::new(&values)?;
     let chains = settings.of_chains()?;
+    if chains.is_empty() && settings.data.is_none() {
+        return Err(values::missing_by("data", "--follow (or --data)").into());
+    }
     let own = follow::own_dir()?;
     let opener = chains.is_empty().then(|| Opener::new(settings, own.path())).transpose()?;
     runtime::block_on(async {
@@ -39,7 +42,7 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
         samples.set(database.rocks(), is_ready.clone());
         // It asks no node, so it does not know the height of the chain.
         let pages = Pages { routing: None, head: Arc::new(|| None) };
-        let serving = Serving::start(settings, Some(database.store()), is_ready, pages)?;
+        let serving = Serving::start(settings, Some(database.store()), Probes::of(is_ready), pages)?;
         let outcome = follow::keep_up(&database, &caught_up, &stop).await;
         serving.stop().await;
         outcome

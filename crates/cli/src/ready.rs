@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ingest::ProgressReceivers;
+use ingest::{LaneStop, ProgressReceivers};
 use node::{EndpointState, Node};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -41,6 +41,13 @@ impl Readiness {
         self.marks.get().map(|marks| marks.chain.borrow().height).filter(|height| *height > 0)
     }
 
+    /// The lanes beside the blocks that are stopped, with the reasons; `None` if there are none.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let stopped = self.marks.get()?.stopped();
+        let others = stopped.iter().filter(|stop| stop.lane != BLOCKS).map(describe);
+        Some(others.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+    }
+
     /// Fails with the reason if the index is not ready.
     pub(crate) fn check(&self) -> Result<(), String> {
         let outage = self.node.outage();
@@ -48,11 +55,18 @@ impl Readiness {
             let reason = outage.unwrap_or_else(|| "it has not answered yet".to_owned());
             return Err(format!("waiting for the node: {reason}"));
         };
-        at_head(marks, &self.node.comet.endpoints(), self.lag).map_err(|reason| match outage {
-            Some(outage) => format!("{reason}; {outage}"),
-            None => reason,
+        at_head(marks, &self.node.comet.endpoints(), self.lag).map_err(|reason| {
+            let stopped = marks.stopped().iter().find(|stop| stop.lane == BLOCKS).map(describe);
+            [Some(reason), stopped, outage].into_iter().flatten().collect::<Vec<_>>().join("; ")
         })
     }
+}
+
+/// The lane without which the index is not ready.
+const BLOCKS: &str = "blocks";
+
+fn describe(stop: &LaneStop) -> String {
+    format!("{} stopped after height {}: {}", stop.lane, stop.height, stop.outline)
 }
 
 /// Ready if the indexed height is within `lag` of the last known height of the node, and a trusted endpoint at or above
@@ -121,11 +135,13 @@ mod tests {
     fn an_index_is_ready_within_its_lag() {
         let mark = |height| watch::Sender::new(Progress { height, records: 0 });
         let (chain, blocks, nothing) = (mark(100), mark(0), mark(0));
+        let stops = watch::Sender::new(Vec::new());
         let marks = ProgressReceivers {
             chain: chain.subscribe(),
             blocks: blocks.subscribe(),
             calls: nothing.subscribe(),
             rich: nothing.subscribe(),
+            stops: stops.subscribe(),
             has_calls: true,
             has_rich_list: true,
         };

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ::replay::{RecordOptions, Recorder};
 use anyhow::Context as _;
-use ingest::Ingest;
+use chain::Vm;
+use ingest::{Ingest, Verify, advice};
 use node::retry::{self, Backoff};
 use node::{Limits, Node};
 use schema::nft::Questions;
@@ -15,8 +16,9 @@ use store::{Order, RocksOptions, RocksStore, Store};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::settings::Settings;
 use crate::settings::sources::{LOG, NODE, Sources};
+use crate::settings::{Settings, path};
+use crate::temporary::Temporary;
 use crate::{logging, output, runtime, shutdown};
 
 /// Interval between log lines.
@@ -26,7 +28,7 @@ const LOG_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Record {
     /// Directory of the recording; an interrupted recording in it is continued
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     out: PathBuf,
     /// First height; the first that the node has if it is not given
     #[arg(long, value_name = "HEIGHT")]
@@ -40,6 +42,9 @@ pub(crate) struct Record {
     /// Denom of fees, where the node does not say it (an EVM chain does)
     #[arg(long, value_name = "DENOM", default_value = "")]
     fee_denom: String,
+    /// The chain's virtual machine, evm, move, wasm or none, where the descriptors of the node do not show it
+    #[arg(long, value_name = "VM")]
+    vm: Option<Vm>,
     #[command(flatten)]
     node: Sources<{ LOG | NODE }>,
 }
@@ -61,7 +66,7 @@ pub(crate) fn run(args: Record) -> anyhow::Result<()> {
     })
 }
 
-async fn record(args: &Record, settings: Settings) -> anyhow::Result<()> {
+async fn record(args: &Record, mut settings: Settings) -> anyhow::Result<()> {
     let endpoints = settings.endpoints()?;
     let node = Node::new(endpoints.clone(), Limits::default())?;
     let status = retry::until(Backoff::default(), "status", || node.comet.status())
@@ -72,7 +77,16 @@ async fn record(args: &Record, settings: Settings) -> anyhow::Result<()> {
     anyhow::ensure!(from >= 1 && from <= to, "heights {from} to {to} are no range: see --from and --to");
     let folder = args.out.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = args.name.clone().or(folder).context("the directory has no name: give --name")?;
-    let options = RecordOptions { fee_denom: args.fee_denom.clone(), ..RecordOptions::named(name) };
+    let vm = vm(&node, args.vm).await?;
+    settings.vm = Some(vm);
+    settings.endpoints()?;
+    if vm != Vm::Evm && !settings.json_rpc.is_empty() {
+        output::print(&format!(
+            "`json_rpc` is not used: the chain is recorded with vm {vm}; --vm evm records an EVM that is not known\n"
+        ))?;
+    }
+    let options =
+        RecordOptions { fee_denom: args.fee_denom.clone(), ..RecordOptions::named(name, vm.name()) };
 
     let mut logged = Instant::now();
     let on_height = |height| {
@@ -98,19 +112,40 @@ async fn record(args: &Record, settings: Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The chain's virtual machine by its descriptors; `given` for an EVM that they do not show, or for a node without any.
+async fn vm(node: &Node, given: Option<Vm>) -> anyhow::Result<Vm> {
+    let descriptors = retry::until(Backoff::default(), "descriptors", || node.descriptors()).await;
+    let vms = match (descriptors, given) {
+        (Ok(descriptors), _) => advice::vms(&descriptors)?,
+        (Err(_), Some(given)) => vec![given],
+        (Err(error), None) => return Err(error).context("the node has no descriptors: give --vm"),
+    };
+    let names = || vms.iter().map(|vm| vm.name()).collect::<Vec<_>>().join(", ");
+    match (given, &*vms) {
+        (Some(vm), _) if vms.contains(&vm) => Ok(vm),
+        (Some(Vm::Evm), [Vm::None]) => Ok(Vm::Evm),
+        (Some(vm), _) => anyhow::bail!("--vm {vm}: the chain has {}", names()),
+        (None, [vm]) => Ok(*vm),
+        (None, _) => anyhow::bail!("the chain has several VMs, choose one by --vm: {}", names()),
+    }
+}
+
 /// Indexes the heights into a temporary directory, so that every answer which an index requests is in the recording.
 async fn index(mut settings: Settings, recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
-    let dir = tempfile::Builder::new().prefix("cairn-record-").tempdir();
-    let dir = dir.context("making a temporary directory")?;
+    let dir = Temporary::new("record")?;
     let store: Arc<dyn Store> =
-        Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default())?);
+        Arc::new(RocksStore::open(&dir.path().join("index"), schema::TABLES, RocksOptions::default())?);
     settings.chain_id = Some(recorder.chain_id().to_owned());
-    settings.vm = Some(recorder.vm().parse()?);
     (settings.prefix, settings.start_height) = (None, Some(from));
     // Traces are recorded by height.
     (settings.internal_txs, settings.rich_list) = (false, true);
-    let config = ingest::Config { reconcile_every: None, ..settings.ingest(false)? };
-    let ingest = Ingest::prepare(config, Arc::new(recorder.node()?), Arc::clone(&store)).await?;
+    let node = Arc::new(recorder.node()?);
+    let mut config = ingest::Config { reconcile_every: None, ..settings.ingest(false)? };
+    if config.vm == Vm::Evm && !advice::vms(&node.descriptors().await?)?.contains(&Vm::Evm) {
+        // The receipts of an EVM that is not known cannot be checked.
+        config.verify = Verify::Off;
+    }
+    let ingest = Ingest::prepare(config, node, Arc::clone(&store)).await?;
     let (stop, stopped) = watch::channel(false);
     let mut marks = ingest.progress();
     let done = async {

@@ -20,7 +20,7 @@ use crate::pages::CurrentRouting;
 use crate::serve::{self, VERSION};
 use crate::settings::sources::{ROUTER, Sources};
 use crate::settings::values::missing;
-use crate::settings::{RouteSettings, Settings};
+use crate::settings::{RouteSettings, Settings, path};
 use crate::{logging, metrics, output, reload, runtime, shutdown};
 
 /// Largest request body in bytes.
@@ -42,7 +42,7 @@ pub(crate) enum RouteCommand {
     /// Checks a registry against itself, and against the chains if asked to
     Check {
         /// Directory of the registry
-        #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_REGISTRY")]
+        #[arg(long, value_name = "DIR", value_parser = path, env = "CAIRN_ROUTE_REGISTRY")]
         registry: PathBuf,
         /// Asks the nodes of all chains: channels, clients, bridges, denominations
         #[arg(long)]

@@ -18,19 +18,21 @@ use crate::pages::{CurrentRouting, Pages};
 use crate::ready::Readiness;
 use crate::route::Supervisor;
 use crate::running::Running;
-use crate::serve::{COMMIT, Serving, VERSION};
+use crate::serve::{COMMIT, Probes, Serving, VERSION};
 use crate::settings::Settings;
 use crate::settings::sources::{SERVICE, Sources};
-use crate::{metrics, progress, reload, runtime, shutdown};
+use crate::{metrics, progress, reload, runtime, shutdown, temporary};
 
 /// Runs until a stop signal, or until the indexer fails.
 pub(crate) fn run(sources: Sources<SERVICE>, serves: bool) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = Settings::new(&values)?;
+    settings.require_index()?;
     runtime::block_on_indexing(async {
         let (screen, filter_handle) = logging::start_server(&settings)?;
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
+        temporary::remove_abandoned();
         index(&settings, serves, &screen, &stop, None, |_| Ok(())).await
     })
 }
@@ -69,7 +71,12 @@ pub(crate) async fn index(
         Arc::new(move || ready.head())
     };
     let pages = Pages { routing: routing.as_ref().map(Supervisor::current).or(routes), head };
-    let mut serving = serves.then(|| Serving::start(settings, existing, is_ready, pages)).transpose()?;
+    let remark = {
+        let ready = Arc::clone(&ready);
+        Arc::new(move || ready.remark())
+    };
+    let probes = Probes { remark, ..Probes::of(is_ready) };
+    let mut serving = serves.then(|| Serving::start(settings, existing, probes, pages)).transpose()?;
     let run_routes = async {
         if let Some(routing) = &routing {
             routing.run(stop).await;

@@ -26,11 +26,28 @@ pub(crate) const COMMIT: &str = env!("CAIRN_BUILD_COMMIT");
 /// The readiness check; its error is the reason.
 pub(crate) type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
+/// What a ready process lacks.
+pub(crate) type Remark = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// The readiness of a process.
+#[derive(Clone)]
+pub(crate) struct Probes {
+    pub(crate) ready: Ready,
+    pub(crate) remark: Remark,
+}
+
+impl Probes {
+    /// A process that lacks nothing when it is ready.
+    pub(crate) fn of(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { ready: Arc::new(ready), remark: Arc::new(|| None) }
+    }
+}
+
 /// A running server.
 pub(crate) struct Serving {
     /// Servers use duplicates of the listener, so that one replaces another without a gap.
     listener: TcpListener,
-    ready: Ready,
+    probes: Probes,
     /// Inputs of the explorer's pages.
     pages: Pages,
     server: Server,
@@ -40,29 +57,30 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `ready` is the
-    /// readiness check, `pages` has the inputs of the explorer.
+    /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `pages`
+    /// has the inputs of the explorer.
     pub(crate) fn start(
         settings: &Settings,
         store: Option<Arc<dyn Store>>,
-        ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        probes: Probes,
         pages: Pages,
     ) -> anyhow::Result<Self> {
-        let (listener, ready): (_, Ready) = (listen(settings.listen, "--listen")?, Arc::new(ready));
+        let listener = listen(settings.listen, "--listen")?;
         let index = grpc::Index::default();
         let server = if let Some(store) = store {
-            let server = serve(settings, store, &listener, &ready, &index, pages.clone())?;
+            let server = serve(settings, store, &listener, &probes, &index, pages.clone())?;
             tracing::info!(url = url_of(&server), "serving");
             server
         } else {
-            let reason = Arc::clone(&ready);
+            let reason = Arc::clone(&probes.ready);
             let app = App::starting(move || reason())?.with_cors(settings.cors.clone());
             let server = Server::start(listener.try_clone()?, Arc::new(app), settings.limits(), 1)?;
             tracing::info!(url = url_of(&server), "listening, there is no database yet");
             server
         };
-        let grpc = settings.grpc_listen.map(|at| serve_grpc(settings, at, &ready, &index)).transpose()?;
-        Ok(Self { listener, ready, pages, server, grpc, index })
+        let grpc =
+            settings.grpc_listen.map(|at| serve_grpc(settings, at, &probes.ready, &index)).transpose()?;
+        Ok(Self { listener, probes, pages, server, grpc, index })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
@@ -70,7 +88,7 @@ impl Serving {
         if self.index.get().is_some() {
             return Ok(());
         }
-        let server = serve(settings, store, &self.listener, &self.ready, &self.index, self.pages.clone())?;
+        let server = serve(settings, store, &self.listener, &self.probes, &self.index, self.pages.clone())?;
         let waiting = std::mem::replace(&mut self.server, server);
         // Until the old server has ended, it may accept connections.
         tokio::task::spawn_blocking(move || waiting.stop()).await?;
@@ -118,15 +136,15 @@ pub(crate) fn listen(at: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> 
 pub(crate) fn app(
     settings: &Settings,
     store: Arc<dyn Store>,
-    ready: &Ready,
+    probes: &Probes,
     pages: Pages,
     base: String,
 ) -> anyhow::Result<Arc<App<Indexer>>> {
     let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
     let indexer = Indexer::open(store, build, settings.empty_cursor)?;
-    let ready = Arc::clone(ready);
-    let app =
-        App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
+    let Probes { ready, remark } = probes.clone();
+    let app = App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone());
+    let app = app.with_ready(move || ready()).with_remark(move || remark());
     if !settings.explorer {
         return Ok(Arc::new(app));
     }
@@ -137,11 +155,11 @@ fn serve(
     settings: &Settings,
     store: Arc<dyn Store>,
     listener: &TcpListener,
-    ready: &Ready,
+    probes: &Probes,
     index: &grpc::Index,
     pages: Pages,
 ) -> anyhow::Result<Server> {
-    let app = app(settings, store, ready, pages, String::new())?;
+    let app = app(settings, store, probes, pages, String::new())?;
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
     // The index is opened once.

@@ -42,8 +42,8 @@ use web::cors::Cors;
 use web::limits::{self, Limits, PathRate, Rate};
 
 pub(crate) use self::location::Location;
-pub(crate) use self::parse::LogFormat;
 use self::parse::TrackRate;
+pub(crate) use self::parse::{LogFormat, path};
 use self::values::{Error, Values, env_of, flag_of, missing};
 
 /// Retry interval of a daemon for requests that the node does not support.
@@ -59,13 +59,13 @@ pub(crate) struct Settings {
     /// Directory of the database, on a local disk; created if it does not exist. One process writes it, any number of
     /// `cairn query` follow it. With the cargo feature `slate` also an object store, as in s3://bucket/prefix: the
     /// database is below it, in a folder with the name of the chain.
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_parser = parse::path)]
     pub(crate) data: Option<PathBuf>,
     /// For `cairn query`, in place of `data`: the databases of several chains, as in
     /// `rollup-1=/var/lib/rollup-1,rollup-2=s3://bucket/prefix`. Each is served below `/c/` and its id; requests that
     /// name no chain are for the first one.
-    #[arg(value_name = "ID=LOCATION", value_parser = parse::pair)]
-    pub(crate) chains: Vec<(String, String)>,
+    #[arg(value_name = "ID=LOCATION", value_parser = parse::location)]
+    pub(crate) chains: Vec<(String, PathBuf)>,
     /// Host names of these chains, as in `one.example=rollup-1`: requests to them need no prefix.
     #[arg(value_name = "HOST=ID", value_parser = parse::pair)]
     pub(crate) hosts: Vec<(String, String)>,
@@ -102,8 +102,8 @@ pub(crate) struct Settings {
     /// Cosmos gRPC of the node: a second source of the chain's protobuf descriptors.
     #[arg(value_name = "URL")]
     pub(crate) grpc: Vec<Url>,
-    /// Human-readable part of account addresses; by default the node's answer.
-    #[arg(value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    /// Human-readable part of account addresses; by default the node's answer, and never another than that.
+    #[arg(value_name = "TEXT", value_parser = parse::prefix)]
     pub(crate) prefix: Option<String>,
     /// First height to index, 1 or more; by default the first that the node has. Fixed once the database is created.
     #[arg(value_name = "HEIGHT", value_parser = parse::number::<u64>("1", parse::MAX))]
@@ -192,11 +192,11 @@ pub(crate) struct Settings {
     pub(crate) empty_cursor: EmptyCursor,
     /// Directory of a registry: chains, assets, channels, bridges. `cairn route` requires it, and with it `cairn run`
     /// plans and follows transfers as well. Read again on SIGHUP.
-    #[arg(id = "route.registry", value_name = "DIR")]
+    #[arg(id = "route.registry", value_name = "DIR", value_parser = parse::path)]
     route_registry: Option<PathBuf>,
     /// Directory of the database of tracked transfers, created if it does not exist; `cairn run` requires it with
     /// `route.registry`, for `cairn route` it is cairn-route by default.
-    #[arg(id = "route.data", value_name = "DIR")]
+    #[arg(id = "route.data", value_name = "DIR", value_parser = parse::path)]
     route_data: Option<PathBuf>,
     /// IP address and port of the routing interface; port 0 takes a free one.
     #[arg(id = "route.listen", value_name = "ADDR", default_value = "127.0.0.1:8081", value_parser = parse::address)]
@@ -335,6 +335,26 @@ impl Settings {
             max_rewind: self.max_rewind,
             keep_trying: keep_trying.then_some(TRY_AGAIN),
         })
+    }
+
+    /// Fails with all settings that an index needs and that are not set.
+    pub(crate) fn require_index(&self) -> Result<(), Error> {
+        let needed = [
+            ("chain_id", self.chain_id.is_none()),
+            ("vm", self.vm.is_none()),
+            ("comet", self.comet.is_empty()),
+            ("json_rpc", self.json_rpc.is_empty() && self.vm == Some(Vm::Evm)),
+            ("data", self.data.is_none()),
+        ];
+        let lines: Vec<_> = needed
+            .into_iter()
+            .filter(|(_, is_missing)| *is_missing)
+            .map(|(name, _)| missing(name).0)
+            .collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        Err(Error(format!("{}\n`cairn init` asks the node for them and writes the file", lines.join("\n"))))
     }
 
     /// The endpoints of the node; an error if a required one is missing.

@@ -34,6 +34,8 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("cairn/", env!("CARG
 
 /// Longest wait for other large replies: each is read and derived in seconds.
 const TURN: Duration = Duration::from_mins(5);
+/// Bytes of a body that may be in a message.
+const MAX_SHOWN: usize = 4096;
 
 /// One request to a service.
 #[derive(Debug, Clone, Default)]
@@ -122,6 +124,11 @@ impl Endpoint {
     pub(crate) fn observe(&self, observer: Observer) {
         // The first observer stays.
         self.observer.get_or_init(|| observer);
+    }
+
+    /// Removes the secrets of the address from the texts of an error.
+    pub(crate) fn redact(&self, error: &mut Error) {
+        error.change_texts(|text| self.url.redact(text));
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -237,7 +244,11 @@ impl Endpoint {
         response: &Response<Bytes>,
         reason: impl ToString,
     ) -> Error {
-        let (status, message) = (response.status().as_u16(), excerpt(response.body()));
+        // Before it is cut, which might leave a part of a secret.
+        let body = response.body();
+        let mut text = String::from_utf8_lossy(&body[..body.len().min(MAX_SHOWN)]).into_owned();
+        self.url.redact(&mut text);
+        let (status, message) = (response.status().as_u16(), excerpt(&text));
         Error::Unreadable { at: self.context(request), status, reason: reason.to_string(), message }
     }
 

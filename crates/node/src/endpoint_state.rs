@@ -67,6 +67,8 @@ pub struct EndpointState {
     /// Text of its last fault: a failure, a gap such as a pruned height, or a false answer. "Not yet" and the
     /// rejection of a single request are not faults.
     pub last_error: Option<String>,
+    /// The same in words for strangers: without an address and without a text of the node.
+    pub last_outline: Option<&'static str>,
     /// True if a live websocket delivers its new blocks.
     pub by_websocket: bool,
     /// Start of the current outage: a failed status query, or several failed requests in a row.
@@ -128,6 +130,8 @@ pub(crate) struct EndpointStats {
     penalties: u32,
     penalty_logged: Option<Instant>,
     chain_mismatch: Option<ChainMismatch>,
+    /// The lowest height that it was found to lack, and how long that is believed.
+    lacking: Option<(u64, Instant)>,
     outage: Outage,
 }
 
@@ -147,6 +151,10 @@ const PENALTY: Backoff =
 
 /// Minimum interval between log lines of further false answers.
 const REMINDER: Duration = Duration::from_secs(30);
+
+/// Time for which an endpoint that lacked a height is queried about it and later ones after the others. Services without
+/// a status show that they have caught up only when they are queried.
+const LAG: Duration = Duration::from_secs(10);
 
 /// A shorter failure is not an outage: a starting server answers 503 for a moment.
 const MIN_OUTAGE: Duration = Duration::from_secs(1);
@@ -204,9 +212,10 @@ impl EndpointStats {
             return if self.is_distrusted(now) { self.state.false_answers } else { 0 };
         };
         let is_pruned = self.state.earliest.is_some_and(|earliest| earliest > height);
+        let is_lacking = self.lacking.is_some_and(|(lowest, until)| lowest <= height && until > now);
         match self.state.height {
             Some(top) if top < height => 2,
-            _ if is_pruned => 2,
+            _ if is_pruned || is_lacking => 2,
             Some(_) => 0,
             None => 1,
         }
@@ -248,6 +257,11 @@ impl EndpointStats {
                             self.state.seen = Some(now);
                             self.set_height(tip);
                         }
+                        if let Some(height) = request.height.filter(|_| error.kind() == Kind::NotYet) {
+                            let known = self.lacking.filter(|(_, until)| *until > now);
+                            let lowest = known.map_or(height, |(lowest, _)| lowest.min(height));
+                            self.lacking = Some((lowest, now + LAG));
+                        }
                         is_new_error = self.set_last_error(error);
                     }
                 }
@@ -271,6 +285,8 @@ impl EndpointStats {
 
     /// Only raises a known height: an old block does not show the tip.
     fn on_answer(&mut self, request: &Request) {
+        self.lacking =
+            self.lacking.filter(|(lowest, _)| request.height.is_none_or(|height| height < *lowest));
         if let Some(height) = request.height.filter(|_| request.shows_height)
             && self.state.height.is_some_and(|top| top < height)
         {
@@ -289,6 +305,9 @@ impl EndpointStats {
                 | Error::InvalidRequest { .. }
                 | Error::TooLarge { .. }
         );
+        if !of_request {
+            self.state.last_outline = Some(error.outline());
+        }
         let text = Some(error.to_string());
         !of_request && std::mem::replace(&mut self.state.last_error, text.clone()) != text
     }
@@ -302,7 +321,8 @@ impl EndpointStats {
 
     /// Records a provably false answer; `text` describes it.
     pub(crate) fn on_false_answer(&mut self, text: String, now: Instant) -> Penalty {
-        self.state.last_error = Some(text);
+        (self.state.last_error, self.state.last_outline) =
+            (Some(text), Some("its replies contradict each other"));
         self.state.false_answers = self.state.false_answers.saturating_add(1);
         let until = self.distrusted_until.filter(|until| *until > now).unwrap_or_else(|| {
             self.penalties = self.penalties.saturating_add(1);

@@ -218,7 +218,7 @@ pub enum Error {
         at: RequestContext,
     },
     /// The endpoint belongs to another chain.
-    #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or the chain id")]
+    #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or `chain_id`")]
     WrongChain {
         /// The failed request.
         at: RequestContext,

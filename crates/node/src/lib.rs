@@ -17,6 +17,7 @@ mod comet;
 mod comet_rpc;
 mod cosmos;
 mod descriptors;
+mod disclosure;
 mod endpoint;
 mod endpoint_state;
 mod error;

@@ -76,12 +76,13 @@ impl Node {
         self.pools().flat_map(|pool| pool.states().to_vec()).collect()
     }
 
-    /// Last failure of the first service whose endpoints are all down.
+    /// The first service whose endpoints are all down, with its last failure in words for strangers.
     pub fn outage(&self) -> Option<String> {
         self.pools().find_map(|pool| {
             let states = pool.states();
             let all_down = states.iter().all(|endpoint| endpoint.down_since.is_some());
-            states.iter().find_map(|endpoint| endpoint.last_error.clone()).filter(|_| all_down)
+            let last = states.iter().find_map(|endpoint| endpoint.last_outline).filter(|_| all_down);
+            last.map(|outline| format!("{}: {outline}", pool.service()))
         })
     }
 

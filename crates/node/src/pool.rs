@@ -106,6 +106,11 @@ impl Pool {
         self.logs_outages = true;
     }
 
+    /// Its name in messages.
+    pub(crate) fn service(&self) -> &'static str {
+        self.service
+    }
+
     /// Passes all answers to an observer; only the first observer counts.
     pub(crate) fn observe(&self, observer: &Observer) {
         self.members.iter().for_each(|member| member.endpoint.observe(Arc::clone(observer)));
@@ -240,6 +245,9 @@ impl Pool {
             outcome = Empty,
         );
         let mut outcome = attempt(Arc::clone(&member.endpoint)).instrument(span.clone()).await;
+        if let Err(error) = &mut outcome {
+            member.endpoint.redact(error);
+        }
         timer.outcome = outcome_label(&outcome);
         span.record("outcome", timer.outcome);
         let unit = outcome.as_mut().map(|_| ());

@@ -4,9 +4,12 @@
 //!
 //! * Pauses grow, are capped and have jitter. A permanent error ends the loop at once.
 //! * The log has one line after 30 s without an answer, one every five minutes after that and one on success, however
-//!   many attempts there were. (`outage` logs an endpoint that does not answer, once for all requests to it.)
+//!   many attempts there were. Waits for heights that the node lacks have one line together, however many there are.
+//!   (`outage` logs an endpoint that does not answer, once for all requests to it.)
 //! * Dropping the future loses only the current attempt.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
@@ -106,6 +109,23 @@ fn pause(backoff: Backoff, steps: u32, error: &Error) -> Duration {
     }
 }
 
+/// The waits of all requests that were logged.
+static WAITS: Mutex<Waits> = Mutex::new(Waits(BTreeMap::new()));
+
+/// Log throttle of waits, by what is waited for: many heights are waited for at once.
+struct Waits(BTreeMap<String, Instant>);
+
+impl Waits {
+    fn is_due(&mut self, what: &str, now: Instant) -> bool {
+        self.0.retain(|_, logged| now.saturating_duration_since(*logged) < REMINDER);
+        let is_due = !self.0.contains_key(what);
+        if is_due {
+            self.0.insert(what.to_owned(), now);
+        }
+        is_due
+    }
+}
+
 /// Log throttle of one request.
 #[derive(Debug)]
 struct Trouble {
@@ -133,10 +153,15 @@ impl Trouble {
     }
 
     fn report(&mut self, what: &str, error: &Error) {
-        let Some(lasted) = self.due(Instant::now()) else { return };
+        let now = Instant::now();
+        let Some(lasted) = self.due(now) else { return };
         let seconds = lasted.as_secs();
         if error.kind() == Kind::NotYet {
-            info!(request = what, waiting_s = seconds, %error, "waiting for the node");
+            if WAITS.lock().unwrap_or_else(PoisonError::into_inner).is_due(what, now) {
+                warn!(request = what, waiting_s = seconds, %error, "waiting for a height that the node lacks");
+            } else {
+                self.logged = None;
+            }
         } else {
             warn!(request = what, failing_s = seconds, %error, "a request fails and is retried");
         }
@@ -225,6 +250,14 @@ mod tests {
             logged.extend(trouble.due(start + Duration::from_secs(second)));
         }
         assert_eq!(logged, [30, 330, 630, 930].map(Duration::from_secs));
+    }
+
+    #[test]
+    fn waits_for_many_heights_are_logged_once_in_five_minutes() {
+        let (mut waits, start) = (Waits(BTreeMap::new()), Instant::now());
+        let mut is_due = |what, second| waits.is_due(what, start + Duration::from_secs(second));
+        assert!(is_due("receipts", 0) && !is_due("receipts", 1) && is_due("block", 2));
+        assert!(!is_due("receipts", 299) && is_due("receipts", 300) && !is_due("receipts", 301));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! Credentials (user and password, or a key in the path) are never printed: only scheme, host and port are.
+//! Credentials (user and password, or a key in path or query) are never printed: only scheme, host and port are.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 
-/// `http://` or `https://`, host, optional port, optional path in front of every call, optional
+/// `http://` or `https://`, host, optional port, optional path in front of every call, optional query behind it, optional
 /// `user:password@` (sent as Basic authorization).
 #[derive(Clone, serde::Deserialize)]
 #[serde(try_from = "String")]
@@ -23,9 +23,16 @@ pub struct Url {
     scheme: Scheme,
     authority: Authority,
     path: String,
+    /// Parameters of every call, as a provider's key.
+    query: Option<String>,
     host: Arc<str>,
+    /// User and password as written, for [`Url::secrets`].
+    credentials: Option<String>,
     authorization: Option<HeaderValue>,
 }
+
+/// Length from which a part of an address may be a secret: a shorter one is guessed, and would blot out messages.
+const SHORTEST_SECRET: usize = 5;
 
 /// Reason for the rejection of an address. Contains the address with its credentials masked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,9 +59,9 @@ impl Url {
         name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// True if there is a path in front of every call.
+    /// True if there is a path in front of every call, or a query behind it.
     pub(crate) fn has_path(&self) -> bool {
-        self.path.len() > 1
+        self.path.len() > 1 || self.query.is_some()
     }
 
     /// The header for the credentials in the address, marked sensitive.
@@ -62,13 +69,33 @@ impl Url {
         self.authorization.as_ref()
     }
 
+    /// Texts that no message may show: the path and its parts, the query and its values, user and password, and their
+    /// header. Shorter ones are no keys.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let path = std::iter::once(self.path.trim_end_matches('/')).chain(self.path.split('/'));
+        let query = self.query.iter().flat_map(|query| {
+            std::iter::once(query.as_str())
+                .chain(query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value)))
+        });
+        let credentials =
+            self.credentials.iter().flat_map(|text| std::iter::once(text.as_str()).chain(text.split(':')));
+        let header = self.authorization.iter().filter_map(|header| {
+            header.as_bytes().strip_prefix(b"Basic ").and_then(|encoded| std::str::from_utf8(encoded).ok())
+        });
+        path.chain(query).chain(credentials).chain(header).filter(|text| text.len() >= SHORTEST_SECRET)
+    }
+
     /// The full address of a call; an empty `path_and_query` means the address as configured.
     pub(crate) fn join(&self, path_and_query: &str) -> Result<Uri, http::Error> {
-        let path = if path_and_query.is_empty() {
+        let mut path = if path_and_query.is_empty() {
             self.path.clone()
         } else {
             format!("{}{path_and_query}", self.path.trim_end_matches('/'))
         };
+        if let Some(query) = &self.query {
+            path.push(if path.contains('?') { '&' } else { '?' });
+            path.push_str(query);
+        }
         Uri::builder()
             .scheme(self.scheme.clone())
             .authority(self.authority.clone())
@@ -82,8 +109,8 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let refuse = |reason: &str| UrlError { url: masked(text), reason: reason.to_owned() };
-        if text.contains(['?', '#']) {
-            return Err(refuse("a query or fragment is not supported, only a path"));
+        if text.contains('#') {
+            return Err(refuse("a fragment is not supported, only a path and a query"));
         }
         let uri = text.parse::<Uri>().map_err(|e| refuse(&e.to_string()))?;
         let scheme = uri.scheme().filter(|s| [Scheme::HTTP, Scheme::HTTPS].contains(s));
@@ -102,7 +129,9 @@ impl FromStr for Url {
             return Err(refuse("the port must be a number from 0 to 65535"));
         }
         let authorization = credentials.map(basic).transpose().map_err(|reason| refuse(&reason))?;
-        Ok(Self { scheme, host: Arc::from(place), path: uri.path().to_owned(), authority, authorization })
+        let query = uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
+        let (path, credentials) = (uri.path().to_owned(), credentials.map(str::to_owned));
+        Ok(Self { scheme, host: Arc::from(place), path, query, authority, credentials, authorization })
     }
 }
 
@@ -166,6 +195,17 @@ mod tests {
     }
 
     #[test]
+    fn a_query_follows_every_call() {
+        let keyed = url("https://a/rpc/?key=hunter2&x=1");
+        assert_eq!(keyed.join("/block?height=5").unwrap(), "https://a/rpc/block?height=5&key=hunter2&x=1");
+        assert_eq!(keyed.join("/status").unwrap(), "https://a/rpc/status?key=hunter2&x=1");
+        assert_eq!(keyed.join("").unwrap(), "https://a/rpc/?key=hunter2&x=1");
+        assert_eq!(url("https://a?key=hunter2").join("").unwrap(), "https://a/?key=hunter2");
+        assert_eq!(url("https://a?").join("/status").unwrap(), "https://a/status");
+        assert_eq!(format!("{keyed} {keyed:?}"), "https://a https://a");
+    }
+
+    #[test]
     fn credentials_become_a_header_and_are_never_shown() {
         let url = url("https://me:p%40ss@node.example:443/secret-key");
         assert_eq!(url.authorization().unwrap(), "Basic bWU6cEBzcw==");
@@ -181,7 +221,7 @@ mod tests {
         assert!(refused("http://n:99999").starts_with("node address `http://n:99999`: "));
         assert!(refused("http://n:x").starts_with("node address `http://n:x`: "));
         assert!(refused("").starts_with("node address ``: "));
-        for text in ["ws://me:hunter2@n/hunter2", "http://me:hunter2@n:1/?key=hunter2", "http://hunter2@"] {
+        for text in ["ws://me:hunter2@n/hunter2", "http://me:hunter2@n:1/?key=hunter2#", "http://hunter2@"] {
             assert!(!refused(text).contains("hunter2"), "{}", refused(text));
         }
     }

@@ -1,13 +1,15 @@
 //! Verification of the chain id of CometBFT, REST and EVM endpoints.
 //!
-//! CometBFT and REST servers report the chain id. EVM servers report a number (EIP-155), which is decided by
-//! majority. gRPC servers are not queried: they serve descriptors only.
+//! CometBFT and REST servers report the chain id. EVM servers report a number (EIP-155) that follows from no other
+//! service: the right one is that of a server whose last block has the time of CometBFT's block at the same height, or
+//! else it is decided by majority. gRPC servers are not queried: they serve descriptors only.
 //!
 //! # Invariants
 //!
 //! * An endpoint of another chain is logged and not queried until it reports the right one. An endpoint that does not
 //!   answer counts as neither right nor wrong.
-//! * The EVM chain id is final once more than half of all servers reported the same number, or all have answered.
+//! * The EVM chain id is final once a server proved to be of the chain, or more than half of several servers reported the
+//!   same number, or all have answered.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,11 +27,14 @@ use crate::error::{Error, RequestContext};
 use crate::evm::{Evm, classify, quantity};
 use crate::json::text_at;
 use crate::node::Node;
-use crate::pool::{better, no_address};
+use crate::pool::{PooledEndpoint, better, no_address};
 use crate::status::Status;
 
 /// Interval of chain checks for services without heights.
 const CHECK: Duration = Duration::from_mins(1);
+
+/// The same until every service has been checked once: one that was down at the start may be of another chain.
+const FIRST_CHECK: Duration = Duration::from_secs(2);
 
 impl Node {
     /// Queries every CometBFT, REST and EVM endpoint for its chain. Returns CometBFT's status with the highest tip.
@@ -37,7 +42,9 @@ impl Node {
     /// As [`Comet::verify_chain`]. Also fails with [`Error::WrongChain`] if all REST servers belong to another chain,
     /// or all EVM servers to another than the one decided before. Unreachable REST and EVM servers are not a failure.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
-        let (status, others) = join(self.comet.verify_chain(chain_id), self.verify_others(chain_id)).await;
+        // First, because the EVM's blocks are compared with those of CometBFT.
+        let status = self.comet.verify_chain(chain_id).await;
+        let others = self.verify_others(chain_id).await;
         for other in others.into_iter().flatten() {
             // An unreachable server must not prevent the start.
             if let Err(error @ Error::WrongChain { .. }) = other {
@@ -47,12 +54,15 @@ impl Node {
         status
     }
 
-    /// Runs [`Comet::watch`], and checks the chain of the REST and EVM servers every minute.
+    /// Runs [`Comet::watch`], and checks the chain of the REST and EVM servers every minute, more often until they have
+    /// answered.
     pub async fn watch(&self, chain_id: &str, poll: Duration) -> Infallible {
         let others = async {
             loop {
                 // Failures are in the endpoints' states.
-                let _outcomes = join(self.verify_others(chain_id), sleep(CHECK)).await;
+                let outcomes = self.verify_others(chain_id).await;
+                let is_checked = outcomes.into_iter().flatten().all(|outcome| outcome.is_ok());
+                sleep(if is_checked { CHECK } else { FIRST_CHECK }).await;
             }
         };
         tokio::select! {
@@ -64,7 +74,7 @@ impl Node {
     /// Checks the chain of the REST servers and of the EVM servers.
     async fn verify_others(&self, chain_id: &str) -> [Option<Result<(), Error>>; 2] {
         let rest = OptionFuture::from(self.rest.as_ref().map(|rest| rest.verify_chain(chain_id)));
-        let evm = OptionFuture::from(self.evm.as_ref().map(Evm::verify_chain));
+        let evm = OptionFuture::from(self.evm.as_ref().map(|evm| evm.verify_chain(&self.comet, chain_id)));
         join(rest, evm).await.into()
     }
 }
@@ -101,17 +111,13 @@ impl Rest {
 }
 
 impl Evm {
-    /// Queries every server for its EIP-155 chain id. Servers that differ from the majority, or from the first of two,
-    /// are logged and not queried any more.
+    /// Queries every server for its EIP-155 chain id. A server whose last block has another time than the block of
+    /// `comet` at that height is of another chain than `chain_id`. Of servers that cannot be compared, those that differ
+    /// from the majority, or from the first of two, are. They are logged and not queried any more.
     ///
-    /// Fails if no server answers, and with [`Error::WrongChain`] if the id was decided before and every server now
-    /// reports another.
-    pub async fn verify_chain(&self) -> Result<(), Error> {
+    /// Fails if no server answers, and with [`Error::WrongChain`] if every server is of another chain.
+    pub async fn verify_chain(&self, comet: &Comet, chain_id: &str) -> Result<(), Error> {
         let members = self.pool.members();
-        if let [_alone] = members {
-            // A single server cannot be compared.
-            return Ok(());
-        }
         let request = &self.request("eth_chainId", "[]");
         let attempt = &async |endpoint: Arc<Endpoint>| {
             let result = request.send_with(&endpoint, classify).await?;
@@ -121,24 +127,63 @@ impl Evm {
         };
         let requests = members.iter().map(|member| self.pool.send(member, &request.http, attempt));
         let answers = join_all(requests).await;
-        let reported: Vec<Option<u64>> = answers.iter().map(|answer| answer.as_ref().ok().copied()).collect();
-        if let (None, Some(id)) = (self.chain.get(), decided(&reported)) {
+        let is_open = self.chain.get().is_none();
+        let proofs = members
+            .iter()
+            .map(|member| async move { if is_open { self.is_of_chain(member, comet).await } else { None } });
+        let proofs: Vec<Option<bool>> = join_all(proofs).await;
+        let reported = |wanted: fn(Option<bool>) -> bool| -> Vec<Option<u64>> {
+            let ids = answers.iter().zip(&proofs);
+            ids.map(|(id, proof)| id.as_ref().ok().copied().filter(|_| wanted(*proof))).collect()
+        };
+        let proven = reported(|proof| proof == Some(true)).into_iter().flatten().next();
+        let possible = reported(|proof| proof != Some(false));
+        // A single server cannot be compared with another.
+        let voted = if members.len() > 1 { decided(&possible) } else { None };
+        if let (true, Some(id)) = (is_open, proven.or(voted)) {
             self.chain.get_or_init(|| id);
         }
         // Until the id is decided, excluded servers do not vote: they would readmit themselves as soon as the others
         // are unreachable.
         let votes =
-            members.iter().zip(&reported).filter(|(member, _)| member.stats().chain_mismatch().is_none());
+            members.iter().zip(&possible).filter(|(member, _)| member.stats().chain_mismatch().is_none());
         let votes = || most_frequent(votes.filter_map(|(_, id)| *id));
-        let Some(want) = self.chain.get().copied().or_else(votes) else {
-            return answers.into_iter().find_map(Result::err).map_or(Ok(()), Err);
-        };
-        let checks = members.iter().zip(answers).map(|(member, answer)| {
+        let want = self.chain.get().copied().or_else(votes);
+        let checks = members.iter().zip(answers).zip(&proofs).map(|((member, answer), proof)| {
             // An unreachable server counts as neither right nor wrong.
             let got = answer?;
-            self.pool.check_chain_id(member, &request.http, &want.to_string(), &got.to_string())
+            match want {
+                _ if *proof == Some(false) => {
+                    self.pool.check_chain_id(member, &request.http, chain_id, &format!("eip155:{got}"))
+                }
+                Some(want) => {
+                    self.pool.check_chain_id(member, &request.http, &want.to_string(), &got.to_string())
+                }
+                None => Ok(()),
+            }
         });
         best_of(checks.collect(), |()| 0)
+    }
+
+    /// Whether the last block of a server has the time of the block of `comet` at that height, or one below it if the
+    /// server is ahead. `None` if there are no two blocks to compare.
+    async fn is_of_chain(&self, member: &PooledEndpoint, comet: &Comet) -> Option<bool> {
+        let (last, last_time) = self.block_at(member, "latest").await?;
+        let height = last.min(comet.pool.tip()).max(1);
+        let time =
+            if height == last { last_time } else { self.block_at(member, &format!("{height:#x}")).await?.1 };
+        let expected = comet.block_time(height).await.ok()?;
+        Some(u64::try_from(expected.unix_nanos() / 1_000_000_000).ok()? == time)
+    }
+
+    /// Height and time in seconds of a block of one server.
+    async fn block_at(&self, member: &PooledEndpoint, block: &str) -> Option<(u64, u64)> {
+        let request = &self.request("eth_getBlockByNumber", &format!(r#"["{block}",false]"#));
+        let attempt = &async |endpoint: Arc<Endpoint>| request.send_with(&endpoint, classify).await;
+        let block = self.pool.send(member, &request.http, attempt).await.ok()?;
+        let block: Value = serde_json::from_slice(&block).ok()?;
+        let number = |name: &str| quantity(block.get(name)?.to_string().as_bytes());
+        Some((number("number").filter(|height| *height > 0)?, number("timestamp")?))
     }
 }
 

@@ -74,7 +74,8 @@ impl Watcher<'_> {
         let (endpoint, mut outage) = (&self.member.origin, Outage::default());
         loop {
             self.member.wait_until_allowed().await;
-            let Err(error) = self.read_events(&mut outage).await;
+            let Err(mut error) = self.read_events(&mut outage).await;
+            self.member.endpoint.redact(&mut error);
             if let Error::Busy { retry_after: Some(pause), .. } = error {
                 self.member.stats().on_rate_limit(pause, Instant::now());
             }

@@ -27,6 +27,17 @@ pub enum Error {
         remedy: &'static str,
     },
 
+    /// There is no backup to restore, or no place to restore it to.
+    #[error("{}: {found}; {remedy}", path.display())]
+    NoBackup {
+        /// The directory.
+        path: PathBuf,
+        /// Description of its contents.
+        found: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
+
     /// The database has tables that this version does not declare.
     #[error(
         "database {} has unknown tables ({}): it was written by another program or a newer version; use that \

@@ -118,6 +118,12 @@ impl<A> App<A> {
         Self { health: Health::new(ready), ..self }
     }
 
+    /// Sets what a ready process lacks, for the body of `/readyz`. As the check, it must not block.
+    #[must_use]
+    pub fn with_remark(self, remark: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { health: self.health.with_remark(remark), ..self }
+    }
+
     /// Adds `headers` to every response of an endpoint.
     #[must_use]
     pub fn with_headers(self, headers: HeaderMap) -> Self {

@@ -42,20 +42,34 @@ impl Probe {
 }
 
 /// The readiness check; its error is the reason.
-pub(crate) struct Health(Box<dyn Fn() -> Result<(), String> + Send + Sync>);
+type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// What a ready process lacks.
+type Remark = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// The probes.
+pub(crate) struct Health {
+    check: Check,
+    remark: Remark,
+}
 
 impl Health {
     pub(crate) fn new(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
-        Self(Box::new(ready))
+        Self { check: Box::new(ready), remark: Box::new(|| None) }
+    }
+
+    /// Adds what a ready process lacks to its response to [`Probe::Ready`].
+    pub(crate) fn with_remark(self, remark: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { remark: Box::new(remark), ..self }
     }
 
     /// 200, or 503 with the reason.
     pub(crate) fn answer(&self, probe: Probe) -> Response<Bytes> {
         let ready = match probe {
-            Probe::Live => Ok(()),
-            Probe::Ready => self.check(),
+            Probe::Live => Ok(None),
+            Probe::Ready => self.check().map(|()| (self.remark)()),
         };
-        ready.map_or_else(|reason| unavailable(&reason).response(), |()| ok())
+        ready.map_or_else(|reason| unavailable(&reason).response(), ok)
     }
 
     /// The error for a request during startup.
@@ -66,7 +80,7 @@ impl Health {
 
     fn check(&self) -> Result<(), String> {
         // The check only reads shared state, so a panic leaves nothing inconsistent.
-        catch_unwind(AssertUnwindSafe(|| (self.0)()))
+        catch_unwind(AssertUnwindSafe(|| (self.check)()))
             .unwrap_or_else(|_| Err("the check of readiness panicked".to_owned()))
     }
 }
@@ -82,8 +96,9 @@ fn unavailable(reason: &str) -> HttpError {
     HttpError::unavailable(format!("not ready: {reason}"))
 }
 
-fn ok() -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(b"ok"));
+fn ok(remark: Option<String>) -> Response<Bytes> {
+    let body = remark.map_or(Bytes::from_static(b"ok"), |remark| format!("ok, but {remark}").into());
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

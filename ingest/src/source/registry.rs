@@ -29,16 +29,36 @@ const REQUEST_INTERVAL: Duration = Duration::from_mins(1);
 /// A compiled descriptor set and its SHA-256.
 pub(crate) type Compiled = (Registry, [u8; 32]);
 
-/// The descriptors to start with at `height`: the node's, which are stored; if the node has none, the newest stored
-/// ones.
-pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Result<Compiled, Error> {
-    match retry_until(height, "descriptors", || node.descriptors()).await {
-        Ok(set) => compile_and_store(&set, store, height),
-        Err(error) => {
-            let Some((sha256, bytes)) = newest(store)? else { return Err(error) };
-            tracing::warn!(%error, "no descriptors from the node, using the stored ones");
-            Ok((Registry::from_descriptors(&bytes).map_err(Error::descriptors)?, sha256))
+/// The descriptors to start with.
+pub(crate) struct Bootstrap {
+    /// Compiled.
+    pub(crate) registry: Registry,
+    /// Of the descriptors.
+    pub(crate) sha256: [u8; 32],
+    /// The node's, to be stored.
+    set: Option<node::Descriptors>,
+}
+
+impl Bootstrap {
+    /// The node's descriptors; if the node has none, the newest stored ones. Writes nothing.
+    pub(crate) async fn request(node: &Node, store: &dyn Store, height: u64) -> Result<Self, Error> {
+        match retry_until(height, "descriptors", || node.descriptors()).await {
+            Ok(set) => {
+                let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
+                Ok(Self { registry, sha256: set.sha256, set: Some(set) })
+            }
+            Err(error) => {
+                let Some((sha256, bytes)) = newest(store)? else { return Err(error) };
+                tracing::warn!(%error, "no descriptors from the node, using the stored ones");
+                let registry = Registry::from_descriptors(&bytes).map_err(Error::descriptors)?;
+                Ok(Self { registry, sha256, set: None })
+            }
         }
+    }
+
+    /// Stores the node's descriptors for the heights from `height` on.
+    pub(crate) fn keep(&self, store: &dyn Store, height: u64) -> Result<(), Error> {
+        self.set.as_ref().map_or(Ok(()), |set| keep(store, set.sha256, &set.bytes, height))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use node::retry::{self, Backoff};
 use node::{Node, Status};
-use schema::meta::{self, BlockLane, CallLane, RichLane};
+use schema::meta::{self, BlockLane, CallLane, PendingReindex, RichLane};
 use schema::open;
 use schema::rollback::{self, RollbackError};
 use store::Store;
@@ -20,57 +20,99 @@ const POLL: Duration = Duration::from_millis(200);
 /// Timeout of the first request; a node that exceeds it is down.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The reindexed range.
+/// The outcome of a reindex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reindexed {
     /// Its first height.
     pub from: u64,
     /// The current last height of every lane.
     pub to: u64,
+    /// The last height before the removal; above `to` if the reindex was stopped, or if the node has less.
+    pub last: u64,
 }
 
 /// A possible reindex: database and node have its heights.
 pub struct Reindex {
-    from: u64,
-    /// The last height before the reindex.
-    last: u64,
+    pending: PendingReindex,
+    /// The height after which an interrupted one continues.
+    done: Option<u64>,
     config: Config,
     node: Arc<Node>,
 }
 
 impl Reindex {
-    /// Checks that `from` and everything above, by default all heights, can be indexed again.
+    /// Checks that `from` and everything above, by default all heights, can be indexed again. An interrupted reindex of
+    /// the same heights is continued.
     pub async fn plan(store: &dyn Store, node: &Arc<Node>, from: Option<u64>) -> Result<Self, Error> {
         let (identity, config) = (open::existing(store)?, config(store)?);
-        let last = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default().height;
+        let height = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default().height;
         let first = identity.start_height;
         let from = from.unwrap_or(first);
-        if from < first || (from > last + 1 && from > first) {
-            return Err(RollbackError::OutOfRange { to: from.saturating_sub(1), first, last }.into());
+        let (interrupted, is_removing) = (interrupted(store)?, rollback::is_pending(store)?);
+        let is_same = interrupted.is_some_and(|interrupted| interrupted.from == from);
+        let done = Some(height).filter(|_| is_same).filter(|_| !is_removing);
+        let last = interrupted.map_or(height, |interrupted| interrupted.to.max(height));
+        if done.is_none() && (from < first || (from > height + 1 && from > first)) {
+            return Err(RollbackError::OutOfRange { to: from.saturating_sub(1), first, last: height }.into());
         }
         // Before the removal: a node that is down or has pruned the heights cannot supply them again.
         let there = status(node, &identity.chain_id).await?;
-        if there.earliest_height > from {
+        let next = done.map_or(from, |done| (done + 1).max(from));
+        if there.earliest_height > next && next <= last {
             let remedy = "what it has forgotten cannot be indexed again: add an endpoint with older blocks, or restore \
                           a backup";
             let (earliest, latest) = (there.earliest_height, there.latest_height);
             return Err(Error::NothingToCompare { earliest, latest, last, remedy });
         }
-        Ok(Self { from, last, config, node: Arc::clone(node) })
+        let (internal_txs, rich_list) = (config.internal_txs, config.rich_list);
+        let pending = PendingReindex { from, to: last, internal_txs, rich_list };
+        Ok(Self { pending, done, config, node: Arc::clone(node) })
+    }
+
+    /// The heights of an interrupted reindex that this one continues, and the height that it had reached.
+    pub fn continues(&self) -> Option<(u64, u64, u64)> {
+        self.done.map(|done| (self.pending.from, self.pending.to, done))
     }
 
     /// Marks the heights as removed, in one commit. The next start removes them, if this process does not.
     pub fn begin(&self, store: &dyn Store) -> Result<(), Error> {
-        Ok(rollback::begin_force_rollback(store, self.from)?)
+        Ok(rollback::begin_reindex(store, &self.pending)?)
     }
 
     /// Removes the heights, whatever state their rows are in, and indexes them again up to the previous height, or the
-    /// node's if that is lower. Ends early on `stop`; the next ingest continues from there.
+    /// node's if that is lower. Ends early on `stop`; the next ingest, or the next reindex, continues from there.
     pub async fn run(self, store: &Arc<dyn Store>, stop: watch::Receiver<bool>) -> Result<Reindexed, Error> {
         rollback::finish_pending(&**store)?;
-        let to = catch_up(store, &self.node, self.config, self.last, stop).await?;
-        Ok(Reindexed { from: self.from, to })
+        let PendingReindex { from, to: last, .. } = self.pending;
+        let to = catch_up(store, &self.node, self.config, last, stop).await?;
+        if to >= last {
+            rollback::end_reindex(&**store)?;
+        }
+        Ok(Reindexed { from, to, last })
     }
+}
+
+/// The reindex that was interrupted, unless an ingest has completed it since.
+fn interrupted(store: &dyn Store) -> Result<Option<PendingReindex>, Error> {
+    let snapshot = store.snapshot()?;
+    let Some(pending) = meta::read::<PendingReindex>(&*snapshot)? else { return Ok(None) };
+    let blocks = meta::read::<BlockLane>(&*snapshot)?.unwrap_or_default().height;
+    let calls = meta::read::<CallLane>(&*snapshot)?.unwrap_or_default().height;
+    let rich = meta::read::<RichLane>(&*snapshot)?.unwrap_or_default().height;
+    let lanes = [(true, blocks), (pending.internal_txs, calls), (pending.rich_list, rich)];
+    let is_complete = lanes.into_iter().all(|(exists, height)| !exists || height >= pending.to);
+    Ok(Some(pending).filter(|_| !is_complete))
+}
+
+/// Records that the lanes of `config` must reach `last`, before the rich list is cleared, which deletes its lane: a
+/// repeated repair would not know that there was one.
+pub(super) fn mark_rich_list(store: &dyn Store, config: &Config, last: u64) -> Result<(), Error> {
+    let (internal_txs, rich_list) = (config.internal_txs, config.rich_list);
+    store::commit_rows::<schema::Error>(store, store::Durability::Synced, |txn| {
+        meta::put(txn, &PendingReindex { from: last + 1, to: last, internal_txs, rich_list });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// The status of the node, after a check that it serves this chain; an error if it does not answer in time.
@@ -100,13 +142,14 @@ pub(super) async fn catch_up(
 /// The configuration that the database was made with: its lanes.
 pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
     let (identity, snapshot) = (open::existing(store)?, store.snapshot()?);
+    let interrupted = meta::read::<PendingReindex>(&*snapshot)?.unwrap_or_default();
     Ok(Config {
         chain_id: identity.chain_id,
         vm: identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?,
         prefix: Some(identity.prefix),
         start_height: Some(identity.start_height),
-        internal_txs: meta::read::<CallLane>(&*snapshot)?.is_some(),
-        rich_list: meta::read::<RichLane>(&*snapshot)?.is_some(),
+        internal_txs: interrupted.internal_txs || meta::read::<CallLane>(&*snapshot)?.is_some(),
+        rich_list: interrupted.rich_list || meta::read::<RichLane>(&*snapshot)?.is_some(),
         reconcile_every: None,
         believe_after: config::BELIEVE_AFTER,
         look_ahead: config::LOOK_AHEAD,

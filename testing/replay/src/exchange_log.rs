@@ -83,7 +83,9 @@ impl ExchangeLog {
     /// Adds the exchange if its answer is about state.
     pub(crate) fn record(&self, exchange: Exchange<'_>) {
         let Exchange { service, path, state_height: height, status, .. } = exchange;
-        if OF_HEIGHTS.iter().any(|start| path.starts_with(start)) {
+        // Of CometBFT only headers are requested by POST.
+        let is_posted = service == "comet" && exchange.body.is_some();
+        if is_posted || OF_HEIGHTS.iter().any(|start| path.starts_with(start)) {
             return;
         }
         if service == "json-rpc" {

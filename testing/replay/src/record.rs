@@ -42,6 +42,8 @@ const ETH: [&str; 4] = ["eth_chainId", "net_version", "web3_clientVersion", "eth
 pub struct RecordOptions {
     /// The recording's name.
     pub name: String,
+    /// The chain's virtual machine, as in [`Summary::vm`].
+    pub vm: &'static str,
     /// The denomination of fees, if the chain does not report it (an EVM chain does).
     pub fee_denom: String,
     /// Heights requested concurrently.
@@ -54,9 +56,13 @@ pub struct RecordOptions {
 
 impl RecordOptions {
     /// Eight heights at once, zstd level 19.
-    pub fn named(name: impl Into<String>) -> Self {
+    pub fn named(name: impl Into<String>, vm: &'static str) -> Self {
         let (fee_denom, limits) = (String::new(), Limits::default());
-        Self { name: name.into(), fee_denom, in_flight: 8, level: 19, limits }
+        Self { name: name.into(), vm, fee_denom, in_flight: 8, level: 19, limits }
+    }
+
+    fn is_evm(&self) -> bool {
+        self.vm == "evm"
     }
 }
 
@@ -67,12 +73,6 @@ struct Source {
     /// The two other services, for requests that their own clients lack: raw JSON over HTTP.
     comet_json: Rest,
     evm_json: Option<Rest>,
-}
-
-/// The identity of the node.
-struct Chain {
-    chain_id: String,
-    vm: &'static str,
 }
 
 /// Records the heights `from` to `to`, waiting for heights that do not exist yet, then the state.
@@ -98,7 +98,7 @@ pub async fn record(
 pub struct Recorder {
     endpoints: Endpoints,
     source: Source,
-    chain: Chain,
+    chain_id: String,
     writer: RecordingWriter,
     next: u64,
     to: u64,
@@ -116,8 +116,11 @@ impl Recorder {
         options: &RecordOptions,
     ) -> Result<Self, Error> {
         let source = Source::new(endpoints.clone(), options.limits)?;
-        let chain = source.chain().await?;
-        let writer = RecordingWriter::open(dir, chain.vm == "evm")?;
+        let info = until(Backoff::default(), "node_info", || source.rest.node_info()).await?;
+        if options.is_evm() {
+            source.agrees_on_fees(&options.fee_denom).await?;
+        }
+        let writer = RecordingWriter::open(dir, options.is_evm())?;
         let next = match writer.last() {
             None => from,
             Some(last) => {
@@ -126,22 +129,17 @@ impl Recorder {
             }
         };
         let (options, exchanges) = (options.clone(), Arc::default());
-        Ok(Self { endpoints, source, chain, writer, next, to, options, exchanges })
+        Ok(Self { endpoints, source, chain_id: info.chain_id, writer, next, to, options, exchanges })
     }
 
     /// The chain's id.
     pub fn chain_id(&self) -> &str {
-        &self.chain.chain_id
-    }
-
-    /// Its virtual machine, as in [`Summary::vm`].
-    pub fn vm(&self) -> &'static str {
-        self.chain.vm
+        &self.chain_id
     }
 
     /// Writes the heights, waiting for heights that do not exist yet.
     pub async fn heights(&mut self, mut on_height: impl FnMut(u64)) -> Result<(), Error> {
-        let (source, evm) = (&self.source, self.chain.vm == "evm");
+        let (source, evm) = (&self.source, self.options.is_evm());
         let heights = stream::iter(self.next..=self.to).map(|height| source.height(height, evm));
         let mut heights = heights.buffered(self.options.in_flight.max(1));
         while let Some(height) = heights.try_next().await? {
@@ -162,11 +160,11 @@ impl Recorder {
 
     /// Writes the state and the files.
     pub async fn finish(mut self) -> Result<Summary, Error> {
-        let (evm, options) = (self.chain.vm == "evm", &self.options);
+        let (evm, options) = (self.options.is_evm(), &self.options);
         let fee_denom = self.source.state(&mut self.writer, self.to, evm).await?;
         self.exchanges.write(&mut self.writer, self.to)?;
         let fee_denom = fee_denom.as_deref().unwrap_or(&options.fee_denom);
-        let about = Summary::about(&options.name, &self.chain.chain_id, self.chain.vm, fee_denom);
+        let about = Summary::about(&options.name, &self.chain_id, options.vm, fee_denom);
         finish(self.writer, about, options.level).await
     }
 }
@@ -190,15 +188,18 @@ impl Source {
         Ok(Self { node: Node::new(endpoints, limits)?, rest, comet_json, evm_json })
     }
 
-    async fn chain(&self) -> Result<Chain, Error> {
-        let info = until(Backoff::default(), "node_info", || self.rest.node_info()).await?;
-        let vm = match info.app_name.as_str() {
-            "minievm" => "evm",
-            "minimove" | "initia" => "move",
-            "miniwasm" => "wasm",
-            _ => "none",
-        };
-        Ok(Chain { chain_id: info.chain_id, vm })
+    /// Rejects another denomination of fees than the node's, before the heights are recorded.
+    async fn agrees_on_fees(&self, given: &str) -> Result<(), Error> {
+        let asked = until(Backoff::default(), EVM_PARAMS, || self.rest.get(EVM_PARAMS, None)).await;
+        // A node that cannot say it leaves the given one.
+        let Ok(params) = asked else { return Ok(()) };
+        let theirs = fee_denom(&params)?;
+        if given.is_empty() || given == theirs {
+            return Ok(());
+        }
+        let message =
+            format!("the node's denomination of fees is `{theirs}`, not `{given}`: correct --fee-denom");
+        Err(Error::Answer { call: EVM_PARAMS.to_owned(), message })
     }
 
     /// Rejects continuation of a recording of other heights or of another chain.
@@ -297,14 +298,6 @@ impl Source {
 
     /// Requests and writes the answers about state; returns the fee denomination of an EVM chain.
     async fn state(&self, writer: &mut RecordingWriter, to: u64, evm: bool) -> Result<Option<String>, Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            params: Params,
-        }
-        #[derive(Deserialize)]
-        struct Params {
-            fee_denom: String,
-        }
         for path in STATE {
             self.rest_state(writer, path).await?;
         }
@@ -326,8 +319,7 @@ impl Source {
             }
         }
         let Some(params) = self.rest_state(writer, EVM_PARAMS).await? else { return Ok(None) };
-        let answer: Answer = serde_json::from_slice(&params).map_err(|e| malformed(EVM_PARAMS, to, &e))?;
-        Ok(Some(answer.params.fee_denom))
+        fee_denom(&params).map(Some)
     }
 
     /// Writes a REST answer, including "not found"; returns it if it is a success.
@@ -352,6 +344,22 @@ impl Source {
             Trace::Error(error) => Err(Error::Answer { call: path.to_owned(), message: lossy(&error) }),
         }
     }
+}
+
+/// The denomination of fees in minievm's parameters.
+fn fee_denom(params: &[u8]) -> Result<String, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        fee_denom: String,
+    }
+    let answer: Result<Answer, _> = serde_json::from_slice(params);
+    let malformed =
+        |e: serde_json::Error| Error::Answer { call: EVM_PARAMS.to_owned(), message: e.to_string() };
+    Ok(answer.map_err(malformed)?.params.fee_denom)
 }
 
 /// Status and body of a definite refusal in the gateway's own form (its `details` are always empty for these requests);

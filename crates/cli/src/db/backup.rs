@@ -17,10 +17,10 @@ use chain::Timestamp;
 use serde_json::{Value, json};
 use store::{Backup, Backups};
 
-use super::own;
+use super::{own, refuse_inside};
 use crate::control::{self, CHECKPOINT, SOCKET};
 use crate::output;
-use crate::settings::Settings;
+use crate::settings::{Settings, path};
 
 /// Timeout of the control socket: a checkpoint flushes the memtables first, and another backup may be in progress.
 const CONTROL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -29,7 +29,7 @@ const CONTROL_TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Debug, clap::Args)]
 pub(crate) struct How {
     /// The directory of the backups; a new backup copies only the files that none there has yet
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     to: PathBuf,
     /// Removes all backups but the last N afterwards
     #[arg(long, value_name = "N")]
@@ -46,7 +46,9 @@ pub(super) fn back_up(settings: &Settings, how: &How) -> anyhow::Result<()> {
         let lines = backups.list()?.iter().map(line).collect::<Result<String, _>>()?;
         return Ok(output::print(&lines)?);
     }
-    let source = Source::of(settings.data()?)?;
+    let data = settings.data()?;
+    refuse_inside(&how.to, data, "backups")?;
+    let source = Source::of(data)?;
     let made = backups.add(&source.path, schema::TABLES)?;
     drop(source);
     output::print(&line(&made)?)?;
@@ -58,7 +60,9 @@ pub(super) fn back_up(settings: &Settings, how: &How) -> anyhow::Result<()> {
 
 /// Writes a backup to a data directory.
 pub(super) fn restore(settings: &Settings, from: &Path, number: Option<u32>) -> anyhow::Result<()> {
-    let restored = Backups::new(from).restore(number, settings.data()?)?;
+    let data = settings.data()?;
+    refuse_inside(data, from, "the database")?;
+    let restored = Backups::new(from).restore(number, data)?;
     Ok(output::print(&format!("restored {}", line(&restored)?))?)
 }
 
@@ -83,9 +87,12 @@ impl Source {
             Ok(connection) => Self::remote(connection),
             // No process listens on the socket: the writer has ended, or has no socket.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-                let store = own(data).context(
-                    "another process has the database open and listens on no control socket: stop it, or read its log",
-                )?;
+                let silent = "another process has the database open and listens on no control socket: stop it, or \
+                              read its log";
+                let store = own(data).map_err(|error| match error.downcast_ref() {
+                    Some(store::Error::InUse { .. }) => error.context(silent),
+                    _ => error,
+                })?;
                 Ok(Self { path: control::checkpoint(&store)?, connection: None })
             }
             Err(error) => {

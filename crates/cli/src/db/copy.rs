@@ -15,18 +15,19 @@ use store::{
     TableSpec, for_each_row, key::successor,
 };
 
+use super::refuse_inside;
 use crate::database::{Opener, Written};
-use crate::settings::Settings;
+use crate::settings::{Settings, path};
 use crate::{follow, output};
 
 /// Flags of `cairn db copy`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct How {
     /// The database to copy: a directory, or an object store as in s3://bucket/prefix; not written meanwhile
-    #[arg(long, value_name = "LOCATION")]
+    #[arg(long, value_name = "LOCATION", value_parser = path)]
     from: PathBuf,
     /// The new database, or an unfinished copy
-    #[arg(long, value_name = "LOCATION")]
+    #[arg(long, value_name = "LOCATION", value_parser = path)]
     to: PathBuf,
     /// The chain's id: its name in an object store
     #[arg(long, value_name = "ID")]
@@ -36,6 +37,10 @@ pub(crate) struct How {
 pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
     let at = |data| settings.of_database(data, how.chain_id.clone());
     let (from, to) = (at(how.from), at(how.to));
+    // An object store is inside of no directory.
+    if let (Ok(from), Ok(to)) = (from.data(), to.data()) {
+        refuse_inside(to, from, "the copy")?;
+    }
     let own = follow::own_dir()?;
     let source = Opener::new(&from, own.path())?.open()?.store();
     let identity = open::existing(&*source)?;
@@ -48,13 +53,22 @@ pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
     );
     let database = Written::open(&to)?;
     let target = database.store();
-    let unfinished = Identity { format: open::UNFINISHED_COPY, ..identity };
+    let unfinished = Identity { format: open::UNFINISHED_COPY, ..identity.clone() };
     match meta::read::<Identity>(&*target.snapshot()?)? {
         None => {
             store::commit_rows::<schema::Error>(&*target, Durability::Synced, |txn| {
                 meta::put(txn, &unfinished);
                 Ok(())
             })?;
+        }
+        Some(found) if found == identity => {
+            let there = digest::total(&digest::tables(&*target.snapshot()?)?);
+            ensure!(
+                there == digest::total(&digest::tables(&*source)?),
+                "{} has another state of this database already: name another location",
+                database.name().display()
+            );
+            return Ok(output::print(&format!("complete already, digest {}\n", hex::encode(there)))?);
         }
         Some(found) => ensure!(
             found == unfinished,

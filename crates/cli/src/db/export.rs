@@ -9,7 +9,7 @@
 //! # Invariants
 //! * All files are of one snapshot, also while another process writes.
 //! * Memory does not grow with the database.
-//! * A directory with `export.json` is complete.
+//! * A directory with `export.json` and without `export.unfinished` is complete. An interrupted export begins anew.
 
 mod heights;
 mod tables;
@@ -24,9 +24,9 @@ use schema::meta::Identity;
 use serde_json::json;
 use store::Store as _;
 
-use super::{Viewed, lanes, view};
+use super::{Viewed, lanes, refuse_inside, view};
 use crate::output;
-use crate::settings::Settings;
+use crate::settings::{Settings, path};
 
 /// Favours speed over the last 10 % of size.
 const LEVEL: i32 = 3;
@@ -34,11 +34,17 @@ const LEVEL: i32 = 3;
 /// The summary, written last.
 const SUMMARY: &str = "export.json";
 
+/// A file that is there until the export is complete.
+const UNFINISHED: &str = "export.unfinished";
+
+/// End of the names of the other files.
+const LINES: &str = ".ndjson.zst";
+
 /// What is exported.
 #[derive(Debug, clap::Args)]
 pub(crate) struct What {
     /// The directory to write to, which must be new or empty
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path)]
     to: PathBuf,
     /// Only this table; may be given several times [default: all]
     #[arg(long, value_name = "NAME")]
@@ -67,11 +73,18 @@ pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
             tables.join(", ")
         );
     }
-    let Viewed { store, own: _own } = view(settings.data()?)?;
+    let data = settings.data()?;
+    let Viewed { store, own: _own } = view(data)?;
+    refuse_inside(&what.to, data, "the export")?;
     let identity = schema::open::existing(&store)?;
     fs::create_dir_all(&what.to).with_context(|| format!("creating {}", what.to.display()))?;
+    let unfinished = what.to.join(UNFINISHED);
+    if fs::exists(&unfinished)? {
+        remove_interrupted(&what.to).with_context(|| format!("emptying {}", what.to.display()))?;
+    }
     let is_empty = fs::read_dir(&what.to).is_ok_and(|mut entries| entries.next().is_none());
     ensure!(is_empty, "{} is not empty: name another directory, or empty it", what.to.display());
+    File::create_new(&unfinished).with_context(|| format!("creating {}", unfinished.display()))?;
     let snapshot = store.snapshot()?;
     let files = match what.form {
         Form::Tables => tables::write(&*snapshot, &what.to, &what.table)?,
@@ -96,8 +109,21 @@ pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
     });
     let path = what.to.join(SUMMARY);
     fs::write(&path, format!("{summary:#}\n")).with_context(|| format!("writing {}", path.display()))?;
+    fs::remove_file(&unfinished).with_context(|| format!("removing {}", unfinished.display()))?;
     let lines: u64 = files.iter().map(|(_, lines)| lines).sum();
     Ok(output::print(&format!("exported {lines} lines in {} files to {}\n", files.len(), what.to.display()))?)
+}
+
+/// Removes the files of an interrupted export, and nothing else; the mark last.
+fn remove_interrupted(directory: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == SUMMARY || name.to_string_lossy().ends_with(LINES) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_file(directory.join(UNFINISHED))
 }
 
 /// An NDJSON file that is being written.
@@ -109,7 +135,7 @@ struct Lines {
 
 impl Lines {
     fn create(directory: &Path, name: &str) -> anyhow::Result<Self> {
-        let name = format!("{name}.ndjson.zst");
+        let name = format!("{name}{LINES}");
         let path = directory.join(&name);
         let file = File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
         Ok(Self { name, count: 0, out: zstd::Encoder::new(BufWriter::new(file), LEVEL)? })

@@ -1,10 +1,12 @@
 //! `cairn db reindex`: removes the last blocks, or all, and indexes them again.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use ingest::verify::Reindex;
 use schema::meta::Meta;
+use schema::rollback;
 use store::{RocksOptions, RocksStore, Store, Table as _};
 
 use super::node::{node, require_endpoints};
@@ -12,16 +14,17 @@ use super::own;
 use crate::settings::Settings;
 use crate::{output, runtime, shutdown};
 
-/// Indexes height `from` and all above it again; without it everything, also if files cannot be read.
+/// Indexes height `from` and all above it again; without it everything, also if files cannot be read. An interrupted
+/// reindex continues.
 pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<()> {
     require_endpoints(settings)?;
     let data = settings.data()?;
     let mut store = match from {
         Some(_) => own(data)?,
-        None => RocksStore::open_damaged(data, schema::TABLES, RocksOptions::default())?,
+        None => open_damaged(data)?,
     };
     if from.is_some() {
-        schema::rollback::finish_pending(&store)?;
+        rollback::finish_pending(&store)?;
     }
     let identity = schema::open::existing(&store).context(
         "the identity of the database cannot be read: restore a backup, or index into a new directory",
@@ -30,16 +33,42 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
     runtime::block_on(async {
         let stop = shutdown::watch()?;
         let plan = Reindex::plan(&store, &node, from).await?;
-        plan.begin(&store)?;
-        if from.is_none() {
-            // The rows of `meta` stay, so that the next start can resume an interrupted run.
-            store.recreate_tables(&[Meta::SPEC])?;
-            schema::open::initialize(&store, &identity)?;
+        let mut continued = plan.continues();
+        if continued.is_some() && from.is_none() {
             drop(store);
-            store = own(data)?;
+            // Files of the tables that were made anew may be damaged since.
+            let damaged = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
+            continued = continued.filter(|_| damaged.is_empty());
+            store = if damaged.is_empty() { own(data)? } else { open_damaged(data)? };
+        }
+        if let Some((from, to, done)) = continued {
+            output::print(&format!(
+                "an interrupted reindex of heights {from} to {to} continues after height {done}\n"
+            ))?;
+        } else {
+            plan.begin(&store)?;
+            if from.is_none() {
+                // The rows of `meta` stay, so that the next start can resume an interrupted run.
+                store.recreate_tables(&[Meta::SPEC])?;
+                schema::open::initialize(&store, &identity)?;
+                drop(store);
+                store = own(data)?;
+            }
         }
         let store: Arc<dyn Store> = Arc::new(store);
         let done = plan.run(&store, stop).await?;
-        Ok(output::print(&format!("indexed heights {} to {} again\n", done.from, done.to))?)
+        let mut text = format!("indexed heights {} to {} again\n", done.from, done.to);
+        if done.to < done.last {
+            text = format!(
+                "heights {} to {} are still missing: the same command continues with them\n",
+                done.to + 1,
+                done.last
+            );
+        }
+        Ok(output::print(&text)?)
     })
+}
+
+fn open_damaged(data: &Path) -> Result<RocksStore, store::Error> {
+    RocksStore::open_damaged(data, schema::TABLES, RocksOptions::default())
 }

@@ -11,11 +11,11 @@ use anyhow::Context as _;
 use ingest::verify::{Scope, Scratch};
 use schema::audit::Report;
 use store::{RocksOptions, RocksStore, Store};
-use tempfile::TempDir;
 
 use super::node::{node, require_endpoints};
 use super::{Viewed, own, view};
 use crate::settings::Settings;
+use crate::temporary::Temporary;
 use crate::{output, runtime, shutdown};
 
 /// How it is verified.
@@ -65,7 +65,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
         ))?;
         return Ok(false);
     }
-    let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
+    let (store, _directory): (Arc<dyn Store>, Option<Temporary>) = if how.repair {
         let store = own(data)?;
         // All files are readable (again).
         store.resume_compaction()?;
@@ -77,8 +77,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     let identity = schema::open::existing(&*store)?;
     let node = if how.offline { None } else { Some(node(settings, &identity)?) };
     let scope = if how.all { Scope::All } else { Scope::Last(how.last) };
-    let dir =
-        tempfile::Builder::new().prefix("cairn-verify-").tempdir().context("making a temporary directory")?;
+    let dir = Temporary::new("verify")?;
     let scratch = scratch(&dir);
     if how.repair {
         let done = ingest::verify::repair(&store, node.as_ref(), &scratch, stop).await?;
@@ -102,7 +101,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
 }
 
 /// Makes stores in temporary directories below `dir`.
-fn scratch(dir: &TempDir) -> Box<Scratch> {
+fn scratch(dir: &Temporary) -> Box<Scratch> {
     let (path, made) = (dir.path().to_owned(), AtomicUsize::new(0));
     Box::new(move || {
         let path = path.join(made.fetch_add(1, Ordering::Relaxed).to_string());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use chain::Vm;
-use node::{Comet, Endpoints, Error, Evm, Grpc, Limits, Node, Rest, Url};
+use node::{Comet, Endpoints, Error, Evm, Grpc, Kind, Limits, Node, Rest, Url};
 
 /// Time limits of an interactive command: a node that needs longer cannot be followed anyway.
 const LIMITS: Limits = Limits {
@@ -61,6 +61,13 @@ pub(super) async fn chain_id(addresses: &[String]) -> anyhow::Result<String> {
     Ok(Comet::new(urls, LIMITS)?.status().await?.chain_id)
 }
 
+/// The prefix of account addresses, over the CometBFT RPC; `None` if it cannot be found out so.
+pub(super) async fn prefix(comet: &[String]) -> anyhow::Result<Option<String>> {
+    let comet = comet.iter().map(|address| address.parse()).collect::<Result<_, _>>()?;
+    let node = Node::new(Endpoints { comet, ..Endpoints::default() }, LIMITS)?;
+    Ok(node.bech32_prefix().await.ok())
+}
+
 impl Report {
     /// Probes the CometBFT RPC.
     pub(super) async fn comet(
@@ -83,7 +90,10 @@ impl Report {
             }
             // The results of the last block may not exist yet.
             let executed = latest.saturating_sub(1).max(earliest);
-            if let Err(error) = comet.block_results(executed).await {
+            // A chain of a few blocks may not have them yet, which is no lack.
+            if let Err(error) = comet.block_results(executed).await
+                && error.kind() != Kind::NotYet
+            {
                 self.lacks("blocks cannot be indexed", error);
             }
             if let Err(error @ Error::NotIndexed { .. }) =
@@ -167,16 +177,24 @@ impl Report {
             let evm = Evm::new(vec![url.clone()], LIMITS)?;
             let Some(tip) = self.usable(evm.block_number().await)? else { continue };
             is_same_chain(&evm, &url, comet, tip).await?;
-            let receipts = evm.block_receipts(tip).await;
+            let receipts = if tip > 0 { evm.block_receipts(tip).await.map(drop) } else { Ok(()) };
             if let Err(error) = receipts {
                 self.lacks("EVM transactions cannot be indexed", error);
-            } else if evm.block_exists(comet.earliest).await.is_ok_and(|exists| !exists) {
+            } else if tip > 0 && evm.block_exists(comet.earliest).await.is_ok_and(|exists| !exists) {
                 let pruned = ingest::Error::ReceiptsPruned { height: comet.earliest, tip };
                 self.lacks("EVM transactions cannot be indexed", pruned);
             }
             match evm.trace_block(tip.max(FIRST_TRACE)).await {
-                Ok(_) => all.has_traces = true,
-                Err(error) => no_traces = Some(error),
+                Err(error) if error.kind() == Kind::Permanent => no_traces = Some(error),
+                // A height that the chain has not reached yet, or a fault that passes, shows no lack.
+                outcome => {
+                    all.has_traces = true;
+                    if let Err(error) = outcome
+                        && error.kind() == Kind::Transient
+                    {
+                        self.lacks("whether the node traces is unknown", error);
+                    }
+                }
             }
             if let Err(error @ Error::Pruned { .. }) = evm.trace_block(comet.earliest.max(FIRST_TRACE)).await
             {
@@ -230,6 +248,9 @@ const FIRST_TRACE: u64 = 2;
 /// Compares the time of a block, because the EVM's id is another than the chain's.
 async fn is_same_chain(evm: &Evm, url: &Url, comet: &CometFindings, tip: u64) -> anyhow::Result<()> {
     let height = tip.min(comet.latest);
+    if height == 0 {
+        return Ok(());
+    }
     let urls = comet.usable.iter().map(|address| address.parse()).collect::<Result<_, _>>()?;
     let block = Comet::new(urls, LIMITS)?.block_time(height).await;
     let block = block.with_context(|| format!("the time of block {height}"))?;

@@ -63,11 +63,11 @@ impl Settings {
         if let Some((host, id)) = self.hosts.iter().find(|(_, id)| known(id) == 0) {
             return Err(Error(format!("`hosts` names `{host}={id}`, and `chains` has no `{id}`")));
         }
-        let of_chain = |(id, location): &(String, String)| {
+        let of_chain = |(id, location): &(String, PathBuf)| {
             if known(id) > 1 {
                 return Err(Error(format!("`chains` names `{id}` twice")));
             }
-            let own = self.of_database(PathBuf::from(location), id.clone());
+            let own = self.of_database(location.clone(), id.clone());
             own.location()?;
             let hosts = self.hosts.iter().filter(|(_, of)| of == id).map(|(host, _)| host.clone()).collect();
             Ok((own, hosts))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
@@ -79,6 +80,37 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
 
 pub(super) fn proxy(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| not(text, "an IP address, such as 10.0.0.1 or fd00::1"))
+}
+
+/// A path, in which `~` in front stands for the home directory: in a file, in a variable and behind a `=` no shell
+/// replaces it.
+pub(crate) fn path(text: &str) -> Result<PathBuf, String> {
+    let Some(rest) = text.strip_prefix('~') else {
+        return if text.is_empty() { Err("the value is empty".to_owned()) } else { Ok(PathBuf::from(text)) };
+    };
+    let rest = match rest.strip_prefix('/') {
+        Some(below) => below,
+        None if rest.is_empty() => rest,
+        None => return Err(not(text, "a path: of `~` only one's own home is known, as in ~/cairn")),
+    };
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let home = home.ok_or_else(|| format!("`{text}` needs the variable HOME, which has no directory"))?;
+    Ok(if rest.is_empty() { home } else { home.join(rest) })
+}
+
+/// The id of a chain and the path or URL of its database.
+pub(super) fn location(text: &str) -> Result<(String, PathBuf), String> {
+    let (id, location) = pair(text)?;
+    Ok((id, path(&location)?))
+}
+
+/// BIP 173: a prefix is up to 83 visible characters of ASCII, and addresses are written in lower case.
+pub(super) fn prefix(text: &str) -> Result<String, String> {
+    let is_valid = (1..=83).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !byte.is_ascii_uppercase());
+    is_valid
+        .then(|| text.to_owned())
+        .ok_or_else(|| not(text, "a prefix of addresses, such as init: visible characters in lower case"))
 }
 
 /// `one=two`.

@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
+use super::parse::path;
 use super::values::{Error, Source, Value, Values, env_of, flag_of, split};
 use super::{Settings, args, file, rollytics};
 
@@ -49,6 +50,38 @@ fn group_of(name: &str) -> Groups {
         name if name.starts_with("route.") => ROUTE,
         _ => INDEX,
     }
+}
+
+/// The heading of a setting in the help.
+fn heading_of(name: &str) -> &'static str {
+    match name {
+        "chain_id" | "vm" | "comet" | "rest" | "json_rpc" | "grpc" | "prefix" | "start_height" => "Node",
+        "data" | "internal_txs" | "rich_list" | "reconcile" | "look_ahead" | "poll" | "verify"
+        | "trusted" | "max_rewind" | "cache" | "disk_reserve" => "Index",
+        "max_connections" | "max_requests" | "max_streams" | "max_client_streams" | "rate_limit"
+        | "trusted_proxies" => "Limits",
+        name if name.starts_with("route.") => "Routing",
+        _ => "Serving",
+    }
+}
+
+/// True for the settings in the short help of a command with the groups `G`: most deployments give no others.
+fn is_essential<const G: Groups>(name: &str) -> bool {
+    let alone = G & INDEX == 0 && G & SERVER == 0;
+    let always = [
+        "data",
+        "listen",
+        "chain_id",
+        "vm",
+        "comet",
+        "rest",
+        "json_rpc",
+        "log",
+        "route.registry",
+        "route.data",
+        "route.listen",
+    ];
+    alone || always.contains(&name) || (G == FOLLOWER && ["chains", "hosts"].contains(&name))
 }
 
 /// The settings of groups `G` from flags and environment, and the path of the configuration file.
@@ -136,7 +169,16 @@ fn with_aliases<const G: Groups>(arg: Arg) -> Arg {
 /// The arguments of the groups. Their values are parsed after the sources are merged.
 fn accepted<const G: Groups>() -> impl Iterator<Item = Arg> {
     let own = args().into_iter().filter(|arg| group_of(arg.get_id().as_str()) & G != 0);
-    own.map(|arg| with_aliases::<G>(arg).value_parser(ValueParser::os_string()))
+    own.map(|arg| with_aliases::<G>(arg).value_parser(ValueParser::os_string())).map(with_help::<G>)
+}
+
+/// The argument under its heading; the short help has its first sentence, or lacks it.
+fn with_help<const G: Groups>(arg: Arg) -> Arg {
+    let name = arg.get_id().as_str();
+    let (heading, is_essential) = (heading_of(name), is_essential::<G>(name));
+    let whole = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let first = whole.split(". ").next().unwrap_or_default().to_owned();
+    arg.help_heading(heading).hide_short_help(!is_essential).help(first).long_help(whole)
 }
 
 impl<const G: Groups> Args for Sources<G> {
@@ -146,7 +188,7 @@ impl<const G: Groups> Args for Sources<G> {
             .env("CAIRN_CONFIG")
             .hide_env_values(true)
             .value_name("FILE")
-            .value_parser(ValueParser::path_buf())
+            .value_parser(path)
             .help("Configuration file, TOML; environment and flags come before it");
         command.arg(config).args(accepted::<G>())
     }

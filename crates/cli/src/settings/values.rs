@@ -56,12 +56,16 @@ pub(super) fn env_of(name: &str) -> String {
 
 /// The error for a required setting that is not set.
 pub(crate) fn missing(name: &str) -> Error {
-    let (flag, env) = (flag_of(name), env_of(name));
-    Error(format!("`{name}` is not set: give --{flag}, {env} or `{name}` in the file"))
+    missing_by(name, &format!("--{}", flag_of(name)))
+}
+
+/// The same, of a command on which the flag has other names.
+pub(crate) fn missing_by(name: &str, flag: &str) -> Error {
+    Error(format!("`{name}` is not set: give {flag}, {} or `{name}` in the file", env_of(name)))
 }
 
 /// The error for the invalid value of `name`. `reason` repeats the value unless it is secret.
-pub(super) fn bad(values: &Values, name: &str, reason: impl fmt::Display) -> Error {
+pub(crate) fn bad(values: &Values, name: &str, reason: impl fmt::Display) -> Error {
     match values.get(name).map(|value| &value.source) {
         Some(source @ (Source::Environment(_) | Source::Flag(_))) => Error(format!("{source}: {reason}")),
         Some(source) => Error(format!("{source}: `{name}`: {reason}")),

@@ -38,7 +38,9 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
     }
 
     demo.signal("INT");
-    assert_eq!(demo.ended().0, Some(0));
+    let (code, log) = demo.ended_with_log();
+    assert_eq!(code, Some(0));
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
     assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
 }
 

@@ -64,7 +64,9 @@ fn the_file_of_each_vm_starts_an_index() {
         }
         let mode = fs::metadata(dir.path().join("cairn.toml")).unwrap().permissions().mode();
         assert_eq!(mode & 0o137, 0, "{mode:o}");
-        assert!(text.contains("# Human-readable part of account addresses; by default the node's answer."));
+        assert!(text.contains(
+            "# Human-readable part of account addresses; by default the node's answer, and never another"
+        ));
 
         let mut cairn = start(dir.path());
         cairn.logged("caught up");
@@ -161,10 +163,55 @@ fn what_the_node_lacks_is_listed_with_the_setting_of_the_node() {
 fn without_a_terminal_a_missing_setting_is_an_error_that_names_its_flag() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("evm-scenario", &[]);
-    for (service, flag) in [("--comet", "--comet"), ("--rest", "--prefix"), ("--json-rpc", "--json-rpc")] {
+    for service in ["--comet", "--json-rpc"] {
         let (code, message) = refused_without_file(dir.path(), &without(&played.services(), service));
-        assert!(code == 2 && message.contains(&format!("is not set: give {flag}, ")), "{code} {message}");
+        assert!(code == 2 && message.contains(&format!("is not set: give {service}, ")), "{code} {message}");
+        let names_key = message.contains("json-rpc.enable = true in the node's app.toml");
+        assert_eq!(names_key, service == "--json-rpc", "{message}");
     }
+}
+
+#[test]
+fn a_chain_at_its_first_block_lacks_nothing() {
+    for (height, settled) in [("1", "#internal_txs = true"), ("2", "#internal_txs = true")] {
+        let dir = tempfile::tempdir().unwrap();
+        let played = Played::start("evm-scenario", &["--up-to", height]);
+        let (found, text) = written(dir.path(), &played.services());
+        assert!(!found.contains("The node lacks"), "height {height}: {found}");
+        assert!(text.lines().any(|line| line == settled), "height {height}: {text}");
+    }
+    // A fault that passes writes nothing for good either.
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start("evm-scenario", &["--up-to", "1", "--fault", "json-rpc:no-tracing"]);
+    let (found, text) = written(dir.path(), &played.services());
+    assert!(found.contains("add `debug` to json-rpc.apis"), "{found}");
+    assert!(text.contains("\ninternal_txs = false\n"), "{text}");
+}
+
+#[test]
+fn the_prefix_is_the_chains_with_or_without_rest() {
+    let played = Played::start("wasm-scenario", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let (_, text) = written(dir.path(), &without(&played.services(), "--rest"));
+    assert!(text.contains("\nprefix = \"init\"\n"), "{text}");
+    let dir = tempfile::tempdir().unwrap();
+    let other = [&played.services()[..], &["--prefix", "cosmos"]].concat();
+    let (code, message) = refused_without_file(dir.path(), &other);
+    assert!(
+        code == 2 && message.contains("`cosmos` is not the prefix of the chain, which is `init`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_address_that_the_chain_has_no_use_for_is_left_out_and_named() {
+    let (played, evm) = (Played::start("move-scenario", &[]), Played::start("evm-scenario", &[]));
+    let json_rpc = evm.services().chunks(2).find(|pair| pair[0] == "--json-rpc").unwrap()[1].to_owned();
+    let dir = tempfile::tempdir().unwrap();
+    let services = [&played.services()[..], &["--json-rpc", &json_rpc]].concat();
+    let (found, text) = written(dir.path(), &services);
+    assert!(found.contains("`json_rpc` is not used and left out"), "{found}");
+    assert!(text.contains("\n#json_rpc = "), "{text}");
 }
 
 #[test]

@@ -42,6 +42,51 @@ fn the_help_of_every_command_is_the_golden_one() {
 }
 
 #[test]
+fn the_short_help_has_the_essential_settings_in_one_screen() {
+    for words in ["run", "ingest", "query", "init"] {
+        let (short, long) = (printed(&[words, "-h"]), printed(&[words, "--help"]));
+        assert!(short.lines().count() < 50 && short.lines().count() * 4 < long.lines().count(), "{short}");
+        for setting in ["--data <DIR>", "--comet <URL>", "--listen <ADDR>"] {
+            assert!(short.contains(setting), "{setting} is not in\n{short}");
+        }
+        for heading in ["Node:", "Index:", "Serving:", "Limits:", "Routing:"] {
+            assert!(long.lines().any(|line| line == heading), "{heading} is not in\n{long}");
+        }
+        assert!(long.contains("--max-client-streams") && !short.contains("--max-client-streams"), "{short}");
+    }
+    let all = printed(&["--help"]);
+    assert!(all.contains("\n  completions  ") && all.contains("\n  man  "), "{all}");
+}
+
+#[test]
+fn a_tilde_stands_for_the_home_directory_where_no_shell_replaces_it() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("cairn.toml");
+    fs::write(&file, "data = \"~/data\"\n").unwrap();
+    let info = |args: &[&str]| {
+        let output = command(args).env("HOME", home.path()).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let none = format!("{} is not a database of this program", home.path().join("data").display());
+    for args in [
+        &["db", "info", "--config=~/cairn.toml"][..],
+        &["db", "info", "--data=~/data"],
+        &["db", "info", "--data", "~/./data"],
+    ] {
+        let message = info(args);
+        assert!(
+            message.contains(&none) || message.contains("/./data is not a database"),
+            "{args:?}: {message}"
+        );
+    }
+    let output =
+        command(&["db", "info"]).env("HOME", home.path()).env("CAIRN_DATA", "~/data").output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains(&none));
+    assert!(info(&["db", "info", "--data", "~other/data"]).contains("of `~` only one's own home is known"));
+    assert!(!fs::exists("~").unwrap());
+}
+
+#[test]
 fn the_openapi_document_in_the_repository_is_the_output_of_the_program() {
     assert_golden("docs/openapi/indexer.json", &printed(&["openapi"]));
     assert_golden("docs/openapi/route.json", &printed(&["openapi", "--route"]));
@@ -107,19 +152,30 @@ fn a_demo_without_its_recording_lists_the_searched_places() {
 #[test]
 fn a_missing_setting_is_reported_with_every_way_to_give_it() {
     let steps = [
-        (&[][..], "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file"),
-        (&["--chain-id", "c-1"], "`vm` is not set"),
-        (&["--vm", "evm"], "`comet` is not set"),
-        (&["--comet", "http://127.0.0.1:1"], "`json_rpc` is not set"),
-        (&["--json-rpc", "http://127.0.0.1:1"], "`data` is not set"),
+        (&[][..], &["chain_id", "vm", "comet", "data"][..]),
+        (&["--chain-id", "c-1"], &["vm", "comet", "data"]),
+        (&["--vm", "evm"], &["comet", "json_rpc", "data"]),
+        (&["--comet", "http://127.0.0.1:1"], &["json_rpc", "data"]),
+        (&["--json-rpc", "http://127.0.0.1:1"], &["data"]),
     ];
     let mut args = vec!["run"];
-    for (more, words) in steps {
+    for (more, settings) in steps {
         args.extend(more);
         let (code, message) = refused(&args);
         assert_eq!(code, 2, "{message}");
-        assert!(message.starts_with(&format!("error: {words}")), "{message}");
+        let lines: Vec<_> = message.strip_prefix("error: ").unwrap().lines().collect();
+        let (hint, named) = lines.split_last().unwrap();
+        assert_eq!(*hint, "`cairn init` asks the node for them and writes the file");
+        let named: Vec<_> = named.iter().map(|line| line.split('`').nth(1).unwrap()).collect();
+        assert_eq!(named, settings, "{message}");
+        let way = "`data` is not set: give --data, CAIRN_DATA or `data` in the file";
+        assert!(lines.contains(&way), "{message}");
     }
+    let (code, message) = refused(&["query"]);
+    assert!(
+        code == 2 && message.starts_with("error: `data` is not set: give --follow (or --data), "),
+        "{message}"
+    );
 }
 
 #[test]

@@ -250,6 +250,26 @@ fn endpoints_with_the_height_are_preferred_and_those_without_come_last() {
 }
 
 #[test]
+fn an_endpoint_that_lacked_a_height_is_queried_last_about_it_for_a_while() {
+    let (mut stats, now) = (stats(), Instant::now());
+    // The EVM's JSON-RPC answers `null`, without its tip.
+    let lacks = |stats: &mut EndpointStats, height| {
+        let error = Error::NotYet { at: RequestContext::default(), tip: None, message: String::new() };
+        stats.on_outcome(&block(height), Err(&mut error.clone()), now, now);
+    };
+    lacks(&mut stats, 9);
+    lacks(&mut stats, 8);
+    let preferences =
+        |stats: &EndpointStats, now| [7, 8, 20].map(|height| stats.preference(Some(height), now));
+    assert_eq!(preferences(&stats, now), [1, 2, 2]);
+    assert_eq!(preferences(&stats, now + LAG), [1, 1, 1], "it may have caught up");
+    stats.answer(7, now);
+    assert_eq!(preferences(&stats, now), [1, 2, 2]);
+    stats.answer(9, now);
+    assert_eq!(preferences(&stats, now), [1, 1, 1], "it has caught up");
+}
+
+#[test]
 fn an_outage_begins_with_failing_statuses_or_several_failures_and_ends_with_an_answer() {
     let status_request = Request::get("status", String::new());
     for (request, failures) in [(status_request, 1), (block(5), 3)] {

@@ -58,9 +58,51 @@ async fn an_evm_server_of_another_chain_stays_excluded_when_the_right_one_is_dow
     right.is_up.store(false, Ordering::Relaxed);
     assert_eq!(standings(&node).await[1], EndpointStatus::WrongChain);
     node.evm.as_ref().unwrap().block_number().await.unwrap_err();
-    assert_eq!(stray.server.count(), 2, "its chain id alone");
+    assert!(
+        stray.server.asked().iter().all(|asked| !asked.body.contains("eth_blockNumber")),
+        "its chain alone"
+    );
     right.is_up.store(true, Ordering::Relaxed);
     assert_eq!(standings(&node).await, [EndpointStatus::Healthy, EndpointStatus::WrongChain]);
+}
+
+/// A CometBFT server whose block 7 has this time, or an EVM server of the chain `id` whose last block is 7 of that time.
+async fn at(id: u64, second: u64) -> Server {
+    Server::play(move |_, asked| {
+        if asked.line == "GET /status" {
+            result(STATUS)
+        } else if asked.body.contains("eth_chainId") {
+            result(&format!("\"{id:#x}\""))
+        } else if asked.body.contains("eth_getBlockByNumber") {
+            result(&format!(r#"{{"number":"0x7","timestamp":"{second:#x}"}}"#))
+        } else {
+            result(&format!(r#"{{"header":{{"time":"1970-01-01T00:00:{second:02}.5Z"}}}}"#))
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_evm_server_whose_last_block_has_another_time_is_of_another_chain() {
+    let (comet, right, stray) = (at(0, 5).await, at(1, 5).await, at(2, 6).await);
+    let node = |evm: &[&Server]| {
+        let endpoints = Endpoints {
+            comet: vec![comet.url.clone()],
+            json_rpc: evm.iter().map(|server| server.url.clone()).collect(),
+            ..Endpoints::default()
+        };
+        Node::new(endpoints, limits()).unwrap()
+    };
+    let alone = node(&[&stray]).verify_chain("c-1").await.unwrap_err();
+    assert!(
+        matches!(&alone, Error::WrongChain { want, got, .. } if (&**want, &**got) == ("c-1", "eip155:2")),
+        "{alone}"
+    );
+    node(&[&right]).verify_chain("c-1").await.unwrap();
+    // The first of two does not decide.
+    let both = node(&[&stray, &right]);
+    assert_eq!(standings(&both).await, [EndpointStatus::WrongChain, EndpointStatus::Healthy]);
+    assert_eq!(standings(&both).await, [EndpointStatus::WrongChain, EndpointStatus::Healthy]);
 }
 
 #[tokio::test]

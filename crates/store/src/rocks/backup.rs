@@ -2,12 +2,14 @@
 //!
 //! # Invariants
 //!
-//! An interrupted backup leaves the earlier ones intact. A restore gives the backed-up bytes or an error. The backup
-//! engine ensures both by a checksum of every file.
+//! * An interrupted backup leaves the earlier ones intact. A restore gives the backed-up bytes or an error. The backup
+//!   engine ensures both by a checksum of every file.
+//! * A restore writes into a directory of its own inside the target, and moves the files when all are there: an
+//!   interrupted one is no database, and the next one begins anew.
 
 use std::{
     fs,
-    io::ErrorKind,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
@@ -16,7 +18,7 @@ use rocksdb::{
     backup::{BackupEngine, BackupEngineInfo, BackupEngineOptions, RestoreOptions},
 };
 
-use super::{RocksOptions, errors::map_error, handle::Handle};
+use super::{RocksOptions, directory::CURRENT, errors::map_error, handle::Handle};
 use crate::{error::Error, spec::TableSpec};
 
 /// Concurrent file copies.
@@ -26,6 +28,9 @@ const MIB: u64 = 1 << 20;
 
 /// Lock file, locked while backups are made or removed.
 const LOCK: &str = "lock";
+
+/// The start of the name of the directory, inside the target, that a restore writes to; the backup's number follows.
+const STAGING: &str = "unfinished-restore-";
 
 /// A backup directory.
 #[derive(Debug, Clone)]
@@ -93,22 +98,30 @@ impl Backups {
         };
         let Some(chosen) = chosen.copied() else {
             let numbers: Vec<_> = known.iter().map(|backup| backup.number.to_string()).collect();
-            return Err(self.none(&format!("the backups that it holds are [{}]", numbers.join(", "))));
+            let found = match numbers.as_slice() {
+                [] => "it has no backups".to_owned(),
+                numbers => format!("it has no such backup; those that it has: {}", numbers.join(", ")),
+            };
+            return Err(self.none(&found));
         };
-        match fs::read_dir(to).map(|mut entries| entries.next().is_none()) {
-            Ok(true) => {}
-            Ok(false) => return Err(occupied(to)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(Error::Engine {
-                    path: to.to_owned(),
-                    doing: "reading the directory to restore to",
-                    message: error.to_string(),
-                });
+        let staging = to.join(format!("{STAGING}{}", chosen.number));
+        match Target::of(to, &staging).map_err(|error| unwritten(to, &error))? {
+            Target::Vacant => {}
+            Target::Occupied => return Err(occupied(to)),
+            Target::Restored => {
+                fs::remove_dir(&staging).map_err(|error| unwritten(to, &error))?;
+                return Ok(chosen);
             }
         }
-        let restored = self.engine()?.restore_from_backup(to, to, &RestoreOptions::default(), chosen.number);
-        restored.map_err(|error| self.unrestored(to, chosen, error))?;
+        fs::create_dir_all(&staging).map_err(|error| unwritten(to, &error))?;
+        let restored =
+            self.engine()?.restore_from_backup(&staging, &staging, &RestoreOptions::default(), chosen.number);
+        if let Err(error) = restored {
+            // What is left of it is removed by the next restore.
+            drop(fs::remove_dir_all(&staging));
+            return Err(self.unrestored(to, chosen, error));
+        }
+        move_files(&staging, to).map_err(|error| unwritten(to, &error))?;
         Ok(chosen)
     }
 
@@ -148,8 +161,8 @@ impl Backups {
     }
 
     fn none(&self, found: &str) -> Error {
-        let remedy = "name the directory of the backups and a number that it lists";
-        Error::NotADatabase { path: self.path.clone(), found: found.to_owned(), remedy }
+        let remedy = "name the directory of the backups, and a number that `cairn db backup --list` prints";
+        Error::NoBackup { path: self.path.clone(), found: found.to_owned(), remedy }
     }
 
     fn failed(&self, doing: &'static str, error: &std::io::Error) -> Error {
@@ -157,9 +170,72 @@ impl Backups {
     }
 }
 
+/// A directory to restore to.
+enum Target {
+    /// New, empty, or emptied of an interrupted restore.
+    Vacant,
+    /// The restore into `staging` was interrupted after its last file had been moved.
+    Restored,
+    Occupied,
+}
+
+impl Target {
+    fn of(to: &Path, staging: &Path) -> io::Result<Self> {
+        let entries = match fs::read_dir(to) {
+            Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::Vacant),
+            Err(error) => return Err(error),
+        };
+        if entries.is_empty() {
+            return Ok(Self::Vacant);
+        }
+        let is_staging = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(STAGING);
+        if entries.iter().any(|entry| entry.file_name() == CURRENT) {
+            let is_whole = fs::read_dir(staging).is_ok_and(|mut files| files.next().is_none());
+            return Ok(if is_whole { Self::Restored } else { Self::Occupied });
+        }
+        // The files beside the directory of an interrupted restore were moved out of it.
+        if !entries.iter().any(is_staging) {
+            return Ok(Self::Occupied);
+        }
+        for entry in entries {
+            if is_staging(&entry) {
+                fs::remove_dir_all(entry.path())?;
+            } else {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(Self::Vacant)
+    }
+}
+
+/// Moves the files of a database, and last the one that makes them one.
+fn move_files(from: &Path, to: &Path) -> io::Result<()> {
+    let mut names =
+        fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    names.sort_by_key(|name| name == CURRENT);
+    let sync = || fs::File::open(to)?.sync_all();
+    for name in names {
+        if name == CURRENT {
+            sync()?;
+        }
+        fs::rename(from.join(&name), to.join(&name))?;
+    }
+    fs::remove_dir(from)?;
+    sync()
+}
+
+fn unwritten(to: &Path, error: &io::Error) -> Error {
+    Error::Engine {
+        path: to.to_owned(),
+        doing: "preparing the directory to restore to",
+        message: error.to_string(),
+    }
+}
+
 fn occupied(to: &Path) -> Error {
     let found = "it is not empty, and a backup is restored to an empty or new directory".to_owned();
-    Error::NotADatabase { path: to.to_owned(), found, remedy: "name another one, or empty it" }
+    Error::NoBackup { path: to.to_owned(), found, remedy: "name another one, or empty it" }
 }
 
 fn listed(engine: &BackupEngine) -> Vec<Backup> {

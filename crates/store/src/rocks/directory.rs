@@ -173,7 +173,7 @@ const LOG: &str = ".log";
 const TABLE: &str = ".sst";
 
 /// RocksDB's pointer to the newest manifest: a directory with it holds a database.
-const CURRENT: &str = "CURRENT";
+pub(super) const CURRENT: &str = "CURRENT";
 
 /// Files of an interrupted creation of a database, before `CURRENT`, and files of a new file system.
 fn may_precede_database(name: &str) -> bool {

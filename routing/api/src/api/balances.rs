@@ -139,10 +139,15 @@ async fn entries(service: &Service, world: &World, query: &AccountQuery<'_>) -> 
     };
     // One limit for all pages, tokens and nodes.
     let outcome = timeout(limit, balances).await;
-    let outcome =
-        outcome.unwrap_or_else(|_| Err(format!("chain `{}` did not answer within {limit:?}", chain.id)));
+    let outcome = outcome.unwrap_or_else(|_| {
+        tracing::warn!(
+            chain = chain.id,
+            error = format!("no answer within {limit:?}"),
+            "balance query failed"
+        );
+        Err(format!("chain `{}` did not answer within {limit:?}", chain.id))
+    });
     let amounts = outcome.unwrap_or_else(|error| {
-        tracing::warn!(chain = chain.id, error, "balance query failed");
         query.denoms.iter().map(|denom| (denom.clone(), Err(error.clone()))).collect()
     });
     let entry = |(denom, amount): (String, _)| {
@@ -190,7 +195,8 @@ async fn all_of(
     let first = format!("/cosmos/bank/v1beta1/balances/{address}?pagination.limit=1000");
     let (mut all, mut path) = (Vec::new(), first.clone());
     for _ in 0..MAX_PAGES {
-        let Some(answer) = refresh::get(service.clients(), chain, &path).await? else {
+        let answer = refresh::get(service.clients(), chain, &path).await;
+        let Some(answer) = answer.map_err(|error| not_given(chain, &error))? else {
             return Ok((all, true));
         };
         let coins = answer["balances"].as_array().ok_or_else(|| format!("{path}: no balances"))?;
@@ -207,13 +213,14 @@ async fn all_of(
 
 async fn one_of(service: &Service, chain: &Chain, address: &str, denom: &str) -> Result<U256, String> {
     let path = format!("/cosmos/bank/v1beta1/balances/{address}/by_denom?denom={}", escaped(denom));
-    let answer = refresh::get(service.clients(), chain, &path).await?;
+    let answer =
+        refresh::get(service.clients(), chain, &path).await.map_err(|error| not_given(chain, &error))?;
     answer.map_or(Ok(U256::ZERO), |answer| amount(&answer["balance"]))
 }
 
 fn amount(coin: &Value) -> Result<U256, String> {
     let amount = text(coin, "/amount")?;
-    U256::from_str_radix(&amount, 10).map_err(|_| format!("`{amount}` is no amount"))
+    U256::from_str_radix(&amount, 10).map_err(|_| "the node's balance is no amount".to_owned())
 }
 
 /// An EVM account: the coin and every ERC-20 of the registry, or the named ones.
@@ -243,13 +250,19 @@ async fn evm_balance(evm: &node::Evm, chain: &Chain, holder: [u8; 20], denom: &s
     let zero =
         denom.strip_prefix("0x").is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|byte| byte == b'0'));
     if zero || chain.native.as_ref().is_some_and(|coin| coin.denom == denom) {
-        return evm.balance(holder).await.map_err(|error| error.to_string());
+        return evm.balance(holder).await.map_err(|error| not_given(chain, &error));
     }
     let contract =
         evm_address(denom).ok_or_else(|| format!("`{denom}` is no token of chain `{}`", chain.id))?;
-    let answer =
-        evm.call(contract, &chain::abi::balance_of(holder), None).await.map_err(|error| error.to_string())?;
+    let answer = evm.call(contract, &chain::abi::balance_of(holder), None).await;
+    let answer = answer.map_err(|error| not_given(chain, &error))?;
     chain::abi::read_uint(&answer).ok_or_else(|| format!("`{denom}` gives no balance"))
+}
+
+/// The message for the client of a node's failure, which has the node's address and text: those are for the log.
+fn not_given(chain: &Chain, error: &impl std::fmt::Display) -> String {
+    tracing::warn!(chain = chain.id, %error, "balance query failed");
+    format!("no node of chain `{}` gave the balance", chain.id)
 }
 
 fn evm_address(text: &str) -> Option<[u8; 20]> {

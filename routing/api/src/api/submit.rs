@@ -117,7 +117,10 @@ async fn relay(service: &Service, chain: &Chain, bytes: &[u8]) -> Result<(), Htt
     let limit = service.config.query_timeout * 2;
     match timeout(limit, comet.broadcast_tx(&chain.id, bytes)).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(node::Error::Refused { message, .. })) => Err(HttpError::bad_request(message)),
+        // The log of `CheckTx`, about the client's transaction. Codes of JSON-RPC are negative; their texts are a server's.
+        Ok(Err(node::Error::Refused { code, message, .. })) if code > 0 => {
+            Err(HttpError::bad_request(message))
+        }
         Ok(Err(error)) => {
             tracing::warn!(chain = chain.id, %error, "a transaction was not relayed");
             let may = if error.kind() == Kind::Permanent { "" } else { ", and it may be in a block later" };

@@ -51,7 +51,9 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
         "status" => (Call::Status, status(view)),
         "block" => (Call::Block, block(view, params)),
         "block_results" => (Call::BlockResults, block_results(view, params)),
-        "abci_query" => (Call::AbciQuery, recorded(view, method, params)),
+        "abci_query" => {
+            (Call::AbciQuery, prefix(view, params).unwrap_or_else(|| recorded(view, method, params)))
+        }
         "abci_info" => (Call::CometOther, abci_info(view)),
         "validators" => (Call::CometOther, validators(view, params)),
         "health" => (Call::CometOther, Ok(Reply::text("{}"))),
@@ -63,6 +65,23 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
     };
     view.counters.count(call);
     outcome.unwrap_or_else(|error| error)
+}
+
+/// The query for the prefix of addresses, from the answer of REST: the message has the prefix as field 1.
+fn prefix(view: View<'_>, params: &Params) -> Option<Result<Reply, Reply>> {
+    #[derive(Deserialize)]
+    struct Recorded {
+        bech32_prefix: String,
+    }
+    if params.get("path")?.as_str() != "/cosmos.auth.v1beta1.Query/Bech32Prefix" {
+        return None;
+    }
+    let recorded = view.recording.state().rest("GET", "/cosmos/auth/v1beta1/bech32", None, None)?;
+    let Recorded { bech32_prefix } = serde_json::from_slice(&recorded.body).ok()?;
+    let mut message = vec![0x0a, u8::try_from(bech32_prefix.len()).ok().filter(|length| *length < 0x80)?];
+    message.extend_from_slice(bech32_prefix.as_bytes());
+    let response = serde_json::json!({ "code": 0, "log": "", "value": STANDARD.encode(message) });
+    Some(Ok(Reply::Result(serde_json::json!({ "response": response }).to_string().into())))
 }
 
 /// The requested height, or the node's error for a height that it does not have.

@@ -27,8 +27,9 @@ fn endpoints(node: &ReplayNode) -> Endpoints {
 }
 
 fn options(of: &Recording) -> RecordOptions {
-    let Summary { name, fee_denom, .. } = of.summary().clone();
-    RecordOptions { fee_denom, level: 1, ..RecordOptions::named(name) }
+    let Summary { name, fee_denom, vm, .. } = of.summary().clone();
+    let vm = ["evm", "move", "wasm", "none"].into_iter().find(|known| *known == vm).unwrap();
+    RecordOptions { fee_denom, level: 1, ..RecordOptions::named(name, vm) }
 }
 
 fn same_heights(new: &Recording, old: &Recording) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::support::{Cairn, Played, get, refused, until};
+use crate::support::{Cairn, Played, digest, get, refused, until};
 
 /// Flags without those of some settings.
 fn without<'a>(flags: &[&'a str], settings: &[&str]) -> Vec<&'a str> {
@@ -46,31 +46,119 @@ fn the_first_log_line_reports_the_database_and_the_end_of_the_previous_process()
     assert_eq!(third["previous_stop"], "killed", "{third}");
 }
 
+/// Flags with other values for some settings; an empty one removes the setting.
+fn with<'a>(flags: &[&'a str], settings: &[(&'a str, &'a str)]) -> Vec<&'a str> {
+    let mut all = without(flags, &settings.iter().map(|(flag, _)| *flag).collect::<Vec<_>>());
+    all.extend(
+        settings.iter().filter(|(_, value)| !value.is_empty()).flat_map(|(flag, value)| [*flag, *value]),
+    );
+    all
+}
+
 #[test]
-fn a_vm_other_than_the_chains_is_logged_with_the_chains() {
+fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
     let dir = tempfile::tempdir().unwrap();
-    for (recording, wrong, right) in [
-        ("evm-scenario", "move", "evm"),
-        ("evm-scenario", "none", "evm"),
-        ("move-scenario", "wasm", "move"),
-        ("wasm-scenario", "none", "wasm"),
-    ] {
+    let other = Played::start("evm-load", &[]);
+    let of_other =
+        |service: &str| other.services().chunks(2).find(|pair| pair[0] == service).unwrap()[1].to_owned();
+    let (rest, json_rpc, comet) = (of_other("--rest"), of_other("--json-rpc"), of_other("--comet"));
+    let prefix = "`prefix` is `cosmos`, and the node has `init`";
+    let rows: [(&str, &[(&str, &str)], &str); 14] = [
+        ("wasm-scenario", &[("--prefix", "cosmos")], prefix),
+        ("move-scenario", &[("--prefix", "cosmos")], prefix),
+        ("evm-scenario", &[("--prefix", "cosmos")], prefix),
+        (
+            "evm-scenario",
+            &[("--prefix", "initvaloper")],
+            "`prefix` is `initvaloper`, and the node has `init`",
+        ),
+        // Without REST the CometBFT RPC says it.
+        ("wasm-scenario", &[("--prefix", "cosmos"), ("--rest", "")], prefix),
+        ("wasm-scenario", &[("--prefix", "cosmos"), ("--rest", "http://127.0.0.1:1")], prefix),
+        ("wasm-scenario", &[("--prefix", "INIT")], "--prefix: `INIT` is not a prefix of addresses"),
+        ("evm-scenario", &[("--vm", "move")], "`vm` is `move`, and the node has `evm`"),
+        ("evm-scenario", &[("--vm", "none")], "`vm` is `none`, and the node has `evm`"),
+        ("move-scenario", &[("--vm", "wasm")], "`vm` is `wasm`, and the node has `move`"),
+        ("evm-scenario", &[("--chain-id", "other-1")], "this is chain `e2e-evm-1`, not `other-1`"),
+        ("evm-scenario", &[("--comet", &comet)], "not `e2e-evm-1`; correct the address or `chain_id`"),
+        ("evm-scenario", &[("--rest", &rest)], "not `e2e-evm-1`; correct the address or `chain_id`"),
+        ("evm-scenario", &[("--json-rpc", &json_rpc)], "this is chain `eip155:"),
+    ];
+    for (n, (recording, settings, words)) in rows.into_iter().enumerate() {
         let played = Played::start(recording, &[]);
-        let data = dir.path().join(format!("{recording}-{wrong}"));
-        let mut flags = without(&played.flags("run", &data), &["--vm", "--json-rpc"]);
-        flags.extend(["--vm", wrong]);
-        let mut cairn = Cairn::start(&flags);
-        let entry = cairn.logged("the chain has another vm: set `vm` and index into a new directory");
-        assert_eq!((&entry["vm"], &entry["chain_has"]), (&wrong.into(), &right.into()), "{entry}");
+        let data = dir.path().join(n.to_string());
+        let (code, message) = refused(&with(&played.flags("run", &data), settings));
+        assert!(code == 2 && message.contains(words), "{settings:?}: {code} {message}");
+        assert_eq!(crate::support::height(&data), 0, "{settings:?}");
     }
-    for recording in ["evm-scenario", "move-scenario", "wasm-scenario"] {
-        let played = Played::start(recording, &[]);
-        let mut cairn = Cairn::start(&played.flags("run", &dir.path().join(recording)));
-        cairn.logged("caught up");
-        cairn.signal("TERM");
-        let message = cairn.everything();
-        assert!(!message.contains("has another vm") && !message.contains("rich list disabled"), "{message}");
+}
+
+#[test]
+fn an_evm_that_is_not_minievms_is_called_unknown_and_indexed_as_far_as_it_is_understood() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start("cosmos-evm", &[]);
+    let flags = played.flags("run", &data);
+    let message_type = "/cosmos.evm.vm.v1.MsgEthereumTx";
+    for (settings, key) in
+        [(&[][..], "`verify` is `hashes`"), (&[("--verify", "off")], "`internal_txs` is `true`")]
+    {
+        let (code, message) = refused(&with(&flags, settings));
+        assert!(code == 2 && message.contains(key) && message.contains(message_type), "{code} {message}");
     }
+    let mut cairn = Cairn::start(&with(&flags, &[("--verify", "off"), ("--internal-txs", "false")]));
+    let unknown = cairn.logged(
+        "the EVM of this chain is not minievm's: its internal transactions, NFTs and holders are not indexed",
+    );
+    assert_eq!(unknown["message_type"], message_type);
+    let url = cairn.url();
+    until("all blocks", || (get(&format!("{url}/status")).1["height"] == 330).then_some(()));
+    cairn.signal("TERM");
+    let log = cairn.everything();
+    assert!(!log.contains("false answer"), "{log}");
+}
+
+#[test]
+fn a_node_that_is_down_at_the_start_is_compared_with_the_settings_when_it_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut played = Played::start("wasm-scenario", &[]);
+    played.end();
+    let flags =
+        played.flags("run", &dir.path().join("data")).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let flags: Vec<_> = flags.iter().map(String::as_str).chain(["--prefix", "cosmos"]).collect();
+    let mut cairn = Cairn::start(&flags);
+    cairn.logged("listening, there is no database yet");
+    played.begin(&[]);
+    cairn.logged_about("`prefix` is `cosmos`, and the node has `init`");
+    assert_eq!(cairn.ended().0, Some(2));
+}
+
+#[test]
+fn one_of_two_addresses_of_another_chain_is_excluded() {
+    let dir = tempfile::tempdir().unwrap();
+    let (played, other) = (Played::start("evm-scenario", &[]), Played::start("evm-load", &[]));
+    let both = |service: &str| {
+        let of = |played: &Played| {
+            played.services().chunks(2).find(|pair| pair[0] == service).unwrap()[1].to_owned()
+        };
+        format!("{},{}", of(&other), of(&played))
+    };
+    let (comet, rest, json_rpc) = (both("--comet"), both("--rest"), both("--json-rpc"));
+    let [mixed, calm] = ["mixed", "calm"].map(|name| dir.path().join(name));
+    let flags = played.flags("ingest", &mixed);
+    let mut cairn =
+        Cairn::start(&with(&flags, &[("--comet", &comet), ("--rest", &rest), ("--json-rpc", &json_rpc)]));
+    let excluded = "the endpoint serves another chain and is excluded: correct its address";
+    let mut services: Vec<_> = (0..3)
+        .map(|_| cairn.logged(excluded)["endpoint"].as_str().unwrap().split(' ').next().unwrap().to_owned())
+        .collect();
+    services.sort();
+    assert_eq!(services, ["comet", "json-rpc", "rest"]);
+    cairn.logged("caught up");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    played.index(&calm);
+    assert_eq!(digest(&mixed), digest(&calm));
 }
 
 #[test]
@@ -133,10 +221,15 @@ fn another_vm_or_start_than_the_databases_is_refused_whether_or_not_the_node_ans
     let flags = played.flags("run", &data);
     let vm = [&without(&flags, &["--vm"])[..], &["--vm", "move"]].concat();
     let (code, message) = refused(&vm);
-    assert!(code == 1 && message.contains("the database was made with vm `evm`, not `move`"), "{message}");
+    assert!(code == 2 && message.contains("the database was made with vm `evm`, not `move`"), "{message}");
+    let (code, message) = refused(&[&flags[..], &["--prefix", "cosmos"]].concat());
+    assert!(
+        code == 2 && message.contains("the database was made with prefix `init`, not `cosmos`"),
+        "{message}"
+    );
     let (code, message) = refused(&[&flags[..], &["--start-height", "5"]].concat());
     assert!(
-        code == 1 && message.contains("the database was made with start-height `1`, not `5`"),
+        code == 2 && message.contains("the database was made with start-height `1`, not `5`"),
         "{message}"
     );
 }

@@ -130,10 +130,15 @@ impl Cairn {
     }
 
     /// Waits for its end; returns its whole log.
-    pub(crate) fn everything(mut self) -> String {
-        until("the process to end", || self.child.try_wait().unwrap());
+    pub(crate) fn everything(self) -> String {
+        self.ended_with_log().1
+    }
+
+    /// Waits for its end; returns the exit code and its whole log.
+    pub(crate) fn ended_with_log(mut self) -> (Option<i32>, String) {
+        let status = until("the process to end", || self.child.try_wait().unwrap());
         let rest: Vec<String> = self.err.lines.iter().collect();
-        [std::mem::take(&mut self.err.seen), rest].concat().join("\n")
+        (status.code(), [std::mem::take(&mut self.err.seen), rest].concat().join("\n"))
     }
 
     /// Kills it, like a power failure, `after` its start or a little later.
@@ -229,7 +234,7 @@ pub(crate) fn get_text(url: &str) -> (u16, String) {
     exchange("GET", url, "", "")
 }
 
-fn exchange(method: &str, url: &str, headers: &str, body: &str) -> (u16, String) {
+pub(crate) fn exchange(method: &str, url: &str, headers: &str, body: &str) -> (u16, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

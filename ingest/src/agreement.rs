@@ -1,0 +1,71 @@
+//! Whether the settings agree with the node, before the first row is written: rows that a wrong setting made stay wrong.
+
+use chain::Vm;
+use node::Node;
+use node::retry::{self, Backoff};
+use proto::json::Registry;
+
+use crate::config::{Config, Verify};
+use crate::{Error, advice};
+
+/// The prefix of account addresses: the node's, which `known`, from the settings or the database, must equal. A node that
+/// cannot say it leaves `known`. Waits for a node that is down, unless there is a database (`exists`), which was compared
+/// when it was created.
+pub(crate) async fn prefix(node: &Node, known: Option<&str>, exists: bool) -> Result<String, Error> {
+    let asked = if exists {
+        node.bech32_prefix().await
+    } else {
+        retry::until(Backoff::default(), "bech32 prefix", || node.bech32_prefix()).await
+    };
+    match (asked, known) {
+        (Ok(theirs), Some(ours)) if theirs != ours => Err(Error::Contradiction {
+            key: "prefix",
+            ours: ours.to_owned(),
+            theirs,
+            remedy: "correct or remove the setting; a database of the other prefix cannot be used",
+        }),
+        // It is part of the database's identity.
+        (Ok(theirs), _) if !chain::address::is_prefix(&theirs) => Err(Error::Unusable {
+            what: "prefix of account addresses",
+            value: chain::excerpt(&theirs),
+            remedy: "give `prefix`, or correct the REST address",
+        }),
+        (Ok(theirs), _) => Ok(theirs),
+        (Err(_), Some(ours)) => Ok(ours.to_owned()),
+        (Err(source), None) if node.rest.is_some() => Err(Error::start("bech32 prefix", source)),
+        (Err(_), None) => Err(Error::Setup(
+            "no prefix of account addresses: give `prefix`, or a REST address to query it from",
+        )),
+    }
+}
+
+/// The virtual machine must be one of those that the chain has. An EVM that is not minievm's is indexed only as far as
+/// its answers are understood.
+pub(crate) fn vm(config: &Config, registry: &Registry) -> Result<(), Error> {
+    let theirs = advice::vms_of(registry);
+    let foreign =
+        advice::foreign_evm(registry).filter(|_| config.vm == Vm::Evm && !theirs.contains(&Vm::Evm));
+    if let Some(message) = foreign {
+        let refuse = |key, ours: &str, remedy| {
+            let theirs = message.to_owned();
+            Err(Error::Contradiction { key, ours: ours.to_owned(), theirs, remedy })
+        };
+        if config.verify != Verify::Off {
+            return refuse("verify", config.verify.name(), "set `verify = \"off\"`, or `vm = \"none\"`");
+        }
+        if config.internal_txs {
+            return refuse("internal_txs", "true", "set `internal_txs = false`, or `vm = \"none\"`");
+        }
+        return Ok(());
+    }
+    if theirs.contains(&config.vm) {
+        return Ok(());
+    }
+    let theirs: Vec<_> = theirs.into_iter().map(Vm::name).collect();
+    Err(Error::Contradiction {
+        key: "vm",
+        ours: config.vm.name().to_owned(),
+        theirs: theirs.join(", "),
+        remedy: "correct the setting, and index into a new directory if there are rows of the other",
+    })
+}
