@@ -6,6 +6,7 @@
 
 mod changing_sets;
 mod hand_made;
+mod many_sets;
 mod nft;
 mod paging;
 mod requests;
