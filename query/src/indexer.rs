@@ -56,7 +56,13 @@ impl Indexer {
         let identity = schema::open::existing(&*store)?;
         let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
         let slow = SlowReader::default();
-        let feed = Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&codec), identity.start_height, slow, PAGE_BYTES));
+        let feed = Arc::new(Feed::new(
+            Arc::clone(&store),
+            Arc::clone(&codec),
+            identity.start_height,
+            slow,
+            PAGE_BYTES,
+        ));
         let (status, names, page_bytes) = (LastBody::default(), Mutex::default(), PAGE_BYTES);
         Ok(Self { store, identity, codec, build, empty_cursor, feed, status, names, page_bytes })
     }

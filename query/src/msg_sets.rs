@@ -18,7 +18,7 @@ use web::lane;
 use crate::array::union::Union;
 
 /// Work of reading the list of a set, as bytes ([`lane::spend`]).
-const LIST_WORK: u64 = 2 << 10;
+const LIST_WORK: u64 = 1 << 10;
 
 /// Maximum number of sets of a cheap filter. Of more, those that an account has are looked up, and a stream tests each
 /// transaction.

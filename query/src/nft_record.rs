@@ -72,7 +72,8 @@ pub(crate) fn collections(
 ) -> Result<(), HttpError> {
     let mut record = Vec::new();
     for addresses in addresses.chunks(AT_ONCE) {
-        let rows = store::table::read_many::<Collections>(snapshot, addresses).map_err(HttpError::internal)?;
+        let rows =
+            store::table::read_many::<Collections>(snapshot, addresses).map_err(HttpError::internal)?;
         for (address, row) in addresses.iter().zip(rows) {
             let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, address))?;
             record.clear();

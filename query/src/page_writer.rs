@@ -110,7 +110,11 @@ mod tests {
         assert_eq!(written(&["10", "20", "30"], 8, false), ("[10,20,30".to_owned(), 3));
         assert_eq!(written(&["10", "20", "30"], 7, false), ("[10,20".to_owned(), 2));
         assert_eq!(written(&["10", "20", "30"], 7, true), ("[20,10".to_owned(), 2));
-        assert_eq!(written(&["10", "20"], 1, true), ("[10".to_owned(), 1), "the first record is always there");
+        assert_eq!(
+            written(&["10", "20"], 1, true),
+            ("[10".to_owned(), 1),
+            "the first record is always there"
+        );
         assert_eq!(written(&[], 1, true), ("[".to_owned(), 0));
     }
 

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use tonic::{Extensions, Request, Response, Status};
 use web::app::App;
 use web::bodies::Held;
-use web::http2::HeldBytes;
 use web::http_error::HttpError;
+use web::http2::HeldBytes;
 use web::share::Share;
 
 use crate::status;
@@ -174,7 +174,8 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListTxsByAccountRequest { account, is_signer, pagination, msgs } = request;
         let target = Target::of("/indexer/tx/v1/txs/by_account").segment("account", account)?;
-        self.read(extensions, target.query("is_signer", is_signer).page(pagination).queries("msgs", &msgs)).await
+        self.read(extensions, target.query("is_signer", is_signer).page(pagination).queries("msgs", &msgs))
+            .await
     }
 
     async fn list_txs_by_height(&self, request: Request<ListTxsByHeightRequest>) -> Answer<ListTxsResponse> {
@@ -288,7 +289,11 @@ impl IndexService for IndexReader {
     async fn get_collection(&self, request: Request<GetCollectionRequest>) -> Answer<GetCollectionResponse> {
         let (_, extensions, request) = request.into_parts();
         let collection = request.collection_addr;
-        self.read(extensions, Target::of("/indexer/nft/v1/collections").segment("collection_addr", collection)?).await
+        self.read(
+            extensions,
+            Target::of("/indexer/nft/v1/collections").segment("collection_addr", collection)?,
+        )
+        .await
     }
 
     async fn list_tokens_by_account(
@@ -296,8 +301,7 @@ impl IndexService for IndexReader {
         request: Request<ListTokensByAccountRequest>,
     ) -> Answer<ListTokensResponse> {
         let (_, extensions, request) = request.into_parts();
-        let ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination } =
-            request;
+        let ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination } = request;
         let target = Target::of("/indexer/nft/v1/tokens/by_account").segment("account", account)?;
         let target = target.query("collection_addr", collection_addr).query("token_id", token_id);
         self.read(extensions, target.order(order_by)?.page(pagination)).await
@@ -308,8 +312,7 @@ impl IndexService for IndexReader {
         request: Request<ListTokensByCollectionRequest>,
     ) -> Answer<ListTokensResponse> {
         let (_, extensions, request) = request.into_parts();
-        let ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination } =
-            request;
+        let ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination } = request;
         let target =
             Target::of("/indexer/nft/v1/tokens/by_collection").segment("collection_addr", collection_addr)?;
         self.read(extensions, target.query("token_id", token_id).order(order_by)?.page(pagination)).await
@@ -325,7 +328,8 @@ impl IndexService for IndexReader {
     async fn list_holders(&self, request: Request<ListHoldersRequest>) -> Answer<ListHoldersResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListHoldersRequest { denom, pagination } = request;
-        self.read(extensions, Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination)).await
+        self.read(extensions, Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination))
+            .await
     }
 
     type WatchBlocksStream = Messages<WatchBlocksResponse>;

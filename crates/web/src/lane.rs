@@ -138,7 +138,9 @@ mod tests {
 
     #[test]
     fn a_handler_can_declare_its_lane() {
-        for (lane, needed) in [(Lane::Light, Err(Lane::Heavy)), (Lane::Heavy, Ok(true)), (Lane::Serial, Ok(true))] {
+        for (lane, needed) in
+            [(Lane::Light, Err(Lane::Heavy)), (Lane::Heavy, Ok(true)), (Lane::Serial, Ok(true))]
+        {
             assert_eq!(run(lane, || heavy().is_ok()), needed);
         }
         for lane in [Lane::Light, Lane::Heavy, Lane::Giant] {

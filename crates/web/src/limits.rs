@@ -114,14 +114,15 @@ pub struct PathRate {
 impl Default for Limits {
     fn default() -> Self {
         let (connections, requests) = (4096, 1024);
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             connections,
             connections_per_client: share(connections),
             requests,
             requests_per_client: share(requests),
-            // Half of the threads of a small machine.
-            running_per_client: 4,
-            heavy: available_parallelism().map_or(1, NonZeroUsize::get).max(2),
+            // Half of the threads of a server (see `default_workers`).
+            running_per_client: (2 * cores).max(4),
+            heavy: cores.max(2),
             response_bytes: 256 << 20,
             // The other connections are left for requests.
             streams: connections / 2,

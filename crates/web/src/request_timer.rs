@@ -109,7 +109,11 @@ mod tests {
         assert_eq!(expires_after(&timer, SHORT, SHORT), None, "a request body has another timeout");
         let limits = Limits { write_stall: SHORT, ..Limits::default() };
         timer.send(1 << 20, &limits);
-        assert_eq!(expires_after(&timer, SHORT, SHORT), None, "a client may take half a minute for a megabyte");
+        assert_eq!(
+            expires_after(&timer, SHORT, SHORT),
+            None,
+            "a client may take half a minute for a megabyte"
+        );
         timer.send(1, &limits);
         assert!(expires_after(&timer, LONG, SHORT).is_some());
         timer.end();

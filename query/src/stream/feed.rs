@@ -34,7 +34,7 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 /// Maximum number of events of a page.
 pub(crate) const PAGE_ROWS: usize = 32;
 
-/// A page ends with the event that reaches this many bytes.
+/// A page ends with the event that reaches this many bytes; an event that has more is a page of its own.
 pub(crate) const PAGE_BYTES: usize = 64 << 10;
 
 /// Rows that are tested for their types at once, and bytes of them after which no further one is.
@@ -132,12 +132,19 @@ impl Feed {
         *is_polled
     }
 
-    /// The next cached events of all rows after `row`, up to the head `head`.
+    /// The next cached events, at most a page, of all rows after `row`, up to the head `head`.
     pub(crate) fn cached(&self, kind: Kind, row: u64, head: &Head) -> Vec<Placed> {
         let all = kind.all(self.start_height, head);
         let rows = (row + 1).max(all.first)..all.first + all.len;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.take(PAGE_ROWS).map_while(|row| cache.events.get(&(kind, head.rewinds, row)).cloned()).collect()
+        let mut bytes = 0;
+        let next = |row| {
+            let placed = cache.events.get(&(kind, head.rewinds, row))?;
+            let is_first = bytes == 0;
+            bytes += placed.event.frame().len();
+            (is_first || bytes <= PAGE_BYTES).then(|| placed.clone())
+        };
+        rows.take(PAGE_ROWS).map_while(next).collect()
     }
 
     /// The events of the next rows after `after` in `snapshot`, whose head is `head`. Rows up to `tested` do not match

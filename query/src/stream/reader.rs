@@ -69,8 +69,18 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
     drop(snapshot);
     let meter = Meter::open(kind);
     let feed = Arc::clone(feed);
-    let reader =
-        Reader { feed, filter, head, position, compared, page, tested: (0, 0), caught_up: None, is_over: false, meter };
+    let reader = Reader {
+        feed,
+        filter,
+        head,
+        position,
+        compared,
+        page,
+        tested: (0, 0),
+        caught_up: None,
+        is_over: false,
+        meter,
+    };
     Ok(unfold(reader, |mut reader| async move { Some((reader.next().await?, reader)) }).boxed())
 }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod attacks;
 mod changing_sets;
 mod hand_made;
 mod many_sets;

@@ -95,11 +95,10 @@ fn a_stream_of_a_filter_sends_the_rows_of_its_list_however_many_sets_there_are()
         for txs in more.txs.chunks(100) {
             made.add(&BlockPlan { txs: txs.iter().map(|tx| tx.plan.clone()).collect(), evm_txs: Vec::new() });
         }
-        let expected: Vec<u64> =
-            naive(&made, &types, |tx| !of_account || tx.plan.involved.contains(&1))
-                .into_iter()
-                .filter(|seq| *seq > before)
-                .collect();
+        let expected: Vec<u64> = naive(&made, &types, |tx| !of_account || tx.plan.involved.contains(&1))
+            .into_iter()
+            .filter(|seq| *seq > before)
+            .collect();
         let events = client.take(expected.len());
         let seqs: Vec<u64> = events.iter().map(|event| event.data["n"].as_u64().unwrap()).collect();
         assert_eq!(seqs, expected, "{target}");

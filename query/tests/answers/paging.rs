@@ -333,7 +333,11 @@ fn a_page_is_cut_by_bytes_with_cursors_to_the_rest() {
                     let skipped = page(&made, &list, &format!("{paging}&pagination.offset={}", seen.len()));
                     assert_eq!(skipped, at, "{about}: by offset");
                     seen.extend_from_slice(&at.rows);
-                    if at.rows.len() < limit && at.next.is_some() { cut += 1 } else { whole += 1 }
+                    if at.rows.len() < limit && at.next.is_some() {
+                        cut += 1
+                    } else {
+                        whole += 1
+                    }
                     let Some(key) = &at.next else { break };
                     at = page(&made, &list, &format!("{paging}&pagination.key={key}"));
                 }

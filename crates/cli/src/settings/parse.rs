@@ -81,9 +81,8 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
 /// An address, or a network. One of IPv4 addresses as IPv6 addresses (RFC 4291 §2.5.5.2) is that of the IPv4 addresses.
 pub(super) fn proxy(text: &str) -> Result<IpNet, String> {
     let network = text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()));
-    let network = network.ok_or_else(|| {
-        not(text, "an IP address or a network, such as 10.0.0.1, 10.0.0.0/8 or fd00::/8")
-    })?;
+    let network = network
+        .ok_or_else(|| not(text, "an IP address or a network, such as 10.0.0.1, 10.0.0.0/8 or fd00::/8"))?;
     let mapped = |address: Ipv6Addr, length: u8| {
         Ipv4Net::new(address.to_ipv4_mapped()?, length.checked_sub(96)?).ok().map(IpNet::V4)
     };

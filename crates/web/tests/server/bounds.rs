@@ -80,8 +80,11 @@ fn bytes_that_are_not_http_are_400() {
 
 #[test]
 fn a_request_has_one_host() {
-    for head in ["GET /till HTTP/1.1\r\n", "GET /till HTTP/1.1\r\nhost: a\r\nhost: a\r\n", "GET /healthz HTTP/1.1\r\n"]
-    {
+    for head in [
+        "GET /till HTTP/1.1\r\n",
+        "GET /till HTTP/1.1\r\nhost: a\r\nhost: a\r\n",
+        "GET /healthz HTTP/1.1\r\n",
+    ] {
         let answer = refusal(format!("{head}connection: close\r\n\r\n"), Limits::default());
         assert_eq!(answer.status, 400, "{head}");
         assert!(answer.text().contains("Host headers, it must have one"), "{}", answer.text());

@@ -169,7 +169,7 @@ fn a_stream_ends_before_an_event_for_which_there_is_no_room() {
     let mut first = ask(at, 1, "/news/huge", "");
     assert_eq!(first.head().status, 200);
     first.until("event: news");
-    let mut second = ask(at, 1, "/news/huge", "");
+    let mut second = ask(at, 1, "/news/huge", "connection: close\r\n");
     assert_eq!(second.head().status, 200);
     assert_eq!(second.rest(), b"0\r\n\r\n", "the end of a chunked body");
 }
