@@ -150,8 +150,8 @@ pub(crate) struct Settings {
     /// gets an eighth of them, but at least 16.
     #[arg(value_name = "NUMBER", default_value = "4096", value_parser = parse::number::<usize>("1", "1000000"))]
     max_connections: usize,
-    /// Maximum of concurrent requests, 1 to 1000000; further ones are refused with 503. Unread answers count, so it
-    /// bounds their memory. One client gets an eighth of them, but at least 16, and beyond it 429.
+    /// Maximum of concurrent requests, 1 to 1000000; further ones are refused with 503. Unread answers count. One client
+    /// gets an eighth of them, but at least 16, and beyond it 429.
     #[arg(value_name = "NUMBER", default_value = "1024", value_parser = parse::number::<usize>("1", "1000000"))]
     max_requests: usize,
     /// Memory of the answers that wait to be read, such as 256MiB, of each server. One client may have as many bytes as

@@ -48,11 +48,6 @@ thread_local! {
 
 /// Runs `job` in a lane; the lane that it needs instead, if it went past this one.
 pub(crate) fn run<T>(lane: Lane, job: impl FnOnce() -> T) -> Result<T, Lane> {
-    let left = match lane {
-        Lane::Light => LIGHT,
-        Lane::Heavy => HEAVY,
-        Lane::Giant | Lane::Serial => u64::MAX,
-    };
     /// Leaves the lane, also if `job` panics.
     struct Leave;
     impl Drop for Leave {
@@ -60,6 +55,11 @@ pub(crate) fn run<T>(lane: Lane, job: impl FnOnce() -> T) -> Result<T, Lane> {
             WORK.set(None);
         }
     }
+    let left = match lane {
+        Lane::Light => LIGHT,
+        Lane::Heavy => HEAVY,
+        Lane::Giant | Lane::Serial => u64::MAX,
+    };
     WORK.set(Some(Work { lane, left, needs: None }));
     let leave = Leave;
     let done = job();

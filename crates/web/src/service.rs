@@ -27,7 +27,7 @@ use crate::encoding::Choice;
 use crate::endpoint::HandlerKind;
 use crate::event::EventStream;
 use crate::http_error::HttpError;
-use crate::lane::{self, Lane};
+use crate::lane::Lane;
 use crate::limits::Limits;
 use crate::mounts::Apps;
 use crate::rate_limit::{Client, Clients};
@@ -137,6 +137,9 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
     }
 }
 
+/// Bytes of bodies that a client has room for, at least, when an expensive request of it begins.
+const LEAST_ROOM: usize = 512 << 10;
+
 /// The response of a synchronous handler that did not run on the thread of its connection.
 async fn later<A: Send + Sync + 'static>(
     app: &Arc<App<A>>,
@@ -145,7 +148,9 @@ async fn later<A: Send + Sync + 'static>(
     lane: Lane,
 ) -> Response<Bytes> {
     // The bytes of the largest pages are counted when they are there; a client that has no room for any gets no turn.
-    if let Err(error) = share.hold(lane::LIGHT as usize) {
+    if lane != Lane::Light
+        && let Err(error) = share.hold(LEAST_ROOM)
+    {
         return app.reject(head, &error);
     }
     let (this, of) = (Arc::clone(app), head.clone());
