@@ -102,7 +102,7 @@ impl Case {
 /// Number of transactions that have one of the message types.
 fn n_txs_of(types: &[&str], snapshot: &dyn Snapshot) -> Result<u64> {
     let types: Vec<String> = types.iter().map(|&name| name.to_owned()).collect();
-    let sets = msg_set::containing_any(snapshot, &types)?.context("too many message-type sets")?;
+    let sets = msg_set::containing_any(snapshot, &types, usize::MAX)?.unwrap_or_default();
     Ok(store::list::lens::<SetTxs>(snapshot, &sets)?.iter().sum())
 }
 

@@ -21,6 +21,9 @@ pub type Head = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 const SAMPLES: usize = 60;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
+/// Maximum bytes of an answer that a page shows: parsed, it takes several times as many.
+const MAX_SHOWN: usize = 16 << 20;
+
 /// The state of the pages.
 pub struct Explorer {
     /// `None` without an index. Weak, because the app of the index owns the pages.
@@ -80,7 +83,14 @@ impl Explorer {
     pub(crate) fn read_bytes(&self, target: &str) -> Result<Vec<u8>, HttpError> {
         let index = self.index.as_ref().and_then(|index| index.get()?.upgrade());
         let index = index.ok_or_else(|| HttpError::not_found("this service has no index"))?;
-        Ok(index.read(target)?.body.to_vec())
+        let body = index.read(target)?.body;
+        if body.len() > MAX_SHOWN {
+            return Err(HttpError::not_implemented(format!(
+                "this has {} bytes as JSON, more than the {MAX_SHOWN} that a page shows: read {target}",
+                body.len()
+            )));
+        }
+        Ok(body.to_vec())
     }
 
     /// The answer of the routing API.

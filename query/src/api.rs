@@ -25,6 +25,7 @@ use crate::array::Array;
 use crate::cursor::{Row, Space};
 use crate::indexer::{Indexer, View};
 use crate::page::page;
+use crate::page_writer::PageWriter;
 use crate::params::Paging;
 
 /// A group of endpoints, by its tag in the OpenAPI document.
@@ -71,8 +72,8 @@ impl Tag {
     }
 }
 
-/// A function of [`crate::record`] that appends the records of sequences, separated by commas.
-type WriteRecords = fn(&mut Vec<u8>, &dyn Snapshot, &Codec, &[u64]) -> Result<(), HttpError>;
+/// A function of [`crate::record`] that appends the records of sequences, as many as the page takes.
+type WriteRecords = fn(&mut PageWriter, &dyn Snapshot, &Codec, &[u64]) -> Result<(), HttpError>;
 
 /// A request for a page of a list: its snapshot and its `pagination.*` parameters.
 struct ListRequest<'a, R> {
@@ -93,13 +94,13 @@ impl<'a, R: Row> ListRequest<'a, R> {
     }
 
     /// The response `{"<member>":[…],"pagination":{…}}` with the requested page of `array`. `write` appends the records
-    /// of its rows, separated by commas.
+    /// of its rows, as many as the page takes: the others are behind its cursor.
     fn respond(
         &self,
         member: &str,
         array: &dyn Array<Row = R>,
         total: Option<u64>,
-        write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), HttpError>,
+        write: impl FnOnce(&mut PageWriter, &[R]) -> Result<(), HttpError>,
     ) -> Result<Reply, HttpError> {
         self.respond_with(member, array, total, write, b"")
     }
@@ -110,19 +111,31 @@ impl<'a, R: Row> ListRequest<'a, R> {
         member: &str,
         array: &dyn Array<Row = R>,
         total: Option<u64>,
-        write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), HttpError>,
+        write: impl FnOnce(&mut PageWriter, &[R]) -> Result<(), HttpError>,
         further: &[u8],
     ) -> Result<Reply, HttpError> {
-        let page = page(array, &self.paging.request).map_err(HttpError::internal)?;
-        let mut body = Vec::with_capacity(256);
-        body.extend_from_slice(b"{\"");
-        body.extend_from_slice(member.as_bytes());
-        body.extend_from_slice(b"\":[");
-        write(&mut body, &page.rows)?;
+        let request = &self.paging.request;
+        let mut page = page(array, request).map_err(HttpError::internal)?;
+        let lead = [b"{\"".as_slice(), member.as_bytes(), b"\":["].concat();
+        let mut writer = PageWriter::new(lead, page.rows.len(), self.indexer.page_bytes);
+        // A page that ends at a place loses its other end, so it is written from that place.
+        let backward = request.is_backward();
+        if backward {
+            page.rows.reverse();
+        }
+        write(&mut writer, &page.rows)?;
+        if backward {
+            page.rows.reverse();
+        }
+        let (mut body, n) = writer.finish(backward);
+        page.cut(n, request);
         body.extend_from_slice(b"],");
         self.paging.write(&mut body, page, total, self.indexer.empty_cursor);
         body.extend_from_slice(further);
         body.push(b'}');
+        if body.capacity() / 2 > body.len() {
+            body.shrink_to_fit();
+        }
         Ok(Reply::json(body))
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! A search sees exactly the names of its own snapshot: the snapshot is taken under the read lock, and one thread
-//! applies newer changes ([`NameChanges`]) under the write lock ([`crate::indexer::Indexer::view_with_names`]).
+//! A search sees exactly the names of its own snapshot: the snapshot is taken under the lock, and newer changes
+//! ([`NameChanges`]) are applied before the search ([`crate::indexer::Indexer::collections_named`]).
 
 mod trigrams;
 
@@ -21,7 +21,6 @@ use store::key::All;
 use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
 
 use self::trigrams::Trigrams;
-use crate::array::set::InMemory;
 
 /// Maximum number of changes that are applied one by one; for more, all names are read again.
 const MAX_CHANGES: u64 = 10_000;
@@ -37,15 +36,18 @@ pub(crate) struct CollectionNames {
     applied: Option<u64>,
 }
 
+/// A collection by height, then by address.
+pub(crate) type NamedItem = (u64, AccountKey);
+
 struct Named {
-    item: (u64, AccountKey),
+    item: NamedItem,
     name: String,
     origin_name: String,
 }
 
 impl CollectionNames {
     /// The collections with `part`, which is normalized, in one of their names, in order.
-    pub(crate) fn containing(&self, part: &str) -> InMemory<'_, (u64, AccountKey)> {
+    pub(crate) fn containing(&self, part: &str) -> Vec<NamedItem> {
         let finder = Finder::new(part);
         let has = |name: &str| finder.find(name.as_bytes()).is_some();
         let has_part = |named: &&Named| has(&named.name) || has(&named.origin_name);
@@ -54,17 +56,15 @@ impl CollectionNames {
             None => self.named.iter().filter(has_part).collect(),
         };
         found.sort_by_cached_key(|named| named.item.to_bytes());
-        InMemory(found.into_iter().map(|named| &named.item).collect())
-    }
-
-    /// True if these are exactly the names of `snapshot`.
-    pub(crate) fn is_current(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
-        Ok(self.applied == Some(change_count(snapshot)?))
+        found.into_iter().map(|named| named.item).collect()
     }
 
     /// Updates the names to `snapshot`, which must not be older than the current state.
     pub(crate) fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let count = change_count(snapshot)?;
+        if self.applied == Some(count) {
+            return Ok(());
+        }
         // If this fails, the next update reads everything.
         let changes = match self.applied.take() {
             Some(applied) => changes(snapshot, applied, count)?,

@@ -1,6 +1,6 @@
 //! The shared state of all handlers: the store and the constants of its database.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use chain::Vm;
@@ -10,9 +10,12 @@ use schema::{Error, meta};
 use store::{Snapshot, Store};
 use web::http_error::HttpError;
 
-use crate::collection_search::CollectionNames;
+use crate::collection_search::{CollectionNames, NamedItem};
 use crate::stream::SlowReader;
 use crate::stream::feed::Feed;
+
+/// The maximum bytes of a page's records by default.
+const PAGE_BYTES: usize = 8 << 20;
 
 /// The JSON form of an absent cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +45,9 @@ pub struct Indexer {
     pub(crate) empty_cursor: EmptyCursor,
     pub(crate) feed: Arc<Feed>,
     pub(crate) status: LastBody,
-    names: RwLock<CollectionNames>,
+    names: Mutex<CollectionNames>,
+    /// Maximum bytes of the records of a page; a single record may be larger.
+    pub(crate) page_bytes: usize,
 }
 
 impl Indexer {
@@ -51,16 +56,30 @@ impl Indexer {
         let identity = schema::open::existing(&*store)?;
         let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
         let slow = SlowReader::default();
-        let feed = Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&codec), identity.start_height, slow));
-        let (status, names) = (LastBody::default(), RwLock::default());
-        Ok(Self { store, identity, codec, build, empty_cursor, feed, status, names })
+        let feed = Arc::new(Feed::new(
+            Arc::clone(&store),
+            Arc::clone(&codec),
+            identity.start_height,
+            slow,
+            PAGE_BYTES,
+        ));
+        let (status, names, page_bytes) = (LastBody::default(), Mutex::default(), PAGE_BYTES);
+        Ok(Self { store, identity, codec, build, empty_cursor, feed, status, names, page_bytes })
     }
 
     /// Sets when a slow reader of a stream is dropped.
     #[must_use]
     pub fn with_slow_reader(self, slow: SlowReader) -> Self {
         let (store, codec) = (Arc::clone(&self.store), Arc::clone(&self.codec));
-        Self { feed: Arc::new(Feed::new(store, codec, self.identity.start_height, slow)), ..self }
+        let feed = Feed::new(store, codec, self.identity.start_height, slow, self.page_bytes);
+        Self { feed: Arc::new(feed), ..self }
+    }
+
+    /// Sets the maximum bytes of the records of a page, and of an event of a stream.
+    #[must_use]
+    pub fn with_page_bytes(self, page_bytes: usize) -> Self {
+        let slow = self.feed.slow;
+        Self { page_bytes, ..self }.with_slow_reader(slow)
     }
 
     /// True if the chain has EVM transactions.
@@ -101,22 +120,16 @@ impl Indexer {
         Ok(body)
     }
 
-    /// Takes a snapshot, together with the collection names of exactly that snapshot.
-    pub(crate) fn view_with_names(
-        &self,
-    ) -> Result<(View<'_>, RwLockReadGuard<'_, CollectionNames>), HttpError> {
+    /// Takes a snapshot, together with the collections that have `part` in one of their names in exactly that snapshot.
+    /// The caller is in the serial lane ([`web::lane::serial`]), so no thread waits for the lock.
+    pub(crate) fn collections_named(&self, part: &str) -> Result<(View<'_>, Vec<NamedItem>), HttpError> {
         // A poisoned lock is safe to use: a thread that panicked during an update left the names marked as incomplete.
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        let view = self.view()?;
-        if names.is_current(view.snapshot()).map_err(HttpError::internal)? {
-            return Ok((view, names));
-        }
-        drop((names, view));
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken under the lock, so that no other thread can have applied later changes.
         let view = self.view()?;
         names.update(view.snapshot()).map_err(HttpError::internal)?;
-        Ok((view, RwLockWriteGuard::downgrade(names)))
+        let found = names.containing(part);
+        Ok((view, found))
     }
 
     /// An error 404 on a chain without an EVM.

@@ -19,6 +19,7 @@ mod collection_search;
 mod indexer;
 mod msg_sets;
 mod nft_record;
+mod page_writer;
 mod params;
 mod record;
 mod stream;

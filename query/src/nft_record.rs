@@ -11,6 +11,7 @@ use store::{Key, Message, Snapshot, Table as _, TableSpec, ranked};
 use web::http_error::HttpError;
 
 use crate::indexer::Indexer;
+use crate::page_writer::PageWriter;
 use crate::token_list::TokenRow;
 
 #[derive(Serialize)]
@@ -63,18 +64,28 @@ struct HolderRecord {
     amount: String,
 }
 
-/// Appends the collections at `addresses`, with commas between them.
+/// Rows that are read at once: strangers choose the lengths of names and URIs.
+const AT_ONCE: usize = 32;
+
+/// Appends the collections at `addresses`, as many as the page takes.
 pub(crate) fn collections(
-    out: &mut Vec<u8>,
+    page: &mut PageWriter,
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
     addresses: &[AccountKey],
 ) -> Result<(), HttpError> {
-    let rows = store::table::read_many::<Collections>(snapshot, addresses).map_err(HttpError::internal)?;
-    for (i, (address, row)) in addresses.iter().zip(rows).enumerate() {
-        let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, address))?;
-        comma(out, i);
-        collection(out, indexer, snapshot, *address, &row)?;
+    let mut record = Vec::new();
+    for addresses in addresses.chunks(AT_ONCE) {
+        let rows =
+            store::table::read_many::<Collections>(snapshot, addresses).map_err(HttpError::internal)?;
+        for (address, row) in addresses.iter().zip(rows) {
+            let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, address))?;
+            record.clear();
+            collection(&mut record, indexer, snapshot, *address, &row)?;
+            if page.record(&record)?.is_break() {
+                return Ok(());
+            }
+        }
     }
     Ok(())
 }
@@ -104,27 +115,33 @@ pub(crate) fn collection(
     json(out, &record)
 }
 
-/// Appends the tokens `rows`, with commas between them.
+/// Appends the tokens `rows`, as many as the page takes.
 pub(crate) fn tokens<R: TokenRow>(
-    out: &mut Vec<u8>,
+    page: &mut PageWriter,
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
     rows: &[R],
 ) -> Result<(), HttpError> {
-    let keys: Vec<(AccountKey, Text)> = rows.iter().map(TokenRow::token).collect();
-    let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(HttpError::internal)?;
-    let found = |(key, token): (_, Option<Message<Token>>)| match token {
-        Some(Message(token)) => Ok((key, token)),
-        None => Err(missing(Tokens::SPEC, key)),
-    };
-    let tokens: Vec<(_, Token)> = keys.iter().zip(tokens).map(found).collect::<Result<_, _>>()?;
-    let collections = collections_of(snapshot, &keys)?;
-    let of_tokens: Vec<&Token> = tokens.iter().map(|(_, token)| token).collect();
-    let uris = nft::uris(snapshot, &of_tokens).map_err(HttpError::internal)?;
-    for (i, ((key, token), uri)) in tokens.iter().zip(&uris).enumerate() {
-        let collection = collections.get(&key.0).ok_or_else(|| missing(Collections::SPEC, &key.0))?;
-        comma(out, i);
-        json(out, &token_record(indexer, key, (token, uri), collection)?)?;
+    let mut record = Vec::new();
+    for rows in rows.chunks(AT_ONCE) {
+        let keys: Vec<(AccountKey, Text)> = rows.iter().map(TokenRow::token).collect();
+        let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(HttpError::internal)?;
+        let found = |(key, token): (_, Option<Message<Token>>)| match token {
+            Some(Message(token)) => Ok((key, token)),
+            None => Err(missing(Tokens::SPEC, key)),
+        };
+        let tokens: Vec<(_, Token)> = keys.iter().zip(tokens).map(found).collect::<Result<_, _>>()?;
+        let collections = collections_of(snapshot, &keys)?;
+        let of_tokens: Vec<&Token> = tokens.iter().map(|(_, token)| token).collect();
+        let uris = nft::uris(snapshot, &of_tokens).map_err(HttpError::internal)?;
+        for ((key, token), uri) in tokens.iter().zip(&uris) {
+            let collection = collections.get(&key.0).ok_or_else(|| missing(Collections::SPEC, &key.0))?;
+            record.clear();
+            json(&mut record, &token_record(indexer, key, (token, uri), collection)?)?;
+            if page.record(&record)?.is_break() {
+                return Ok(());
+            }
+        }
     }
     Ok(())
 }
@@ -167,12 +184,16 @@ fn token_record<'a>(
     })
 }
 
-/// Appends the holders `rows`, amounts big-endian, with commas between them.
-pub(crate) fn holders(out: &mut Vec<u8>, rows: &[([u8; 32], [u8; 20])]) -> Result<(), HttpError> {
-    for (i, (amount, account)) in rows.iter().enumerate() {
-        comma(out, i);
+/// Appends the holders `rows`, amounts big-endian, as many as the page takes.
+pub(crate) fn holders(page: &mut PageWriter, rows: &[([u8; 32], [u8; 20])]) -> Result<(), HttpError> {
+    let mut record = Vec::new();
+    for (amount, account) in rows {
         let amount = U256::from_be_bytes(*amount).to_string();
-        json(out, &HolderRecord { account: Account::from(*account).to_hex(), amount })?;
+        record.clear();
+        json(&mut record, &HolderRecord { account: Account::from(*account).to_hex(), amount })?;
+        if page.record(&record)?.is_break() {
+            return Ok(());
+        }
     }
     Ok(())
 }
@@ -200,12 +221,6 @@ pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Accou
 
 fn is_false(value: &bool) -> bool {
     !value
-}
-
-fn comma(out: &mut Vec<u8>, i: usize) {
-    if i > 0 {
-        out.push(b',');
-    }
 }
 
 fn json(out: &mut Vec<u8>, record: &impl Serialize) -> Result<(), HttpError> {

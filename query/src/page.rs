@@ -47,6 +47,30 @@ pub struct Page<R> {
     pub total: u64,
 }
 
+impl<R> PageRequest<R> {
+    /// True if the page ends at a place, and not begins at one.
+    pub fn is_backward(&self) -> bool {
+        matches!(self.at, Start::Row(Cursor::Before(_) | Cursor::End))
+    }
+}
+
+impl<R: Row> Page<R> {
+    /// Keeps `n` rows, at least one: those at the place that the request names.
+    pub fn cut(&mut self, n: usize, request: &PageRequest<R>) {
+        let dropped = self.rows.len().saturating_sub(n);
+        if dropped == 0 {
+            return;
+        }
+        if request.is_backward() {
+            self.rows.drain(..dropped);
+            self.previous = self.rows.first().cloned().map(Cursor::Before);
+        } else {
+            self.rows.truncate(n);
+            self.next = self.rows.last().cloned().map(Cursor::After);
+        }
+    }
+}
+
 /// Returns the requested page of `array`.
 pub fn page<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Result<Page<R>, Error> {
     let total = array.len();

@@ -109,7 +109,8 @@ impl<R: Row> Paging<R> {
     }
 }
 
-/// A signed decimal number; `None` if it does not parse, because the deployed server treats such a value as absent.
+/// A number: decimal digits, with or without a sign, within 64 bits. `None` for another text, because the deployed
+/// server treats it as absent (Go's `strconv.ParseInt` refuses it). Every interface reads numbers here.
 fn integer(call: &Call<'_>, name: &str) -> Option<i64> {
     call.first(name)?.parse().ok()
 }
@@ -221,13 +222,24 @@ pub(crate) fn types(call: &Call<'_>) -> Result<Vec<String>, HttpError> {
         .collect();
     types.sort_unstable();
     types.dedup();
-    match types.len() {
-        n if n > MAX_TYPES => Err(HttpError::bad_request(format!(
-            "msgs names {n} message types, at most {MAX_TYPES} are allowed in one request"
+    if types.len() > MAX_TYPES {
+        return Err(HttpError::bad_request(format!(
+            "msgs names {} message types, at most {MAX_TYPES} are allowed in one request",
+            types.len()
+        )));
+    }
+    match types.iter().find(|name| !name.contains('.')) {
+        Some(name) => Err(HttpError::bad_request(format!(
+            "[INVALID_VALUE] invalid value for msgs: {} (must be message types with their packages, such as \
+             cosmos.bank.v1beta1.MsgSend)",
+            shown(name)
         ))),
-        _ => Ok(types),
+        None => Ok(types),
     }
 }
+
+/// An expression for the values of `msgs`: between commas, nothing or a text with a dot.
+pub(crate) const TYPES: &str = r"^\s*([^,]*\.[^,]*)?(,\s*([^,]*\.[^,]*)?)*$";
 
 /// The beginning of an invalid value, for an error.
 pub(crate) fn shown(value: &str) -> String {

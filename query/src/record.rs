@@ -1,35 +1,72 @@
 //! Splices stored JSON records into a response without parsing them.
 
+use std::ops::ControlFlow;
+
 use schema::payload::Codec;
-use schema::records::{self, Records};
+use schema::records::{self, Records, Step};
 use store::{Bounds, Order, Snapshot, TableSpec};
 use web::http_error::HttpError;
+use web::lane;
 
-/// Appends the records `seqs`, with commas between them.
+use crate::page_writer::PageWriter;
+
+/// Appends the records `seqs`, as many as the page takes.
 pub(crate) fn records<T: Records>(
-    out: &mut Vec<u8>,
+    page: &mut PageWriter,
     snapshot: &dyn Snapshot,
     codec: &Codec,
     seqs: &[u64],
 ) -> Result<(), HttpError> {
-    let mut first = true;
-    let append = |record: &[u8]| {
-        if std::mem::take(&mut first) {
-            // Records of a page have about the same length.
-            out.reserve(((record.len() + 1) * seqs.len()).min(MAX_RESERVED) + AFTER_RECORDS);
-        } else {
-            out.push(b',');
-        }
-        out.extend_from_slice(record);
-    };
-    records::each::<T>(snapshot, codec, seqs, append).map_err(HttpError::internal)
+    let mut failed = None;
+    records::walk::<T>(snapshot, codec, seqs, &mut |step| {
+        let more = match step {
+            Step::Row(bytes) => page.row(bytes),
+            Step::Record(record) => page.record(record),
+        };
+        more.unwrap_or_else(|error| {
+            failed = Some(error);
+            ControlFlow::Break(())
+        })
+    })
+    .map_err(HttpError::internal)?;
+    failed.map_or(Ok(()), Err)
 }
 
-/// Maximum number of bytes that are reserved for the records of a page.
-const MAX_RESERVED: usize = 16 << 20;
+/// The record `seq`; the bytes of its row, if they are more than `max`.
+pub(crate) fn one<T: Records>(
+    snapshot: &dyn Snapshot,
+    codec: &Codec,
+    seq: u64,
+    max: u64,
+) -> Result<Result<Vec<u8>, u64>, HttpError> {
+    let (mut found, mut refused) = (Ok(Vec::new()), None);
+    records::walk::<T>(snapshot, codec, &[seq], &mut |step| {
+        match step {
+            Step::Row(bytes) if bytes > max => found = Err(bytes),
+            Step::Row(bytes) => refused = lane::spend(bytes).err(),
+            Step::Record(record) => found = Ok(record.to_vec()),
+        }
+        if found.is_err() || refused.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(HttpError::internal)?;
+    refused.map_or(Ok(found), Err)
+}
 
-/// Bytes of a response after its records: the pagination object.
-const AFTER_RECORDS: usize = 256;
+/// Appends the record `seq`, whose place in its row is `place`.
+pub(crate) fn append_at<T: Records>(
+    out: &mut Vec<u8>,
+    snapshot: &dyn Snapshot,
+    codec: &Codec,
+    at: (u64, u64),
+) -> Result<(), HttpError> {
+    let mut refused = None;
+    let admit = |bytes| {
+        refused = lane::spend(bytes).err();
+        refused.is_none()
+    };
+    records::append_at::<T>(out, snapshot, codec, at, admit).map_err(HttpError::internal)?;
+    refused.map_or(Ok(()), Err)
+}
 
 /// Rows that a scan may read for a row that is wanted: a step of a scan costs a fraction of a lookup.
 const DENSE: u64 = 3;

@@ -16,7 +16,7 @@
 //!
 //! * The id of an event determines all later events of its history, on any replica and after any restart.
 //! * The rows of a stream are sent in order, each once, unless a `reorg` event takes back all rows above its height.
-//! * A stream holds at most one page, [`feed::PAGE_ROWS`] events or [`feed::PAGE_BYTES`] and one event more.
+//! * A stream holds at most one page, [`feed::PAGE_ROWS`] events or [`feed::PAGE_BYTES`], or one larger event.
 
 pub(crate) mod feed;
 pub(crate) mod head;

@@ -73,6 +73,9 @@ pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> InMemory<'_, R> {
     InMemory(token.into_iter().collect())
 }
 
+/// Rows with values that are read at once.
+const AT_ONCE: usize = 64;
+
 /// The first collection in the order of keys.
 const FIRST: AccountKey = AccountKey(Account::ZERO);
 
@@ -192,8 +195,14 @@ impl Array for OfCollection<'_> {
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<Self::Row>, Error> {
-        let tokens = self.0.items(range)?;
-        Ok(tokens.into_iter().map(|(id, Message(token))| (id, token.height)).collect())
+        // The rows have the URIs too, and strangers choose their lengths.
+        let mut found = Vec::new();
+        for from in range.clone().step_by(AT_ONCE) {
+            let part = from..range.end.min(from + AT_ONCE as u64);
+            let tokens = self.0.items(part)?;
+            found.extend(tokens.into_iter().map(|(id, Message(token))| (id, token.height)));
+        }
+        Ok(found)
     }
 }
 
@@ -223,14 +232,17 @@ fn with_collection(collection: AccountKey) -> impl Fn(Vec<(u64, Text)>) -> Resul
 /// The tokens `ids` of a collection with the heights of their last changes.
 fn with_heights(s: &dyn Snapshot, collection: AccountKey, ids: Vec<Text>) -> Result<Vec<ById>, Error> {
     let keys: Vec<(AccountKey, Text)> = ids.into_iter().map(|id| (collection, id)).collect();
-    let tokens = store::table::read_many::<Tokens>(s, &keys)?;
-    let whole = |(key, token): ((AccountKey, Text), Option<_>)| {
-        let Some(Message(token)) = token else {
+    let mut heights = Vec::new();
+    for keys in keys.chunks(AT_ONCE) {
+        let tokens = store::table::read_many::<Tokens>(s, keys)?;
+        heights.extend(tokens.into_iter().map(|token| token.map(|Message(token)| token.height)));
+    }
+    let whole = |(key, height): ((AccountKey, Text), Option<u64>)| {
+        let Some(height) = height else {
             let reason = "a token that a list names is missing";
             return Err(store::table::corrupt(Tokens::SPEC, &key.to_bytes(), reason));
         };
-        let token: schema::nft::Token = token;
-        Ok((key.1, token.height, collection))
+        Ok((key.1, height, collection))
     };
-    keys.into_iter().zip(tokens).map(whole).collect()
+    keys.into_iter().zip(heights).map(whole).collect()
 }

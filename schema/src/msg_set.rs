@@ -4,10 +4,9 @@
 //! kept per set, so a filter by several types is a union of disjoint lists: it needs no de-duplication, and its total
 //! is the sum of their lengths.
 
-use std::collections::BTreeSet;
-
 use store::key::Text;
-use store::{Access, Message, Order, Snapshot, Table, TableSpec};
+use store::table::decode_row;
+use store::{Access, Bounds, Key as _, Message, Order, RowCursor, Snapshot, Table, TableSpec, prefix_end};
 
 /// The sets by their number.
 ///
@@ -62,21 +61,28 @@ pub fn joined(names: &[String]) -> String {
     names.join(",")
 }
 
-/// Maximum number of sets in a filter. A request reads the length and at least one entry of each one's list;
-/// chains have fewer than a hundred sets, but anybody can add one by a transaction.
-pub const MAX_MATCHING: usize = 4096;
-
-/// The sets that contain at least one of `types`, ascending, without duplicates. `None` if there are more than
-/// [`MAX_MATCHING`].
-pub fn containing_any(snapshot: &dyn Snapshot, types: &[String]) -> Result<Option<Vec<u32>>, store::Error> {
-    let mut sets = BTreeSet::new();
+/// The sets that contain at least one of `types`, ascending, without duplicates; `None` if more than `most` rows would
+/// have to be read. Chains have fewer than a hundred sets, but anybody can add one by a transaction.
+pub fn containing_any(
+    snapshot: &dyn Snapshot,
+    types: &[String],
+    most: usize,
+) -> Result<Option<Vec<u32>>, store::Error> {
+    let mut sets = Vec::new();
     for name in types {
-        let prefix = Text(name.clone());
-        let rows = store::table::rows::<MsgSetByType>(snapshot, &prefix, Order::Asc, MAX_MATCHING + 1)?;
-        sets.extend(rows.into_iter().map(|((_, set), ())| set));
-        if sets.len() > MAX_MATCHING {
-            return Ok(None);
+        let start = Text(name.clone()).to_bytes();
+        let end = prefix_end(&start);
+        let bounds = Bounds { start: &start, end: end.as_deref() };
+        for row in RowCursor::new(snapshot, MsgSetByType::SPEC, bounds, Order::Asc) {
+            let (key, value) = row?;
+            if sets.len() == most {
+                return Ok(None);
+            }
+            let ((_, set), ()) = decode_row::<MsgSetByType>(&key, &value)?;
+            sets.push(set);
         }
     }
-    Ok(Some(sets.into_iter().collect()))
+    sets.sort_unstable();
+    sets.dedup();
+    Ok(Some(sets))
 }

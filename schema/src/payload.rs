@@ -226,6 +226,19 @@ fn dictionary_number(payload: &[u8]) -> Option<u64> {
     take_varint(&mut payload.strip_prefix(&[ZSTD])?)
 }
 
+/// Bytes that a payload has when it is decompressed, as its frame says; `None` if it is malformed.
+pub(crate) fn unpacked_len(payload: &[u8]) -> Option<u64> {
+    let (codec, mut rest) = payload.split_first()?;
+    match *codec {
+        RAW => Some(rest.len() as u64),
+        ZSTD => {
+            take_varint(&mut rest)?;
+            zstd_safe::get_frame_content_size(rest).ok()?
+        }
+        _ => None,
+    }
+}
+
 impl Loaded {
     fn new(number: u16, row: DictionaryRow) -> Self {
         Self { number, row, idle: Pool::default() }

@@ -3,12 +3,12 @@
 //! A row has up to [`Records::MOST`] consecutive records of one block and is keyed by the first one, so the row of a
 //! record is the last one that begins at its sequence or before.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use store::{Bounds, Order, Snapshot, Table, Txn};
 
 use crate::Error;
-use crate::payload::{Chunk, Codec, Packed, Payload};
+use crate::payload::{self, Chunk, Codec, Packed, Payload};
 
 /// A table of records, in chunks.
 pub trait Records: Table<Key = u64, Value = Payload> {
@@ -30,7 +30,8 @@ pub fn places(records: &[Packed]) -> impl Iterator<Item = u64> {
     records.iter().flat_map(|chunk| 0..chunk.records)
 }
 
-/// Appends the record `seq`, whose place in its row is `place`, to `out`.
+/// Appends the record `seq`, whose place in its row is `place`, to `out`, unless `admit` refuses the bytes of its row
+/// before it is decompressed. False if it did.
 ///
 /// # Errors
 /// [`Error::Record`] if it is not there, or damaged.
@@ -39,16 +40,34 @@ pub fn append_at<T: Records>(
     snapshot: &dyn Snapshot,
     codec: &Codec,
     (seq, place): (u64, u64),
-) -> Result<(), Error> {
+    admit: impl FnOnce(u64) -> bool,
+) -> Result<bool, Error> {
     let first = seq.checked_sub(place).ok_or_else(|| missing::<T>(seq))?;
-    let (mut open, mut opened) = (OpenChunk::default(), None);
-    snapshot.get_with(T::SPEC, &first.to_be_bytes(), &mut |payload| {
-        opened = Some(open.open::<T>(snapshot, codec, first, payload));
-    })?;
-    opened.ok_or_else(|| missing::<T>(seq))??;
+    let mut payload = None;
+    snapshot.get_with(T::SPEC, &first.to_be_bytes(), &mut |row| payload = Some(row.to_vec()))?;
+    let payload = payload.ok_or_else(|| missing::<T>(seq))?;
+    if !admit(unpacked_len(&payload)) {
+        return Ok(false);
+    }
+    let mut open = OpenChunk::default();
+    open.open::<T>(snapshot, codec, first, &payload)?;
     out.extend_from_slice(open.record(seq).ok_or_else(|| missing::<T>(seq))?);
-    Ok(())
+    Ok(true)
 }
+
+/// What a reader of records comes to next.
+pub enum Step<'a> {
+    /// A row, before it is decompressed: the bytes of its records, several small ones or a single one of any size.
+    Row(u64),
+    /// The next record.
+    Record(&'a [u8]),
+}
+
+/// Records of the first batch of rows that [`walk`] reads at once. Further batches have as many as [`BATCH_BYTES`] hold.
+const FIRST_BATCH: usize = 16;
+
+/// Compressed bytes that [`walk`] reads at once, by the average of those before.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Calls `see` with each of the records `seqs`, in their order.
 ///
@@ -60,21 +79,63 @@ pub fn each<T: Records>(
     seqs: &[u64],
     mut see: impl FnMut(&[u8]),
 ) -> Result<(), Error> {
-    let rows = rows::<T>(snapshot, seqs)?;
-    let mut open = OpenChunk::default();
-    for seq in seqs {
-        if !open.holds(*seq) {
-            if let Some(rows) = &rows {
-                let (first, payload) = last_until(rows, *seq).ok_or_else(|| missing::<T>(*seq))?;
+    walk::<T>(snapshot, codec, seqs, &mut |step| {
+        if let Step::Record(record) = step {
+            see(record);
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+/// Calls `see` with each of the records `seqs`, in their order, and before each row that has some of them, until it
+/// breaks. What is in memory at once does not grow with the number of records.
+///
+/// # Errors
+/// As [`each`].
+pub fn walk<T: Records>(
+    snapshot: &dyn Snapshot,
+    codec: &Codec,
+    seqs: &[u64],
+    see: &mut dyn FnMut(Step<'_>) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let (mut open, mut rest, mut batch) = (OpenChunk::default(), seqs, FIRST_BATCH);
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(batch.min(rest.len()));
+        rest = later;
+        let rows = rows::<T>(snapshot, now)?;
+        let mut read = 0;
+        for seq in now {
+            if !open.holds(*seq) {
+                let found;
+                let (first, payload) = if let Some(rows) = &rows {
+                    last_until(rows, *seq)
+                } else {
+                    found = row_of::<T>(snapshot, *seq)?;
+                    found.as_ref()
+                }
+                .ok_or_else(|| missing::<T>(*seq))?;
+                read += payload.len();
+                if see(Step::Row(unpacked_len(payload))).is_break() {
+                    return Ok(());
+                }
                 open.open::<T>(snapshot, codec, *first, payload)?;
-            } else {
-                let (first, payload) = row_of::<T>(snapshot, *seq)?.ok_or_else(|| missing::<T>(*seq))?;
-                open.open::<T>(snapshot, codec, first, &payload)?;
+            }
+            let record = open.record(*seq).ok_or_else(|| missing::<T>(*seq))?;
+            if see(Step::Record(record)).is_break() {
+                return Ok(());
             }
         }
-        see(open.record(*seq).ok_or_else(|| missing::<T>(*seq))?);
+        batch = (BATCH_BYTES / (read / now.len()).max(1)).clamp(1, MOST_AT_ONCE);
     }
     Ok(())
+}
+
+/// Maximum number of records whose rows [`walk`] reads at once.
+const MOST_AT_ONCE: usize = 1024;
+
+/// Bytes of a row when it is decompressed; of a damaged one, as stored.
+fn unpacked_len(payload: &[u8]) -> u64 {
+    payload::unpacked_len(payload).unwrap_or(payload.len() as u64)
 }
 
 /// The record `seq`, which `txn` has written by [`Txn::put_unread`] or found: for rare use.
@@ -243,7 +304,7 @@ mod tests {
         let snapshot = store.snapshot().unwrap();
         let codec = Codec::load(&*snapshot).unwrap();
         let mut out = b"before ".to_vec();
-        append_at::<T>(&mut out, &*snapshot, &codec, (seq, place))?;
+        append_at::<T>(&mut out, &*snapshot, &codec, (seq, place), |_| true)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -142,6 +142,8 @@ pub(crate) fn app(
 ) -> anyhow::Result<Arc<App<Indexer>>> {
     let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
     let indexer = Indexer::open(store, build, settings.empty_cursor)?;
+    let page_bytes = usize::try_from(settings.page_bytes.as_u64()).unwrap_or(usize::MAX);
+    let indexer = indexer.with_page_bytes(page_bytes);
     let Probes { ready, remark } = probes.clone();
     let app = App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone());
     let app = app.with_ready(move || ready()).with_remark(move || remark());

@@ -25,7 +25,7 @@ pub(crate) mod sources;
 mod tests;
 pub(crate) mod values;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
 use humantime::Duration as Time;
 use ingest::Verify;
+use ipnet::IpNet;
 use node::{Endpoints, Url};
 use query::EmptyCursor;
 use web::cors::Cors;
@@ -149,10 +150,14 @@ pub(crate) struct Settings {
     /// gets an eighth of them, but at least 16.
     #[arg(value_name = "NUMBER", default_value = "4096", value_parser = parse::number::<usize>("1", "1000000"))]
     max_connections: usize,
-    /// Maximum of concurrent requests, 1 to 1000000; further ones are refused with 503. Unread answers count, so it
-    /// bounds their memory. One client gets an eighth of them, but at least 16, and beyond it 429.
+    /// Maximum of concurrent requests, 1 to 1000000; further ones are refused with 503. Unread answers count. One client
+    /// gets an eighth of them, but at least 16, and beyond it 429.
     #[arg(value_name = "NUMBER", default_value = "1024", value_parser = parse::number::<usize>("1", "1000000"))]
     max_requests: usize,
+    /// Memory of the answers that wait to be read, such as 256MiB, of each server. One client may have as many bytes as
+    /// are free, so one has half of them at most; beyond it, it gets 429, or 503 if others have them.
+    #[arg(value_name = "BYTES", default_value = "256MiB", value_parser = parse::size("1MiB", "1TiB"))]
+    max_response_memory: ByteSize,
     /// Maximum of open event streams, 0 to 1000000; further ones are refused with 503. Each holds one of
     /// `max_connections`.
     #[arg(value_name = "NUMBER", default_value = "2048", value_parser = parse::number::<usize>("0", "1000000"))]
@@ -164,10 +169,11 @@ pub(crate) struct Settings {
     /// 50/s:200; unlimited by default. A client is an IPv4 address or an IPv6 network of 64 bits.
     #[arg(value_name = "RATE", value_parser = parse::rate)]
     rate_limit: Option<Rate>,
-    /// Addresses of trusted proxies: their requests count for the client in X-Forwarded-For, and their connections are
-    /// not limited. The header is ignored from other addresses, and a proxy that is not listed counts as one client.
+    /// Addresses of trusted proxies, or networks of them: their requests count for the client in X-Forwarded-For, and
+    /// their connections are not limited. The header is ignored from other addresses, and a proxy that is not listed
+    /// counts as one client.
     #[arg(value_name = "IP", value_parser = parse::proxy)]
-    trusted_proxies: Vec<IpAddr>,
+    trusted_proxies: Vec<IpNet>,
     /// Number of blocks that the index may be behind the node while /readyz answers 200; beyond it, 503. Not for
     /// `cairn query`: it asks no node, and is ready while it keeps up with the database, even if no process writes it
     /// any more.
@@ -190,6 +196,13 @@ pub(crate) struct Settings {
     /// for an empty string as in the published interface.
     #[arg(id = "pagination.empty_cursor", value_name = "FORM", default_value = "null", value_parser = parse::cursor)]
     pub(crate) empty_cursor: EmptyCursor,
+    /// Maximum bytes of the rows of a page, such as 8MiB; a page with more ends earlier, with a cursor to the rest. A
+    /// single row may be larger.
+    #[arg(
+        id = "pagination.max_bytes", value_name = "BYTES", default_value = "8MiB",
+        value_parser = parse::size("64KiB", "1GiB"),
+    )]
+    pub(crate) page_bytes: ByteSize,
     /// Directory of a registry: chains, assets, channels, bridges. `cairn route` requires it, and with it `cairn run`
     /// plans and follows transfers as well. Read again on SIGHUP.
     #[arg(id = "route.registry", value_name = "DIR", value_parser = parse::path)]
@@ -380,6 +393,7 @@ impl Settings {
             connections_per_client: limits::share(self.max_connections),
             requests: self.max_requests,
             requests_per_client: limits::share(self.max_requests),
+            response_bytes: usize::try_from(self.max_response_memory.as_u64()).unwrap_or(usize::MAX),
             streams: self.max_streams,
             streams_per_client: self.max_client_streams,
             per_client: self.rate_limit,

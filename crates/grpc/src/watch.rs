@@ -1,7 +1,7 @@
 //! Server-streaming RPCs over the event streams of the JSON API.
 //!
 //! # Invariants
-//! * A stream ends with a status: that of its last event, or `UNAVAILABLE` when the server stops.
+//! * A stream ends with a status: that of its last event, `UNAVAILABLE` when the server stops, or `RESOURCE_EXHAUSTED`.
 
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, Shared};
@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tonic::Status;
 use web::event::{Event, EventStream};
 use web::http_error::HttpError;
+use web::share::Share;
 
 use crate::status;
 use crate::v1::{Reorg, StreamStart};
@@ -28,19 +29,25 @@ pub(crate) enum Content<T> {
     Reorg(Reorg),
 }
 
-/// The messages of `events`, each made by `message` from the cursor and the content, until the server stops.
+/// The messages of `events`, each made by `message` from the cursor and the content, until the server stops or there is
+/// no room for one of them in the client's `share`.
 pub(crate) fn messages<T, M>(
     events: EventStream,
     message: fn(String, Content<T>) -> M,
+    share: Share,
     stopped: Stopped,
 ) -> Messages<M>
 where
     T: DeserializeOwned + 'static,
     M: Send + 'static,
 {
+    // The bytes of the last message: nearly all of it is sent when the next one is taken.
+    let mut held = None;
     let stopping = async { Err(Status::unavailable("the server stops; go on with the last cursor")) };
     events
         .map(move |event| {
+            drop(held.take());
+            held = share.hold(2 * event.data().len()).map_err(|error| status::of(&error))?;
             let content = content(&event)?;
             Ok(message(String::from_utf8_lossy(event.id()).into_owned(), content))
         })

@@ -4,7 +4,7 @@
 //! streams.
 
 mod stream;
-mod success;
+pub(crate) mod success;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,6 +25,7 @@ use crate::cors::Cors;
 use crate::endpoint::{Endpoint, Handler, HandlerKind};
 use crate::health::{self, Health, Probe};
 use crate::http_error::HttpError;
+use crate::lane;
 use crate::meter::{Meter, NO_ENDPOINT};
 use crate::percent::decode_segment;
 use crate::query::Query;
@@ -260,6 +261,10 @@ impl<A> App<A> {
         outcome: Result<Reply, HttpError>,
         begun: Instant,
     ) -> Response<Bytes> {
+        if lane::needs().is_some() {
+            // Dropped: the handler runs again in another lane.
+            return Response::default();
+        }
         let mut response = match outcome {
             Ok(reply) => success(route, request, reply),
             Err(error) => {

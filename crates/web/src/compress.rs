@@ -47,13 +47,17 @@ fn gzip(compressor: &mut Compress, body: &[u8]) -> Option<Vec<u8>> {
     crc.update(body);
     packed.extend_from_slice(&crc.sum().to_le_bytes());
     packed.extend_from_slice(&crc.amount().to_le_bytes());
+    packed.shrink_to_fit();
     Some(packed)
 }
 
 fn zstd(compressor: &mut zstd::bulk::Compressor<'static>, body: &[u8]) -> Option<Vec<u8>> {
     let mut packed = Vec::with_capacity(body.len());
     match compressor.compress_to_buffer(body, &mut packed) {
-        Ok(len) if len < body.len() => Some(packed),
+        Ok(len) if len < body.len() => {
+            packed.shrink_to_fit();
+            Some(packed)
+        }
         // Not smaller than the body, or the output buffer is full, which means the same.
         Ok(_) | Err(_) => None,
     }

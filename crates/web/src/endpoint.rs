@@ -162,6 +162,8 @@ pub enum Type {
     OneOf(&'static [&'static str]),
     /// Several texts: the parameter is repeated.
     Texts,
+    /// Several texts that match a regular expression (ECMA 262).
+    TextsOf(&'static str),
 }
 
 impl Param {

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::time::{Instant, sleep};
 
+use crate::bodies::{Counted, Held};
 use crate::concurrency_limit::RequestPermit;
 use crate::limits::Limits;
 
@@ -75,12 +76,19 @@ pub(crate) struct FlowBody<B> {
     /// True from a frame until hyper asks for the next one.
     is_unsent: bool,
     flow: Arc<Flow>,
+    held: Option<Arc<Held>>,
     _permit: Option<RequestPermit>,
 }
 
 impl<B> FlowBody<B> {
-    pub(crate) fn new(inner: B, permit: Option<RequestPermit>, flow: Arc<Flow>) -> Self {
-        Self { inner, rest: Bytes::new(), is_unsent: false, flow, _permit: permit }
+    /// `held` is kept until the last slice of the body's data is dropped.
+    pub(crate) fn new(
+        inner: B,
+        permit: Option<RequestPermit>,
+        held: Option<Arc<Held>>,
+        flow: Arc<Flow>,
+    ) -> Self {
+        Self { inner, rest: Bytes::new(), is_unsent: false, flow, held, _permit: permit }
     }
 
     fn set_sent(&mut self) {
@@ -103,7 +111,12 @@ impl<B: Body<Data = Bytes> + Unpin> Body for FlowBody<B> {
         if self.rest.is_empty() {
             let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
             match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(data))) => self.rest = data,
+                Some(Ok(Ok(data))) => {
+                    self.rest = match &self.held {
+                        Some(held) => Counted { body: data, _held: Arc::clone(held) }.into(),
+                        None => data,
+                    };
+                }
                 Some(Ok(Err(trailers))) => return Poll::Ready(Some(Ok(trailers))),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),

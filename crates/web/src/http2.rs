@@ -28,6 +28,7 @@ use tokio_util::io::InspectReader;
 
 pub use hyper::body::Incoming;
 
+use crate::bodies::Held;
 use crate::concurrency_limit::{ConcurrencyLimit, RequestPermit};
 use crate::flow::{Flow, FlowBody};
 use crate::http_error::HttpError;
@@ -35,10 +36,14 @@ use crate::limits::Limits;
 use crate::rate_limit::Clients;
 use crate::serve::{AcceptLoop, log_end};
 use crate::service::{acquire, acquire_stream};
+use crate::share::{Pools, Share};
 
 /// Interval of pings on an idle connection, and the time for their answers.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The counted bytes of a response.
+pub type HeldBytes = Arc<Held>;
 
 /// The limits that apply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +67,9 @@ pub trait RequestHandler: Send + Sync + 'static {
     /// The response to a request that exceeds a limit.
     fn reject(&self, path: &str, error: &HttpError) -> Response<Self::Body>;
 
-    /// The response to a request. It may block on the disk, and is dropped after [`Limits::body_read`].
+    /// The response to a request, whose extensions have the [`Share`] of its client unless it is a probe. Work that
+    /// blocks on the disk runs in it. An extension [`HeldBytes`] of the response is kept until its last byte is sent.
+    /// The future is dropped after [`Limits::body_read`].
     fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
@@ -78,9 +85,10 @@ pub async fn serve_http2<H: RequestHandler>(
     let limits = Arc::new(limits);
     let clients = Arc::new(Clients::new(&limits));
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
-    let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
-    let streams = ConcurrencyLimit::new(limits.streams, limits.streams_per_client);
-    let server = Arc::new(Http2Server { handler, limits, clients, requests, streams });
+    let requests = ConcurrencyLimit::of_requests(&limits);
+    let streams = ConcurrencyLimit::of_streams(&limits);
+    let pools = Pools::new(&limits);
+    let server = Arc::new(Http2Server { handler, limits, clients, requests, streams, pools });
     let connection = |stream, peer, stopped| connection(Arc::clone(&server), stream, peer, stopped);
     accept_loop.run(listener, connection, shutdown).await;
 }
@@ -92,6 +100,7 @@ struct Http2Server<H> {
     clients: Arc<Clients>,
     requests: ConcurrencyLimit,
     streams: ConcurrencyLimit,
+    pools: Arc<Pools>,
 }
 
 /// One connection from its first request to its last.
@@ -109,8 +118,9 @@ async fn connection<H: RequestHandler>(
     let service = service_fn(|request| {
         let (server, flow) = (Arc::clone(&server), Arc::clone(&flow));
         async move {
-            let (response, permit) = server.answer(request, peer).await;
-            Ok::<_, Infallible>(response.map(|body| FlowBody::new(body, permit, flow)))
+            let (mut response, permit) = server.answer(request, peer).await;
+            let held = response.extensions_mut().remove::<HeldBytes>();
+            Ok::<_, Infallible>(response.map(|body| FlowBody::new(body, permit, held, flow)))
         }
     });
     let streams = limits.requests_per_client.saturating_add(limits.streams_per_client);
@@ -151,7 +161,11 @@ impl<H: RequestHandler> Http2Server<H> {
             Ok(permit) => permit,
             Err(error) => return (self.handler.reject(uri.path(), &error), None),
         };
-        let response = self.handler.respond(Request::from_parts(head, body));
+        let mut request = Request::from_parts(head, body);
+        if let Some(share) = permit.as_ref().and_then(|permit| Share::of(permit, &self.pools)) {
+            request.extensions_mut().insert(share);
+        }
+        let response = self.handler.respond(request);
         let response = timeout(self.limits.body_read, response).await.unwrap_or_else(|_| {
             let late = HttpError::new(StatusCode::REQUEST_TIMEOUT, "the request body took too long");
             self.handler.reject(uri.path(), &late)

@@ -17,6 +17,7 @@
 //! | [`openapi`], [`swagger2`] | the OpenAPI 3.1 document, and its Swagger 2.0 form |
 //! | [`api_page`] | the interactive page over the document |
 //! | [`limits`], [`clock`] | all limits of a server, and their clock |
+//! | [`lane`], [`share`], [`bodies`] | what a client may use at once: threads for cheap and for expensive work, bytes of bodies |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
 //! | [`mounts`] | several apps behind one socket, by path prefix or host name |
@@ -72,6 +73,7 @@
 
 pub mod api_page;
 pub mod app;
+pub mod bodies;
 pub mod call;
 pub mod clock;
 pub mod cors;
@@ -80,6 +82,7 @@ pub mod event;
 pub mod health;
 pub mod http2;
 pub mod http_error;
+pub mod lane;
 pub mod limits;
 pub mod meter;
 pub mod mounts;
@@ -89,6 +92,7 @@ pub mod router;
 pub mod schema;
 pub mod serve;
 pub mod server;
+pub mod share;
 pub mod swagger2;
 
 mod compress;

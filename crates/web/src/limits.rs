@@ -3,14 +3,19 @@
 //! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Sync`]), because a thread cannot be
 //! cancelled: the rows of its page bound its work. Slow requests are counted ([`crate::meter::SLOW`]).
 
-use std::net::IpAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::thread::available_parallelism;
 use std::time::Duration;
+
+use ipnet::IpNet;
 
 use crate::clock::Clock;
 
 /// Maximum number of parameters of a path template.
 pub const MAX_PATH_PARAMS: usize = 4;
+
+/// Bytes a second of a body that a client reads at least.
+pub const LEAST_RATE: u32 = 32 << 10;
 
 /// Limits of a server and of each of its clients.
 #[derive(Clone, Debug)]
@@ -27,6 +32,15 @@ pub struct Limits {
     /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses
     /// must not block others. Does not apply to [`crate::serve::serve_fn`].
     pub requests_per_client: usize,
+    /// Maximum of requests of one client whose synchronous handlers run at once; further ones wait. Does not apply to
+    /// [`crate::serve::serve_fn`].
+    pub running_per_client: usize,
+    /// Maximum of expensive requests and compressions of large bodies that run at once, half of them for one client;
+    /// further ones wait. See [`crate::lane`].
+    pub heavy: usize,
+    /// Maximum bytes of response bodies that wait to be read. One client may have as many as are free: see
+    /// [`crate::bodies`]. Beyond it the response is 503 or 429.
+    pub response_bytes: usize,
     /// Maximum of open event streams, beyond which the response is 503. Each holds a connection.
     pub streams: usize,
     /// Maximum of open event streams per client, beyond which the response is 429.
@@ -38,9 +52,9 @@ pub struct Limits {
     pub per_client: Option<Rate>,
     /// Request rates per client and path, in addition to `per_client`: the stricter one applies.
     pub per_client_of_path: Vec<PathRate>,
-    /// Trusted proxies: their requests count for the nearest address in `X-Forwarded-For` that is not one of them. The
-    /// header is ignored from other peers. A proxy that is not listed counts as one client.
-    pub trusted_proxies: Vec<IpAddr>,
+    /// Networks of trusted proxies: their requests count for the nearest address in `X-Forwarded-For` that is not in one
+    /// of them. The header is ignored from other peers. A proxy that is not listed counts as one client.
+    pub trusted_proxies: Vec<IpNet>,
     /// The clock of `per_client` and `per_client_of_path`.
     pub clock: Clock,
     /// Maximum bytes of a request target, beyond which the response is 414.
@@ -57,10 +71,18 @@ pub struct Limits {
     pub answer: Duration,
     /// Idle timeout between two requests.
     pub keep_alive: Duration,
-    /// Timeout of a write while the client reads nothing, event streams included.
+    /// Timeout of a write while the client reads nothing, event streams included. A body that is not read within this
+    /// time and what [`LEAST_RATE`] allows ends its connection too.
     pub write_stall: Duration,
     /// Grace period for requests in flight when the server stops; event streams end at once.
     pub stop: Duration,
+}
+
+impl Limits {
+    /// The time in which a client reads a body of `bytes`, beyond which its connection is closed.
+    pub(crate) fn time_to_read(&self, bytes: u32) -> Duration {
+        self.write_stall + Duration::from_secs(1) * bytes / LEAST_RATE
+    }
 }
 
 /// The limit per client for a total of `all`: an eighth, at least 16, because a browser opens six connections.
@@ -92,11 +114,16 @@ pub struct PathRate {
 impl Default for Limits {
     fn default() -> Self {
         let (connections, requests) = (4096, 1024);
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             connections,
             connections_per_client: share(connections),
             requests,
             requests_per_client: share(requests),
+            // Half of the threads of a server (see `default_workers`).
+            running_per_client: (2 * cores).max(4),
+            heavy: cores.max(2),
+            response_bytes: 256 << 20,
             // The other connections are left for requests.
             streams: connections / 2,
             streams_per_client: 64,

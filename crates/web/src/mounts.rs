@@ -99,7 +99,10 @@ impl<A> Mounts<A> {
     }
 
     fn of_host(&self, host: &str) -> Option<&Mount<A>> {
-        self.all().find(|chain| chain.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)))
+        // With a dot at its end, a name is that of the root (RFC 1034 §3.1): the same host.
+        let name = |host: &str| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let host = name(host);
+        self.all().find(|chain| chain.hosts.iter().any(|own| name(own) == host))
     }
 
     fn unknown(&self, id: &str) -> HttpError {

@@ -262,5 +262,8 @@ fn schema(ty: Type) -> Value {
         Type::Flag => json!({ "type": "boolean" }),
         Type::OneOf(words) => json!({ "type": "string", "enum": words }),
         Type::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Type::TextsOf(pattern) => {
+            json!({ "type": "array", "items": { "type": "string", "pattern": pattern } })
+        }
     }
 }

@@ -18,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode};
+use ipnet::IpNet;
 use lru::LruCache;
 use serde_json::json;
 
@@ -33,7 +34,7 @@ const FORWARDED: &str = "x-forwarded-for";
 
 /// Client identification and rate limits of a server.
 pub(crate) struct Clients {
-    proxies: Vec<IpAddr>,
+    proxies: Vec<IpNet>,
     clock: Clock,
     rate: Option<(Rate, Mutex<Buckets>)>,
     of_paths: Vec<(PathRate, Mutex<Buckets>)>,
@@ -43,7 +44,7 @@ impl Clients {
     pub(crate) fn new(limits: &Limits) -> Self {
         let buckets = |rate| Mutex::new(Buckets::new(rate, CLIENTS));
         Self {
-            proxies: limits.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+            proxies: limits.trusted_proxies.clone(),
             clock: limits.clock.clone(),
             rate: limits.per_client.map(|rate| (rate, buckets(rate))),
             of_paths: limits.per_client_of_path.iter().map(|of| (*of, buckets(of.rate))).collect(),
@@ -52,7 +53,7 @@ impl Clients {
 
     /// The client of a connection from `peer`; `None` for a trusted proxy.
     pub(crate) fn client_of_peer(&self, peer: IpAddr) -> Option<Client> {
-        (!self.proxies.contains(&peer.to_canonical())).then(|| Client::from(peer))
+        (!is_within(&self.proxies, peer.to_canonical())).then(|| Client::from(peer))
     }
 
     /// The client of a request, behind trusted proxies if any.
@@ -105,19 +106,24 @@ fn too_many(rate: Rate, wait: Duration, to: &str) -> HttpError {
 }
 
 /// The origin of a request: the peer or, behind trusted proxies, the nearest address that is not one of them.
-fn origin(peer: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> IpAddr {
+fn origin(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> IpAddr {
     let peer = peer.to_canonical();
-    if !proxies.contains(&peer) {
+    if !is_within(proxies, peer) {
         return peer;
     }
     let lines = headers.get_all(FORWARDED).iter().rev();
     // Addresses beyond the first untrusted one were written by that peer and may be forged.
     let mut hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')).map(address);
-    match hops.find(|hop| hop.is_none_or(|hop| !proxies.contains(&hop))) {
+    match hops.find(|hop| hop.is_none_or(|hop| !is_within(proxies, hop))) {
         Some(Some(origin)) => origin,
         // No address, or a malformed one that a trusted proxy should not have forwarded.
         Some(None) | None => peer,
     }
+}
+
+/// True if one of `networks` has `address`, which is canonical.
+fn is_within(networks: &[IpNet], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(&address))
 }
 
 /// Parses an address as proxies write it, with or without a port.
@@ -259,7 +265,7 @@ mod tests {
         for line in lines {
             headers.append(FORWARDED, HeaderValue::from_static(line));
         }
-        let proxies = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        let proxies = ["10.0.0.0/30", "fd00::/8"].map(|network| network.parse().unwrap());
         origin(peer.parse().unwrap(), &headers, &proxies).to_string()
     }
 
@@ -270,6 +276,8 @@ mod tests {
         assert_eq!(origin_of("::ffff:10.0.0.1", &["[2001:db8::1]:443"]), "2001:db8::1");
         assert_eq!(origin_of("10.0.0.1", &["203.0.113.9, 198.51.100.1 ,10.0.0.2"]), "198.51.100.1");
         assert_eq!(origin_of("10.0.0.1", &["203.0.113.9", "198.51.100.1:80", "10.0.0.2"]), "198.51.100.1");
+        assert_eq!(origin_of("fd00::7", &["203.0.113.9, 10.0.0.4", "10.0.0.3"]), "10.0.0.4");
+        assert_eq!(origin_of("10.0.0.4", &["203.0.113.9"]), "10.0.0.4");
     }
 
     #[test]

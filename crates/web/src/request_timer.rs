@@ -3,7 +3,7 @@
 //! hyper's own head timeout also runs between two requests, so it cannot be shorter than the idle timeout.
 //!
 //! # Invariants
-//! * No timeout runs while a request is answered.
+//! * No timeout runs while a request is answered; the body of a response has a time that grows with its bytes.
 //! * The timer of a connection wakes a few times a minute, not once per request: the deadline is read when it wakes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,8 @@ enum Phase {
     Idle(Instant),
     /// A request is being answered.
     Answering,
+    /// A body is being sent, until this time at most.
+    Sending(Instant),
 }
 
 impl RequestTimer {
@@ -44,6 +46,12 @@ impl RequestTimer {
         *self.phase() = Phase::Answering;
     }
 
+    /// A body of `bytes` is ready.
+    pub(crate) fn send(&self, bytes: usize, limits: &Limits) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        *self.phase() = Phase::Sending(Instant::now() + limits.time_to_read(bytes));
+    }
+
     /// hyper has all of a response.
     pub(crate) fn end(&self) {
         *self.phase() = Phase::Idle(Instant::now());
@@ -57,6 +65,7 @@ impl RequestTimer {
                 Phase::Head(since) => Some(since + limits.head_read),
                 Phase::Idle(since) => Some(since + limits.keep_alive),
                 Phase::Answering => None,
+                Phase::Sending(until) => Some(until),
             };
             if deadline.is_some_and(|deadline| deadline <= now) {
                 return;
@@ -98,6 +107,15 @@ mod tests {
         timer.begin();
         timer.received();
         assert_eq!(expires_after(&timer, SHORT, SHORT), None, "a request body has another timeout");
+        let limits = Limits { write_stall: SHORT, ..Limits::default() };
+        timer.send(1 << 20, &limits);
+        assert_eq!(
+            expires_after(&timer, SHORT, SHORT),
+            None,
+            "a client may take half a minute for a megabyte"
+        );
+        timer.send(1, &limits);
+        assert!(expires_after(&timer, LONG, SHORT).is_some());
         timer.end();
         assert_eq!(expires_after(&timer, SHORT, LONG), None);
         assert!(expires_after(&timer, LONG, SHORT).is_some());

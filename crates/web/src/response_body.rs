@@ -18,9 +18,12 @@ use http::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::bodies::Held;
 use crate::concurrency_limit::RequestPermit;
 use crate::event::{EventStream, HEARTBEAT};
+use crate::limits::Limits;
 use crate::request_timer::RequestTimer;
+use crate::share::{Pools, Share};
 
 /// Maximum size of a frame: most responses are one frame. At most this and hyper's buffer are unsent without a permit.
 const FRAME: usize = 256 << 10;
@@ -44,6 +47,9 @@ struct Events {
     heartbeat: (Duration, Pin<Box<Sleep>>),
     /// Resolves when the server stops.
     stopped: BoxFuture<'static, ()>,
+    share: Option<Share>,
+    /// The bytes of the last event: hyper has sent nearly all of it when it takes the next one.
+    held: Option<Held>,
     is_over: bool,
 }
 
@@ -52,22 +58,26 @@ pub(crate) fn with_permit(
     response: Response<Bytes>,
     permit: Option<RequestPermit>,
     timer: &Arc<RequestTimer>,
+    limits: &Limits,
 ) -> Response<ResponseBody> {
+    timer.send(response.body().len(), limits);
     response.map(|rest| ResponseBody::new(Content::Bytes(rest), permit, timer))
 }
 
-/// As [`with_permit`] for an event stream, which ends when `stopped` resolves. A comment follows after `heartbeat`
-/// without an event.
+/// As [`with_permit`] for an event stream, which ends when `stopped` resolves, or before an event for which its client
+/// has no room: it resumes after the last one. A comment follows after `heartbeat` without an event.
 pub(crate) fn streaming(
     response: Response<EventStream>,
     permit: RequestPermit,
     timer: &Arc<RequestTimer>,
+    pools: &Arc<Pools>,
     heartbeat: Duration,
     stopped: BoxFuture<'static, ()>,
 ) -> Response<ResponseBody> {
     response.map(|events| {
         let heartbeat = (heartbeat, Box::pin(sleep(heartbeat)));
-        let events = Events { rest: events, heartbeat, stopped, is_over: false };
+        let share = Share::of(&permit, pools);
+        let events = Events { rest: events, heartbeat, stopped, share, held: None, is_over: false };
         ResponseBody::new(Content::Events(events), Some(permit), timer)
     })
 }
@@ -87,7 +97,18 @@ impl Events {
         }
         let (every, next) = &mut self.heartbeat;
         let frame = match self.rest.as_mut().poll_next(context) {
-            Poll::Ready(Some(event)) => event.frame().clone(),
+            Poll::Ready(Some(event)) => {
+                self.held = None;
+                match self.share.as_ref().map_or(Ok(None), |share| share.hold(event.frame().len())) {
+                    Ok(held) => self.held = held,
+                    Err(error) => {
+                        tracing::debug!(%error, "a stream was ended before a large event");
+                        self.is_over = true;
+                        return Poll::Ready(None);
+                    }
+                }
+                event.frame().clone()
+            }
             Poll::Ready(None) => {
                 self.is_over = true;
                 return Poll::Ready(None);

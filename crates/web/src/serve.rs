@@ -36,6 +36,7 @@ use crate::rate_limit::Clients;
 use crate::request_timer::RequestTimer;
 use crate::response_body::{ResponseBody, with_permit};
 use crate::service::{AppServer, AppService, acquire, check_size, read, with_close};
+use crate::share::Pools;
 
 /// Backoff after a failed `accept`: if descriptors run out, only waiting helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
@@ -68,10 +69,11 @@ pub(crate) async fn serve<A: Send + Sync + 'static>(
     let limits = Arc::new(limits);
     let clients = Arc::new(Clients::new(&limits));
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
-    let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
-    let streams = ConcurrencyLimit::new(limits.streams, limits.streams_per_client);
+    let requests = ConcurrencyLimit::of_requests(&limits);
+    let streams = ConcurrencyLimit::of_streams(&limits);
+    let pools = Pools::new(&limits);
     let (stop, stopped) = watch::channel(());
-    let server = Arc::new(AppServer { apps, limits, clients, requests, streams, stopped });
+    let server = Arc::new(AppServer { apps, limits, clients, requests, streams, pools, stopped });
     let connection = |stream, peer, stopped| {
         let timer = Arc::new(RequestTimer::new());
         let service = AppService { server: Arc::clone(&server), peer, timer: Arc::clone(&timer) };
@@ -98,7 +100,7 @@ pub async fn serve_fn<H, F>(
 {
     let limits = Arc::new(limits);
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: None };
-    let requests = ConcurrencyLimit::new(limits.requests, limits.requests_per_client);
+    let requests = ConcurrencyLimit::of_requests(&limits);
     let shared = Arc::new((handler, Arc::clone(&limits), requests));
     let service = |timer: Arc<RequestTimer>| {
         let shared = Arc::clone(&shared);
@@ -118,7 +120,7 @@ pub async fn serve_fn<H, F>(
                     Ok(body) => handler(Request::from_parts(head, body)).await,
                     Err(error) => with_close(error.response()),
                 };
-                Ok(with_permit(response, permit, &timer))
+                Ok(with_permit(response, permit, &timer, limits))
             })
         })
     };
@@ -149,7 +151,7 @@ impl AcceptLoop {
     {
         let mut shutdown = pin!(shutdown);
         let permits = Arc::new(Semaphore::new(self.limits.connections));
-        let per_client = PerClientLimit::new(self.limits.connections_per_client);
+        let per_client = PerClientLimit::new(self.limits.connections_per_client, &self.limits);
         let mut warned: Option<Instant> = None;
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();

@@ -1,9 +1,8 @@
 //! The hyper service of an [`App`]: enforces the limits, reads the request body and calls the app.
 //!
 //! Rate and concurrency limits apply first, by the head alone: before routing, and before any byte of the body is read.
-//! A request without a body, the common case, is answered without boxing a future. Event streams have limits of their
-//! own
-//! and hold no permit of a request.
+//! A cheap request without a body, the common case, is answered without boxing a future. Event streams have limits of
+//! their own and hold no permit of a request.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -12,9 +11,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
-use http::header::CONNECTION;
+use http::header::{CONNECTION, HOST};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::service::Service;
@@ -22,15 +21,19 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::app::App;
+use crate::app::success::{CompressLater, compressed};
 use crate::concurrency_limit::{ConcurrencyLimit, Full, RequestPermit};
+use crate::encoding::Choice;
 use crate::endpoint::HandlerKind;
 use crate::event::EventStream;
 use crate::http_error::HttpError;
+use crate::lane::Lane;
 use crate::limits::Limits;
 use crate::mounts::Apps;
 use crate::rate_limit::{Client, Clients};
 use crate::request_timer::RequestTimer;
 use crate::response_body::{ResponseBody, streaming, with_permit};
+use crate::share::{Pools, Share};
 
 /// The values that all connections share.
 pub(crate) struct AppServer<A: 'static> {
@@ -39,6 +42,7 @@ pub(crate) struct AppServer<A: 'static> {
     pub(crate) clients: Arc<Clients>,
     pub(crate) requests: ConcurrencyLimit,
     pub(crate) streams: ConcurrencyLimit,
+    pub(crate) pools: Arc<Pools>,
     /// Changes when the server stops.
     pub(crate) stopped: watch::Receiver<()>,
 }
@@ -61,7 +65,12 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.timer.begin();
         let (mut head, body) = request.into_parts();
-        let answered = |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer))));
+        let limits = &self.server.limits;
+        let answered =
+            |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer, limits))));
+        if let Err(error) = check_host(&head) {
+            return answered(close_unread(self.server.apps.reject(&head, &error), &body), None);
+        }
         if let Some(response) = self.server.apps.probe(&head) {
             return answered(close_unread(response, &body), None);
         }
@@ -83,9 +92,10 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                     let mut stopped = self.server.stopped.clone();
                     // Always an error: the sender is dropped.
                     let stopped = Box::pin(async move { drop(stopped.changed().await) });
-                    streaming(response, permit, &self.timer, self.server.limits.heartbeat, stopped)
+                    let pools = &self.server.pools;
+                    streaming(response, permit, &self.timer, pools, limits.heartbeat, stopped)
                 }
-                Err(response) => with_permit(response, None, &self.timer),
+                Err(response) => with_permit(response, None, &self.timer, limits),
             };
             return Either::Left(ready(Ok(response)));
         }
@@ -93,32 +103,125 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             Ok(permit) => permit,
             Err(response) => return answered(response, None),
         };
-        let waits = kind == HandlerKind::Async;
-        if !waits && head.method != Method::POST {
-            return answered(app.respond_at(found, &head, b""), Some(permit));
+        // A permit of this server always has a client.
+        let Some(share) = Share::of(&permit, &self.server.pools) else {
+            let error = HttpError::internal("a request without a client");
+            return answered(app.reject(&head, &error), Some(permit));
+        };
+        let mut begun = None;
+        if kind == HandlerKind::Sync && head.method != Method::POST {
+            match share.try_light(|| app.respond_at(found, &head, b"")) {
+                Ok(response) if response.extensions().get::<Choice>().is_none() => {
+                    return answered(counted(app, &head, &share, response), Some(permit));
+                }
+                response => begun = Some(response),
+            }
+        } else {
+            head.extensions.insert(CompressLater);
+            if head.method == Method::POST {
+                // Only handlers of `POST` depend on the client.
+                head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
+            }
         }
-        if head.method == Method::POST {
-            // Only handlers of `POST` depend on the client.
-            head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
-        }
-        if !waits && body.is_end_stream() {
-            return answered(app.respond(&head, b""), Some(permit));
-        }
-        let (app, limits) = (Arc::clone(app), Arc::clone(&self.server.limits));
-        let timer = Arc::clone(&self.timer);
+        let (app, limits, timer) = (Arc::clone(app), Arc::clone(limits), Arc::clone(&self.timer));
         Either::Right(Box::pin(async move {
-            let body = if head.method == Method::POST { read(body, &limits).await } else { Ok(Bytes::new()) };
-            let response = match body {
-                Ok(body) if waits => match timeout(limits.answer, app.respond_later(&head, &body)).await {
-                    Ok(response) => response,
-                    Err(_) => app.reject(&head, &HttpError::unavailable(too_late(&limits))),
-                },
-                Ok(body) => app.respond(&head, &body),
-                Err(error) => with_close(app.reject(&head, &error)),
+            let response = match begun {
+                Some(Ok(response)) => response,
+                Some(Err(lane)) => later(&app, &head, &share, lane).await,
+                None => with_body(&app, &head, body, kind, &limits).await,
             };
-            Ok(with_permit(response, Some(permit), &timer))
+            let response = compress_later(&app, &head, &share, response).await;
+            let response = counted(&app, &head, &share, response);
+            Ok(with_permit(response, Some(permit), &timer, &limits))
         }))
     }
+}
+
+/// Bytes of bodies that a client has room for, at least, when an expensive request of it begins.
+const LEAST_ROOM: usize = 512 << 10;
+
+/// The response of a synchronous handler that did not run on the thread of its connection.
+async fn later<A: Send + Sync + 'static>(
+    app: &Arc<App<A>>,
+    head: &Parts,
+    share: &Share,
+    lane: Lane,
+) -> Response<Bytes> {
+    // The bytes of the largest pages are counted when they are there; a client that has no room for any gets no turn.
+    if lane != Lane::Light
+        && let Err(error) = share.hold(LEAST_ROOM)
+    {
+        return app.reject(head, &error);
+    }
+    let (this, of) = (Arc::clone(app), head.clone());
+    let response = share.run_in(lane, move || this.respond(&of, b"")).await;
+    response.unwrap_or_else(|error| app.reject(head, &error))
+}
+
+/// The response to a request with a body, or of an asynchronous handler.
+async fn with_body<A: Send + Sync + 'static>(
+    app: &App<A>,
+    head: &Parts,
+    body: Incoming,
+    kind: HandlerKind,
+    limits: &Limits,
+) -> Response<Bytes> {
+    let body = if head.method == Method::POST { read(body, limits).await } else { Ok(Bytes::new()) };
+    match body {
+        Ok(body) if kind == HandlerKind::Async => {
+            match timeout(limits.answer, app.respond_later(head, &body)).await {
+                Ok(response) => response,
+                Err(_) => app.reject(head, &HttpError::unavailable(too_late(limits))),
+            }
+        }
+        Ok(body) => app.respond(head, &body),
+        Err(error) => with_close(app.reject(head, &error)),
+    }
+}
+
+/// Compresses a body whose compression was put off: without a place for it soon, the body is sent as it is.
+async fn compress_later<A>(
+    app: &App<A>,
+    head: &Parts,
+    share: &Share,
+    mut response: Response<Bytes>,
+) -> Response<Bytes> {
+    let Some(choice) = response.extensions_mut().remove::<Choice>() else { return response };
+    let _held = match share.hold(response.body().len()) {
+        Ok(held) => held,
+        Err(error) => return app.reject(head, &error),
+    };
+    let plain = response.clone();
+    match share.compress(move || compressed(response, choice.coding)).await {
+        Some(response) => response,
+        None if choice.identity_excluded => {
+            app.reject(head, &HttpError::unavailable("too many responses are being compressed; try again"))
+        }
+        None => plain,
+    }
+}
+
+/// The response with its bytes counted until they are sent, or an error if there is no room for them.
+fn counted<A>(app: &App<A>, head: &Parts, share: &Share, response: Response<Bytes>) -> Response<Bytes> {
+    let (parts, body) = response.into_parts();
+    if head.method == Method::HEAD {
+        return Response::from_parts(parts, body);
+    }
+    match share.count(body) {
+        Ok(body) => Response::from_parts(parts, body),
+        Err(error) => app.reject(head, &error),
+    }
+}
+
+/// # Errors
+/// 400 if a request of HTTP/1.1 has no host, or several (RFC 9112 §3.2).
+fn check_host(head: &Parts) -> Result<(), HttpError> {
+    let count = head.headers.get_all(HOST).iter().count();
+    let allowed = if head.version < Version::HTTP_11 { 0..=1 } else { 1..=1 };
+    if allowed.contains(&count) {
+        return Ok(());
+    }
+    Err(HttpError::bad_request(format!("the request has {count} Host headers, it must have one")))
 }
 
 impl<A> AppServer<A> {

@@ -16,6 +16,8 @@ use crate::{params, record};
 
 /// Number of blocks in the average.
 const AVERAGED: u64 = 100;
+/// Number of blocks that are read at once.
+const AT_ONCE: usize = 128;
 const NANOS_PER_SECOND: f64 = 1e9;
 
 const PAGES: Param = Param::Group(&params::pages(Space::Blocks));
@@ -109,16 +111,15 @@ fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::Blocks)?;
     let (heights, latest) = (heights(indexer, &request.view)?, request.view.blocks()?.height);
     request.respond("blocks", &heights, Some(latest), |out, page| {
-        for (i, (height, row)) in
-            page.iter().zip(record::rows(request.snapshot(), Blocks::SPEC, page)?).enumerate()
-        {
-            let row = row.ok_or_else(|| record::missing(Blocks::SPEC, *height))?;
-            let block = store::table::decode_row::<Blocks>(&height.to_be_bytes(), &row);
-            let (_, Message(block)) = block.map_err(HttpError::internal)?;
-            if i > 0 {
-                out.push(b',');
+        for part in page.chunks(AT_ONCE) {
+            for (height, row) in part.iter().zip(record::rows(request.snapshot(), Blocks::SPEC, part)?) {
+                let row = row.ok_or_else(|| record::missing(Blocks::SPEC, *height))?;
+                let block = store::table::decode_row::<Blocks>(&height.to_be_bytes(), &row);
+                let (_, Message(block)) = block.map_err(HttpError::internal)?;
+                if out.record(&block.json)?.is_break() {
+                    return Ok(());
+                }
             }
-            out.extend_from_slice(&block.json);
         }
         Ok(())
     })

@@ -8,12 +8,13 @@ use store::Message;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
+use web::lane;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
 use super::{HEX, ListRequest, PAGE, Tag, one};
 use crate::array::Array;
-use crate::array::set::Set;
+use crate::array::set::{InMemory, Set};
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
@@ -36,7 +37,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list(
         "/indexer/nft/v1/collections/by_name/{name}",
         "Collections whose name, here or where they came from, has a part, by height.",
-        &[Param::path("name", "A part of a name; only its letters and digits count, in either case."), PAGES],
+        &[Param::path("name", "A part of a name; only its letters and digits count, in either case. Without any, nothing is found."), PAGES],
         &COLLECTIONS,
         by_name,
     ),
@@ -134,11 +135,13 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let part = normalized_name(call.text("name"));
     if part.is_empty() {
-        return all(indexer, call);
+        // Every name contains the empty text, but nobody means that by a text without letters and digits.
+        return respond(&Request::of(indexer, call, Space::Collections)?, &InMemory(Vec::new()));
     }
     let paging = Paging::of(call, Space::Collections)?;
-    let (view, names) = indexer.view_with_names()?;
-    respond(&Request { indexer, view, paging }, &names.containing(&part))
+    lane::serial()?;
+    let (view, found) = indexer.collections_named(&part)?;
+    respond(&Request { indexer, view, paging }, &InMemory(found.iter().collect()))
 }
 
 fn respond(request: &Request<'_>, array: &dyn Array<Row = Item>) -> Result<Reply, HttpError> {

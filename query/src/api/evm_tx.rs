@@ -3,7 +3,6 @@
 use chain::evm::Receipt;
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::keys::AccountKey;
-use schema::records;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
@@ -144,8 +143,7 @@ pub(super) fn find(
     let mut candidate = Vec::new();
     for at in candidates::<EvmTxByHash>(view, hash)? {
         candidate.clear();
-        records::append_at::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, at)
-            .map_err(HttpError::internal)?;
+        record::append_at::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, at)?;
         if has_hash(&candidate, "transactionHash", hash) {
             return Ok(Some((at.0, candidate)));
         }

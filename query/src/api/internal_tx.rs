@@ -128,13 +128,11 @@ fn frames(
     let (place, traced) = (seq.saturating_sub(block.first_evm_tx), calls.counts.len() as u64);
     let untraced = block.evm_txs.saturating_sub(traced);
     // Each transaction before this one that the node could not trace moves its frames one place down.
-    let mut frame = Vec::new();
     for place in (place.saturating_sub(untraced)..traced.min(place + 1)).rev() {
         let (before, from) = calls.counts.split_at(usize::try_from(place).unwrap_or(usize::MAX));
         let run = Run { first: calls.first + before.iter().sum::<u64>(), len: from[0] };
-        frame.clear();
-        record::records::<Calls>(&mut frame, view.snapshot(), &indexer.codec, &[run.first])?;
-        if evm_tx::has_hash(&frame, "hash", hash) {
+        let frame = record::one::<Calls>(view.snapshot(), &indexer.codec, run.first, u64::MAX)?;
+        if frame.is_ok_and(|frame| evm_tx::has_hash(&frame, "hash", hash)) {
             return Ok(run);
         }
     }

@@ -1,9 +1,8 @@
 //! Cosmos transactions.
 
 use schema::keys::AccountKey;
-use schema::records;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use store::{List, Table as _};
+use store::Table as _;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
@@ -11,16 +10,16 @@ use web::reply::Reply;
 use web::schema::{DECIMAL, Field, Kind, Schema};
 
 use super::{ListRequest, PAGE, Tag, UPPER_HASH, block, candidates};
-use crate::array::union::Union;
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
+use crate::msg_sets;
 use crate::params;
 use crate::record;
 
 pub(super) const MSGS: Param = Param::query(
     "msgs",
-    Type::Texts,
+    Type::TextsOf(params::TYPES),
     "Only transactions with a top-level message of one of these types, e.g. cosmos.bank.v1beta1.MsgSend.",
 );
 
@@ -105,7 +104,10 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
             let all = Run { first: 1, len: request.view.blocks()?.txs };
             request.records("txs", &all, record::records::<Txs>)
         }
-        Some(sets) => union::<SetTxs>(&request, Union::of(request.snapshot(), sets)),
+        Some(sets) => {
+            let union = msg_sets::union::<SetTxs>(request.snapshot(), sets)?;
+            request.records("txs", &union, record::records::<Txs>)
+        }
     }
 }
 
@@ -121,7 +123,9 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     match params::sets(call, request.snapshot())? {
         None => request.records("txs", &run, record::records::<Txs>),
         Some(sets) => {
-            union::<SetTxs>(&request, Union::of(request.snapshot(), sets).and_then(|all| all.within(run)))
+            let union = msg_sets::union::<SetTxs>(request.snapshot(), sets)?;
+            let union = union.within(run).map_err(HttpError::internal)?;
+            request.records("txs", &union, record::records::<Txs>)
         }
     }
 }
@@ -136,18 +140,12 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
             request.records("txs", &all, record::records::<Txs>)
         }
         Some(sets) => {
+            let sets = msg_sets::of_account(snapshot, (owner, role), sets)?;
             let owners = sets.into_iter().map(|set| (owner, role, set)).collect();
-            union::<AccountSetTxs>(&request, Union::of(snapshot, owners))
+            let union = msg_sets::union::<AccountSetTxs>(snapshot, owners)?;
+            request.records("txs", &union, record::records::<Txs>)
         }
     }
-}
-
-/// A page of the union of the lists of message-type sets.
-fn union<L: List>(
-    request: &ListRequest<'_, u64>,
-    union: Result<Union<'_, L>, store::Error>,
-) -> Result<Reply, HttpError> {
-    request.records("txs", &union.map_err(HttpError::internal)?, record::records::<Txs>)
 }
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
@@ -162,8 +160,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     for at in candidates {
         let mut body = Vec::with_capacity(4096);
         body.extend_from_slice(LEAD);
-        records::append_at::<Txs>(&mut body, view.snapshot(), &indexer.codec, at)
-            .map_err(HttpError::internal)?;
+        record::append_at::<Txs>(&mut body, view.snapshot(), &indexer.codec, at)?;
         let record = &body[LEAD.len()..];
         if !has_hash(record, &hash) {
             continue;

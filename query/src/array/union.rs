@@ -21,6 +21,9 @@ use super::{Array, Run};
 /// Rows read for a row of a page. The surplus rows of a few lists are cheaper than a search for the page's end in them.
 const SURPLUS: u64 = 4;
 
+/// Lists that are read in one batch, which bounds the memory for thousands of them.
+const AT_ONCE: usize = 4096;
+
 /// The ordinal, for each list, of its first entry behind a place.
 type Split = Vec<u64>;
 
@@ -40,7 +43,10 @@ pub struct Union<'a, L: List> {
 impl<'a, L: List> Union<'a, L> {
     /// The union of the lists of `owners`, which must be disjoint.
     pub fn of(snapshot: &'a dyn Snapshot, owners: Vec<L::Owner>) -> Result<Self, Error> {
-        let lens = store::list::lens::<L>(snapshot, &owners)?;
+        let mut lens = Vec::with_capacity(owners.len());
+        for owners in owners.chunks(AT_ONCE) {
+            lens.extend(store::list::lens::<L>(snapshot, owners)?);
+        }
         Ok(Self::of_parts(snapshot, owners.into_iter().zip(lens.into_iter().map(|len| 0..len))))
     }
 
@@ -62,6 +68,14 @@ impl<'a, L: List> Union<'a, L> {
 
     /// The entries at `places`: indexes of different lists with ordinals.
     fn entries(&self, places: &[(usize, u64)]) -> Result<Vec<u64>, Error> {
+        let mut entries = Vec::with_capacity(places.len());
+        for places in places.chunks(AT_ONCE) {
+            entries.extend(self.entries_at_once(places)?);
+        }
+        Ok(entries)
+    }
+
+    fn entries_at_once(&self, places: &[(usize, u64)]) -> Result<Vec<u64>, Error> {
         let mut rows = self.rows.borrow_mut();
         let known: Vec<_> = places.iter().map(|(list, ordinal)| rows[*list].get(*ordinal)).collect();
         let unknown: Vec<_> =

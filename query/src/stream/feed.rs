@@ -26,7 +26,7 @@ use super::rows::{Filter, Kind};
 use crate::array::Array;
 use crate::cursor::{Cursor, Start};
 use crate::page::{Direction, PageRequest, page};
-use crate::record;
+use crate::{msg_sets, record};
 
 /// Interval of polls. A poll reads two rows.
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -34,8 +34,15 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 /// Maximum number of events of a page.
 pub(crate) const PAGE_ROWS: usize = 32;
 
-/// A page ends with the event that reaches this many bytes.
+/// A page ends with the event that reaches this many bytes; an event that has more is a page of its own.
 pub(crate) const PAGE_BYTES: usize = 64 << 10;
+
+/// Rows that are tested for their types at once, and bytes of them after which no further one is.
+const TESTED_ROWS: usize = 256;
+const TESTED_BYTES: usize = 1 << 20;
+
+/// The name of the last event of a stream.
+pub(crate) const END: &str = "end";
 
 /// Bytes of cached events, of all streams.
 const CACHE_BYTES: usize = 16 << 20;
@@ -50,11 +57,22 @@ pub(crate) struct Placed {
     pub(crate) position: Position,
 }
 
+/// The next rows of a stream.
+pub(crate) struct Rows {
+    pub(crate) placed: Vec<Placed>,
+    /// No row up to this one is left to send.
+    pub(crate) tested: u64,
+    /// True if the index has no further ones.
+    pub(crate) is_last: bool,
+}
+
 /// The store and what the streams share.
 pub(crate) struct Feed {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) start_height: u64,
     pub(crate) slow: SlowReader,
+    /// Maximum bytes of the row of an event.
+    max_row: u64,
     codec: Arc<Codec>,
     head: watch::Sender<Head>,
     /// True while the thread runs.
@@ -63,11 +81,18 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    pub(crate) fn new(store: Arc<dyn Store>, codec: Arc<Codec>, start_height: u64, slow: SlowReader) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        codec: Arc<Codec>,
+        start_height: u64,
+        slow: SlowReader,
+        max_row: usize,
+    ) -> Self {
         Self {
             store,
             start_height,
             slow,
+            max_row: max_row as u64,
             codec,
             head: watch::Sender::default(),
             is_polled: Mutex::default(),
@@ -107,29 +132,53 @@ impl Feed {
         *is_polled
     }
 
-    /// The next cached events of all rows after `row`, up to the head `head`.
+    /// The next cached events, at most a page, of all rows after `row`, up to the head `head`.
     pub(crate) fn cached(&self, kind: Kind, row: u64, head: &Head) -> Vec<Placed> {
         let all = kind.all(self.start_height, head);
         let rows = (row + 1).max(all.first)..all.first + all.len;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.take(PAGE_ROWS).map_while(|row| cache.events.get(&(kind, head.rewinds, row)).cloned()).collect()
+        let mut bytes = 0;
+        let next = |row| {
+            let placed = cache.events.get(&(kind, head.rewinds, row))?;
+            let is_first = bytes == 0;
+            bytes += placed.event.frame().len();
+            (is_first || bytes <= PAGE_BYTES).then(|| placed.clone())
+        };
+        rows.take(PAGE_ROWS).map_while(next).collect()
     }
 
-    /// The events of the next rows after `after` in `snapshot`, whose head is `head`.
+    /// The events of the next rows after `after` in `snapshot`, whose head is `head`. Rows up to `tested` do not match
+    /// the filter.
     pub(crate) fn page(
         &self,
         filter: &Filter,
-        after: &Position,
+        (after, tested): (&Position, u64),
         snapshot: &dyn Snapshot,
         hashes: &mut Hashes<'_>,
         head: &Head,
-    ) -> Result<Vec<Placed>, HttpError> {
-        let array = filter.array(snapshot, self.start_height, head)?;
-        let rows = rows_after(&*array, after.row).map_err(HttpError::internal)?;
-        let (mut placed, mut height, mut bytes) = (Vec::new(), after.height.max(self.start_height), 0);
+    ) -> Result<Rows, HttpError> {
+        let (array, has_others) = filter.array(snapshot, self.start_height, head)?;
+        let limit = if has_others { TESTED_ROWS } else { PAGE_ROWS };
+        let rows = rows_after(&*array, after.row.max(tested), limit).map_err(HttpError::internal)?;
+        let is_last = rows.len() < limit;
+        let mut page = Rows { placed: Vec::new(), tested, is_last };
+        let (mut height, mut bytes, mut bytes_tested) = (after.height.max(self.start_height), 0, 0);
         for row in rows {
-            if bytes >= PAGE_BYTES {
+            if bytes >= PAGE_BYTES || bytes_tested >= TESTED_BYTES || page.placed.len() == PAGE_ROWS {
+                page.is_last = false;
                 break;
+            }
+            if has_others {
+                // A larger row ends the stream, whatever it has.
+                let record = record::one::<Txs>(snapshot, &self.codec, row, self.max_row)?;
+                let matches = record.as_ref().map_or(Ok(true), |record| {
+                    bytes_tested += record.len();
+                    msg_sets::has_any(record, &filter.types)
+                })?;
+                if !matches {
+                    page.tested = row;
+                    continue;
+                }
             }
             let key = (filter.kind, head.rewinds, row);
             let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).events.get(&key).cloned();
@@ -142,14 +191,24 @@ impl Feed {
                 }
                 one
             };
+            // A large event is alone in its page, so that it never waits for others to be sent.
+            if one.event.frame().len() > PAGE_BYTES && !page.placed.is_empty() {
+                page.is_last = false;
+                break;
+            }
             height = one.position.height;
             bytes += one.event.frame().len();
-            placed.push(one);
+            page.tested = row;
+            let is_end = one.event.name() == END;
+            page.placed.push(one);
+            if is_end {
+                break;
+            }
         }
-        Ok(placed)
+        Ok(page)
     }
 
-    /// The event of `row`, whose block is at `from` or above.
+    /// The event of `row`, whose block is at `from` or above: an `end` if it is too large.
     fn render(
         &self,
         kind: Kind,
@@ -159,24 +218,26 @@ impl Feed {
         hashes: &mut Hashes<'_>,
         head: &Head,
     ) -> Result<Placed, HttpError> {
-        let mut json = Vec::new();
-        let rows = &[row];
-        let height = match kind {
-            Kind::Blocks => {
-                json = block(snapshot, row)?.json;
-                row
-            }
-            Kind::Txs => {
-                record::records::<Txs>(&mut json, snapshot, &self.codec, rows)?;
-                height_of(kind, row, from, snapshot, head)?
-            }
-            Kind::EvmTxs => {
-                record::records::<EvmTxs>(&mut json, snapshot, &self.codec, rows)?;
-                height_of(kind, row, from, snapshot, head)?
+        let record = match kind {
+            Kind::Blocks => Ok(block(snapshot, row)?.json),
+            Kind::Txs => record::one::<Txs>(snapshot, &self.codec, row, self.max_row)?,
+            Kind::EvmTxs => record::one::<EvmTxs>(snapshot, &self.codec, row, self.max_row)?,
+        };
+        let height = if kind == Kind::Blocks { row } else { height_of(kind, row, from, snapshot, head)? };
+        let position = Position::new(height, row, hashes).map_err(HttpError::internal)?;
+        let id = position.encode(kind.space());
+        let event = match record {
+            Ok(json) => Event::new(kind.event(), &id, &json),
+            Err(bytes) => {
+                let reason = format!(
+                    "a transaction of block {height} has {bytes} bytes, more than the {} that a stream sends: read it \
+                     from the list, and go on after it with the id of this event, {id}",
+                    self.max_row
+                );
+                Event::new(END, &id, serde_json::json!({ "reason": reason }).to_string().as_bytes())
             }
         };
-        let position = Position::new(height, row, hashes).map_err(HttpError::internal)?;
-        Ok(Placed { event: Event::new(kind.event(), &position.encode(kind.space()), &json), position })
+        Ok(Placed { event, position })
     }
 
     /// The position after all rows of the block at `height`; before the first block, the beginning.
@@ -218,8 +279,8 @@ fn poll(feed: &Weak<Feed>) {
     }
 }
 
-/// The first rows of `array` after `row`, at most a page.
-fn rows_after(array: &dyn Array<Row = u64>, row: u64) -> Result<Vec<u64>, store::Error> {
+/// The first rows of `array` after `row`, at most `limit`.
+fn rows_after(array: &dyn Array<Row = u64>, row: u64, limit: usize) -> Result<Vec<u64>, store::Error> {
     // Most readers of a filter are at its end, which one read shows.
     let len = array.len();
     let last = array.slice(len.saturating_sub(1)..len)?;
@@ -227,7 +288,7 @@ fn rows_after(array: &dyn Array<Row = u64>, row: u64) -> Result<Vec<u64>, store:
         return Ok(Vec::new());
     }
     let at = Start::Row(Cursor::After(row));
-    let request = PageRequest { at, limit: PAGE_ROWS as u64, direction: Direction::Ascending };
+    let request = PageRequest { at, limit: limit as u64, direction: Direction::Ascending };
     Ok(page(array, &request)?.rows)
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use web::event::{Event, EventStream};
 use web::http_error::HttpError;
 
-use super::feed::{Feed, Placed};
+use super::feed::{END, Feed, Placed, Rows};
 use super::head::Head;
 use super::meter::Meter;
 use super::position::{Base, Hashes, Position};
@@ -30,6 +30,8 @@ struct Reader {
     /// The state in which the position was compared; `None` before, and while the index has not reached it.
     compared: Option<u64>,
     page: VecDeque<Placed>,
+    /// In the state of the rewind counter, the last row that was tested for its types, if a filter needs that.
+    tested: (u64, u64),
     /// When it last had every event, and the height of the head then; `None` before it has caught up.
     caught_up: Option<(Instant, u64)>,
     is_over: bool,
@@ -67,8 +69,18 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
     drop(snapshot);
     let meter = Meter::open(kind);
     let feed = Arc::clone(feed);
-    let reader =
-        Reader { feed, filter, head, position, compared, page, caught_up: None, is_over: false, meter };
+    let reader = Reader {
+        feed,
+        filter,
+        head,
+        position,
+        compared,
+        page,
+        tested: (0, 0),
+        caught_up: None,
+        is_over: false,
+        meter,
+    };
     Ok(unfold(reader, |mut reader| async move { Some((reader.next().await?, reader)) }).boxed())
 }
 
@@ -78,6 +90,10 @@ impl Reader {
         loop {
             if let Some(placed) = self.page.pop_front() {
                 self.position = placed.position;
+                if placed.event.name() == END {
+                    self.is_over = true;
+                    self.page.clear();
+                }
                 self.meter.event();
                 return Some(placed.event);
             }
@@ -86,13 +102,13 @@ impl Reader {
             }
             let head = *self.head.borrow_and_update();
             match self.read(head) {
-                Ok(page) if page.is_empty() => {
+                Ok(page) if !page.placed.is_empty() => self.page = page.placed.into(),
+                Ok(page) if page.is_last => {
                     self.head.changed().await.ok()?;
                     self.caught_up = Some((Instant::now(), head.height));
                 }
-                Ok(page) => self.page = page.into(),
-                // The filter matches too many message-type sets.
-                Err(error) if error.status().is_client_error() => self.end(error.message()),
+                // Other streams and requests of the thread come first.
+                Ok(_) => tokio::task::yield_now().await,
                 Err(error) => {
                     tracing::error!(%error, stream = self.filter.kind.event(), "a stream ended with an error");
                     self.end("internal server error; resume with the id of this event");
@@ -101,14 +117,15 @@ impl Reader {
         }
     }
 
-    /// The next events; none if the stream has them all.
-    fn read(&mut self, head: Head) -> Result<Vec<Placed>, HttpError> {
+    /// The next events; none if the stream has them all, or if none of many rows matches its filter.
+    fn read(&mut self, head: Head) -> Result<Rows, HttpError> {
+        let only = |placed| Rows { placed, tested: 0, is_last: true };
         if let Some(behind) = self.is_too_slow(head) {
             self.meter.dropped();
             tracing::debug!(stream = self.filter.kind.event(), blocks = behind, "a slow stream was ended");
-            return Ok(vec![self.last(&format!(
+            return Ok(only(vec![self.last(&format!(
                 "this client reads too slowly: it is {behind} blocks behind; resume with the id of this event"
-            ))]);
+            ))]));
         }
         let feed = Arc::clone(&self.feed);
         if self.filter.is_all() && self.compared == Some(head.rewinds) && head.height >= self.position.height
@@ -116,7 +133,7 @@ impl Reader {
             let cached = feed.cached(self.filter.kind, self.position.row, &head);
             let last = self.filter.kind.all(feed.start_height, &head);
             if !cached.is_empty() || self.position.row + 1 >= last.first + last.len {
-                return Ok(cached);
+                return Ok(only(cached));
             }
         }
         let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
@@ -127,20 +144,23 @@ impl Reader {
             match self.position.base(&mut hashes, head.height).map_err(HttpError::internal)? {
                 Base::Same => self.compared = Some(head.rewinds),
                 // The index of this process has yet to reach the block.
-                Base::Behind(_) | Base::FarBehind if !was_here => return Ok(Vec::new()),
+                Base::Behind(_) | Base::FarBehind if !was_here => return Ok(only(Vec::new())),
                 Base::Behind(base) | Base::Fork(base) => {
                     self.compared = Some(head.rewinds);
                     let base = feed.after_block(self.filter.kind, base, &*snapshot, &mut hashes)?;
-                    return Ok(vec![notice("reorg", &self.filter, base)]);
+                    return Ok(only(vec![notice("reorg", &self.filter, base)]));
                 }
                 Base::FarBehind | Base::Unknown => {
-                    return Ok(vec![self.last(
+                    return Ok(only(vec![self.last(
                         "the blocks of this stream were rolled back beyond its last 64; start without an id",
-                    )]);
+                    )]));
                 }
             }
         }
-        feed.page(&self.filter, &self.position, &*snapshot, &mut hashes, &head)
+        let tested = if self.tested.0 == head.rewinds { self.tested.1 } else { 0 };
+        let rows = feed.page(&self.filter, (&self.position, tested), &*snapshot, &mut hashes, &head)?;
+        self.tested = (head.rewinds, rows.tested);
+        Ok(rows)
     }
 
     /// The number of blocks that a slow reader is behind, if it is too slow.
@@ -156,7 +176,7 @@ impl Reader {
         self.is_over = true;
         let data = serde_json::json!({ "reason": reason }).to_string();
         let id = self.position.encode(self.filter.kind.space());
-        Placed { event: Event::new("end", &id, data.as_bytes()), position: self.position }
+        Placed { event: Event::new(END, &id, data.as_bytes()), position: self.position }
     }
 
     fn end(&mut self, reason: &str) {

@@ -75,28 +75,33 @@ impl Filter {
         self.account.is_none() && self.types.is_empty()
     }
 
-    /// The array of its rows in `snapshot`, whose head is `head`.
+    /// The array of its rows in `snapshot`, whose head is `head`; true if it has others too, so that each row is to be
+    /// tested for its types.
     pub(crate) fn array<'a>(
         &self,
         snapshot: &'a dyn Snapshot,
         start_height: u64,
         head: &Head,
-    ) -> Result<Box<dyn Array<Row = u64> + 'a>, HttpError> {
-        let array = match (self.kind, self.account) {
-            (_, None) if self.is_all() => Ok(boxed(self.kind.all(start_height, head))),
-            (Kind::EvmTxs, Some(list)) => Stored::<AccountEvmTxs>::all(snapshot, list).map(boxed),
-            (_, Some(list)) if self.types.is_empty() => Stored::<AccountTxs>::all(snapshot, list).map(boxed),
-            // A block may add a set, so they are read each time.
-            (_, Some((account, role))) => {
-                let sets = msg_sets::containing_any(&self.types, snapshot)?;
+    ) -> Result<(Box<dyn Array<Row = u64> + 'a>, bool), HttpError> {
+        // A block may add a set, so they are read each time.
+        let sets = match self.types.as_slice() {
+            [] => None,
+            types => msg_sets::few_containing_any(types, snapshot)?,
+        };
+        let array = match (self.kind, self.account, sets) {
+            (Kind::EvmTxs, Some(list), _) => Stored::<AccountEvmTxs>::all(snapshot, list).map(boxed),
+            (_, None, Some(sets)) => Union::<SetTxs>::of(snapshot, sets).map(boxed),
+            (_, Some((account, role)), Some(sets)) => {
                 let owners = sets.into_iter().map(|set| (account, role, set)).collect();
                 Union::<AccountSetTxs>::of(snapshot, owners).map(boxed)
             }
-            (_, None) => {
-                Union::<SetTxs>::of(snapshot, msg_sets::containing_any(&self.types, snapshot)?).map(boxed)
+            (_, Some(list), None) => {
+                let all = Stored::<AccountTxs>::all(snapshot, list).map_err(HttpError::internal)?;
+                return Ok((boxed(all), !self.types.is_empty()));
             }
+            (_, None, None) => return Ok((boxed(self.kind.all(start_height, head)), !self.types.is_empty())),
         };
-        array.map_err(HttpError::internal)
+        Ok((array.map_err(HttpError::internal)?, false))
     }
 }
 

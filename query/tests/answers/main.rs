@@ -4,8 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod attacks;
 mod changing_sets;
 mod hand_made;
+mod many_sets;
 mod nft;
 mod paging;
 mod requests;

@@ -50,7 +50,7 @@ const SEARCHES: [(&str, &str); 8] = [
 ];
 
 fn collection_lists(nfts: &Nfts) -> Vec<Listing> {
-    let mut lists = vec![nfts.collections("", |_| true), nfts.collections("/by_name/%21%20", |_| true)];
+    let mut lists = vec![nfts.collections("", |_| true), nfts.collections("/by_name/%21%20", |_| false)];
     for n in 0..4 {
         let path = format!("/by_account/{}", account(n).to_bech32("init"));
         lists.push(nfts.collections(&path, |c| nfts.holds(n, c)));

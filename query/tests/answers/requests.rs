@@ -139,6 +139,24 @@ fn more_message_types_than_a_filter_may_have_are_refused() {
 }
 
 #[test]
+fn a_message_type_without_a_package_is_refused_everywhere() {
+    let made = small();
+    for path in ["", "/by_height/1", "/by_account/0x01"] {
+        for (msgs, named) in [("MsgSend", "MsgSend"), ("a.v1.MsgOne,/MsgTwo", "MsgTwo")] {
+            let (status, message) = refusal(&made, &format!("/indexer/tx/v1/txs{path}?msgs={msgs}"));
+            assert_eq!(status, 400, "{path} {msgs}");
+            for part in ["msgs", named, "cosmos.bank.v1beta1.MsgSend"] {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+    }
+    assert!(made.app.open("/indexer/stream/v1/txs?msgs=MsgSend").is_err_and(|error| error.status() == 400));
+    for absent in ["", ",", "%20,%20"] {
+        assert_eq!(made.get(&format!("/indexer/tx/v1/txs?msgs={absent}")).1["pagination"]["total"], "6");
+    }
+}
+
+#[test]
 fn a_missing_record_is_404_and_an_unknown_account_or_height_is_an_empty_list() {
     let made = small();
     let unknown = "ab".repeat(32);

@@ -230,7 +230,7 @@ fn an_id_that_does_not_fit_is_refused_with_the_reason() {
     for (target, status, part) in [
         (format!("{TXS}?account=nobody"), 400, "account"),
         (
-            format!("{TXS}?msgs={}", (0..65).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
+            format!("{TXS}?msgs={}", (0..65).map(|n| format!("a.{n}")).collect::<Vec<_>>().join(",")),
             400,
             "at most 64",
         ),

@@ -56,6 +56,11 @@ impl Case {
         {
             // The client kit sends the decoded name and token.
             Some("it takes a path parameter as it is encoded")
+        } else if target
+            .split_once("/by_name/")
+            .is_some_and(|(_, name)| !name.contains(char::is_alphanumeric))
+        {
+            Some("it finds every name by a text without letters and digits")
         } else if target.contains("richlist") && self.body["holders"].as_array().is_some_and(Vec::is_empty) {
             Some("an empty list where there is no rich list: ours is 404")
         } else {

@@ -1,7 +1,7 @@
 //! Parsers of single values. An error has the text and the accepted form.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,6 +9,7 @@ use std::str::FromStr;
 use bytesize::ByteSize;
 use humantime::Duration as Time;
 use ingest::Verify;
+use ipnet::{IpNet, Ipv4Net};
 use query::EmptyCursor;
 use tracing_subscriber::EnvFilter;
 use web::limits::Rate;
@@ -78,8 +79,18 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
         .ok_or_else(|| not(text, "http://host:port, such as http://127.0.0.1:4317"))
 }
 
-pub(super) fn proxy(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| not(text, "an IP address, such as 10.0.0.1 or fd00::1"))
+/// An address, or a network. One of IPv4 addresses as IPv6 addresses (RFC 4291 §2.5.5.2) is that of the IPv4 addresses.
+pub(super) fn proxy(text: &str) -> Result<IpNet, String> {
+    let network = text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()));
+    let network = network
+        .ok_or_else(|| not(text, "an IP address or a network, such as 10.0.0.1, 10.0.0.0/8 or fd00::/8"))?;
+    let mapped = |address: Ipv6Addr, length: u8| {
+        Ipv4Net::new(address.to_ipv4_mapped()?, length.checked_sub(96)?).ok().map(IpNet::V4)
+    };
+    Ok(match network {
+        IpNet::V6(v6) => mapped(v6.addr(), v6.prefix_len()).unwrap_or(network),
+        IpNet::V4(_) => network,
+    })
 }
 
 /// A path, in which `~` in front stands for the home directory: in a file, in a variable and behind a `=` no shell

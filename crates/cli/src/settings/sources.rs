@@ -45,8 +45,16 @@ fn group_of(name: &str) -> Groups {
         "data" => DATA,
         "listen" => LISTEN,
         "comet" | "rest" | "json_rpc" => NODE,
-        "metrics" | "otlp_endpoint" | "disk_reserve" | "max_connections" | "max_requests" | "rate_limit"
-        | "trusted_proxies" | "cors" | "explorer" => SERVER,
+        "metrics"
+        | "otlp_endpoint"
+        | "disk_reserve"
+        | "max_connections"
+        | "max_requests"
+        | "max_response_memory"
+        | "rate_limit"
+        | "trusted_proxies"
+        | "cors"
+        | "explorer" => SERVER,
         name if name.starts_with("route.") => ROUTE,
         _ => INDEX,
     }

@@ -92,7 +92,12 @@ fn a_value_that_does_not_parse_is_refused_with_the_allowed_values() {
     assert!(refused("listen", "localhost").contains("127.0.0.1:8080"));
     assert!(refused("rate_limit", "50").ends_with("numbers from 1 to 4294967295"));
     assert!(refused("route.track_rate", "50").ends_with("numbers from 1 to 4294967295, or `off`"));
-    assert!(refused("trusted_proxies", "10.0.0.0/8").ends_with("such as 10.0.0.1 or fd00::1"));
+    for bad in ["10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.1/", "fd00::/129"] {
+        assert!(
+            refused("trusted_proxies", bad).ends_with("such as 10.0.0.1, 10.0.0.0/8 or fd00::/8"),
+            "{bad}"
+        );
+    }
     assert!(refused("vm", "EVM").contains("evm, move, wasm or none"));
     assert_eq!(refused("rich_list", "yes"), "--rich-list: `yes` is not one of true, false");
     assert!(refused("log_format", "xml").ends_with("`xml` is not one of text, json"));

@@ -22,10 +22,15 @@ pub(crate) type Client = IndexServiceClient<Channel>;
 
 /// The JSON API of a recorded chain.
 pub(crate) async fn app(chain: &str) -> Arc<App<Indexer>> {
+    Arc::new(App::new(indexer(chain).await, query::ENDPOINTS).unwrap())
+}
+
+/// The indexer API's state of a recorded chain.
+pub(crate) async fn indexer(chain: &str) -> Indexer {
     let store = Arc::new(MemStore::new());
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
     indexed::index(recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
-    Arc::new(App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap())
+    indexed::indexer(store).unwrap()
 }
 
 /// The JSON API of the recorded EVM chain.

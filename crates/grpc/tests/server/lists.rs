@@ -1,13 +1,16 @@
 //! Pages by cursors, and invalid requests.
 
+use std::sync::Arc;
+
 use grpc::v1::{
     GetBlockRequest, GetTxRequest, ListTokensByCollectionRequest, ListTxsByAccountRequest, ListTxsRequest,
     PageRequest,
 };
 use tonic::Code;
+use web::app::App;
 use web::limits::Limits;
 
-use crate::indexed::{client, evm, serve};
+use crate::indexed::{client, evm, indexer, serve};
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of the member")]
 fn page(key: &str, limit: u32, reverse: bool) -> Option<PageRequest> {
@@ -55,6 +58,75 @@ async fn cursors_lead_through_a_list_and_back() {
     let uncounted = PageRequest { offset: 2, limit: 1, count_total: Some(false), ..PageRequest::default() };
     let (third, place) = txs(Some(uncounted)).await;
     assert_eq!((third.as_slice(), place.total), (&newest[2..3], 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_mean_the_same_as_in_the_json_interface() {
+    let app = evm().await;
+    let server = serve(Arc::clone(&app), Limits::default());
+    let mut client = client(&server).await;
+    for (limit, offset, reads) in [
+        (0, 0, "pagination.limit=0"),
+        (7, -1, "pagination.limit=7&pagination.offset=-1"),
+        (7, 3, "pagination.limit=7&pagination.offset=3"),
+        (u32::MAX, 0, "pagination.limit=4294967295"),
+    ] {
+        let pagination = Some(PageRequest { limit, offset, ..PageRequest::default() });
+        let response = client.list_txs(ListTxsRequest { pagination, msgs: Vec::new() }).await;
+        // A limit of 0 is how protobuf writes an absent one.
+        let reads = if limit == 0 { reads.replace("pagination.limit=0", "") } else { reads.to_owned() };
+        match (response, app.read(&format!("/indexer/tx/v1/txs?{reads}"))) {
+            (Ok(message), Ok(reply)) => {
+                let json: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+                let hashes: Vec<_> = message
+                    .into_inner()
+                    .txs
+                    .into_iter()
+                    .map(|tx| serde_json::Value::from(tx.txhash))
+                    .collect();
+                let txs = json["txs"].as_array().unwrap();
+                assert_eq!(hashes, txs.iter().map(|tx| tx["txhash"].clone()).collect::<Vec<_>>(), "{reads}");
+                assert_eq!(hashes.len(), if limit == 0 { 100 } else { 7 }, "{reads}");
+            }
+            (Err(status), Err(error)) => assert_eq!(status.message(), error.message(), "{reads}"),
+            (response, _) => panic!("{reads}: only one of them refuses it: {response:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_cut_by_bytes_with_a_cursor_to_the_rest() {
+    let indexer = indexer("evm-scenario").await.with_page_bytes(100_000);
+    let server = serve(Arc::new(App::new(indexer, query::ENDPOINTS).unwrap()), Limits::default());
+    let mut client = client(&server).await;
+    let (mut key, mut seen, mut messages) = (String::new(), Vec::new(), 0);
+    let total = loop {
+        let request = ListTxsRequest { pagination: page(&key, 1000, false), msgs: Vec::new() };
+        let message = client.list_txs(request).await.unwrap().into_inner();
+        assert!(prost::Message::encoded_len(&message) < 200_000 || message.txs.len() == 1);
+        seen.extend(message.txs.into_iter().map(|tx| tx.txhash));
+        messages += 1;
+        let place = message.pagination.unwrap();
+        if place.next_key.is_empty() {
+            break place.total;
+        }
+        key = place.next_key;
+    };
+    assert!(messages > 3, "{messages}");
+    assert_eq!(seen.len() as u64, total, "each transaction is there once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_for_which_there_is_no_room_is_refused_and_smaller_ones_are_sent() {
+    let server = serve(evm().await, Limits { response_bytes: 200_000, ..Limits::default() });
+    let mut client = client(&server).await;
+    let request = |limit| ListTxsRequest { pagination: page("", limit, true), msgs: Vec::new() };
+    let status = client.list_txs(request(1000)).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(status.message().contains("the responses that others have not read leave 200000"), "{status}");
+    for _ in 0..20 {
+        assert_eq!(client.list_txs(request(5)).await.unwrap().into_inner().txs.len(), 5);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,11 +11,15 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use crate::compress::compress;
 use crate::encoding::{Coding, choose};
 use crate::etag;
+use crate::lane;
 use crate::reply::Reply;
 use crate::router::Route;
 
 /// Minimum size for compression: below it, a compressed body saves no packet.
 const MIN_COMPRESSED: usize = 1024;
+
+/// Maximum size of a body that is compressed on the thread of its connection: less than a millisecond.
+const MAX_INLINE: usize = 64 << 10;
 
 /// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this
 /// server
@@ -54,12 +58,29 @@ pub(super) fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Res
         headers.insert(LOCATION, location);
     }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
-    let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
-    let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();
-    if let Some(name) = packed.as_ref().and_then(|_| content_encoding(choice.coding)) {
-        headers.insert(CONTENT_ENCODING, name);
+    *response.body_mut() = reply.body;
+    let len = response.body().len();
+    if choice.coding == Coding::Identity || len < MIN_COMPRESSED && !choice.identity_excluded {
+        return response;
     }
-    *response.body_mut() = packed.map_or(reply.body, Bytes::from);
+    if len > MAX_INLINE && (lane::is_light() || request.extensions.get::<CompressLater>().is_some()) {
+        response.extensions_mut().insert(choice);
+        return response;
+    }
+    compressed(response, choice.coding)
+}
+
+/// Marks a request outside of the lanes: as in the light lane, the body of its response is not compressed if that takes
+/// long; the response has a [`crate::encoding::Choice`] as extension, for [`compressed`].
+#[derive(Clone, Copy)]
+pub(crate) struct CompressLater;
+
+/// The response with its body compressed, if that saves bytes.
+pub(crate) fn compressed(mut response: Response<Bytes>, coding: Coding) -> Response<Bytes> {
+    if let Some((packed, name)) = compress(coding, response.body()).zip(content_encoding(coding)) {
+        response.headers_mut().insert(CONTENT_ENCODING, name);
+        *response.body_mut() = packed.into();
+    }
     response
 }
 

@@ -121,7 +121,7 @@ fn a_client_cannot_choose_its_address_but_a_trusted_proxy_can() {
     let n_as_others = (0..9).map(|n| n_answered(&mut client, &forwarded(&format!("192.0.2.{n}")), 1));
     assert_eq!(n_as_others.sum::<usize>(), 2);
 
-    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
     let (server, _slow) = crate::shop::open(Limits { trusted_proxies, ..limits() });
     let mut proxy = Socket::open(server.address());
     assert_eq!(n_answered(&mut proxy, &forwarded("192.0.2.1"), 5), 2);
@@ -215,7 +215,7 @@ fn a_response_that_is_not_read_keeps_its_permit() {
 
 #[test]
 fn a_client_that_reads_nothing_holds_only_its_own_permits() {
-    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
     let limits = Limits { requests: 5, requests_per_client: 2, trusted_proxies, ..Limits::default() };
     let (server, _slow) = crate::shop::open(limits);
     let from = |client: &str| format!("x-forwarded-for: {client}\r\n");
@@ -256,7 +256,7 @@ fn a_client_has_a_limit_of_connections_and_a_trusted_proxy_has_none() {
     drop(held);
     assert!((0..100_000).any(|_| answered(&server)), "no connection came back");
 
-    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
     let (server, _slow) = crate::shop::open(Limits { trusted_proxies, ..limits });
     let mut held: Vec<_> = (0..5).map(|_| Socket::open(server.address())).collect();
     assert!(held.iter_mut().all(|client| client.get("/till").status == 200));

@@ -79,6 +79,25 @@ fn bytes_that_are_not_http_are_400() {
 }
 
 #[test]
+fn a_request_has_one_host() {
+    for head in [
+        "GET /till HTTP/1.1\r\n",
+        "GET /till HTTP/1.1\r\nhost: a\r\nhost: a\r\n",
+        "GET /healthz HTTP/1.1\r\n",
+    ] {
+        let answer = refusal(format!("{head}connection: close\r\n\r\n"), Limits::default());
+        assert_eq!(answer.status, 400, "{head}");
+        assert!(answer.text().contains("Host headers, it must have one"), "{}", answer.text());
+    }
+    let (server, _slow) = crate::shop::open(Limits::default());
+    for (host, status) in [("", "200"), ("host: a\r\n", "200"), ("host: a\r\nhost: b\r\n", "400")] {
+        let mut old = Socket::open(server.address());
+        let answer = old.send(format!("GET /till HTTP/1.0\r\n{host}\r\n")).rest();
+        assert!(answer.starts_with(format!("HTTP/1.0 {status}").as_bytes()), "{host}");
+    }
+}
+
+#[test]
 fn a_response_in_flight_is_sent_before_an_error() {
     let (server, _slow) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());

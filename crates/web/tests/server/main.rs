@@ -14,6 +14,7 @@ mod http2;
 mod mounted;
 mod mounts;
 mod routes;
+mod shares;
 #[path = "../shop/mod.rs"]
 mod shop;
 #[path = "../socket/mod.rs"]

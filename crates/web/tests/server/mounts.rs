@@ -82,7 +82,7 @@ fn start_with(
 #[test]
 fn a_prefix_or_a_host_name_selects_the_app() {
     let (first, slot_of_first) = mount("one-1", &["one.example"]);
-    let (second, slot_of_second) = mount("two-2", &["two.example", "2.example"]);
+    let (second, slot_of_second) = mount("two-2", &["two.example", "2.example."]);
     open(&slot_of_first, "one");
     open(&slot_of_second, "two");
     let server = start(first, vec![second], Arc::new(AtomicBool::new(true)));
@@ -103,6 +103,8 @@ fn a_prefix_or_a_host_name_selects_the_app() {
     for (host, target, text) in [
         ("two.example", "/", "\"two\""),
         ("2.Example:8080", "/later", "\"two\""),
+        ("two.example.", "/", "\"two\""),
+        ("TWO.example.:80", "/", "\"two\""),
         ("one.example", "/", "\"one\""),
         ("elsewhere.example", "/", "\"one\""),
         ("[::1]:80", "/", "\"one\""),
@@ -117,7 +119,7 @@ fn a_prefix_or_a_host_name_selects_the_app() {
     assert_eq!((unknown.status, unknown.text()), (404, message));
     let of_a_page = client.request("GET", "/c/three/later", "origin: https://page.example\r\n");
     assert_eq!(of_a_page.header("access-control-allow-origin"), Some("*"));
-    let list = r#"{"chains":[{"chain_id":"one-1","hosts":["one.example"],"open":true,"path":"/c/one-1"},{"chain_id":"two-2","hosts":["two.example","2.example"],"open":true,"path":"/c/two-2"}]}"#;
+    let list = r#"{"chains":[{"chain_id":"one-1","hosts":["one.example"],"open":true,"path":"/c/one-1"},{"chain_id":"two-2","hosts":["two.example","2.example."],"open":true,"path":"/c/two-2"}]}"#;
     assert_eq!(client.get("/c").text(), list);
 }
 

@@ -12,6 +12,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, PAGINATION, Param, Type};
 use web::event::{Event, EventStream};
 use web::http_error::HttpError;
+use web::lane;
 use web::limits::Limits;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -146,12 +147,28 @@ static REST: &[Endpoint<Shop>] = &[
     endpoint("/broken", &[], |_, _| Err(HttpError::internal("shelf 7 fell down"))),
     endpoint("/panics", &[], |_, _| panic!("on purpose")),
     endpoint("/closed", &[], |_, _| Err(HttpError::unavailable("the shop opens at nine"))),
-    endpoint("/slow", &[], |shop: &Shop, _| {
-        shop.begun.send(()).map_err(HttpError::internal)?;
-        shop.release.lock().unwrap_or_else(PoisonError::into_inner).recv().map_err(HttpError::internal)?;
-        echo(&["slow"])
+    endpoint("/slow", &[], |shop, _| slow(shop)),
+    endpoint("/heavy", &[], |shop, _| {
+        lane::heavy()?;
+        slow(shop)
+    }),
+    endpoint("/locked", &[], |shop, _| {
+        lane::serial()?;
+        slow(shop)
+    }),
+    endpoint("/costs/{bytes}", &[Param::path("bytes", "What it costs.")], |_, call| {
+        let bytes = call.text("bytes").parse().map_err(|_| HttpError::bad_request("bytes is a number"))?;
+        lane::spend(bytes)?;
+        echo(&["paid"])
     }),
 ];
+
+/// Reports its start and waits for its release.
+fn slow(shop: &Shop) -> Result<Reply, HttpError> {
+    shop.begun.send(()).map_err(HttpError::internal)?;
+    shop.release.lock().unwrap_or_else(PoisonError::into_inner).recv().map_err(HttpError::internal)?;
+    echo(&["slow"])
+}
 
 /// So many events, then none for ever; for `endless`, large ones without an end; for `end`, one and the end.
 fn news(_: &Shop, call: &Call<'_>) -> Result<EventStream, HttpError> {
@@ -159,6 +176,7 @@ fn news(_: &Shop, call: &Call<'_>) -> Result<EventStream, HttpError> {
     let large = Event::new("news", "0", &vec![b'1'; 1 << 16]);
     match call.text("count") {
         "endless" => Ok(stream::repeat(large).boxed()),
+        "huge" => Ok(stream::repeat(Event::new("news", "0", &vec![b'1'; 20 << 20])).boxed()),
         "end" => Ok(stream::iter([event(1)]).boxed()),
         count => {
             let count: usize = count.parse().map_err(|_| HttpError::bad_request("count is a number"))?;

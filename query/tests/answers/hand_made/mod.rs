@@ -32,7 +32,20 @@ use store::{Counts, Durability, MemStore, Message, Store, Txn};
 use web::app::App;
 
 /// The message types that transactions have.
-pub(crate) const TYPES: [&str; 4] = ["a.v1.MsgOne", "a.v1.MsgTwo", "b.v1.MsgOne", "c.v1.MsgOne"];
+pub(crate) const TYPES: [&str; 12] = [
+    "a.v1.MsgOne",
+    "a.v1.MsgTwo",
+    "b.v1.MsgOne",
+    "c.v1.MsgOne",
+    "d.v1.MsgA",
+    "d.v1.MsgB",
+    "d.v1.MsgC",
+    "d.v1.MsgD",
+    "d.v1.MsgE",
+    "d.v1.MsgF",
+    "d.v1.MsgG",
+    "d.v1.MsgH",
+];
 
 /// Account number `n`: of 20 bytes if `n` is even, else of 32.
 pub(crate) fn account(n: u8) -> Account {
@@ -180,8 +193,13 @@ impl HandMade {
         let seq = self.txs.len() as u64 + 1;
         let hash = hash(0xc0, seq);
         let hex = chain::hash::to_hex(&hash).to_uppercase();
-        let record =
-            format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{}}}"#, self.fork);
+        let messages: Vec<String> =
+            plan.types.iter().map(|n| format!(r#"{{"@type":"/{}"}}"#, TYPES[*n])).collect();
+        let record = format!(
+            r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq},"fork":{},"tx":{{"body":{{"messages":[{}]}}}}}}"#,
+            self.fork,
+            messages.join(",")
+        );
         txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::of(record.as_bytes()).take()));
         postings::add::<TxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         let set = self.set(&plan.types, seq, txn);

@@ -1,0 +1,174 @@
+//! A client's share of a server: turns of its handlers, places in the pools of expensive work, bytes of bodies.
+//!
+//! | Lane | Threads | Places | Places of one client |
+//! |---|---|---|---|
+//! | light | of the connections | as many as there are threads | [`Limits::running_per_client`] |
+//! | heavy | of the pool | [`Limits::heavy`] | half of them |
+//! | giant, serial | of the pool | one each | one |
+//!
+//! # Invariants
+//! * Who waits for a turn holds no thread, and waits at most [`Limits::answer`].
+//! * Places go to those that wait for them in order, and each client waits for few at once: a client with many requests
+//!   does not delay another one with few.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::bodies::{Bodies, Held};
+use crate::concurrency_limit::RequestPermit;
+use crate::http_error::HttpError;
+use crate::lane::{self, Lane};
+use crate::limits::Limits;
+use crate::rate_limit::Client;
+
+/// Time that a body waits for its compression, before it is sent without.
+const COMPRESSION_WAIT: Duration = Duration::from_millis(100);
+
+/// The turns of one client.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    light: Semaphore,
+    heavy: Arc<Semaphore>,
+}
+
+impl Turns {
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        let heavy = Arc::new(Semaphore::new((limits.heavy / 2).max(1)));
+        Arc::new(Self { light: Semaphore::new(limits.running_per_client.max(1)), heavy })
+    }
+}
+
+/// What the clients of a server share.
+#[derive(Debug)]
+pub(crate) struct Pools {
+    heavy: Arc<Semaphore>,
+    giant: Arc<Semaphore>,
+    serial: Arc<Semaphore>,
+    pub(crate) bodies: Arc<Bodies>,
+    wait: Duration,
+}
+
+impl Pools {
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        let places = |n| Arc::new(Semaphore::new(n));
+        let (heavy, giant, serial) = (places(limits.heavy.max(1)), places(1), places(1));
+        let bodies = Bodies::new(limits.response_bytes);
+        Arc::new(Self { heavy, giant, serial, bodies, wait: limits.answer })
+    }
+
+    fn of(&self, lane: Lane) -> &Arc<Semaphore> {
+        match lane {
+            Lane::Light | Lane::Heavy => &self.heavy,
+            Lane::Giant => &self.giant,
+            Lane::Serial => &self.serial,
+        }
+    }
+}
+
+/// The share of a request's client. It lasts as long as the request's permit.
+#[derive(Clone, Debug)]
+pub struct Share {
+    client: Client,
+    turns: Arc<Turns>,
+    pools: Arc<Pools>,
+}
+
+/// A turn of a client with a place in a pool.
+type Place = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+
+impl Share {
+    /// The share of the client of `permit`; `None` if the permit has no client.
+    pub(crate) fn of(permit: &RequestPermit, pools: &Arc<Pools>) -> Option<Self> {
+        let (client, turns) = permit.client()?;
+        Some(Self { client, turns: Arc::clone(turns), pools: Arc::clone(pools) })
+    }
+
+    /// Runs `job`, which may block on the disk and counts its work ([`lane::spend`]), once or twice: on this thread if
+    /// it costs little, else in a pool.
+    ///
+    /// # Errors
+    /// 503 if it waits for too long.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        job: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Result<T, HttpError> {
+        match self.try_light(&job) {
+            Ok(done) => Ok(done),
+            Err(lane) => self.run_in(lane, job).await,
+        }
+    }
+
+    /// Runs `job` now; the lane to wait for, if the client has no turn or the work is too much.
+    pub(crate) fn try_light<T>(&self, job: impl FnOnce() -> T) -> Result<T, Lane> {
+        let _turn = self.turns.light.try_acquire().map_err(|_| Lane::Light)?;
+        lane::run(Lane::Light, job)
+    }
+
+    /// Runs `job` in `lane`, or in the lane that it proves to need.
+    pub(crate) async fn run_in<T: Send + 'static>(
+        &self,
+        mut lane: Lane,
+        job: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Result<T, HttpError> {
+        let job = Arc::new(job);
+        loop {
+            let done = if lane == Lane::Light {
+                let turn = timeout(self.pools.wait, self.turns.light.acquire()).await.map_err(|_| busy())?;
+                let _turn = turn.map_err(HttpError::internal)?;
+                lane::run(lane, &*job)
+            } else {
+                let place = timeout(self.pools.wait, self.place(lane)).await.map_err(|_| busy())?;
+                let place = place.map_err(HttpError::internal)?;
+                let job = Arc::clone(&job);
+                let run = move || {
+                    let _place = place;
+                    lane::run(lane, &*job)
+                };
+                spawn_blocking(run).await.map_err(HttpError::internal)?
+            };
+            match done {
+                Ok(done) => return Ok(done),
+                Err(needed) => lane = needed,
+            }
+        }
+    }
+
+    /// Runs `job` in the pool of expensive work, if there is a place for it soon.
+    pub(crate) async fn compress<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let place = timeout(COMPRESSION_WAIT, self.place(Lane::Heavy)).await.ok()?.ok()?;
+        let run = move || {
+            let _place = place;
+            job()
+        };
+        spawn_blocking(run).await.ok()
+    }
+
+    async fn place(&self, lane: Lane) -> Result<Place, AcquireError> {
+        let turn = Arc::clone(&self.turns.heavy).acquire_owned().await?;
+        Ok((turn, Arc::clone(self.pools.of(lane)).acquire_owned().await?))
+    }
+
+    /// Counts `bytes` of a response; `None` if they are few.
+    ///
+    /// # Errors
+    /// 503 or 429 if there is no room for them.
+    pub fn hold(&self, bytes: usize) -> Result<Option<Held>, HttpError> {
+        self.pools.bodies.hold(self.client, bytes)
+    }
+
+    /// See [`Bodies::count`].
+    pub(crate) fn count(&self, body: bytes::Bytes) -> Result<bytes::Bytes, HttpError> {
+        self.pools.bodies.count(self.client, body)
+    }
+}
+
+fn busy() -> HttpError {
+    HttpError::unavailable("other expensive requests are being answered; try again, or ask for fewer rows")
+}
