@@ -1,18 +1,36 @@
 //! Message-type sets that a filter by message types selects, bounded: strangers can create any number of them.
 
-use schema::msg_set;
-use store::Snapshot;
+use schema::msg_set::{self, MsgSets};
+use store::{Order, Snapshot};
 use web::http_error::HttpError;
+
+/// In place of a type: any type. It leaves out what has no message, as block data of chains with vote extensions.
+const ANY: &str = "*";
 
 /// The message-type sets that contain one of `types`; an error if there are too many.
 pub(crate) fn containing_any(types: &[String], snapshot: &dyn Snapshot) -> Result<Vec<u32>, HttpError> {
-    let sets = msg_set::containing_any(snapshot, types).map_err(HttpError::internal)?;
+    let sets = if types.iter().any(|name| name == ANY) {
+        with_messages(snapshot)
+    } else {
+        msg_set::containing_any(snapshot, types)
+    };
+    let sets = sets.map_err(HttpError::internal)?;
     sets.ok_or_else(|| {
         HttpError::bad_request(format!(
             "msgs matches transactions of more than {} combinations of message types: name rarer types, or none",
             msg_set::MAX_MATCHING
         ))
     })
+}
+
+/// The sets with any type, ascending; `None` if there are too many.
+fn with_messages(snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, store::Error> {
+    // At most one set has no type.
+    let limit = msg_set::MAX_MATCHING + 2;
+    let rows = store::table::rows::<MsgSets>(snapshot, &store::key::All, Order::Asc, limit)?;
+    let sets: Vec<_> =
+        rows.into_iter().filter(|(_, set)| !set.0.names.is_empty()).map(|(set, _)| set).collect();
+    Ok((sets.len() <= msg_set::MAX_MATCHING).then_some(sets))
 }
 
 #[cfg(test)]
