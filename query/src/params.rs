@@ -37,7 +37,9 @@ pub(crate) const HASH: Type = Type::Pattern("^(0[xX])?[0-9a-fA-F]{63,64}$");
 
 /// The parameters of a paged list whose cursors are of `space`.
 pub(crate) const fn pages(space: Space) -> [QueryParam; 5] {
-    pagination(Type::Pattern(space.pattern()))
+    let recorded = space.recorded();
+    let pattern = space.pattern();
+    pagination(if recorded.is_empty() { Type::Pattern(pattern) } else { Type::PatternOr(pattern, recorded) })
 }
 
 /// The `pagination.*` parameters of a request.
