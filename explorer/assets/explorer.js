@@ -68,8 +68,21 @@ function follow(part) {
 
 document.addEventListener("visibilitychange", () => wanted && refresh());
 for (const part of document.querySelectorAll("[data-live]")) follow(part);
+// A choice on which other fields depend submits the form without them, so that the server chooses them anew.
 for (const form of document.querySelectorAll("form[data-submit]")) {
-  form.addEventListener("change", (event) => event.target.matches("[data-submits]") && form.requestSubmit());
+  form.addEventListener("change", ({ target }) => {
+    if (target.dataset.submits === undefined || !form.reportValidity()) return;
+    const forget = ({ formData }) => target.dataset.submits.split(" ").forEach((name) => formData.delete(name));
+    form.addEventListener("formdata", forget, { once: true });
+    form.requestSubmit();
+  });
 }
+// The spaces between groups of digits are for the eye only.
+document.addEventListener("copy", (event) => {
+  const text = String(getSelection());
+  if (!/\d\u202f\d/.test(text)) return;
+  event.clipboardData.setData("text/plain", text.replace(/(?<=\d)\u202f(?=\d)/g, ""));
+  event.preventDefault();
+});
 setInterval(refreshTimes, SECOND);
 refreshTimes();

@@ -16,6 +16,8 @@ use crate::explorer::Explorer;
 
 const STYLE: &str = include_str!("../assets/explorer.css");
 const SCRIPT: &str = include_str!("../assets/explorer.js");
+/// Cursors and filters would lead crawlers through endless pages.
+const ROBOTS: &str = "User-agent: *\nDisallow: /indexer/\nDisallow: /v2/\nDisallow: /search\nDisallow: /*?\n";
 const ICON: &str = include_str!("../assets/icon.svg");
 
 /// A year.
@@ -30,6 +32,10 @@ pub(crate) const ENDPOINTS: &[Endpoint<Explorer>] = &[
     file("/assets/explorer.css", |_, _| Ok(reply("text/css; charset=utf-8", STYLE))),
     file("/assets/explorer.js", |_, _| Ok(reply("text/javascript; charset=utf-8", SCRIPT))),
     file("/assets/icon.svg", |_, _| Ok(reply("image/svg+xml", ICON))),
+    Endpoint {
+        cache: MaxAge::RECORD,
+        ..file("/robots.txt", |_, _| Ok(reply("text/plain; charset=utf-8", ROBOTS)))
+    },
 ];
 
 /// Link to the style sheet.

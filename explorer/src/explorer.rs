@@ -1,6 +1,7 @@
 //! Shared state of the pages: in-process reads of both APIs, and the catch-up rate.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -100,9 +101,20 @@ impl Explorer {
         target: &str,
         body: &[u8],
     ) -> Result<T, HttpError> {
+        self.route_for(None, method, target, body).await
+    }
+
+    /// As [`Self::route`], within the limits of a client.
+    pub(crate) async fn route_for<T: DeserializeOwned>(
+        &self,
+        client: Option<IpAddr>,
+        method: Method,
+        target: &str,
+        body: &[u8],
+    ) -> Result<T, HttpError> {
         let none = || HttpError::not_found("this service has no routes: set `route.registry`");
         let routing = self.routing.as_ref().ok_or_else(none)?;
-        parse(&routing.request(method, target, body).await?.body)
+        parse(&routing.request(method, target, body, client).await?.body)
     }
 
     /// True if there are pages of the index.

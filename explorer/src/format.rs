@@ -87,6 +87,11 @@ pub(crate) fn text(text: &str) -> Markup {
     }
 }
 
+/// Preformatted text, which the keyboard can scroll.
+pub(crate) fn pre(text: &str) -> Markup {
+    html! { pre tabindex="0" { (text) } }
+}
+
 /// The title of a shortened text.
 fn title(text: &str) -> String {
     chain::truncated(text, TITLE)
@@ -102,12 +107,16 @@ pub(crate) const TOO_LONG: &str = "longer than 256 KiB, not indexed";
 
 /// A URI as text; a link only if it is of the web.
 pub(crate) fn uri(uri: &str) -> Markup {
-    let is_web = uri.starts_with("https://") || uri.starts_with("http://");
-    if is_web && uri.len() <= 2048 {
+    if is_web(uri) {
         html! { a.mono href=(uri) rel="noopener noreferrer nofollow" { bdi { (uri) } } }
     } else {
         text(uri)
     }
+}
+
+/// True for an address of the web that a page links.
+pub(crate) fn is_web(uri: &str) -> bool {
+    (uri.starts_with("https://") || uri.starts_with("http://")) && uri.len() <= 2048
 }
 
 /// A number with a thin space between groups of three digits.
@@ -229,6 +238,11 @@ pub(crate) fn outcome(succeeded: bool) -> Markup {
     } else {
         html! { span.badge.bad { "Failed" } }
     }
+}
+
+/// In place of an outcome: what only stands among the transactions of a block.
+pub(crate) fn block_data() -> Markup {
+    html! { span.badge.none { "Block data" } }
 }
 
 /// The last part of a message type, with the whole one as its title.

@@ -6,15 +6,20 @@ use web::http_error::HttpError;
 
 use crate::assets::{ICON_LINK, SCRIPT_LINK, STYLE_LINK};
 use crate::explorer::Explorer;
-use crate::format::clipped;
+use crate::format::{clipped, none};
 
 /// Characters of a title.
 const TITLE: usize = 120;
+
+/// The interactive page over the description of the API.
+const API_PAGE: &str = "/swagger/";
 
 /// The contents of a page.
 pub(crate) struct Page {
     /// Its title, which is also its first heading.
     pub(crate) title: String,
+    /// What tells it from the other pages of its kind, in the browser's title only; empty for nothing.
+    pub(crate) about: String,
     /// Below the heading.
     pub(crate) body: Markup,
     /// The JSON requests with the same contents.
@@ -25,6 +30,7 @@ pub(crate) struct Page {
 pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
     let chain = if explorer.has_index() { explorer.chain_id() } else { "routes" };
     let title = chain::truncated(&page.title, TITLE);
+    let about = chain::truncated(&page.about, TITLE);
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -32,7 +38,7 @@ pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) " · " (chain) }
+                title { (title) @if !about.is_empty() { " " (about) } " · " (chain) }
                 link rel="icon" type="image/svg+xml" href=(*ICON_LINK);
                 link rel="stylesheet" href=(*STYLE_LINK);
                 script src=(*SCRIPT_LINK) defer {}
@@ -42,7 +48,7 @@ pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
                 header.top {
                     div.bar {
                         a.brand href="/" { img src=(*ICON_LINK) alt="" width="26" height="26"; span { (chain) } }
-                        @if explorer.has_index() { (search("")) }
+                        @if explorer.has_index() { (search("Search", "")) }
                     }
                     nav.main aria-label="Main" {
                         @for (href, name) in links(explorer) {
@@ -66,7 +72,8 @@ pub(crate) fn page(explorer: &Explorer, path: &str, page: &Page) -> Markup {
                     }
                     p {
                         "cairn " (explorer.version())
-                        @if explorer.has_index() { " · " a href="/status" { "Status" } " · " a href="/swagger/doc.json" { "API description" } }
+                        @if explorer.has_index() { " · " a href="/status" { "Status" } }
+                        " · " a href=(API_PAGE) { "API" } " · " a href="/openapi.json" { "OpenAPI" }
                     }
                 }
             }
@@ -93,10 +100,10 @@ fn links(explorer: &Explorer) -> Vec<(&'static str, &'static str)> {
     links
 }
 
-/// The search form.
-pub(crate) fn search(text: &str) -> Markup {
+/// The search form. `label` tells it from another one on the page.
+pub(crate) fn search(label: &str, text: &str) -> Markup {
     html! {
-        form.search role="search" action="/search" method="get" {
+        form.search role="search" aria-label=(label) action="/search" method="get" {
             input type="search" name="q" value=(clipped(text)) required maxlength="200" autocomplete="off" spellcheck="false"
                 aria-label="Search by height, hash, address or collection name"
                 placeholder="Height, hash, address, collection";
@@ -106,7 +113,7 @@ pub(crate) fn search(text: &str) -> Markup {
 }
 
 /// The page of an error.
-pub(crate) fn error(error: &HttpError) -> Page {
+pub(crate) fn error(explorer: &Explorer, error: &HttpError) -> Page {
     let title = match error.status() {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::BAD_REQUEST => "Bad request",
@@ -114,10 +121,18 @@ pub(crate) fn error(error: &HttpError) -> Page {
         _ => "Error",
     };
     let body = html! {
-        p.problem role="alert" { bdi { (clipped(error.message())) } }
+        p.problem role="alert" { bdi { (clipped(sentence(error.message()))) } }
         p.dim { "HTTP status " (error.status().as_u16()) }
+        p { a href="/" { @if explorer.has_index() { "To the overview" } @else { "To the first page" } } }
     };
-    Page { title: title.to_owned(), body, requests: Vec::new() }
+    Page { title: title.to_owned(), about: String::new(), body, requests: Vec::new() }
+}
+
+/// A message without the code in brackets that the deployed server's begin with.
+pub(crate) fn sentence(message: &str) -> &str {
+    let code = message.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let is_code = |code: &str| code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    code.filter(|(code, _)| is_code(code)).map_or(message, |(_, rest)| rest)
 }
 
 /// A section with a heading.
@@ -160,8 +175,10 @@ fn class(column: &str) -> Option<&'static str> {
     }
 }
 
-/// Names and values of one record.
+/// Names and values of one record; those without a value are left out.
 pub(crate) fn facts(facts: Vec<(&str, Markup)>) -> Markup {
+    let none = none().into_string();
+    let facts = facts.into_iter().filter(|(_, value)| value.0 != none);
     html! {
         dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } }
     }

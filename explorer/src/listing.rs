@@ -51,9 +51,18 @@ pub(crate) struct Listing<T> {
 impl<T: DeserializeOwned> Listing<T> {
     /// The page of `list` that the cursor of `call` selects.
     pub(crate) fn read(explorer: &Explorer, call: &Call<'_>, list: Target) -> Result<Self, HttpError> {
-        let list =
-            list.with("pagination.limit", ROWS).with_some("pagination.key", call.first("pagination.key"));
-        Self::first(explorer, list)
+        Self::read_rows(explorer, call, list, ROWS)
+    }
+
+    /// As [`Self::read`], with this number of rows.
+    pub(crate) fn read_rows(
+        explorer: &Explorer,
+        call: &Call<'_>,
+        list: Target,
+        rows: &str,
+    ) -> Result<Self, HttpError> {
+        let list = list.with("pagination.limit", rows);
+        Self::first(explorer, list.with_some("pagination.key", call.first("pagination.key")))
     }
 
     /// The page that `list` selects itself.

@@ -135,6 +135,12 @@ impl Tx {
         parsed(self.tx.as_deref())
     }
 
+    /// True if it is no transaction: data that the proposer put into the block, for example votes with oracle prices on
+    /// chains with vote extensions. The chain cannot decode it, or finds no message in it, and refuses it.
+    pub(crate) fn is_block_data(&self) -> bool {
+        self.code != 0 && self.signed().body.messages.is_empty()
+    }
+
     /// The events; empty if the record has another form.
     pub(crate) fn events(&self) -> Vec<Event> {
         parsed(self.events.as_deref())

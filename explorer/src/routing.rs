@@ -1,5 +1,7 @@
 //! What the pages need of a routing service, which may restart while they are served.
 
+use std::net::IpAddr;
+
 use futures_util::future::BoxFuture;
 use http::Method;
 use web::http_error::HttpError;
@@ -7,12 +9,13 @@ use web::reply::Reply;
 
 /// A routing service, whichever process or restart runs it.
 pub trait Routing: Send + Sync {
-    /// Runs a request of the routing API. An error 503 while the service restarts.
+    /// Runs a request of the routing API for a client, if it is known. An error 503 while the service restarts.
     fn request<'a>(
         &'a self,
         method: Method,
         target: &'a str,
         body: &'a [u8],
+        client: Option<IpAddr>,
     ) -> BoxFuture<'a, Result<Reply, HttpError>>;
 
     /// Symbol and decimal places of an asset, if the registry has it.

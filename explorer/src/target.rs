@@ -77,6 +77,11 @@ pub(crate) fn token(collection: &str, id: &str) -> Target {
     Target::new(format!("/token/{}", encoded(collection))).with("id", id)
 }
 
+/// The page of a collection of NFTs, or of an ERC-20.
+pub(crate) fn any_token(address: &str) -> String {
+    format!("/token/{}", encoded(address))
+}
+
 /// The page of the holders of a denom.
 pub(crate) fn holders(denom: &str) -> String {
     Target::new("/holders").with("denom", denom).into_string()

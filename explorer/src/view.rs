@@ -48,6 +48,11 @@ pub(crate) trait RouteView {
     fn answer<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>>;
 }
 
+/// What a form of a [`RouteView`] does, at the same path.
+pub(crate) trait RouteForm: RouteView {
+    fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>>;
+}
+
 /// The endpoint of a view.
 pub(crate) const fn page<V: View>() -> Endpoint<Explorer> {
     endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Sync(respond::<V>))
@@ -56,6 +61,12 @@ pub(crate) const fn page<V: View>() -> Endpoint<Explorer> {
 /// The endpoint of a view of the routing API.
 pub(crate) const fn route_page<V: RouteView>() -> Endpoint<Explorer> {
     endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Async(respond_later::<V>))
+}
+
+/// The endpoint of the form that a view of the routing API sends; its answer is a redirect, or an error.
+pub(crate) const fn route_form<V: RouteForm>() -> Endpoint<Explorer> {
+    let endpoint = endpoint(V::PATH, V::SUMMARY, &[], Handler::Async(respond_to_form::<V>));
+    Endpoint { method: Method::Post, ..endpoint }
 }
 
 const fn endpoint(
@@ -80,7 +91,15 @@ fn respond_later<'a, V: RouteView>(
     Box::pin(async move { Ok(reply(explorer, V::PATH, V::answer(explorer, call).await)) })
 }
 
-fn reply(explorer: &Explorer, path: &'static str, outcome: Result<Answer, HttpError>) -> Reply {
+fn respond_to_form<'a, V: RouteForm>(
+    explorer: &'a Explorer,
+    call: &'a Call<'a>,
+) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async move { Ok(reply(explorer, V::PATH, V::submit(explorer, call).await)) })
+}
+
+/// The response to an outcome. `path` is the template of the endpoint, or the path if there is none.
+pub(crate) fn reply(explorer: &Explorer, path: &str, outcome: Result<Answer, HttpError>) -> Reply {
     match outcome {
         Ok(Answer::Page(page)) => html(explorer, StatusCode::OK, layout::page(explorer, path, &page)),
         Ok(Answer::Redirect(location)) => Reply::see_other(format!("{}{location}", explorer.base())),
@@ -89,7 +108,7 @@ fn reply(explorer: &Explorer, path: &'static str, outcome: Result<Answer, HttpEr
             if let Some(detail) = error.detail() {
                 tracing::error!(path, detail, "request failed");
             }
-            html(explorer, error.status(), layout::page(explorer, path, &layout::error(&error)))
+            html(explorer, error.status(), layout::page(explorer, path, &layout::error(explorer, &error)))
         }
     }
 }

@@ -9,18 +9,21 @@ mod evm_tx;
 mod frames;
 mod holders;
 mod home;
+mod lookup;
 mod overview;
+mod planned_route;
 mod route;
 mod rows;
 mod search;
 mod token;
 mod transfer;
 mod tx;
+mod tx_list;
 
 use web::endpoint::Endpoint;
 
 use crate::explorer::Explorer;
-use crate::view::{page, route_page};
+use crate::view::{page, route_form, route_page};
 
 /// The pages of an index.
 pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
@@ -40,8 +43,11 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
 ];
 
 /// The pages of a routing service.
-pub(crate) const OF_ROUTES: &[Endpoint<Explorer>] =
-    &[route_page::<route::RoutePage>(), route_page::<transfer::TransferPage>()];
+pub(crate) const OF_ROUTES: &[Endpoint<Explorer>] = &[
+    route_page::<route::RoutePage>(),
+    route_page::<transfer::TransferPage>(),
+    route_form::<transfer::TransferPage>(),
+];
 
 /// The first page where there is no index.
 pub(crate) const HOME_OF_ROUTES: &[Endpoint<Explorer>] = &[page::<home::Home>()];

@@ -6,6 +6,7 @@ pub(crate) mod evm_tx;
 pub(crate) mod internal_tx;
 pub(crate) mod nft_tx;
 pub(crate) mod rich_list;
+mod signed_tx;
 pub(crate) mod status;
 pub(crate) mod stream;
 pub(crate) mod token;

@@ -61,22 +61,46 @@ impl Space {
 }
 
 impl Space {
-    /// A regular expression (ECMA 262) for the cursors of this server for the space. Those of tokens also depend on the
-    /// order and contain texts, so the expression is for offsets (in base64, 3, 6 or 9 digits), which fit both orders.
+    /// A regular expression (ECMA 262) for cursors of the space: those of this server, offsets (in base64, 3, 6 or 9 digits),
+    /// and JSON of the deployed servers. Those of tokens depend on the order and contain texts, so theirs is for offsets only.
     pub const fn pattern(self) -> &'static str {
         // Three bytes are four letters: `AQ`, one for the space, `A` or `B` for the flags. The last letter of the rest has
-        // two or four bits that are 0. An account is its length (20 or 32) and its bytes.
+        // two or four bits that are 0. An account is its length (20 or 32) and its bytes. `eyJoZWlnaHQi` is `{"height"`,
+        // `eyJzZXF1ZW5jZSI6` is `{"sequence":`, `fQ` is `}`; their numbers begin with another digit than 0.
         match self {
-            Self::Blocks => "^AQE(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
-            Self::Txs => "^AQI(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
-            Self::EvmTxs => "^AQM(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
-            Self::Calls => "^AQQ(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$",
-            Self::Collections => {
-                "^AQU(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]\
-                 (U[A-Za-z0-9_-]{26}[AEIMQUYcgkosw048]|g[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]))$"
+            Self::Blocks => {
+                "^(AQE(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJoZWlnaHQiOj[EIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
-            Self::Holders => "^AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])$",
+            Self::Txs => {
+                "^(AQI(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::EvmTxs => {
+                "^(AQM(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::Calls => {
+                "^(AQQ(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::Collections => {
+                "^(AQU(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]\
+                 (U[A-Za-z0-9_-]{26}[AEIMQUYcgkosw048]|g[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]))|\
+                 ([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJoZWlnaHQiOj[EIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::Holders => "^(AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3})$",
             Self::TokensById | Self::TokensByHeight => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",
+        }
+    }
+
+    /// Cursors that no expression describes, for example those of the deployed servers for tokens.
+    pub const fn recorded(self) -> &'static [&'static str] {
+        match self {
+            // {"height":115,"token_id":"2"}
+            Self::TokensById | Self::TokensByHeight => &["eyJoZWlnaHQiOjExNSwidG9rZW5faWQiOiIyIn0="],
+            _ => &[],
         }
     }
 }

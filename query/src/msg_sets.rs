@@ -118,7 +118,8 @@ pub(crate) fn has_any(record: &[u8], types: &[String]) -> Result<bool, HttpError
         let name = message.url.strip_prefix('/').unwrap_or(&message.url);
         types.binary_search_by(|one| one.as_str().cmp(name)).is_ok()
     };
-    Ok(messages.iter().any(is_one))
+    let is_any = types.iter().any(|name| name == msg_set::ANY);
+    Ok(if is_any { !messages.is_empty() } else { messages.iter().any(is_one) })
 }
 
 #[cfg(test)]
@@ -175,5 +176,13 @@ mod tests {
             assert_eq!(has_any(record.as_bytes(), &types).unwrap(), expected, "{record}");
         }
         assert!(has_any(b"{", &types).is_err());
+        let any = [msg_set::ANY.to_owned()];
+        for (record, expected) in [
+            (r#"{"tx":{"body":{"messages":[{"@type":"/c.MsgC"}]}}}"#, true),
+            (r#"{"tx":{"body":{"messages":[]}}}"#, false),
+            (r#"{"tx":null,"code":2}"#, false),
+        ] {
+            assert_eq!(has_any(record.as_bytes(), &any).unwrap(), expected, "{record}");
+        }
     }
 }

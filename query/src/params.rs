@@ -4,6 +4,7 @@
 
 use chain::Account;
 use schema::keys::Role;
+use schema::msg_set;
 use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Param, QueryParam, Type, pagination};
@@ -37,7 +38,9 @@ pub(crate) const HASH: Type = Type::Pattern("^(0[xX])?[0-9a-fA-F]{63,64}$");
 
 /// The parameters of a paged list whose cursors are of `space`.
 pub(crate) const fn pages(space: Space) -> [QueryParam; 5] {
-    pagination(Type::Pattern(space.pattern()))
+    let recorded = space.recorded();
+    let pattern = space.pattern();
+    pagination(if recorded.is_empty() { Type::Pattern(pattern) } else { Type::PatternOr(pattern, recorded) })
 }
 
 /// The `pagination.*` parameters of a request.
@@ -228,7 +231,7 @@ pub(crate) fn types(call: &Call<'_>) -> Result<Vec<String>, HttpError> {
             types.len()
         )));
     }
-    match types.iter().find(|name| !name.contains('.')) {
+    match types.iter().find(|name| !name.contains('.') && *name != msg_set::ANY) {
         Some(name) => Err(HttpError::bad_request(format!(
             "[INVALID_VALUE] invalid value for msgs: {} (must be message types with their packages, such as \
              cosmos.bank.v1beta1.MsgSend)",
@@ -238,8 +241,8 @@ pub(crate) fn types(call: &Call<'_>) -> Result<Vec<String>, HttpError> {
     }
 }
 
-/// An expression for the values of `msgs`: between commas, nothing or a text with a dot.
-pub(crate) const TYPES: &str = r"^\s*([^,]*\.[^,]*)?(,\s*([^,]*\.[^,]*)?)*$";
+/// An expression for the values of `msgs`: between commas, nothing, `*`, or a text with a dot.
+pub(crate) const TYPES: &str = r"^\s*(\*|[^,]*\.[^,]*)?(,\s*(\*|[^,]*\.[^,]*)?)*$";
 
 /// The beginning of an invalid value, for an error.
 pub(crate) fn shown(value: &str) -> String {

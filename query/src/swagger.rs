@@ -32,21 +32,52 @@ static SWAGGER: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 
 /// Requests and answers of the recorded chain `evm-scenario`.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// Streams of events are left out: a client made from the document waits for the end of an answer, and they have none.
-const STREAMS: &str = "/indexer/stream/";
+/// Operations have the names of the RPCs with the same answers.
+const NAMES: &[(&str, &str)] = &[
+    ("GET /status", "GetStatus"),
+    ("GET /indexer/block/v1/blocks", "ListBlocks"),
+    ("GET /indexer/block/v1/blocks/{height}", "GetBlock"),
+    ("GET /indexer/block/v1/avg_blocktime", "GetAverageBlockTime"),
+    ("GET /indexer/tx/v1/txs", "ListTxs"),
+    ("GET /indexer/tx/v1/txs/count", "CountTxs"),
+    ("GET /indexer/tx/v1/txs/by_account/{account}", "ListTxsByAccount"),
+    ("GET /indexer/tx/v1/txs/by_height/{height}", "ListTxsByHeight"),
+    ("GET /indexer/tx/v1/txs/{tx_hash}", "GetTx"),
+    ("GET /indexer/tx/v1/evm-txs", "ListEvmTxs"),
+    ("GET /indexer/tx/v1/evm-txs/by_account/{account}", "ListEvmTxsByAccount"),
+    ("GET /indexer/tx/v1/evm-txs/by_height/{height}", "ListEvmTxsByHeight"),
+    ("GET /indexer/tx/v1/evm-txs/{tx_hash}", "GetEvmTx"),
+    ("GET /indexer/tx/v1/evm-internal-txs", "ListInternalTxs"),
+    ("GET /indexer/tx/v1/evm-internal-txs/by_account/{account}", "ListInternalTxsByAccount"),
+    ("GET /indexer/tx/v1/evm-internal-txs/by_height/{height}", "ListInternalTxsByHeight"),
+    ("GET /indexer/tx/v1/evm-internal-txs/{tx_hash}", "ListInternalTxsByHash"),
+    ("GET /indexer/nft/v1/collections", "ListCollections"),
+    ("GET /indexer/nft/v1/collections/by_account/{account}", "ListCollectionsByAccount"),
+    ("GET /indexer/nft/v1/collections/by_name/{name}", "ListCollectionsByName"),
+    ("GET /indexer/nft/v1/collections/{collection_addr}", "GetCollection"),
+    ("GET /indexer/nft/v1/tokens/by_account/{account}", "ListTokensByAccount"),
+    ("GET /indexer/nft/v1/tokens/by_collection/{collection_addr}", "ListTokensByCollection"),
+    ("GET /indexer/nft/v1/txs/{collection_addr}/{token_id}", "ListTokenTxs"),
+    ("GET /indexer/richlist/v1/{denom}", "ListHolders"),
+    ("GET /indexer/stream/v1/blocks", "WatchBlocks"),
+    ("GET /indexer/stream/v1/txs", "WatchTxs"),
+    ("GET /indexer/stream/v1/evm-txs", "WatchEvmTxs"),
+];
 
 /// True for the paths that the document has.
 fn is_described(path: &str, evm: bool) -> bool {
     let is_of_evm = path.contains("/evm-") || path.contains("/richlist/");
-    (evm || !is_of_evm) && !api_page::has(path) && !path.starts_with(STREAMS)
+    (evm || !is_of_evm) && !api_page::has(path)
 }
 
 /// The OpenAPI 3.1 document of the indexer API, without the EVM paths on a chain without EVM.
 pub fn document(version: &str, evm: bool) -> Value {
     let about = About {
         title: "cairn indexer API",
-        description: "Blocks, transactions, NFTs and rich lists of one chain, read-only.",
+        description: "Blocks, transactions, NFTs and rich lists of one chain, read-only. Streams of events are under \
+                      `x-streams`, in the form of `paths`: a response of theirs has no end.",
         version,
+        names: NAMES,
         examples: &serde_json::from_str(EXAMPLES).unwrap_or_default(),
     };
     web::openapi::document(&about, ALL, |path| is_described(path, evm))
@@ -81,7 +112,9 @@ mod tests {
     fn every_endpoint_is_in_the_document_and_no_two_objects_share_a_name() {
         let document = document("1", true);
         for endpoint in ALL.iter().copied().flatten().filter(|endpoint| is_described(endpoint.path, true)) {
-            assert!(document["paths"][endpoint.path]["get"].is_object(), "{}", endpoint.path);
+            let is_stream = matches!(endpoint.handler, web::endpoint::Handler::Stream(_));
+            let part = &document[if is_stream { "x-streams" } else { "paths" }];
+            assert!(part[endpoint.path]["get"].is_object(), "{}", endpoint.path);
         }
         assert_eq!(web::openapi::name_conflicts(ALL), Vec::<&str>::new());
     }

@@ -61,6 +61,9 @@ pub fn joined(names: &[String]) -> String {
     names.join(",")
 }
 
+/// In place of a type: any type. It leaves out what has no message, as block data of chains with vote extensions.
+pub const ANY: &str = "*";
+
 /// The sets that contain at least one of `types`, ascending, without duplicates; `None` if more than `most` rows would
 /// have to be read. Chains have fewer than a hundred sets, but anybody can add one by a transaction.
 pub fn containing_any(
@@ -70,7 +73,7 @@ pub fn containing_any(
 ) -> Result<Option<Vec<u32>>, store::Error> {
     let mut sets = Vec::new();
     for name in types {
-        let start = Text(name.clone()).to_bytes();
+        let start = if name == ANY { Vec::new() } else { Text(name.clone()).to_bytes() };
         let end = prefix_end(&start);
         let bounds = Bounds { start: &start, end: end.as_deref() };
         for row in RowCursor::new(snapshot, MsgSetByType::SPEC, bounds, Order::Asc) {

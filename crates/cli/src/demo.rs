@@ -126,12 +126,13 @@ fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::R
     let Some(serving) = serving else { return Ok(()) };
     let account = some_account(serving);
     let mut text = format!(
-        "\n{} is indexed: {} transactions in heights {} to {}.\nOpen {}/ in a browser, or as JSON\n\n",
+        "\n{} is indexed: {} transactions in heights {} to {}.\n\
+         Open {url}/ in a browser, {url}/swagger/ for the API, or as JSON\n\n",
         about.chain_id,
         about.txs,
         about.first_height,
         about.last_height,
-        serving.url()
+        url = serving.url()
     );
     for path in paths(about, account.as_deref()) {
         writeln!(text, "  {}{path}", serving.url())?;
@@ -157,7 +158,7 @@ fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
         paths.push(format!("/indexer/nft/v1/tokens/by_account/{account}?pagination.limit=10"));
         paths.push(format!("/indexer/tx/v1/txs/by_account/{account}?pagination.limit=10"));
     }
-    paths.push("/swagger/doc.json".to_owned());
+    paths.push("/openapi.json".to_owned());
     paths
 }
 

@@ -1,5 +1,6 @@
 //! Inputs of the explorer's pages: the routing service that runs now, and the height of the chain.
 
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use explorer::Head;
@@ -41,10 +42,11 @@ impl Routing for CurrentRouting {
         method: Method,
         target: &'a str,
         body: &'a [u8],
+        client: Option<IpAddr>,
     ) -> BoxFuture<'a, Result<Reply, HttpError>> {
         Box::pin(async move {
             let restarting = || HttpError::unavailable("the routing service is restarting");
-            self.app().ok_or_else(restarting)?.read_later(method, target, body).await
+            self.app().ok_or_else(restarting)?.read_later(method, target, body, client).await
         })
     }
 

@@ -48,7 +48,12 @@ pub struct App<A: 'static> {
     headers: HeaderMap,
     /// Answers the paths that no endpoint here has.
     fallback: Option<Arc<dyn Fallback>>,
+    /// Answers the paths that no endpoint has at all.
+    unknown: Option<UnknownPath<A>>,
 }
+
+/// The reply to a request whose path no endpoint has; `None` for a 404 in JSON.
+pub type UnknownPath<A> = fn(&A, &Parts) -> Option<Reply>;
 
 /// An [`App`] behind another one (see [`App::with_fallback`]), whatever its state.
 pub trait Fallback: Send + Sync {
@@ -60,6 +65,8 @@ pub trait Fallback: Send + Sync {
     fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes>;
     /// See [`App::respond_later`].
     fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>>;
+    /// See [`App::with_unknown`]; `None` for a 404 in JSON.
+    fn unknown(&self, request: &Parts) -> Option<Response<Bytes>>;
 }
 
 impl<A: Send + Sync> Fallback for App<A> {
@@ -77,6 +84,10 @@ impl<A: Send + Sync> Fallback for App<A> {
 
     fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>> {
         Box::pin(App::respond_later(self, request, body))
+    }
+
+    fn unknown(&self, request: &Parts) -> Option<Response<Bytes>> {
+        App::unknown(self, request)
     }
 }
 
@@ -102,8 +113,8 @@ impl<A> App<A> {
         let router = Router::new(groups)?;
         let unrouted = Meter::new(NO_ENDPOINT);
         let (cors, health) = (Cors::default(), Health::default());
-        let (headers, fallback) = (HeaderMap::new(), None);
-        Ok(Self { state, router, cors, health, unrouted, starting: false, headers, fallback })
+        let (headers, fallback, unknown) = (HeaderMap::new(), None, None);
+        Ok(Self { state, router, cors, health, unrouted, starting: false, headers, fallback, unknown })
     }
 
     /// Sets the allowed origins.
@@ -136,6 +147,12 @@ impl<A> App<A> {
     #[must_use]
     pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
         Self { fallback: Some(fallback), ..self }
+    }
+
+    /// Lets `unknown` answer the paths that no endpoint has: here, and in the app that has this one as its fallback.
+    #[must_use]
+    pub fn with_unknown(self, unknown: UnknownPath<A>) -> Self {
+        Self { unknown: Some(unknown), ..self }
     }
 
     /// The shared state of the handlers.
@@ -195,6 +212,8 @@ impl<A> App<A> {
                 if let Some(fallback) = self.fallback_of(request) {
                     return fallback.respond(request, body);
                 }
+                let is_unknown = response.status() == StatusCode::NOT_FOUND;
+                let response = is_unknown.then(|| self.unknown(request)).flatten().unwrap_or(response);
                 self.unrouted.count(response.status());
                 self.with_cors_headers(request, response)
             }
@@ -205,6 +224,16 @@ impl<A> App<A> {
     fn fallback_of(&self, request: &Parts) -> Option<&dyn Fallback> {
         let path = request.uri.path();
         self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
+    }
+
+    /// The response to a path that no endpoint has, if it is not the 404 in JSON.
+    pub(crate) fn unknown(&self, request: &Parts) -> Option<Response<Bytes>> {
+        let Some(reply) = self.unknown.and_then(|unknown| unknown(&self.state, request)) else {
+            return self.fallback.as_deref()?.unknown(request);
+        };
+        let mut response = success(&HeaderValue::from_static("no-store"), request, reply);
+        response.headers_mut().extend(self.headers.clone());
+        Some(response)
     }
 
     /// The routes of a request's path.
@@ -266,7 +295,7 @@ impl<A> App<A> {
             return Response::default();
         }
         let mut response = match outcome {
-            Ok(reply) => success(route, request, reply),
+            Ok(reply) => success(&route.cache_control, request, reply),
             Err(error) => {
                 if let Some(detail) = error.detail() {
                     tracing::error!(path = route.endpoint.path, detail, "request failed");
@@ -326,15 +355,22 @@ impl<A> App<A> {
 }
 
 impl<A: Sync> App<A> {
-    /// As [`App::read`], for any method and also for asynchronous handlers, without their time limit.
+    /// As [`App::read`], for any method and also for asynchronous handlers, without their time limit. `client` is the one
+    /// that the request serves, if known.
     ///
     /// # Errors
     /// Those of the handler; 404 if no endpoint has the method and path.
-    pub async fn read_later(&self, method: Method, target: &str, body: &[u8]) -> Result<Reply, HttpError> {
+    pub async fn read_later(
+        &self,
+        method: Method,
+        target: &str,
+        body: &[u8],
+        client: Option<IpAddr>,
+    ) -> Result<Reply, HttpError> {
         let request = internal_request(method, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
         let route = found.of(&request.method).ok_or_else(|| no_endpoint(target))?;
-        let call = call(route, &found, &request, body)?;
+        let call = Call { client, ..call(route, &found, &request, body)? };
         self.run_later(route, &call).await
     }
 

@@ -105,6 +105,8 @@ pub enum Param {
     Query(QueryParam),
     /// A name in the query string that must be present.
     Required(QueryParam),
+    /// An older spelling of another parameter: read, and left out of the document, where clients would make two of them.
+    OldName(QueryParam),
     /// Several names in the query string.
     Group(&'static [QueryParam]),
     /// The JSON object in the body of a `POST`.
@@ -192,11 +194,16 @@ impl Param {
         Self::Query(QueryParam { name, ty, doc, default: Some(default) })
     }
 
+    /// `name=value` in the query string: an older spelling of another parameter.
+    pub const fn old_name(name: &'static str, ty: Type, doc: &'static str) -> Self {
+        Self::OldName(QueryParam { name, ty, doc, default: None })
+    }
+
     /// The query parameters that it declares: none, one or several.
     pub const fn queries(&self) -> &[QueryParam] {
         match self {
             Self::Path(_) | Self::Body(_) => &[],
-            Self::Query(one) | Self::Required(one) => std::slice::from_ref(one),
+            Self::Query(one) | Self::Required(one) | Self::OldName(one) => std::slice::from_ref(one),
             Self::Group(several) => several,
         }
     }

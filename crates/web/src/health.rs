@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! * Probes bypass the rate and concurrency limits and do not count towards them.
-//! * They need no endpoint and are in no OpenAPI document.
+//! * They need no endpoint; `openapi::probes` describes them.
 //!
 //! Probes share the server threads, so they wait while every thread blocks on the disk.
 

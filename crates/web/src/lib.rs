@@ -65,7 +65,7 @@
 //! assert_eq!(app.get("/greet/unknown").status(), 404);
 //!
 //! let examples = serde_json::Value::Null;
-//! let about = About { title: "Greetings", description: "Says hello.", version: "1", examples: &examples };
+//! let about = About { title: "Greetings", description: "Says hello.", version: "1", names: &[], examples: &examples };
 //! let document = web::openapi::document(&about, GROUPS, |_| true);
 //! assert_eq!(document["paths"]["/greet/{name}"]["get"]["tags"][0], "Greetings");
 //! # Ok::<(), web::router::RouteError>(())

@@ -85,8 +85,11 @@ impl<A> Mounts<A> {
             let (id, _) = rest.split_once('/').unwrap_or((rest, ""));
             let length = PREFIX.len() + id.len();
             let id = decode_segment(id).unwrap_or_default();
-            let chain =
-                self.all().find(|chain| chain.id == id).ok_or_else(|| self.unknown(&id).response())?;
+            let unknown = || {
+                let page = self.first.app.get().and_then(|app| app.unknown(head));
+                page.unwrap_or_else(|| self.unknown(&id).response())
+            };
+            let chain = self.all().find(|chain| chain.id == id).ok_or_else(unknown)?;
             head.uri = without_prefix(&head.uri, length).map_err(|error| error.response())?;
             chain
         } else if path == LIST {

@@ -4,6 +4,7 @@
 //! the document for clients of Swagger 2.0.
 
 mod definitions;
+mod probes;
 
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,8 @@ pub struct About<'a> {
     pub description: &'a str,
     /// Version of the program.
     pub version: &'a str,
+    /// Names of operations (`GET /path/{name}`), where they have better ones than the method and the words of the path.
+    pub names: &'a [(&'a str, &'a str)],
     /// Recorded requests with their answers: an array of objects with `operation` (`GET /path/{name}`), `parameters` (an
     /// object by name), `body` (of a `POST`) and `response`. Their values become the document's examples.
     pub examples: &'a Value,
@@ -29,33 +32,52 @@ pub struct About<'a> {
 /// A text that is not a decimal integer, or empty: Go's `strconv` refuses it, so such a parameter counts as absent.
 const NOT_A_NUMBER: &str = r"^([^0-9+-][\s\S]*|[+-]?[0-9]+[^0-9][\s\S]*|[+-]([^0-9][\s\S]*)?)?$";
 
-/// The document of all endpoints whose path `keep` accepts. Paths are written in full; the only server is the one that
-/// sends the document, because it works wherever it is mounted.
+/// Where the document has the streams: a client made from `paths` waits for the end of a response, and theirs have none.
+const STREAMS: &str = "x-streams";
+
+/// The document of all endpoints whose path `keep` accepts, and of the health probes, which every server has. Paths are
+/// written in full; the only server is the one that sends the document, wherever it is mounted. Streams are under
+/// `x-streams`, in the form of `paths`.
 pub fn document<A>(about: &About<'_>, groups: &[&[Endpoint<A>]], keep: impl Fn(&str) -> bool) -> Value {
     let mut definitions = Definitions::new();
     let mut tags: Vec<&str> = Vec::new();
-    let mut paths = Map::new();
+    let (mut paths, mut streams) = (Map::new(), Map::new());
     for endpoint in groups.iter().copied().flatten().filter(|endpoint| keep(endpoint.path)) {
         if !tags.contains(&endpoint.tag) {
             tags.push(endpoint.tag);
         }
-        paths.entry(endpoint.path).or_insert_with(|| json!({}))[method(endpoint.method)] =
-            operation(endpoint, &mut definitions, about.examples);
+        let part = if is_stream(endpoint) { &mut streams } else { &mut paths };
+        part.entry(endpoint.path).or_insert_with(|| json!({}))[method(endpoint.method)] =
+            operation(endpoint, &mut definitions, about);
     }
-    json!({
+    paths.extend(probes::paths());
+    if !tags.contains(&probes::TAG) {
+        tags.push(probes::TAG);
+    }
+    let mut document = json!({
         "openapi": "3.1.1",
         "info": { "title": about.title, "description": about.description, "version": about.version },
+        "servers": [{ "url": ".", "description": "The server that sent this document." }],
         "tags": tags.into_iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
         "paths": paths,
         "components": { "responses": refusals(), "schemas": definitions.finish() },
-    })
+    });
+    if !streams.is_empty() {
+        document[STREAMS] = streams.into();
+    }
+    document
+}
+
+fn is_stream<A>(endpoint: &Endpoint<A>) -> bool {
+    matches!(endpoint.handler, Handler::Stream(_))
 }
 
 /// The names that two different objects of the endpoints share; a valid API has none.
 pub fn name_conflicts<A>(groups: &[&[Endpoint<A>]]) -> Vec<String> {
     let mut definitions = Definitions::new();
+    let nothing = About { title: "", description: "", version: "", names: &[], examples: &Value::Null };
     for endpoint in groups.iter().copied().flatten() {
-        operation(endpoint, &mut definitions, &Value::Null);
+        operation(endpoint, &mut definitions, &nothing);
     }
     let all = definitions.finish();
     all.keys().filter(|name| all.contains_key(&second(name))).cloned().collect()
@@ -97,10 +119,10 @@ fn refusals() -> Value {
     all.into()
 }
 
-fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, examples: &Value) -> Value {
+fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, about: &About<'_>) -> Value {
     let method = method(endpoint.method);
     let wanted = format!("{} {}", method.to_uppercase(), endpoint.path);
-    let examples = examples.as_array().map_or(&[][..], Vec::as_slice);
+    let examples = about.examples.as_array().map_or(&[][..], Vec::as_slice);
     let example =
         examples.iter().find(|example| example["operation"] == wanted.as_str()).unwrap_or(&Value::Null);
 
@@ -108,9 +130,14 @@ fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, examples:
     if !example["response"].is_null() {
         content["example"] = example["response"].clone();
     }
-    let content_type = endpoint.response.content_type();
+    let (content_type, description) = if is_stream(endpoint) {
+        ("text/event-stream", "Server-sent events without an end; the data of each is this object.")
+    } else {
+        (endpoint.response.content_type(), "OK")
+    };
     let mut responses = Map::new();
-    responses.insert("200".into(), json!({ "description": "OK", "content": { content_type: content } }));
+    responses
+        .insert("200".into(), json!({ "description": description, "content": { content_type: content } }));
     let mut refused = |status: &str, name: &str| {
         responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{name}") }));
     };
@@ -130,8 +157,9 @@ fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, examples:
     }
     refused("default", "Other");
 
+    let name = about.names.iter().find(|(operation, _)| *operation == wanted);
     let mut value = json!({
-        "operationId": operation_id(method, endpoint.path),
+        "operationId": name.map_or_else(|| operation_id(method, endpoint.path), |(_, name)| (*name).to_owned()),
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
         "responses": responses,
@@ -173,7 +201,7 @@ fn parameters(param: &Param, example: &Value) -> Vec<Value> {
                 "name": path.name, "in": "path", "required": true, "description": path.doc, "schema": schema,
             })]
         }
-        Param::Body(_) => Vec::new(),
+        Param::Body(_) | Param::OldName(_) => Vec::new(),
         Param::Query(_) | Param::Required(_) | Param::Group(_) => {
             let required = matches!(param, Param::Required(_));
             param.queries().iter().map(|query| query_parameter(query, required)).collect()

@@ -205,7 +205,9 @@ fn check_names<A>(endpoint: &Endpoint<A>, names: &[&'static str]) -> Result<(), 
         .iter()
         .filter_map(|param| match param {
             Param::Path(param) => Some(param.name),
-            Param::Query(_) | Param::Required(_) | Param::Group(_) | Param::Body(_) => None,
+            Param::Query(_) | Param::Required(_) | Param::OldName(_) | Param::Group(_) | Param::Body(_) => {
+                None
+            }
         })
         .collect();
     let missing =

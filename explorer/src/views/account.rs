@@ -7,12 +7,14 @@ use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use super::rows;
-use super::tx::{MSGS, msgs_input};
+use super::tx::msgs_input;
+use super::tx_list::{self, TxList};
 use crate::explorer::Explorer;
+use crate::format::short;
 use crate::layout::Page;
 use crate::layout::facts;
 use crate::listing::{KEY, Listing};
-use crate::record::{Collection, EvmTx, Frame, Token, Tx};
+use crate::record::{Collection, EvmTx, Frame, Token};
 use crate::target::{self, Target, encoded};
 use crate::view::{Answer, View};
 
@@ -51,7 +53,8 @@ impl View for AccountPage {
     const PARAMS: &'static [Param] = &[
         Param::path("account", "Bech32 or hex."),
         Param::query_or("tab", Type::OneOf(&["txs", "evm", "internal", "nfts"]), "txs", "The list."),
-        MSGS,
+        tx_list::PARAMS[0],
+        tx_list::PARAMS[1],
         Param::query_or("is_signer", Type::Boolean, "false", "Only transactions that the account signed."),
         Param::query("collection_addr", Type::String, "Only tokens of this collection."),
         KEY,
@@ -64,7 +67,10 @@ impl View for AccountPage {
         let tabs = || Tab::ALL.into_iter().filter(|tab| tab.is_of(explorer));
         let wanted = call.first("tab").unwrap_or("txs");
         let tab = tabs().find(|tab| tab.names().0 == wanted).unwrap_or(Tab::Txs);
-        let page = |tab: Tab| Target::new(target::account(address)).with("tab", tab.names().0);
+        let page = |tab: Tab| {
+            let page = Target::new(target::account(address));
+            if tab == Tab::Txs { page } else { page.with("tab", tab.names().0) }
+        };
         let (list, request) = list(explorer, call, tab, page(tab))?;
         let body = html! {
             section.card {
@@ -82,7 +88,11 @@ impl View for AccountPage {
             }
             (list)
         };
-        Ok(Page { title: "Account".to_owned(), body, requests: vec![request] }.into())
+        let mut about = short(address);
+        if tab != Tab::Txs {
+            about = format!("{about} – {}", tab.names().1);
+        }
+        Ok(Page { title: "Account".to_owned(), about, body, requests: vec![request] }.into())
     }
 }
 
@@ -90,23 +100,22 @@ impl View for AccountPage {
 fn list(explorer: &Explorer, call: &Call<'_>, tab: Tab, page: Target) -> Result<(Markup, String), HttpError> {
     let address = encoded(call.text("account"));
     let of = |kind: &str| Target::new(format!("/indexer/{kind}/by_account/{address}"));
-    let (msgs, collection) = (call.first("msgs"), call.first("collection_addr"));
+    let collection = call.first("collection_addr");
     let signer = call.boolean("is_signer", false).then_some("true");
     Ok(match tab {
         Tab::Txs => {
-            let list = of("tx/v1/txs").with_some("is_signer", signer).with_some("msgs", msgs);
-            let txs = Listing::<Tx>::read(explorer, call, list)?;
-            let page = page.with_some("is_signer", signer).with_some("msgs", msgs);
+            let list = of("tx/v1/txs").with_some("is_signer", signer);
+            let list = TxList::read(explorer, call, list, page.with_some("is_signer", signer))?;
             let body = html! {
                 form.filter method="get" {
                     input type="hidden" name="tab" value="txs";
-                    (msgs_input(msgs, &txs.rows))
+                    (msgs_input(TxList::filter(call), &list.txs.rows))
                     (signer_input(signer.is_some(), "signed by the account"))
                     button type="submit" { "Filter" }
                 }
-                section.card { (rows::txs(explorer, &txs.rows)) (txs.pager(&page)) }
+                section.card { (list.shown(explorer)) }
             };
-            (body, txs.request)
+            (body, list.txs.request)
         }
         Tab::Evm => {
             let txs =
@@ -134,7 +143,7 @@ fn list(explorer: &Explorer, call: &Call<'_>, tab: Tab, page: Target) -> Result<
             let owned = Listing::<Collection>::first(explorer, owned)?;
             let body = html! {
                 (collection_filter(collection, &owned.rows))
-                section.card { (rows::tokens(&tokens.rows)) (tokens.pager(&page)) }
+                section.card { (rows::tokens(&tokens.rows, true)) (tokens.pager(&page)) }
             };
             (body, tokens.request)
         }

@@ -5,13 +5,14 @@ use web::call::Call;
 use web::endpoint::Param;
 use web::http_error::HttpError;
 
-use super::rows;
+use super::tx_list::{self, TxList};
+use super::{lookup, rows};
 use crate::explorer::Explorer;
-use crate::format::{cell, count, whole_time};
+use crate::format::{cell, count, quantity, whole_time};
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
-use crate::record::{Block, EvmTx, OneBlock, Tx};
+use crate::record::{Block, EvmTx, OneBlock};
 use crate::target::{self, Target, encoded};
 use crate::view::{Answer, View};
 
@@ -27,7 +28,8 @@ impl View for BlocksPage {
         let body = html! {
             section.card { (rows::blocks(explorer, &blocks.rows)) (blocks.pager(&Target::new(Self::PATH))) }
         };
-        Ok(Page { title: "Blocks".to_owned(), body, requests: vec![blocks.request] }.into())
+        Ok(Page { title: "Blocks".to_owned(), about: String::new(), body, requests: vec![blocks.request] }
+            .into())
     }
 }
 
@@ -36,14 +38,28 @@ pub(crate) struct BlockPage;
 impl View for BlockPage {
     const PATH: &'static str = "/block/{height}";
     const SUMMARY: &'static str = "One block.";
-    const PARAMS: &'static [Param] = &[Param::path("height", "A height, 1 or more."), KEY];
+    const PARAMS: &'static [Param] = &{
+        let [msgs, block_data, key] = tx_list::PARAMS;
+        [
+            Param::path(
+                "height",
+                "A height, 1 or more; in hex after 0x; or the hash of one of the newest blocks.",
+            ),
+            msgs,
+            block_data,
+            key,
+        ]
+    };
 
     fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
-        let request = format!("/indexer/block/v1/blocks/{}", encoded(call.text("height")));
+        let height = call.text("height");
+        if let Some(page) = by_another_name(explorer, height)? {
+            return Ok(Answer::Redirect(page));
+        }
+        let request = format!("/indexer/block/v1/blocks/{}", encoded(height));
         let OneBlock { block } = explorer.read(&request)?;
         let list = Target::new(format!("/indexer/tx/v1/txs/by_height/{}", block.height));
-        let txs = Listing::<Tx>::read(explorer, call, list)?;
-        let of_block = Target::new(target::block(&block.height));
+        let txs = TxList::read(explorer, call, list, Target::new(target::block(&block.height)))?;
         let mut requests = vec![request];
         let height: u64 = block.height.parse().unwrap_or(0);
         let last = Listing::<Block>::first(
@@ -72,7 +88,7 @@ impl View for BlockPage {
                     ("Transactions", html! { (count(&block.tx_count)) }),
                 ]))
             }
-            (section("Transactions", &html! { (rows::txs(explorer, &txs.rows)) (txs.pager(&of_block)) }))
+            (section("Transactions", &txs.shown(explorer)))
             @if let Some(evm) = &evm {
                 (section("EVM transactions", &html! {
                     (rows::evm_txs(&evm.rows))
@@ -80,8 +96,24 @@ impl View for BlockPage {
                 }))
             }
         };
-        requests.push(txs.request);
+        requests.push(txs.txs.request);
         requests.extend(evm.map(|evm| evm.request));
-        Ok(Page { title: format!("Block {}", block.height), body, requests }.into())
+        Ok(Page { title: format!("Block {}", block.height), about: String::new(), body, requests }.into())
     }
+}
+
+/// The page of a block that is named by its hash, or by its height in hex; `None` for any other name.
+fn by_another_name(explorer: &Explorer, name: &str) -> Result<Option<String>, HttpError> {
+    let digits = lookup::digits(name);
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let unknown = || {
+            HttpError::not_found(format!(
+                "{name} is not the hash of one of the {0} newest blocks, nor the EVM's hash of a block of the {0} newest EVM \
+                 transactions. Older blocks are found by height.",
+                lookup::BLOCKS
+            ))
+        };
+        return lookup::block(explorer, digits)?.ok_or_else(unknown).map(Some);
+    }
+    Ok((digits.len() < name.len()).then(|| quantity(&format!("0x{digits}"))).flatten().map(target::block))
 }

@@ -7,7 +7,7 @@ use web::http_error::HttpError;
 
 use super::rows;
 use crate::explorer::Explorer;
-use crate::format::{account, block, count, text, time, whole_account};
+use crate::format::{account, block, count, short, text, time, whole_account};
 use crate::layout::Page;
 use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
@@ -34,7 +34,9 @@ impl View for CollectionsPage {
             }
             section.card { (collection_rows(&collections.rows)) (collections.pager(&page)) }
         };
-        Ok(Page { title: "NFT collections".to_owned(), body, requests: vec![collections.request] }.into())
+        let about = name.map(|name| chain::truncated(name, 40)).unwrap_or_default();
+        Ok(Page { title: "NFT collections".to_owned(), about, body, requests: vec![collections.request] }
+            .into())
     }
 }
 
@@ -86,11 +88,12 @@ impl View for CollectionPage {
                 ]))
             }
             (section("Tokens", &html! {
-                (rows::tokens(&tokens.rows))
+                (rows::tokens(&tokens.rows, false))
                 (tokens.pager(&Target::new(target::collection(&collection.object_addr))))
             }))
         };
         let title = if detail.name.is_empty() { "Collection".to_owned() } else { detail.name.clone() };
-        Ok(Page { title, body, requests: vec![request, tokens.request] }.into())
+        let about = short(&collection.object_addr);
+        Ok(Page { title, about, body, requests: vec![request, tokens.request] }.into())
     }
 }

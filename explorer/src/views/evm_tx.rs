@@ -1,5 +1,6 @@
 //! All EVM transactions, and one of them with its logs and internal calls.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use web::call::Call;
 use web::endpoint::Param;
@@ -7,9 +8,11 @@ use web::http_error::HttpError;
 
 use super::evm_log::{Decoded, Subject, decode};
 use super::tx::pretty;
-use super::{frames, rows};
+use super::{frames, lookup, rows};
 use crate::explorer::Explorer;
-use crate::format::{account, block, clipped, count, none, number, outcome, quantity, whole_account};
+use crate::format::{
+    account, block, clipped, count, none, number, outcome, pre, quantity, short, whole_account,
+};
 use crate::layout::Page;
 use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
@@ -33,7 +36,13 @@ impl View for EvmTxsPage {
         let body = html! {
             section.card { (rows::evm_txs(&txs.rows)) (txs.pager(&Target::new(Self::PATH))) }
         };
-        Ok(Page { title: "EVM transactions".to_owned(), body, requests: vec![txs.request] }.into())
+        Ok(Page {
+            title: "EVM transactions".to_owned(),
+            about: String::new(),
+            body,
+            requests: vec![txs.request],
+        }
+        .into())
     }
 }
 
@@ -41,12 +50,18 @@ pub(crate) struct EvmTxPage;
 
 impl View for EvmTxPage {
     const PATH: &'static str = "/evm-tx/{hash}";
-    const SUMMARY: &'static str = "One EVM transaction.";
+    const SUMMARY: &'static str = "One EVM transaction; the hash of a Cosmos transaction leads to its page.";
     const PARAMS: &'static [Param] = &[Param::path("hash", "Hex, with or without 0x."), KEY];
 
     fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
         let request = format!("/indexer/tx/v1/evm-txs/{}", encoded(call.text("hash")));
-        let raw = explorer.read_bytes(&request)?;
+        let raw = match explorer.read_bytes(&request) {
+            Err(error) if error.status() == StatusCode::NOT_FOUND => {
+                let page = lookup::tx(explorer, call.text("hash"))?;
+                return page.map(Answer::Redirect).ok_or(error);
+            }
+            raw => raw?,
+        };
         let OneEvmTx { tx } = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
         let list = Target::new(format!("/indexer/tx/v1/evm-internal-txs/{}", tx.transaction_hash))
             .with("pagination.reverse", "false")
@@ -79,10 +94,11 @@ impl View for EvmTxPage {
                 (frames::tree(&calls.rows, !succeeded))
                 (calls.pager(&Target::new(target::evm_tx(&tx.transaction_hash))))
             }))
-            section.card { details { summary { "Raw JSON" } pre { (pretty(&raw)) } } }
+            section.card { details { summary { "Raw JSON" } (pre(&pretty(&raw))) } }
         };
         let requests = vec![request, calls.request];
-        Ok(Page { title: "EVM transaction".to_owned(), body, requests }.into())
+        let about = short(&tx.transaction_hash);
+        Ok(Page { title: "EVM transaction".to_owned(), about, body, requests }.into())
     }
 }
 
@@ -117,7 +133,7 @@ fn subject(log: &Log, decoded: &Decoded) -> Markup {
             html! { a.num href=(target::holders(&log.address)) title="Holders" { (count(amount)) } }
         }
         Subject::Token(id) => html! {
-            "token " a.num href=(target::token(&log.address, &id.to_string()).into_string()) { (chain::truncated(&id.to_string(), 24)) }
+            span.dim { "token " } a.num href=(target::token(&log.address, &id.to_string()).into_string()) { (chain::truncated(&id.to_string(), 24)) }
         },
         Subject::All(approved) => html! { @if *approved { "approved" } @else { "revoked" } },
     }

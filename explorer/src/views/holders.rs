@@ -7,7 +7,7 @@ use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
-use crate::format::{account, clipped, count, decimal};
+use crate::format::{account, clipped, count, decimal, short};
 use crate::layout::Page;
 use crate::layout::{section, table};
 use crate::listing::{KEY, Listing};
@@ -39,7 +39,8 @@ impl View for HoldersPage {
             }
             (list)
         };
-        Ok(Page { title: "Holders".to_owned(), body, requests }.into())
+        let about = denom.map(|denom| format!("of {}", short(denom))).unwrap_or_default();
+        Ok(Page { title: "Holders".to_owned(), about, body, requests }.into())
     }
 }
 

@@ -5,13 +5,14 @@ use web::call::Call;
 use web::http_error::HttpError;
 
 use super::chart::{Bar, bars};
-use super::rows;
+use super::tx_list::TxList;
+use super::{rows, tx};
 use crate::explorer::Explorer;
 use crate::format::{block, count, duration, time};
 use crate::layout::Page;
 use crate::layout::section;
 use crate::listing::Listing;
-use crate::record::{Block, Status, Tx};
+use crate::record::{Block, Status};
 use crate::target::Target;
 use crate::view::{Answer, View};
 
@@ -28,12 +29,12 @@ impl View for Overview {
     const PATH: &'static str = "/";
     const SUMMARY: &'static str = "The state of the index, and the latest blocks and transactions.";
 
-    fn answer(explorer: &Explorer, _: &Call<'_>) -> Result<Answer, HttpError> {
+    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
         let status: Status = explorer.read("/status")?;
         let blocks = Target::new("/indexer/block/v1/blocks").with("pagination.limit", CHARTED);
         let blocks = Listing::<Block>::first(explorer, blocks)?;
-        let txs = Target::new("/indexer/tx/v1/txs").with("pagination.limit", LATEST.to_string());
-        let txs = Listing::<Tx>::first(explorer, txs)?;
+        let (list, page) = (Target::new("/indexer/tx/v1/txs"), Target::new(tx::TxsPage::PATH));
+        let txs = TxList::read_rows(explorer, call, list, page, &LATEST.to_string())?;
         let latest = &blocks.rows[..blocks.rows.len().min(LATEST)];
         let body = html! {
             div #state data-live data-stream="/indexer/stream/v1/blocks" {
@@ -46,17 +47,17 @@ impl View for Overview {
                     (section("Latest blocks", &html! { (rows::blocks(explorer, latest)) p.more { a href="/blocks" { "All blocks" } } }))
                 }
                 div #latest-txs data-live {
-                    (section("Latest transactions", &html! { (rows::txs(explorer, &txs.rows)) p.more { a href="/txs" { "All transactions" } } }))
+                    (section("Latest transactions", &html! { (rows::txs(explorer, &txs.txs.rows)) (txs.note()) p.more { a href="/txs" { "All transactions" } } }))
                 }
             }
         };
-        let requests = vec!["/status".to_owned(), blocks.request, txs.request];
-        Ok(Page { title: "Overview".to_owned(), body, requests }.into())
+        let requests = vec!["/status".to_owned(), blocks.request, txs.txs.request];
+        Ok(Page { title: "Overview".to_owned(), about: String::new(), body, requests }.into())
     }
 }
 
 /// The chain in four figures.
-fn summary(explorer: &Explorer, status: &Status, blocks: &Listing<Block>, txs: &Listing<Tx>) -> Markup {
+fn summary(explorer: &Explorer, status: &Status, blocks: &Listing<Block>, txs: &TxList) -> Markup {
     let last = blocks.rows.first();
     let head = explorer.head();
     html! {
@@ -69,7 +70,10 @@ fn summary(explorer: &Explorer, status: &Status, blocks: &Listing<Block>, txs: &
             }))
             (figure("Last block", &html! { @if let Some(last) = last { (time(&last.timestamp)) } @else { "none yet" } },
                 &html! { @if let Some(average) = average(&blocks.rows) { "a block every " (seconds(average)) } }))
-            (figure("Transactions", &html! { (count(txs.total())) }, &html! { "in " (count(blocks.rows.len())) " latest blocks: " (count(recent(&blocks.rows))) }))
+            (figure("Transactions", &html! { (count(txs.txs.total())) }, &html! {
+                @if txs.hidden > 0 { "without block data (" (count(txs.hidden)) ")" }
+                @else { (count(recent(&blocks.rows))) " in the latest " (count(blocks.rows.len())) " blocks" }
+            }))
         }
     }
 }

@@ -1,6 +1,5 @@
-//! A form for routes between two chains, and the best route with its hops, fees and duration.
-
-#![expect(clippy::struct_field_names, reason = "the names of the API")]
+//! A form for routes between two chains. The destinations are those that the chosen asset can reach, so that the first
+//! click shows a route.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +7,42 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
+use super::planned_route::{Ends, plan, refusal};
 use crate::explorer::Explorer;
-use crate::format::{base_units, clipped, coin, duration};
+use crate::format::clipped;
 use crate::layout::Page;
-use crate::layout::{facts, section};
-use crate::routing::Unit;
 use crate::target::Target;
 use crate::view::{Answer, RouteView};
 
 /// Characters of a name in a list of options.
 const NAME: usize = 60;
 
+/// Assets of a chain that are tried as the default source until one can go somewhere.
+const TRIED: usize = 8;
+
+/// The registry's name of the L1, whose chain and token come first in the lists.
+const L1: &str = "initia";
+
 /// A chain that routes can begin or end on.
 #[derive(Deserialize)]
-struct Chain {
-    chain_id: String,
+pub(super) struct Chain {
+    pub(super) chain_id: String,
+    chain_name: String,
     pretty_name: String,
     #[serde(default)]
+    fee_assets: Vec<FeeAsset>,
+    #[serde(default)]
     hidden: bool,
+}
+
+#[derive(Deserialize)]
+struct FeeAsset {
+    denom: String,
 }
 
 #[derive(Deserialize)]
@@ -39,19 +51,18 @@ struct Chains {
 }
 
 /// An asset on a chain.
-#[derive(Deserialize)]
-struct Asset {
-    denom: String,
-    symbol: Option<String>,
+#[derive(Clone, Deserialize)]
+pub(super) struct Asset {
+    pub(super) denom: String,
+    pub(super) symbol: Option<String>,
+    pub(super) decimals: Option<u8>,
     name: Option<String>,
-    decimals: Option<u8>,
+    #[serde(default)]
+    origin_denom: String,
+    #[serde(default)]
+    origin_chain_id: String,
     #[serde(default)]
     hidden: bool,
-}
-
-#[derive(Deserialize)]
-struct Assets {
-    chain_to_assets_map: BTreeMap<String, OfChain>,
 }
 
 #[derive(Default, Deserialize)]
@@ -59,46 +70,17 @@ struct OfChain {
     assets: Vec<Asset>,
 }
 
+/// Assets by chain.
+type ByChain = BTreeMap<String, OfChain>;
+
 #[derive(Deserialize)]
-struct Route {
-    amount_out: String,
-    operations: Vec<Operation>,
-    txs_required: u64,
-    estimated_route_duration_seconds: u64,
-    estimated_fees: Vec<Fee>,
-    required_op_hook: bool,
-    warning: Option<Value>,
-    usd_amount_in: Option<String>,
-    usd_amount_out: Option<String>,
+struct Assets {
+    chain_to_assets_map: ByChain,
 }
 
 #[derive(Deserialize)]
-struct Operation {
-    tx_index: u64,
-    amount_in: String,
-    amount_out: String,
-    /// The hop, under the name of its kind.
-    #[serde(flatten)]
-    kind: BTreeMap<String, Value>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Hop {
-    from_chain_id: String,
-    to_chain_id: String,
-    chain_id: String,
-    denom_in: String,
-    denom_out: String,
-    bridge_id: String,
-}
-
-#[derive(Deserialize)]
-struct Fee {
-    amount: String,
-    chain_id: String,
-    denom: String,
-    fee_behavior: String,
+struct Reachable {
+    dest_assets: ByChain,
 }
 
 pub(crate) struct RoutePage;
@@ -120,63 +102,179 @@ impl RouteView for RoutePage {
 }
 
 async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
-    let Chains { mut chains } = explorer.route(Method::GET, "/v2/info/chains", b"").await?;
-    chains.retain(|chain| !chain.hidden);
-    let chosen = |name, otherwise: Option<&Chain>| {
-        let chain = call.first(name).map(str::to_owned);
-        chain.or_else(|| otherwise.map(|chain| chain.chain_id.clone())).unwrap_or_default()
+    let chains = chains(explorer).await?;
+    let id_of_first = || chains.first().map(|chain| chain.chain_id.clone()).unwrap_or_default();
+    let from_chain = call.first("from_chain").map_or_else(id_of_first, str::to_owned);
+    let wanted_chain = call.first("to_chain");
+    let mut assets = assets(explorer, &chains, &from_chain, wanted_chain).await?;
+    let froms = assets.remove(&from_chain).unwrap_or_default().assets;
+    let (from, mut reachable) = source(explorer, &chains, &from_chain, &froms, call.first("from")).await?;
+
+    // The chosen destination stays in the lists, even if nothing leads there.
+    let is_offered = |chain: &&Chain| {
+        reachable.contains_key(&chain.chain_id) || wanted_chain == Some(chain.chain_id.as_str())
     };
-    let from_chain = chosen("from_chain", chains.first());
-    let to_chain = chosen("to_chain", chains.get(1).or(chains.first()));
-    let target =
-        Target::new("/v2/fungible/assets").with("chain_ids", &from_chain).with("chain_ids", &to_chain);
-    let Assets { chain_to_assets_map: mut assets } =
-        explorer.route(Method::GET, &target.into_string(), b"").await?;
-    for of in assets.values_mut() {
-        of.assets.retain(|asset| !asset.hidden);
+    let to_chains: Vec<_> = chains.iter().filter(is_offered).collect();
+    let other = to_chains.iter().find(|chain| chain.chain_id != from_chain).or(to_chains.first());
+    let to_chain = wanted_chain.or(other.map(|chain| chain.chain_id.as_str())).unwrap_or_default();
+    let mut tos = reachable.remove(to_chain).unwrap_or_default().assets;
+    let here = if to_chain == from_chain {
+        &froms[..]
+    } else {
+        assets.get(to_chain).map_or(&[][..], |of| &of.assets)
+    };
+    let wanted = call.first("to");
+    if let Some(wanted) = wanted.filter(|wanted| tos.iter().all(|asset| asset.denom != *wanted))
+        && let Some(asset) = here.iter().find(|asset| asset.denom == wanted)
+    {
+        tos.insert(0, asset.clone());
     }
-    let of = |chain: &str| assets.get(chain).map_or(&[] as &[Asset], |of| &of.assets);
-    let (froms, tos) = (of(&from_chain), of(&to_chain));
-    let from = froms.iter().find(|asset| Some(asset.denom.as_str()) == call.first("from"));
-    let to = tos.iter().find(|asset| Some(asset.denom.as_str()) == call.first("to"));
+    let named = |asset: &&Asset| wanted == Some(asset.denom.as_str());
+    // By default the token under the same name, if it arrives under it.
+    let same = |asset: &&Asset| from.is_some_and(|from| from.symbol == asset.symbol);
+    let to = tos.iter().find(named).or_else(|| tos.iter().find(same)).or(tos.first());
+
     let amount = call.first("amount");
-    let result = match (from, to, amount) {
-        (Some(from), Some(to), Some(amount)) => {
-            let ends = Ends { from_chain: &from_chain, from, to_chain: &to_chain, to };
+    let result = match (amount, from, to) {
+        (None, ..) => None,
+        (Some(_), ..) if !is(from, call.first("from")) => Some(missing(call.first("from"), &from_chain)),
+        (Some(_), ..) if !is(to, wanted) => Some(missing(wanted, to_chain)),
+        (Some(amount), Some(from), Some(to)) => {
+            let ends = Ends { from_chain: &from_chain, from, to_chain, to };
             Some(plan(explorer, &ends, amount, &chains).await?)
         }
-        _ => None,
+        (Some(_), ..) => Some(missing(None, &from_chain)),
     };
+    let all: Vec<_> = chains.iter().collect();
     let body = html! {
         section.card {
             form.route method="get" action=(RoutePage::PATH) data-submit {
                 fieldset {
                     legend { "From" }
-                    (chain_select("from_chain", "Chain", &chains, &from_chain))
-                    (asset_select("from", "Asset", froms, call.first("from")))
+                    (chain_select("from_chain", &all, &from_chain, "from to"))
+                    (asset_select("from", &froms, from, Some("to")))
                     label { "Amount " input type="text" name="amount" inputmode="decimal" required value=(clipped(amount.unwrap_or("1"))) maxlength="100"; }
                 }
                 fieldset {
                     legend { "To" }
-                    (chain_select("to_chain", "Chain", &chains, &to_chain))
-                    (asset_select("to", "Asset", tos, call.first("to")))
+                    (chain_select("to_chain", &to_chains, to_chain, "to"))
+                    (asset_select("to", &tos, to, None))
                     button type="submit" { "Find the route" }
                 }
             }
-            p.dim { "After another chain is chosen, the button loads its assets." }
+            p.dim { "The destinations are those that the chosen asset can reach. After another chain or asset is chosen, the lists follow: at once with scripts, with the button without." }
         }
         @if let Some(result) = result { (result) }
     };
-    Ok(Page { title: "Route".to_owned(), body, requests: Vec::new() }.into())
+    let about = match (from, amount) {
+        (Some(from), Some(_)) => format!("of {} to {}", symbol(from), chain::truncated(to_chain, NAME)),
+        _ => String::new(),
+    };
+    Ok(Page { title: "Route".to_owned(), about, body, requests: Vec::new() }.into())
 }
 
-fn chain_select(name: &str, label: &str, chains: &[Chain], chosen: &str) -> Markup {
+/// True if `asset` is the one that the request names, if it names one.
+fn is(asset: Option<&Asset>, denom: Option<&str>) -> bool {
+    denom.is_none_or(|denom| asset.is_some_and(|asset| asset.denom == denom))
+}
+
+/// The chain has no asset of this denom, or without one, none with a route.
+fn missing(denom: Option<&str>, chain: &str) -> Markup {
+    let chain = chain::truncated(chain, NAME);
+    refusal(&match denom {
+        Some(denom) => {
+            format!("`{}` is no asset of {chain}: choose one of the list", chain::truncated(denom, NAME))
+        }
+        None => format!("no route begins on {chain}: choose another chain"),
+    })
+}
+
+/// The chains: the L1, then the others by name.
+async fn chains(explorer: &Explorer) -> Result<Vec<Chain>, HttpError> {
+    let Chains { mut chains } = explorer.route(Method::GET, "/v2/info/chains", b"").await?;
+    chains.retain(|chain| !chain.hidden);
+    chains.sort_by_cached_key(|chain| (chain.chain_name != L1, chain.display().to_lowercase()));
+    Ok(chains)
+}
+
+/// All assets of two chains, in the order of the lists.
+async fn assets(
+    explorer: &Explorer,
+    chains: &[Chain],
+    from: &str,
+    to: Option<&str>,
+) -> Result<ByChain, HttpError> {
+    let target = Target::new("/v2/fungible/assets").with("chain_ids", from).with_some("chain_ids", to);
+    let Assets { chain_to_assets_map } = explorer.route(Method::GET, &target.into_string(), b"").await?;
+    Ok(sorted(chain_to_assets_map, chains))
+}
+
+/// The source: the asset that the request names, else the first one that can go somewhere. With it what it can reach.
+async fn source<'a>(
+    explorer: &Explorer,
+    chains: &[Chain],
+    chain: &str,
+    assets: &'a [Asset],
+    wanted: Option<&str>,
+) -> Result<(Option<&'a Asset>, ByChain), HttpError> {
+    let wanted = wanted.filter(|denom| assets.iter().any(|asset| asset.denom == *denom));
+    let candidates = assets.iter().filter(|asset| wanted.is_none_or(|denom| asset.denom == denom));
+    for asset in candidates.take(TRIED) {
+        let body = json!({
+            "source_asset_chain_id": chain, "source_asset_denom": asset.denom, "allow_multi_tx": true,
+        });
+        let Reachable { mut dest_assets } = explorer
+            .route(Method::POST, "/v2/fungible/assets_from_source", body.to_string().as_bytes())
+            .await?;
+        if let Some(here) = dest_assets.get_mut(chain) {
+            here.assets.retain(|other| other.denom != asset.denom);
+        }
+        let reachable = sorted(dest_assets, chains);
+        if !reachable.is_empty() || wanted.is_some() {
+            return Ok((Some(asset), reachable));
+        }
+    }
+    Ok((None, ByChain::new()))
+}
+
+/// Without hidden assets; on each chain the L1's token first, then by symbol.
+fn sorted(mut assets: ByChain, chains: &[Chain]) -> ByChain {
+    let l1 = chains.iter().find(|chain| chain.chain_name == L1);
+    let is_l1s = |asset: &Asset| {
+        l1.is_some_and(|l1| {
+            asset.origin_chain_id == l1.chain_id
+                && l1.fee_assets.iter().any(|fee| fee.denom == asset.origin_denom)
+        })
+    };
+    for of in assets.values_mut() {
+        of.assets.retain(|asset| !asset.hidden);
+        of.assets
+            .sort_by_cached_key(|asset| (!is_l1s(asset), symbol(asset).to_lowercase(), asset.denom.clone()));
+    }
+    assets.retain(|_, of| !of.assets.is_empty());
+    assets
+}
+
+impl Chain {
+    /// Its name for people.
+    pub(super) fn display(&self) -> &str {
+        if self.pretty_name.is_empty() { &self.chain_id } else { &self.pretty_name }
+    }
+}
+
+/// The symbol of an asset, or its denom.
+pub(super) fn symbol(asset: &Asset) -> String {
+    chain::truncated(asset.symbol.as_deref().unwrap_or(&asset.denom), NAME)
+}
+
+/// `stale` are the fields that another choice makes meaningless: the script leaves them out and submits the form.
+fn chain_select(name: &str, chains: &[&Chain], chosen: &str, stale: &str) -> Markup {
     html! {
-        label { (label) " "
-            select name=(name) data-submits {
+        label { "Chain "
+            select name=(name) data-submits=(stale) {
                 @for chain in chains {
                     option value=(chain.chain_id) selected[chain.chain_id == chosen] {
-                        (chain::truncated(display(chain), NAME)) " (" (chain.chain_id) ")"
+                        (chain::truncated(chain.display(), NAME)) " (" (chain.chain_id) ")"
                     }
                 }
             }
@@ -184,136 +282,20 @@ fn chain_select(name: &str, label: &str, chains: &[Chain], chosen: &str) -> Mark
     }
 }
 
-fn asset_select(name: &str, label: &str, assets: &[Asset], chosen: Option<&str>) -> Markup {
+/// See [`chain_select`].
+fn asset_select(name: &str, assets: &[Asset], chosen: Option<&Asset>, stale: Option<&str>) -> Markup {
+    let is_chosen = |asset: &Asset| chosen.is_some_and(|chosen| chosen.denom == asset.denom);
     html! {
-        label { (label) " "
-            select name=(name) {
+        label { "Asset "
+            select name=(name) data-submits=[stale] {
                 @for asset in assets {
-                    option value=(asset.denom) selected[chosen == Some(asset.denom.as_str())] {
-                        (chain::truncated(asset.symbol.as_deref().unwrap_or(&asset.denom), NAME))
+                    option value=(asset.denom) selected[is_chosen(asset)] {
+                        (symbol(asset))
                         @if let Some(name) = asset.name.as_deref() { " – " (chain::truncated(name, NAME)) }
                         " (" (chain::truncated(&asset.denom, 16)) ")"
                     }
                 }
             }
         }
-    }
-}
-
-fn display(chain: &Chain) -> &str {
-    if chain.pretty_name.is_empty() { &chain.chain_id } else { &chain.pretty_name }
-}
-
-/// The two ends of a route.
-struct Ends<'a> {
-    from_chain: &'a str,
-    from: &'a Asset,
-    to_chain: &'a str,
-    to: &'a Asset,
-}
-
-/// The best route, or why there is none.
-async fn plan(
-    explorer: &Explorer,
-    ends: &Ends<'_>,
-    amount: &str,
-    chains: &[Chain],
-) -> Result<Markup, HttpError> {
-    let decimals = ends.from.decimals.unwrap_or(0);
-    let Some(amount_in) = base_units(amount, decimals) else {
-        return Ok(refusal(&format!(
-            "the amount is `{}`, but must be a decimal number with at most {decimals} decimal places",
-            chain::truncated(amount, NAME)
-        )));
-    };
-    let body = json!({
-        "amount_in": amount_in,
-        "source_asset_chain_id": ends.from_chain, "source_asset_denom": ends.from.denom,
-        "dest_asset_chain_id": ends.to_chain, "dest_asset_denom": ends.to.denom,
-        "allow_multi_tx": true,
-    })
-    .to_string();
-    let route: Result<Route, _> = explorer.route(Method::POST, "/v2/fungible/route", body.as_bytes()).await;
-    let found = match route {
-        Ok(route) => html! { (drawn(explorer, ends, &amount_in, &route, chains)) },
-        Err(error) if error.status().is_client_error() => refusal(error.message()),
-        Err(error) => return Err(error),
-    };
-    Ok(html! {
-        (found)
-        details.request { summary { "The same as JSON" } pre { "POST /v2/fungible/route\n" (body) } }
-    })
-}
-
-fn refusal(why: &str) -> Markup {
-    html! { section.card { h2 { "No route" } p.problem role="alert" { bdi { (clipped(why)) } } } }
-}
-
-fn drawn(explorer: &Explorer, ends: &Ends<'_>, amount_in: &str, route: &Route, chains: &[Chain]) -> Markup {
-    let unit = |asset: &Asset| {
-        let symbol = asset.symbol.clone().unwrap_or_else(|| chain::truncated(&asset.denom, 20));
-        asset.decimals.map(|decimals| Unit { symbol, decimals })
-    };
-    let usd = |amount: Option<&str>| amount.map(|amount| format!(" (${amount})")).unwrap_or_default();
-    let body = html! {
-        (facts(vec![
-            ("You send", html! { (coin(amount_in, &ends.from.denom, unit(ends.from).as_ref())) (usd(route.usd_amount_in.as_deref())) }),
-            ("You receive", html! { strong { (coin(&route.amount_out, &ends.to.denom, unit(ends.to).as_ref())) } (usd(route.usd_amount_out.as_deref())) }),
-            ("Duration", html! { "about " (duration(route.estimated_route_duration_seconds)) }),
-            ("Transactions to sign", html! { (route.txs_required) @if route.required_op_hook { ", with a signed hook" } }),
-            ("Fees of bridges", fees(explorer, &route.estimated_fees)),
-        ]))
-        @if let Some(warning) = route.warning.as_ref().and_then(|warning| warning["message"].as_str()) {
-            p.problem role="alert" { (clipped(warning)) }
-        }
-        ol.hops {
-            @for operation in &route.operations { (hop(explorer, operation, chains)) }
-        }
-    };
-    section("Best route", &body)
-}
-
-fn fees(explorer: &Explorer, fees: &[Fee]) -> Markup {
-    html! {
-        @for (place, fee) in fees.iter().enumerate() {
-            @if place > 0 { ", " }
-            (coin(&fee.amount, &fee.denom, explorer.unit_on(&fee.chain_id, &fee.denom).as_ref()))
-            @if fee.fee_behavior == "FEE_BEHAVIOR_DEDUCTED" { " (deducted)" } @else { " (in addition)" }
-        }
-        @if fees.is_empty() { "none" }
-    }
-}
-
-fn hop(explorer: &Explorer, operation: &Operation, chains: &[Chain]) -> Markup {
-    let Some((kind, hop)) = operation.kind.iter().find(|(_, value)| value.is_object()) else {
-        return html! {};
-    };
-    // The members differ by kind; absent ones stay empty.
-    let hop: Hop = serde_json::from_value(hop.clone()).unwrap_or_default();
-    let name = |id: &str| {
-        let chain = chains.iter().find(|chain| chain.chain_id == id);
-        chain.map_or_else(|| id.to_owned(), |chain| chain::truncated(display(chain), NAME))
-    };
-    let from = if hop.from_chain_id.is_empty() { &hop.chain_id } else { &hop.from_chain_id };
-    let to = if hop.to_chain_id.is_empty() { from } else { &hop.to_chain_id };
-    html! {
-        li {
-            div.end { strong { (name(from)) } (coin(&operation.amount_in, &hop.denom_in, explorer.unit_on(from, &hop.denom_in).as_ref())) }
-            div.via {
-                span.tag { (label(kind, &hop.bridge_id)) }
-                span.dim { "transaction " (operation.tx_index + 1) }
-            }
-            div.end { strong { (name(to)) } (coin(&operation.amount_out, &hop.denom_out, explorer.unit_on(to, &hop.denom_out).as_ref())) }
-        }
-    }
-}
-
-fn label(kind: &str, bridge: &str) -> String {
-    match (kind, bridge) {
-        (_, "OPINIT") => "Optimistic bridge".to_owned(),
-        (_, "LAYER_ZERO") => "LayerZero".to_owned(),
-        ("swap", _) => "Wrap".to_owned(),
-        (_, "") => kind.replace('_', " "),
-        (_, bridge) => bridge.to_owned(),
     }
 }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::explorer::Explorer;
 use crate::format::{
-    TOO_LONG, account, block, cell, coin, count, evm_tx, link, message_type, none, number, outcome, quantity,
-    time, tx,
+    TOO_LONG, account, block, block_data, cell, coin, count, evm_tx, link, message_type, none, number, outcome,
+    quantity, time, tx,
 };
 use crate::layout::table;
 use crate::record::{Block, Coin, EvmTx, Frame, Token, Tx};
@@ -34,11 +34,15 @@ pub(crate) fn blocks(explorer: &Explorer, blocks: &[Block]) -> Markup {
 /// Cosmos transactions.
 pub(crate) fn txs(explorer: &Explorer, txs: &[Tx]) -> Markup {
     let row = |of: &Tx| {
-        let signed = of.signed();
+        let (signed, is_block_data) = (of.signed(), of.is_block_data());
         vec![
             tx(&of.txhash),
-            types(&signed.body.types()),
-            outcome(of.code == 0),
+            if is_block_data {
+                html! { span.none { "Block data (no transaction)" } }
+            } else {
+                types(&signed.body.types())
+            },
+            if is_block_data { block_data() } else { outcome(of.code == 0) },
             block(&of.height),
             time(&of.timestamp),
             coins(explorer, &signed.auth_info.fee.amount),
@@ -112,20 +116,27 @@ pub(crate) fn frames(frames: &[Frame]) -> Markup {
     table("Internal transactions", &columns, &rows, "There are no internal transactions.")
 }
 
-/// Tokens.
-pub(crate) fn tokens(tokens: &[Token]) -> Markup {
+/// Tokens; `with_collection` if they may be of several.
+pub(crate) fn tokens(tokens: &[Token], with_collection: bool) -> Markup {
     let row = |of: &Token| {
         let id = &of.nft.token_id;
         let shown = if id.is_empty() { "(empty id)".to_owned() } else { chain::truncated(id, 40) };
-        vec![
+        let mut cells = vec![
             html! { a href=(target::token(&of.collection_addr, id).into_string()) { bdi { (shown) } } },
-            html! { a href=(target::collection(&of.collection_addr)) { (cell(&of.collection_name)) } },
             link(&target::account(&of.owner), &of.owner),
             cell(if of.nft.uri_truncated { TOO_LONG } else { &of.nft.uri }),
             html! { (block(of.height)) " " span.dim { (time(&of.timestamp)) } },
-        ]
+        ];
+        if with_collection {
+            let collection = target::collection(&of.collection_addr);
+            cells.insert(1, html! { a href=(collection) { (cell(&of.collection_name)) } });
+        }
+        cells
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
-    let columns = ["Token", "Collection", "Owner", "~URI", "~Last change"];
+    let mut columns = vec!["Token", "Owner", "~URI", "~Last change"];
+    if with_collection {
+        columns.insert(1, "Collection");
+    }
     table("Tokens", &columns, &rows, "There are no tokens.")
 }

@@ -1,20 +1,19 @@
 //! Search by height, hash, address or collection name: one match is a redirect, several are a list.
 
 use chain::Account;
-use http::StatusCode;
 use maud::{Markup, html};
-use serde_json::value::RawValue;
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use super::collection::{by_name, collection_rows};
+use super::lookup::{self, exists};
 use crate::explorer::Explorer;
 use crate::layout::Page;
 use crate::layout::{search, section};
 use crate::listing::{KEY, Listing};
 use crate::record::Collection;
-use crate::target::{self, Target, encoded};
+use crate::target::{self, Target};
 use crate::view::{Answer, View};
 
 /// Characters of a text that is looked for.
@@ -46,8 +45,9 @@ impl View for SearchPage {
             found = results(&collections, text);
             requests.push(collections.request);
         }
-        let body = html! { section.card { (search(text)) } (found) };
-        Ok(Page { title: "Search".to_owned(), body, requests }.into())
+        let body = html! { section.card { (search("Search again", text)) } (found) };
+        let about = chain::truncated(text, 40);
+        Ok(Page { title: "Search".to_owned(), about, body, requests }.into())
     }
 }
 
@@ -63,16 +63,15 @@ fn results(collections: &Listing<Collection>, text: &str) -> Markup {
 
 /// The page of the record that `text` names exactly.
 fn record(explorer: &Explorer, text: &str) -> Result<Option<String>, HttpError> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let digits = lookup::digits(text);
     if text.bytes().all(|byte| byte.is_ascii_digit()) && exists(explorer, "/indexer/block/v1/blocks", text)? {
         return Ok(Some(target::block(text)));
     }
     if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        if exists(explorer, "/indexer/tx/v1/txs", digits)? {
-            return Ok(Some(target::tx(digits)));
-        }
-        if explorer.is_evm() && exists(explorer, "/indexer/tx/v1/evm-txs", digits)? {
-            return Ok(Some(target::evm_tx(&format!("0x{}", digits.to_lowercase()))));
+        for page in [lookup::tx, lookup::evm_tx, lookup::block] {
+            if let Some(page) = page(explorer, digits)? {
+                return Ok(Some(page));
+            }
         }
     }
     // Any hex is an address to the API; a name such as `beef` is rather a collection's.
@@ -84,13 +83,4 @@ fn record(explorer: &Explorer, text: &str) -> Result<Option<String>, HttpError> 
     }
     let is_collection = exists(explorer, "/indexer/nft/v1/collections", text)?;
     Ok(Some(if is_collection { target::collection(text) } else { target::account(text) }))
-}
-
-/// Whether the API has a record at `path/key`. A key that it rejects names no record.
-fn exists(explorer: &Explorer, path: &str, key: &str) -> Result<bool, HttpError> {
-    match explorer.read::<Box<RawValue>>(&format!("{path}/{}", encoded(key))) {
-        Ok(_) => Ok(true),
-        Err(error) if matches!(error.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) => Ok(false),
-        Err(error) => Err(error),
-    }
 }

@@ -5,9 +5,9 @@ use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
-use super::rows;
+use super::{lookup, rows};
 use crate::explorer::Explorer;
-use crate::format::{TOO_LONG, block, text, time, uri, whole_account};
+use crate::format::{TOO_LONG, block, short, text, time, uri, whole_account};
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
@@ -19,7 +19,7 @@ pub(crate) struct TokenPage;
 
 impl View for TokenPage {
     const PATH: &'static str = "/token/{collection}";
-    const SUMMARY: &'static str = "One NFT.";
+    const SUMMARY: &'static str = "One NFT; without an id, the page of the collection or of the ERC-20.";
     const PARAMS: &'static [Param] = &[
         Param::path("collection", "Bech32 or hex."),
         Param::query("id", Type::String, "The id of the token in its collection."),
@@ -28,7 +28,12 @@ impl View for TokenPage {
 
     fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
         let (collection, id) = (encoded(call.text("collection")), call.first("id").unwrap_or_default());
+        if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call.text("collection"))?) {
+            return Ok(Answer::Redirect(page));
+        }
         let list = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{collection}"));
+        // The API has no filter for an empty id, which is the first in the order of ids.
+        let list = if id.is_empty() { list.with("pagination.reverse", "false") } else { list };
         let found = Listing::<Token>::first(explorer, list.with("token_id", id))?;
         let token = found.rows.first().filter(|token| token.nft.token_id == id);
         // A burned token has a history, and the API has no path for an empty id.
@@ -67,7 +72,24 @@ impl View for TokenPage {
             }
         };
         let title = format!("Token {}", chain::truncated(id, 80));
+        let about = format!("of {}", short(call.text("collection")));
         let requests = [Some(found.request), history.map(|history| history.request)];
-        Ok(Page { title, body, requests: requests.into_iter().flatten().collect() }.into())
+        Ok(Page { title, about, body, requests: requests.into_iter().flatten().collect() }.into())
     }
+}
+
+/// The page of a token contract: a collection, unless its first token has an empty id, or an ERC-20. Wallets open
+/// `/token/{address}`.
+fn without_id(explorer: &Explorer, address: &str) -> Result<Option<String>, HttpError> {
+    if lookup::exists(explorer, "/indexer/nft/v1/collections", address)? {
+        let first = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{}", encoded(address)));
+        let first = first.with("pagination.limit", "1").with("pagination.reverse", "false");
+        let first = Listing::<Token>::first(explorer, first)?;
+        let is_empty = first.rows.first().is_some_and(|token| token.nft.token_id.is_empty());
+        return Ok((!is_empty).then(|| target::collection(address)));
+    }
+    if explorer.is_evm() && lookup::exists(explorer, "/indexer/richlist/v1", address)? {
+        return Ok(Some(target::holders(address)));
+    }
+    Ok(explorer.is_account(address).then(|| target::account(address)))
 }

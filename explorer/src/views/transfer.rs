@@ -8,16 +8,18 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 use web::call::Call;
 use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
-use crate::format::{clipped, coin, none, short, text, time};
+use crate::format::{clipped, coin, is_web, none, pre, short, text, time};
 use crate::layout::Page;
-use crate::layout::{facts, section};
+use crate::layout::{facts, section, sentence};
 use crate::target::{self, Target};
-use crate::view::{Answer, RouteView};
+use crate::view::{Answer, RouteForm, RouteView};
 
 /// Seconds between two requests of the script.
 const POLL: &str = "2";
@@ -74,6 +76,9 @@ struct Txs {
 struct Tx {
     chain_id: String,
     tx_hash: String,
+    /// A page about it; empty if the registry has none.
+    #[serde(default)]
+    explorer_link: String,
     on_chain_at: Option<String>,
 }
 
@@ -105,12 +110,12 @@ async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpErro
         let target = Target::new("/v2/tx/status").with("chain_id", chain).with("tx_hash", hash).into_string();
         let found = match explorer.route::<Status>(Method::GET, &target, b"").await {
             Ok(status) => progress(explorer, &status),
-            Err(error) if error.status().is_client_error() => unknown(&error),
+            Err(error) if error.status().is_client_error() => unknown(&error, chain, hash),
             Err(error) => return Err(error),
         };
         html! {
             (found)
-            details.request { summary { "The same as JSON" } pre { "GET " (target) } }
+            details.request { summary { "The same as JSON" } (pre(&format!("GET {target}"))) }
         }
     } else {
         html! {}
@@ -125,16 +130,48 @@ async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpErro
         }
         (progress)
     };
-    Ok(Page { title: "Transfer".to_owned(), body, requests: Vec::new() }.into())
+    let about = hash.map(short).unwrap_or_default();
+    Ok(Page { title: "Transfer".to_owned(), about, body, requests: Vec::new() }.into())
 }
 
-fn unknown(error: &HttpError) -> Markup {
+fn unknown(error: &HttpError, chain: &str, hash: &str) -> Markup {
     html! {
         section.card {
-            p.problem role="alert" { bdi { (clipped(error.message())) } }
-            p.dim { "A transfer is followed once it is registered: " code { "POST /v2/tx/track" } }
+            p.problem role="alert" { bdi { (clipped(sentence(error.message()))) } }
+            p.dim { "A transfer is followed once it is registered, by this button or by " code { "POST /v2/tx/track" } "." }
+            form method="post" action=(TransferPage::PATH) {
+                input type="hidden" name="chain_id" value=(clipped(chain));
+                input type="hidden" name="tx_hash" value=(clipped(hash));
+                button type="submit" { "Follow it" }
+            }
         }
     }
+}
+
+impl RouteForm for TransferPage {
+    fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>> {
+        Box::pin(track(explorer, call))
+    }
+}
+
+/// Registers the transfer that the form names, and leads to its progress.
+async fn track(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    // Browsers say where a form comes from; those of other sites would act in the name of their visitors.
+    if call.header("sec-fetch-site").is_some_and(|site| !["same-origin", "none"].contains(&site)) {
+        return Err(HttpError::bad_request(
+            "the form was sent from another site: open this page and send it here",
+        ));
+    }
+    let form: Vec<_> = form_urlencoded::parse(call.body()).collect();
+    let field = |name: &str| form.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_ref());
+    let missing = |name| HttpError::bad_request(format!("the form lacks {name}"));
+    let chain = field("chain_id").ok_or_else(|| missing("chain_id"))?;
+    let hash = field("tx_hash").ok_or_else(|| missing("tx_hash"))?;
+    let body = json!({ "chain_id": chain, "tx_hash": hash }).to_string();
+    let _: IgnoredAny =
+        explorer.route_for(call.client(), Method::POST, "/v2/tx/track", body.as_bytes()).await?;
+    let page = Target::new(TransferPage::PATH).with("chain_id", chain).with("tx_hash", hash);
+    Ok(Answer::Redirect(page.into_string()))
 }
 
 fn progress(explorer: &Explorer, status: &Status) -> Markup {
@@ -214,7 +251,7 @@ fn drawn(explorer: &Explorer, kind: &str, hop: &Hop, is_waiting: bool) -> Markup
     }
 }
 
-/// A transaction of a hop; a link if it is one of our chain.
+/// A transaction of a hop: a link to its page here, or else to the one that the registry has for its chain.
 fn step(explorer: &Explorer, name: &str, tx: &Tx) -> Markup {
     let shown = short(&tx.tx_hash);
     html! {
@@ -222,6 +259,8 @@ fn step(explorer: &Explorer, name: &str, tx: &Tx) -> Markup {
             (name) " "
             @if explorer.has_index() && tx.chain_id == explorer.chain_id() {
                 a.mono href=(target::search(&tx.tx_hash)) title=(tx.tx_hash) { (shown) }
+            } @else if is_web(&tx.explorer_link) {
+                a.mono href=(tx.explorer_link) title=(tx.tx_hash) rel="noopener noreferrer nofollow" { (shown) }
             } @else {
                 span.mono title=(tx.tx_hash) { (shown) }
             }

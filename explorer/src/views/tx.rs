@@ -1,20 +1,22 @@
 //! All Cosmos transactions, and one of them with its messages and events.
 
+use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use web::call::Call;
-use web::endpoint::{Param, Type};
+use web::endpoint::Param;
 use web::http_error::HttpError;
 
-use super::rows;
+use super::tx_list::{self, TxList};
+use super::{lookup, rows};
 use crate::explorer::Explorer;
 use crate::format::{
-    account, block, clipped, count, message_type, none, outcome, text, whole_account, whole_time,
+    account, block, block_data, clipped, count, message_type, none, outcome, pre, short, text, whole_account,
+    whole_time,
 };
 use crate::layout::Page;
 use crate::layout::{facts, section};
-use crate::listing::{KEY, Listing};
 use crate::record::{self, Event, OneTx, Tx};
 use crate::target::{Target, encoded};
 use crate::view::{Answer, View};
@@ -23,26 +25,23 @@ use crate::view::{Answer, View};
 const MESSAGES: usize = 50;
 const EVENTS: usize = 200;
 
-/// Filter by message types.
-pub(crate) const MSGS: Param = Param::query("msgs", Type::String, "Message types, separated by commas.");
-
 pub(crate) struct TxsPage;
 
 impl View for TxsPage {
     const PATH: &'static str = "/txs";
     const SUMMARY: &'static str = "All Cosmos transactions.";
-    const PARAMS: &'static [Param] = &[MSGS, KEY];
+    const PARAMS: &'static [Param] = &tx_list::PARAMS;
 
     fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
-        let msgs = call.first("msgs");
-        let list = Target::new("/indexer/tx/v1/txs").with_some("msgs", msgs);
-        let txs = Listing::<Tx>::read(explorer, call, list)?;
-        let page = Target::new(Self::PATH).with_some("msgs", msgs);
+        let list = Target::new("/indexer/tx/v1/txs");
+        let list = TxList::read(explorer, call, list, Target::new(Self::PATH))?;
+        let msgs = TxList::filter(call);
         let body = html! {
-            form.filter method="get" action=(Self::PATH) { (msgs_input(msgs, &txs.rows)) button type="submit" { "Filter" } }
-            section.card { (rows::txs(explorer, &txs.rows)) (txs.pager(&page)) }
+            form.filter method="get" action=(Self::PATH) { (msgs_input(msgs, &list.txs.rows)) button type="submit" { "Filter" } }
+            section.card { (list.shown(explorer)) }
         };
-        Ok(Page { title: "Transactions".to_owned(), body, requests: vec![txs.request] }.into())
+        let about = msgs.map(|msgs| chain::truncated(msgs, 40)).unwrap_or_default();
+        Ok(Page { title: "Transactions".to_owned(), about, body, requests: vec![list.txs.request] }.into())
     }
 }
 
@@ -63,12 +62,18 @@ pub(crate) struct TxPage;
 
 impl View for TxPage {
     const PATH: &'static str = "/tx/{hash}";
-    const SUMMARY: &'static str = "One Cosmos transaction.";
+    const SUMMARY: &'static str = "One Cosmos transaction; the hash of an EVM transaction leads to its page.";
     const PARAMS: &'static [Param] = &[Param::path("hash", "Hex, with or without 0x.")];
 
     fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
         let request = format!("/indexer/tx/v1/txs/{}", encoded(call.text("hash")));
-        let raw = explorer.read_bytes(&request)?;
+        let raw = match explorer.read_bytes(&request) {
+            Err(error) if error.status() == StatusCode::NOT_FOUND => {
+                let page = lookup::evm_tx(explorer, call.text("hash"))?;
+                return page.map(Answer::Redirect).ok_or(error);
+            }
+            raw => raw?,
+        };
         let OneTx { tx } = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
         let (signed, events) = (tx.signed(), tx.events());
         let fee = &signed.auth_info.fee;
@@ -77,8 +82,8 @@ impl View for TxPage {
                 (facts(vec![
                     ("Hash", html! { span.mono { (tx.txhash) } }),
                     ("Result", html! {
-                        (outcome(tx.code == 0))
-                        @if tx.code != 0 { " " span.dim { "code " (tx.code) " of " bdi { (clipped(&tx.codespace)) } } }
+                        @if tx.is_block_data() { (block_data()) } @else { (outcome(tx.code == 0)) }
+                        @if tx.code != 0 { " " span.dim { (code(&tx)) } }
                     }),
                     ("Height", block(&tx.height)),
                     ("Time", whole_time(&tx.timestamp)),
@@ -88,14 +93,25 @@ impl View for TxPage {
                     ("Fee payer", account(&fee.payer)),
                     ("Fee granter", account(&fee.granter)),
                 ]))
-                @if tx.code != 0 { h3 { "Error" } pre.problem { (clipped(&tx.raw_log)) } }
+                @if tx.is_block_data() {
+                    p.dim { "The proposer put it into the block; the chain executes no message of it: " bdi { (clipped(&tx.raw_log)) } }
+                } @else if tx.code != 0 {
+                    h2 { "Error" } pre.problem tabindex="0" { (clipped(&tx.raw_log)) }
+                }
             }
             (section(&format!("Messages ({})", signed.body.messages.len()), &messages(explorer, &signed.body.messages)))
             (section(&format!("Events ({})", events.len()), &events_of(explorer, &events)))
-            section.card { details { summary { "Raw JSON" } pre { (pretty(&raw)) } } }
+            section.card { details { summary { "Raw JSON" } (pre(&pretty(&raw))) } }
         };
-        Ok(Page { title: "Transaction".to_owned(), body, requests: vec![request] }.into())
+        let about = short(&tx.txhash);
+        Ok(Page { title: "Transaction".to_owned(), about, body, requests: vec![request] }.into())
     }
+}
+
+/// The code of a failure, with its codespace if the chain names one: the SDK's name for none is `undefined`.
+fn code(tx: &Tx) -> Markup {
+    let codespace = Some(tx.codespace.as_str()).filter(|name| !["", "undefined"].contains(name));
+    html! { "code " (tx.code) @if let Some(name) = codespace { " of " bdi { (clipped(name)) } } }
 }
 
 fn messages(explorer: &Explorer, messages: &[Box<RawValue>]) -> Markup {
@@ -114,22 +130,31 @@ fn messages(explorer: &Explorer, messages: &[Box<RawValue>]) -> Markup {
 /// The members of a message; nested ones as JSON.
 fn members(explorer: &Explorer, message: &RawValue) -> Markup {
     let Ok(Value::Object(members)) = serde_json::from_str(message.get()) else {
-        return html! { pre { (clipped(message.get())) } };
+        return pre(&clipped(message.get()));
     };
     let shown = |value: &Value| match value {
         Value::String(value) if explorer.is_account(value) => whole_account(value),
         Value::String(value) => text(value),
         Value::Null => none(),
-        Value::Array(list) if list.is_empty() => none(),
         Value::Bool(_) | Value::Number(_) => html! { (value) },
-        Value::Array(_) | Value::Object(_) => html! { pre { (pretty(value.to_string().as_bytes())) } },
+        Value::Array(_) | Value::Object(_) => pre(&pretty(value.to_string().as_bytes())),
     };
     html! {
         dl.facts {
-            @for (name, value) in members.iter().filter(|(name, _)| *name != "@type").take(MESSAGES) {
+            @for (name, value) in members.iter().filter(|(name, value)| *name != "@type" && !is_empty(value)).take(MESSAGES) {
                 div { dt { bdi { (chain::truncated(name, 60)) } } dd { (shown(value)) } }
             }
         }
+    }
+}
+
+/// True for a member that says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     }
 }
 
@@ -155,7 +180,11 @@ fn events_of(explorer: &Explorer, events: &[Event]) -> Markup {
 
 /// A value of an event.
 fn value(explorer: &Explorer, value: &str) -> Markup {
-    if explorer.is_account(value) { whole_account(value) } else { text(value) }
+    match value {
+        "" => html! { span.none { "(empty)" } },
+        _ if explorer.is_account(value) => whole_account(value),
+        _ => text(value),
+    }
 }
 
 /// JSON with indentation; as it is where it nests too deep to be parsed.

@@ -59,6 +59,13 @@ impl Document {
         self.elements.iter().filter(move |element| element.name == name)
     }
 
+    /// The page's title.
+    pub(crate) fn title(html: &str) -> &str {
+        html.split_once("<title>")
+            .and_then(|(_, rest)| rest.split_once("</title>"))
+            .map_or("", |(title, _)| title)
+    }
+
     /// The targets of links, in order.
     pub(crate) fn links(&self) -> Vec<String> {
         self.all("a").filter_map(|link| link.get("href")).map(str::to_owned).collect()

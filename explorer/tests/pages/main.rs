@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod block_data;
 mod dom;
+mod elsewhere;
 mod frame;
 mod hostile;
 mod routes;

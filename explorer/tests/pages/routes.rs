@@ -1,9 +1,10 @@
 //! The pages of routes, over the example registry and the recorded chains that it describes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use explorer::routing::{Routing, Unit};
-use http::Method;
+use http::{Method, Request};
 use registry::{Endpoints, Registry};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use routing_api::{Config, Service};
@@ -15,7 +16,8 @@ use web::app::App;
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use crate::site::{Answer, Site, answer};
+use crate::dom::Document;
+use crate::site::{Answer, Site, answer, browse};
 
 /// A deposit into a rollup, which is recorded to its end.
 const DEPOSIT: (&str, &str) =
@@ -33,8 +35,9 @@ impl Routing for Local {
         method: Method,
         target: &'a str,
         body: &'a [u8],
+        client: Option<IpAddr>,
     ) -> futures_util::future::BoxFuture<'a, Result<Reply, HttpError>> {
-        Box::pin(self.app.read_later(method, target, body))
+        Box::pin(self.app.read_later(method, target, body, client))
     }
 
     fn unit(&self, chain: &str, denom: &str) -> Option<Unit> {
@@ -86,10 +89,73 @@ async fn the_form_has_the_chains_and_the_assets_of_the_chosen_ones() {
     let document = page(&local, &format!("/route?from_chain={L1}&to_chain={L2}")).await.document();
     assert_eq!(document.errors, [""; 0]);
     let options: Vec<_> = document.all("option").filter_map(|option| option.get("value")).collect();
-    for value in [L1, L2, "31337", "uinit", "GAS", WRAPPED] {
+    for value in [L1, L2, "31337", "uinit", WRAPPED] {
         assert!(options.contains(&value), "{value} is not in {options:?}");
     }
     assert!(!options.contains(&"test-evm-a-native"), "only assets of the chosen chains are listed");
+    assert!(!options.contains(&"GAS"), "the token does not reach it");
+}
+
+/// The page that the form of a page leads to, with its chosen options.
+fn submitted(document: &Document) -> String {
+    let mut fields = Vec::new();
+    for element in &document.elements {
+        match element.name.as_str() {
+            "select" => fields.push((element.get("name").unwrap().to_owned(), None)),
+            "option" => {
+                let (_, value) = fields.last_mut().unwrap();
+                if value.is_none() || element.get("selected").is_some() {
+                    *value = element.get("value").map(str::to_owned);
+                }
+            }
+            "input" if element.get("name") == Some("amount") => {
+                fields.push(("amount".to_owned(), element.get("value").map(str::to_owned)));
+            }
+            _ => {}
+        }
+    }
+    let fields = fields.into_iter().map(|(name, value)| format!("{name}={}", encoded(&value.unwrap())));
+    format!("/route?{}", fields.collect::<Vec<_>>().join("&"))
+}
+
+#[tokio::test]
+async fn the_first_click_shows_a_route_from_every_chain() {
+    let local = local(example());
+    for form in ["/route", "/route?from_chain=e2e-l2-1", "/route?from_chain=31337", "/route?from_chain=31338"]
+    {
+        let document = page(&local, form).await.document();
+        let target = submitted(&document);
+        let text = page(&local, &target).await.document().text;
+        assert!(text.contains("Best route") && text.contains("You receive"), "{form}, {target}: {text}");
+    }
+    // The L1 is first, the others follow by name.
+    let document = page(&local, "/route").await.document();
+    let chains: Vec<_> = document.all("option").filter_map(|option| option.get("value")).take(4).collect();
+    assert_eq!(chains, [L1, L2, "31337", "31338"]);
+}
+
+#[tokio::test]
+async fn a_choice_that_is_gone_is_named_and_the_lists_still_lead_somewhere() {
+    let local = local(example());
+    // As without scripts, after another chain was chosen.
+    let target = form((L2, "uinit"), (L2, WRAPPED), "1");
+    let document = page(&local, &target).await.document();
+    assert!(document.text.contains("`uinit` is no asset of e2e-l2-1"), "{}", document.text);
+    let text = page(&local, &submitted(&document)).await.document().text;
+    assert!(text.contains("Best route"), "{text}");
+}
+
+#[tokio::test]
+async fn a_routing_service_without_an_index_links_its_description_and_has_pages_for_unknown_paths() {
+    let local = local(example());
+    let links = page(&local, "/route").await.document().links();
+    for link in ["/swagger/", "/openapi.json"] {
+        assert!(links.iter().any(|found| found == link), "{link} is not in {links:?}");
+    }
+    let pages = explorer::route_pages(Arc::clone(&local) as _, "1.2.3").unwrap();
+    let unknown = browse(&pages, "/tx/0x00").await;
+    assert_eq!((unknown.status.as_u16(), unknown.header("content-type")), (404, "text/html; charset=utf-8"));
+    assert!(unknown.document().links().iter().any(|link| link == "/route"));
 }
 
 #[tokio::test]
@@ -99,8 +165,10 @@ async fn a_route_has_the_amounts_and_hops_of_the_json() {
         "amount_in": "1500000", "source_asset_chain_id": L1, "source_asset_denom": "uinit",
         "dest_asset_chain_id": L2, "dest_asset_denom": WRAPPED, "allow_multi_tx": true,
     });
-    let reply =
-        local.request(Method::POST, "/v2/fungible/route", request.to_string().as_bytes()).await.unwrap();
+    let reply = local
+        .request(Method::POST, "/v2/fungible/route", request.to_string().as_bytes(), None)
+        .await
+        .unwrap();
     let route: Value = serde_json::from_slice(&reply.body).unwrap();
     assert_eq!(route["amount_out"], "1500000000000000000");
     let answer = page(&local, &form((L1, "uinit"), (L2, WRAPPED), "1.5")).await;
@@ -146,7 +214,7 @@ async fn a_tracked_transfer_is_shown_hop_by_hop_until_its_end() {
     let path = format!("/transfer?chain_id={chain}&tx_hash={hash}");
     assert!(page(&local, &path).await.document().text.contains("tx not found"));
     let body = json!({ "chain_id": chain, "tx_hash": hash }).to_string();
-    local.request(Method::POST, "/v2/tx/track", body.as_bytes()).await.unwrap();
+    local.request(Method::POST, "/v2/tx/track", body.as_bytes(), None).await.unwrap();
     // While it is followed, the script fetches the page again.
     let followed = page(&local, &path).await.document();
     assert!(followed.all("div").any(|div| div.get("data-poll").is_some()), "{}", followed.text);
@@ -173,8 +241,56 @@ async fn a_tracked_transfer_is_shown_hop_by_hop_until_its_end() {
     for part in ["completed success", "Optimistic bridge", "received", chain, L2] {
         assert!(document.text.contains(part), "{part} is not in {}", document.text);
     }
+    // Hashes lead to the pages that the registry has for their chains.
+    let link = format!("https://explorer.example.org/{chain}/txs/{hash}");
+    assert!(document.links().contains(&link), "{link} is not in {:?}", document.links());
     for node in nodes {
         node.stop().await;
+    }
+}
+
+/// The answer to the form that registers a transfer.
+async fn follow(local: &Arc<Local>, body: &str, site: Option<&str>) -> Answer {
+    let pages = explorer::route_pages(Arc::clone(local) as _, "1.2.3").unwrap();
+    let mut request = Request::post("/transfer");
+    if let Some(site) = site {
+        request = request.header("sec-fetch-site", site);
+    }
+    let (request, ()) = request.body(()).unwrap().into_parts();
+    Answer::of(pages.respond_later(&request, body.as_bytes()).await)
+}
+
+#[tokio::test]
+async fn a_button_follows_a_transfer_that_is_not_known_yet() {
+    let local = local(example());
+    let (chain, hash) = DEPOSIT;
+    let path = format!("/transfer?chain_id={chain}&tx_hash={hash}");
+    let form = page(&local, &path).await.document();
+    let hidden = |name| {
+        let input = form
+            .all("input")
+            .find(|input| input.get("type") == Some("hidden") && input.get("name") == Some(name));
+        encoded(input.unwrap().get("value").unwrap())
+    };
+    let body = format!("chain_id={}&tx_hash={}", hidden("chain_id"), hidden("tx_hash"));
+    let foreign = follow(&local, &body, Some("cross-site")).await;
+    assert_eq!(foreign.status, 400, "{}", foreign.body);
+    assert!(page(&local, &path).await.document().text.contains("tx not found"));
+    let followed = follow(&local, &body, Some("same-origin")).await;
+    assert_eq!((followed.status.as_u16(), followed.header("location")), (303, path.as_str()));
+    assert!(page(&local, &path).await.document().all("div").any(|div| div.get("data-poll").is_some()));
+    for (body, shown) in [
+        ("chain_id=none-1&tx_hash=00", "chain"),
+        ("chain_id=e2e-l1-1&tx_hash=zz", "tx_hash"),
+        ("tx_hash=00", "chain_id"),
+        ("", "chain_id"),
+        ("%ff=%ff&chain_id=%ff", "tx_hash"),
+    ] {
+        let refused = follow(&local, body, None).await;
+        assert!(refused.status.is_client_error(), "{body}: {}", refused.body);
+        let document = refused.document();
+        let problem = document.text.to_lowercase();
+        assert!(problem.contains(shown), "{body}: {problem}");
     }
 }
 

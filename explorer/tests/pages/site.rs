@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use explorer::routing::Routing;
-use http::{HeaderMap, Request, StatusCode};
+use http::header::ACCEPT;
+use http::{HeaderMap, Request, Response, StatusCode};
 use query::Indexer;
 use replay::{Options, Recording};
 use serde_json::Value;
@@ -25,6 +26,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    pub(crate) fn of(response: Response<impl AsRef<[u8]>>) -> Self {
+        let (head, body) = response.into_parts();
+        let body = String::from_utf8(body.as_ref().to_vec()).unwrap();
+        Self { status: head.status, headers: head.headers, body }
+    }
+
     pub(crate) fn document(&self) -> Document {
         Document::parse(&self.body)
     }
@@ -54,6 +61,11 @@ impl Site {
         answer(&*self.app, target).await
     }
 
+    /// `GET target` as a browser sends it.
+    pub(crate) async fn browse(&self, target: &str) -> Answer {
+        browse(&*self.app, target).await
+    }
+
     /// `GET target` of the JSON API.
     pub(crate) fn json(&self, target: &str) -> Value {
         let reply = self.app.read(target).unwrap();
@@ -63,8 +75,16 @@ impl Site {
 
 /// `GET target` of any app.
 pub(crate) async fn answer<A: Sync>(app: &App<A>, target: &str) -> Answer {
-    let (request, ()) = Request::get(target).body(()).unwrap().into_parts();
+    ask(app, target, "*/*").await
+}
+
+/// `GET target` of any app, as a browser sends it.
+pub(crate) async fn browse<A: Sync>(app: &App<A>, target: &str) -> Answer {
+    ask(app, target, "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8").await
+}
+
+async fn ask<A: Sync>(app: &App<A>, target: &str, accept: &str) -> Answer {
+    let (request, ()) = Request::get(target).header(ACCEPT, accept).body(()).unwrap().into_parts();
     let response = app.respond_later(&request, b"").await;
-    let (head, body) = response.into_parts();
-    Answer { status: head.status, headers: head.headers, body: String::from_utf8(body.to_vec()).unwrap() }
+    Answer::of(response)
 }

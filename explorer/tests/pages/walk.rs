@@ -1,7 +1,7 @@
 //! Every page that links lead to, from the first one: it exists, is well-formed, and shows what its JSON requests
 //! answer.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
@@ -32,19 +32,30 @@ struct Walk {
 async fn walk(site: &Site, start: &[&str]) -> BTreeSet<String> {
     let mut walk =
         Walk { seen: BTreeSet::new(), open: start.iter().map(|path| (*path).to_owned()).collect() };
-    let mut views = BTreeSet::new();
+    let (mut views, mut titles) = (BTreeSet::new(), BTreeMap::new());
     while let Some(path) = walk.open.pop_front() {
         if walk.seen.len() >= PAGES || !walk.seen.insert(path.clone()) {
             continue;
         }
         let answer = site.get(&path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        if answer.header("content-type") == "application/json" {
+        // The page over the API has tests of its own.
+        if answer.header("content-type") == "application/json" || path == "/swagger/" {
             continue;
         }
         let document = answer.document();
         assert_eq!(document.errors, [""; 0], "{path}: {}", answer.body);
         check_structure(&path, &document);
+        // Pages of one list have its title.
+        if !["pagination.key=", "msgs=", "is_signer=", "collection_addr="]
+            .iter()
+            .any(|part| path.contains(part))
+        {
+            let title = Document::title(&answer.body).to_owned();
+            let other = titles.insert(title.clone(), path.clone());
+            assert!(other.is_none(), "{path} has the title {title} of {other:?}");
+        }
+        assert!(!answer.body.contains(r#"<dd><span class="none">–</span></dd>"#), "{path} has an empty fact");
         check_figures(site, &path, &answer.body, &document);
         views.insert(path.split(['/', '?']).nth(1).unwrap().to_owned());
         for link in document.links() {
@@ -73,6 +84,13 @@ fn check_structure(path: &str, document: &Document) {
         assert!(element.name != "script" || element.get("src").is_some(), "{path}");
     }
     let ids: Vec<_> = document.elements.iter().filter_map(|element| element.get("id")).collect();
+    assert!(
+        document.all("pre").all(|pre| pre.get("tabindex") == Some("0")),
+        "{path}: a text that keys cannot scroll"
+    );
+    let searches: Vec<_> = document.all("form").filter(|form| form.get("role") == Some("search")).collect();
+    let labels: BTreeSet<_> = searches.iter().filter_map(|form| form.get("aria-label")).collect();
+    assert_eq!(searches.len(), labels.len(), "{path}: searches without a name of their own");
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "{path}: an id is there twice");
 }
 

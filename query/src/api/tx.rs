@@ -9,7 +9,7 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::{DECIMAL, Field, Kind, Schema};
 
-use super::{ListRequest, PAGE, Tag, UPPER_HASH, block, candidates};
+use super::{ListRequest, PAGE, Tag, UPPER_HASH, block, candidates, signed_tx};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
@@ -20,7 +20,8 @@ use crate::record;
 pub(super) const MSGS: Param = Param::query(
     "msgs",
     Type::TextsOf(params::TYPES),
-    "Only transactions with a top-level message of one of these types, e.g. cosmos.bank.v1beta1.MsgSend.",
+    "Only transactions with a top-level message of one of these types, e.g. cosmos.bank.v1beta1.MsgSend; of any type \
+     with `*`.",
 );
 
 const PAGES: Param = Param::Group(&params::pages(Space::Txs));
@@ -73,9 +74,9 @@ pub(super) static TX: Schema = Schema {
         Field::new("info", Kind::String, ""),
         Field::new("gas_wanted", DECIMAL, "Decimal."),
         Field::new("gas_used", DECIMAL, "Decimal."),
-        Field::new("tx", Kind::Free, "The transaction as the node's REST prints it, `@type` first."),
+        Field::new("tx", Kind::Object(&signed_tx::TX), "The transaction as the node's REST prints it."),
         Field::new("timestamp", Kind::Time, "RFC 3339, UTC, nanoseconds without trailing zeros."),
-        Field::new("events", Kind::Array(&Kind::Free), "In the order of the chain."),
+        Field::new("events", Kind::Array(&Kind::Object(&signed_tx::EVENT)), "In the order of the chain."),
     ],
 };
 

@@ -119,6 +119,8 @@ fn filters() -> Vec<(&'static str, Vec<usize>)> {
         ("&msgs=b.v1.MsgOne&msgs=a.v1.MsgTwo&msgs=a.v1.MsgOne&msgs=b.v1.MsgOne", vec![0, 1, 2]),
         ("&msgs=%2Fa.v1.MsgTwo,no.such.Msg", vec![1]),
         ("&msgs=no.such.Msg", vec![]),
+        ("&msgs=*", vec![0, 1, 2, 3]),
+        ("&msgs=a.v1.MsgOne,*", vec![0, 1, 2, 3]),
     ]
 }
 

@@ -39,7 +39,7 @@ const CHAIN_IDS: Param = Param::query(
 
 /// The same in the spelling of clients before `@skip-go/client` 1.0.
 const OLD_CHAIN_IDS: Param =
-    Param::query("chain_ids[]", Type::Texts, "The same as chain_ids, as older clients spell it.");
+    Param::old_name("chain_ids[]", Type::Texts, "The same as chain_ids, as older clients spell it.");
 
 /// Only test networks.
 const ONLY_TESTNETS: Param =

@@ -55,7 +55,12 @@ pub fn document(version: &str) -> Value {
 
 /// The same in the form of Swagger 2.0.
 pub fn swagger_document(version: &str) -> Value {
-    web::swagger2::document(&of(version, |path| path != OPENAPI_PATH && path != SWAGGER_PATH))
+    web::swagger2::document(&document(version))
+}
+
+/// The document of a service: one that relays nothing does not offer it.
+fn served(service: &Service) -> Value {
+    of(&service.version, |path| service.config.submit || path != SUBMIT)
 }
 
 fn of(version: &str, keep: impl Fn(&str) -> bool) -> Value {
@@ -64,6 +69,7 @@ fn of(version: &str, keep: impl Fn(&str) -> bool) -> Value {
         description: "Plans transfers of fungible tokens between chains, makes the messages to sign, and follows them. \
                       Holds no key, and broadcasts nothing but transactions that a client signed, if it is switched on.",
         version,
+        names: &[],
         examples: &examples(),
     };
     web::openapi::document(&about, crate::ENDPOINTS, |path| keep(path) && !api_page::has(path))
@@ -75,12 +81,10 @@ fn examples() -> Value {
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn openapi(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    // A service that relays nothing does not offer it.
-    let document = of(&service.version, |path| service.config.submit || path != SUBMIT);
-    Ok(Reply::json(document.to_string()))
+    Ok(Reply::json(served(service).to_string()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn swagger(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(swagger_document(&service.version).to_string()))
+    Ok(Reply::json(web::swagger2::document(&served(service)).to_string()))
 }

@@ -99,7 +99,7 @@ impl RouteDemo {
     /// Example URLs.
     pub(crate) fn paths(&self) -> Result<String, std::fmt::Error> {
         let url = self.routing.url();
-        let mut text = String::from("\nRoutes between four recorded chains:\n\n");
+        let mut text = format!("\nRoutes between four recorded chains; {url}/swagger/ for the API:\n\n");
         for path in ["/v2/info/chains", "/v2/fungible/assets", "/openapi.json"] {
             writeln!(text, "  {url}{path}")?;
         }

@@ -51,7 +51,11 @@ pub(crate) fn differences(origin: &str, page: &Value) -> Vec<String> {
 }
 
 fn compare_facts(page: &Value, facts: Vec<Shown>) -> Vec<String> {
-    let wrong = facts.into_iter().filter(|(name, value)| !shows(&page["facts"][name], value));
+    // A fact without a value is left out.
+    let is_left_out = |name: &str, value: &str| page["facts"][name].is_null() && ["", NONE].contains(&value);
+    let wrong = facts
+        .into_iter()
+        .filter(|(name, value)| !is_left_out(name, value) && !shows(&page["facts"][name], value));
     wrong.map(|(name, value)| format!("{name} is {}, not {value}", page["facts"][name])).collect()
 }
 
@@ -75,7 +79,8 @@ fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Val
             ("internal_txs", "Internal transactions", call_frame)
         },
         ("collections", "Collections", collection),
-        ("tokens", "Tokens", token),
+        // In its own collection a token has no column for it.
+        ("tokens", "Tokens", if request.contains("/by_collection/") { token_of_collection } else { token }),
         ("holders", "Holders", holder),
     ];
     kinds.into_iter().find_map(|(name, label, cells)| Some((label, json[name].as_array()?.as_slice(), cells)))
@@ -185,9 +190,11 @@ fn block(block: &Value) -> Vec<Shown> {
 }
 
 fn tx(tx: &Value) -> Vec<Shown> {
+    let is_block_data = tx["code"] != 0 && list(&tx["tx"]["body"]["messages"]).is_empty();
+    let result = if is_block_data { "Block data".to_owned() } else { outcome(tx["code"] == 0) };
     let mut cells = vec![
         ("Hash", text(&tx["txhash"])),
-        ("Result", outcome(tx["code"] == 0)),
+        ("Result", result),
         ("Height", text(&tx["height"])),
         ("Time", time(&tx["timestamp"])),
     ];
@@ -252,6 +259,10 @@ fn collection(collection: &Value) -> Vec<Shown> {
         ("Height", text(&collection["height"])),
         ("Time", time(&collection["timestamp"])),
     ]
+}
+
+fn token_of_collection(of: &Value) -> Vec<Shown> {
+    token(of).into_iter().filter(|(column, _)| *column != "Collection").collect()
 }
 
 fn token(token: &Value) -> Vec<Shown> {

@@ -15,6 +15,8 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
         code == 200 && answer.contains("e2e-evm-1") && answer.contains("/route"),
         "{page}: {code} {answer}"
     );
+    let api = page.split(' ').find_map(|word| word.strip_prefix("http://")).unwrap();
+    assert!(get_text(&format!("http://{api}")).1.contains("../openapi.json"), "{page}");
     let paths: Vec<_> = (0..10).map(|_| demo.line("http://")).collect();
     for path in &paths {
         let (code, answer) = get(&format!("http://{path}"));
@@ -25,7 +27,7 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
         "/status",
         "/evm-internal-txs",
         "/txs/by_account/init1",
-        "/swagger",
+        "/openapi.json",
         "/richlist/",
         "/nft/v1/tokens/",
     ];

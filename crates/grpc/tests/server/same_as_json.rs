@@ -21,17 +21,17 @@ type Call = fn(Client, Value) -> BoxFuture<'static, Result<Value, Status>>;
 
 macro_rules! rpc {
     ($method:ident, $request:ident) => {
-        |mut client: Client, request: Value| {
+        (stringify!($request), |mut client: Client, request: Value| {
             Box::pin(async move {
                 let request: v1::$request = serde_json::from_value(request).unwrap();
                 client.$method(request).await.map(|response| to_json(response.get_ref()))
             })
-        }
+        })
     };
 }
 
-/// The RPC of each endpoint.
-const RPCS: &[(&str, Call)] = &[
+/// The RPC of each endpoint, with the name of its request.
+const RPCS: &[(&str, (&str, Call))] = &[
     ("/status", rpc!(get_status, GetStatusRequest)),
     ("/indexer/block/v1/blocks", rpc!(list_blocks, ListBlocksRequest)),
     ("/indexer/block/v1/blocks/{height}", rpc!(get_block, GetBlockRequest)),
@@ -194,7 +194,7 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
         let path = target.split('?').next().unwrap();
         let Some(template) = router.template(path).filter(|path| is_read(path)) else { continue };
         let Some(request) = request(template, target) else { continue };
-        let (_, call) = RPCS
+        let (_, (_, call)) = RPCS
             .iter()
             .find(|(path, _)| *path == template)
             .unwrap_or_else(|| panic!("{template} has no RPC"));
@@ -229,6 +229,15 @@ async fn every_endpoint_has_an_rpc_with_the_same_answers() {
         assert!(counts.contains_key(path), "no answer of {path} was compared: {counts:#?}");
     }
     println!("{counts:#?}");
+}
+
+#[test]
+fn an_operation_of_the_document_has_the_name_of_its_rpc() {
+    let document = query::document("0", true);
+    for (path, (request, _)) in RPCS {
+        let name = &document["paths"][path]["get"]["operationId"];
+        assert_eq!(name.as_str(), request.strip_suffix("Request"), "{path}");
+    }
 }
 
 #[test]

@@ -13,17 +13,20 @@ function make(tag, properties, ...children) {
 
 const nameOf = (reference) => reference.slice(reference.lastIndexOf("/") + 1);
 
+/** Longer expressions are for programs. */
+const PATTERN = 40;
+
 /** A schema as children of an element: its type in one line, with links to named schemas. */
 function type(schema) {
   if (!schema || schema === true) return ["anything"];
   if (schema.$ref) return [make("a", { href: "#" + nameOf(schema.$ref) }, nameOf(schema.$ref))];
-  const all = schema.anyOf ?? schema.oneOf ?? schema.allOf;
+  const all = (schema.anyOf ?? schema.oneOf ?? schema.allOf)?.filter((one) => one.description !== "Counts as absent.");
   if (all) return all.flatMap((one, n) => (n ? [schema.allOf ? " and " : " or ", ...type(one)] : type(one)));
   if (schema.enum) return [schema.enum.map((value) => JSON.stringify(value)).join(" | ")];
   if ([schema.type].flat().includes("array")) return ["list of ", ...type(schema.items)];
   if (schema.additionalProperties instanceof Object) return ["object by name of ", ...type(schema.additionalProperties)];
   const bounds = ["format", "pattern", "minimum", "maximum", "minLength", "maxLength"]
-    .filter((key) => schema[key] !== undefined).map((key) => `${key} ${schema[key]}`);
+    .filter((key) => schema[key] !== undefined && !(key === "pattern" && schema.pattern.length > PATTERN)).map((key) => `${key} ${schema[key]}`);
   return [[schema.type ?? "anything"].flat().join(" or ") + (bounds.length ? ` (${bounds.join(", ")})` : "")];
 }
 
@@ -35,6 +38,12 @@ function members(schema) {
     return make("li", {}, make("code", {}, name), required.includes(name) ? " " : "? ", ...type(member),
       member.description ? ` – ${member.description}` : "", inner ? members(member.properties ? member : member.items) : "");
   }));
+}
+
+/** Shows the way back to the pages, where the server has any. */
+async function showHome() {
+  const home = await fetch(base, { method: "HEAD" });
+  byId("home").hidden = !(home.ok && home.headers.get("content-type")?.startsWith("text/html"));
 }
 
 /** The field in which a parameter is entered. */
@@ -132,7 +141,7 @@ async function load() {
   document.title = api.info.title;
   byId("title").textContent = `${api.info.title} ${api.info.version}`;
   byId("description").textContent = api.info.description;
-  const all = Object.entries(api.paths).flatMap(([path, methods]) =>
+  const all = Object.entries({ ...api.paths, ...api["x-streams"] }).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => ({ described, element: operation(path, method, described) })));
   byId("operations").replaceChildren(...api.tags.map(({ name }) => make("section", {}, make("h2", {}, name),
     ...all.filter(({ described }) => described.tags.includes(name)).map(({ element }) => element))));
@@ -154,4 +163,5 @@ async function load() {
   open();
 }
 
+showHome().catch(() => {});
 load().catch((error) => byId("operations").replaceChildren(make("p", { className: "bad" }, String(error))));

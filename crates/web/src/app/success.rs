@@ -13,7 +13,6 @@ use crate::encoding::{Coding, choose};
 use crate::etag;
 use crate::lane;
 use crate::reply::Reply;
-use crate::router::Route;
 
 /// Minimum size for compression: below it, a compressed body saves no packet.
 const MIN_COMPRESSED: usize = 1024;
@@ -29,8 +28,8 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
      form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The response to a success: entity tag, `Cache-Control`, 304, compression.
-pub(super) fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
+/// The response to a success: entity tag, `Cache-Control`, 304, compression. `cache` is the `Cache-Control` of a 200.
+pub(super) fn success(cache: &HeaderValue, request: &Parts, reply: Reply) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = reply.status;
     let headers = response.headers_mut();
@@ -41,7 +40,7 @@ pub(super) fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Res
         let tag = etag::tag(&reply.body);
         let is_current = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
         headers.insert(ETAG, tag);
-        headers.insert(CACHE_CONTROL, route.cache_control.clone());
+        headers.insert(CACHE_CONTROL, cache.clone());
         if is_current {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             return response;

@@ -4,7 +4,13 @@ use serde_json::{Value, json};
 use web::openapi::About;
 
 fn openapi(examples: &Value) -> Value {
-    let about = About { title: "Shop", description: "Sells.", version: "1.2.3", examples };
+    let about = About {
+        title: "Shop",
+        description: "Sells.",
+        version: "1.2.3",
+        names: &[("POST /till", "Pay")],
+        examples,
+    };
     web::openapi::document(&about, crate::shop::ENDPOINTS, |path| !path.starts_with("/slow"))
 }
 
@@ -45,6 +51,24 @@ fn a_parameter_has_the_values_that_the_server_accepts() {
 }
 
 #[test]
+fn the_document_has_streams_apart_and_the_probes_and_names_of_operations() {
+    let document = openapi(&Value::Null);
+    assert_eq!(document["servers"][0]["url"], ".");
+    assert_eq!(document["x-streams"].as_object().unwrap().keys().collect::<Vec<_>>(), ["/news/{count}"]);
+    let news = &document["x-streams"]["/news/{count}"]["get"]["responses"]["200"]["content"];
+    assert_eq!(news.as_object().unwrap().keys().collect::<Vec<_>>(), ["text/event-stream"]);
+    let of = |path: &str, method: &str| document["paths"][path][method]["operationId"].clone();
+    assert_eq!((of("/till", "post"), of("/till", "get")), (json!("Pay"), json!("get_till")));
+    for (path, statuses) in [("/healthz", vec!["200", "405"]), ("/readyz", vec!["200", "405", "503"])] {
+        let responses = document["paths"][path]["get"]["responses"].as_object().unwrap();
+        assert_eq!(responses.keys().collect::<Vec<_>>(), statuses, "{path}");
+        let (app, _) = crate::shop::app();
+        let body = std::str::from_utf8(app.get(path).body()).unwrap().to_owned();
+        assert_eq!(responses["200"]["content"]["text/plain"]["schema"]["const"], body);
+    }
+}
+
+#[test]
 fn every_refusal_is_documented() {
     let document = openapi(&Value::Null);
     let responses = &document["paths"]["/shop/v1/items/{name}"]["get"]["responses"];
@@ -64,14 +88,16 @@ fn every_kept_path_is_written_in_full() {
     let paths = document["paths"].as_object().unwrap();
     let mut expected: Vec<_> =
         crate::shop::ENDPOINTS.iter().copied().flatten().map(|endpoint| endpoint.path).collect();
-    expected.retain(|path| *path != "/slow");
+    // Clients wait for the end of a response, and a stream has none.
+    expected.retain(|path| !["/slow", "/news/{count}"].contains(path));
+    expected.extend(["/healthz", "/readyz"]);
     expected.sort_unstable();
     expected.dedup();
     assert_eq!(paths.keys().collect::<Vec<_>>(), expected);
     assert_eq!(paths["/till"].as_object().unwrap().keys().collect::<Vec<_>>(), ["get", "post"]);
     assert_eq!(
         document["tags"],
-        json!([{ "name": "Shop" }, { "name": "Warehouse" }, { "name": "Till" }, { "name": "Courier" }])
+        json!([{ "name": "Shop" }, { "name": "Warehouse" }, { "name": "Till" }, { "name": "Courier" }, { "name": "App" }])
     );
 }
 

@@ -92,7 +92,7 @@ fn a_handler_that_runs_without_a_socket_returns_the_body_of_its_response() {
         assert_eq!(app.read(target).unwrap_err().status(), status, "{target}");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let later = |method, target, body| runtime.block_on(app.read_later(method, target, body));
+    let later = |method, target, body| runtime.block_on(app.read_later(method, target, body, None));
     assert_eq!(later(Method::POST, "/courier", b"box").unwrap().body, r#"["brought","box"]"#);
     assert_eq!(later(Method::POST, "/till", b"coin").unwrap().body, r#"["coin"]"#);
     assert_eq!(later(Method::GET, "/till", b"").unwrap().body, r#"["till"]"#);

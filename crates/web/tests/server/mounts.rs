@@ -163,3 +163,26 @@ fn requests_that_no_app_gets_count_against_the_rate_of_their_client() {
     }
     assert_eq!((client.get("/healthz").status, client.get("/readyz").status), (200, 200));
 }
+
+#[test]
+fn the_first_chain_answers_for_an_unknown_one_if_it_has_an_answer_to_unknown_paths() {
+    let (first, slot) = mount("one-1", &[]);
+    let app = App::new("one", ENDPOINTS).unwrap().with_unknown(|name, request| {
+        let page = format!("{name} has no {}", request.uri.path());
+        request.headers.contains_key("x-page").then(|| Reply::json(page))
+    });
+    assert!(slot.set(Arc::new(app)).is_ok());
+    let server = start(first, Vec::new(), Arc::new(AtomicBool::new(true)));
+    let mut client = Socket::open(server.address());
+    for (target, header, text) in [
+        ("/none", "x-page: 1\r\n", "one has no /none"),
+        ("/c/two-2/x", "x-page: 1\r\n", "one has no /c/two-2/x"),
+        ("/none", "", "Cannot GET /none"),
+        ("/c/two-2/x", "", "there is no chain `two-2` here: one-1"),
+        ("/", "x-page: 1\r\n", "one"),
+    ] {
+        let answer = client.request("GET", target, header);
+        assert!(answer.text().contains(text), "{target} {header}: {}", answer.text());
+    }
+    server.stop();
+}

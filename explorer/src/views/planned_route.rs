@@ -1,0 +1,174 @@
+//! The best route between two assets, with its hops, fees and duration, or why there is none.
+
+#![expect(clippy::struct_field_names, reason = "the names of the API")]
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use web::http_error::HttpError;
+
+use super::route::{Asset, Chain, symbol};
+use crate::explorer::Explorer;
+use crate::format::{base_units, clipped, coin, duration, pre};
+use crate::layout::{facts, section, sentence};
+use crate::routing::Unit;
+
+/// Characters of a name.
+const NAME: usize = 60;
+
+#[derive(Deserialize)]
+struct Route {
+    amount_out: String,
+    operations: Vec<Operation>,
+    txs_required: u64,
+    estimated_route_duration_seconds: u64,
+    estimated_fees: Vec<Fee>,
+    required_op_hook: bool,
+    warning: Option<Value>,
+    usd_amount_in: Option<String>,
+    usd_amount_out: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Operation {
+    tx_index: u64,
+    amount_in: String,
+    amount_out: String,
+    /// The hop, under the name of its kind.
+    #[serde(flatten)]
+    kind: BTreeMap<String, Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Hop {
+    from_chain_id: String,
+    to_chain_id: String,
+    chain_id: String,
+    denom_in: String,
+    denom_out: String,
+    bridge_id: String,
+}
+
+#[derive(Deserialize)]
+struct Fee {
+    amount: String,
+    chain_id: String,
+    denom: String,
+    fee_behavior: String,
+}
+
+/// The two ends of a route.
+pub(super) struct Ends<'a> {
+    pub(super) from_chain: &'a str,
+    pub(super) from: &'a Asset,
+    pub(super) to_chain: &'a str,
+    pub(super) to: &'a Asset,
+}
+
+/// The best route, or why there is none.
+pub(super) async fn plan(
+    explorer: &Explorer,
+    ends: &Ends<'_>,
+    amount: &str,
+    chains: &[Chain],
+) -> Result<Markup, HttpError> {
+    let decimals = ends.from.decimals.unwrap_or(0);
+    let Some(amount_in) = base_units(amount, decimals) else {
+        return Ok(refusal(&format!(
+            "the amount is `{}`, but must be a decimal number with at most {decimals} decimal places",
+            chain::truncated(amount, NAME)
+        )));
+    };
+    let body = json!({
+        "amount_in": amount_in,
+        "source_asset_chain_id": ends.from_chain, "source_asset_denom": ends.from.denom,
+        "dest_asset_chain_id": ends.to_chain, "dest_asset_denom": ends.to.denom,
+        "allow_multi_tx": true,
+    })
+    .to_string();
+    let route: Result<Route, _> = explorer.route(Method::POST, "/v2/fungible/route", body.as_bytes()).await;
+    let found = match route {
+        Ok(route) => html! { (drawn(explorer, ends, &amount_in, &route, chains)) },
+        Err(error) if error.status().is_client_error() => refusal(error.message()),
+        Err(error) => return Err(error),
+    };
+    Ok(html! {
+        (found)
+        details.request { summary { "The same as JSON" } (pre(&format!("POST /v2/fungible/route\n{body}"))) }
+    })
+}
+
+/// Why there is no route.
+pub(super) fn refusal(why: &str) -> Markup {
+    html! { section.card { h2 { "No route" } p.problem role="alert" { bdi { (clipped(sentence(why))) } } } }
+}
+
+fn drawn(explorer: &Explorer, ends: &Ends<'_>, amount_in: &str, route: &Route, chains: &[Chain]) -> Markup {
+    let unit = |asset: &Asset| asset.decimals.map(|decimals| Unit { symbol: symbol(asset), decimals });
+    let usd = |amount: Option<&str>| amount.map(|amount| format!(" (${amount})")).unwrap_or_default();
+    let body = html! {
+        (facts(vec![
+            ("You send", html! { (coin(amount_in, &ends.from.denom, unit(ends.from).as_ref())) (usd(route.usd_amount_in.as_deref())) }),
+            ("You receive", html! { strong { (coin(&route.amount_out, &ends.to.denom, unit(ends.to).as_ref())) } (usd(route.usd_amount_out.as_deref())) }),
+            ("Duration", html! { "about " (duration(route.estimated_route_duration_seconds)) }),
+            ("Transactions to sign", html! { (route.txs_required) @if route.required_op_hook { ", with a signed hook" } }),
+            ("Fees of bridges", fees(explorer, &route.estimated_fees)),
+        ]))
+        @if let Some(warning) = route.warning.as_ref().and_then(|warning| warning["message"].as_str()) {
+            p.problem role="alert" { (clipped(warning)) }
+        }
+        ol.hops {
+            @for operation in &route.operations { (hop(explorer, operation, chains)) }
+        }
+    };
+    section("Best route", &body)
+}
+
+fn fees(explorer: &Explorer, fees: &[Fee]) -> Markup {
+    html! {
+        @for (place, fee) in fees.iter().enumerate() {
+            @if place > 0 { ", " }
+            (coin(&fee.amount, &fee.denom, explorer.unit_on(&fee.chain_id, &fee.denom).as_ref()))
+            @if fee.fee_behavior == "FEE_BEHAVIOR_DEDUCTED" { " (deducted)" } @else { " (in addition)" }
+        }
+        @if fees.is_empty() { "none" }
+    }
+}
+
+fn hop(explorer: &Explorer, operation: &Operation, chains: &[Chain]) -> Markup {
+    let Some((kind, hop)) = operation.kind.iter().find(|(_, value)| value.is_object()) else {
+        return html! {};
+    };
+    // The members differ by kind; absent ones stay empty.
+    let hop: Hop = serde_json::from_value(hop.clone()).unwrap_or_default();
+    let name = |id: &str| {
+        let chain = chains.iter().find(|chain| chain.chain_id == id);
+        chain.map_or_else(|| id.to_owned(), |chain| chain::truncated(chain.display(), NAME))
+    };
+    let from = if hop.from_chain_id.is_empty() { &hop.chain_id } else { &hop.from_chain_id };
+    let to = if hop.to_chain_id.is_empty() { from } else { &hop.to_chain_id };
+    html! {
+        li {
+            div.end { strong { (name(from)) } (coin(&operation.amount_in, &hop.denom_in, explorer.unit_on(from, &hop.denom_in).as_ref())) }
+            div.via {
+                span.tag { (label(kind, &hop.bridge_id)) }
+                span.dim { "transaction " (operation.tx_index + 1) }
+            }
+            div.end { strong { (name(to)) } (coin(&operation.amount_out, &hop.denom_out, explorer.unit_on(to, &hop.denom_out).as_ref())) }
+        }
+    }
+}
+
+fn label(kind: &str, bridge: &str) -> String {
+    match (kind, bridge) {
+        (_, "OPINIT") => "Optimistic bridge".to_owned(),
+        (_, "LAYER_ZERO") => "LayerZero".to_owned(),
+        ("swap", _) => "Wrap".to_owned(),
+        (_, "") => kind.replace('_', " "),
+        (_, bridge) => bridge.to_owned(),
+    }
+}
