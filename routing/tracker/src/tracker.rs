@@ -22,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use crate::chain_clients::ChainClients;
 use crate::chain_queries::ChainQueries;
 use crate::error::{BadHash, Error, Refused, StatusError};
+use crate::known_chain::{KnownChain, KnownChains};
 use crate::limiter::Limiters;
 use crate::meter::{self, PollLabel};
 use crate::options::Options;
@@ -167,11 +168,26 @@ impl Tracker {
         caller: Option<Caller>,
     ) -> Result<Tracked, Refused> {
         let registry = Arc::clone(&self.registry.borrow());
-        let chain = &registry[registry.chain(chain_id).ok_or(Refused::UnknownChain)?];
-        let (hash, shown) = spelled(tx_hash, chain.kind, chain.vm)?;
+        let kept = match registry.chain(chain_id) {
+            Some(_) => KnownChains::new(),
+            // A transaction that is registered already stays so, whatever the registry lost.
+            None => self.kept_chains(chain_id, tx_hash)?,
+        };
+        let chain = KnownChain::find(&registry, &kept, chain_id).ok_or(Refused::UnknownChain)?;
+        let (hash, shown) = spelled(tx_hash, chain.kind(), chain.vm())?;
         let record = self.register(&registry, (chain_id.into(), hash), &shown, now, caller)?;
-        let explorer_link = status::explorer_link(&registry, chain_id, &record.hash);
+        let explorer_link = status::explorer_link(&registry, &record.chains, chain_id, &record.hash);
         Ok(Tracked { tx_hash: record.hash, explorer_link })
+    }
+
+    /// The chains in the record of a registered transaction.
+    fn kept_chains(&self, chain_id: &str, tx_hash: &str) -> Result<KnownChains, Refused> {
+        let key = (Text::from(chain_id), hash_of(tx_hash).map_err(|_| Refused::UnknownChain)?);
+        let key = match self.read::<Others>(&key)?.map(Hash::try_from) {
+            Some(Ok(other)) => (key.0, other),
+            _ => key,
+        };
+        Ok(self.read::<Records>(&key)?.map(|record| record.chains).unwrap_or_default())
     }
 
     /// The JSON of `GET /v2/tx/status`; none if the hash was never registered.
@@ -233,7 +249,7 @@ impl Tracker {
     /// Polls one transaction, which is at `position` in the queue; returns true if its response changed.
     pub(crate) async fn poll_one(
         &self,
-        queries: &ChainQueries<'_>,
+        queries: &mut ChainQueries<'_>,
         key: &TxKey,
         position: QueuePosition,
     ) -> Result<bool, Error> {
@@ -241,8 +257,10 @@ impl Tracker {
             self.delete(key, position)?;
             return Ok(false);
         };
+        queries.kept.clone_from(&before.chains);
         let polled = Box::pin(poll_tx(queries, before.clone(), key.1)).await;
         let (mut record, now) = (polled.record, (queries.clock)());
+        record.keep_chains(queries.registry);
         record.schedule(now, polled.answered, &self.options);
         let json = status::json(&record, queries.registry, now)?;
 

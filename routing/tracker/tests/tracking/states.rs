@@ -9,7 +9,7 @@ use tracker::state::{Observation, Progress, advance, progress};
 use tracker::transfer::{State, Transfer};
 
 fn seen(chain: &str, height: u64) -> TxRef {
-    TxRef { chain: chain.to_owned(), hash: format!("{chain}{height}"), height, time: None }
+    TxRef { chain: chain.to_owned(), hash: Some(format!("{chain}{height}")), height, time: None }
 }
 
 fn id(chain: &str, sequence: u64) -> PacketId {
