@@ -53,9 +53,8 @@ impl Rest {
         struct Answer {
             output_proposals: Vec<Value>,
         }
-        let path = format!(
-            "/opinit/ophost/v1/bridges/{bridge}/outputs?pagination.limit=1&pagination.reverse=true"
-        );
+        let path =
+            format!("/opinit/ophost/v1/bridges/{bridge}/outputs?pagination.limit=1&pagination.reverse=true");
         let read = |answer: Answer| answer.output_proposals.first().map(BridgeOutput::read).transpose();
         self.query_for(Request::get("outputs", path), read).await
     }

@@ -71,7 +71,17 @@ pub(crate) fn search_range(message: &str) -> Option<u64> {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_it = has(&["range", "window", "span"])
         && has(&["block", "height"])
-        && has(&["require", "limit", "exceed", "at most", "maximum", "max ", "too large", "too wide", "must"]);
+        && has(&[
+            "require",
+            "limit",
+            "exceed",
+            "at most",
+            "maximum",
+            "max ",
+            "too large",
+            "too wide",
+            "must",
+        ]);
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
     // A larger limit is none in practice, and a smaller one would never end.
     let stated = numbers.filter(|number| (1..=SEARCH_RANGE).contains(number)).max();

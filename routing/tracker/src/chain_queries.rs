@@ -97,7 +97,9 @@ impl ChainQueries<'_> {
         self.within_limits(chain, async {
             match known.kind() {
                 ChainKind::Cosmos => self.cosmos_source(known.vm(), &search, hash).await,
-                ChainKind::Evm => self.evm_source(chain, known.confirmations, search.clients.evm()?, hash).await,
+                ChainKind::Evm => {
+                    self.evm_source(chain, known.confirmations, search.clients.evm()?, hash).await
+                }
             }
         })
         .await
@@ -114,12 +116,7 @@ impl ChainQueries<'_> {
         limiter.call(self.clock, query).await
     }
 
-    async fn cosmos_source(
-        &self,
-        vm: Vm,
-        search: &Search<'_>,
-        hash: Hash,
-    ) -> Result<Outcome, QueryError> {
+    async fn cosmos_source(&self, vm: Vm, search: &Search<'_>, hash: Hash) -> Result<Outcome, QueryError> {
         let evm = search.clients.evm.as_ref().filter(|_| vm == Vm::Evm);
         let (found, other_hash) = match (search.tx(hash).await?, evm) {
             (Some(found), Some(evm)) => {
@@ -159,7 +156,8 @@ impl ChainQueries<'_> {
         }
         let Some(time) = evm.block_time(block).await? else { return Ok(Outcome::Unsure) };
         let hash = format!("0x{}", hex::encode(hash));
-        let tx = TxRef { chain: chain.to_owned(), hash: Some(hash), height: block, time: Some(time.unix_nanos()) };
+        let tx =
+            TxRef { chain: chain.to_owned(), hash: Some(hash), height: block, time: Some(time.unix_nanos()) };
         let hops = detect::detect_evm_hops(self.registry, &receipt.logs, &tx);
         if hops.is_empty() && !is_final {
             return Ok(Outcome::Unsure);

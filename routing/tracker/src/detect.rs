@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 use crate::asset_location::{same_contract, wrapper_in};
 use crate::event::{self, around, is_amount, number};
 use crate::hop::{
-    Ack, Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, TxRef, Unfollowed, Withdrawal,
+    Ack, Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, TxRef, Unfollowed,
+    Withdrawal,
 };
 use crate::layer_zero::{self, Log};
 use crate::other_bridges;
@@ -25,15 +26,17 @@ pub fn detect_hops(registry: &Registry, tx: &TxSearchHit, sent: &TxRef) -> Vec<O
         steps.take(event, || around(tx, at));
     }
     steps.take_others(&tx.events);
-    let is_bridge = |hop: &ObservedHop| {
-        matches!(hop, ObservedHop::Unfollowed(hop) if hop.obstacle == Obstacle::Bridge)
-    };
+    let is_bridge =
+        |hop: &ObservedHop| matches!(hop, ObservedHop::Unfollowed(hop) if hop.obstacle == Obstacle::Bridge);
     if let Some(name) = other_bridges::message(tx).filter(|_| !steps.hops.iter().any(is_bridge)) {
         steps.unfollowed(Obstacle::Bridge, format!("{} is of another bridge", excerpt(name)));
     }
     let leaving: Vec<_> = tx.messages.iter().filter(|name| leaves_the_chain(name)).collect();
     if let Some(name) = leaving.last().filter(|_| steps.taken < leaving.len()) {
-        steps.unfollowed(Obstacle::Malformed, format!("{} left no event that tells its packet", excerpt(name)));
+        steps.unfollowed(
+            Obstacle::Malformed,
+            format!("{} left no event that tells its packet", excerpt(name)),
+        );
     }
     steps.hops
 }
@@ -71,14 +74,12 @@ impl Steps<'_> {
                 }
                 packet => packet.map(|packet| ObservedHop::Ibc(first(packet, self.link, self.sent))),
             },
-            "initiate_token_deposit" => deposit(self.registry, event, self.sent)
-                .map(ObservedHop::Deposit)
-                .ok_or_else(malformed),
-            "initiate_token_withdrawal" => {
-                withdrawal(self.registry, event, self.link, self.sent)
-                    .map(ObservedHop::Withdrawal)
-                    .ok_or_else(malformed)
+            "initiate_token_deposit" => {
+                deposit(self.registry, event, self.sent).map(ObservedHop::Deposit).ok_or_else(malformed)
             }
+            "initiate_token_withdrawal" => withdrawal(self.registry, event, self.link, self.sent)
+                .map(ObservedHop::Withdrawal)
+                .ok_or_else(malformed),
             "move" if layer_zero::is_oft_sent(event) => self::message(self.registry, event, self.sent)
                 .map(ObservedHop::LayerZero)
                 .ok_or_else(malformed),
@@ -99,7 +100,8 @@ impl Steps<'_> {
         let is_followed = |hop: &ObservedHop| matches!(hop, ObservedHop::LayerZero(_));
         if let Some(name) = events.iter().find_map(other_bridges::event) {
             self.unfollowed(Obstacle::Bridge, format!("{} is of another bridge", excerpt(name)));
-        } else if !self.hops.iter().any(is_followed) && events.iter().any(other_bridges::is_layer_zero_packet) {
+        } else if !self.hops.iter().any(is_followed) && events.iter().any(other_bridges::is_layer_zero_packet)
+        {
             self.unfollowed(Obstacle::Bridge, NO_OFT.to_owned());
         }
     }
@@ -225,11 +227,7 @@ fn sends<'a>(
 }
 
 /// The packet that a chain resent in the message that timed out the old one.
-pub(crate) fn again(
-    registry: &Registry,
-    old: &Packet,
-    message: &[FoundEvent],
-) -> Option<Packet> {
+pub(crate) fn again(registry: &Registry, old: &Packet, message: &[FoundEvent]) -> Option<Packet> {
     sends(registry, &old.id.chain, message)
         .find(|new| new.sender == old.sender && new.denom == old.denom && new.id.sequence > old.id.sequence)
 }

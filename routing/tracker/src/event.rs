@@ -57,7 +57,8 @@ pub(crate) fn around(tx: &TxSearchHit, at: usize) -> &[FoundEvent] {
 pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Result<Packet, (Obstacle, String)> {
     let given = |key| event.get(key).unwrap_or_default();
     let name = || {
-        let [sequence, port, channel] = ["packet_sequence", "packet_src_port", "packet_src_channel"].map(given);
+        let [sequence, port, channel] =
+            ["packet_sequence", "packet_src_port", "packet_src_channel"].map(given);
         excerpt(format!("packet {sequence} of {port}/{channel}"))
     };
     let client = event.get("packet_source_client");
@@ -67,10 +68,14 @@ pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Result<Packet, (Obstacl
     }
     let port = given("packet_src_port");
     if !port.is_empty() && port != "transfer" && port != "nft-transfer" && !port.starts_with("wasm.") {
-        return Err((Obstacle::Port, format!("{} is not of a port that moves tokens in a known way", name())));
+        return Err((
+            Obstacle::Port,
+            format!("{} is not of a port that moves tokens in a known way", name()),
+        ));
     }
     let malformed = |what: &str| (Obstacle::Malformed, format!("{} has {what}", name()));
-    let text = |key| event.get(key).filter(|text| !text.is_empty()).ok_or_else(|| malformed(&format!("no {key}")));
+    let text =
+        |key| event.get(key).filter(|text| !text.is_empty()).ok_or_else(|| malformed(&format!("no {key}")));
     let data = Data::read(event).ok_or_else(|| malformed("no data of ICS-20 or ICS-721 in JSON"))?;
     let memo = data.memo.as_deref().and_then(Memo::read).unwrap_or_default();
     let (denom, amount) = data.what().ok_or_else(|| malformed("no token and amount in its data"))?;
@@ -141,7 +146,9 @@ impl Data {
 
 /// Whether a text is a number of base units.
 pub(crate) fn is_amount(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && U256::from_str_radix(text, 10).is_ok()
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && U256::from_str_radix(text, 10).is_ok()
 }
 
 #[derive(Default)]
@@ -263,7 +270,16 @@ mod tests {
         );
         let events = good.into_iter().chain(bad).collect();
         let (codespace, log) = (String::new(), String::new());
-        TxSearchHit { hash: [0; 32], height: 1, index: 0, code: 0, codespace, log, events, messages: Vec::new() }
+        TxSearchHit {
+            hash: [0; 32],
+            height: 1,
+            index: 0,
+            code: 0,
+            codespace,
+            log,
+            events,
+            messages: Vec::new(),
+        }
     }
 
     #[test]

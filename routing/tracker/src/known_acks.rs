@@ -15,10 +15,10 @@ const GOOD: &str = r#"{"result":"AQ=="}"#;
 const CODES: std::ops::RangeInclusive<u32> = 1..=2_000;
 
 static KNOWN: LazyLock<HashMap<[u8; 32], Ack>> = LazyLock::new(|| {
-    let errors = CODES.map(|code| format!("ABCI code: {code}: error handling packet: see events for details"));
-    let errors = errors.map(|message| {
-        (format!(r#"{{"error":"{message}"}}"#), Ack::Error { message, reason: None })
-    });
+    let errors =
+        CODES.map(|code| format!("ABCI code: {code}: error handling packet: see events for details"));
+    let errors =
+        errors.map(|message| (format!(r#"{{"error":"{message}"}}"#), Ack::Error { message, reason: None }));
     let mut known = HashMap::new();
     for (text, ack) in errors.chain([(GOOD.to_owned(), Ack::Good)]) {
         known.insert(Sha256::digest(with_fee(&text, ack == Ack::Good)).into(), ack.clone());
@@ -30,7 +30,9 @@ static KNOWN: LazyLock<HashMap<[u8; 32], Ack>> = LazyLock::new(|| {
 /// The envelope of ICS-29, of a relayer without an address for fees.
 fn with_fee(text: &str, is_good: bool) -> String {
     let inner = STANDARD.encode(text);
-    format!(r#"{{"app_acknowledgement":"{inner}","forward_relayer_address":"","underlying_app_success":{is_good}}}"#)
+    format!(
+        r#"{{"app_acknowledgement":"{inner}","forward_relayer_address":"","underlying_app_success":{is_good}}}"#
+    )
 }
 
 /// The acknowledgement with this SHA-256, if it is one of the usual ones.

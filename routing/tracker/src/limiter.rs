@@ -144,7 +144,9 @@ impl Limiter {
         let mut searches = self.searches();
         match outcome.as_ref().err() {
             // Answers: of a proxy that limits requests, and of one that limits ranges.
-            Some(QueryError::Search(node::Error::Busy { status: 429, .. } | node::Error::RateLimited { .. })) => {}
+            Some(QueryError::Search(
+                node::Error::Busy { status: 429, .. } | node::Error::RateLimited { .. },
+            )) => {}
             Some(QueryError::Search(error @ node::Error::NotIndexed { .. })) => {
                 searches.breaker.failed(clock());
                 self.warn(&mut searches, Trouble::NoIndex, error);

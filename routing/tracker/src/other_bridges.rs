@@ -127,7 +127,8 @@ mod tests {
             assert_eq!(message(&tx(Vec::new(), &["/cosmos.authz.v1beta1.MsgExec", name])), Some(name));
             assert_eq!(message(&tx(vec![of("message", "action", name)], &[])), Some(name));
         }
-        let own = ["/opinit.ophost.v1.MsgCreateBridge", "/ibc.core.channel.v1.MsgRecvPacket", "/types.MsgSend"];
+        let own =
+            ["/opinit.ophost.v1.MsgCreateBridge", "/ibc.core.channel.v1.MsgRecvPacket", "/types.MsgSend"];
         assert_eq!(message(&tx(vec![of("message", "action", "wormhole.x")], &own)), None);
         for (kind, key, value) in [
             ("circle.cctp.v1.DepositForBurn", "nonce", "1"),
@@ -146,15 +147,13 @@ mod tests {
 
     #[test]
     fn the_logs_of_bridge_contracts_have_their_published_topics() {
-        let topics = |event: &str| TOPICS.iter().find(|(_, known)| known.starts_with(event)).unwrap().0.clone();
+        let topics =
+            |event: &str| TOPICS.iter().find(|(_, known)| known.starts_with(event)).unwrap().0.clone();
         // As in the ABIs that Circle and Hyperlane publish.
         assert_eq!(
             topics("DepositForBurn(uint64"),
             "0x2fa9ca894982930190727e75500a97d8dc500233a5065e0f3126c48fbe0343c0"
         );
-        assert_eq!(
-            topics("Dispatch("),
-            "0x769f711d20c679153d382254f59892613b58a97cc876b249134ac25c80f9c814"
-        );
+        assert_eq!(topics("Dispatch("), "0x769f711d20c679153d382254f59892613b58a97cc876b249134ac25c80f9c814");
     }
 }

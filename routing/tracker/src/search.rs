@@ -87,7 +87,11 @@ impl Search<'_> {
         Ok(pick(self.txs(&both, false).await?.0, wanted))
     }
 
-    async fn event_in_ranges(&self, wanted: &Wanted<'_>, most: u64) -> Result<Option<(Found, usize)>, QueryError> {
+    async fn event_in_ranges(
+        &self,
+        wanted: &Wanted<'_>,
+        most: u64,
+    ) -> Result<Option<(Found, usize)>, QueryError> {
         let Some((mut last, _)) = self.tip().await? else { return Ok(None) };
         for _ in 0..RANGES {
             let first = last.saturating_sub(most - 1);

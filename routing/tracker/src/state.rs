@@ -238,9 +238,8 @@ fn deposit(mut hop: Deposit, observation: &Observation) -> Deposit {
     if let Observation::Finalized { sequence, at, how, .. } = observation
         && *sequence == hop.l1_sequence
     {
-        let is_better = |(_, known): &(TxRef, Finalized)| {
-            *known == Finalized::Unknown && *how != Finalized::Unknown
-        };
+        let is_better =
+            |(_, known): &(TxRef, Finalized)| *known == Finalized::Unknown && *how != Finalized::Unknown;
         if hop.finalized.as_ref().is_none_or(is_better) {
             hop.finalized = Some((at.clone(), how.clone()));
         }
@@ -344,7 +343,9 @@ pub fn is_settled(hop: &ObservedHop) -> bool {
             is_found(&hop.timed_out)
                 || (is_found(&hop.acknowledged) && is_found(&hop.received) && hop.ack.is_some())
         }
-        ObservedHop::Deposit(hop) => hop.finalized.as_ref().is_some_and(|(_, how)| *how != Finalized::Unknown),
+        ObservedHop::Deposit(hop) => {
+            hop.finalized.as_ref().is_some_and(|(_, how)| *how != Finalized::Unknown)
+        }
         ObservedHop::Withdrawal(hop) => hop.claimed.as_ref().is_some_and(|claim| claim.tx.is_some()),
         ObservedHop::LayerZero(hop) => progress(&ObservedHop::LayerZero(hop.clone())).is_end(),
         ObservedHop::Unfollowed(_) => true,

@@ -37,7 +37,8 @@ impl ChainQueries<'_> {
             (_, Ok(_)) if hop.finalized.is_some() => return Ok(Vec::new()),
             (_, Ok(_)) => {
                 let rest = search.clients.rest()?;
-                let holds = |height| async move { rest.next_deposit(Some(height)).await.map(|next| next > sequence) };
+                let holds =
+                    |height| async move { rest.next_deposit(Some(height)).await.map(|next| next > sequence) };
                 let tip = search.tip().await?.map_or(1, |(height, _)| height);
                 match search.event_at_change((1, tip), holds, &wanted).await {
                     None => {
@@ -104,7 +105,8 @@ impl ChainQueries<'_> {
         let condition = format!("{KIND}.output_index='{index}'");
         let narrower = format!("{KIND}.bridge_id='{bridge}'");
         let wanted = Wanted { condition, narrower, place: &place };
-        let in_block = search.event_at_change((output.l1_block, output.l1_block), |_| ready(Ok(true)), &wanted);
+        let in_block =
+            search.event_at_change((output.l1_block, output.l1_block), |_| ready(Ok(true)), &wanted);
         let found = match in_block.await {
             None => search.event(&wanted).await.ok().flatten(),
             found => found,

@@ -60,7 +60,9 @@ impl ChainQueries<'_> {
             (found, None) => return nothing(found, state.err()),
             (_, Some(height)) if hop.received.is_none() => {
                 let rest = search.clients.rest()?;
-                let holds = |height| async move { receipt(rest, packet, Some(height)).await.map(|receipt| receipt.received) };
+                let holds = |height| async move {
+                    receipt(rest, packet, Some(height)).await.map(|receipt| receipt.received)
+                };
                 self.packet_event_at(&search, (1, height), holds, "recv_packet", packet, "dst").await
             }
             _ => return Ok(Vec::new()),
@@ -123,8 +125,9 @@ impl ChainQueries<'_> {
             (found, Err(_)) => return nothing(found, state.err()),
             (_, Ok(_)) => {
                 let rest = search.clients.rest()?;
-                let holds =
-                    |height| async move { rest.packet_ack(ends(packet).1, Some(height)).await.map(|ack| ack.is_some()) };
+                let holds = |height| async move {
+                    rest.packet_ack(ends(packet).1, Some(height)).await.map(|ack| ack.is_some())
+                };
                 let from = hop.received.as_ref().filter(|at| at.is_found()).map_or(1, |at| at.height);
                 let tip = search.tip().await?.map_or(from, |(height, _)| height);
                 self.packet_event_at(&search, (from, tip), holds, KIND, packet, "dst").await
@@ -183,7 +186,9 @@ impl ChainQueries<'_> {
     ) -> Result<Closed, QueryError> {
         let packet = &hop.packet;
         let state = match search.clients.rest() {
-            Ok(rest) if !is_known => rest.is_packet_open(ends(packet).0, None).await.map_err(QueryError::from),
+            Ok(rest) if !is_known => {
+                rest.is_packet_open(ends(packet).0, None).await.map_err(QueryError::from)
+            }
             Ok(_) => Ok(false),
             Err(error) => Err(error.into()),
         };
@@ -197,8 +202,9 @@ impl ChainQueries<'_> {
             (_, Ok(_)) if is_known => Ok(Closed::No),
             (_, Ok(_)) => {
                 let rest = search.clients.rest()?;
-                let holds =
-                    |height| async move { rest.is_packet_open(ends(packet).0, Some(height)).await.map(|is_open| !is_open) };
+                let holds = |height| async move {
+                    rest.is_packet_open(ends(packet).0, Some(height)).await.map(|is_open| !is_open)
+                };
                 let tip = search.tip().await?.map_or(hop.sent.height, |(height, _)| height);
                 let heights = (hop.sent.height, tip);
                 let found = self.packet_event_at(search, heights, holds, kind, packet, "src").await;
@@ -245,10 +251,15 @@ enum Closed {
 }
 
 /// The outcome of a query if neither the state nor a search has it: an error that may pass is one.
-pub(super) fn nothing<T, R: Default>(found: Result<T, QueryError>, state: Option<QueryError>) -> Result<R, QueryError> {
+pub(super) fn nothing<T, R: Default>(
+    found: Result<T, QueryError>,
+    state: Option<QueryError>,
+) -> Result<R, QueryError> {
     match (found, state) {
         (Err(error), _) => Err(error),
-        (Ok(_), Some(error)) if error.is_transient() && !matches!(error, QueryError::NoAddress(_)) => Err(error),
+        (Ok(_), Some(error)) if error.is_transient() && !matches!(error, QueryError::NoAddress(_)) => {
+            Err(error)
+        }
         _ => Ok(R::default()),
     }
 }

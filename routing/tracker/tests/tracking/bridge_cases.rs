@@ -51,8 +51,14 @@ impl World {
             ("nft-transfer", "channel-1", "channel-1"),
             ("transfer", "channel-8", "channel-5"),
         ] {
-            let end = |chain: ChainRef, channel: &str| End { chain, port: port.to_owned(), channel: channel.to_owned() };
-            builder.channel(Channel { a: end(first, a), b: end(second, b), paused: None, seconds: None }).unwrap();
+            let end = |chain: ChainRef, channel: &str| End {
+                chain,
+                port: port.to_owned(),
+                channel: channel.to_owned(),
+            };
+            builder
+                .channel(Channel { a: end(first, a), b: end(second, b), paused: None, seconds: None })
+                .unwrap();
         }
         let bridge = Bridge {
             id: 1,
@@ -94,14 +100,21 @@ fn packets() -> Vec<(&'static str, String, String)> {
     let sent = all.iter().filter_map(|(key, packet)| {
         let sent = &packet["send_packet"][0];
         let is_of_tx = sent["place"].as_str()?.starts_with("tx");
-        is_of_tx.then(|| (chain_of(sent["chain"].as_str().unwrap()), sent["hash"].as_str().unwrap().to_owned(), key.clone()))
+        is_of_tx.then(|| {
+            (
+                chain_of(sent["chain"].as_str().unwrap()),
+                sent["hash"].as_str().unwrap().to_owned(),
+                key.clone(),
+            )
+        })
     });
     sent.collect()
 }
 
 fn withdrawals() -> Vec<(&'static str, String, String)> {
     let all = TABLES["withdrawals"].as_object().unwrap();
-    let started = all.iter().filter(|(_, w)| w["place"].as_str().is_some_and(|place| place.starts_with("tx")));
+    let started =
+        all.iter().filter(|(_, w)| w["place"].as_str().is_some_and(|place| place.starts_with("tx")));
     started.map(|(key, w)| (L2, w["hash"].as_str().unwrap().to_owned(), key.clone())).collect()
 }
 

@@ -84,7 +84,10 @@ async fn an_empty_index_and_a_clock_past_the_timeouts_make_no_received_packet_an
         } else if let [only] = states[..] {
             // Their clock is past every timeout: what was in flight is lost.
             let is_lost = only == "STATE_PENDING" && state == "STATE_PENDING_ERROR";
-            assert!(state == only || (is_lost && answer.to_string().contains("TRANSFER_PENDING")), "{hash}: {answer}");
+            assert!(
+                state == only || (is_lost && answer.to_string().contains("TRANSFER_PENDING")),
+                "{hash}: {answer}"
+            );
         }
     }
 }

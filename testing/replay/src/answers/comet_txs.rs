@@ -7,10 +7,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Deviation, View};
 use super::comet_reply::{Params, internal, invalid_params, missing, recorded, unreadable};
 use super::envelope::Reply;
 use super::search::{Page, SearchError, Wanted, search};
+use super::{Deviation, View};
 use crate::recording::Outcome;
 
 /// A transaction by its hash.

@@ -17,27 +17,34 @@ use crate::recording::{Bridging, query_pairs};
 /// `codes.NotFound` of gRPC.
 const NOT_FOUND: u8 = 5;
 
-/// The answer to a `GET` of `path` in the state of `height`; none if it is not about these modules.
+/// The answer to a `GET` of `path` in the state of `height`; none if it is not about these modules, or about a channel
+/// without packets, whose state has to be recorded.
 pub(super) fn answer(view: View<'_>, path: &str, query: &str, height: u64) -> Option<Answer> {
-    let events = view.recording.bridging();
-    let events = &events[..events.partition_point(|event| event.height <= height)];
-    let state = State { view, events, height };
+    let all = || view.recording.bridging();
+    // Not before the path is known: a state that lags is counted.
+    let state = || {
+        let height = view.state_of(height);
+        let events = &all()[..all().partition_point(|event| event.height <= height)];
+        State { view, events, height }
+    };
+    let has_packets = |end: &End<'_>| all().iter().any(|event| end.is(event, "src") || end.is(event, "dst"));
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts[..] {
         ["ibc", "core", "channel", "v1", "channels", channel, "ports", port, item, sequence] => {
-            state.packet(&End { port, channel }, item, sequence.parse().ok()?)
+            let end = Some(End { port, channel }).filter(has_packets)?;
+            state().packet(&end, item, sequence.parse().ok()?)
         }
         ["ibc", "core", "channel", "v1", "channels", channel, "ports", port, "next_sequence"] => {
-            Some(state.next_sequence(&End { port, channel }))
+            Some(state().next_sequence(&Some(End { port, channel }).filter(has_packets)?))
         }
-        ["opinit", "ophost", "v1", "bridges", bridge, "outputs"] => state.outputs(bridge, query),
+        ["opinit", "ophost", "v1", "bridges", bridge, "outputs"] => state().outputs(bridge, query),
         ["opinit", "ophost", "v1", "bridges", bridge, "outputs", index] => {
-            state.output(bridge, index.parse().ok()?)
+            state().output(bridge, index.parse().ok()?)
         }
         ["opinit", "ophost", "v1", "bridges", bridge, "withdrawals", "claimed", "by_hash"] => {
-            state.claimed(bridge, query)
+            state().claimed(bridge, query)
         }
-        ["opinit", "opchild", "v1", "next_l1_sequence"] => Some(state.next_l1_sequence()),
+        ["opinit", "opchild", "v1", "next_l1_sequence"] => Some(state().next_l1_sequence()),
         _ => None,
     }
 }
@@ -74,7 +81,8 @@ impl<'a> State<'a> {
             };
             self.of(kind).find(is_it)
         };
-        let absent = |what: &str| error(StatusCode::NOT_FOUND, NOT_FOUND, &format!("packet {what} hash not found"));
+        let absent =
+            |what: &str| error(StatusCode::NOT_FOUND, NOT_FOUND, &format!("packet {what} hash not found"));
         Some(match item {
             // An ordered channel counts its packets, and keeps no receipts.
             "packet_receipts" => {
@@ -133,7 +141,8 @@ impl<'a> State<'a> {
 
     fn outputs(&self, bridge: &str, query: &str) -> Option<Answer> {
         let pairs = query_pairs(query)?;
-        let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let value =
+            |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let mut outputs = self.live_outputs(bridge);
         if value("pagination.reverse") == Some("true") {
             outputs.reverse();

@@ -167,7 +167,8 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     }
     if request.method() == Method::GET {
         let query = request.uri().query().unwrap_or_default();
-        let of_modules = module_state::answer(view, request.uri().path(), query, view.state_of(height.unwrap_or(view.shown)));
+        let of_modules =
+            module_state::answer(view, request.uri().path(), query, height.unwrap_or(view.shown));
         if let Some(answer) = of_modules {
             return Ok(answer);
         }

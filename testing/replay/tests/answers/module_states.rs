@@ -18,7 +18,9 @@ fn is_about_modules(path: &str) -> bool {
     let items = ["/packet_receipts/", "/packet_acks/", "/packet_commitments/", "/outputs/", "/by_hash?"];
     let is_list = path.contains("unreceived") || path.contains(',');
     (items.iter().any(|item| path.contains(item)) && !is_list)
-        || ["/next_sequence", "/next_l1_sequence"].iter().any(|end| path.ends_with(end) && !path.contains("ophost"))
+        || ["/next_sequence", "/next_l1_sequence"]
+            .iter()
+            .any(|end| path.ends_with(end) && !path.contains("ophost"))
 }
 
 #[test]
