@@ -48,7 +48,11 @@ impl Rest {
     }
 
     /// The newest output, if there is one.
-    pub async fn last_bridge_output(&self, bridge: u64) -> Result<Option<BridgeOutput>, Error> {
+    pub async fn last_bridge_output(
+        &self,
+        bridge: u64,
+        state: impl Into<StateAt>,
+    ) -> Result<Option<BridgeOutput>, Error> {
         #[derive(Deserialize)]
         struct Answer {
             output_proposals: Vec<Value>,
@@ -56,7 +60,7 @@ impl Rest {
         let path =
             format!("/opinit/ophost/v1/bridges/{bridge}/outputs?pagination.limit=1&pagination.reverse=true");
         let read = |answer: Answer| answer.output_proposals.first().map(BridgeOutput::read).transpose();
-        self.query_for(Request::get("outputs", path), read).await
+        self.query_for(Request::get("outputs", path).in_state(state), read).await
     }
 
     /// Whether the withdrawal with this hash was claimed (`withdrawals/claimed/by_hash`).

@@ -32,6 +32,7 @@
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
 //! | `unseen` | quotas for hashes that no node has |
 //! | `meter` | metrics |
+//! | `tx_hash` | hashes in the spelling of their chains |
 //! | `tracker`, `tables` | registration and storage; database tables |
 //!
 //! # When a transfer is in error
@@ -69,6 +70,7 @@ pub mod status;
 mod tables;
 mod tracker;
 pub mod transfer;
+mod tx_hash;
 mod unseen;
 
 pub use chain_clients::{ChainClients, Clients, NoAddress};

@@ -58,6 +58,11 @@ enum Trouble {
     Failing,
 }
 
+/// Whether the error of a search is a reply about this search only.
+fn is_reply(error: &node::Error) -> bool {
+    matches!(error, node::Error::RangeRequired { .. } | node::Error::TooLarge { .. })
+}
+
 impl Limiters {
     /// Allows `concurrency` queries per chain.
     pub(crate) fn new(concurrency: usize) -> Self {
@@ -151,7 +156,7 @@ impl Limiter {
                 searches.breaker.failed(clock());
                 self.warn(&mut searches, Trouble::NoIndex, error);
             }
-            Some(QueryError::Search(error)) if !matches!(error, node::Error::RangeRequired { .. }) => {
+            Some(QueryError::Search(error)) if !is_reply(error) => {
                 if searches.breaker.failed(clock()) {
                     self.warn(&mut searches, Trouble::Failing, error);
                 }
@@ -206,5 +211,46 @@ impl Limiter {
 
     fn searches(&self) -> MutexGuard<'_, Searches> {
         self.searches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> Result<(), QueryError> {
+        Err(QueryError::Search(node::Error::NotIndexed { at: node::RequestContext::default() }))
+    }
+
+    #[tokio::test]
+    async fn refused_searches_open_a_circuit_of_their_own_and_are_reported_once() {
+        let limiter = Limiters::new(4).of("a-1");
+        let clock = || 0;
+        for _ in 0..5 {
+            let outcome = limiter.search(&clock, async { refused() }).await;
+            assert!(matches!(outcome, Err(QueryError::Search(_))), "{outcome:?}");
+        }
+        // Not sent: the reported state stays one.
+        let outcome = limiter.search(&clock, async { Ok(()) }).await;
+        assert!(matches!(outcome, Err(QueryError::SearchOpen { .. })), "{outcome:?}");
+        assert_eq!(limiter.searches().trouble, Some(Trouble::NoIndex));
+        assert_eq!(limiter.state(0), State::Closed, "states are still queried");
+        let later = || 60_000_000_000;
+        limiter.search(&later, async { Ok(()) }).await.unwrap();
+        assert_eq!(limiter.searches().trouble, None);
+    }
+
+    #[tokio::test]
+    async fn a_limited_range_is_remembered_and_no_failure() {
+        let limiter = Limiters::new(4).of("a-1");
+        let at = node::RequestContext::default();
+        let error = node::Error::RangeRequired { at, most: 50, message: String::new() };
+        for _ in 0..9 {
+            let outcome =
+                limiter.search(&|| 0, async { Err::<(), _>(QueryError::Search(error.clone())) }).await;
+            assert!(matches!(outcome, Err(QueryError::Search(_))), "{outcome:?}");
+        }
+        limiter.limit_searches(50, &error);
+        assert_eq!(limiter.search_range(), Some(50));
     }
 }

@@ -11,10 +11,11 @@ use sha3::{Digest as _, Keccak256};
 
 use crate::layer_zero::{Log, PACKET_SENT};
 
-/// Words in the names of modules and contracts of bridges: CCTP, Hyperlane, Axelar, Gravity Bridge, Peggy, Wormhole and
+/// Words in the names of modules and contracts of bridges: BEP3, CCTP, Hyperlane, Axelar, Gravity Bridge, Peggy, Wormhole and
 /// its portals, LayerZero, and any that calls itself a bridge.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "bridge",
+    "bep3",
     "crosschain",
     "cctp",
     "hyperlane",
@@ -25,6 +26,9 @@ const WORDS: [&str; 10] = [
     "portal",
     "layerzero",
 ];
+
+/// THORChain's only message for a step to another chain, of a package without a name of its own.
+const THORCHAIN: &str = "/types.MsgDeposit";
 
 /// Events of bridge contracts: CCTP 1 and 2, Hyperlane, Axelar, Wormhole, IBC v2, the OP stack, Across, Go Fast.
 const LOGS: [&str; 14] = [
@@ -53,8 +57,9 @@ static TOPICS: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
 pub(crate) fn message(tx: &TxSearchHit) -> Option<&str> {
     let actions = tx.events.iter().filter(|event| event.kind == "message");
     let actions = actions.filter_map(|event| event.get("action"));
-    let names = tx.messages.iter().map(String::as_str).chain(actions).filter(|name| name.starts_with('/'));
-    names.into_iter().find(|name| is_of_bridge(package(name)))
+    let mut names =
+        tx.messages.iter().map(String::as_str).chain(actions).filter(|name| name.starts_with('/'));
+    names.find(|name| is_of_bridge(package(name)) || *name == THORCHAIN)
 }
 
 /// The name of an event of a bridge. LayerZero's messages do not count: those that move tokens are tracked.
@@ -123,6 +128,8 @@ mod tests {
             "/injective.peggy.v1.MsgSendToEth",
             "/noble.dollar.portal.v1.MsgTransfer",
             "/sifnode.ethbridge.v1.MsgBurn",
+            "/kava.bep3.v1beta1.MsgCreateAtomicSwap",
+            "/types.MsgDeposit",
         ] {
             assert_eq!(message(&tx(Vec::new(), &["/cosmos.authz.v1beta1.MsgExec", name])), Some(name));
             assert_eq!(message(&tx(vec![of("message", "action", name)], &[])), Some(name));

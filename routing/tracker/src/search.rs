@@ -76,6 +76,8 @@ impl Search<'_> {
                 self.limiter.limit_searches(most, &error);
                 return self.event_in_ranges(wanted, most).await;
             }
+            // Many transactions of many messages: a part of them, and narrower.
+            Err(QueryError::Search(node::Error::TooLarge { .. })) => (Vec::new(), u64::MAX),
             outcome => outcome?,
         };
         let is_whole = txs.len() as u64 >= total;
@@ -187,6 +189,12 @@ impl Search<'_> {
             (None, Some(rest)) => Ok(Some(rest.block_head(None).await?)),
             (None, None) => Ok(None),
         }
+    }
+
+    /// A height whose state every node that is not behind has: that before the newest block, or this one if it is higher.
+    pub(crate) async fn recent_height(&self, at_least: u64) -> Result<u64, QueryError> {
+        let tip = self.tip().await?.map_or(0, |(height, _)| height);
+        Ok(tip.saturating_sub(1).max(at_least))
     }
 
     /// The time of a block.

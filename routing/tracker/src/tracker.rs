@@ -12,16 +12,16 @@ use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use chain::Timestamp;
 use chain::hash::Hash;
-use chain::{Timestamp, Vm};
-use registry::{ChainKind, Registry};
+use registry::Registry;
 use store::key::Text;
 use store::{Bounds, Durability, Order, RocksOptions, RocksStore, Store, Table as _, table};
 use tokio::sync::{Notify, watch};
 
 use crate::chain_clients::ChainClients;
 use crate::chain_queries::ChainQueries;
-use crate::error::{BadHash, Error, Refused, StatusError};
+use crate::error::{Error, Refused, StatusError};
 use crate::known_chain::{KnownChain, KnownChains};
 use crate::limiter::Limiters;
 use crate::meter::{self, PollLabel};
@@ -32,6 +32,7 @@ use crate::queue_position::{Class, QueuePosition};
 use crate::record::Record;
 use crate::status;
 use crate::tables::{Answers, Format, Others, Queue, Records, TABLES, TxKey};
+use crate::tx_hash::{hash_of, spelled};
 use crate::unseen::{ClientId, Limit, Unseen};
 
 /// Follows registered transactions. Share it in an `Arc`.
@@ -411,20 +412,4 @@ fn queue_key(key: &TxKey, position: QueuePosition) -> crate::tables::QueueKey {
 fn other_key(key: &TxKey, record: &Record) -> Option<TxKey> {
     let hash = hash_of(record.other_hash.as_deref()?).ok()?;
     (hash != key.1).then(|| (Text(key.0.0.clone()), hash))
-}
-
-/// 64 digits of hex in any case, with or without `0x`.
-fn hash_of(text: &str) -> Result<Hash, BadHash> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    let mut hash = [0; 32];
-    hex::decode_to_slice(digits, &mut hash).map_err(|_| BadHash::new(text))?;
-    Ok(hash)
-}
-
-/// A hash and its spelling on the chain. A chain with both kinds keeps the given spelling.
-fn spelled(text: &str, kind: ChainKind, vm: Vm) -> Result<(Hash, String), BadHash> {
-    let hash = hash_of(text)?;
-    let is_evm = kind == ChainKind::Evm || (vm == Vm::Evm && text.starts_with(['0']) && text.len() > 64);
-    let shown = if is_evm { format!("0x{}", hex::encode(hash)) } else { hex::encode_upper(hash) };
-    Ok((hash, shown))
 }

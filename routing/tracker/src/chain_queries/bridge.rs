@@ -76,7 +76,14 @@ impl ChainQueries<'_> {
         // Before the outputs, which may change meanwhile.
         let Some((as_of, _)) = search.tip().await? else { return Ok(Vec::new()) };
         let sequence = hop.l2_sequence;
-        let last = rest.last_bridge_output(*bridge).await?;
+        let mut last = rest.last_bridge_output(*bridge, None).await?;
+        if let Some(output) = &hop.output
+            && last.is_none_or(|last| last.l2_block < hop.sent.height)
+        {
+            // Deleted, unless the node is behind.
+            let height = search.recent_height(output.tx.height).await?;
+            last = rest.last_bridge_output(*bridge, Some(height)).await?;
+        }
         let Some(mut first) = last.filter(|last| last.l2_block >= hop.sent.height) else {
             let deleted = Observation::Output { sequence, as_of, output: None };
             return Ok(if hop.output.is_some() { vec![deleted] } else { Vec::new() });

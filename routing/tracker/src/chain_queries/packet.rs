@@ -7,7 +7,6 @@
 //! * "Not received" comes from a state only, never from a search that found nothing.
 //! * A packet has expired only in a state after its timeout that has not received it: no later block can.
 
-use chain::Timestamp;
 use node::{FoundEvent, PacketPath, Receipt, Rest, TxSearchHit};
 
 use super::ChainQueries;
@@ -50,7 +49,10 @@ impl ChainQueries<'_> {
             },
         };
         let height = match state {
-            Ok(Receipt { received: false, height }) => return self.not_received(hop, &search, height).await,
+            Ok(Receipt { received: false, height }) => match self.not_received(hop, &search, height).await? {
+                Some(observations) => return Ok(observations),
+                None => None,
+            },
             Ok(Receipt { height, .. }) => Some(height),
             Err(_) => None,
         };
@@ -83,23 +85,24 @@ impl ChainQueries<'_> {
         Ok(vec![Observation::Received { packet, at, ack, next }])
     }
 
-    /// The receiving chain had not received the packet at this height.
+    /// The receiving chain had not received the packet at this height. None if the height is old: its clock is before the
+    /// timeout, which is over.
     async fn not_received(
         &self,
         hop: &Ibc,
         search: &Search<'_>,
         height: u64,
-    ) -> Result<Vec<Observation>, QueryError> {
+    ) -> Result<Option<Vec<Observation>>, QueryError> {
         let packet = &hop.packet;
         if hop.expired || !may_be_expired(hop, self.now) {
-            return Ok(Vec::new());
+            return Ok(Some(Vec::new()));
         }
-        let is_over = |time: Timestamp| {
-            (packet.timeout_nanos > 0 && moment(time.unix_nanos()) >= packet.timeout_nanos)
-                || (packet.timeout_height > 0 && height >= packet.timeout_height)
-        };
-        let expired = Observation::Expired { packet: packet.id.clone() };
-        Ok(if is_over(search.block_time(height).await?) { vec![expired] } else { Vec::new() })
+        let is_over_at = |time: i64| packet.timeout_nanos > 0 && moment(time) >= packet.timeout_nanos;
+        let time = search.block_time(height).await?.unix_nanos();
+        if is_over_at(time) || (packet.timeout_height > 0 && height >= packet.timeout_height) {
+            return Ok(Some(vec![Observation::Expired { packet: packet.id.clone() }]));
+        }
+        Ok(if is_over_at(self.now) { None } else { Some(Vec::new()) })
     }
 
     pub(super) async fn written(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
@@ -123,12 +126,14 @@ impl ChainQueries<'_> {
         let found = match (found, &state) {
             (Ok(Some(found)), _) => Some(found),
             (found, Err(_)) => return nothing(found, state.err()),
+            // Where the receipt was not found either, the states are pruned.
+            (_, Ok(_)) if hop.received.as_ref().is_none_or(|at| !at.is_found()) => None,
             (_, Ok(_)) => {
                 let rest = search.clients.rest()?;
                 let holds = |height| async move {
                     rest.packet_ack(ends(packet).1, Some(height)).await.map(|ack| ack.is_some())
                 };
-                let from = hop.received.as_ref().filter(|at| at.is_found()).map_or(1, |at| at.height);
+                let from = hop.received.as_ref().map_or(1, |at| at.height);
                 let tip = search.tip().await?.map_or(from, |(height, _)| height);
                 self.packet_event_at(&search, (from, tip), holds, KIND, packet, "dst").await
             }
@@ -185,32 +190,41 @@ impl ChainQueries<'_> {
         is_known: bool,
     ) -> Result<Closed, QueryError> {
         let packet = &hop.packet;
-        let state = match search.clients.rest() {
-            Ok(rest) if !is_known => {
-                rest.is_packet_open(ends(packet).0, None).await.map_err(QueryError::from)
-            }
-            Ok(_) => Ok(false),
-            Err(error) => Err(error.into()),
-        };
-        if let Ok(true) = state {
+        if is_known {
+            let found = self.packet_event(search, kind, packet, "src").await;
+            return Ok(found.ok().flatten().map_or(Closed::No, |(found, event)| Closed::By(found, event)));
+        }
+        let state = self.closed_at(hop, search).await;
+        if let Ok(None) = state {
             return Ok(Closed::No);
         }
         let found = self.packet_event(search, kind, packet, "src").await;
-        match (found, &state) {
+        match (found, state) {
             (Ok(Some((found, event))), _) => Ok(Closed::By(found, event)),
-            (found, Err(_)) => nothing(found, state.err()).map(|()| Closed::No),
-            (_, Ok(_)) if is_known => Ok(Closed::No),
-            (_, Ok(_)) => {
+            (found, Err(error)) => nothing(found, Some(error)).map(|()| Closed::No),
+            (_, Ok(None)) => Ok(Closed::No),
+            (_, Ok(Some(height))) => {
                 let rest = search.clients.rest()?;
                 let holds = |height| async move {
                     rest.is_packet_open(ends(packet).0, Some(height)).await.map(|is_open| !is_open)
                 };
-                let tip = search.tip().await?.map_or(hop.sent.height, |(height, _)| height);
-                let heights = (hop.sent.height, tip);
+                let heights = (hop.sent.height, height);
                 let found = self.packet_event_at(search, heights, holds, kind, packet, "src").await;
-                Ok(found.map_or(Closed::At(tip), |(found, event)| Closed::By(found, event)))
+                Ok(found.map_or(Closed::At(height), |(found, event)| Closed::By(found, event)))
             }
         }
+    }
+
+    /// The height by which the sending chain has ended the packet; none if it waits for it. A node that is behind lacks a
+    /// packet that was sent later, so that absence counts only in the state of a recent height.
+    async fn closed_at(&self, hop: &Ibc, search: &Search<'_>) -> Result<Option<u64>, QueryError> {
+        let (rest, (end, _)) = (search.clients.rest()?, ends(&hop.packet));
+        if rest.is_packet_open(end, None).await? {
+            return Ok(None);
+        }
+        let height = search.recent_height(hop.sent.height).await?;
+        let is_open = rest.is_packet_open(end, Some(height)).await?;
+        Ok((!is_open).then_some(height))
     }
 
     /// The transaction with an event about a packet.

@@ -93,6 +93,20 @@ async fn an_empty_index_and_a_clock_past_the_timeouts_make_no_received_packet_an
 }
 
 #[tokio::test]
+async fn a_rest_server_that_is_behind_makes_no_false_end() {
+    let world = World::whole(Services::All).await;
+    // Behind the sending of most transfers: their packets are not there yet, or not any more.
+    world.play(&["rest:stale=700"], &["rest:stale=500"]);
+    track_all(&world, afterwards()).await;
+    check_no_false_end(&world);
+    world.play(&[], &[]);
+    for minutes in 5..8 {
+        world.tracker().poll_due(after(afterwards(), minutes * 61)).await.unwrap();
+    }
+    check_end(&world);
+}
+
+#[tokio::test]
 async fn a_node_that_limits_searches_to_ranges_is_searched_in_ranges() {
     let world = World::whole(Services::All).await;
     world.play(&["search-range=100"], &["search-range=100"]);
@@ -130,7 +144,7 @@ async fn without_an_index_a_transaction_stays_submitted_and_few_searches_are_sen
 #[tokio::test]
 async fn slow_searches_open_a_circuit_of_their_own_and_states_are_still_queried() {
     let mut world = World::whole(Services::All).await;
-    world.restart_with(Duration::from_millis(400));
+    world.restart_with(Duration::from_secs(2));
     world.play(&["search-delay=20s"], &["search-delay=20s"]);
     track_all(&world, afterwards()).await;
     check_end(&world);

@@ -214,10 +214,19 @@ fn proposal(event: &Bridging, bridge: &str, index: u64) -> Value {
         "output_proposal": {
             "output_root": STANDARD.encode(root),
             "l1_block_number": event.height.to_string(),
-            "l1_block_time": event.time,
+            "l1_block_time": in_groups(&event.time),
             "l2_block_number": event.get("l2_block_number"),
         },
     })
+}
+
+/// A time as the JSON of protobuf has it: its fraction has digits in groups of three.
+fn in_groups(time: &str) -> String {
+    let Some((seconds, fraction)) = time.trim_end_matches('Z').split_once('.') else {
+        return time.to_owned();
+    };
+    let digits = fraction.len().next_multiple_of(3);
+    format!("{seconds}.{fraction:0<digits$}Z")
 }
 
 /// The leaf of a claimed withdrawal (`GenerateWithdrawalHash` of OPinit).
