@@ -10,6 +10,9 @@ pub use cosmrs::proto::traits::Message;
 /// A type URL and the bytes of a message of that type: messages, public keys, extension options.
 pub use cosmrs::Any;
 
+/// Messages that are executed on behalf of other accounts.
+pub use cosmrs::proto::cosmos::authz::v1beta1::MsgExec;
+
 /// A denomination and an amount as a decimal string.
 pub use cosmrs::proto::cosmos::base::v1beta1::Coin;
 

@@ -60,3 +60,50 @@ pub(crate) fn is_index_off(message: &str) -> bool {
 pub(crate) fn is_bad_query(message: &str) -> bool {
     BAD_QUERIES.iter().any(|text| message.contains(text))
 }
+
+/// The most blocks of a search where a node states none.
+const SEARCH_RANGE: u64 = 100;
+
+/// The number of blocks to which a node, or a proxy in front of it, limits a search; none if its text is about anything
+/// else. No release of CometBFT has such a limit, so the words are those that are likely.
+pub(crate) fn search_range(message: &str) -> Option<u64> {
+    let text = message.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let is_it = has(&["range", "window", "span"])
+        && has(&["block", "height"])
+        && has(&[
+            "require",
+            "limit",
+            "exceed",
+            "at most",
+            "maximum",
+            "max ",
+            "too large",
+            "too wide",
+            "must",
+        ]);
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
+    // A larger limit is none in practice, and a smaller one would never end.
+    let stated = numbers.filter(|number| (1..=SEARCH_RANGE).contains(number)).max();
+    is_it.then(|| stated.unwrap_or(SEARCH_RANGE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_search_is_read_from_the_nodes_text() {
+        for (text, most) in [
+            ("Internal error: block range is required and must be at most 100 blocks", Some(100)),
+            ("block range exceeds maximum limit 50", Some(50)),
+            ("height range too large (max 10000)", Some(100)),
+            ("query must have a range of heights", Some(100)),
+            ("transaction indexing is disabled", None),
+            ("page should be within [1, 1] range, given 2", None),
+            ("height must be greater than 0, but got -1", None),
+        ] {
+            assert_eq!(search_range(text), most, "{text}");
+        }
+    }
+}

@@ -193,6 +193,19 @@ pub enum Error {
         /// The failed request.
         at: RequestContext,
     },
+    /// The node answers searches for transactions only within a range of blocks.
+    #[error(
+        "{at}: the node answers a search only within {most} blocks, so old transactions are found late; use a node \
+         without this limit, or lift it in the proxy in front of the node: {message}"
+    )]
+    RangeRequired {
+        /// The failed request.
+        at: RequestContext,
+        /// The most blocks of one search.
+        most: u64,
+        /// Error text of the node.
+        message: String,
+    },
     /// The node cannot read its own store.
     #[error("{at}: the node's store is damaged, restore it or use another node: {message}")]
     Corrupt {
@@ -274,6 +287,7 @@ impl Error {
             | Self::ResultsMissing { .. }
             | Self::ResultsDiscarded { .. }
             | Self::NotIndexed { .. }
+            | Self::RangeRequired { .. }
             | Self::Corrupt { .. }
             | Self::MethodMissing { .. }
             | Self::Untraceable { .. }

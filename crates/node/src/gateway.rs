@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::comet_rpc::{is_bad_query, is_index_off};
+use crate::comet_rpc::{is_bad_query, is_index_off, search_range};
 use crate::endpoint::{Endpoint, Request};
 use crate::error::{Error, RequestContext};
 use crate::rpc::number_after;
@@ -70,6 +70,9 @@ pub(crate) fn classify(at: RequestContext, status: GrpcStatus) -> Error {
     }
     if is_index_off(&message) {
         return Error::NotIndexed { at };
+    }
+    if let Some(most) = search_range(&message) {
+        return Error::RangeRequired { at, most, message };
     }
     if is_bad_search(&message) {
         return Error::Refused { at, code, message };

@@ -12,6 +12,7 @@
 //! * Every wait, body, queue and retry is bounded ([`Limits`]).
 
 mod accounts;
+mod bridge_state;
 mod broadcast;
 mod comet;
 mod comet_rpc;
@@ -27,6 +28,7 @@ mod evm_lookups;
 mod evm_receipts;
 mod gateway;
 mod grpc;
+mod ibc_state;
 mod in_flight;
 mod json;
 mod large_replies;
@@ -57,6 +59,7 @@ mod verify_chain;
 mod watch;
 mod websocket;
 
+pub use bridge_state::BridgeOutput;
 pub use comet::Comet;
 pub use cosmos::{NodeInfo, Rest};
 pub use descriptors::Descriptors;
@@ -66,6 +69,7 @@ pub use evm::Evm;
 pub use evm_calls::{BATCH, ContractCall};
 pub use evm_receipts::{EvmBlock, ReceiptFailures};
 pub use grpc::Grpc;
+pub use ibc_state::{PacketPath, Receipt};
 pub use limits::Limits;
 pub use meter::{SECONDS_BY_METHOD, describe_metrics};
 pub use module_queries::AccountsPage;

@@ -16,6 +16,9 @@ pub struct Limits {
     pub timeout: Duration,
     /// The same for traces, for which a node executes a block again.
     pub trace_timeout: Duration,
+    /// Longest wait of a request while every URL limits the rate of requests (429); it is then sent again. Zero for
+    /// callers that retry themselves.
+    pub rate_limit_wait: Duration,
     /// Largest body in bytes, counted after decompression and checked while reading.
     pub body: usize,
     /// Calls in flight over all URLs of the service. Further calls wait for their turn.
@@ -31,6 +34,7 @@ impl Default for Limits {
             connect: Duration::from_secs(5),
             timeout: Duration::from_secs(30),
             trace_timeout: Duration::from_mins(1),
+            rate_limit_wait: Duration::ZERO,
             body: 256 << 20,
             in_flight: 64,
             bytes_in_flight: 512 << 20,

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * A request is sent to each URL at most once: URLs that have the height first, failing ones last.
+//! * A request is sent to each URL at most once, and again after a rate limit of all of them ([`Limits`]): URLs that have the height first, failing ones last.
 //! * The best outcome is returned: an answer, else "not yet" with the highest tip, else a transient error. A
 //!   permanent error is returned only if every URL gave one.
 //! * A URL is not queried during a pause that its server ordered, nor while it serves another chain. A distrusted URL
@@ -12,6 +12,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use chain::excerpt;
@@ -36,6 +37,9 @@ use crate::setup_error::SetupError;
 use crate::transport::Transport;
 use crate::url::Url;
 
+/// Pause after a 429 that names none.
+const RATE_LIMIT_PAUSE: Duration = Duration::from_millis(200);
+
 /// The URLs of one service.
 pub(crate) struct Pool {
     service: &'static str,
@@ -45,6 +49,8 @@ pub(crate) struct Pool {
     /// True if outages are logged. Operators need those of the indexed node; those of all the chains of tracked
     /// transfers would flood the log.
     logs_outages: bool,
+    /// See [`Limits`].
+    rate_limit_wait: Duration,
     heads: watch::Sender<Arc<[EndpointState]>>,
 }
 
@@ -95,6 +101,7 @@ impl Pool {
             next: AtomicUsize::new(0),
             tip: AtomicU64::new(0),
             logs_outages: false,
+            rate_limit_wait: limits.rate_limit_wait,
             heads: watch::Sender::new(Arc::default()),
         };
         pool.publish();
@@ -176,7 +183,19 @@ impl Pool {
         request: &Request,
         attempt: impl Attempt<T>,
     ) -> Result<(T, Origin), Error> {
-        self.query_candidates(request, &self.candidates(request), attempt).await
+        let began = Instant::now();
+        loop {
+            let outcome = self.query_candidates(request, &self.candidates(request), &attempt).await;
+            let pause = match &outcome {
+                Err(Error::Busy { status: 429, retry_after, .. }) => retry_after.unwrap_or(RATE_LIMIT_PAUSE),
+                Err(Error::RateLimited { left, .. }) => *left,
+                _ => return outcome,
+            };
+            if began.elapsed() + pause > self.rate_limit_wait {
+                return outcome;
+            }
+            sleep(pause).await;
+        }
     }
 
     /// Queries one URL before the others, if it may be queried.

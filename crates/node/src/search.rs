@@ -18,13 +18,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::comet::Comet;
-use crate::comet_rpc::{classify, is_bad_query, is_index_off, result_of};
+use crate::comet_rpc::{classify, is_bad_query, is_index_off, result_of, search_range};
 use crate::cosmos::Rest;
 use crate::endpoint::{Endpoint, Request};
 use crate::error::{Error, RequestContext};
 use crate::json::{number_at, text_at};
 use crate::rpc::{self, RpcError, RpcResponse};
-use crate::tx_search_hit::{CometTx, RestTx, TxSearchHit};
+use crate::tx_search_hit::{BlockResults, CometTx, RestTx, TxSearchHit};
 
 impl Comet {
     /// The transaction with this hash (`/tx`), or `None` if no node's index has it.
@@ -72,6 +72,17 @@ impl Comet {
         self.pool.query(&request, attempt).await
     }
 
+    /// The transactions of a block in order, from `/block` and `/block_results`: no index is needed.
+    pub async fn txs_of_block(&self, height: u64) -> Result<Vec<TxSearchHit>, Error> {
+        let (block, results) = (self.block(height).await?, self.block_results(height).await?);
+        let (host, method) = (Arc::from(results.origin.host()), "block_results".into());
+        let at = RequestContext { service: "comet", host, method, height: Some(height) };
+        let malformed = |reason: String| Error::Malformed { at: at.clone(), reason };
+        let results: BlockResults =
+            serde_json::from_slice(&results.bytes).map_err(|e| malformed(e.to_string()))?;
+        results.found(height, &block.bytes).map_err(malformed)
+    }
+
     /// The time in a block's header: `/header`, or the whole `/block` of nodes without that method.
     pub async fn block_time(&self, height: u64) -> Result<Timestamp, Error> {
         // By POST: to an unknown method older nodes answer a POST with a distinct error, but a GET with a web page.
@@ -109,6 +120,8 @@ fn classify_search_error(at: RequestContext, error: RpcError) -> Error {
     let RpcError { code, message } = error;
     if is_index_off(&message) {
         Error::NotIndexed { at }
+    } else if let Some(most) = search_range(&message) {
+        Error::RangeRequired { at, most, message }
     } else if is_unknown_tx(&message) || is_bad_query(&message) {
         Error::Refused { at, code, message }
     } else {

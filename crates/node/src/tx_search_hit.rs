@@ -9,7 +9,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::Timestamp;
+use proto::tx::{Any, Message as _, MsgExec, TxBody, TxRaw};
 use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// A transaction in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,9 @@ pub struct TxSearchHit {
     pub log: String,
     /// Events in order.
     pub events: Vec<FoundEvent>,
+    /// Type URLs of its messages in order, each followed by those that it executes on behalf of others (`MsgExec`);
+    /// empty for bytes that are no transaction of the SDK.
+    pub messages: Vec<String>,
 }
 
 /// One event of a transaction.
@@ -54,6 +60,8 @@ pub(crate) struct CometTx {
     #[serde(default)]
     index: u32,
     tx_result: CometResult,
+    #[serde(default)]
+    tx: String,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +87,8 @@ pub(crate) struct RestTx {
     raw_log: String,
     events: Option<Vec<Event>>,
     timestamp: String,
+    #[serde(default)]
+    tx: Value,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +104,41 @@ struct Attribute {
     value: Option<String>,
 }
 
+/// The `result` of `/block_results`.
+#[derive(Deserialize)]
+pub(crate) struct BlockResults {
+    txs_results: Option<Vec<CometResult>>,
+}
+
+impl BlockResults {
+    /// With the transactions of the block, which is a `result` of `/block`.
+    pub(crate) fn found(self, height: u64, block: &[u8]) -> Result<Vec<TxSearchHit>, String> {
+        #[derive(Deserialize)]
+        struct Data {
+            txs: Option<Vec<String>>,
+        }
+        #[derive(Deserialize)]
+        struct Inner {
+            data: Data,
+        }
+        #[derive(Deserialize)]
+        struct Outer {
+            block: Inner,
+        }
+        let outer: Outer = serde_json::from_slice(block).map_err(|e| e.to_string())?;
+        let (txs, results) = (outer.block.data.txs.unwrap_or_default(), self.txs_results.unwrap_or_default());
+        if txs.len() != results.len() {
+            return Err(format!("{} transactions and {} results", txs.len(), results.len()));
+        }
+        let found = (0_u32..).zip(txs.into_iter().zip(results)).map(|(index, (tx, tx_result))| {
+            let bytes = STANDARD.decode(&tx).map_err(|e| format!("transaction {index}: {e}"))?;
+            let hash = hex::encode(Sha256::digest(bytes));
+            CometTx { hash, height: height.to_string(), index, tx_result, tx }.found()
+        });
+        found.collect()
+    }
+}
+
 impl CometTx {
     /// Fails with the name of the invalid member.
     pub(crate) fn found(self) -> Result<TxSearchHit, String> {
@@ -106,6 +151,7 @@ impl CometTx {
             codespace,
             log: log.unwrap_or_default(),
             events: events_of(events.unwrap_or_default()),
+            messages: STANDARD.decode(self.tx).ok().and_then(|bytes| messages_of(&bytes)).unwrap_or_default(),
         })
     }
 }
@@ -121,6 +167,7 @@ impl RestTx {
             codespace: self.codespace,
             log: self.raw_log,
             events: events_of(self.events.unwrap_or_default()),
+            messages: messages_in(&self.tx),
         };
         let time = Timestamp::parse(&self.timestamp).map_err(|e| format!("timestamp: {e}"))?;
         Ok((found, time))
@@ -134,6 +181,43 @@ pub(crate) fn hash_of(text: &str) -> Result<[u8; 32], String> {
     hex::decode_to_slice(digits, &mut hash)
         .map_err(|e| format!("{text:?} is not a hash of 32 bytes: {e}"))?;
     Ok(hash)
+}
+
+/// Levels of messages within messages that are read.
+const NESTED: usize = 8;
+
+/// The type URLs of the messages of a transaction in a block.
+fn messages_of(tx: &[u8]) -> Option<Vec<String>> {
+    let body = TxBody::decode(TxRaw::decode(tx).ok()?.body_bytes.as_slice()).ok()?;
+    let mut found = Vec::new();
+    list(body.messages, NESTED, &mut found);
+    Some(found)
+}
+
+fn list(messages: Vec<Any>, levels: usize, found: &mut Vec<String>) {
+    for Any { type_url, value } in messages {
+        let is_exec = type_url.ends_with(".MsgExec") && levels > 0;
+        found.push(type_url);
+        if let Some(exec) = is_exec.then(|| MsgExec::decode(value.as_slice()).ok()).flatten() {
+            list(exec.msgs, levels - 1, found);
+        }
+    }
+}
+
+/// The same of the gateway's JSON of a transaction.
+fn messages_in(tx: &Value) -> Vec<String> {
+    fn list(messages: Option<&Value>, levels: usize, found: &mut Vec<String>) {
+        for message in messages.and_then(Value::as_array).into_iter().flatten() {
+            let Some(type_url) = message.get("@type").and_then(Value::as_str) else { continue };
+            found.push(type_url.to_owned());
+            if type_url.ends_with(".MsgExec") && levels > 0 {
+                list(message.get("msgs"), levels - 1, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    list(tx.pointer("/body/messages"), NESTED, &mut found);
+    found
 }
 
 fn height_of(text: &str) -> Result<u64, String> {

@@ -75,17 +75,9 @@ impl TxList {
         if msgs.is_none() && !all.rows.iter().any(Tx::is_block_data) {
             return Ok(Self { txs: all, hidden: 0, page, page_of_all });
         }
-        match read(list.with("msgs", ANY)) {
-            Ok(txs) => {
-                let hidden = all.total().saturating_sub(txs.total());
-                Ok(Self { txs, hidden, page: page.with("msgs", ANY), page_of_all })
-            }
-            // The transactions have too many combinations of types: the page lists all rows.
-            Err(error) if error.status() == StatusCode::BAD_REQUEST => {
-                Ok(Self { txs: all, hidden: 0, page, page_of_all })
-            }
-            Err(error) => Err(error),
-        }
+        let txs = read(list.with("msgs", ANY))?;
+        let hidden = all.total().saturating_sub(txs.total());
+        Ok(Self { txs, hidden, page: page.with("msgs", ANY), page_of_all })
     }
 
     /// The table with the links to its other pages.

@@ -42,6 +42,7 @@ impl PriceCache {
             body: BODY,
             in_flight: 1,
             bytes_in_flight: BODY,
+            rate_limit_wait: Duration::ZERO,
         };
         let feed = PriceFeed::new(source.url.clone(), limits)?;
         Ok(Self { feed, max_age: source.max_age, prices: HashMap::new() })

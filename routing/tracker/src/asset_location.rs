@@ -49,6 +49,7 @@ fn sent(registry: &Registry, hop: &ObservedHop) -> Option<Tokens> {
             let denom = leg(registry, chain, &hop.sender_oft)?;
             plain(&hop.from, &denom, &hop.amount)
         }
+        ObservedHop::Unfollowed(_) => return None,
     })
 }
 
@@ -76,6 +77,7 @@ fn received(registry: &Registry, hop: &ObservedHop, is_called: bool) -> Option<T
             let (_, amount) = hop.received.as_ref()?;
             plain(registry[receiving_leg(registry, hop)?.asset].denom.clone(), amount)
         }
+        ObservedHop::Unfollowed(_) => return None,
     })
 }
 

@@ -45,6 +45,7 @@ impl ChainClients {
             connect: timeout,
             timeout,
             trace_timeout: timeout,
+            rate_limit_wait: timeout,
             body: 32 * MIB,
             in_flight: 32,
             bytes_in_flight: 64 * MIB,
@@ -54,28 +55,33 @@ impl ChainClients {
 
     /// The clients of a chain.
     pub fn of(&self, chain: &Chain) -> Arc<Clients> {
+        self.at(&chain.id, chain.kind, &chain.endpoints)
+    }
+
+    /// The clients of a chain with these addresses.
+    pub(crate) fn at(&self, chain: &str, kind: ChainKind, addresses: &Endpoints) -> Arc<Clients> {
         // The map is consistent after every single step.
         let mut all = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((endpoints, clients)) = all.get(&chain.id)
-            && *endpoints == chain.endpoints
+        if let Some((endpoints, clients)) = all.get(chain)
+            && endpoints == addresses
         {
             return Arc::clone(clients);
         }
-        let clients = Arc::new(self.connect(chain));
-        all.insert(chain.id.clone(), (chain.endpoints.clone(), Arc::clone(&clients)));
+        let clients = Arc::new(self.connect(chain, kind, addresses));
+        all.insert(chain.to_owned(), (addresses.clone(), Arc::clone(&clients)));
         clients
     }
 
-    fn connect(&self, chain: &Chain) -> Clients {
-        let Endpoints { rpc, rest, json_rpc, .. } = &chain.endpoints;
+    fn connect(&self, chain: &str, kind: ChainKind, addresses: &Endpoints) -> Clients {
+        let Endpoints { rpc, rest, json_rpc, .. } = addresses;
         // An EVM chain has only JSON-RPC, so its `rpc` addresses are JSON-RPC too.
-        let (rpc, json_rpc) = match chain.kind {
+        let (rpc, json_rpc) = match kind {
             ChainKind::Cosmos => (&rpc[..], json_rpc),
             ChainKind::Evm if json_rpc.is_empty() => (&[][..], rpc),
             ChainKind::Evm => (&[][..], json_rpc),
         };
         Clients {
-            chain: chain.id.clone(),
+            chain: chain.to_owned(),
             comet: self.client(chain, rpc, Comet::new),
             rest: self.client(chain, rest, Rest::new),
             evm: self.client(chain, json_rpc, Evm::new),
@@ -84,11 +90,10 @@ impl ChainClients {
 
     fn client<T>(
         &self,
-        chain: &Chain,
+        chain: &str,
         addresses: &[String],
         new: impl FnOnce(Vec<Url>, Limits) -> Result<T, SetupError>,
     ) -> Option<T> {
-        let chain = &chain.id;
         let parse = |address: &String| {
             let invalid = |error: &_| tracing::warn!(chain, %error, "invalid node address skipped");
             address.parse::<Url>().inspect_err(invalid).ok()

@@ -4,34 +4,37 @@
 //!
 //! * An observation comes from one event that has all queried attributes.
 //! * A failed query makes no observation.
-//! * A search is for one item and reads one page; a search for outputs reads a few.
 
 mod bridge;
 mod lz;
+mod packet;
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use chain::Vm;
 use chain::hash::Hash;
-use node::{Evm, FoundEvent, TxSearchHit};
-use registry::{ChainKind, ChainRef, Registry};
+use node::{Evm, TxSearchHit};
+use registry::{ChainKind, Registry};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::chain_clients::ChainClients;
 use crate::detect;
-use crate::event::{around, find, names, returned_ack, written_ack};
-use crate::hop::{Ibc, ObservedHop, Packet, TxRef};
-use crate::hop_query::{HopQuery, may_be_expired};
-use crate::layer_zero::{self, Receipt};
+use crate::hop::{ObservedHop, TxRef};
+use crate::hop_query::HopQuery;
+use crate::known_chain::{KnownChain, KnownChains};
+use crate::layer_zero::Receipt;
 use crate::limiter::Limiters;
 use crate::options::Options;
 use crate::query_error::QueryError;
-use crate::search::{Found, Search};
+use crate::search::Search;
 use crate::state::Observation;
 
 /// Node queries on behalf of one poll.
 pub(crate) struct ChainQueries<'a> {
     pub(crate) registry: &'a Registry,
+    /// The chains of the record, which the registry may have lost.
+    pub(crate) kept: KnownChains,
     pub(crate) clients: &'a ChainClients,
     pub(crate) limiters: &'a Limiters,
     pub(crate) options: &'a Options,
@@ -90,12 +93,13 @@ pub(crate) enum Outcome {
 impl ChainQueries<'_> {
     /// Queries the outcome of a registered transaction.
     pub(crate) async fn source(&self, chain: &str, hash: Hash) -> Result<Outcome, QueryError> {
-        let search = self.search(chain)?;
-        let reference = self.registry.chain(chain).ok_or_else(|| unknown(chain))?;
+        let (search, known) = (self.search(chain)?, self.chain(chain)?);
         self.within_limits(chain, async {
-            match self.registry[reference].kind {
-                ChainKind::Cosmos => self.cosmos_source(reference, &search, hash).await,
-                ChainKind::Evm => self.evm_source(reference, search.clients.evm()?, hash).await,
+            match known.kind() {
+                ChainKind::Cosmos => self.cosmos_source(known.vm(), &search, hash).await,
+                ChainKind::Evm => {
+                    self.evm_source(chain, known.confirmations, search.clients.evm()?, hash).await
+                }
             }
         })
         .await
@@ -112,13 +116,8 @@ impl ChainQueries<'_> {
         limiter.call(self.clock, query).await
     }
 
-    async fn cosmos_source(
-        &self,
-        chain: ChainRef,
-        search: &Search,
-        hash: Hash,
-    ) -> Result<Outcome, QueryError> {
-        let evm = search.clients.evm.as_ref().filter(|_| self.registry[chain].vm == Vm::Evm);
+    async fn cosmos_source(&self, vm: Vm, search: &Search<'_>, hash: Hash) -> Result<Outcome, QueryError> {
+        let evm = search.clients.evm.as_ref().filter(|_| vm == Vm::Evm);
         let (found, other_hash) = match (search.tx(hash).await?, evm) {
             (Some(found), Some(evm)) => {
                 let other_hash = hash_in_the_evm(evm, &found.0).await;
@@ -137,37 +136,33 @@ impl ChainQueries<'_> {
             return Ok(Outcome::Failed { code: Some(found.0.code.into()), message: found.0.log });
         }
         let tx = search.located(&found).await?;
-        let hops = detect::detect_hops(self.registry, chain, &found.0, &tx);
+        let hops = detect::detect_hops(self.registry, &found.0, &tx);
         Ok(Outcome::Executed { tx, is_final: true, hops, other_hash })
     }
 
-    async fn evm_source(&self, chain: ChainRef, evm: &Evm, hash: Hash) -> Result<Outcome, QueryError> {
+    async fn evm_source(
+        &self,
+        chain: &str,
+        confirmations: u32,
+        evm: &Evm,
+        hash: Hash,
+    ) -> Result<Outcome, QueryError> {
         let Some(json) = evm.receipt(hash).await? else { return Ok(Outcome::Unseen) };
-        let id = &self.registry[chain].id;
-        let (receipt, block) = read_receipt(id, &json)?;
-        let is_final = self.is_final(chain, evm, block).await?;
+        let (receipt, block) = read_receipt(chain, &json)?;
+        let is_final = is_final(evm, confirmations, block).await?;
         if !receipt.succeeded() {
             let message = "execution reverted".to_owned();
             return Ok(if is_final { Outcome::Failed { code: None, message } } else { Outcome::Unsure });
         }
         let Some(time) = evm.block_time(block).await? else { return Ok(Outcome::Unsure) };
         let hash = format!("0x{}", hex::encode(hash));
-        let tx = TxRef { chain: id.clone(), hash, height: block, time: Some(time.unix_nanos()) };
-        let messages = layer_zero::sent(self.registry, chain, &receipt, &tx);
-        let hops: Vec<_> = messages.into_iter().map(ObservedHop::LayerZero).collect();
+        let tx =
+            TxRef { chain: chain.to_owned(), hash: Some(hash), height: block, time: Some(time.unix_nanos()) };
+        let hops = detect::detect_evm_hops(self.registry, &receipt.logs, &tx);
         if hops.is_empty() && !is_final {
             return Ok(Outcome::Unsure);
         }
         Ok(Outcome::Executed { tx, is_final, hops, other_hash: None })
-    }
-
-    /// Final by depth, or by the chain's own finalized height.
-    async fn is_final(&self, chain: ChainRef, evm: &Evm, block: u64) -> Result<bool, QueryError> {
-        let tip = evm.block_number().await?;
-        if tip.saturating_sub(block) >= u64::from(self.registry[chain].confirmations) {
-            return Ok(true);
-        }
-        Ok(evm.finalized().await?.is_some_and(|finalized| finalized >= block))
     }
 
     /// Runs a query about a hop.
@@ -197,118 +192,36 @@ impl ChainQueries<'_> {
         }
     }
 
-    async fn received(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
-        let Some(to) = &hop.packet.to else { return Ok(Vec::new()) };
-        let search = self.search(to)?;
-        // Queried before the search: a packet received in between is then found by the search.
-        let is_expired_on =
-            !hop.expired && may_be_expired(hop, self.now) && self.is_expired_on(&search, &hop.packet).await?;
-        let Some((tx, at, event)) = self.one(&search, "recv_packet", &hop.packet, "dst").await? else {
-            let expired = Observation::Expired { packet: hop.packet.id.clone() };
-            return Ok(if is_expired_on { vec![expired] } else { Vec::new() });
-        };
-        let message = around(&tx, event);
-        let written = find_in(message, "write_acknowledgement", &hop.packet);
-        let ack = written.and_then(|event| written_ack(event, message));
-        let next = detect::continuation(self.registry, &hop.packet, ack.as_ref(), message, &at).map(Box::new);
-        Ok(vec![Observation::Received { packet: hop.packet.id.clone(), at, ack, next }])
+    fn search(&self, chain: &str) -> Result<Search<'_>, QueryError> {
+        let known = self.chain(chain)?;
+        Ok(Search {
+            chain: chain.to_owned(),
+            clients: match self.registry.chain(chain) {
+                Some(chain) => self.clients.of(&self.registry[chain]),
+                None => self.clients.at(chain, known.kind(), &known.endpoints()),
+            },
+            limiter: self.limiters.of(chain),
+            clock: self.clock,
+        })
     }
 
-    /// Whether the receiving chain will refuse the packet from now on, with a margin.
-    async fn is_expired_on(&self, search: &Search, packet: &Packet) -> Result<bool, QueryError> {
-        /// Blocks, for a timeout by height.
-        const MARGIN: u64 = 10;
-        let Some((height, time)) = search.tip().await? else { return Ok(false) };
-        let margin = u64::try_from(self.options.expiry_margin.as_nanos()).unwrap_or(u64::MAX);
-        let time = crate::record::moment(time.unix_nanos());
-        let by_time = packet.timeout_nanos > 0 && time >= packet.timeout_nanos.saturating_add(margin);
-        let by_height = packet.timeout_height > 0 && height >= packet.timeout_height.saturating_add(MARGIN);
-        Ok(by_time || by_height)
+    /// The chain in the registry, or as the record knows it.
+    fn chain(&self, chain: &str) -> Result<Cow<'_, KnownChain>, QueryError> {
+        KnownChain::find(self.registry, &self.kept, chain).ok_or_else(|| unknown(chain))
     }
+}
 
-    async fn written(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
-        let Some(to) = &hop.packet.to else { return Ok(Vec::new()) };
-        let search = self.search(to)?;
-        let found = self.find(&search, "write_acknowledgement", &hop.packet, "dst").await?;
-        let ack = found.and_then(|((tx, _), event)| written_ack(&tx.events[event], around(&tx, event)));
-        Ok(ack.into_iter().map(|ack| Observation::Written { packet: hop.packet.id.clone(), ack }).collect())
+/// Final by depth, or by the chain's own finalized height.
+async fn is_final(evm: &Evm, confirmations: u32, block: u64) -> Result<bool, QueryError> {
+    let tip = evm.block_number().await?;
+    if tip.saturating_sub(block) >= u64::from(confirmations) {
+        return Ok(true);
     }
-
-    async fn acknowledged(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
-        let search = self.search(&hop.packet.id.chain)?;
-        let found = self.one(&search, "acknowledge_packet", &hop.packet, "src").await?;
-        Ok(found
-            .into_iter()
-            .map(|(tx, at, event)| Observation::Acknowledged {
-                packet: hop.packet.id.clone(),
-                at,
-                ack: returned_ack(around(&tx, event)),
-            })
-            .collect())
-    }
-
-    async fn timed_out(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
-        let from = &hop.packet.id.chain;
-        let search = self.search(from)?;
-        let Some((tx, at, event)) = self.one(&search, "timeout_packet", &hop.packet, "src").await? else {
-            return Ok(Vec::new());
-        };
-        let chain = self.registry.chain(from);
-        let again =
-            chain.and_then(|chain| detect::again(self.registry, chain, &hop.packet, around(&tx, event)));
-        let again = again.map(|packet| Box::new((packet, at.clone())));
-        Ok(vec![Observation::TimedOut { packet: hop.packet.id.clone(), at, again }])
-    }
-
-    /// The transaction with an event about a packet, its location, and the position of the event.
-    async fn one(
-        &self,
-        search: &Search,
-        kind: &str,
-        packet: &Packet,
-        side: &str,
-    ) -> Result<Option<(TxSearchHit, TxRef, usize)>, QueryError> {
-        let Some((found, event)) = self.find(search, kind, packet, side).await? else { return Ok(None) };
-        let at = search.located(&found).await?;
-        Ok(Some((found.0, at, event)))
-    }
-
-    /// Searches by sequence and by the channel end on the queried chain; the event must match all attributes.
-    async fn find(
-        &self,
-        search: &Search,
-        kind: &str,
-        packet: &Packet,
-        side: &str,
-    ) -> Result<Option<(Found, usize)>, QueryError> {
-        let channel = if side == "src" { &packet.id.channel } else { &packet.dst_channel };
-        let sequence = packet.id.sequence;
-        let query =
-            format!("{kind}.packet_sequence='{sequence}' AND {kind}.packet_{side}_channel='{channel}'");
-        let names = names(packet);
-        let wanted = names.each_ref().map(|(key, value)| (*key, value.as_str()));
-        let (txs, _) = search.txs(&query, 1, false).await?;
-        Ok(txs.into_iter().find_map(|found| {
-            let event = find(&found.0, kind, &wanted)?;
-            Some((found, event))
-        }))
-    }
-
-    fn search(&self, chain: &str) -> Result<Search, QueryError> {
-        let reference = self.registry.chain(chain).ok_or_else(|| unknown(chain))?;
-        Ok(Search { chain: chain.to_owned(), clients: self.clients.of(&self.registry[reference]) })
-    }
+    Ok(evm.finalized().await?.is_some_and(|finalized| finalized >= block))
 }
 
 fn unknown(chain: &str) -> QueryError {
     QueryError::UnknownChain { chain: chain.to_owned() }
-}
-
-fn find_in<'a>(message: &'a [FoundEvent], kind: &str, packet: &Packet) -> Option<&'a FoundEvent> {
-    let names = names(packet);
-    message.iter().find(|event| {
-        event.kind == kind && names.iter().all(|(key, value)| event.get(key) == Some(value.as_str()))
-    })
 }
 
 fn read_receipt(chain: &str, json: &[u8]) -> Result<(Receipt, u64), QueryError> {

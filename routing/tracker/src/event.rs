@@ -4,15 +4,16 @@
 //!
 //! * All attributes of one result come from one event, because a node may match attributes of several events.
 //! * Related events are grouped by their message index, or for old nodes without it, by position between two packets.
-//! * Chain data never causes a failure: an event that does not parse is ignored.
+//! * Chain data never causes a failure: a packet that does not parse is reported, any other event is ignored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chain::{U256, excerpt};
 use node::{FoundEvent, TxSearchHit};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::hop::{Ack, Finalized, Forward, Hook, Packet, PacketId};
+use crate::hop::{Ack, Finalized, Forward, Hook, Obstacle, Packet, PacketId};
 
 /// An event of this kind that has all of these attributes.
 pub(crate) fn find(tx: &TxSearchHit, kind: &str, attributes: &[(&str, &str)]) -> Option<usize> {
@@ -52,28 +53,42 @@ pub(crate) fn around(tx: &TxSearchHit, at: usize) -> &[FoundEvent] {
     &tx.events[from..to]
 }
 
-/// The packet of a `send_packet` on `chain`; none if it moves no tokens.
-pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Option<Packet> {
-    if event.kind != "send_packet" {
-        return None;
+/// The packet of a `send_packet` on `chain`, or what it is instead of one that moves tokens in a known way.
+pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Result<Packet, (Obstacle, String)> {
+    let given = |key| event.get(key).unwrap_or_default();
+    let name = || {
+        let [sequence, port, channel] =
+            ["packet_sequence", "packet_src_port", "packet_src_channel"].map(given);
+        excerpt(format!("packet {sequence} of {port}/{channel}"))
+    };
+    let client = event.get("packet_source_client");
+    if let Some(client) = client.or_else(|| event.get("packet_src_channel").filter(|id| is_client(id))) {
+        let name = excerpt(format!("packet {} of client {client}", given("packet_sequence")));
+        return Err((Obstacle::IbcV2, format!("{name} is one of IBC v2")));
     }
-    let port = event.get("packet_src_port")?;
-    if port != "transfer" && port != "nft-transfer" && !port.starts_with("wasm.") {
-        return None;
+    let port = given("packet_src_port");
+    if !port.is_empty() && port != "transfer" && port != "nft-transfer" && !port.starts_with("wasm.") {
+        return Err((
+            Obstacle::Port,
+            format!("{} is not of a port that moves tokens in a known way", name()),
+        ));
     }
-    let data = Data::read(event)?;
+    let malformed = |what: &str| (Obstacle::Malformed, format!("{} has {what}", name()));
+    let text =
+        |key| event.get(key).filter(|text| !text.is_empty()).ok_or_else(|| malformed(&format!("no {key}")));
+    let data = Data::read(event).ok_or_else(|| malformed("no data of ICS-20 or ICS-721 in JSON"))?;
     let memo = data.memo.as_deref().and_then(Memo::read).unwrap_or_default();
-    let (denom, amount) = data.what()?;
-    Some(Packet {
+    let (denom, amount) = data.what().ok_or_else(|| malformed("no token and amount in its data"))?;
+    Ok(Packet {
         id: PacketId {
             chain: chain.to_owned(),
-            port: port.to_owned(),
-            channel: event.get("packet_src_channel")?.to_owned(),
-            sequence: number(event, "packet_sequence")?,
+            port: text("packet_src_port")?.to_owned(),
+            channel: text("packet_src_channel")?.to_owned(),
+            sequence: number(event, "packet_sequence").ok_or_else(|| malformed("no sequence"))?,
         },
         to: None,
-        dst_port: event.get("packet_dst_port")?.to_owned(),
-        dst_channel: event.get("packet_dst_channel")?.to_owned(),
+        dst_port: text("packet_dst_port")?.to_owned(),
+        dst_channel: text("packet_dst_channel")?.to_owned(),
         timeout_nanos: number(event, "packet_timeout_timestamp").unwrap_or(0),
         timeout_height: event
             .get("packet_timeout_height")
@@ -86,6 +101,11 @@ pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Option<Packet> {
         forward: memo.forward,
         hook: memo.hook,
     })
+}
+
+/// Whether an id that stands for a channel is a client's, such as `07-tendermint-0` or `08-wasm-1369`.
+fn is_client(id: &str) -> bool {
+    id.split_once('-').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_digit()))
 }
 
 pub(crate) fn number(event: &FoundEvent, key: &str) -> Option<u64> {
@@ -108,19 +128,27 @@ struct Data {
 
 impl Data {
     fn read(event: &FoundEvent) -> Option<Self> {
-        let plain =
-            event.get("packet_data").filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
-        let bytes = plain.or_else(|| hex::decode(event.get("packet_data_hex")?).ok())?;
-        serde_json::from_slice(&bytes).ok()
+        let given = |key| event.get(key).filter(|text| !text.is_empty());
+        let read = |bytes: &[u8]| serde_json::from_slice(bytes).ok();
+        // The hex is exact; the text is not if the data is not UTF-8.
+        let exact = given("packet_data_hex").and_then(|text| hex::decode(text).ok());
+        exact.and_then(|bytes| read(&bytes)).or_else(|| read(given("packet_data")?.as_bytes()))
     }
 
     fn what(&self) -> Option<(String, String)> {
         match (&self.denom, &self.class_id) {
-            (Some(denom), _) => Some((denom.clone(), self.amount.clone()?)),
+            (Some(denom), _) => Some((denom.clone(), self.amount.clone().filter(|text| is_amount(text))?)),
             (None, Some(class)) => Some((class.clone(), self.token_ids.as_ref()?.len().to_string())),
             (None, None) => None,
         }
     }
+}
+
+/// Whether a text is a number of base units.
+pub(crate) fn is_amount(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && U256::from_str_radix(text, 10).is_ok()
 }
 
 #[derive(Default)]
@@ -242,7 +270,16 @@ mod tests {
         );
         let events = good.into_iter().chain(bad).collect();
         let (codespace, log) = (String::new(), String::new());
-        TxSearchHit { hash: [0; 32], height: 1, index: 0, code: 0, codespace, log, events }
+        TxSearchHit {
+            hash: [0; 32],
+            height: 1,
+            index: 0,
+            code: 0,
+            codespace,
+            log,
+            events,
+            messages: Vec::new(),
+        }
     }
 
     #[test]

@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use registry::denom;
 
-/// A transaction in a block.
+/// A transaction in a block, or a state that shows its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TxRef {
     /// The chain's id.
     pub chain: String,
-    /// The hash in display form: upper-case hex, or `0x` and lower-case hex on an EVM chain.
-    pub hash: String,
-    /// The block.
+    /// The hash in display form: upper-case hex, or `0x` and lower-case hex on an EVM chain; none if no node has the
+    /// transaction, and only the chain's state shows its effect.
+    pub hash: Option<String>,
+    /// The block, or the height of the state.
     pub height: u64,
     /// The block's time in nanoseconds since 1970; none if no node has its header any more.
     pub time: Option<i64>,
@@ -111,8 +112,9 @@ pub struct Ibc {
     pub timed_out: Option<TxRef>,
     /// The acknowledgement, from the chain on which it was found first.
     pub ack: Option<Ack>,
-    /// The receiving chain is past the timeout and has not received it: it can only time out.
-    #[serde(default)]
+    /// A state of the receiving chain after the timeout has not received it: it can only time out. Earlier versions stored
+    /// `expired`, which a search that found nothing could set.
+    #[serde(default, rename = "expired_in_state")]
     pub expired: bool,
 }
 
@@ -163,6 +165,8 @@ pub enum Finalized {
     HookFailed(String),
     /// The rollup could not credit them and withdrew them again.
     DepositFailed(String),
+    /// Only the rollup's state shows that it was finalized.
+    Unknown,
 }
 
 /// One withdrawal over an optimistic bridge.
@@ -260,6 +264,34 @@ pub struct LayerZero {
     pub scanned: Option<u64>,
 }
 
+/// A step whose further course cannot be followed: it is not known where the tokens are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfollowed {
+    /// The chain that took the step.
+    pub chain: String,
+    /// Relation to the previous hop.
+    pub link: Relation,
+    /// Kind of the obstacle.
+    pub obstacle: Obstacle,
+    /// What the step is, for people.
+    pub what: String,
+    /// Its transaction.
+    pub sent: TxRef,
+}
+
+/// Why a step cannot be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Obstacle {
+    /// A packet between clients instead of channels.
+    IbcV2,
+    /// A packet of a port that moves no tokens in a known way.
+    Port,
+    /// A packet, deposit, withdrawal or message that does not parse.
+    Malformed,
+    /// A message or an event of another bridge.
+    Bridge,
+}
+
 /// One step of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ObservedHop {
@@ -271,6 +303,15 @@ pub enum ObservedHop {
     Withdrawal(Withdrawal),
     /// LayerZero.
     LayerZero(LayerZero),
+    /// A step that cannot be followed.
+    Unfollowed(Unfollowed),
+}
+
+impl TxRef {
+    /// Whether a node has the transaction.
+    pub fn is_found(&self) -> bool {
+        self.hash.is_some()
+    }
 }
 
 impl ObservedHop {
@@ -281,6 +322,7 @@ impl ObservedHop {
             Self::Deposit(hop) => &hop.from,
             Self::Withdrawal(hop) => &hop.from,
             Self::LayerZero(hop) => &hop.from,
+            Self::Unfollowed(hop) => &hop.chain,
         }
     }
 
@@ -291,6 +333,7 @@ impl ObservedHop {
             Self::Deposit(hop) => hop.to.as_deref(),
             Self::Withdrawal(hop) => hop.to.as_ref().map(|(chain, _)| chain.as_str()),
             Self::LayerZero(hop) => hop.to.as_deref(),
+            Self::Unfollowed(_) => None,
         }
     }
 
@@ -299,6 +342,7 @@ impl ObservedHop {
         match self {
             Self::Ibc(hop) => hop.link,
             Self::Withdrawal(hop) => hop.link,
+            Self::Unfollowed(hop) => hop.link,
             Self::Deposit(_) | Self::LayerZero(_) => Relation::Start,
         }
     }

@@ -6,10 +6,10 @@
 //! * No query is sent before its answer can exist.
 //! * Every possible next event of a hop is covered by a query.
 
-use crate::hop::{Ibc, ObservedHop, Withdrawal};
+use crate::hop::{Ibc, ObservedHop, TxRef, Withdrawal};
 use crate::state::is_settled;
 
-/// A query about a hop: one or two searches on one chain.
+/// A query about a hop: of one chain's state, and of the transaction behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HopQuery {
     /// Did the receiving chain receive the packet? If it cannot any more: is it past the timeout?
@@ -39,6 +39,7 @@ impl HopQuery {
             (ObservedHop::Deposit(hop), _) => hop.to.as_deref(),
             (ObservedHop::Withdrawal(hop), _) => hop.to.as_ref().map(|(l1, _)| l1.as_str()),
             (ObservedHop::LayerZero(hop), _) => hop.to.as_deref(),
+            (ObservedHop::Unfollowed(_), _) => None,
         }
     }
 }
@@ -53,6 +54,7 @@ pub fn open_queries(hop: &ObservedHop, now: i64) -> Vec<HopQuery> {
         ObservedHop::Deposit(hop) => hop.to.iter().map(|_| HopQuery::Finalized).collect(),
         ObservedHop::Withdrawal(hop) => of_withdrawal(hop),
         ObservedHop::LayerZero(hop) => hop.to.iter().map(|_| HopQuery::Delivered).collect(),
+        ObservedHop::Unfollowed(_) => Vec::new(),
     }
 }
 
@@ -66,17 +68,19 @@ pub fn may_be_expired(hop: &Ibc, now: i64) -> bool {
 fn of_packet(hop: &Ibc, now: i64) -> Vec<HopQuery> {
     let mut open = Vec::new();
     let is_there = hop.packet.to.is_some();
-    if hop.received.is_none() && is_there {
+    let is_missing = |at: &Option<TxRef>| at.as_ref().is_none_or(|at| !at.is_found());
+    if is_missing(&hop.received) && hop.timed_out.is_none() && is_there {
         open.push(HopQuery::Received);
     }
     if hop.received.is_some() && hop.ack.is_none() && is_there {
         open.push(HopQuery::Written);
     }
     let blind = !is_there;
-    if hop.acknowledged.is_none() && (hop.received.is_some() || blind) {
+    if is_missing(&hop.acknowledged) && hop.timed_out.is_none() && (hop.received.is_some() || blind) {
         open.push(HopQuery::Acknowledged);
     }
-    if hop.received.is_none() && hop.acknowledged.is_none() && (may_be_expired(hop, now) || blind) {
+    let is_open = hop.received.is_none() && hop.acknowledged.is_none();
+    if is_missing(&hop.timed_out) && is_open && (may_be_expired(hop, now) || blind) {
         open.push(HopQuery::TimedOut);
     }
     open
@@ -85,6 +89,7 @@ fn of_packet(hop: &Ibc, now: i64) -> Vec<HopQuery> {
 fn of_withdrawal(hop: &Withdrawal) -> Vec<HopQuery> {
     match (&hop.to, &hop.output) {
         (None, _) => Vec::new(),
+        (Some(_), _) if hop.claimed.is_some() => vec![HopQuery::Claimed],
         (Some(_), None) => vec![HopQuery::Output],
         (Some(_), Some(_)) => vec![HopQuery::Output, HopQuery::Claimed],
     }

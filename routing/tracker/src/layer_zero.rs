@@ -9,7 +9,7 @@
 
 use chain::U256;
 use node::FoundEvent;
-use registry::{ChainRef, Registry};
+use registry::Registry;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -44,7 +44,7 @@ pub(crate) struct Log {
 pub(crate) struct Receipt {
     status: Option<String>,
     block_number: String,
-    logs: Vec<Log>,
+    pub(crate) logs: Vec<Log>,
 }
 
 impl Receipt {
@@ -62,7 +62,7 @@ impl Log {
         quantity(self.block_number.as_deref()?)
     }
 
-    fn is(&self, topic: &str) -> bool {
+    pub(crate) fn is(&self, topic: &str) -> bool {
         self.topics.first().is_some_and(|first| first.eq_ignore_ascii_case(topic))
     }
 
@@ -81,15 +81,15 @@ fn quantity(text: &str) -> Option<u64> {
 }
 
 /// The messages that an EVM transaction sent, in the order of its logs.
-pub(crate) fn sent(registry: &Registry, chain: ChainRef, receipt: &Receipt, at: &TxRef) -> Vec<LayerZero> {
-    let packets: Vec<_> = receipt.logs.iter().filter_map(Payload::read).collect();
+pub(crate) fn sent(registry: &Registry, logs: &[Log], at: &TxRef) -> Vec<LayerZero> {
+    let packets: Vec<_> = logs.iter().filter_map(Payload::read).collect();
     let message = |log: &Log| {
         let guid = log.topics.get(1).filter(|_| log.is(OFT_SENT))?.strip_prefix("0x")?.to_ascii_lowercase();
         let dst_eid = u32::try_from(U256::from_be_bytes(log.word(0)?)).ok()?;
         let packet = packets.iter().find(|packet| packet.guid == guid);
         Some(LayerZero {
-            from: registry[chain].id.clone(),
-            to: chain_of(registry, chain, &log.address, dst_eid),
+            from: at.chain.clone(),
+            to: chain_of(registry, &at.chain, &log.address, dst_eid),
             guid,
             dst_eid,
             sender_oft: log.address.clone(),
@@ -103,7 +103,7 @@ pub(crate) fn sent(registry: &Registry, chain: ChainRef, receipt: &Receipt, at: 
             scanned: None,
         })
     };
-    receipt.logs.iter().filter_map(message).collect()
+    logs.iter().filter_map(message).collect()
 }
 
 /// `encodedPayload` of `PacketSent`.
@@ -167,6 +167,11 @@ impl Moved {
     }
 }
 
+/// Whether an event of a Move chain is that of an OFT that was sent.
+pub(crate) fn is_oft_sent(event: &FoundEvent) -> bool {
+    event.kind == "move" && event.get("type_tag").and_then(|tag| tag.rsplit("::").next()) == Some("OftSent")
+}
+
 /// An event of type `move` whose struct has this name.
 pub(crate) fn moved(event: &FoundEvent, name: &str) -> Option<Moved> {
     if event.kind != "move" {
@@ -188,8 +193,8 @@ pub(crate) fn amount(value: &Value) -> Option<String> {
 }
 
 /// The chain with a LayerZero endpoint id: according to the token's own group, else according to the chains.
-pub(crate) fn chain_of(registry: &Registry, from: ChainRef, oft: &str, eid: u32) -> Option<String> {
-    let group = group(registry, from, oft);
+pub(crate) fn chain_of(registry: &Registry, from: &str, oft: &str, eid: u32) -> Option<String> {
+    let group = registry.chain(from).and_then(|from| group(registry, from, oft));
     let leg = group.and_then(|group| group.legs.iter().find(|leg| leg.eid == eid));
     let by_leg = leg.map(|leg| registry[leg.asset].chain);
     let by_chain = || {

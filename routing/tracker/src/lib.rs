@@ -23,12 +23,16 @@
 //! | [`ChainClients`] | node clients by chain |
 //! | `chain_queries`, `search`, `query_error` | node queries and their results |
 //! | `detect`, `event`, `layer_zero` | parsing of transactions and events |
+//! | [`known_chain`] | what a record keeps of its chains |
+//! | `known_acks` | acknowledgements by their hash |
+//! | `other_bridges` | steps over bridges that are not tracked |
 //! | `asset_location` | chain and denomination of the tokens |
 //! | `poll_tx` | one poll of one transaction |
 //! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
 //! | `unseen` | quotas for hashes that no node has |
 //! | `meter` | metrics |
+//! | `tx_hash` | hashes in the spelling of their chains |
 //! | `tracker`, `tables` | registration and storage; database tables |
 //!
 //! # When a transfer is in error
@@ -47,10 +51,13 @@ mod error;
 mod event;
 pub mod hop;
 pub mod hop_query;
+mod known_acks;
+pub mod known_chain;
 mod layer_zero;
 mod limiter;
 mod meter;
 pub mod options;
+mod other_bridges;
 mod poll;
 mod poll_tx;
 mod query_error;
@@ -63,6 +70,7 @@ pub mod status;
 mod tables;
 mod tracker;
 pub mod transfer;
+mod tx_hash;
 mod unseen;
 
 pub use chain_clients::{ChainClients, Clients, NoAddress};

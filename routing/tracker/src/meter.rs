@@ -6,6 +6,7 @@
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 
+use crate::hop::{Obstacle, Unfollowed};
 use crate::record::Record;
 use crate::transfer::State;
 
@@ -13,6 +14,8 @@ const OPEN: &str = "cairn_route_open_transfers";
 const ENDED: &str = "cairn_route_ended_transfers_total";
 const POLLS: &str = "cairn_route_polls_total";
 const CHAIN_UP: &str = "cairn_route_chain_up";
+const SEARCH_UP: &str = "cairn_route_search_up";
+const UNFOLLOWED: &str = "cairn_route_unfollowed_total";
 
 /// Registers the descriptions of the metrics.
 pub fn describe() {
@@ -29,6 +32,15 @@ pub fn describe() {
     describe_gauge!(
         CHAIN_UP,
         "1 while the nodes of a chain answer the tracker, 0 while its circuit breaker is open"
+    );
+    describe_gauge!(
+        SEARCH_UP,
+        "1 while the nodes of a chain answer searches for transactions, 0 while they refuse them, limit them to a range \
+         of blocks, have no index or do not answer"
+    );
+    describe_counter!(
+        UNFOLLOWED,
+        "steps of tracked transactions that cannot be followed, by chain and reason: ibc_v2, port, malformed or bridge"
     );
 }
 
@@ -95,7 +107,23 @@ pub(crate) fn transfer_changed(before: Option<&Record>, after: Option<&Record>) 
     }
 }
 
+/// Counts a step that cannot be followed.
+pub(crate) fn unfollowed(hop: &Unfollowed) {
+    let reason = match hop.obstacle {
+        Obstacle::IbcV2 => "ibc_v2",
+        Obstacle::Port => "port",
+        Obstacle::Malformed => "malformed",
+        Obstacle::Bridge => "bridge",
+    };
+    counter!(UNFOLLOWED, "chain" => hop.chain.clone(), "reason" => reason).increment(1);
+}
+
 /// Sets whether the nodes of a chain answer.
 pub(crate) fn chain_up(chain: &str, is_up: bool) {
     gauge!(CHAIN_UP, "chain" => chain.to_owned()).set(f64::from(u8::from(is_up)));
+}
+
+/// Sets whether the nodes of a chain answer searches.
+pub(crate) fn search_up(chain: &str, is_up: bool) {
+    gauge!(SEARCH_UP, "chain" => chain.to_owned()).set(f64::from(u8::from(is_up)));
 }

@@ -28,9 +28,6 @@ pub struct Options {
     pub unseen_per_client: usize,
     /// ... and per chain. A full chain deletes the ones abandoned first.
     pub unseen_per_chain: usize,
-    /// Time past a packet's timeout on the receiving chain after which the packet counts as lost: a search may lag
-    /// behind the chain.
-    pub expiry_margin: Duration,
     /// Concurrent queries per chain.
     pub concurrency: usize,
     /// Timeout of one query at a node.
@@ -80,7 +77,6 @@ impl Default for Options {
             // A wallet has a few; a web site that is not configured as a proxy may have those of many users.
             unseen_per_client: 100,
             unseen_per_chain: 10_000,
-            expiry_margin: seconds(30),
             concurrency: 32,
             question_timeout: seconds(5),
             plan: vec![

@@ -25,6 +25,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::breaker::State;
 use crate::chain_queries::{ChainQueries, HomeSlot};
 use crate::error::Error;
+use crate::known_chain::KnownChains;
 use crate::meter::PollLabel;
 use crate::queue_position::{Class, QueuePosition};
 use crate::record::{moment, nanos};
@@ -276,8 +277,9 @@ impl<'a> RunningPolls<'a> {
             let key = (Text(chain), hash);
             let registry = Arc::clone(&tracker.registry.borrow());
             let home = HomeSlot { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
-            let queries = ChainQueries {
+            let mut queries = ChainQueries {
                 registry: &registry,
+                kept: KnownChains::new(),
                 clients: &tracker.clients,
                 limiters: &tracker.limiters,
                 options: &tracker.options,
@@ -285,7 +287,7 @@ impl<'a> RunningPolls<'a> {
                 clock,
                 home,
             };
-            let mut outcome = tracker.poll_one(&queries, &key, position).await;
+            let mut outcome = tracker.poll_one(&mut queries, &key, position).await;
             drop(queries);
             if let Err(error) = &outcome
                 && error.is_of_one_row()

@@ -11,8 +11,10 @@ use chain::hash::Hash;
 use futures_util::{StreamExt as _, stream};
 
 use crate::chain_queries::{ChainQueries, Outcome};
+use crate::detect::resolve;
 use crate::hop::ObservedHop;
 use crate::hop_query::{HopQuery, open_queries};
+use crate::meter;
 use crate::query_error::QueryError;
 use crate::record::{Record, Source};
 use crate::state::Observation;
@@ -34,6 +36,9 @@ pub(crate) struct PollResult {
 pub(crate) async fn poll_tx(queries: &ChainQueries<'_>, record: Record, hash: Hash) -> PollResult {
     let mut poll = TxPoll { queries, record, answered: true, sent: HashSet::new() };
     poll.source(hash).await;
+    for hop in poll.record.transfers.iter_mut().flat_map(|transfer| &mut transfer.hops) {
+        resolve(queries.registry, hop);
+    }
     for _ in 0..ROUNDS {
         if !poll.round().await {
             break;
@@ -87,6 +92,7 @@ impl TxPoll<'_> {
             Outcome::Executed { tx, is_final, hops, other_hash } => {
                 let is_same = matches!(&record.source, Source::Executed { tx: known, .. } if *known == tx);
                 if !is_same {
+                    hops.iter().for_each(count_unfollowed);
                     record.transfers = if hops.is_empty() {
                         vec![Transfer::new(None, now)]
                     } else {
@@ -118,9 +124,11 @@ impl TxPoll<'_> {
                 self.unanswered(&failure);
             }
             let transfer = &mut self.record.transfers[transfer];
+            let known = transfer.hops.len();
             for observation in observations {
                 is_new |= transfer.observe(hop, &observation, queries.now);
             }
+            transfer.hops[known..].iter().for_each(count_unfollowed);
         }
         is_new
     }
@@ -150,6 +158,12 @@ impl TxPoll<'_> {
     }
 }
 
+fn count_unfollowed(hop: &ObservedHop) {
+    if let ObservedHop::Unfollowed(hop) = hop {
+        meter::unfollowed(hop);
+    }
+}
+
 async fn query_hop(
     queries: &ChainQueries<'_>,
     hop: &ObservedHop,
@@ -157,9 +171,13 @@ async fn query_hop(
 ) -> (Vec<Observation>, Option<QueryError>) {
     match queries.query(hop, query).await {
         Ok(observations) => (observations, None),
-        // The sending chain may have the acknowledgement.
+        // The sending chain may have the end.
         Err(failure) if query == HopQuery::Received => {
-            (queries.query(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
+            let mut found = queries.query(hop, HopQuery::Acknowledged).await.unwrap_or_default();
+            if found.is_empty() {
+                found = queries.query(hop, HopQuery::TimedOut).await.unwrap_or_default();
+            }
+            (found, Some(failure))
         }
         Err(failure) => (Vec::new(), Some(failure)),
     }

@@ -13,6 +13,12 @@ pub(crate) enum QueryError {
     /// The circuit breaker of the chain is open.
     #[error("chain {chain} was not queried: none of its nodes answered the last requests")]
     CircuitOpen { chain: String },
+    /// Error of a search for transactions: the state of the chain may answer all the same.
+    #[error(transparent)]
+    Search(node::Error),
+    /// The circuit breaker of searches is open.
+    #[error("chain {chain} was not searched: its nodes refused the last searches, or did not answer them")]
+    SearchOpen { chain: String },
     /// Too many polls wait for the chain.
     #[error("chain {chain} was not queried: too many queries wait for its nodes")]
     Busy { chain: String },
@@ -29,6 +35,22 @@ pub(crate) enum QueryError {
 }
 
 impl QueryError {
+    /// The same error as that of a search.
+    pub(crate) fn into_search(self) -> Self {
+        match self {
+            Self::Node(error) => Self::Search(error),
+            other => other,
+        }
+    }
+
+    /// Whether a later query may be answered.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Node(error) | Self::Search(error) => error.kind() != Kind::Permanent,
+            _ => true,
+        }
+    }
+
     /// Whether no node answered at all. An error that is specific to one query is an answer: otherwise a hash that a
     /// node cannot search for would stop all other queries.
     pub(crate) fn is_outage(&self) -> bool {

@@ -9,9 +9,11 @@
 
 use std::time::Duration;
 
+use registry::Registry;
 use serde::{Deserialize, Serialize};
 
 use crate::hop::{ObservedHop, TxRef};
+use crate::known_chain::{KnownChain, KnownChains};
 use crate::options::Options;
 use crate::queue_position::{Class, QueuePosition};
 use crate::transfer::{State, Transfer};
@@ -39,6 +41,9 @@ pub struct Record {
     pub source: Source,
     /// Transfers that it started.
     pub transfers: Vec<Transfer>,
+    /// The chains of its hops as the registry last had them.
+    #[serde(default, skip_serializing_if = "KnownChains::is_empty")]
+    pub chains: KnownChains,
 }
 
 /// Outcome of a transaction on its own chain.
@@ -80,6 +85,22 @@ impl Record {
             client: None,
             source: Source::Unseen { abandoned: None },
             transfers: Vec::new(),
+            chains: KnownChains::new(),
+        }
+    }
+
+    /// Keeps what the registry knows of the chains of a transaction that was executed.
+    pub(crate) fn keep_chains(&mut self, registry: &Registry) {
+        let hops = self.transfers.iter().flat_map(|transfer| &transfer.hops);
+        let ends = hops.flat_map(|hop| [Some(hop.from()), hop.to()]).flatten();
+        let all: Vec<_> = match self.source {
+            Source::Executed { .. } => ends.chain([self.chain.as_str()]).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        };
+        for id in all {
+            if let Some(chain) = KnownChain::in_registry(registry, &id) {
+                self.chains.insert(id, chain);
+            }
         }
     }
 

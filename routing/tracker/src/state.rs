@@ -16,7 +16,7 @@ use crate::hop::{
 /// Evidence found on a chain about a hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// A packet was received; with the acknowledgement that was written in the same message, if any, and the packet
+    /// A packet was received, by a transaction or by a state; with the acknowledgement that was written in the same message, if any, and the packet
     /// that the same message forwarded, if any.
     Received {
         /// Id of the packet.
@@ -82,7 +82,7 @@ pub enum Observation {
     Claimed {
         /// `l2_sequence`.
         sequence: u64,
-        /// Its transaction, if a node still has it.
+        /// Its transaction, if a node has it.
         at: Option<TxRef>,
     },
     /// LayerZero delivered a message.
@@ -147,6 +147,7 @@ pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
         ObservedHop::Deposit(hop) => ObservedHop::Deposit(deposit(hop, observation)),
         ObservedHop::Withdrawal(hop) => ObservedHop::Withdrawal(withdrawal(hop, observation)),
         ObservedHop::LayerZero(hop) => ObservedHop::LayerZero(layer_zero(hop, observation)),
+        ObservedHop::Unfollowed(_) => hop,
     }
 }
 
@@ -171,22 +172,23 @@ pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<
 fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
     match observation {
         Observation::Received { packet, at, ack, .. } if of(&hop, packet) && hop.timed_out.is_none() => {
-            hop.received.get_or_insert_with(|| at.clone());
+            see(&mut hop.received, at);
             learn(&mut hop, ack.as_ref());
         }
         Observation::Written { packet, ack } if of(&hop, packet) && hop.timed_out.is_none() => {
             learn(&mut hop, Some(ack));
         }
         Observation::Acknowledged { packet, at, ack } if of(&hop, packet) && hop.timed_out.is_none() => {
-            hop.acknowledged.get_or_insert_with(|| at.clone());
+            see(&mut hop.acknowledged, at);
             learn(&mut hop, ack.as_ref());
         }
-        Observation::TimedOut { packet, at, again } if of(&hop, packet) && is_open(&hop) => match again {
-            Some(again) => {
+        Observation::TimedOut { packet, at, again } if of(&hop, packet) => match again {
+            Some(again) if is_open(&hop) => {
                 let (packet, sent) = (**again).clone();
                 return resent(hop.link, packet, sent);
             }
-            None => hop.timed_out = Some(at.clone()),
+            None if is_open(&hop) || hop.timed_out.is_some() => see(&mut hop.timed_out, at),
+            _ => {}
         },
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}
@@ -194,6 +196,17 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
     // Only a packet in flight can expire.
     hop.expired &= is_open(&hop);
     hop
+}
+
+/// Keeps the first transaction that was found; a state counts until there is one.
+fn see(known: &mut Option<TxRef>, new: &TxRef) {
+    let is_better = known.as_ref().is_none_or(|known| match (known.is_found(), new.is_found()) {
+        (false, false) => new.height < known.height,
+        (is_found, is_new_found) => is_new_found && !is_found,
+    });
+    if is_better {
+        *known = Some(new.clone());
+    }
 }
 
 /// A packet that was sent, without further evidence.
@@ -225,7 +238,11 @@ fn deposit(mut hop: Deposit, observation: &Observation) -> Deposit {
     if let Observation::Finalized { sequence, at, how, .. } = observation
         && *sequence == hop.l1_sequence
     {
-        hop.finalized.get_or_insert_with(|| (at.clone(), how.clone()));
+        let is_better =
+            |(_, known): &(TxRef, Finalized)| *known == Finalized::Unknown && *how != Finalized::Unknown;
+        if hop.finalized.as_ref().is_none_or(is_better) {
+            hop.finalized = Some((at.clone(), how.clone()));
+        }
     }
     hop
 }
@@ -284,6 +301,7 @@ pub fn progress(hop: &ObservedHop) -> Progress {
         },
         ObservedHop::Deposit(hop) => match &hop.finalized {
             Some((_, Finalized::Good)) => Progress::Done,
+            Some((_, Finalized::Unknown)) => Progress::Received,
             Some(_) => Progress::Failed,
             None if hop.to.is_none() => Progress::Unknown,
             None => Progress::Sent,
@@ -299,6 +317,7 @@ pub fn progress(hop: &ObservedHop) -> Progress {
             (None, None) => Progress::Unknown,
             (None, Some(_)) => Progress::Sent,
         },
+        ObservedHop::Unfollowed(_) => Progress::Unknown,
     }
 }
 
@@ -309,7 +328,10 @@ pub fn is_refunded(hop: &ObservedHop) -> bool {
             hop.timed_out.is_some()
                 || (matches!(hop.ack, Some(Ack::Error { .. })) && hop.acknowledged.is_some())
         }
-        ObservedHop::Deposit(_) | ObservedHop::Withdrawal(_) | ObservedHop::LayerZero(_) => false,
+        ObservedHop::Deposit(_)
+        | ObservedHop::Withdrawal(_)
+        | ObservedHop::LayerZero(_)
+        | ObservedHop::Unfollowed(_) => false,
     }
 }
 
@@ -317,11 +339,15 @@ pub fn is_refunded(hop: &ObservedHop) -> bool {
 pub fn is_settled(hop: &ObservedHop) -> bool {
     match hop {
         ObservedHop::Ibc(hop) => {
-            hop.timed_out.is_some()
-                || (hop.acknowledged.is_some() && hop.received.is_some() && hop.ack.is_some())
+            let is_found = |at: &Option<TxRef>| at.as_ref().is_some_and(TxRef::is_found);
+            is_found(&hop.timed_out)
+                || (is_found(&hop.acknowledged) && is_found(&hop.received) && hop.ack.is_some())
         }
-        ObservedHop::Deposit(hop) => hop.finalized.is_some(),
-        ObservedHop::Withdrawal(hop) => hop.claimed.is_some(),
+        ObservedHop::Deposit(hop) => {
+            hop.finalized.as_ref().is_some_and(|(_, how)| *how != Finalized::Unknown)
+        }
+        ObservedHop::Withdrawal(hop) => hop.claimed.as_ref().is_some_and(|claim| claim.tx.is_some()),
         ObservedHop::LayerZero(hop) => progress(&ObservedHop::LayerZero(hop.clone())).is_end(),
+        ObservedHop::Unfollowed(_) => true,
     }
 }

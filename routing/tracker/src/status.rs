@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::asset_location::tokens;
 use crate::hop::{Ack, Ibc, LayerZero, ObservedHop, Phase, TxRef, Withdrawal};
+use crate::known_chain::KnownChains;
 use crate::record::{Record, Source};
 use crate::state::Progress;
 use crate::transfer::{State, Transfer};
@@ -41,6 +42,8 @@ struct Status {
     next_blocking_transfer: Option<Blocking>,
     /// Location of the tokens, now or later.
     transfer_asset_release: Option<Release>,
+    /// Why it failed or was abandoned. A pending transfer has one if it cannot be followed any further; the message then
+    /// begins with "cannot be followed: ".
     error: Option<TransferError>,
 }
 
@@ -140,7 +143,7 @@ struct Tx {
 
 /// The status of a registered transaction as of `now`, in nanoseconds since 1970.
 pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, serde_json::Error> {
-    let writer = Writer { registry, now };
+    let writer = Writer { registry, chains: &record.chains, now };
     let transfers = match &record.source {
         Source::Executed { .. } => {
             record.transfers.iter().map(|transfer| writer.transfer(transfer)).collect()
@@ -159,9 +162,12 @@ pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, s
     serde_json::to_vec(&Answer { transfers, top, status: legacy(state) })
 }
 
-/// URL of a page that shows a transaction; empty if the registry has none.
-pub fn explorer_link(registry: &Registry, chain: &str, hash: &str) -> String {
-    let page = registry.chain(chain).and_then(|chain| registry[chain].explorer_tx.as_deref());
+/// URL of a page that shows a transaction; empty if none is known.
+pub(crate) fn explorer_link(registry: &Registry, kept: &KnownChains, chain: &str, hash: &str) -> String {
+    let page = match registry.chain(chain) {
+        Some(chain) => registry[chain].explorer_tx.as_deref(),
+        None => kept.get(chain).and_then(|chain| chain.explorer_tx.as_deref()),
+    };
     page.map_or_else(String::new, |page| page.replace("${txHash}", hash))
 }
 
@@ -233,6 +239,7 @@ fn legacy(state: State) -> &'static str {
 
 struct Writer<'a> {
     registry: &'a Registry,
+    chains: &'a KnownChains,
     now: i64,
 }
 
@@ -244,6 +251,10 @@ impl Writer<'_> {
             State::CompletedError => {
                 let message = verdict.reason.unwrap_or_else(|| "transfer failed".to_owned());
                 Some(error("STATUS_ERROR_TRANSFER", message, None))
+            }
+            State::Pending | State::Abandoned if transfer.unfollowed().is_some() => {
+                let what = transfer.unfollowed().map_or("", |hop| hop.what.as_str());
+                Some(error("STATUS_ERROR_INDEXING", format!("cannot be followed: {what}"), None))
             }
             State::Abandoned => {
                 let message = format!("no progress for {} seconds", transfer.abandoned.unwrap_or_default());
@@ -257,23 +268,25 @@ impl Writer<'_> {
         });
         Status {
             state: name(state),
-            transfer_sequence: (0..transfer.hops.len()).map(|at| self.event(transfer, at)).collect(),
+            transfer_sequence: (0..transfer.hops.len()).filter_map(|at| self.event(transfer, at)).collect(),
             next_blocking_transfer: verdict
                 .blocking
+                .filter(|at| !matches!(transfer.hops[*at], ObservedHop::Unfollowed(_)))
                 .map(|transfer_sequence_index| Blocking { transfer_sequence_index }),
             transfer_asset_release: release,
             error,
         }
     }
 
-    fn event(&self, transfer: &Transfer, at: usize) -> Event {
+    /// None for a step that cannot be followed: the wire has no member for it.
+    fn event(&self, transfer: &Transfer, at: usize) -> Option<Event> {
         let progress = transfer.progress(at);
         let hop = &transfer.hops[at];
-        let tx = |at: &Option<TxRef>| at.as_ref().map(|at| self.tx(at));
+        let tx = |at: &Option<TxRef>| at.as_ref().and_then(|at| self.tx(at));
         let (state, txs) = match hop {
             ObservedHop::Ibc(hop) => {
                 let txs = Txs::PacketTxs {
-                    send_tx: Some(self.tx(&hop.sent)),
+                    send_tx: self.tx(&hop.sent),
                     receive_tx: tx(&hop.received),
                     acknowledge_tx: tx(&hop.acknowledged),
                     timeout_tx: tx(&hop.timed_out),
@@ -282,22 +295,23 @@ impl Writer<'_> {
                 (ibc_state(progress), txs)
             }
             ObservedHop::Deposit(hop) => {
-                let receive_tx = hop.finalized.as_ref().map(|(at, _)| self.tx(at));
-                (op_state(progress), Txs::BridgeTxs { send_tx: Some(self.tx(&hop.sent)), receive_tx })
+                let receive_tx = hop.finalized.as_ref().and_then(|(at, _)| self.tx(at));
+                (op_state(progress), Txs::BridgeTxs { send_tx: self.tx(&hop.sent), receive_tx })
             }
             ObservedHop::Withdrawal(hop) => {
                 let receive_tx = hop.claimed.as_ref().and_then(|claim| tx(&claim.tx));
-                (op_state(progress), Txs::BridgeTxs { send_tx: Some(self.tx(&hop.sent)), receive_tx })
+                (op_state(progress), Txs::BridgeTxs { send_tx: self.tx(&hop.sent), receive_tx })
             }
             ObservedHop::LayerZero(hop) => {
                 let txs = Txs::MessageTxs {
-                    send_tx: Some(self.tx(&hop.sent)),
-                    receive_tx: hop.received.as_ref().map(|(at, _)| self.tx(at)),
+                    send_tx: self.tx(&hop.sent),
+                    receive_tx: hop.received.as_ref().and_then(|(at, _)| self.tx(at)),
                     compose_tx: tx(&hop.composed),
                     error_tx: tx(&hop.alert),
                 };
                 (lz_state(hop, progress, transfer.abandoned.is_some()), txs)
             }
+            ObservedHop::Unfollowed(_) => return None,
         };
         let (from, to) = (hop.from().to_owned(), hop.to().unwrap_or_default().to_owned());
         let event = HopEvent {
@@ -314,9 +328,10 @@ impl Writer<'_> {
             },
         };
         match hop {
-            ObservedHop::Ibc(_) => Event::IbcTransfer(event),
-            ObservedHop::Deposit(_) | ObservedHop::Withdrawal(_) => Event::OpInitTransfer(event),
-            ObservedHop::LayerZero(_) => Event::LayerZeroTransfer(event),
+            ObservedHop::Ibc(_) => Some(Event::IbcTransfer(event)),
+            ObservedHop::Deposit(_) | ObservedHop::Withdrawal(_) => Some(Event::OpInitTransfer(event)),
+            ObservedHop::LayerZero(_) => Some(Event::LayerZeroTransfer(event)),
+            ObservedHop::Unfollowed(_) => None,
         }
     }
 
@@ -330,18 +345,19 @@ impl Writer<'_> {
                 Phase::Claimed => "CLAIMED",
             },
             output_index: hop.output.as_ref().map(|output| output.index.to_string()),
-            output_tx: hop.output.as_ref().map(|output| self.tx(&output.tx)),
+            output_tx: hop.output.as_ref().and_then(|output| self.tx(&output.tx)),
             claimable_at: hop.output.as_ref().and_then(|output| output.claimable_at).map(seconds),
         }
     }
 
-    fn tx(&self, at: &TxRef) -> Tx {
-        Tx {
+    fn tx(&self, at: &TxRef) -> Option<Tx> {
+        let hash = at.hash.as_deref()?;
+        Some(Tx {
             chain_id: at.chain.clone(),
-            tx_hash: at.hash.clone(),
-            explorer_link: explorer_link(self.registry, &at.chain, &at.hash),
+            tx_hash: hash.to_owned(),
+            explorer_link: explorer_link(self.registry, self.chains, &at.chain, hash),
             on_chain_at: at.time.map(seconds),
-        }
+        })
     }
 }
 

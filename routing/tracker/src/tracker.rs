@@ -12,16 +12,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use chain::Timestamp;
 use chain::hash::Hash;
-use chain::{Timestamp, Vm};
-use registry::{ChainKind, Registry};
+use registry::Registry;
 use store::key::Text;
 use store::{Bounds, Durability, Order, RocksOptions, RocksStore, Store, Table as _, table};
 use tokio::sync::{Notify, watch};
 
 use crate::chain_clients::ChainClients;
 use crate::chain_queries::ChainQueries;
-use crate::error::{BadHash, Error, Refused, StatusError};
+use crate::error::{Error, Refused, StatusError};
+use crate::known_chain::{KnownChain, KnownChains};
 use crate::limiter::Limiters;
 use crate::meter::{self, PollLabel};
 use crate::options::Options;
@@ -31,6 +32,7 @@ use crate::queue_position::{Class, QueuePosition};
 use crate::record::Record;
 use crate::status;
 use crate::tables::{Answers, Format, Others, Queue, Records, TABLES, TxKey};
+use crate::tx_hash::{hash_of, spelled};
 use crate::unseen::{ClientId, Limit, Unseen};
 
 /// Follows registered transactions. Share it in an `Arc`.
@@ -167,11 +169,26 @@ impl Tracker {
         caller: Option<Caller>,
     ) -> Result<Tracked, Refused> {
         let registry = Arc::clone(&self.registry.borrow());
-        let chain = &registry[registry.chain(chain_id).ok_or(Refused::UnknownChain)?];
-        let (hash, shown) = spelled(tx_hash, chain.kind, chain.vm)?;
+        let kept = match registry.chain(chain_id) {
+            Some(_) => KnownChains::new(),
+            // A transaction that is registered already stays so, whatever the registry lost.
+            None => self.kept_chains(chain_id, tx_hash)?,
+        };
+        let chain = KnownChain::find(&registry, &kept, chain_id).ok_or(Refused::UnknownChain)?;
+        let (hash, shown) = spelled(tx_hash, chain.kind(), chain.vm())?;
         let record = self.register(&registry, (chain_id.into(), hash), &shown, now, caller)?;
-        let explorer_link = status::explorer_link(&registry, chain_id, &record.hash);
+        let explorer_link = status::explorer_link(&registry, &record.chains, chain_id, &record.hash);
         Ok(Tracked { tx_hash: record.hash, explorer_link })
+    }
+
+    /// The chains in the record of a registered transaction.
+    fn kept_chains(&self, chain_id: &str, tx_hash: &str) -> Result<KnownChains, Refused> {
+        let key = (Text::from(chain_id), hash_of(tx_hash).map_err(|_| Refused::UnknownChain)?);
+        let key = match self.read::<Others>(&key)?.map(Hash::try_from) {
+            Some(Ok(other)) => (key.0, other),
+            _ => key,
+        };
+        Ok(self.read::<Records>(&key)?.map(|record| record.chains).unwrap_or_default())
     }
 
     /// The JSON of `GET /v2/tx/status`; none if the hash was never registered.
@@ -233,7 +250,7 @@ impl Tracker {
     /// Polls one transaction, which is at `position` in the queue; returns true if its response changed.
     pub(crate) async fn poll_one(
         &self,
-        queries: &ChainQueries<'_>,
+        queries: &mut ChainQueries<'_>,
         key: &TxKey,
         position: QueuePosition,
     ) -> Result<bool, Error> {
@@ -241,8 +258,10 @@ impl Tracker {
             self.delete(key, position)?;
             return Ok(false);
         };
+        queries.kept.clone_from(&before.chains);
         let polled = Box::pin(poll_tx(queries, before.clone(), key.1)).await;
         let (mut record, now) = (polled.record, (queries.clock)());
+        record.keep_chains(queries.registry);
         record.schedule(now, polled.answered, &self.options);
         let json = status::json(&record, queries.registry, now)?;
 
@@ -393,20 +412,4 @@ fn queue_key(key: &TxKey, position: QueuePosition) -> crate::tables::QueueKey {
 fn other_key(key: &TxKey, record: &Record) -> Option<TxKey> {
     let hash = hash_of(record.other_hash.as_deref()?).ok()?;
     (hash != key.1).then(|| (Text(key.0.0.clone()), hash))
-}
-
-/// 64 digits of hex in any case, with or without `0x`.
-fn hash_of(text: &str) -> Result<Hash, BadHash> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    let mut hash = [0; 32];
-    hex::decode_to_slice(digits, &mut hash).map_err(|_| BadHash::new(text))?;
-    Ok(hash)
-}
-
-/// A hash and its spelling on the chain. A chain with both kinds keeps the given spelling.
-fn spelled(text: &str, kind: ChainKind, vm: Vm) -> Result<(Hash, String), BadHash> {
-    let hash = hash_of(text)?;
-    let is_evm = kind == ChainKind::Evm || (vm == Vm::Evm && text.starts_with(['0']) && text.len() > 64);
-    let shown = if is_evm { format!("0x{}", hex::encode(hash)) } else { hex::encode_upper(hash) };
-    Ok((hash, shown))
 }

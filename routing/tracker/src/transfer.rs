@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hop::{Finalized, ObservedHop, Relation};
+use crate::hop::{Finalized, ObservedHop, Relation, Unfollowed};
 use crate::state::{Observation, Progress, advance, following, is_refunded, is_settled, progress};
 
 /// The states of the wire (router-api §9.3).
@@ -164,6 +164,15 @@ impl Transfer {
         }
     }
 
+    /// The step that cannot be followed, if the transfer waits for one.
+    pub fn unfollowed(&self) -> Option<&Unfollowed> {
+        let last = self.hops.len().checked_sub(1)?;
+        match &self.hops[last] {
+            ObservedHop::Unfollowed(hop) if !self.progress(last).is_end() => Some(hop),
+            _ => None,
+        }
+    }
+
     /// Whether no further evidence is possible.
     pub fn is_settled(&self) -> bool {
         self.verdict().state.is_final() && self.hops.iter().all(is_settled)
@@ -190,7 +199,10 @@ impl Transfer {
     fn may_go_on(&self, at: usize) -> bool {
         let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let packet = &hop.packet;
-        hop.received.is_none() && packet.to.is_some() && (packet.forward.is_some() || packet.hook.is_some())
+        let is_unseen = hop.received.as_ref().is_none_or(|at| !at.is_found());
+        // A forwarded packet is acknowledged after the next one; what a contract sent shows only in the transaction.
+        packet.to.is_some()
+            && ((packet.forward.is_some() && hop.received.is_none()) || (packet.hook.is_some() && is_unseen))
     }
 
     /// Whether a packet was forwarded to a chain that is not tracked.

@@ -179,10 +179,15 @@ fn sent(event: &FoundEvent) -> Option<Packet> {
 
 fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<ObservedHop> {
     let (codespace, log) = (String::new(), String::new());
-    let tx = TxSearchHit { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events };
-    let seen =
-        TxRef { chain: EXAMPLES.registry[chain].id.clone(), hash: "01".repeat(32), height: 7, time: None };
-    tracker::detect_hops(&EXAMPLES.registry, chain, &tx, &seen)
+    let messages = Vec::new();
+    let tx = TxSearchHit { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events, messages };
+    let seen = TxRef {
+        chain: EXAMPLES.registry[chain].id.clone(),
+        hash: Some("01".repeat(32)),
+        height: 7,
+        time: None,
+    };
+    tracker::detect_hops(&EXAMPLES.registry, &tx, &seen)
 }
 
 /// Checks that the memos in a plan's messages round-trip.

@@ -20,6 +20,7 @@ mod ethereum_blocks;
 mod executor;
 mod gateway;
 mod logs;
+mod module_state;
 mod query;
 mod rest;
 mod rest_reply;
@@ -87,6 +88,16 @@ impl View<'_> {
     /// The last height whose transactions are executed, and so in the index.
     fn executed(&self) -> u64 {
         self.shown.saturating_sub(u64::from(self.deviations.has(Deviation::NoResults)))
+    }
+
+    /// The error of a node without an index of transactions.
+    fn no_index(&self) -> Option<&'static str> {
+        self.deviations.has(Deviation::NoIndex).then_some("transaction indexing is disabled")
+    }
+
+    /// Whether the transactions of a height are in the index.
+    fn is_indexed(&self, height: u64) -> bool {
+        height <= self.executed() && height >= self.deviations.get(Deviation::PrunedIndex).unwrap_or(0)
     }
 
     /// The first height that is not pruned; a node always has its tip.

@@ -20,8 +20,9 @@ const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
                        503, 504, cut, hang-up, stale or stale=3, null-receipts, no-results, discard-abci-responses, \
-                       no-tracing, pruned=100, pruned-receipts=100, block-hashes=100, state-lag=400ms, lie-txs, \
-                       lie-header, lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
+                       no-tracing, pruned=100, pruned-receipts=100, block-hashes=100, state-lag=400ms, lie-txs, lie-header, \
+                       lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, no-search, no-index, \
+                       pruned-index=100, search-range=100, search-delay=20s, late-tip=86400, ws-silent or ws-refused, \
                        then [@probability, 0 to 1]";
 
 /// The kind of a fault.
@@ -39,9 +40,10 @@ pub enum Kind {
     Stale(u64),
     /// The answer differs from that of a correct node.
     Deviation(Deviation),
-    /// A deviation with a height: [`Deviation::Pruned`], [`Deviation::PrunedReceipts`] or
-    /// [`Deviation::OtherBlockHashes`].
-    DeviationAt(Deviation, u64),
+    /// A deviation with a number, such as the height of [`Deviation::Pruned`].
+    DeviationBy(Deviation, u64),
+    /// A search for transactions is delayed by this time.
+    SearchDelay(Duration),
     /// For up to this time after a height is shown, requests about its state are answered from the state of the
     /// previous height. The probability applies per height; eight later heights end the lag.
     StateLag(Duration),
@@ -76,6 +78,7 @@ pub struct FaultError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Effects {
     pub(crate) delay: Duration,
+    pub(crate) search_delay: Duration,
     pub(crate) status: Option<(StatusCode, Option<u64>)>,
     pub(crate) cut: bool,
     pub(crate) hang_up: bool,
@@ -122,6 +125,8 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
     let kind = match (name, value) {
         ("delay", Some(value)) => Kind::Delay(duration(value)?),
         ("delay", None) => return Err("a delay needs a time, as in delay=50ms"),
+        ("search-delay", Some(value)) => Kind::SearchDelay(duration(value)?),
+        ("search-delay", None) => return Err("a delay needs a time, as in search-delay=20s"),
         ("state-lag", Some(value)) => Kind::StateLag(duration(value)?),
         ("state-lag", None) => return Err("a lag needs a time, as in state-lag=400ms"),
         ("429", Some(value)) => {
@@ -146,16 +151,14 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
     Ok(kind)
 }
 
-fn deviation(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
+fn deviation(name: &str, number: Option<&str>) -> Result<Kind, &'static str> {
+    const NO_NUMBER: &str = "this kind needs a number, as in pruned=100";
     let found = Deviation::ALL.iter().find(|(known, _)| *known == name);
     let (_, deviation) = *found.ok_or("unknown kind")?;
-    match (deviation.has_height(), height) {
+    match (deviation.has_number(), number) {
         (false, None) => Ok(Kind::Deviation(deviation)),
-        (true, Some(height)) => {
-            let height = height.parse().map_err(|_| "this kind needs a height, as in pruned=100")?;
-            Ok(Kind::DeviationAt(deviation, height))
-        }
-        (true, None) => Err("this kind needs a height, as in pruned=100"),
+        (true, Some(number)) => Ok(Kind::DeviationBy(deviation, number.parse().map_err(|_| NO_NUMBER)?)),
+        (true, None) => Err(NO_NUMBER),
         (false, Some(_)) => Err("this kind takes no value"),
     }
 }
@@ -185,7 +188,8 @@ impl fmt::Display for Fault {
             Kind::HangUp => f.write_str("hang-up")?,
             Kind::Stale(by) => write!(f, "stale={by}")?,
             Kind::Deviation(deviation) => f.write_str(deviation.name())?,
-            Kind::DeviationAt(deviation, height) => write!(f, "{}={height}", deviation.name())?,
+            Kind::DeviationBy(deviation, number) => write!(f, "{}={number}", deviation.name())?,
+            Kind::SearchDelay(delay) => write!(f, "search-delay={}ms", delay.as_millis())?,
             Kind::StateLag(lag) => write!(f, "state-lag={}ms", lag.as_millis())?,
             Kind::WsSilent => f.write_str("ws-silent")?,
             Kind::WsRefused => f.write_str("ws-refused")?,
@@ -209,7 +213,8 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::HangUp => effects.hang_up = true,
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
             Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(random)),
-            Kind::DeviationAt(deviation, height) => effects.deviations.add(deviation, height),
+            Kind::DeviationBy(deviation, number) => effects.deviations.add(deviation, number),
+            Kind::SearchDelay(delay) => effects.search_delay = effects.search_delay.max(delay),
             // It applies to heights, not requests: see `lag`.
             Kind::StateLag(_) => {}
             Kind::WsSilent => effects.websocket = Websocket::Silent,
@@ -252,6 +257,7 @@ mod tests {
             "json-rpc:pruned-receipts=7@0.5",
             "json-rpc:block-hashes=7@1",
             "state-lag=400ms@0.33",
+            "comet:search-delay=20000ms@1",
             "ws-silent@1",
             "comet:ws-refused@0.5",
             "stale=3@0.1",
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn every_deviation_is_parsed_and_named_in_the_error_of_others() {
         for (name, deviation) in Deviation::ALL {
-            let text = if deviation.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
+            let text = if deviation.has_number() { format!("{name}=100@1") } else { format!("{name}@0.5") };
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
             assert!(ALLOWED.contains(&format!(" {name}")), "{name}");
         }

@@ -8,6 +8,7 @@
 
 mod accounts;
 mod block;
+mod bridging;
 mod events;
 mod extension;
 mod heights;
@@ -29,6 +30,7 @@ use crate::Error;
 use accounts::Accounts;
 pub use block::{Height, Trace};
 pub(crate) use block::{items, raw_txs};
+pub(crate) use bridging::Bridging;
 pub(crate) use events::{Event, Indexed};
 pub use extension::Extension;
 use heights::Heights;
@@ -111,6 +113,7 @@ pub struct Recording {
     txs: OnceLock<HashMap<[u8; 32], Place>>,
     eth_txs: OnceLock<HashMap<String, Place>>,
     indexed: OnceLock<Vec<Indexed>>,
+    bridging: OnceLock<Vec<Bridging>>,
     hashes: OnceLock<HashMap<String, u64>>,
     accounts: OnceLock<Accounts>,
     tx_counts: OnceLock<Vec<u64>>,
@@ -157,6 +160,7 @@ impl Recording {
             txs: OnceLock::new(),
             eth_txs: OnceLock::new(),
             indexed: OnceLock::new(),
+            bridging: OnceLock::new(),
             hashes: OnceLock::new(),
             accounts: OnceLock::new(),
             tx_counts: OnceLock::new(),
@@ -255,6 +259,12 @@ impl Recording {
     /// All transactions with their events, in order. The first call reads the results of every height.
     pub(crate) fn indexed(&self) -> &[Indexed] {
         self.indexed.get_or_init(|| events::index(self.heights.iter()))
+    }
+
+    /// The events that change the state of IBC and of the bridge, in order. The first call reads the results of every
+    /// height.
+    pub(crate) fn bridging(&self) -> &[Bridging] {
+        self.bridging.get_or_init(|| bridging::index(self.heights.iter()))
     }
 
     /// The height of the block with this hash, upper-case hex. The first call reads every block.

@@ -123,8 +123,10 @@ async fn respond(
         return Err(Closed);
     }
     let effects = state.next_effects(service, &snapshot);
-    if !effects.delay.is_zero() {
-        sleep(effects.delay).await;
+    let is_search = ["/tx_search", "/cosmos/tx/v1beta1/txs"].contains(&request.uri().path());
+    let delay = if is_search { effects.delay.max(effects.search_delay) } else { effects.delay };
+    if !delay.is_zero() {
+        sleep(delay).await;
         // A request in flight when a node goes down is never answered.
         if state.snapshot().down {
             return Err(Closed);

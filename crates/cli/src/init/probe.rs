@@ -17,6 +17,7 @@ const LIMITS: Limits = Limits {
     connect: Duration::from_secs(5),
     timeout: Duration::from_secs(15),
     trace_timeout: Duration::from_secs(30),
+    rate_limit_wait: Duration::ZERO,
     body: 64 << 20,
     in_flight: 4,
     bytes_in_flight: 128 << 20,

@@ -1,142 +1,172 @@
 //! Queries for the optimistic bridge: deposits on the rollup, outputs and claims on the L1.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use node::FoundEvent;
+use std::future::ready;
+
+use node::{BridgeOutput, FoundEvent, TxSearchHit};
 use sha3::{Digest as _, Sha3_256};
 
 use super::ChainQueries;
+use super::packet::nothing;
 use crate::detect;
-use crate::event::{around, finalized, find, number};
-use crate::hop::{Deposit, ObservedHop, Output, Relation, TxRef, Withdrawal};
+use crate::event::{around, finalized, find};
+use crate::hop::{Deposit, Finalized, ObservedHop, Output, Relation, TxRef, Withdrawal};
 use crate::query_error::QueryError;
-use crate::search::Search;
+use crate::search::{Search, Wanted};
 use crate::state::Observation;
-
-/// Maximum pages of outputs scanned for one that was not deleted.
-const PAGES: u32 = 10;
 
 impl ChainQueries<'_> {
     pub(super) async fn finalized(&self, hop: &Deposit) -> Result<Vec<Observation>, QueryError> {
         const KIND: &str = "finalize_token_deposit";
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
-        let search = self.search(to)?;
-        let sequence = hop.l1_sequence.to_string();
-        let (txs, _) = search.txs(&format!("{KIND}.l1_sequence='{sequence}'"), 1, false).await?;
-        for found in txs {
-            // A rollup has one bridge, so its events have no bridge number.
-            let Some(event) = find(&found.0, KIND, &[("l1_sequence", &sequence)]) else { continue };
-            let Some(how) = finalized(&found.0.events[event]) else { continue };
-            let at = search.located(&found).await?;
-            let refund = self.refund(to, around(&found.0, event), &at).map(Box::new);
-            return Ok(vec![Observation::Finalized { sequence: hop.l1_sequence, at, how, refund }]);
+        let (search, sequence) = (self.search(to)?, hop.l1_sequence);
+        let state = match search.clients.rest() {
+            Ok(rest) => rest.next_deposit(None).await.map(|next| next > sequence).map_err(QueryError::from),
+            Err(error) => Err(error.into()),
+        };
+        if let Ok(false) = state {
+            return Ok(Vec::new());
         }
-        Ok(Vec::new())
+        let text = sequence.to_string();
+        // A rollup has one bridge, so its events have no bridge number.
+        let place = |tx: &TxSearchHit| find(tx, KIND, &[("l1_sequence", &text)]);
+        let condition = format!("{KIND}.l1_sequence='{sequence}'");
+        let wanted = Wanted { narrower: condition.clone(), condition, place: &place };
+        let found = match (search.event(&wanted).await, &state) {
+            (Ok(Some(found)), _) => Some(found),
+            (found, Err(_)) => return nothing(found, state.err()),
+            (_, Ok(_)) if hop.finalized.is_some() => return Ok(Vec::new()),
+            (_, Ok(_)) => {
+                let rest = search.clients.rest()?;
+                let holds =
+                    |height| async move { rest.next_deposit(Some(height)).await.map(|next| next > sequence) };
+                let tip = search.tip().await?.map_or(1, |(height, _)| height);
+                match search.event_at_change((1, tip), holds, &wanted).await {
+                    None => {
+                        let (at, how) = (search.in_state(tip), Finalized::Unknown);
+                        return Ok(vec![Observation::Finalized { sequence, at, how, refund: None }]);
+                    }
+                    found => found,
+                }
+            }
+        };
+        let Some((found, event)) = found else { return Ok(Vec::new()) };
+        let Some(how) = finalized(&found.0.events[event]) else { return Ok(Vec::new()) };
+        let at = search.located(&found).await?;
+        let refund = self.refund(around(&found.0, event), &at).map(Box::new);
+        Ok(vec![Observation::Finalized { sequence, at, how, refund }])
     }
 
     /// The withdrawal that a refused deposit starts in its own message.
-    fn refund(&self, rollup: &str, message: &[FoundEvent], at: &TxRef) -> Option<ObservedHop> {
-        let rollup = self.registry.chain(rollup)?;
+    fn refund(&self, message: &[FoundEvent], at: &TxRef) -> Option<ObservedHop> {
         let event = message.iter().find(|event| event.kind == "initiate_token_withdrawal")?;
-        detect::withdrawal(self.registry, rollup, event, Relation::Refund, at).map(ObservedHop::Withdrawal)
+        detect::withdrawal(self.registry, event, Relation::Refund, at).map(ObservedHop::Withdrawal)
     }
 
+    /// The first output at or above the withdrawal's height, by bisection: the L1's state has no deleted one.
     pub(super) async fn output(&self, hop: &Withdrawal) -> Result<Vec<Observation>, QueryError> {
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
-        let search = self.search(l1)?;
         if let Some(output) = &hop.output
             && output.claimable_at.is_some_and(|at| at <= self.now)
         {
             // Final: it can no longer be deleted.
             return Ok(Vec::new());
         }
-        let deleted = deletions(&search, *bridge).await?;
-        if let Some(output) = &hop.output {
-            let gone = deleted.iter().any(|deletion| deletion.takes(output.index, output.tx.height));
-            if !gone {
-                return Ok(Vec::new());
-            }
-        }
-        let last = deleted.iter().map(|deletion| deletion.height).max().unwrap_or(0);
+        let search = self.search(l1)?;
+        let rest = search.clients.rest()?;
+        // Before the outputs, which may change meanwhile.
+        let Some((as_of, _)) = search.tip().await? else { return Ok(Vec::new()) };
         let sequence = hop.l2_sequence;
-        Ok(match self.covering(&search, *bridge, hop, &deleted).await? {
-            Some(output) => {
-                vec![Observation::Output { sequence, as_of: output.tx.height, output: Some(output) }]
-            }
-            None if hop.output.is_some() => vec![Observation::Output { sequence, as_of: last, output: None }],
-            None => Vec::new(),
-        })
+        let mut last = rest.last_bridge_output(*bridge, None).await?;
+        if let Some(output) = &hop.output
+            && last.is_none_or(|last| last.l2_block < hop.sent.height)
+        {
+            // Deleted, unless the node is behind.
+            let height = search.recent_height(output.tx.height).await?;
+            last = rest.last_bridge_output(*bridge, Some(height)).await?;
+        }
+        let Some(mut first) = last.filter(|last| last.l2_block >= hop.sent.height) else {
+            let deleted = Observation::Output { sequence, as_of, output: None };
+            return Ok(if hop.output.is_some() { vec![deleted] } else { Vec::new() });
+        };
+        let mut low = 1;
+        while low < first.index {
+            let middle = rest.bridge_output(*bridge, low + (first.index - low) / 2).await?;
+            if middle.l2_block >= hop.sent.height { first = middle } else { low = middle.index + 1 }
+        }
+        let is_known = |known: &Output| known.index == first.index && known.tx.height == first.l1_block;
+        if hop.output.as_ref().is_some_and(is_known) {
+            return Ok(Vec::new());
+        }
+        let tx = self.proposal(&search, *bridge, &first).await;
+        let wait = i64::try_from(hop.finalization_seconds).unwrap_or(i64::MAX);
+        let claimable_at = Some(claimable(first.l1_time.unix_nanos(), wait));
+        let output = Some(Output { index: first.index, tx, claimable_at });
+        Ok(vec![Observation::Output { sequence, as_of, output }])
     }
 
-    /// The first output at or above the withdrawal's height that was not deleted.
-    async fn covering(
-        &self,
-        search: &Search,
-        bridge: u64,
-        hop: &Withdrawal,
-        deleted: &[Deletion],
-    ) -> Result<Option<Output>, QueryError> {
+    /// The transaction that proposed an output; without its hash if no node has it.
+    async fn proposal(&self, search: &Search<'_>, bridge: u64, output: &BridgeOutput) -> TxRef {
         const KIND: &str = "propose_output";
-        let height = hop.sent.height;
-        let query = format!("{KIND}.bridge_id='{bridge}' AND {KIND}.l2_block_number>={height}");
-        let mut seen = 0;
-        for page in 1..=PAGES {
-            let (txs, total) = search.txs(&query, page, false).await?;
-            seen += txs.len() as u64;
-            let is_last = txs.is_empty() || seen >= total;
-            for found in txs {
-                let proposals = found
-                    .0
-                    .events
-                    .iter()
-                    .filter(|event| event.kind == KIND && number(event, "bridge_id") == Some(bridge));
-                let covers = |event: &&FoundEvent| number(event, "l2_block_number") >= Some(height);
-                let live =
-                    |index: &u64| !deleted.iter().any(|deletion| deletion.takes(*index, found.0.height));
-                let indexes = proposals.filter(covers).filter_map(|event| number(event, "output_index"));
-                let Some(index) = indexes.filter(live).min() else { continue };
-                let tx = search.located(&found).await?;
-                let wait = i64::try_from(hop.finalization_seconds).unwrap_or(i64::MAX);
-                let claimable_at = tx.time.map(|time| claimable(time, wait));
-                return Ok(Some(Output { index, tx, claimable_at }));
-            }
-            if is_last {
-                break;
-            }
+        let (index, id) = (output.index.to_string(), bridge.to_string());
+        let place = |tx: &TxSearchHit| find(tx, KIND, &[("output_index", &index), ("bridge_id", &id)]);
+        let condition = format!("{KIND}.output_index='{index}'");
+        let narrower = format!("{KIND}.bridge_id='{bridge}'");
+        let wanted = Wanted { condition, narrower, place: &place };
+        let in_block =
+            search.event_at_change((output.l1_block, output.l1_block), |_| ready(Ok(true)), &wanted);
+        let found = match in_block.await {
+            None => search.event(&wanted).await.ok().flatten(),
+            found => found,
+        };
+        // A deleted output may have had the same number.
+        let found = found.filter(|((tx, _), _)| tx.height == output.l1_block);
+        TxRef {
+            chain: search.chain.clone(),
+            hash: found.map(|((tx, _), _)| hex::encode_upper(tx.hash)),
+            height: output.l1_block,
+            time: Some(output.l1_time.unix_nanos()),
         }
-        Ok(None)
     }
 
     pub(super) async fn claimed(&self, hop: &Withdrawal) -> Result<Vec<Observation>, QueryError> {
         const KIND: &str = "finalize_token_withdrawal";
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
-        let search = self.search(l1)?;
-        let (sequence, bridge_id) = (hop.l2_sequence.to_string(), bridge.to_string());
-        let query = format!("{KIND}.l2_sequence='{sequence}' AND {KIND}.bridge_id='{bridge_id}'");
-        let wanted = [("l2_sequence", sequence.as_str()), ("bridge_id", bridge_id.as_str())];
-        let claim = |at| vec![Observation::Claimed { sequence: hop.l2_sequence, at }];
-        match search.txs(&query, 1, false).await {
-            Ok((txs, _)) => {
-                for found in txs {
-                    if find(&found.0, KIND, &wanted).is_some() {
-                        return Ok(claim(Some(search.located(&found).await?)));
-                    }
-                }
-                Ok(Vec::new())
+        let (search, bridge) = (self.search(l1)?, *bridge);
+        let hash = withdrawal_hash(hop, bridge);
+        let state = match (search.clients.rest(), hash) {
+            _ if hop.claimed.is_some() => Ok(true),
+            (Ok(rest), Some(hash)) => {
+                rest.is_withdrawal_claimed(bridge, hash, None).await.map_err(QueryError::from)
             }
-            // No node of the L1 searches; the L1's state has the claim too, but not its transaction.
-            Err(failure) => match (&search.clients.rest, withdrawal_hash(hop, *bridge)) {
-                (Some(rest), Some(hash)) => {
-                    let hash = encoded(&STANDARD.encode(hash));
-                    let path = format!(
-                        "/opinit/ophost/v1/bridges/{bridge}/withdrawals/claimed/by_hash?withdrawal_hash={hash}"
-                    );
-                    let answer = rest.get(&path, None).await?;
-                    Ok(if says_claimed(&answer) { claim(None) } else { Vec::new() })
-                }
-                _ => Err(failure),
-            },
+            (Err(error), _) => Err(error.into()),
+            // The L1 cannot pay such an amount.
+            (Ok(_), None) => Ok(false),
+        };
+        if let Ok(false) = state {
+            return Ok(Vec::new());
         }
+        let (sequence, id) = (hop.l2_sequence.to_string(), bridge.to_string());
+        let place = |tx: &TxSearchHit| find(tx, KIND, &[("l2_sequence", &sequence), ("bridge_id", &id)]);
+        let condition = format!("{KIND}.l2_sequence='{sequence}'");
+        let wanted = Wanted { condition, narrower: format!("{KIND}.bridge_id='{id}'"), place: &place };
+        let found = match (search.event(&wanted).await, &state, hash) {
+            (Ok(Some(found)), ..) => Some(found),
+            (found, Err(_), _) => return nothing(found, state.err()),
+            (_, Ok(_), Some(hash)) if hop.claimed.is_none() => {
+                let rest = search.clients.rest()?;
+                let holds =
+                    |height| async move { rest.is_withdrawal_claimed(bridge, hash, Some(height)).await };
+                let from = hop.output.as_ref().map_or(1, |output| output.tx.height);
+                let tip = search.tip().await?.map_or(from, |(height, _)| height);
+                search.event_at_change((from, tip), holds, &wanted).await
+            }
+            _ => return Ok(Vec::new()),
+        };
+        let at = match found {
+            Some((found, _)) => Some(search.located(&found).await?),
+            None => None,
+        };
+        Ok(vec![Observation::Claimed { sequence: hop.l2_sequence, at }])
     }
 }
 
@@ -144,30 +174,6 @@ impl ChainQueries<'_> {
 fn claimable(time: i64, wait_seconds: i64) -> i64 {
     const NANOS: i64 = 1_000_000_000;
     time.div_euclid(NANOS).saturating_add(wait_seconds).saturating_mul(NANOS)
-}
-
-/// A `delete_output`: it deletes the output of its index and all later ones.
-struct Deletion {
-    index: u64,
-    height: u64,
-}
-
-impl Deletion {
-    /// Whether it deleted the output of this index that was proposed at this height.
-    fn takes(&self, index: u64, proposed: u64) -> bool {
-        self.index <= index && self.height >= proposed
-    }
-}
-
-async fn deletions(search: &Search, bridge: u64) -> Result<Vec<Deletion>, QueryError> {
-    const KIND: &str = "delete_output";
-    let (txs, _) = search.txs(&format!("{KIND}.bridge_id='{bridge}'"), 1, true).await?;
-    let of = |event: &&FoundEvent| event.kind == KIND && number(event, "bridge_id") == Some(bridge);
-    let deletions = txs.iter().flat_map(|(tx, _)| {
-        let indexes = tx.events.iter().filter(of).filter_map(|event| number(event, "output_index"));
-        indexes.map(|index| Deletion { index, height: tx.height })
-    });
-    Ok(deletions.collect())
 }
 
 /// The leaf of the bridge's tree (router-mechanics §4.4); none for an amount that the L1 cannot pay.
@@ -184,25 +190,15 @@ fn withdrawal_hash(hop: &Withdrawal, bridge: u64) -> Option<[u8; 32]> {
     Some(hash(&hash(&leaf)))
 }
 
-fn says_claimed(answer: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Answer {
-        claimed: bool,
-    }
-    serde_json::from_slice::<Answer>(answer).is_ok_and(|answer| answer.claimed)
-}
-
-/// Base64 in a query: its three reserved characters are escaped.
-fn encoded(base64: &str) -> String {
-    base64.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D")
-}
-
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     fn withdrawal(sequence: u64, who: &str, amount: &str) -> Withdrawal {
-        let sent = TxRef { chain: "l2".into(), hash: String::new(), height: 1, time: None };
+        let sent = TxRef { chain: "l2".into(), hash: None, height: 1, time: None };
         Withdrawal {
             from: "l2".into(),
             to: None,
@@ -231,7 +227,6 @@ mod tests {
         let recorded = withdrawal(6, "init1vsrgk7gdz7dezrmyraj3krlrdt9gkf89uv4xxy", "1234");
         let hash = STANDARD.encode(withdrawal_hash(&recorded, 1).unwrap());
         assert_eq!(hash, "sVN/ykRao6CndWZpCqZCJs92bH1erAjJk041ALzVD+M=");
-        assert_eq!(encoded(&hash), "sVN%2FykRao6CndWZpCqZCJs92bH1erAjJk041ALzVD%2BM%3D");
         assert_eq!(withdrawal_hash(&withdrawal(6, "x", "18446744073709551616"), 1), None);
     }
 

@@ -27,10 +27,9 @@ const CLOCKS: i64 = 600_000_000_000;
 impl ChainQueries<'_> {
     pub(super) async fn delivered(&self, hop: &LayerZero) -> Result<Vec<Observation>, QueryError> {
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
-        let Some(chain) = self.registry.chain(to) else { return Ok(Vec::new()) };
-        let chain = &self.registry[chain];
+        let chain = self.chain(to)?;
         let search = self.search(to)?;
-        if chain.kind == ChainKind::Cosmos && chain.vm != Vm::Evm {
+        if chain.kind() == ChainKind::Cosmos && chain.vm() != Vm::Evm {
             return self.delivered_to_move(hop, &search).await;
         }
         let Some(oft) = self.receiver(hop) else { return Ok(Vec::new()) };
@@ -56,7 +55,7 @@ impl ChainQueries<'_> {
     async fn delivered_to_move(
         &self,
         hop: &LayerZero,
-        search: &Search,
+        search: &Search<'_>,
     ) -> Result<Vec<Observation>, QueryError> {
         let mut queries = vec![(format!("move.guid='{}'", hop.guid), false)];
         // Older nodes do not index the members of module events.
@@ -64,7 +63,7 @@ impl ChainQueries<'_> {
             queries.push((format!("move.type_tag='{module}::oft_core::OftReceived'"), true));
         }
         for (query, newest_first) in queries {
-            let (txs, _) = search.txs(&query, 1, newest_first).await?;
+            let (txs, _) = search.txs(&query, newest_first).await?;
             for found in txs {
                 let is_it = |event: &FoundEvent| {
                     let event = moved(event, "OftReceived").filter(|event| event.guid == hop.guid)?;
@@ -187,7 +186,7 @@ impl Scan<'_> {
         let time = self.evm.block_time(height).await?;
         Ok(Some(TxRef {
             chain: self.chain.to_owned(),
-            hash: log.transaction_hash.to_ascii_lowercase(),
+            hash: Some(log.transaction_hash.to_ascii_lowercase()),
             height,
             time: time.map(Timestamp::unix_nanos),
         }))

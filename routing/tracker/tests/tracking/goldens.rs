@@ -84,7 +84,7 @@ fn time(text: &str) -> i64 {
 }
 
 fn seen(chain: &str, hash: &str, at: &str) -> TxRef {
-    TxRef { chain: chain.to_owned(), hash: hash.to_owned(), height: 7, time: Some(time(at)) }
+    TxRef { chain: chain.to_owned(), hash: Some(hash.to_owned()), height: 7, time: Some(time(at)) }
 }
 
 fn sent() -> TxRef {

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there and then")]
 
+mod bridge_cases;
+mod difficult;
 mod expected;
 mod goldens;
 mod layer_zero;
@@ -13,5 +15,6 @@ mod silent;
 mod states;
 mod steps;
 mod storage;
+mod unfollowed;
 mod whole;
 mod world;

@@ -9,7 +9,7 @@ use tracker::state::{Observation, Progress, advance, progress};
 use tracker::transfer::{State, Transfer};
 
 fn seen(chain: &str, height: u64) -> TxRef {
-    TxRef { chain: chain.to_owned(), hash: format!("{chain}{height}"), height, time: None }
+    TxRef { chain: chain.to_owned(), hash: Some(format!("{chain}{height}")), height, time: None }
 }
 
 fn id(chain: &str, sequence: u64) -> PacketId {
@@ -124,6 +124,29 @@ fn every_pair_of_observations_about_a_packet_has_its_outcome() {
         }
         assert_eq!(letters.into_iter().collect::<String>(), row, "{first}");
     }
+}
+
+#[test]
+fn a_transaction_replaces_the_state_that_showed_its_effect_in_any_order() {
+    let in_state = |height| TxRef { chain: "b".to_owned(), hash: None, height, time: None };
+    let by_state =
+        |height| Observation::Received { packet: id("a", 1), at: in_state(height), ack: None, next: None };
+    let all = [by_state(40), by_state(50), received(id("a", 1), Some(Ack::Good), None)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+        let mut hop = hop(packet("a", "b", 1), Relation::Start, 1);
+        for at in order {
+            hop = advance(hop, &all[at]);
+        }
+        let ObservedHop::Ibc(hop) = hop else { panic!() };
+        assert_eq!(hop.received, Some(seen("b", 10)));
+    }
+    let mut only = hop(packet("a", "b", 1), Relation::Start, 1);
+    for observation in [&all[1], &all[0]] {
+        only = advance(only, observation);
+    }
+    assert_eq!(progress(&only), Progress::Received);
+    let ObservedHop::Ibc(only) = only else { panic!() };
+    assert_eq!(only.received, Some(in_state(40)));
 }
 
 /// One course of events on the chains: by hop, the evidence about it.

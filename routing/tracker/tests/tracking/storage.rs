@@ -213,3 +213,28 @@ async fn a_database_of_another_format_is_refused() {
     disk.write(batch);
     assert!(matches!(reopen(), Err(Error::Format { found: 1, known: 2 })));
 }
+
+#[tokio::test]
+async fn a_record_of_an_earlier_version_is_read_and_its_empty_search_is_no_evidence() {
+    let (world, disk) = (World::showing(Some((1_040, 447)), Services::All).await, Disk::new());
+    let tracker = over(&disk, &world);
+    let start = afterwards();
+    tracker.track(L1, SECOND, start).unwrap();
+    tracker.poll_due(start).await.unwrap();
+    let (key, row) = disk.rows(&RECORDS).remove(0);
+    let mut record: serde_json::Value = serde_json::from_slice(&row).unwrap();
+    record.as_object_mut().unwrap().remove("chains").unwrap();
+    let hop = record["transfers"][0]["hops"][0]["Ibc"].as_object_mut().unwrap();
+    hop.remove("expired_in_state").unwrap();
+    // Set by a search of an index that lacked the packet.
+    hop.insert("expired".to_owned(), true.into());
+    assert!(hop["sent"]["hash"].is_string());
+    let mut batch = Batch::new();
+    batch.put(&RECORDS, key, record.to_string().into_bytes());
+    disk.write(batch);
+    tracker.poll_due(after(start, 10)).await.unwrap();
+    assert_eq!(state(&tracker, SECOND), "STATE_PENDING");
+    world.l2.show(448).unwrap();
+    tracker.poll_due(after(start, 20)).await.unwrap();
+    assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
+}

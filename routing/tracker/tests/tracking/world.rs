@@ -101,7 +101,7 @@ pub(crate) struct World {
     pub(crate) l1: ReplayNode,
     pub(crate) l2: ReplayNode,
     pub(crate) registry: watch::Receiver<Arc<Registry>>,
-    _keep: watch::Sender<Arc<Registry>>,
+    registries: watch::Sender<Arc<Registry>>,
     dir: TempDir,
     tracker: Option<Tracker>,
 }
@@ -125,11 +125,23 @@ impl World {
         };
         let l1 = start(&RECORDED_L1, up_to.map(|heights| heights.0)).await;
         let l2 = start(&RECORDED_L2, up_to.map(|heights| heights.1)).await;
-        let (keep, registry) = watch::channel(Arc::new(registry(&l1, &l2, services)));
+        let (registries, registry) = watch::channel(Arc::new(registry(&l1, &l2, services)));
         let dir = TempDir::new().unwrap();
-        let mut world = Self { l1, l2, registry, _keep: keep, dir, tracker: None };
+        let mut world = Self { l1, l2, registry, registries, dir, tracker: None };
         world.restart();
         world
+    }
+
+    /// The tracker uses this registry from now on.
+    pub(crate) fn reload(&self, registry: Registry) {
+        self.registries.send_replace(Arc::new(registry));
+    }
+
+    /// Both nodes play these faults from now on.
+    pub(crate) fn play(&self, l1: &[&str], l2: &[&str]) {
+        let faults = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        self.l1.set_faults(faults(l1));
+        self.l2.set_faults(faults(l2));
     }
 
     pub(crate) fn node(&self, chain: &str) -> &ReplayNode {
@@ -142,8 +154,13 @@ impl World {
 
     /// Kills the tracker, if it runs, and opens its database again.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(Duration::from_mins(1));
+    }
+
+    /// The same, with another timeout of a query.
+    pub(crate) fn restart_with(&mut self, question_timeout: Duration) {
         drop(self.tracker.take());
-        let options = Options { question_timeout: Duration::from_mins(1), ..Options::default() };
+        let options = Options { question_timeout, ..Options::default() };
         self.tracker = Some(Tracker::open(self.dir.path(), self.registry.clone(), options).unwrap());
     }
 

@@ -60,6 +60,17 @@ pub(super) fn header(raw: &str, deviations: &Deviations) -> Result<String, Strin
     Ok(json.to_string())
 }
 
+/// The header, later by this number of seconds.
+pub(super) fn later(header: String, seconds: Option<u64>) -> Result<String, String> {
+    const NANOS: i64 = 1_000_000_000;
+    let Some(seconds) = seconds.and_then(|seconds| i64::try_from(seconds).ok()) else { return Ok(header) };
+    let mut json = parse(header.as_bytes())?;
+    let time = Timestamp::parse(text(&json, "/time")?).map_err(|e| e.to_string())?;
+    let nanos = time.unix_nanos().saturating_add(seconds.saturating_mul(NANOS));
+    json["time"] = Timestamp::from_unix_nanos(nanos).nanos().into();
+    Ok(json.to_string())
+}
+
 /// A `/block_results` result.
 pub(super) fn results(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
     let (result, event) = (deviations.get(Deviation::FalseResults), deviations.get(Deviation::FalseEvents));

@@ -140,6 +140,8 @@ fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
         serde_json::from_slice(&height.block).map_err(|e| unreadable(view, "/block", &e))?;
     let header = byzantine::header(outer.block.header.get(), &view.deviations)
         .map_err(|e| malformed(view, "/block", &e))?;
+    let late = view.deviations.get(Deviation::LateTip).filter(|_| height.height == view.shown);
+    let header = byzantine::later(header, late).map_err(|e| malformed(view, "/block", &e))?;
     Ok(Reply::text(format!(r#"{{"header":{header}}}"#)))
 }
 

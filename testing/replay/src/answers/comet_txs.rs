@@ -7,10 +7,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::View;
 use super::comet_reply::{Params, internal, invalid_params, missing, recorded, unreadable};
 use super::envelope::Reply;
 use super::search::{Page, SearchError, Wanted, search};
+use super::{Deviation, View};
 use crate::recording::Outcome;
 
 /// A transaction by its hash.
@@ -21,9 +21,12 @@ pub(super) fn tx(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
         .ok()
         .and_then(|bytes| bytes.try_into().ok())
         .ok_or_else(|| invalid_params(&format!("hash {hash:?} must be 32 bytes")))?;
+    if let Some(off) = view.no_index() {
+        return Err(internal(off));
+    }
     let not_found = || Err(internal(&format!("tx ({hash}) not found")));
     match view.recording.place_of_tx(&bytes) {
-        Some((height, _)) if height > view.executed() => not_found(),
+        Some((height, _)) if !view.is_indexed(height) => not_found(),
         Some(_) if is_proven(params) => recorded(view, "tx", params),
         Some((height, index)) => found(view, height, index).map(Reply::text),
         None => match view.recording.state().cometbft("tx", params) {
@@ -50,6 +53,9 @@ pub(super) fn broadcast(view: View<'_>, params: &Params) -> Result<Reply, Reply>
 
 /// One page of the results of a query.
 pub(super) fn tx_search(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    if view.deviations.has(Deviation::NoSearch) {
+        return Err(Reply::error(-32601, "Method not found", None));
+    }
     let text = |name: &str| params.get(name).map_or("", String::as_str);
     let (page, per_page) = (whole(params, "page", 1)?, whole(params, "per_page", 30)?);
     let wanted = Wanted { query: text("query"), page, per_page, order_by: text("order_by") };

@@ -41,11 +41,21 @@ pub enum Deviation {
     OtherHeight,
     /// `/status`, `/block`, `/header` and REST's `node_info`: another chain's id; the header's hash matches it.
     WrongChain,
+    /// Searches: not served, as by a provider that blocks them.
+    NoSearch,
+    /// Searches and transactions by hash: no index, as with `indexer = "null"`.
+    NoIndex,
+    /// The same: the index lacks the transactions below the deviation's height.
+    PrunedIndex,
+    /// Searches: refused unless the query bounds the height to at most this number of blocks.
+    SearchRange,
+    /// `/header` of the tip: later by this number of seconds.
+    LateTip,
 }
 
 impl Deviation {
     /// Every deviation with its name on the command line.
-    pub(crate) const ALL: [(&str, Self); 15] = [
+    pub(crate) const ALL: [(&str, Self); 20] = [
         ("null-receipts", Self::NullReceipts),
         ("no-results", Self::NoResults),
         ("discard-abci-responses", Self::DiscardAbciResponses),
@@ -61,6 +71,11 @@ impl Deviation {
         ("lie-receipts", Self::FalseReceipts),
         ("other-height", Self::OtherHeight),
         ("wrong-chain", Self::WrongChain),
+        ("no-search", Self::NoSearch),
+        ("no-index", Self::NoIndex),
+        ("pruned-index", Self::PrunedIndex),
+        ("search-range", Self::SearchRange),
+        ("late-tip", Self::LateTip),
     ];
 
     /// Its name on the command line.
@@ -69,34 +84,35 @@ impl Deviation {
         Self::ALL.iter().find(|(_, deviation)| *deviation == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether it has a height, written `name=height`.
-    pub(crate) fn has_height(self) -> bool {
-        matches!(self, Self::Pruned | Self::PrunedReceipts | Self::OtherBlockHashes)
+    /// Whether it has a number, written `name=number`.
+    pub(crate) fn has_number(self) -> bool {
+        use Deviation::{LateTip, OtherBlockHashes, Pruned, PrunedIndex, PrunedReceipts, SearchRange};
+        matches!(self, Pruned | PrunedReceipts | PrunedIndex | OtherBlockHashes | SearchRange | LateTip)
     }
 }
 
-/// The deviations of one answer, each with its height or with the random number that selects the change.
+/// The deviations of one answer, each with its number or with the random number that selects the change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Deviations {
     numbers: [u64; Deviation::ALL.len()],
     /// One bit for each deviation that is set: small enough to be passed by value.
-    given: u16,
+    given: u32,
 }
 
 impl Deviations {
-    /// Adds a deviation; of two with a height the higher one is kept, of two without the first.
+    /// Adds a deviation; of two with a number the higher one is kept, of two without the first.
     pub fn add(&mut self, deviation: Deviation, number: u64) {
         self.numbers[deviation as usize] = match self.get(deviation) {
-            Some(before) if deviation.has_height() => before.max(number),
+            Some(before) if deviation.has_number() => before.max(number),
             Some(before) => before,
             None => number,
         };
-        self.given |= 1 << deviation as u16;
+        self.given |= 1 << deviation as u32;
     }
 
     /// The number of a deviation, if it is set.
     pub fn get(&self, deviation: Deviation) -> Option<u64> {
-        (self.given & 1 << deviation as u16 != 0).then(|| self.numbers[deviation as usize])
+        (self.given & 1 << deviation as u32 != 0).then(|| self.numbers[deviation as usize])
     }
 
     /// Whether a deviation is set.

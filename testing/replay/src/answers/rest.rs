@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
-use super::{Answer, Deviation, View, absent, byzantine, rest_txs};
+use super::{Answer, Deviation, View, absent, byzantine, module_state, rest_txs};
 use crate::counters::Call;
 use crate::recording::{Height, RestAnswer, items, query_pairs};
 
@@ -164,6 +164,14 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     }
     if let Some(account) = account(view, request, height) {
         return Ok(account);
+    }
+    if request.method() == Method::GET {
+        let query = request.uri().query().unwrap_or_default();
+        let of_modules =
+            module_state::answer(view, request.uri().path(), query, height.unwrap_or(view.shown));
+        if let Some(answer) = of_modules {
+            return Ok(answer);
+        }
     }
     let found = view.recording.state().rest(method, path, height, Some(request.body()));
     if let (Some(height), Some(_)) = (height, found)

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
 use super::search::{Page, SearchError, Wanted, hex_as_go, search};
-use super::{Answer, View};
+use super::{Answer, Deviation, View};
 use crate::recording::{Height, items, query_pairs};
 
 /// The placeholder of the gateway for a transaction that does not decode.
@@ -41,8 +41,11 @@ enum NotGiven {
 /// `txs/{hash}`; `path` is the whole path.
 pub(super) fn tx(view: View<'_>, path: &str, hash: &str) -> Result<Answer, Answer> {
     let bytes = hex_as_go(hash).map_err(|message| unknown(&message))?;
+    if let Some(off) = view.no_index() {
+        return Err(unknown(off));
+    }
     let place = <[u8; 32]>::try_from(bytes).ok().and_then(|hash| view.recording.place_of_tx(&hash));
-    let Some((height, index)) = place.filter(|(height, _)| *height <= view.executed()) else {
+    let Some((height, index)) = place.filter(|(height, _)| view.is_indexed(*height)) else {
         return Err(error(StatusCode::NOT_FOUND, NOT_FOUND, &format!("tx not found: {hash}")));
     };
     match found(view, height, index) {
@@ -54,6 +57,9 @@ pub(super) fn tx(view: View<'_>, path: &str, hash: &str) -> Result<Answer, Answe
 
 /// `txs?query=`; `path` is the whole path with its query string.
 pub(super) fn txs(view: View<'_>, path: &str) -> Result<Answer, Answer> {
+    if view.deviations.has(Deviation::NoSearch) {
+        return Err(error(StatusCode::NOT_IMPLEMENTED, 12, "Not Implemented"));
+    }
     let (_, query) = path.split_once('?').unwrap_or((path, ""));
     let pairs = query_pairs(query).ok_or_else(|| invalid("the query is not UTF-8"))?;
     let value = |name: &str| pairs.iter().find(|(n, _)| n == name).map_or("", |(_, value)| value.as_str());

@@ -11,7 +11,7 @@
 use std::cmp::Ordering;
 
 use super::query::{Condition, Op};
-use super::{View, query};
+use super::{Deviation, View, query};
 use crate::recording::{Event, Indexed};
 
 /// `maxQueryLength` of `rpc/core/env.go`.
@@ -49,6 +49,9 @@ pub(super) struct Wanted<'a> {
 /// `rpc/core/tx.go` of CometBFT 0.38, with its checks in its order.
 pub(super) fn search<'a>(view: View<'a>, wanted: Wanted<'_>) -> Result<Page<'a>, SearchError> {
     let error = |text: &str| Err(SearchError::Message(text.to_owned()));
+    if let Some(off) = view.no_index() {
+        return error(off);
+    }
     if wanted.query.len() > LONGEST_QUERY {
         return error("maximum query length exceeded");
     }
@@ -56,6 +59,11 @@ pub(super) fn search<'a>(view: View<'a>, wanted: Wanted<'_>) -> Result<Page<'a>,
         query::QueryError::Message(message) => SearchError::Message(message),
         query::QueryError::Time => SearchError::Unsupported("a search for times or dates"),
     })?;
+    if let Some(most) = view.deviations.get(Deviation::SearchRange)
+        && !is_bounded(&conditions, most)
+    {
+        return error(&format!("block range is required and must be at most {most} blocks"));
+    }
     let mut found = find(view, &conditions)?;
     match wanted.order_by {
         "asc" | "" => {}
@@ -77,13 +85,23 @@ pub(super) fn search<'a>(view: View<'a>, wanted: Wanted<'_>) -> Result<Page<'a>,
 
 /// The results, in the order of the chain.
 fn find<'a>(view: View<'a>, conditions: &[Condition]) -> Result<Vec<&'a Indexed>, SearchError> {
-    let shown = view.recording.indexed().iter().filter(|tx| tx.height <= view.executed());
+    let shown = view.recording.indexed().iter().filter(|tx| view.is_indexed(tx.height));
     if let Some(condition) = conditions.iter().find(|c| c.tag == TX_HASH) {
         let hash = hash_in(&condition.value)?;
         return Ok(shown.filter(|tx| tx.hash[..] == hash).collect());
     }
     let search = Search::new(conditions);
     Ok(shown.filter(|tx| search.finds(tx)).collect())
+}
+
+/// Whether conditions on the height leave at most this number of blocks.
+fn is_bounded(conditions: &[Condition], most: u64) -> bool {
+    let bound = |op| {
+        let is_it = |c: &&Condition| c.tag == TX_HEIGHT && c.op == op;
+        conditions.iter().find(is_it).and_then(|c| c.value.parse::<u64>().ok())
+    };
+    let range = bound(Op::GreaterOrEqual).zip(bound(Op::LessOrEqual));
+    bound(Op::Equal).is_some() || range.is_some_and(|(low, high)| high.saturating_sub(low) < most)
 }
 
 fn hash_in(text: &str) -> Result<Vec<u8>, SearchError> {

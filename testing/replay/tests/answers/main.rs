@@ -8,6 +8,7 @@ mod executor;
 mod json_rpc;
 mod lag;
 mod logs;
+mod module_states;
 mod rest;
 mod searches;
 
@@ -26,6 +27,8 @@ static WASM: LazyLock<Chain> = LazyLock::new(|| Chain::open("wasm-scenario"));
 static MOVE: LazyLock<Chain> = LazyLock::new(|| Chain::open("move-scenario"));
 static L1: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l1"));
 static L2: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l2"));
+static BRIDGE_L1: LazyLock<Chain> = LazyLock::new(|| Chain::open("bridge-cases/l1"));
+static BRIDGE_L2: LazyLock<Chain> = LazyLock::new(|| Chain::open("bridge-cases/l2"));
 
 /// A recording with helpers for requests.
 struct Chain {

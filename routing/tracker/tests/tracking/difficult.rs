@@ -1,0 +1,206 @@
+//! Nodes that refuse searches, have no index or a pruned one, limit ranges or rates, or search slowly: every transfer
+//! reaches its recorded end where states tell it, and none a false one.
+
+use std::time::Duration;
+
+use chain::Timestamp;
+use registry::Builder;
+use replay::Call;
+use serde_json::Value;
+
+use crate::expected::{expected, packets};
+use crate::life::after;
+use crate::whole::{afterwards, check_end};
+use crate::world::{L1, L2, Services, World, chain, chains, endpoints};
+
+/// Registers every recorded transfer and polls until the states have settled.
+async fn track_all(world: &World, now: Timestamp) {
+    for (chain, hash) in expected().keys() {
+        world.tracker().track(chain, hash, now).unwrap();
+    }
+    for minutes in 0..4 {
+        world.tracker().poll_due(after(now, minutes * 61)).await.unwrap();
+    }
+}
+
+/// Checks that no transfer ended otherwise than recorded; returns how many have their recorded state.
+fn check_no_false_end(world: &World) -> usize {
+    let mut right = 0;
+    for ((chain, hash), wanted) in expected() {
+        let answer = world.status(&chain, &hash);
+        for transfer in answer["transfers"].as_array().unwrap() {
+            let state = transfer["state"].as_str().unwrap();
+            let is_recorded = wanted.iter().any(|wanted| wanted["state"] == state);
+            let is_open = ["STATE_PENDING", "STATE_SUBMITTED"].contains(&state);
+            assert!(is_recorded || is_open, "{chain} {hash} is {state}: {wanted:?}");
+            right += usize::from(is_recorded);
+        }
+    }
+    right
+}
+
+fn all() -> usize {
+    expected().values().map(Vec::len).sum()
+}
+
+#[tokio::test]
+async fn without_any_search_every_transfer_reaches_its_recorded_end_with_its_transactions() {
+    let world = World::whole(Services::All).await;
+    world.play(&["no-search"], &["no-search"]);
+    track_all(&world, afterwards()).await;
+    check_end(&world);
+    world.check_missing();
+}
+
+#[tokio::test]
+async fn states_alone_decide_where_neither_a_search_nor_a_block_tells_the_transaction() {
+    let world = World::whole(Services::All).await;
+    let faults = ["no-search", "discard-abci-responses"];
+    world.play(&faults, &faults);
+    track_all(&world, afterwards()).await;
+    let right = check_no_false_end(&world);
+    // A hook's own step and the outcome of a deposit show in their transactions only.
+    let is_open = |packet: &&Value| packet["data"].as_str().unwrap().contains(r#"\"evm\""#);
+    let hooks = packets().iter().filter(is_open).count();
+    assert!(right + hooks + 12 >= all(), "{right} of {}", all());
+    let plain = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";
+    let answer = world.status(L1, plain);
+    assert_eq!(answer["state"], "STATE_COMPLETED_SUCCESS");
+    let txs = &answer["transfer_sequence"][0]["ibc_transfer"]["packet_txs"];
+    assert_eq!((&txs["receive_tx"], &txs["acknowledge_tx"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test]
+async fn an_empty_index_and_a_clock_past_the_timeouts_make_no_received_packet_an_error() {
+    let world = World::whole(Services::All).await;
+    world.play(&["late-tip=86400"], &["pruned-index=1000000", "late-tip=86400"]);
+    track_all(&world, after(afterwards(), 86_400)).await;
+    for ((chain, hash), wanted) in expected() {
+        let answer = world.status(&chain, &hash);
+        let states: Vec<_> = wanted.iter().map(|transfer| transfer["state"].as_str().unwrap()).collect();
+        let state = answer["state"].as_str().unwrap();
+        if chain == L2 {
+            assert_eq!(state, "STATE_SUBMITTED", "its index lacks the transaction itself");
+        } else if let [only] = states[..] {
+            // Their clock is past every timeout: what was in flight is lost.
+            let is_lost = only == "STATE_PENDING" && state == "STATE_PENDING_ERROR";
+            assert!(
+                state == only || (is_lost && answer.to_string().contains("TRANSFER_PENDING")),
+                "{hash}: {answer}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rest_server_that_is_behind_makes_no_false_end() {
+    let world = World::whole(Services::All).await;
+    // Behind the sending of most transfers: their packets are not there yet, or not any more.
+    world.play(&["rest:stale=700"], &["rest:stale=500"]);
+    track_all(&world, afterwards()).await;
+    check_no_false_end(&world);
+    world.play(&[], &[]);
+    for minutes in 5..8 {
+        world.tracker().poll_due(after(afterwards(), minutes * 61)).await.unwrap();
+    }
+    check_end(&world);
+}
+
+#[tokio::test]
+async fn a_node_that_limits_searches_to_ranges_is_searched_in_ranges() {
+    let world = World::whole(Services::All).await;
+    world.play(&["search-range=100"], &["search-range=100"]);
+    track_all(&world, afterwards()).await;
+    check_end(&world);
+    world.check_missing();
+}
+
+#[tokio::test]
+async fn an_index_that_is_switched_off_under_way_delays_no_transfer() {
+    // Sent in block 1032 of the L1, received in block 448 of the rollup.
+    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
+    let world = World::showing(Some((1_040, 447)), Services::All).await;
+    let start = afterwards();
+    world.tracker().track(L1, hash, start).unwrap();
+    world.tracker().poll_due(start).await.unwrap();
+    assert_eq!(world.status(L1, hash)["state"], "STATE_PENDING");
+    world.play(&["no-index"], &["no-index"]);
+    world.l2.show(448).unwrap();
+    world.tracker().poll_due(after(start, 1)).await.unwrap();
+    assert_eq!(world.status(L1, hash)["state"], "STATE_COMPLETED_SUCCESS");
+}
+
+#[tokio::test]
+async fn without_an_index_a_transaction_stays_submitted_and_few_searches_are_sent() {
+    let world = World::whole(Services::All).await;
+    world.play(&["no-index"], &["no-index"]);
+    track_all(&world, afterwards()).await;
+    for (chain, hash) in expected().keys() {
+        assert_eq!(world.status(chain, hash)["state"], "STATE_SUBMITTED");
+    }
+    assert_eq!(world.l1.call_count(Call::TxSearch), 0);
+}
+
+#[tokio::test]
+async fn slow_searches_open_a_circuit_of_their_own_and_states_are_still_queried() {
+    let mut world = World::whole(Services::All).await;
+    world.restart_with(Duration::from_secs(2));
+    world.play(&["search-delay=20s"], &["search-delay=20s"]);
+    track_all(&world, afterwards()).await;
+    check_end(&world);
+    // Five failures open the circuit; later polls send single probes.
+    let searches = world.l1.call_count(Call::TxSearch) + world.l2.call_count(Call::TxSearch);
+    assert!(searches < 200, "{searches}");
+}
+
+#[tokio::test]
+async fn requests_that_a_node_limits_are_sent_again_within_the_poll() {
+    let world = World::whole(Services::All).await;
+    world.play(&["429@0.3"], &["429@0.3"]);
+    let now = afterwards();
+    for (chain, hash) in expected().keys() {
+        world.tracker().track(chain, hash, now).unwrap();
+    }
+    world.tracker().poll_due(now).await.unwrap();
+    check_end(&world);
+}
+
+#[tokio::test]
+async fn a_registry_that_loses_a_chain_stops_no_transfer() {
+    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
+    let mut world = World::showing(Some((1_040, 447)), Services::All).await;
+    let start = afterwards();
+    world.tracker().track(L1, hash, start).unwrap();
+    world.tracker().poll_due(start).await.unwrap();
+    let mut other = Builder::new();
+    let kind = registry::ChainKind::Cosmos;
+    other.chain(chain("other-1", kind, ::chain::Vm::None, registry::Endpoints::default())).unwrap();
+    world.reload(other.finish("without both".to_owned()));
+    world.restart();
+    world.l2.show(448).unwrap();
+    world.tracker().poll_due(after(start, 1)).await.unwrap();
+    let answer = world.status(L1, hash);
+    assert_eq!(answer["state"], "STATE_COMPLETED_SUCCESS");
+    let received = &answer["transfer_sequence"][0]["ibc_transfer"]["packet_txs"]["receive_tx"];
+    assert!(received["explorer_link"].as_str().unwrap().starts_with("https://scan.test/e2e-l2-1/txs/"));
+    // It is registered already, so it can be registered again.
+    assert_eq!(world.tracker().track(L1, hash, after(start, 2)).unwrap().tx_hash, hash);
+    assert!(world.tracker().track(L1, &"0".repeat(64), after(start, 2)).is_err());
+}
+
+#[tokio::test]
+async fn a_registry_that_gains_a_channel_completes_a_transfer_over_it() {
+    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
+    let world = World::showing(Some((1_040, 448)), Services::All).await;
+    let (l1, l2) = (endpoints(&world.l1, Services::All), endpoints(&world.l2, Services::All));
+    let mut alone = Builder::new();
+    alone.chain(chain(L1, registry::ChainKind::Cosmos, ::chain::Vm::Move, l1.clone())).unwrap();
+    world.reload(alone.finish("without the rollup".to_owned()));
+    let start = afterwards();
+    world.tracker().track(L1, hash, start).unwrap();
+    world.tracker().poll_due(start).await.unwrap();
+    assert_eq!(world.status(L1, hash)["state"], "STATE_PENDING");
+    world.reload(chains(l1, l2).finish("with it".to_owned()));
+    world.tracker().poll_due(after(start, 1)).await.unwrap();
+    assert_eq!(world.status(L1, hash)["state"], "STATE_COMPLETED_SUCCESS");
+}
