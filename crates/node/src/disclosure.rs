@@ -21,9 +21,10 @@ impl Error {
             Self::Pruned { .. } | Self::ResultsMissing { .. } | Self::ResultsDiscarded { .. } => {
                 "it lacks old heights"
             }
-            Self::NotIndexed { .. } | Self::MethodMissing { .. } | Self::Untraceable { .. } => {
-                "it does not serve a request"
-            }
+            Self::NotIndexed { .. }
+            | Self::RangeRequired { .. }
+            | Self::MethodMissing { .. }
+            | Self::Untraceable { .. } => "it does not serve a request",
             Self::WrongChain { .. } => "it serves another chain",
             Self::Refused { .. } | Self::InvalidRequest { .. } => "it refuses a request",
         }
@@ -35,6 +36,7 @@ impl Error {
             Self::NotYet { message, .. }
             | Self::Faulty { message, .. }
             | Self::Pruned { message, .. }
+            | Self::RangeRequired { message, .. }
             | Self::Corrupt { message, .. }
             | Self::MethodMissing { message, .. }
             | Self::Refused { message, .. } => change(message),

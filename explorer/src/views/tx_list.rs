@@ -3,7 +3,6 @@
 //! Chains with vote extensions (the L1) have a row of block data in every block. Such a row has no message, so the list of
 //! those with any message is the list without them: it has cursors and a total of its own.
 
-use http::StatusCode;
 use maud::{Markup, html};
 use web::call::Call;
 use web::endpoint::{Param, Type};

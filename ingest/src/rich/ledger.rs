@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use chain::erc20::Erc20Event;
 use chain::{Account, U256};
 use schema::keys::AccountKey;
-use schema::nft::{Collections, NonCollections};
+use schema::nft::{Collections, Refusals};
 use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts, UndoBuilder};
 use store::key::Text;
 use store::{Message, Snapshot, Txn};
@@ -241,7 +241,7 @@ impl Plan {
         }
         let key = AccountKey(Account::from(*contract));
         let is_token = if like_nft {
-            store::table::read::<NonCollections>(snapshot, &key)?.is_some()
+            Refusals::read(snapshot, key)?.is_some()
         } else {
             store::table::read::<Collections>(snapshot, &key)?.is_none()
         };

@@ -13,7 +13,7 @@ use super::answers::{AnswerSource, EvmRaw, Raw};
 use super::{Proposers, ReceiptFallback, Refresher, Tools};
 use crate::Error;
 use crate::derive::{self, Block, BlockAnswers, BlockOrigins, Failure, Part, Rendered, Unrendered};
-use crate::ingest::causes;
+use crate::error::causes;
 use crate::lane::Source;
 use crate::meter::Event;
 use crate::nft::plan::MetadataFetcher;
