@@ -133,14 +133,15 @@ impl Search<'_> {
     }
 
     /// The transaction with an event in the block at whose end a state holds for the first time: it holds at `high` and
-    /// stays. Works without an index, as far back as the node keeps states.
+    /// stays. Works without an index, as far back as the node keeps states; none beyond that. Fails if the node does not
+    /// answer now.
     pub(crate) async fn event_at_change<F: Future<Output = Result<bool, node::Error>>>(
         &self,
         (mut low, mut high): (u64, u64),
         holds: impl Fn(u64) -> F,
         wanted: &Wanted<'_>,
-    ) -> Option<(Found, usize)> {
-        let comet = self.clients.comet.as_ref()?;
+    ) -> Result<Option<(Found, usize)>, QueryError> {
+        let Some(comet) = &self.clients.comet else { return Ok(None) };
         while low < high {
             let middle = low + (high - low) / 2;
             match holds(middle).await {
@@ -148,11 +149,13 @@ impl Search<'_> {
                 Ok(false) => low = middle + 1,
                 // The event itself shows whether the change is above the pruned states.
                 Err(error) if error.is_pruned() => low = middle + 1,
-                Err(_) => return None,
+                Err(error) => return none_unless_silent(error),
             }
         }
-        let txs = comet.txs_of_block(low).await.ok()?;
-        pick(txs.into_iter().map(|tx| (tx, None)).collect(), wanted)
+        match comet.txs_of_block(low).await {
+            Ok(txs) => Ok(pick(txs.into_iter().map(|tx| (tx, None)).collect(), wanted)),
+            Err(error) => none_unless_silent(error),
+        }
     }
 
     /// Location and time of a found transaction.
@@ -203,6 +206,20 @@ impl Search<'_> {
             Some(comet) => Ok(comet.block_time(height).await?),
             None => Ok(self.clients.rest()?.block_head(Some(height)).await?.1),
         }
+    }
+}
+
+/// None for an error that lasts; one of a node that does not answer now is returned.
+fn none_unless_silent<T>(error: node::Error) -> Result<Option<T>, QueryError> {
+    use node::Error::{Busy, Cut, NotYet, RateLimited, TimedOut, Unreachable};
+    match error {
+        Busy { .. }
+        | Cut { .. }
+        | NotYet { .. }
+        | RateLimited { .. }
+        | TimedOut { .. }
+        | Unreachable { .. } => Err(QueryError::Node(error)),
+        _ => Ok(None),
     }
 }
 

@@ -40,7 +40,7 @@ impl ChainQueries<'_> {
                 let holds =
                     |height| async move { rest.next_deposit(Some(height)).await.map(|next| next > sequence) };
                 let tip = search.tip().await?.map_or(1, |(height, _)| height);
-                match search.event_at_change((1, tip), holds, &wanted).await {
+                match search.event_at_change((1, tip), holds, &wanted).await? {
                     None => {
                         let (at, how) = (search.in_state(tip), Finalized::Unknown);
                         return Ok(vec![Observation::Finalized { sequence, at, how, refund: None }]);
@@ -114,7 +114,7 @@ impl ChainQueries<'_> {
         let wanted = Wanted { condition, narrower, place: &place };
         let in_block =
             search.event_at_change((output.l1_block, output.l1_block), |_| ready(Ok(true)), &wanted);
-        let found = match in_block.await {
+        let found = match in_block.await.ok().flatten() {
             None => search.event(&wanted).await.ok().flatten(),
             found => found,
         };
@@ -158,7 +158,7 @@ impl ChainQueries<'_> {
                     |height| async move { rest.is_withdrawal_claimed(bridge, hash, Some(height)).await };
                 let from = hop.output.as_ref().map_or(1, |output| output.tx.height);
                 let tip = search.tip().await?.map_or(from, |(height, _)| height);
-                search.event_at_change((from, tip), holds, &wanted).await
+                search.event_at_change((from, tip), holds, &wanted).await?
             }
             _ => return Ok(Vec::new()),
         };

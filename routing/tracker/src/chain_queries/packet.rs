@@ -65,7 +65,7 @@ impl ChainQueries<'_> {
                 let holds = |height| async move {
                     receipt(rest, packet, Some(height)).await.map(|receipt| receipt.received)
                 };
-                self.packet_event_at(&search, (1, height), holds, "recv_packet", packet, "dst").await
+                self.packet_event_at(&search, (1, height), holds, "recv_packet", packet, "dst").await?
             }
             _ => return Ok(Vec::new()),
         };
@@ -135,7 +135,7 @@ impl ChainQueries<'_> {
                 };
                 let from = hop.received.as_ref().map_or(1, |at| at.height);
                 let tip = search.tip().await?.map_or(from, |(height, _)| height);
-                self.packet_event_at(&search, (from, tip), holds, KIND, packet, "dst").await
+                self.packet_event_at(&search, (from, tip), holds, KIND, packet, "dst").await?
             }
         };
         let ack = found.and_then(|((tx, _), event)| written_ack(&tx.events[event], around(&tx, event)));
@@ -209,7 +209,7 @@ impl ChainQueries<'_> {
                     rest.is_packet_open(ends(packet).0, Some(height)).await.map(|is_open| !is_open)
                 };
                 let heights = (hop.sent.height, height);
-                let found = self.packet_event_at(search, heights, holds, kind, packet, "src").await;
+                let found = self.packet_event_at(search, heights, holds, kind, packet, "src").await?;
                 Ok(found.map_or(Closed::At(height), |(found, event)| Closed::By(found, event)))
             }
         }
@@ -248,7 +248,7 @@ impl ChainQueries<'_> {
         kind: &str,
         packet: &Packet,
         side: &str,
-    ) -> Option<(Found, usize)> {
+    ) -> Result<Option<(Found, usize)>, QueryError> {
         let place = place(kind, packet);
         search.event_at_change(heights, holds, &wanted(kind, packet, side, &place)).await
     }
