@@ -174,13 +174,13 @@ pub(crate) fn rewind(store: &dyn Store, to: u64) -> Result<(), Error> {
             }
             _ => place.height <= to,
         };
-        if !stays {
-            writer.delete(Questions::SPEC, key.to_vec())?;
-        } else if question.later.iter().any(|later| later.height > to) {
+        if stays && question.later.iter().any(|later| later.height > to) {
             question.later.retain(|later| later.height <= to);
             let mut value = Vec::new();
             Message(question).encode(&mut value);
             writer.put(Questions::SPEC, key.to_vec(), value)?;
+        } else if !stays {
+            writer.delete(Questions::SPEC, key.to_vec())?;
         }
         Ok(())
     })?;
