@@ -2,7 +2,7 @@
 //!
 //! A renewal belongs to a place in the log, so its tokens are those that exist there, and its answers are from the state
 //! of that height, whenever the node gives them. A contract can emit such an event for all tokens in every block;
-//! therefore a renewal of n tokens delays the contract's next one by n / [`TOKENS_A_BLOCK`] blocks.
+//! therefore a renewal of n tokens delays the contract's next one by n / `TOKENS_A_BLOCK` blocks.
 //!
 //! # Invariants
 //!
