@@ -26,7 +26,7 @@ struct CollectionRecord<'a> {
 struct CollectionDetail<'a> {
     creator: String,
     name: &'a str,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     name_truncated: bool,
     origin_name: &'a str,
     nfts: Supply,
@@ -54,7 +54,7 @@ struct TokenRecord<'a> {
 struct TokenDetail<'a> {
     token_id: &'a str,
     uri: &'a str,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     uri_truncated: bool,
 }
 
@@ -217,10 +217,6 @@ pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Accou
     let length = bytes.len();
     let malformed = || HttpError::internal(format!("table `{}`: an address has {length} bytes", table.name));
     Account::from_bytes(bytes).map(Some).ok_or_else(malformed)
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 fn json(out: &mut Vec<u8>, record: &impl Serialize) -> Result<(), HttpError> {

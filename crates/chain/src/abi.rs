@@ -132,8 +132,8 @@ mod tests {
         let mut bytes32 = [0; WORD];
         bytes32[..5].copy_from_slice(b"Maker");
         let full = [b'x'; WORD];
-        let far = [&[0; WORD - 1][..], &[2 * WORD as u8], &[0; WORD], &string(b"cats")[WORD..]].concat();
-        let unaligned = [&[0; WORD - 1][..], &[WORD as u8 + 1, 0], &string(b"cats")[WORD..]].concat();
+        let far = [&[0; WORD - 1][..], &[64], &[0; WORD], &string(b"cats")[WORD..]].concat();
+        let unaligned = [&[0; WORD - 1][..], &[33, 0], &string(b"cats")[WORD..]].concat();
         let cases: [(&[u8], &str); 6] = [
             (&bytes32, "Maker"),
             (&full, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),

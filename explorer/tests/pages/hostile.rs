@@ -8,7 +8,7 @@ use schema::block::{Block, Blocks};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::meta::{self, BlockLane, Identity};
 use schema::nft::fold::record;
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Place, TokenName};
+use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Outcome, Place, TokenName};
 use schema::payload::{Chunk, Codec, Kind};
 use schema::postings;
 use schema::tx::{AccountTxs, TxByHash, Txs};
@@ -107,6 +107,10 @@ fn hostile() -> Arc<MemStore> {
         let token = TokenName { collection: collection(n), token_id: text.chars().take(300).collect() };
         add(Change::Mint(Mint { token, owner: OWNER.to_vec(), uri: text.clone(), ..Mint::default() }));
     }
+    let token = TokenName { collection: collection(0), token_id: "long".to_owned() };
+    let (owner, outcome) = (OWNER.to_vec(), Outcome::TooLong.into());
+    let mint = Change::Mint(Mint { token, owner, outcome, ..Mint::default() });
+    entries.push(Entry { time: 1, tx: 0, change: Some(mint) });
     for (ordinal, entry) in (0..).zip(entries) {
         record(&mut txn, &Place::of_event(1, ordinal), entry).unwrap();
     }
@@ -182,6 +186,16 @@ async fn hostile_text_never_becomes_an_element_an_attribute_or_a_link() {
                 }
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_uri_that_is_too_long_is_shown_as_such() {
+    let site = Site::over(hostile(), None);
+    let address = Account::from_bytes(&collection(0)).unwrap().to_hex();
+    for path in [format!("/token/{address}?id=long"), format!("/collection/{address}")] {
+        let answer = site.get(&path).await;
+        assert!(answer.document().text.contains("longer than 256 KiB, not indexed"), "{path}");
     }
 }
 

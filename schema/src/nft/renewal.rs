@@ -2,7 +2,7 @@
 //!
 //! A renewal belongs to a place in the log, so its tokens are those that exist there, and its answers are from the state
 //! of that height, whenever the node gives them. A contract can emit such an event for all tokens in every block;
-//! therefore a renewal of n tokens delays the contract's next one by n / [`TOKENS_A_BLOCK`] blocks.
+//! therefore a renewal of n tokens delays the contract's next one by n / `TOKENS_A_BLOCK` blocks.
 //!
 //! # Invariants
 //!
@@ -174,13 +174,13 @@ pub(crate) fn rewind(store: &dyn Store, to: u64) -> Result<(), Error> {
             }
             _ => place.height <= to,
         };
-        if !stays {
-            writer.delete(Questions::SPEC, key.to_vec())?;
-        } else if question.later.iter().any(|later| later.height > to) {
+        if stays && question.later.iter().any(|later| later.height > to) {
             question.later.retain(|later| later.height <= to);
             let mut value = Vec::new();
             Message(question).encode(&mut value);
             writer.put(Questions::SPEC, key.to_vec(), value)?;
+        } else if !stays {
+            writer.delete(Questions::SPEC, key.to_vec())?;
         }
         Ok(())
     })?;

@@ -73,8 +73,11 @@ fn commit(store: &dyn Store, end: End, write: impl FnOnce(&mut Txn<'_>)) {
 
 /// A commit that belongs to no height.
 fn late(store: &MemStore, account: u8, found_at: u64, end: End) {
-    let account = schema::keys::AccountKey(chain::Account::from_bytes(&[account; 20]).unwrap());
-    commit(store, end, |txn| txn.put::<NonCollections>(&(account, found_at), &()));
+    commit(store, end, |txn| txn.put::<NonCollections>(&refusal(account, found_at), &()));
+}
+
+fn refusal(account: u8, found_at: u64) -> (schema::keys::AccountKey, u64) {
+    (schema::keys::AccountKey(chain::Account::from_bytes(&[account; 20]).unwrap()), found_at)
 }
 
 fn refused(store: &MemStore) -> usize {
@@ -159,8 +162,9 @@ fn a_late_commit_without_a_record_is_detected_if_it_changed_the_rows_of_a_record
     let store = database();
     blocks(&store, 1..=1, End::Sealed);
     blocks(&store, 2..=2, End::Sealed);
+    late(&store, 1, 1, End::Sealed);
     late(&store, 1, 2, End::Sealed);
-    late(&store, 1, 1, End::Plain);
+    commit(&store, End::Plain, |txn| txn.delete::<NonCollections>(&refusal(1, 2)));
     assert_eq!(rewind(&store, 1).unwrap().by, By::FullRollback);
     assert_eq!((height(&store), refused(&store)), (1, 1));
 }

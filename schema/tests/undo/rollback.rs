@@ -8,7 +8,7 @@ use schema::internal_tx::{AccountCalls, Calls};
 use schema::meta::{self, PendingNftRebuild, PendingRollback, Rewinds, RichLane};
 use schema::msg_set::MsgSets;
 use schema::nft::rebuild::FOLDED;
-use schema::nft::{NameChanges, NonCollections, PendingEvents, Tokens};
+use schema::nft::{NameChanges, NonCollections, PendingEvents, Questions, Renewals, Tokens};
 use schema::rich::{Holders, set_balance};
 use schema::rollback::{finish_pending, is_pending, rollback};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, Txs};
@@ -48,7 +48,7 @@ fn the_rows_read_grow_with_the_removed_rows_and_not_with_the_remaining_ones() {
     };
     // The same position between two sets, so that the same rows are removed.
     let (small, large) = (read(640), read(2560));
-    // Reads the end of each list of Cosmos accounts, all sets, non-collections and pending events.
+    // Reads the end of each list of Cosmos accounts, all sets, and the tables of queries about NFTs.
     let grows = [
         (COUNT.name, AccountTxs::SPEC.tag),
         (COUNT.name, AccountSetTxs::SPEC.tag),
@@ -59,6 +59,8 @@ fn the_rows_read_grow_with_the_removed_rows_and_not_with_the_remaining_ones() {
         (MsgSets::SPEC.name, 0),
         (NonCollections::SPEC.name, 0),
         (PendingEvents::SPEC.name, 0),
+        (Questions::SPEC.name, 0),
+        (Renewals::SPEC.name, 0),
     ];
     for (table, rows) in &large {
         // A search in a list four times as long takes two more steps.

@@ -141,8 +141,7 @@ fn value_of<'e>(
 ) -> Option<&'e str> {
     let value = match values {
         _ if values.len() == all => values.get(nth),
-        _ if all == 1 => values.first(),
-        [_] => values.first(),
+        _ if all == 1 || values.len() == 1 => values.first(),
         [_, (second, _), ..] if *second < first => None,
         _ => values.iter().rev().find(|(of, _)| *of < at),
     };
