@@ -56,8 +56,8 @@ pub(crate) struct Request {
     pub(crate) timeout: Option<Duration>,
     /// True if an answer shows that the endpoint has the block at `height`.
     pub(crate) shows_height: bool,
-    /// Bytes up to which the reply is of usual size, if they are more than the default.
-    pub(crate) expects: usize,
+    /// Bytes up to which the reply is of usual size, if they are not the default.
+    pub(crate) expects: Option<usize>,
 }
 
 impl Request {
@@ -87,9 +87,9 @@ impl Request {
         Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 
-    /// Sets the bytes up to which the reply is of usual size.
+    /// Sets the bytes up to which the reply is of usual size; 0 for the default.
     pub(crate) fn expecting(self, bytes: usize) -> Self {
-        Self { expects: bytes, ..self }
+        Self { expects: (bytes > 0).then_some(bytes), ..self }
     }
 
     /// Sets the time limit.
@@ -144,7 +144,7 @@ impl Endpoint {
     /// Sends the request and reads the whole response; one larger than usual when no other of the service is held. A rate
     /// limit and a redirect are errors; the caller reads any other status.
     pub(crate) async fn send(&self, request: &Request) -> Result<Response<Bytes>, Error> {
-        let usual = request.expects.max(USUAL).min(self.limits.body);
+        let usual = request.expects.unwrap_or(USUAL).min(self.limits.body);
         let response = match self.exchange(request, usual).await {
             Err(Error::TooLarge { at, .. }) if usual < self.limits.body => {
                 let (endpoint, method, height) = (&at.host, &at.method, at.height);

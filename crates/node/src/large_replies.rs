@@ -6,8 +6,10 @@
 //! # Invariants
 //!
 //! * The replies about one height may be held together, because a block is derived from several.
+//! * The lowest height has the next turn: later blocks wait for it anyway.
 //! * A reply is requested again when its turn comes: its first bytes were dropped, so waiting requests hold nothing.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -27,6 +29,14 @@ pub(crate) struct LargeReplies {
 struct Holder {
     height: Option<u64>,
     turns: usize,
+    /// Number of waiting requests by height.
+    waiting: BTreeMap<Option<u64>, usize>,
+}
+
+/// A waiting request, until it has its turn or is dropped.
+struct Waiting<'a> {
+    lock: &'a LargeReplies,
+    height: Option<u64>,
 }
 
 /// The right to hold one large reply.
@@ -42,12 +52,15 @@ struct Held {
 impl LargeReplies {
     /// Waits until no large reply is held, but for those about `height`.
     pub(crate) async fn turn(self: &Arc<Self>, height: Option<u64>) -> Turn {
+        *self.holder().waiting.entry(height).or_default() += 1;
+        let _waiting = Waiting { lock: self, height };
         loop {
             // Created before the check: it is woken by every later release.
             let released = self.released.notified();
             {
                 let mut holder = self.holder();
-                if holder.turns == 0 || height.is_some() && holder.height == height {
+                let is_first = holder.waiting.first_key_value().is_none_or(|(first, _)| *first == height);
+                if holder.turns == 0 && is_first || height.is_some() && holder.height == height {
                     holder.height = height;
                     holder.turns += 1;
                     return Turn(Arc::clone(self));
@@ -75,8 +88,23 @@ impl Drop for Turn {
         let mut holder = self.0.holder();
         holder.turns -= 1;
         if holder.turns == 0 {
+            holder.height = None;
             self.0.released.notify_waiters();
         }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut holder = self.lock.holder();
+        if let Some(number) = holder.waiting.get_mut(&self.height) {
+            *number -= 1;
+            if *number == 0 {
+                holder.waiting.remove(&self.height);
+            }
+        }
+        // The next one may be the first now.
+        self.lock.released.notify_waiters();
     }
 }
 
@@ -98,17 +126,25 @@ mod tests {
         let results = lock.turn(Some(7)).await.hold(Bytes::from_static(b"results"));
         let receipts = lock.turn(Some(7)).await.hold(Bytes::from_static(b"receipts"));
         let part = receipts.slice(3..5);
+        let mut later = Box::pin(lock.turn(Some(9)));
         let mut other = Box::pin(lock.turn(Some(8)));
-        let mut unnamed = Box::pin(lock.turn(None));
         drop((results, receipts));
-        assert!((&mut other).now_or_never().is_none() && (&mut unnamed).now_or_never().is_none());
+        assert!((&mut later).now_or_never().is_none() && (&mut other).now_or_never().is_none());
         assert_eq!(&part[..], b"ei");
         drop(part);
-        let other = other.now_or_never().unwrap();
-        assert!((&mut unnamed).now_or_never().is_none());
-        drop(other);
-        let unnamed = unnamed.await;
+        assert!((&mut later).now_or_never().is_none(), "the lowest height is first");
+        drop(other.now_or_never().unwrap());
+        drop(later.await);
+        let unnamed = lock.turn(None).await;
         assert!(lock.turn(None).now_or_never().is_none(), "replies without a height are not of one block");
         drop(unnamed);
+        let mut abandoned = Box::pin(lock.turn(Some(1)));
+        let held = lock.turn(Some(2)).await;
+        assert!((&mut abandoned).now_or_never().is_none());
+        let mut next = Box::pin(lock.turn(Some(3)));
+        assert!((&mut next).now_or_never().is_none());
+        drop(held);
+        drop(abandoned);
+        assert!(next.now_or_never().is_some());
     }
 }

@@ -142,6 +142,9 @@ fn nfts(results: &ResultsAnswer<'_>, rules: &Rules) -> Vec<NftAt> {
     places.zip(events).map(|(place, (tx, event))| NftAt { place, tx, event }).collect()
 }
 
+/// Bytes of a record that is not copied: few have as many.
+const LARGE_RECORD: usize = 4 << 20;
+
 /// Accumulates the Cosmos transactions of a block.
 struct CosmosTxs<'a> {
     height: u64,
@@ -219,7 +222,11 @@ impl<'a> CosmosTxs<'a> {
         let mut accounts = AccountSet::default();
         let Rules { vm, prefix, .. } = self.rules;
         involved::accounts(&result.events, prefix, *vm, &self.owners, &signers, &mut accounts);
-        self.records.push(&worker.record, &mut worker.tx);
+        if worker.record.len() > LARGE_RECORD {
+            self.records.push_large(std::mem::take(&mut worker.record), &mut worker.tx);
+        } else {
+            self.records.push(&worker.record, &mut worker.tx);
+        }
         self.txs.push(Tx { hash, involved: accounts.into_iter().collect(), signers, types });
         Ok(())
     }

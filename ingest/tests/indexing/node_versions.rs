@@ -142,7 +142,10 @@ fn calls_at(store: &Arc<dyn Store>, height: u64) -> Vec<Value> {
 
 /// A height with a call whose access list is empty, from `from` on.
 fn height_of_a_call(chain: &Recording, from: u64) -> u64 {
-    let is_call = |tx: &Value| tx["body"]["messages"][0]["access_list"] == json!([]);
+    let is_call = |tx: &Value| {
+        let message = &tx["body"]["messages"][0];
+        message["@type"] == "/minievm.evm.v1.MsgCall" && message["access_list"] == json!([])
+    };
     let of = |height: u64| -> Vec<Value> {
         let txs = chain.height(height).unwrap().rest_txs;
         serde_json::from_slice(txs.as_deref().unwrap_or(b"[]")).unwrap()

@@ -105,6 +105,13 @@ impl Packer {
         }
     }
 
+    /// Adds a record of unusual size as a chunk of its own, without a copy.
+    pub fn push_large(&mut self, record: Vec<u8>, encoder: &mut Encoder) {
+        self.close(encoder);
+        self.open = Chunk { lengths: vec![record.len() as u64], json: record };
+        self.close(encoder);
+    }
+
     fn close(&mut self, encoder: &mut Encoder) {
         let records = self.open.lengths.len() as u64;
         if records > 0 {
@@ -142,7 +149,13 @@ mod tests {
             let codec = Codec { dictionaries: vec![Loaded::new(1, row)], later: RwLock::default() };
             let mut encoder = codec.encoder(Kind::Tx).unwrap();
             let mut packer = Packer::new(most);
-            for record in &records { packer.push(record, &mut encoder); }
+            for record in &records {
+                if record.len() > CHUNK_BYTES {
+                    packer.push_large(record.clone(), &mut encoder);
+                } else {
+                    packer.push(record, &mut encoder);
+                }
+            }
             let mut read = Vec::new();
             for chunk in packer.finish(&mut encoder) {
                 let mut bytes = Vec::new();
