@@ -37,7 +37,8 @@ impl PageWriter {
     }
 
     fn has_room(&self, bytes: usize) -> bool {
-        self.ends.is_empty() || self.out.len() - self.lead + bytes <= self.max
+        // Less, because a comma comes before it.
+        self.ends.is_empty() || self.out.len() - self.lead + bytes < self.max
     }
 
     /// Announces a stored row of `bytes` before it is decompressed.

@@ -69,11 +69,11 @@ impl IndexReader {
     /// The answer to `GET target` as a message, within the share of the client of a request with `extensions`.
     async fn read<T: DeserializeOwned + Message + 'static>(
         &self,
-        extensions: Extensions,
+        extensions: &Extensions,
         target: Target,
     ) -> Answer<T> {
         let (app, target) = (Arc::clone(self.app()?), target.into_text());
-        let share = share(&extensions)?;
+        let share = share(extensions)?;
         let (of, holder) = (target.clone(), share.clone());
         let read = move || message::<T>(&app, &of, &holder);
         let (message, held) = match share.run(read).await {
@@ -135,17 +135,18 @@ fn failed(target: &str, error: &HttpError) -> Status {
 impl IndexService for IndexReader {
     async fn get_status(&self, request: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
         let (_, extensions, _) = request.into_parts();
-        self.read(extensions, Target::of("/status")).await
+        self.read(&extensions, Target::of("/status")).await
     }
 
     async fn list_blocks(&self, request: Request<ListBlocksRequest>) -> Answer<ListBlocksResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/block/v1/blocks").page(request.pagination)).await
+        self.read(&extensions, Target::of("/indexer/block/v1/blocks").page(request.pagination)).await
     }
 
     async fn get_block(&self, request: Request<GetBlockRequest>) -> Answer<GetBlockResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/block/v1/blocks").segment("height", request.height)?).await
+        self.read(&extensions, Target::of("/indexer/block/v1/blocks").segment("height", request.height)?)
+            .await
     }
 
     async fn get_average_block_time(
@@ -153,18 +154,18 @@ impl IndexService for IndexReader {
         request: Request<GetAverageBlockTimeRequest>,
     ) -> Answer<GetAverageBlockTimeResponse> {
         let (_, extensions, _) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/block/v1/avg_blocktime")).await
+        self.read(&extensions, Target::of("/indexer/block/v1/avg_blocktime")).await
     }
 
     async fn list_txs(&self, request: Request<ListTxsRequest>) -> Answer<ListTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTxsRequest { pagination, msgs } = request;
-        self.read(extensions, Target::of("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs)).await
+        self.read(&extensions, Target::of("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs)).await
     }
 
     async fn count_txs(&self, request: Request<CountTxsRequest>) -> Answer<CountTxsResponse> {
         let (_, extensions, _) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/tx/v1/txs/count")).await
+        self.read(&extensions, Target::of("/indexer/tx/v1/txs/count")).await
     }
 
     async fn list_txs_by_account(
@@ -174,7 +175,7 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListTxsByAccountRequest { account, is_signer, pagination, msgs } = request;
         let target = Target::of("/indexer/tx/v1/txs/by_account").segment("account", account)?;
-        self.read(extensions, target.query("is_signer", is_signer).page(pagination).queries("msgs", &msgs))
+        self.read(&extensions, target.query("is_signer", is_signer).page(pagination).queries("msgs", &msgs))
             .await
     }
 
@@ -182,17 +183,17 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListTxsByHeightRequest { height, pagination, msgs } = request;
         let target = Target::of("/indexer/tx/v1/txs/by_height").segment("height", height)?;
-        self.read(extensions, target.page(pagination).queries("msgs", &msgs)).await
+        self.read(&extensions, target.page(pagination).queries("msgs", &msgs)).await
     }
 
     async fn get_tx(&self, request: Request<GetTxRequest>) -> Answer<GetTxResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/tx/v1/txs").segment("tx_hash", request.tx_hash)?).await
+        self.read(&extensions, Target::of("/indexer/tx/v1/txs").segment("tx_hash", request.tx_hash)?).await
     }
 
     async fn list_evm_txs(&self, request: Request<ListEvmTxsRequest>) -> Answer<ListEvmTxsResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/tx/v1/evm-txs").page(request.pagination)).await
+        self.read(&extensions, Target::of("/indexer/tx/v1/evm-txs").page(request.pagination)).await
     }
 
     async fn list_evm_txs_by_account(
@@ -202,7 +203,7 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListEvmTxsByAccountRequest { account, is_signer, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-txs/by_account").segment("account", account)?;
-        self.read(extensions, target.query("is_signer", is_signer).page(pagination)).await
+        self.read(&extensions, target.query("is_signer", is_signer).page(pagination)).await
     }
 
     async fn list_evm_txs_by_height(
@@ -212,12 +213,13 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListEvmTxsByHeightRequest { height, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-txs/by_height").segment("height", height)?;
-        self.read(extensions, target.page(pagination)).await
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn get_evm_tx(&self, request: Request<GetEvmTxRequest>) -> Answer<GetEvmTxResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/tx/v1/evm-txs").segment("tx_hash", request.tx_hash)?).await
+        self.read(&extensions, Target::of("/indexer/tx/v1/evm-txs").segment("tx_hash", request.tx_hash)?)
+            .await
     }
 
     async fn list_internal_txs(
@@ -225,7 +227,7 @@ impl IndexService for IndexReader {
         request: Request<ListInternalTxsRequest>,
     ) -> Answer<ListInternalTxsResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/tx/v1/evm-internal-txs").page(request.pagination)).await
+        self.read(&extensions, Target::of("/indexer/tx/v1/evm-internal-txs").page(request.pagination)).await
     }
 
     async fn list_internal_txs_by_account(
@@ -235,7 +237,7 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListInternalTxsByAccountRequest { account, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-internal-txs/by_account").segment("account", account)?;
-        self.read(extensions, target.page(pagination)).await
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn list_internal_txs_by_height(
@@ -245,7 +247,7 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListInternalTxsByHeightRequest { height, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-internal-txs/by_height").segment("height", height)?;
-        self.read(extensions, target.page(pagination)).await
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn list_internal_txs_by_hash(
@@ -255,7 +257,7 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListInternalTxsByHashRequest { tx_hash, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-internal-txs").segment("tx_hash", tx_hash)?;
-        self.read(extensions, target.page(pagination)).await
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn list_collections(
@@ -263,7 +265,7 @@ impl IndexService for IndexReader {
         request: Request<ListCollectionsRequest>,
     ) -> Answer<ListCollectionsResponse> {
         let (_, extensions, request) = request.into_parts();
-        self.read(extensions, Target::of("/indexer/nft/v1/collections").page(request.pagination)).await
+        self.read(&extensions, Target::of("/indexer/nft/v1/collections").page(request.pagination)).await
     }
 
     async fn list_collections_by_account(
@@ -273,7 +275,7 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListCollectionsByAccountRequest { account, pagination } = request;
         let target = Target::of("/indexer/nft/v1/collections/by_account").segment("account", account)?;
-        self.read(extensions, target.page(pagination)).await
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn list_collections_by_name(
@@ -283,14 +285,14 @@ impl IndexService for IndexReader {
         let (_, extensions, request) = request.into_parts();
         let ListCollectionsByNameRequest { name, pagination } = request;
         let target = Target::of("/indexer/nft/v1/collections/by_name").segment("name", name)?;
-        self.read(extensions, target.page(pagination)).await
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn get_collection(&self, request: Request<GetCollectionRequest>) -> Answer<GetCollectionResponse> {
         let (_, extensions, request) = request.into_parts();
         let collection = request.collection_addr;
         self.read(
-            extensions,
+            &extensions,
             Target::of("/indexer/nft/v1/collections").segment("collection_addr", collection)?,
         )
         .await
@@ -304,7 +306,7 @@ impl IndexService for IndexReader {
         let ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination } = request;
         let target = Target::of("/indexer/nft/v1/tokens/by_account").segment("account", account)?;
         let target = target.query("collection_addr", collection_addr).query("token_id", token_id);
-        self.read(extensions, target.order(order_by)?.page(pagination)).await
+        self.read(&extensions, target.order(order_by)?.page(pagination)).await
     }
 
     async fn list_tokens_by_collection(
@@ -315,20 +317,20 @@ impl IndexService for IndexReader {
         let ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination } = request;
         let target =
             Target::of("/indexer/nft/v1/tokens/by_collection").segment("collection_addr", collection_addr)?;
-        self.read(extensions, target.query("token_id", token_id).order(order_by)?.page(pagination)).await
+        self.read(&extensions, target.query("token_id", token_id).order(order_by)?.page(pagination)).await
     }
 
     async fn list_token_txs(&self, request: Request<ListTokenTxsRequest>) -> Answer<ListTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTokenTxsRequest { collection_addr, token_id, pagination } = request;
         let target = Target::of("/indexer/nft/v1/txs").segment("collection_addr", collection_addr)?;
-        self.read(extensions, target.segment("token_id", token_id)?.page(pagination)).await
+        self.read(&extensions, target.segment("token_id", token_id)?.page(pagination)).await
     }
 
     async fn list_holders(&self, request: Request<ListHoldersRequest>) -> Answer<ListHoldersResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListHoldersRequest { denom, pagination } = request;
-        self.read(extensions, Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination))
+        self.read(&extensions, Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination))
             .await
     }
 

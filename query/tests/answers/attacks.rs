@@ -123,7 +123,7 @@ fn polite(at: SocketAddr, n: usize) -> [Duration; 2] {
 
 /// Runs `attack` until the polite client is done, checks the growth of memory and prints figures.
 fn beside(name: &str, at: SocketAddr, attack: impl Fn(&AtomicBool) + Sync) {
-    let (before, quiet) = (memory(), polite(at, 50));
+    let (before, quiet) = (memory(), polite(at, 30));
     let (is_over, most) = (AtomicBool::new(false), AtomicUsize::new(0));
     let times = thread::scope(|scope| {
         scope.spawn(|| attack(&is_over));
@@ -133,7 +133,7 @@ fn beside(name: &str, at: SocketAddr, attack: impl Fn(&AtomicBool) + Sync) {
                 thread::sleep(Duration::from_millis(5));
             }
         });
-        let times = std::panic::catch_unwind(|| polite(at, 150));
+        let times = std::panic::catch_unwind(|| polite(at, 100));
         is_over.store(true, Ordering::Relaxed);
         times.unwrap()
     });

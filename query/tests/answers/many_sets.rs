@@ -14,7 +14,7 @@ fn made(n: usize) -> HandMade {
         involved: BTreeSet::from([u8::from(i.is_multiple_of(50))]),
         signers: BTreeSet::from([0]),
         // A product with an odd number is another one for each number of 12 bits.
-        types: (0..TYPES.len()).filter(|bit| i * 2731 >> bit & 1 == 1).collect(),
+        types: (0..TYPES.len()).filter(|bit| ((i * 2731) >> bit) & 1 == 1).collect(),
     };
     let txs: Vec<TxPlan> = (0..n).map(tx).collect();
     for txs in txs.chunks(40) {

@@ -44,6 +44,7 @@ fn defaults_and_examples_are_values_that_are_accepted() {
     assert_eq!(limits.requests, Limits::default().requests);
     assert_eq!(limits.requests_per_client, Limits::default().requests_per_client);
     assert_eq!(limits.connections_per_client, Limits::default().connections_per_client);
+    assert_eq!(limits.response_bytes, Limits::default().response_bytes);
     assert_eq!(limits.per_client, None);
     assert_eq!(defaults.cache_bytes(), store::RocksOptions::default().cache_bytes);
     assert!(defaults.route().is_none());
