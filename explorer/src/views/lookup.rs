@@ -35,7 +35,7 @@ pub(super) fn evm_tx(explorer: &Explorer, hash: &str) -> Result<Option<String>, 
     Ok(found.then(|| target::evm_tx(&format!("0x{}", digits(hash).to_lowercase()))))
 }
 
-/// The page of the block with this hash, in CometBFT's form or the EVM's, if it is one of the newest.
+/// The page of the block with this hash, in `CometBFT`'s form or the EVM's, if it is one of the newest.
 pub(super) fn block(explorer: &Explorer, hash: &str) -> Result<Option<String>, HttpError> {
     let wanted = digits(hash);
     let of = |list: &str| Target::new(list).with("pagination.limit", BLOCKS);
