@@ -36,7 +36,7 @@ const NOT_A_NUMBER: &str = r"^([^0-9+-][\s\S]*|[+-]?[0-9]+[^0-9][\s\S]*|[+-]([^0
 const STREAMS: &str = "x-streams";
 
 /// The document of all endpoints whose path `keep` accepts, and of the health probes, which every server has. Paths are
-/// written in full; the only server is the one that sends the document, wherever it is mounted. Streams are under
+/// written in full, from the root of the server that sends the document. Streams are under
 /// `x-streams`, in the form of `paths`.
 pub fn document<A>(about: &About<'_>, groups: &[&[Endpoint<A>]], keep: impl Fn(&str) -> bool) -> Value {
     let mut definitions = Definitions::new();
@@ -57,7 +57,7 @@ pub fn document<A>(about: &About<'_>, groups: &[&[Endpoint<A>]], keep: impl Fn(&
     let mut document = json!({
         "openapi": "3.1.1",
         "info": { "title": about.title, "description": about.description, "version": about.version },
-        "servers": [{ "url": ".", "description": "The server that sent this document." }],
+        "servers": [{ "url": "/", "description": "The server that sent this document." }],
         "tags": tags.into_iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
         "paths": paths,
         "components": { "responses": refusals(), "schemas": definitions.finish() },

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use web::http_error::HttpError;
 
@@ -34,7 +35,7 @@ pub(super) fn evm_tx(explorer: &Explorer, hash: &str) -> Result<Option<String>, 
     Ok(found.then(|| target::evm_tx(&format!("0x{}", digits(hash).to_lowercase()))))
 }
 
-/// The page of the block with this hash, in CometBFT's form or the EVM's, if it is one of the newest.
+/// The page of the block with this hash, in `CometBFT`'s form or the EVM's, if it is one of the newest.
 pub(super) fn block(explorer: &Explorer, hash: &str) -> Result<Option<String>, HttpError> {
     let wanted = digits(hash);
     let of = |list: &str| Target::new(list).with("pagination.limit", BLOCKS);
@@ -61,6 +62,16 @@ pub(super) fn digits(hash: &str) -> &str {
 pub(super) fn exists(explorer: &Explorer, path: &str, key: &str) -> Result<bool, HttpError> {
     match explorer.read::<Box<RawValue>>(&format!("{path}/{}", encoded(key))) {
         Ok(_) => Ok(true),
+        Err(error) if matches!(error.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the API has holders of the ERC-20 at an address.
+pub(super) fn has_holders(explorer: &Explorer, address: &str) -> Result<bool, HttpError> {
+    let list = Target::new(format!("/indexer/richlist/v1/{}", encoded(address)));
+    match Listing::<IgnoredAny>::first(explorer, list.with("pagination.limit", "1")) {
+        Ok(holders) => Ok(!holders.rows.is_empty()),
         Err(error) if matches!(error.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) => Ok(false),
         Err(error) => Err(error),
     }

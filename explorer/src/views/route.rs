@@ -1,6 +1,8 @@
 //! A form for routes between two chains. The destinations are those that the chosen asset can reach, so that the first
 //! click shows a route.
 
+#![expect(clippy::struct_field_names, reason = "the names of the API")]
+
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;

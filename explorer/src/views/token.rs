@@ -88,7 +88,7 @@ fn without_id(explorer: &Explorer, address: &str) -> Result<Option<String>, Http
         let is_empty = first.rows.first().is_some_and(|token| token.nft.token_id.is_empty());
         return Ok((!is_empty).then(|| target::collection(address)));
     }
-    if explorer.is_evm() && lookup::exists(explorer, "/indexer/richlist/v1", address)? {
+    if explorer.is_evm() && lookup::has_holders(explorer, address)? {
         return Ok(Some(target::holders(address)));
     }
     Ok(explorer.is_account(address).then(|| target::account(address)))

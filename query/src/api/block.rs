@@ -49,7 +49,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     ),
 ];
 
-static COIN: Schema = Schema {
+pub(super) static COIN: Schema = Schema {
     name: "block.Coin",
     doc: "An amount of a denom.",
     fields: &[

@@ -3,6 +3,8 @@
 
 use web::schema::{DECIMAL, Field, Kind, Schema};
 
+use super::block::COIN;
+
 pub(super) static TX: Schema = Schema {
     name: "tx.SignedTx",
     doc: "The signed transaction (cosmos.tx.v1beta1.Tx).",
@@ -62,15 +64,6 @@ static FEE: Schema = Schema {
         Field::maybe("gas_limit", DECIMAL, "Decimal."),
         Field::maybe("payer", Kind::String, "Bech32; empty for the first signer."),
         Field::maybe("granter", Kind::String, "Bech32; empty for none."),
-    ],
-};
-
-static COIN: Schema = Schema {
-    name: "tx.Coin",
-    doc: "An amount of a denomination.",
-    fields: &[
-        Field::maybe("denom", Kind::String, "The denomination."),
-        Field::maybe("amount", Kind::String, "Base units, decimal."),
     ],
 };
 

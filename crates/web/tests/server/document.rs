@@ -53,7 +53,7 @@ fn a_parameter_has_the_values_that_the_server_accepts() {
 #[test]
 fn the_document_has_streams_apart_and_the_probes_and_names_of_operations() {
     let document = openapi(&Value::Null);
-    assert_eq!(document["servers"][0]["url"], ".");
+    assert_eq!(document["servers"][0]["url"], "/");
     assert_eq!(document["x-streams"].as_object().unwrap().keys().collect::<Vec<_>>(), ["/news/{count}"]);
     let news = &document["x-streams"]["/news/{count}"]["get"]["responses"]["200"]["content"];
     assert_eq!(news.as_object().unwrap().keys().collect::<Vec<_>>(), ["text/event-stream"]);
