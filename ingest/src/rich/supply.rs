@@ -19,7 +19,7 @@ const HOLDERS_PER_CHECK: u64 = 4096;
 pub(super) fn check(store: &dyn Store, contract: &Address, supply: U256, height: u64) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let holders = store::ranked::len::<rich::Holders>(&*snapshot, contract)?;
-    if RandomState::new().hash_one(height) % (holders / HOLDERS_PER_CHECK + 1) != 0 {
+    if !RandomState::new().hash_one(height).is_multiple_of(holders / HOLDERS_PER_CHECK + 1) {
         return Ok(false);
     }
     let mut held = Some(U256::ZERO);

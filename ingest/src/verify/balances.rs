@@ -103,13 +103,18 @@ impl Settled {
         Ok(settled)
     }
 
-    /// The value to compare the stored balance with; `None` if it is not compared.
-    pub(super) fn balance<'a>(&'a self, key: &[u8], indexed: Option<&'a [u8]>) -> Option<Option<&'a [u8]>> {
+    /// The value to compare a stored balance with.
+    pub(super) fn expected<'a>(
+        &'a self,
+        key: &[u8],
+        stored: Option<&'a [u8]>,
+        indexed: Option<&'a [u8]>,
+    ) -> Option<&'a [u8]> {
         if let Some(expected) = self.expected.get(key) {
-            return Some(expected.as_deref());
+            return expected.as_deref();
         }
-        let contract = key.first_chunk::<20>();
-        (!contract.is_some_and(|contract| self.left_out.contains(contract))).then_some(indexed)
+        let is_left_out = key.first_chunk().is_some_and(|contract| self.left_out.contains(contract));
+        if is_left_out { stored } else { indexed }
     }
 }
 

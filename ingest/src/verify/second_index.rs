@@ -220,7 +220,7 @@ impl SecondIndex {
                         self.left_out.iter().any(|left| key.first() == Some(&left.tag))
                     }
                     spec if spec == rich::Balances::SPEC => {
-                        let Some(expected) = self.settled.balance(key, expected) else { return Ok(()) };
+                        let expected = self.settled.expected(key, stored, expected);
                         return if stored == expected { Ok(()) } else { visit(spec, key, stored, expected) };
                     }
                     spec if spec == rich::Erc20s::SPEC => {

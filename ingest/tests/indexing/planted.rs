@@ -161,6 +161,16 @@ pub(crate) async fn index(
 ) -> Arc<MemStore> {
     // Planted events do not follow from the recorded headers.
     let config = Config { reconcile_every, verify: Verify::Off, ..indexed::config(recording).unwrap() };
+    index_as(config, recording, node, done).await
+}
+
+/// The same, with this configuration.
+pub(crate) async fn index_as(
+    config: Config,
+    recording: &Recording,
+    node: &OverriddenNode,
+    done: impl Fn(&MemStore) -> bool,
+) -> Arc<MemStore> {
     let store = Arc::new(MemStore::new());
     let shared = Arc::<MemStore>::clone(&store);
     let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
@@ -178,7 +188,7 @@ pub(crate) async fn index(
         stop.send_replace(true);
     };
     let all = async { tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching) };
-    tokio::time::timeout(Duration::from_mins(2), all).await.expect("it does not become so");
+    tokio::time::timeout(Duration::from_mins(2), all).await.unwrap();
     store
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chain::{Account, U256};
-use ingest::{Config, Ingest, Verify};
+use ingest::{Config, Verify};
 use replay::Recording;
 use replay::answers::{Answer, Service};
 use schema::digest::TableDigest;
@@ -15,7 +15,8 @@ use store::{MemStore, Message, Store};
 use testkit::live::Live;
 use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
-use tokio::sync::watch;
+
+use crate::planted;
 
 const BALANCE_OF: &str = "0x70a08231";
 /// `GAS`, which every account holds.
@@ -50,25 +51,7 @@ async fn index(
 ) -> Arc<MemStore> {
     let recording = evm();
     let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
-    let store = Arc::new(MemStore::new());
-    let shared = Arc::<MemStore>::clone(&store);
-    let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
-    let (stop, stopped) = watch::channel(false);
-    let mut progress = ingest.progress();
-    let mut looks = tokio::time::interval(Duration::from_millis(20));
-    let watching = async {
-        while progress.done() < recording.last() {
-            progress.moved().await;
-        }
-        // Commits without a block send no notification.
-        while !done(&store) {
-            looks.tick().await;
-        }
-        stop.send_replace(true);
-    };
-    let all = async { tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching) };
-    tokio::time::timeout(Duration::from_mins(2), all).await.unwrap();
-    store
+    planted::index_as(config, &recording, &node, done).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +78,8 @@ async fn a_token_whose_balances_change_without_events_is_detected_and_repaired()
     let repaired = |store: &MemStore| amounts(store, GAS).iter().all(|amount| *amount == U256::from(7));
     let store = index(config, override_answer, repaired).await;
     assert!(token(&store, GAS).unwrap().drifting);
-    assert_eq!(amounts(&store, GAS).len(), 45);
+    // The known holders, and accounts that the last blocks touched and that held nothing before.
+    assert!(amounts(&store, GAS).len() >= 45);
     // A contract without an answer cannot be compared.
     let other = "0x4605ac7f98658de8dda464aa92f4e75023b1ab9e";
     assert!(!token(&store, other).unwrap().drifting);

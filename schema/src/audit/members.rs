@@ -232,8 +232,8 @@ mod tests {
             &block(1, r#"{"hash":"AB","proposer":{"moniker":"a, {b}"},"gas":[1,2]}"#),
             &block(2, r#"{"hash":"AB","proposer":{"moniker":"c"},"gas":[1,3]}"#),
         );
-        assert_eq!(stored, "txs 1, json/proposer/moniker a, {b}, json/gas/1 2");
-        assert_eq!(expected, "txs 2, json/proposer/moniker c, json/gas/1 3");
+        assert_eq!(stored, "json/gas/1 2, json/proposer/moniker a, {b}, txs 1");
+        assert_eq!(expected, "json/gas/1 3, json/proposer/moniker c, txs 2");
     }
 
     #[test]

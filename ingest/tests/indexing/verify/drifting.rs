@@ -8,11 +8,13 @@ use chain::U256;
 use ingest::verify::{Scope, repair, verify};
 use node::Node;
 use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::audit::{Finding, Report};
 use schema::evm_tx::EvmTxs;
 use schema::rich::{self, Address, Balances};
 use serde_json::Value;
 use store::{Key as _, Store, Table as _};
 use testkit::indexed;
+use testkit::overridden_node::OverriddenNode;
 
 use super::damages;
 use super::database::{Indexed, change, put, rows, scratch};
@@ -81,7 +83,7 @@ impl Chain {
     }
 
     /// A node with the contracts' replies about all tokens but the fee token, and without `replies` the rebasing one.
-    async fn node(&self, replies: bool) -> testkit::overridden_node::OverriddenNode {
+    async fn node(&self, replies: bool) -> OverriddenNode {
         let (history, gas) =
             (Arc::clone(&self.history), hex::decode("042add9e80f7a23ab71d5e1d392af1d3928b7d05").unwrap());
         let rebasing = hex::decode(REBASING).unwrap();
@@ -97,7 +99,13 @@ impl Chain {
         planted::node(Arc::clone(&self.recording), Events::new(), reply).await
     }
 
-    /// The balances of the contracts that reply, at the last height.
+    /// An index whose balances are those of the contracts.
+    async fn index(&self, node: &OverriddenNode) -> Arc<dyn Store> {
+        let every = Some(Duration::from_millis(40));
+        planted::index(&self.recording, node, every, |store| self.is_right(store)).await
+    }
+
+    /// Whether balances are those of the contracts that reply, at the last height.
     fn is_right(&self, store: &dyn Store) -> bool {
         let held = &self.history[&self.recording.last()];
         let mut contracts: Vec<_> = held.keys().map(|(contract, _)| *contract).collect();
@@ -117,11 +125,7 @@ impl Chain {
 async fn right_balances_of_drifting_tokens_are_no_damage_and_no_repair_changes_them() {
     let chain = Chain::new();
     let node = chain.node(true).await;
-    let store: Arc<dyn Store> =
-        planted::index(&chain.recording, &node, Some(Duration::from_millis(40)), |store| {
-            chain.is_right(store)
-        })
-        .await;
+    let store = chain.index(&node).await;
     let clients = Arc::new(node.clients().unwrap());
     let digest = indexed::digest(&*store).unwrap();
     for scope in [Scope::All, Scope::Last(5), Scope::Last(1)] {
@@ -153,11 +157,7 @@ async fn right_balances_of_drifting_tokens_are_no_damage_and_no_repair_changes_t
 async fn balances_of_drifting_tokens_without_their_contracts_replies_are_left_out_and_named() {
     let chain = Chain::new();
     let node = chain.node(true).await;
-    let store: Arc<dyn Store> =
-        planted::index(&chain.recording, &node, Some(Duration::from_millis(40)), |store| {
-            chain.is_right(store)
-        })
-        .await;
+    let store = chain.index(&node).await;
     let digest = indexed::digest(&*store).unwrap();
     let mute = chain.node(false).await;
     let clients: Arc<Node> = Arc::new(mute.clients().unwrap());
@@ -194,13 +194,18 @@ async fn a_node_that_has_rebuilt_its_evm_index_is_noted_and_changes_no_digest() 
     assert_eq!(testkit::indexed::digest(&*other).unwrap(), indexed.digest);
 }
 
+/// The first row that differs from a new index's.
+fn unlike(report: &Report) -> &Finding {
+    report.findings.iter().find(|finding| finding.kind == "row unlike a new index's").unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finding_names_the_members_that_differ_with_both_values() {
     let indexed = Indexed::new("evm-scenario").await.unwrap();
     let store = indexed.copy().unwrap();
     (damages::OF_BLOCKS[2].1)(&*store).unwrap();
     let report = indexed.look(&store, Scope::All).await.unwrap();
-    let [finding] = &report.findings[..] else { panic!("{:#?}", report.findings) };
+    let finding = unlike(&report);
     let time =
         |text: &str, year: &str| text.starts_with(&format!("json/timestamp {year}")) && text.len() < 60;
     assert!(time(&finding.stored, "3") && time(&finding.expected, "2"), "{finding}");
@@ -210,15 +215,15 @@ async fn a_finding_names_the_members_that_differ_with_both_values() {
     let all = rows(&*store, EvmTxs::SPEC).unwrap();
     put(&*store, EvmTxs::SPEC, all[10].0.clone(), all[11].1.clone()).unwrap();
     let report = indexed.look(&store, Scope::All).await.unwrap();
-    let unlike = report.findings.iter().find(|finding| finding.kind == "row unlike a new index's").unwrap();
-    assert!(unlike.stored.starts_with("record ") && unlike.stored.contains("blockHash 0x"), "{unlike}");
-    assert!(unlike.to_string().len() < 1500, "{unlike}");
+    let finding = unlike(&report);
+    assert!(finding.stored.starts_with("record ") && finding.stored.contains("blockHash 0x"), "{finding}");
+    assert!(finding.to_string().len() < 1500, "{finding}");
 
     // A flag of a token.
     let store = indexed.copy().unwrap();
     change::<rich::Erc20s, rich::Erc20>(&*store, |token| !std::mem::replace(&mut token.silent, true))
         .unwrap();
     let report = indexed.look(&store, Scope::All).await.unwrap();
-    let [finding] = &report.findings[..] else { panic!("{:#?}", report.findings) };
+    let finding = unlike(&report);
     assert_eq!((finding.stored.as_str(), finding.expected.as_str()), ("silent true", "silent false"));
 }

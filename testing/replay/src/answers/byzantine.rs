@@ -124,30 +124,32 @@ pub(super) fn rebuilt(raw: Bytes, height: u64, deviations: &Deviations) -> Resul
     let Some(first) = deviations.get(Deviation::OtherBlockHashes).filter(|first| *first <= height) else {
         return Ok(raw);
     };
-    fn change(json: &mut Value, names: &[&str]) {
-        match json {
-            Value::Array(items) => items.iter_mut().for_each(|item| change(item, names)),
-            Value::Object(members) => {
-                for (name, member) in members {
-                    match member {
-                        Value::String(hash) if names.contains(&name.as_str()) => *hash = other_digit(hash),
-                        _ => change(member, names),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
     let mut json = parse(&raw)?;
     if json.get("parentHash").is_some() {
-        change(
+        change_hashes(
             &mut json,
             if first < height { &["hash", "parentHash", "blockHash"] } else { &["hash", "blockHash"] },
         );
     } else {
-        change(&mut json, &["blockHash"]);
+        change_hashes(&mut json, &["blockHash"]);
     }
     Ok(json.to_string().into())
+}
+
+/// Changes the hashes in members with these names, at any depth.
+fn change_hashes(json: &mut Value, names: &[&str]) {
+    match json {
+        Value::Array(items) => items.iter_mut().for_each(|item| change_hashes(item, names)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(hash) if names.contains(&name.as_str()) => *hash = other_digit(hash),
+                    _ => change_hashes(member, names),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A chain id that differs from the recorded one.
