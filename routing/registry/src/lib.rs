@@ -23,8 +23,8 @@
 //! | [`problem`] | problems and their location in files |
 //!
 //! Private modules: `native_format` parses the native format, `import` the public layouts, `draft` has the parsed parts
-//! before assembly, `assemble` merges them into a registry, `derived` and `voucher_index` have the vouchers that no list has, `forwarding`
-//! the chains that forward packets, `fingerprint` hashes the result, `serde_forms` has the serde forms of values.
+//! before assembly, `assemble` merges them into a registry, `derived` and `voucher_index` have the vouchers that no list has, `chain_rules`
+//! the rules of single chains, `fingerprint` hashes the result, `serde_forms` has the serde forms of values.
 
 pub mod build;
 pub mod check;
@@ -39,12 +39,12 @@ pub mod wrapper;
 
 mod address;
 mod assemble;
+mod chain_rules;
 mod decimal;
 mod derived;
 mod draft;
 mod files;
 mod fingerprint;
-mod forwarding;
 mod import;
 mod native_format;
 mod serde_forms;
