@@ -34,7 +34,7 @@ pub(super) fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Res
     headers.reserve(8);
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     if reply.status == StatusCode::OK && request.method != Method::POST {
-        let tag = etag::tag(&reply.body);
+        let tag = reply.encoded.as_ref().map_or_else(|| etag::tag(&reply.body), |known| known.tag.clone());
         let is_current = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
         headers.insert(ETAG, tag);
         headers.insert(CACHE_CONTROL, route.cache_control.clone());
@@ -55,11 +55,15 @@ pub(super) fn success<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Res
     }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
     let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_excluded;
-    let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();
+    let pack = || match &reply.encoded {
+        Some(known) => known.body(choice.coding),
+        None => compress(choice.coding, &reply.body).map(Bytes::from),
+    };
+    let packed = worth_it.then(pack).flatten();
     if let Some(name) = packed.as_ref().and_then(|_| content_encoding(choice.coding)) {
         headers.insert(CONTENT_ENCODING, name);
     }
-    *response.body_mut() = packed.map_or(reply.body, Bytes::from);
+    *response.body_mut() = packed.unwrap_or(reply.body);
     response
 }
 
