@@ -72,6 +72,13 @@ pub(crate) fn disk_full(error: impl std::fmt::Display) -> HttpError {
     HttpError::unavailable("nothing can be registered at the moment; try again").with_retry_after(10)
 }
 
+/// A request that needs more than is free at the moment.
+pub(crate) fn busy(why: &str) -> HttpError {
+    /// Seconds.
+    const RETRY_AFTER: u64 = 2;
+    HttpError::unavailable(format!("{why}; try again in {RETRY_AFTER} s")).with_retry_after(RETRY_AFTER)
+}
+
 /// The hash is not registered.
 pub(crate) fn untracked() -> HttpError {
     HttpError::not_found("tx not found")

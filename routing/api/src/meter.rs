@@ -14,6 +14,7 @@ const BROKEN_FILES: &str = "cairn_route_registry_broken_files";
 const OLDEST_FILE: &str = "cairn_route_registry_oldest_file_timestamp_seconds";
 const PRICES: &str = "cairn_route_prices";
 const SUBMISSIONS: &str = "cairn_route_submissions_total";
+const BALANCES: &str = "cairn_route_balance_queries_total";
 
 /// Registers the descriptions of the metrics of the routing service.
 pub fn describe() {
@@ -22,6 +23,10 @@ pub fn describe() {
         "searches for a route by outcome: planned, or the reason why there is none; requests for messages search again"
     );
     describe_counter!(SUBMISSIONS, "transactions of /v2/tx/submit by outcome: accepted by a node, or not");
+    describe_counter!(
+        BALANCES,
+        "balances of an account on one chain for /v2/info/balances, by outcome: answered, or failed within the time limit"
+    );
     describe_gauge!(REGISTRY, "chains, assets, channels, bridges and ofts of the registry in use, by kind");
     describe_gauge!(REGISTRY_READ, Unit::Seconds, "Unix time at which the registry in use was read");
     describe_gauge!(
@@ -61,6 +66,9 @@ pub(crate) fn start() {
     set_files(&Files::default());
     for outcome in ["accepted", "refused"] {
         counter!(SUBMISSIONS, "outcome" => outcome).increment(0);
+    }
+    for outcome in ["answered", "failed"] {
+        counter!(BALANCES, "outcome" => outcome).increment(0);
     }
     for outcome in OUTCOMES {
         counter!(PLANS, "outcome" => outcome).increment(0);
@@ -106,6 +114,11 @@ pub(crate) fn set_files(files: &Files) {
 #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
 pub(crate) fn set_prices(count: usize) {
     gauge!(PRICES).set(count as f64);
+}
+
+/// Counts the balances of an account on one chain.
+pub(crate) fn count_balances(is_answered: bool) {
+    counter!(BALANCES, "outcome" => if is_answered { "answered" } else { "failed" }).increment(1);
 }
 
 /// Counts a transaction that a client wanted to be relayed.

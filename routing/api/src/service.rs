@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use tracker::{ChainClients, Tracker};
 
 use crate::config::Config;
+use crate::lists::Lists;
 use crate::meter;
 use crate::prices::PriceCache;
 use crate::quotes::Quoter;
@@ -57,6 +58,7 @@ pub struct Service {
     tracker: Arc<Tracker>,
     loaded: Mutex<Loaded>,
     pub(crate) quoter: Quoter,
+    pub(crate) lists: Lists,
     pub(crate) config: Config,
     pub(crate) version: String,
 }
@@ -90,6 +92,7 @@ impl Service {
             tracker,
             loaded: Mutex::new(Loaded::now(Files::default())),
             quoter: Quoter::new(config.quote_age, config.query_timeout),
+            lists: Lists::default(),
             config,
             version: version.to_owned(),
         })
