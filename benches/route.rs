@@ -14,6 +14,8 @@ use random::{Dice, GeneratedWorld, Size};
 use routing_api::{Config, Service};
 use web::app::App;
 
+#[path = "route/beside.rs"]
+mod beside;
 #[path = "../routing/planner/tests/random/mod.rs"]
 mod random;
 
@@ -50,6 +52,7 @@ fn main() -> Result<()> {
         let heads =
             ["POST /v2/fungible/route, one core, no sockets", "requests/s", "p50 µs", "p99 µs", "found"];
         report::table(&heads, &[whole_requests()?]);
+        report::table(&beside::HEADS, &beside::rows()?);
     }
     criterion.final_summary();
     Ok(())

@@ -87,20 +87,21 @@ impl Routing {
     /// tracker.
     pub(crate) fn start(
         settings: &RouteSettings,
-        registry: Registry,
+        loaded: Loaded,
         current: &CurrentRouting,
     ) -> anyhow::Result<Self> {
-        Self::over(listen(settings)?, settings, registry, current)
+        Self::over(listen(settings)?, settings, loaded, current)
     }
 
     fn over(
         listener: TcpListener,
         settings: &RouteSettings,
-        registry: Registry,
+        loaded: Loaded,
         current: &CurrentRouting,
     ) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
-        let service = Service::open(registry, &settings.data, settings.config.clone(), VERSION)?;
+        let service = Service::open(loaded.registry, &settings.data, settings.config.clone(), VERSION)?;
+        service.set_files(loaded.files);
         let mut app = App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone());
         if settings.explorer {
             let pages = explorer::route_pages(Arc::new(current.clone()), VERSION)?;
@@ -171,12 +172,12 @@ impl Supervisor {
     /// here; so is a database that does not open, unless the disk is full or `is_contained`: then the supervisor
     /// retries it.
     pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
-        let registry = load(&settings.registry)?;
+        let loaded = load(&settings.registry)?;
         let listener = listen(&settings)?;
         // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
         let current = CurrentRouting::default();
-        let routing = match Routing::over(listener, &settings, registry, &current) {
+        let routing = match Routing::over(listener, &settings, loaded, &current) {
             Ok(routing) => Some(routing),
             Err(error) if is_contained || is_full(&error) => {
                 let error = format!("{error:#}");
@@ -220,7 +221,7 @@ impl Supervisor {
             }
             pause = (2 * pause).min(LAST_PAUSE);
             match load(&self.settings.registry)
-                .and_then(|registry| Routing::start(&self.settings, registry, &self.current))
+                .and_then(|loaded| Routing::start(&self.settings, loaded, &self.current))
             {
                 Ok(started) => *routing = Some(started),
                 Err(error) => {
@@ -257,10 +258,10 @@ fn reload(service: &Service, registry: &Path) {
 }
 
 /// Loads a registry and logs its problems.
-pub(crate) fn load(dir: &Path) -> anyhow::Result<Registry> {
-    let Loaded { registry, problems } = ::registry::load(dir)?;
-    log_problems(problems, &registry);
-    Ok(registry)
+pub(crate) fn load(dir: &Path) -> anyhow::Result<Loaded> {
+    let mut loaded = ::registry::load(dir)?;
+    log_problems(std::mem::take(&mut loaded.problems), &loaded.registry);
+    Ok(loaded)
 }
 
 /// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints
@@ -284,7 +285,7 @@ fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
 }
 
 fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
-    let Loaded { registry, mut problems } = ::registry::load(dir)?;
+    let Loaded { registry, mut problems, .. } = ::registry::load(dir)?;
     problems.extend(::registry::check::check(&registry));
     // Errors first: a public registry has many warnings.
     problems.sort_by_key(|problem| problem.severity);

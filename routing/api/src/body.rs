@@ -135,6 +135,23 @@ pub(crate) struct TimeoutSeconds(pub(crate) u64);
 #[schemars(inline, try_from = "String", extend("type" = ["string", "number"], "pattern" = "^[0-9]+([.][0-9]+)?$", "minimum" = 0, "maximum" = 100))]
 pub(crate) struct Decimal(pub(crate) String);
 
+/// Base units that a client expects to arrive; absent if it is empty or zero, which clients send for "unknown".
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^[0-9]{0,77}$", "minimum" = 0))]
+pub(crate) struct Expected(#[schemars(with = "String")] pub(crate) Option<U256>);
+
+/// Fee of affiliates in hundredths of a percent: none. There are no swaps, of which it would be taken.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^0*$", "minimum" = 0, "maximum" = 0))]
+pub(crate) struct NoFee;
+
+/// Affiliates by chain, each with a fee of zero.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(crate) struct NoAffiliates;
+
 /// A member that is accepted only if it is absent.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "Value")]
@@ -199,6 +216,51 @@ impl TryFrom<Value> for Decimal {
             Value::Number(number) => Ok(Self(number.to_string())),
             other => Err(must_be(&other, "a decimal number in a string, 0 to 100")),
         }
+    }
+}
+
+impl TryFrom<Value> for Expected {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let is_zero = |text: &str| text.bytes().all(|byte| byte == b'0');
+        match &value {
+            Value::String(text) if is_zero(text) => Ok(Self(None)),
+            Value::Number(number) if number.as_u64() == Some(0) => Ok(Self(None)),
+            _ => Amount::try_from(value).map(|amount| Self(Some(amount.0))),
+        }
+    }
+}
+
+/// Why a fee is refused.
+const NO_FEE: &str = "0: routes have no swaps, of which it would be taken";
+
+impl TryFrom<Value> for NoFee {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match &value {
+            Value::String(text) if text.bytes().all(|byte| byte == b'0') => Ok(Self),
+            Value::Number(number) if number.as_u64() == Some(0) => Ok(Self),
+            Value::Null => Ok(Self),
+            _ => Err(must_be(&value, NO_FEE)),
+        }
+    }
+}
+
+impl TryFrom<Map<String, Value>> for NoAffiliates {
+    type Error = String;
+
+    fn try_from(chains: Map<String, Value>) -> Result<Self, String> {
+        for (chain, about) in chains {
+            for affiliate in about["affiliates"].as_array().into_iter().flatten() {
+                let fee = NoFee::try_from(affiliate["basis_points_fee"].clone());
+                fee.map_err(|why| {
+                    format!("basis_points_fee of {}: {why}", chain::truncated(&chain, EXCERPT))
+                })?;
+            }
+        }
+        Ok(Self)
     }
 }
 

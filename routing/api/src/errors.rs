@@ -37,6 +37,21 @@ pub(crate) fn no_route(reason: &NoRoute) -> HttpError {
     }
 }
 
+/// A route that loses too much of the value, in US dollars, for a client that accepts no such route.
+pub(crate) fn unsafe_price(value_in: &str, value_out: &str) -> HttpError {
+    let entry = json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "BAD_PRICE_ERROR",
+        "domain": "cairn",
+        "metadata": {},
+    });
+    let message = format!(
+        "difference in usd value of route input and output is too large. input usd value: {value_in} output usd value: \
+         {value_out}; allow_unsafe is false"
+    );
+    HttpError::bad_request(message).with_details(entry)
+}
+
 /// The registry has no such chain or asset.
 pub(crate) fn unknown_asset(which: &str, denom: &str, chain: &str) -> HttpError {
     let message = format!("no routes found: {which} `{denom}` of chain `{chain}` is not in the registry");
@@ -70,6 +85,13 @@ pub(crate) fn too_many_unseen(limit: Limit) -> HttpError {
 pub(crate) fn disk_full(error: impl std::fmt::Display) -> HttpError {
     tracing::debug!(%error, "a transaction was not registered");
     HttpError::unavailable("nothing can be registered at the moment; try again").with_retry_after(10)
+}
+
+/// A request that needs more than is free at the moment.
+pub(crate) fn busy(why: &str) -> HttpError {
+    /// Seconds.
+    const RETRY_AFTER: u64 = 2;
+    HttpError::unavailable(format!("{why}; try again in {RETRY_AFTER} s")).with_retry_after(RETRY_AFTER)
 }
 
 /// The hash is not registered.

@@ -17,6 +17,8 @@
 //! | [`config`] | operator settings |
 //! | [`refresh`] | queries of current chain state |
 //! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
+//! | `lists` | long lists, serialised and compressed once |
+//! | `heavy` | the limit of requests that need much processor time |
 //! | `quotes` | LayerZero quotes |
 //! | `prices` | prices from a feed |
 //! | `body` | parsing of request bodies |
@@ -33,6 +35,8 @@ pub mod service;
 mod api;
 mod body;
 mod errors;
+mod heavy;
+mod lists;
 mod prices;
 mod quotes;
 mod swagger;

@@ -7,16 +7,17 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
 use planner::Graph;
-use registry::{AssetRef, Facts, Origin, Registry};
+use registry::{AssetRef, Facts, Files, Origin, Registry};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracker::{ChainClients, Tracker};
 
 use crate::config::Config;
+use crate::lists::Lists;
 use crate::meter;
 use crate::prices::PriceCache;
 use crate::quotes::Quoter;
@@ -34,16 +35,18 @@ pub struct World {
 }
 
 /// When the registry in use was read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) at: Instant,
     /// Whether a later attempt failed.
     pub(crate) has_failed: bool,
+    /// Its files.
+    pub(crate) files: Files,
 }
 
 impl Loaded {
-    fn now() -> Self {
-        Self { at: Instant::now(), has_failed: false }
+    fn now(files: Files) -> Self {
+        Self { at: Instant::now(), has_failed: false, files }
     }
 }
 
@@ -55,6 +58,7 @@ pub struct Service {
     tracker: Arc<Tracker>,
     loaded: Mutex<Loaded>,
     pub(crate) quoter: Quoter,
+    pub(crate) lists: Lists,
     pub(crate) config: Config,
     pub(crate) version: String,
 }
@@ -71,7 +75,7 @@ pub enum Error {
 }
 
 impl Service {
-    /// A service over a registry that was loaded, with the database of tracked transfers in `data`.
+    /// A service over a registry, with the database of tracked transfers in `data`.
     ///
     /// # Errors
     /// If the database does not open.
@@ -86,8 +90,9 @@ impl Service {
             world: RwLock::new(World { registry, graph, facts: Arc::default() }),
             registry: sender,
             tracker,
-            loaded: Mutex::new(Loaded::now()),
+            loaded: Mutex::new(Loaded::now(Files::default())),
             quoter: Quoter::new(config.quote_age, config.query_timeout),
+            lists: Lists::default(),
             config,
             version: version.to_owned(),
         })
@@ -104,8 +109,14 @@ impl Service {
     }
 
     /// When the registry in use was read.
-    pub(crate) fn loaded(&self) -> Loaded {
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the files that the registry in use was made of, so that [`Service::reload`] keeps their last good versions.
+    pub fn set_files(&self, files: Files) {
+        meter::set_files(&files);
+        self.loaded().files = files;
     }
 
     pub(crate) fn clients(&self) -> &ChainClients {
@@ -121,7 +132,9 @@ impl Service {
             *world = World { registry: Arc::clone(&registry), graph, facts: Arc::clone(&world.facts) };
         }
         meter::set_registry(&registry);
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Loaded::now();
+        let mut loaded = self.loaded();
+        *loaded = Loaded::now(std::mem::take(&mut loaded.files));
+        drop(loaded);
         self.registry.send_replace(registry);
     }
 
@@ -210,16 +223,18 @@ impl Service {
         Arc::new(facts)
     }
 
-    /// Reads the registry in `dir` again.
+    /// Reads the registry in `dir` again. A file of a public registry that is broken stays in its last good version.
     ///
     /// # Errors
     /// If it does not load; the previous one then stays in use.
     pub fn reload(&self, dir: &Path) -> Result<Vec<registry::Problem>, Error> {
-        let loaded = registry::load(dir).inspect_err(|_| {
+        let before = self.loaded().files.clone();
+        let loaded = registry::load_again(dir, &before).inspect_err(|_| {
             meter::set_stale();
-            self.loaded.lock().unwrap_or_else(PoisonError::into_inner).has_failed = true;
+            self.loaded().has_failed = true;
         })?;
         self.replace(loaded.registry);
+        self.set_files(loaded.files);
         Ok(loaded.problems)
     }
 }

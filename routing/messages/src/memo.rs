@@ -94,14 +94,14 @@ mod tests {
     fn a_memo_is_as_deep_as_the_packet_travels() {
         let call = Invocation::new("0xB24905344757Bf9CE80442fE1245A9019ee2d749", &[0x1e, 0xfd]);
         let arrival = Arrival::calling(call)
-            .forwarded_by("pfm".to_owned(), "transfer", "channel-97")
+            .forwarded_by("between".to_owned(), "transfer", "channel-97")
             .forwarded_by("middle".to_owned(), "transfer", "channel-3");
         let (receiver, memo) = arrival.texts().unwrap();
         assert_eq!(receiver, "middle");
         assert_eq!(
             memo,
             concat!(
-                r#"{"forward":{"receiver":"pfm","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"#,
+                r#"{"forward":{"receiver":"between","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"#,
                 r#""next":{"forward":{"receiver":"0xB24905344757Bf9CE80442fE1245A9019ee2d749","port":"transfer","#,
                 r#""channel":"channel-97","timeout":"10m","retries":2,"next":{"evm":{"message":{"#,
                 r#""contract_addr":"0xB24905344757Bf9CE80442fE1245A9019ee2d749","input":"0x1efd","value":"0","#,

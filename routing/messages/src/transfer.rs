@@ -11,9 +11,6 @@ use crate::memo::Arrival;
 use crate::request::Msg;
 use crate::tx_builder::{TxBuilder, invalid_plan};
 
-/// Receiver on a chain that only forwards. It is not an address, so a chain without forwarding refunds the packet.
-const NOBODY: &str = "pfm";
-
 impl TxBuilder<'_> {
     /// Sends `denom` over the channel of the first of `hops`; the memo executes the others.
     pub(crate) fn transfer(&self, hops: &[Hop], denom: &str) -> Result<Msg, BuildError> {
@@ -53,7 +50,9 @@ impl TxBuilder<'_> {
         Ok(arrival)
     }
 
-    /// The receiver of each packet that is forwarded.
+    /// The receiver of each packet that is forwarded: an address of the chain, because some read it (Noble does for its own
+    /// USDC). The middleware replaces it by the account of which it sends on; a chain that has lost the middleware pays
+    /// it, so it is the account of the signer's key there, unless the rollup reads the receiver for more.
     fn receivers_between(&self, packets: &[Hop], sender: &str) -> Result<Vec<String>, BuildError> {
         let (mut receivers, mut sender) = (Vec::new(), sender.to_owned());
         for hop in &packets[..packets.len().saturating_sub(1)] {
@@ -71,15 +70,20 @@ impl TxBuilder<'_> {
             }
             let (_, arrives) = self.ends(hop)?;
             let holder = intermediary::forwarder(&arrives.channel, &sender).to_bech32(&at.bech32_prefix);
-            receivers.push(if self.reads_receivers(chain) { holder.clone() } else { NOBODY.to_owned() });
+            let has_key = self.signer.account.as_bytes().len() == 20;
+            receivers.push(if has_key && !self.converts_receipts(chain) {
+                self.signer.account.to_bech32(&at.bech32_prefix)
+            } else {
+                holder.clone()
+            });
             sender = holder;
         }
         Ok(receivers)
     }
 
-    /// Whether a chain requires an address as the receiver even of a forwarded packet: a rollup with migrated
+    /// Whether a chain converts what its receivers get before the middleware sends it on: a rollup with migrated
     /// denominations does.
-    fn reads_receivers(&self, chain: ChainRef) -> bool {
+    fn converts_receipts(&self, chain: ChainRef) -> bool {
         let (registry, facts) = (self.request.registry, self.request.facts);
         let Some(bridge) = registry.bridge_to(chain).map(|bridge| &registry[bridge]) else { return false };
         let key = (registry[bridge.l1].id.clone(), bridge.id);

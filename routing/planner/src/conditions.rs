@@ -240,16 +240,13 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Bech32 prefix of the chain whose contracts take encrypted messages only, which a client makes with keys of its own.
-const ENCRYPTED: &str = "secret";
-
 /// Whether the owner of an asset can send it over a channel: a CW20 token over a contract's port, everything else over
 /// the transfer module's.
 fn can_send(registry: &Registry, channel: ChannelRef, asset: AssetRef) -> bool {
     let chain = registry[asset].chain;
     let by_contract = registry[channel].on(chain).is_some_and(|end| is_contract_port(&end.port));
     let is_cw20 = denom::cw20(&registry[asset].denom).is_some();
-    by_contract == is_cw20 && !(is_cw20 && registry[chain].bech32_prefix == ENCRYPTED)
+    by_contract == is_cw20 && !(is_cw20 && registry[chain].encrypts_calls())
 }
 
 /// The executor proposes an output every two thirds of the submission interval.

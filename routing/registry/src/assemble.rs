@@ -18,7 +18,7 @@ use crate::draft::{
 use crate::model::{Bridge, Chain, ChainKind, ChainRef, Endpoints, Leg, Oft, Venue};
 use crate::problem::{LoadError, Place, Problem};
 use crate::snapshot::Registry;
-use crate::{fingerprint, forwarding};
+use crate::{chain_rules, fingerprint};
 use chain::Vm;
 use layers::layered;
 
@@ -280,7 +280,7 @@ fn chain(draft: &ChainDraft) -> Chain {
         bech32_prefix: draft.bech32_prefix.unwrap_or_else(|| prefix.to_owned()),
         testnet: draft.testnet.unwrap_or(false),
         hidden: draft.hidden.unwrap_or(false),
-        forwards: draft.forwards.unwrap_or_else(|| initia || forwarding::is_listed(&id)),
+        forwards: draft.forwards.unwrap_or_else(|| initia || chain_rules::forwards(&id)),
         forwards_given: draft.forwards.is_some(),
         logo_uri: draft.logo_uri,
         fee_assets: draft.fee_assets.unwrap_or_default(),

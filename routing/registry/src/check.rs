@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::address::checksummed;
+use crate::chain_rules;
 use crate::decimal;
 use crate::denom;
 use crate::model::{
@@ -37,6 +38,7 @@ fn all(registry: &Registry) -> Vec<(Option<Part>, Problem)> {
         check.about = format!("chain {}", chain.id);
         check.chain(reference, chain);
     }
+    check.rules();
     check.symbols();
     for (reference, asset) in registry.assets() {
         check.part = Some(Part::Asset(reference));
@@ -185,6 +187,25 @@ impl Check<'_> {
             }
             Some(_) if address == address.to_lowercase() => {}
             Some(right) => self.error(format!("the checksum of {key} is wrong: compare it with {right}")),
+        }
+    }
+
+    /// Rules of a chain that goes on under another id: `noble-1` and `noble-2`.
+    fn rules(&mut self) {
+        fn stem(id: &str) -> Option<&str> {
+            let (stem, number) = id.rsplit_once('-')?;
+            number.bytes().all(|byte| byte.is_ascii_digit()).then_some(stem)
+        }
+        let registry = self.registry;
+        for old in chain_rules::chain_ids().filter(|old| registry.chain(old).is_none()) {
+            let next = |(_, chain): &(ChainRef, &Chain)| stem(old).is_some() && stem(&chain.id) == stem(old);
+            if let Some((_, chain)) = registry.chains().find(next) {
+                self.about = format!("chain {}", chain.id);
+                self.warning(format!(
+                    "the list of rules of single chains has `{old}` and not this one: if it goes on under this id, state \
+                     `forwards`"
+                ));
+            }
         }
     }
 

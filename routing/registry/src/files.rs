@@ -21,6 +21,10 @@ pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
     if text.len() as u64 > LARGEST {
         return Err(failed(format!("it is larger than {LARGEST} bytes")));
     }
+    // A byte order mark, which some editors write.
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
     Ok(text)
 }
 

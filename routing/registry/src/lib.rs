@@ -22,9 +22,10 @@
 //! | [`mod@check`] | consistency check of a whole registry |
 //! | [`problem`] | problems and their location in files |
 //!
-//! Private modules: `native_format` parses the native format, `import` the public layouts, `draft` has the parsed parts
-//! before assembly, `assemble` merges them into a registry, `derived` and `voucher_index` have the vouchers that no list has, `forwarding`
-//! the chains that forward packets, `fingerprint` hashes the result, `serde_forms` has the serde forms of values.
+//! Private modules: `native_format` parses the native format, `import` the public layouts, `last_good` keeps their
+//! files, `draft` has the parsed parts
+//! before assembly, `assemble` merges them into a registry, `derived` and `voucher_index` have the vouchers that no list has, `chain_rules`
+//! the rules of single chains, `fingerprint` hashes the result, `serde_forms` has the serde forms of values.
 
 pub mod build;
 pub mod check;
@@ -39,13 +40,14 @@ pub mod wrapper;
 
 mod address;
 mod assemble;
+mod chain_rules;
 mod decimal;
 mod derived;
 mod draft;
 mod files;
 mod fingerprint;
-mod forwarding;
 mod import;
+mod last_good;
 mod native_format;
 mod serde_forms;
 mod voucher_index;
@@ -54,7 +56,8 @@ pub use assemble::{FINALIZATION_SECONDS, SUBMISSION_SECONDS};
 pub use build::{BadPart, Builder};
 pub use check::check;
 pub use facts::Facts;
-pub use load::{Loaded, load, load_text, load_texts, load_with};
+pub use last_good::{BrokenFile, Files};
+pub use load::{Loaded, load, load_again, load_text, load_texts, load_with};
 pub use model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
     Endpoints, FeeAsset, Leg, LegKind, NativeCoin, Oft, OftRef, Origin, Terms, Venue,

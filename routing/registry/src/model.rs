@@ -3,7 +3,7 @@
 use chain::{U256, Vm};
 use serde::{Deserialize, Serialize};
 
-use crate::serde_forms;
+use crate::{chain_rules, serde_forms};
 
 macro_rules! reference {
     ($(#[$doc:meta])* $name:ident) => {
@@ -99,6 +99,13 @@ pub struct Chain {
     pub confirmations: u32,
     /// Seconds between two blocks, for estimates.
     pub block_seconds: u32,
+}
+
+impl Chain {
+    /// Whether its contracts take encrypted messages only, which a client makes with keys of its own.
+    pub fn encrypts_calls(&self) -> bool {
+        chain_rules::encrypts_calls(&self.id)
+    }
 }
 
 /// A coin for fees, with its prices per unit of gas as decimal texts; empty if unknown.

@@ -115,14 +115,14 @@ impl Registry {
         &self.venues
     }
 
-    /// The kinds of bridges that any route could use, with their images.
-    pub fn bridge_kinds(&self) -> impl Iterator<Item = (BridgeKind, Option<&str>)> {
+    /// The kinds of bridges that any route could use, with their images; empty if there is none.
+    pub fn bridge_kinds(&self) -> impl Iterator<Item = (BridgeKind, &str)> {
         let used = |kind: &BridgeKind| match kind {
             BridgeKind::Ibc => !self.channels.is_empty(),
             BridgeKind::OpInit => !self.bridges.is_empty(),
             BridgeKind::LayerZero => !self.ofts.is_empty(),
         };
-        let logo = |kind| self.bridge_logos.get(&kind).map(String::as_str);
+        let logo = |kind| self.bridge_logos.get(&kind).map_or("", String::as_str);
         BridgeKind::ALL.into_iter().filter(used).map(move |kind| (kind, logo(kind)))
     }
 

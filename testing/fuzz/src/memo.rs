@@ -281,7 +281,7 @@ fn signed(mut input: Input<'_>) -> bool {
 
 /// Seeds of every form, with memos that middlewares read.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let forward = br#"{"forward":{"receiver":"pfm","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"next":{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd","value":"0","access_list":[]}}}}}"#;
+    let forward = br#"{"forward":{"receiver":"init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"next":{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd","value":"0","access_list":[]}}}}}"#;
     let hook = br#"{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd"}}}"#;
     let ics20 =
         br#"{"denom":"transfer/channel-0/uinit","amount":"5","sender":"a","receiver":"b","memo":"{}"}"#;

@@ -80,11 +80,12 @@ impl RouteDemo {
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
             config: routing_api::Config { submit, ..routing_api::Config::default() },
         };
-        let registry = route::load(&settings.registry)?.with_endpoints(|chain| {
+        let mut loaded = route::load(&settings.registry)?;
+        loaded.registry = loaded.registry.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
         });
         let current = CurrentRouting::default();
-        let routing = Routing::start(&settings, registry, &current)?;
+        let routing = Routing::start(&settings, loaded, &current)?;
         for (chain, hash) in TRANSFERS {
             routing.service().tracker().track(chain, hash, now()?)?;
         }

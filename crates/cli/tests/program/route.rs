@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::{Cairn, Played, command, get, get_text, post, printed, refused, repository, run, until};
 use serde_json::{Value, json};
@@ -167,6 +168,27 @@ fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
     assert!(code == 1 && stderr_text.contains("assets.toml"), "{code} {stderr_text}");
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_public_file_that_does_not_parse_is_named_by_the_check_which_fails() {
+    let files = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(repository("routing/registry/tests/shapes/chain-registry"))
+        .arg(files.path())
+        .status();
+    assert!(copied.unwrap().success());
+    let registry = files.path().join("chain-registry");
+    let check = || run(&["route", "check", "--registry", registry.to_str().unwrap()]);
+    assert_eq!(check().status.code(), Some(0));
+    let chain = registry.join("zone/chain.json");
+    let text = fs::read_to_string(&chain).unwrap();
+    fs::write(&chain, text.replacen(',', ",,", 1)).unwrap();
+    let output = check();
+    let found = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{found}");
+    assert!(found.starts_with("error: zone/chain.json: `*`: cannot be read: "), "{found}");
 }
 
 #[test]

@@ -21,8 +21,7 @@ const MIN_COMPRESSED: usize = 1024;
 const MAX_INLINE: usize = 64 << 10;
 
 /// The policy of an HTML page, unless [`App::with_headers`] has another one: scripts, styles and requests of this
-/// server
-/// only, nothing inline, no frames.
+/// server only, nothing inline, no frames.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
@@ -37,7 +36,7 @@ pub(super) fn success(cache: &HeaderValue, request: &Parts, reply: Reply) -> Res
     headers.reserve(8);
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     if reply.status == StatusCode::OK && request.method != Method::POST {
-        let tag = etag::tag(&reply.body);
+        let tag = reply.encoded.as_ref().map_or_else(|| etag::tag(&reply.body), |known| known.tag.clone());
         let is_current = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
         headers.insert(ETAG, tag);
         headers.insert(CACHE_CONTROL, cache.clone());
@@ -60,6 +59,13 @@ pub(super) fn success(cache: &HeaderValue, request: &Parts, reply: Reply) -> Res
     *response.body_mut() = reply.body;
     let len = response.body().len();
     if choice.coding == Coding::Identity || len < MIN_COMPRESSED && !choice.identity_excluded {
+        return response;
+    }
+    if let Some(known) = &reply.encoded {
+        if let Some((packed, name)) = known.body(choice.coding).zip(content_encoding(choice.coding)) {
+            response.headers_mut().insert(CONTENT_ENCODING, name);
+            *response.body_mut() = packed;
+        }
         return response;
     }
     if len > MAX_INLINE && (lane::is_light() || request.extensions.get::<CompressLater>().is_some()) {

@@ -1,5 +1,6 @@
 //! The chains, the kinds of bridges, the venues.
 
+use futures_util::future::BoxFuture;
 use registry::{Chain, ChainKind, ChainRef};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,6 +11,7 @@ use web::reply::Reply;
 use web::schema;
 
 use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
+use crate::errors;
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -28,7 +30,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
             ONLY_TESTNETS,
         ],
         response: schema::of::<ChainsResponse<'_>>(),
-        handler: Handler::Sync(chains),
+        handler: Handler::Async(chains),
         cache: CATALOGUE,
     },
     Endpoint {
@@ -150,7 +152,8 @@ struct BridgesResponse<'a> {
 struct WireBridge<'a> {
     id: &'static str,
     name: &'static str,
-    logo_uri: Option<&'a str>,
+    /// Address of an image; empty if the registry has none.
+    logo_uri: &'a str,
 }
 
 /// Venues.
@@ -213,12 +216,32 @@ impl<'a> WireChain<'a> {
     }
 }
 
-fn chains(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let (selection, evm) = (Selection::of(call)?, flag(call, "include_evm", true)?);
-    let world = service.world();
-    let is_shown = |chain: &Chain| selection.has(chain) && (evm || chain.kind == ChainKind::Cosmos);
-    let shown = world.registry.chains().filter(|(_, chain)| is_shown(chain));
-    json(&ChainsResponse { chains: shown.map(|(chain, _)| WireChain::of(&world, chain)).collect() })
+/// Most chains of a list that is made at once for each request: some 100 KB.
+const MOST_AT_ONCE: usize = 100;
+
+fn chains<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async {
+        let (selection, evm) = (Selection::of(call)?, flag(call, "include_evm", true)?);
+        let world = service.world();
+        let is_shown = |(_, chain): &(ChainRef, &Chain)| {
+            selection.has(chain) && (evm || chain.kind == ChainKind::Cosmos)
+        };
+        let shown: Vec<_> = world.registry.chains().filter(is_shown).map(|(chain, _)| chain).collect();
+        if shown.len() <= MOST_AT_ONCE {
+            return list(&world, &shown).map(Reply::json);
+        }
+        // Whether a chain forwards is a fact, and no part of the registry.
+        let about =
+            |chain: &ChainRef| format!("{} {}", chain.index(), world.facts.forwards(&world.registry, *chain));
+        let name = format!("chains {}", shown.iter().map(about).collect::<Vec<_>>().join(","));
+        let hash = world.registry.hash().to_owned();
+        service.lists.get(&hash, name, move || list(&world, &shown)).await
+    })
+}
+
+fn list(world: &World, shown: &[ChainRef]) -> Result<Vec<u8>, HttpError> {
+    let chains = shown.iter().map(|chain| WireChain::of(world, *chain)).collect();
+    serde_json::to_vec(&ChainsResponse { chains }).map_err(errors::internal)
 }
 
 fn bridges(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {

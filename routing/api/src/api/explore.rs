@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::future::BoxFuture;
 use planner::WireAsset;
-use registry::{AssetRef, ChainRef, Registry};
+use registry::{AssetRef, ChainKind, ChainRef, Registry, denom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::call::Call;
@@ -31,7 +32,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         summary: "Assets that a transfer can end with.",
         params: &[Param::Body(schema::of::<AssetsFromSourceRequest>())],
         response: schema::of::<AssetsFromSourceResponse<'_>>(),
-        handler: Handler::Sync(assets_from_source),
+        handler: Handler::Async(assets_from_source),
         cache: MaxAge::LIST,
     },
     Endpoint {
@@ -50,7 +51,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
             ),
         ],
         response: schema::of::<AssetsBetweenChainsResponse>(),
-        handler: Handler::Sync(between_of_query),
+        handler: Handler::Async(between_of_query),
         cache: MaxAge::LIST,
     },
     Endpoint {
@@ -60,7 +61,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         summary: "The same as GET, with a body.",
         params: &[Param::Body(schema::of::<AssetsBetweenChainsRequest>())],
         response: schema::of::<AssetsBetweenChainsResponse>(),
-        handler: Handler::Sync(between_of_body),
+        handler: Handler::Async(between_of_body),
         cache: MaxAge::LIST,
     },
     Endpoint {
@@ -80,7 +81,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         summary: "Recommended destination assets on a chain.",
         params: &[Param::Body(schema::of::<RecommendAssetsRequest>())],
         response: schema::of::<RecommendAssetsResponse<'_>>(),
-        handler: Handler::Sync(recommend),
+        handler: Handler::Async(recommend),
         cache: MaxAge::LIST,
     },
 ];
@@ -99,6 +100,10 @@ struct AssetsFromSourceRequest {
     allow_multi_tx: Option<bool>,
     /// Only assets that originate on their chain; false.
     native_only: Option<bool>,
+    /// Whether CW20 tokens are listed; true.
+    include_cw20_assets: Option<bool>,
+    /// Whether assets of EVM chains are listed; true.
+    include_evm_assets: Option<bool>,
 }
 
 /// Assets by chain.
@@ -119,6 +124,10 @@ struct AssetsBetweenChainsRequest {
     dest_chain_id: Text,
     /// Whether the user would sign several transactions; false.
     allow_multi_tx: Option<bool>,
+    /// Whether CW20 tokens are listed; true.
+    include_cw20_assets: Option<bool>,
+    /// Whether assets of EVM chains are listed; true.
+    include_evm_assets: Option<bool>,
 }
 
 /// Pairs of assets.
@@ -221,67 +230,102 @@ struct EntryError {
 /// Maximum number of routes that one request searches for.
 const MAX_WAYS: usize = 4096;
 
-fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let without_effect = [
-        "include_cw20_assets",
-        "include_evm_assets",
-        "include_svm_assets",
-        "include_swaps",
-        "swap_venues",
-        "recommendation_reason",
-        "group_by",
-        "client_id",
-    ];
-    let request: AssetsFromSourceRequest = body::read(&service.config, call, &without_effect)?;
-    let world = service.world();
+fn assets_from_source<'a>(
+    service: &'a Service,
+    call: &'a Call<'a>,
+) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async {
+        let without_effect = [
+            "include_svm_assets",
+            "include_swaps",
+            "swap_venues",
+            "recommendation_reason",
+            "group_by",
+            "client_id",
+        ];
+        let request: AssetsFromSourceRequest = body::read(&service.config, call, &without_effect)?;
+        let world = service.world();
+        service.lists.heavy().run(move || reached(&world, request)).await?
+    })
+}
+
+fn reached(world: &World, request: AssetsFromSourceRequest) -> Result<Reply, HttpError> {
     let registry = &*world.registry;
     let chain = request.source_asset_chain_id.and_then(|chain| registry.chain(&chain));
     let chain = chain.ok_or_else(|| HttpError::bad_request("Invalid chain_id"))?;
     let source = request.source_asset_denom.and_then(|denom| registry.asset(chain, &denom));
     let source = source.ok_or_else(|| HttpError::bad_request("Invalid source_asset_denom"))?;
     let (multi_tx, native) = (request.allow_multi_tx == Some(true), request.native_only == Some(true));
+    let kinds = Kinds { cw20: request.include_cw20_assets, evm: request.include_evm_assets };
     let forms = Forms::of(registry, source);
     let listed = registry
         .assets()
         .filter(|(_, asset)| !native || asset.origin.parent().is_none())
         .map(|(reference, _)| reference)
-        .filter(|to| *to != source && forms.has(*to));
+        .filter(|to| *to != source && forms.has(*to) && kinds.has(registry, *to));
     let derived = registry.derived_from(source).filter(|to| !native && *to != source);
     let others = listed.chain(derived).take(MAX_WAYS);
-    let reached = others.filter(|to| way(&world, source, *to, multi_tx).is_some());
+    let reached = others.filter(|to| way(world, source, *to, multi_tx).is_some());
     json(&AssetsFromSourceResponse { dest_assets: ByChain::new(registry, reached) })
 }
 
-fn between_of_query(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let chain = |name| call.first(name).map(|id| Text(id.to_owned())).ok_or_else(|| errors::missing(name));
-    let request = AssetsBetweenChainsRequest {
-        source_chain_id: chain("source_chain_id")?,
-        dest_chain_id: chain("dest_chain_id")?,
-        allow_multi_tx: Some(flag(call, "allow_multi_tx", false)?),
-    };
-    between(service, &request)
+/// Kinds of assets that a request can leave out: all are in if it does not say `false`.
+struct Kinds {
+    cw20: Option<bool>,
+    evm: Option<bool>,
 }
 
-fn between_of_body(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let without_effect =
-        ["include_no_metadata_assets", "include_cw20_assets", "include_evm_assets", "client_id"];
-    between(service, &body::read(&service.config, call, &without_effect)?)
+impl Kinds {
+    fn has(&self, registry: &Registry, asset: AssetRef) -> bool {
+        let about = &registry[asset];
+        (self.cw20 != Some(false) || denom::cw20(&about.denom).is_none())
+            && (self.evm != Some(false) || registry[about.chain].kind == ChainKind::Cosmos)
+    }
 }
 
-fn between(service: &Service, request: &AssetsBetweenChainsRequest) -> Result<Reply, HttpError> {
+fn between_of_query<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async {
+        let chain =
+            |name| call.first(name).map(|id| Text(id.to_owned())).ok_or_else(|| errors::missing(name));
+        let request = AssetsBetweenChainsRequest {
+            source_chain_id: chain("source_chain_id")?,
+            dest_chain_id: chain("dest_chain_id")?,
+            allow_multi_tx: Some(flag(call, "allow_multi_tx", false)?),
+            include_cw20_assets: None,
+            include_evm_assets: None,
+        };
+        between(service, request).await
+    })
+}
+
+fn between_of_body<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async {
+        between(service, body::read(&service.config, call, &["include_no_metadata_assets", "client_id"])?)
+            .await
+    })
+}
+
+async fn between(service: &Service, request: AssetsBetweenChainsRequest) -> Result<Reply, HttpError> {
     let world = service.world();
+    service.lists.heavy().run(move || pairs(&world, &request)).await?
+}
+
+fn pairs(world: &World, request: &AssetsBetweenChainsRequest) -> Result<Reply, HttpError> {
     let registry = &*world.registry;
     let chain = |id: &Text, side: &str| {
         registry.chain(&id.0).ok_or_else(|| HttpError::not_found(format!("{side} chain not found")))
     };
     let (source, dest) = (chain(&request.source_chain_id, "source")?, chain(&request.dest_chain_id, "dest")?);
     let multi_tx = request.allow_multi_tx == Some(true);
-    let pairs = on(registry, source).flat_map(|from| {
+    let kinds = Kinds { cw20: request.include_cw20_assets, evm: request.include_evm_assets };
+    let kinds = &kinds;
+    let of = move |chain| on(registry, chain).filter(move |asset| kinds.has(registry, *asset));
+    let pairs = of(source).flat_map(|from| {
         let forms = Forms::of(registry, from);
-        on(registry, dest).filter(move |to| *to != from && forms.has(*to)).map(move |to| (from, to))
+        of(dest).filter(move |to| *to != from && forms.has(*to)).map(move |to| (from, to))
     });
     let pairs = pairs.take(MAX_WAYS).filter_map(|(from, to)| {
-        way(&world, from, to, multi_tx).map(|way| Pair {
+        way(world, from, to, multi_tx).map(|way| Pair {
             asset_on_source: WireAsset::of(registry, from),
             asset_on_dest: WireAsset::of(registry, to),
             txs_required: way.txs,
@@ -315,11 +359,17 @@ fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     })
 }
 
-fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let RecommendAssetsRequest { requests } = body::read(&service.config, call, &["client_id"])?;
-    check_length("requests", requests.len())?;
-    let world = service.world();
-    let entries = requests.into_iter().map(|request| match recommended(&world, request) {
+fn recommend<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async {
+        let RecommendAssetsRequest { requests } = body::read(&service.config, call, &["client_id"])?;
+        check_length("requests", requests.len())?;
+        let world = service.world();
+        service.lists.heavy().run(move || recommendations(&world, requests)).await?
+    })
+}
+
+fn recommendations(world: &World, requests: Vec<RecommendationRequest>) -> Result<Reply, HttpError> {
+    let entries = requests.into_iter().map(|request| match recommended(world, request) {
         Ok(recommendations) => Entry { recommendations, error: None },
         Err(message) => Entry { recommendations: Vec::new(), error: Some(EntryError { message }) },
     });

@@ -1,5 +1,7 @@
 //! Health check: the registry in use, its age and its size.
 
+use std::time::SystemTime;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use web::call::Call;
@@ -42,8 +44,11 @@ struct RegistryState<'a> {
     hash: &'a str,
     /// Seconds since it was read.
     age_seconds: u64,
-    /// Whether the last attempt to read it again failed, so that an older one is in use.
+    /// Whether an older state than that on disk is in use: the last attempt to read it again failed, or a file of a public
+    /// registry is broken and its last good version is in use.
     is_stale: bool,
+    /// Files of public registries that were not taken as they are, at most 20.
+    broken_files: Vec<BrokenFile<'a>>,
     chains: usize,
     assets: usize,
     channels: usize,
@@ -52,16 +57,37 @@ struct RegistryState<'a> {
     ofts: usize,
 }
 
+/// A file that does not parse, has a member of a wrong type, or is gone.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "app.BrokenFile")]
+struct BrokenFile<'a> {
+    /// Relative to its registry.
+    name: &'a str,
+    /// Seconds since its last good version was read, which is in use; null if there is none, so that the file is left out
+    /// or used without what is wrong.
+    age_seconds: Option<u64>,
+}
+
+/// Most files that are named.
+const MOST_FILES: usize = 20;
+
 fn health(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     let world = service.world();
     let registry = &*world.registry;
     let loaded = service.loaded();
+    let broken = loaded.files.broken();
+    let age = |read: SystemTime| read.elapsed().unwrap_or_default().as_secs();
     json(&Health {
         status: "OK",
         registry: RegistryState {
             hash: registry.hash(),
             age_seconds: loaded.at.elapsed().as_secs(),
-            is_stale: loaded.has_failed,
+            is_stale: loaded.has_failed || broken.iter().any(|file| file.last_good.is_some()),
+            broken_files: broken
+                .iter()
+                .take(MOST_FILES)
+                .map(|file| BrokenFile { name: &file.name, age_seconds: file.last_good.map(age) })
+                .collect(),
             chains: registry.chains().count(),
             assets: registry.assets().count(),
             channels: registry.channels().count(),

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
+use messages::slippage::Slippage;
 use messages::{BuildRequest, BuiltTxs, SignedHook, Tx};
 use planner::{Operation, Plan, Request, operations, same_route};
 use registry::Registry;
 use schemars::JsonSchema;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
@@ -21,9 +21,13 @@ use web::schema;
 use super::amounts::{self, Planned, RequestedAmount};
 use super::fees::{Fee, fees};
 use super::json;
+use super::price_warning;
 use super::route::{self, RouteQuery};
 use super::wire::{Free, WireMsg};
-use crate::body::{self, Amount, DENOM, Decimal, Text, TimeoutSeconds, Unsupported, check_length};
+use crate::body::{
+    self, Amount, DENOM, Decimal, Expected, NoAffiliates, NoFee, Text, TimeoutSeconds, Unsupported,
+    check_length,
+};
 use crate::errors;
 use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
@@ -58,10 +62,10 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 struct MsgsRequest {
     /// As in the route.
     amount_in: Amount,
-    /// As in the route; any value, because the plan has the amount.
-    #[schemars(with = "Option<serde_json::Value>")]
-    #[expect(dead_code, reason = "the plan has it")]
-    amount_out: Option<IgnoredAny>,
+    /// As in the route. A plan that gives less than it, by more than the slippage, is refused.
+    amount_out: Option<Expected>,
+    /// The same.
+    estimated_amount_out: Option<Expected>,
     /// As in the route.
     #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
@@ -85,6 +89,13 @@ struct MsgsRequest {
     timeout_seconds: Option<TimeoutSeconds>,
     /// The messages of /op-hook, signed.
     signed_op_hook: Option<SignedOpHook>,
+    #[expect(dead_code, reason = "another value does not parse")]
+    cumulative_affiliate_fee_bps: Option<NoFee>,
+    #[schemars(with = "Option<Free>")]
+    #[expect(dead_code, reason = "another value does not parse")]
+    chain_ids_to_affiliates: Option<NoAffiliates>,
+    /// As for a route.
+    allow_unsafe: Option<bool>,
     #[schemars(skip)]
     #[expect(dead_code, reason = "a value does not parse")]
     post_route_handler: Option<Unsupported>,
@@ -104,8 +115,10 @@ struct SignedOpHook {
 struct MsgsDirectRequest {
     /// As for a route.
     amount_in: Option<Amount>,
-    /// As for a route; without effect beside amount_in.
-    amount_out: Option<Amount>,
+    /// As for a route; beside amount_in, as for messages.
+    amount_out: Option<Expected>,
+    /// As for messages.
+    estimated_amount_out: Option<Expected>,
     /// As for a route.
     #[schemars(regex(pattern = DENOM))]
     source_asset_denom: Text,
@@ -128,16 +141,29 @@ struct MsgsDirectRequest {
     slippage_tolerance_percent: Option<Decimal>,
     /// For IBC transfers, 1 to 86400; 300.
     timeout_seconds: Option<TimeoutSeconds>,
+    /// As for a route.
+    allow_unsafe: Option<bool>,
+    #[expect(dead_code, reason = "another value does not parse")]
+    cumulative_affiliate_fee_bps: Option<NoFee>,
+    #[schemars(with = "Option<Free>")]
+    #[expect(dead_code, reason = "another value does not parse")]
+    chain_ids_to_affiliates: Option<NoAffiliates>,
     #[schemars(skip)]
     #[expect(dead_code, reason = "a value does not parse")]
     post_route_handler: Option<Unsupported>,
+    #[schemars(skip)]
+    #[expect(dead_code, reason = "a value does not parse: the route is planned here")]
+    operations: Option<Unsupported>,
+    #[schemars(skip)]
+    #[expect(dead_code, reason = "a value does not parse: addresses are given by chain")]
+    address_list: Option<Unsupported>,
+    #[schemars(skip)]
+    #[expect(dead_code, reason = "a value does not parse: the routes need no hook")]
+    signed_op_hook: Option<Unsupported>,
 }
 
-/// Members that real clients send and that have no effect here.
-const WITHOUT_EFFECT: &[&str] =
-    &["estimated_amount_out", "chain_ids_to_affiliates", "enable_gas_warnings", "fee_payer_address"];
-/// The same for requests without a route.
-const WITHOUT_EFFECT_DIRECT: &[&str] = &["address_list", "operations", "signed_op_hook"];
+/// Members that real clients send and that have no effect here: warnings about gas, and who pays fees on Solana.
+const WITHOUT_EFFECT: &[&str] = &["enable_gas_warnings", "fee_payer_address"];
 
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 300;
@@ -234,9 +260,17 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
         )?;
         query.request.amount_in = request.amount_in.0;
         world.facts = service.with_contract(&world, query.request.to).await;
-        let (plan, quotes) = planned_again(service, &world, query.request, &request.operations).await?;
+        let (plan, quotes) =
+            planned_again(service, &world, query.request.clone(), &request.operations).await?;
+        let first = &request.operations[0].amount_in;
+        if !first.is_empty() && *first != request.amount_in.0.to_string() {
+            let why = format!("it is {}, and that of the first operation {first}", request.amount_in.0);
+            return Err(errors::invalid("amount_in", &why));
+        }
+        price_warning::check(&world, &query.request, &plan, request.allow_unsafe)?;
         let hook = request.signed_op_hook.map(|SignedOpHook { signer, hook }| SignedHook { signer, hook });
         let (timeout, slippage) = (request.timeout_seconds, request.slippage_tolerance_percent);
+        check_expected([request.amount_out, request.estimated_amount_out], &plan, slippage.as_ref())?;
         let built = build(&world, &plan, &addresses, timeout, slippage, hook.as_ref())?;
         json(&answer(&world, &quotes, &plan, built))
     })
@@ -244,11 +278,11 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
 
 fn msgs_direct<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let without_effect = [WITHOUT_EFFECT, WITHOUT_EFFECT_DIRECT, route::WITHOUT_EFFECT].concat();
+        let without_effect = [WITHOUT_EFFECT, route::WITHOUT_EFFECT].concat();
         let request: MsgsDirectRequest = body::read(&service.config, call, &without_effect)?;
         check_length("chain_ids_to_addresses", request.chain_ids_to_addresses.len())?;
-        let amount_out = request.amount_out.filter(|_| request.amount_in.is_none());
-        let amount = RequestedAmount::of(request.amount_in, amount_out)?;
+        let wanted = request.amount_out.and_then(|expected| expected.0).map(Amount);
+        let amount = RequestedAmount::of(request.amount_in, wanted.filter(|_| request.amount_in.is_none()))?;
         let world = service.world();
         let mut query = RouteQuery::new(
             &world.registry,
@@ -261,8 +295,10 @@ fn msgs_direct<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Re
         query.request.bridges = route::bridges(&request.bridges.unwrap_or_default())?;
         let planned = amounts::plans(service, &world, &query.request, amount).await?;
         let plan = &planned.plans[0];
+        price_warning::check(&world, &query.request, plan, request.allow_unsafe)?;
         let addresses = addresses_of(&request.chain_ids_to_addresses, &world.registry, plan)?;
         let (timeout, slippage) = (request.timeout_seconds, request.slippage_tolerance_percent);
+        check_expected([request.amount_out, request.estimated_amount_out], plan, slippage.as_ref())?;
         let built = build(&world, plan, &addresses, timeout, slippage, None)?;
         let route = query.answer(&world, &planned);
         json(&MsgsDirectResponse { msgs: answer(&world, &planned.quotes, plan, built), route })
@@ -301,6 +337,27 @@ async fn planned_again<'a>(
         }
     }
     Err(refusal.unwrap_or_else(|| errors::internal("no plan and no reason")))
+}
+
+/// Refuses a plan that gives less than the client expects (`amount_out`, `estimated_amount_out`), by more than the slippage
+/// that it accepts.
+fn check_expected(
+    expected: [Option<Expected>; 2],
+    plan: &Plan,
+    slippage: Option<&Decimal>,
+) -> Result<(), HttpError> {
+    let percent = slippage.map_or(SLIPPAGE_PERCENT, |percent| &percent.0);
+    let slippage = Slippage::parse(percent).map_err(|error| HttpError::bad_request(error.to_string()))?;
+    let amount = plan.amount_out();
+    for (name, expected) in ["amount_out", "estimated_amount_out"].into_iter().zip(expected) {
+        if let Some(expected) = expected.and_then(|expected| expected.0)
+            && amount < slippage.least(expected)
+        {
+            let why = format!("it is {expected}, and the route gives {amount}; ask for the route again");
+            return Err(errors::invalid(name, &why));
+        }
+    }
+    Ok(())
 }
 
 /// Selects the addresses that a plan needs from those of the client.

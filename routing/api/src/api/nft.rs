@@ -55,6 +55,8 @@ struct SendNftRequest {
     class_trace: Option<ClassTrace>,
     /// Contract that the collection sends to, on a Wasm chain.
     outgoing_proxy: Option<String>,
+    /// Only that of `from_address`: a packet that fails returns to its sender.
+    l1_recover_address: Option<Text>,
     /// Seconds until the tokens return if they do not arrive, 1 to 86400; 1800.
     timeout: Option<TimeoutSeconds>,
 }
@@ -65,9 +67,6 @@ struct ClassTrace {
     /// Ports and channels, the latest first.
     path: String,
 }
-
-/// Members that clients send and that have no effect here.
-const WITHOUT_EFFECT: &[&str] = &["l1_recover_address"];
 
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 1800;
@@ -82,7 +81,11 @@ struct SendNftResponse {
 }
 
 fn send(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request: SendNftRequest = body::read(&service.config, call, WITHOUT_EFFECT)?;
+    let request: SendNftRequest = body::read(&service.config, call, &[])?;
+    // A packet that fails returns to its sender.
+    if request.l1_recover_address.as_ref().is_some_and(|address| address.0 != request.from_address.0) {
+        return Err(errors::invalid("l1_recover_address", "it must be from_address, to which tokens return"));
+    }
     let world = service.world();
     let registry = &*world.registry;
     let chain = |id: &Text| registry.chain(&id.0).ok_or_else(errors::unknown_chain);

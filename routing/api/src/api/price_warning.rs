@@ -1,8 +1,13 @@
 //! Warning about a route that loses much of the value.
 
 use chain::U256;
+use planner::{Plan, Request, usd};
 use schemars::JsonSchema;
 use serde::Serialize;
+use web::http_error::HttpError;
+
+use crate::errors;
+use crate::service::World;
 
 /// Share of the value in that must arrive without a warning, in percent.
 const LEAST_PERCENT: u64 = 90;
@@ -18,6 +23,28 @@ pub(super) struct PriceWarning {
     kind: &'static str,
     /// For the user.
     message: String,
+}
+
+/// Refuses a plan that loses much of the value, if the client does not accept that (`allow_unsafe`).
+pub(super) fn check(
+    world: &World,
+    request: &Request,
+    plan: &Plan,
+    allow_unsafe: Option<bool>,
+) -> Result<(), HttpError> {
+    if allow_unsafe != Some(false) {
+        return Ok(());
+    }
+    let value = |asset, amount| usd::of(&world.registry, &world.facts, asset, amount);
+    let (Some(value_in), Some(value_out)) =
+        (value(request.from, plan.amount_in()), value(request.to, plan.amount_out()))
+    else {
+        return Ok(());
+    };
+    if PriceWarning::of((&value_in, &value_out)).is_none() {
+        return Ok(());
+    }
+    Err(errors::unsafe_price(&value_in, &value_out))
 }
 
 impl PriceWarning {

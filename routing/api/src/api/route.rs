@@ -19,9 +19,9 @@ use super::amounts::{self, Planned, RequestedAmount};
 use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
-use super::price_warning::PriceWarning;
+use super::price_warning::{self, PriceWarning};
 use super::wire::Free;
-use crate::body::{self, Amount, DENOM, Text, check_length};
+use crate::body::{self, Amount, DENOM, NoFee, Text, check_length};
 use crate::errors;
 use crate::service::{Service, World};
 
@@ -62,11 +62,15 @@ struct RouteRequest {
     is_op_withdraw: Option<bool>,
     /// Only these kinds of bridges; all.
     bridges: Option<Vec<String>>,
+    /// Whether a route may lose more than a tenth of the value, which is a warning then; true.
+    allow_unsafe: Option<bool>,
+    #[expect(dead_code, reason = "another value does not parse")]
+    cumulative_affiliate_fee_bps: Option<NoFee>,
 }
 
-/// Members that real clients send and that have no effect here: there are no swaps and no relayers of our own.
+/// Members that real clients send and that have no effect here: they permit or limit swaps and relayers, and there are
+/// none.
 pub(super) const WITHOUT_EFFECT: &[&str] = &[
-    "allow_unsafe",
     "allow_swaps",
     "smart_relay",
     "go_fast",
@@ -75,7 +79,6 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "swap_venues",
     "smart_swap_options",
     "experimental_features",
-    "cumulative_affiliate_fee_bps",
     "ignore_blacklist",
     "unsafe",
     "client_id",
@@ -167,6 +170,7 @@ fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<R
         query.request.op_withdraw = request.is_op_withdraw == Some(true);
         query.request.bridges = bridges(&request.bridges.unwrap_or_default())?;
         let planned = amounts::plans(service, &world, &query.request, amount).await?;
+        price_warning::check(&world, &query.request, &planned.plans[0], request.allow_unsafe)?;
         json(&query.answer(&world, &planned))
     })
 }

@@ -11,6 +11,7 @@ mod check_online;
 mod client;
 mod facts;
 mod health;
+mod lists;
 mod nfts;
 mod openapi;
 mod prices;

@@ -160,6 +160,111 @@ async fn fields_that_real_clients_send_are_not_refused() {
 }
 
 #[tokio::test]
+async fn a_field_that_changes_money_and_is_not_honoured_is_refused_by_name() {
+    let client = Client::mainnet();
+    let good = good(&client).await;
+    let fee = |points: Value| json!({ "osmosis-1": { "affiliates": [{ "address": USER, "basis_points_fee": points }] } });
+    let (route, msgs, direct) = ("/v2/fungible/route", "/v2/fungible/msgs", "/v2/fungible/msgs_direct");
+    let cases = [
+        (route, "cumulative_affiliate_fee_bps", json!("10")),
+        (route, "cumulative_affiliate_fee_bps", json!(10)),
+        (route, "cumulative_affiliate_fee_bps", json!("-1")),
+        (msgs, "cumulative_affiliate_fee_bps", json!("10")),
+        (msgs, "chain_ids_to_affiliates", fee(json!("10"))),
+        (msgs, "chain_ids_to_affiliates", fee(json!(10))),
+        (msgs, "chain_ids_to_affiliates", json!([])),
+        (msgs, "amount_out", json!("1100000")),
+        (msgs, "amount_out", json!("much")),
+        (msgs, "amount_out", json!(-1)),
+        (msgs, "estimated_amount_out", json!("1100000")),
+        (msgs, "amount_in", json!("999999")),
+        (msgs, "post_route_handler", json!({ "wasm_msg": {} })),
+        (direct, "chain_ids_to_affiliates", fee(json!("1"))),
+        (direct, "amount_out", json!("1100000")),
+        (direct, "estimated_amount_out", json!("1100000")),
+        (direct, "operations", json!([])),
+        (direct, "address_list", json!([USER])),
+        (direct, "signed_op_hook", json!({ "signer": USER, "hook": "" })),
+        (direct, "post_route_handler", json!({})),
+    ];
+    for (path, name, value) in cases {
+        let mut body = good.iter().find(|(other, _)| *other == path).unwrap().1.clone();
+        body[name] = value.clone();
+        let message = refused(&client, path, &body).await;
+        assert!(message.starts_with(&format!("invalid {name}")), "{path} {name} {value}: {message}");
+    }
+    let accepted = [
+        (route, "cumulative_affiliate_fee_bps", json!("0")),
+        (route, "cumulative_affiliate_fee_bps", json!(0)),
+        (msgs, "chain_ids_to_affiliates", fee(json!("0"))),
+        (msgs, "amount_out", json!("0")),
+        (msgs, "amount_out", json!("")),
+        // Within the slippage of 1 %, and less than the route gives.
+        (msgs, "amount_out", json!("1010000")),
+        (msgs, "amount_out", json!("1")),
+        (route, "swap_venues", json!([])),
+        (route, "allow_unsafe", json!(false)),
+    ];
+    for (path, name, value) in accepted {
+        let mut body = good.iter().find(|(other, _)| *other == path).unwrap().1.clone();
+        body[name] = value.clone();
+        assert_eq!(client.post(path, &body).await.status, 200, "{path} {name} {value}");
+    }
+}
+
+#[tokio::test]
+async fn a_route_that_loses_much_is_refused_to_a_client_that_wants_none() {
+    let text = "
+        [[chain]]
+        id = 'a-1'
+        bech32_prefix = 'a'
+        [[chain]]
+        id = 'b-1'
+        bech32_prefix = 'b'
+        [[channel]]
+        a = 'a-1/transfer/channel-1'
+        b = 'b-1/transfer/channel-2'
+        [[asset]]
+        chain = 'a-1'
+        denom = 'utoken'
+        symbol = 'T'
+        decimals = 6
+        price_usd = '1'
+        [[asset]]
+        chain = 'b-1'
+        ibc = { channel = 'channel-2', from = 'utoken' }
+        terms = { fee_bps = 2000 }";
+    let client = Client::over(registry::load_text(text).unwrap());
+    let voucher = registry::denom::of_path("transfer/channel-2/utoken");
+    let address = |prefix: &str| chain::Account::from([7; 20]).to_bech32(prefix);
+    let mut ask = json!({
+        "amount_in": "10000000", "source_asset_denom": "utoken", "source_asset_chain_id": "a-1",
+        "dest_asset_denom": voucher, "dest_asset_chain_id": "b-1",
+    });
+    let route = client.post("/v2/fungible/route", &ask).await.ok();
+    assert_eq!(route["warning"]["type"], "BAD_PRICE_WARNING");
+    let mut msgs = ask.clone();
+    msgs["operations"] = route["operations"].clone();
+    msgs["address_list"] = json!([address("a"), address("b")]);
+    let mut direct = ask.clone();
+    direct["chain_ids_to_addresses"] = json!({ "a-1": address("a"), "b-1": address("b") });
+    ask["client_id"] = json!("x");
+    for (path, mut body) in
+        [("/v2/fungible/route", ask), ("/v2/fungible/msgs", msgs), ("/v2/fungible/msgs_direct", direct)]
+    {
+        for accepts in [Value::Null, json!(true)] {
+            body["allow_unsafe"] = accepts;
+            assert_eq!(client.post(path, &body).await.status, 200, "{path}");
+        }
+        body["allow_unsafe"] = json!(false);
+        let answer = client.post(path, &body).await;
+        let (status, code, message) = answer.refusal();
+        assert!((status, code) == (400, 3) && message.contains("output usd value: 8.00"), "{path} {message}");
+        assert_eq!(answer.json()["details"][0]["reason"], "BAD_PRICE_ERROR");
+    }
+}
+
+#[tokio::test]
 async fn null_counts_as_absent() {
     let (client, mut body) = (Client::mainnet(), example("route-request"));
     let without = client.post("/v2/fungible/route", &body).await;

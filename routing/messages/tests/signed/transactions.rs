@@ -48,7 +48,7 @@ fn a_migrated_coin_becomes_the_voucher_and_is_transferred_and_forwarded() {
     let transfer = json(transfer);
     assert_eq!(transfer["token"], json!({"denom": INIT_VOUCHER, "amount": "5"}));
     assert_eq!(transfer["source_channel"], "channel-0");
-    assert_eq!(transfer["receiver"], "pfm");
+    assert_eq!(transfer["receiver"], USER);
     let memo: Value = serde_json::from_str(text(&transfer, "/memo")).unwrap();
     let forward = json!({
         "receiver": receiver, "port": "transfer", "channel": "channel-71", "timeout": "10m", "retries": 2,
@@ -76,7 +76,7 @@ fn a_wrapped_migrated_coin_is_unwrapped_to_its_owner_first() {
 }
 
 #[test]
-fn a_rollup_with_migrated_coins_gets_an_address_even_for_forwarded_packets() {
+fn a_rollup_with_migrated_coins_gets_the_account_that_forwards() {
     for (scenario, migrated) in [(world::mainnet(), false), (world::migrated(), true)] {
         let hops = vec![
             ibc(&scenario, (L1, 25), (L1, "uinit"), ("yominet-1", INIT_VOUCHER)),
@@ -84,7 +84,7 @@ fn a_rollup_with_migrated_coins_gets_an_address_even_for_forwarded_packets() {
         ];
         let msg = json(&scenario.msgs(hops, &[USER, USER])[0]);
         let holder = intermediary::forwarder("channel-0", USER).to_bech32("init");
-        let expected = if migrated { holder.as_str() } else { "pfm" };
+        let expected = if migrated { holder.as_str() } else { USER };
         assert_eq!(text(&msg, "/receiver"), expected);
     }
 }
@@ -105,7 +105,7 @@ fn a_second_forwarder_is_derived_from_the_first() {
     ];
     let sender = chain::Account::from([7; 20]).to_bech32("osmo");
     let msg = json(&scenario.msgs(hops, &[&sender, USER])[0]);
-    assert_eq!(text(&msg, "/receiver"), "pfm");
+    assert_eq!(text(&msg, "/receiver"), chain::Account::from([7; 20]).to_bech32("init"));
     let memo: Value = serde_json::from_str(text(&msg, "/memo")).unwrap();
     let on_l1 = intermediary::forwarder("channel-71", &sender).to_bech32("init");
     let on_yominet = intermediary::forwarder("channel-0", &on_l1).to_bech32("init");

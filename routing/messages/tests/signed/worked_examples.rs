@@ -72,9 +72,11 @@ fn dollars_of_noble_are_forwarded_and_wrapped_by_one_message() {
     let expected = format!(
         concat!(
             r#"{{"source_port":"transfer","source_channel":"channel-129","token":{{"denom":"uusdc","amount":"1000000"}},"#,
-            r#""sender":"{}","receiver":"pfm","timeout_height":{{}},"timeout_timestamp":"1767226200000000000","memo":{}}}"#
+            r#""sender":"{}","receiver":"{}","timeout_height":{{}},"timeout_timestamp":"1767226200000000000","memo":{}}}"#
         ),
         NOBLE,
+        // The account of Noble's key.
+        chain::Account::from_bech32(NOBLE, "noble").unwrap().to_bech32("init"),
         serde_json::to_string(&memo).unwrap()
     );
     assert_eq!(
@@ -251,9 +253,9 @@ fn a_wrapped_token_that_is_forwarded_carries_a_memo() {
     let memo = format!(
         r#"{{"forward":{{"receiver":"{NOBLE}","port":"transfer","channel":"channel-3","timeout":"10m","retries":2}}}}"#
     );
-    // The six head words of the mechanics document; the text `pfm` is shorter than an address.
-    let heads = [word("c0"), word(ETHER), word("120"), word("160"), timeout, word("1a0")].concat();
-    let texts = [USDC_WRAPPED, "channel-0", "pfm", &memo].map(string_words).concat();
+    // The receiver takes a word of length and two of text.
+    let heads = [word("c0"), word(ETHER), word("120"), word("160"), timeout, word("1c0")].concat();
+    let texts = [USDC_WRAPPED, "channel-0", USER, &memo].map(string_words).concat();
     assert_eq!(input, format!("0xf787cbdd{heads}{texts}"));
 }
 

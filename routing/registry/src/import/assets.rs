@@ -5,13 +5,14 @@ use serde_json::Value;
 use super::Imported;
 use super::chains::logo;
 use super::layout::{Json, list, text};
+use super::names::Names;
 use super::traces;
 use crate::draft::{AssetDraft, Located, Source};
 use crate::problem::Place;
 
-impl Imported {
+impl Imported<'_> {
     /// Adds the assets of a chain.
-    pub(super) fn assets(&mut self, json: &Json, chain: &str, source: Source) {
+    pub(super) fn assets(&mut self, json: &Json, chain: &str, source: Source, names: &Names) {
         for asset in list(&json.value["assets"]) {
             let name =
                 text(&asset["base"]).or_else(|| text(&asset["symbol"])).unwrap_or_else(|| "assets".into());
@@ -19,7 +20,7 @@ impl Imported {
             match draft(asset, chain) {
                 Ok(part) => {
                     let placed = Located { source, place, part };
-                    let traced = traces::follow(placed, list(&asset["traces"]), &self.names);
+                    let traced = traces::follow(placed, list(&asset["traces"]), names, &mut self.words);
                     self.draft.append(traced);
                 }
                 Err(what) => self.skip(&place, what),
@@ -29,7 +30,7 @@ impl Imported {
 }
 
 /// An asset without its origin.
-fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
+pub(super) fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
     let base = text(&json["base"]).ok_or("`base` is no text")?;
     let contract = text(&json["address"]).filter(|address| address.starts_with("0x"));
     Ok(AssetDraft {
@@ -42,8 +43,8 @@ fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
         description: text(&json["description"]),
         coingecko_id: text(&json["coingecko_id"]),
         denom: Some(base),
-        // Unlisted assets are hidden.
-        hidden: Some(false),
+        // Unlisted assets are hidden, and listed ones that are not to be used any more.
+        hidden: Some(json["deprecated"] == true),
         ..AssetDraft::default()
     })
 }

@@ -3,14 +3,21 @@
 use serde_json::Value;
 
 use super::layout::{list, text};
+use super::words::{CHAIN_STATUS, CHAIN_TYPE, ChainStatus, NETWORK_TYPE, UnknownWords};
 use crate::draft::{ChainDraft, EndpointsDraft};
 use crate::model::FeeAsset;
+use crate::problem::Place;
 use crate::serde_forms;
 
 /// Parses a chain; `None` if it is dead or no Cosmos chain.
-pub(super) fn chain(json: &Value) -> Result<Option<ChainDraft>, String> {
-    let other = json["chain_type"].as_str().is_some_and(|kind| kind != "cosmos");
-    if json["status"] == "killed" || other {
+pub(super) fn chain(
+    json: &Value,
+    place: &Place,
+    words: &mut UnknownWords,
+) -> Result<Option<ChainDraft>, String> {
+    let status = words.meaning(&CHAIN_STATUS, &json["status"], place);
+    let is_cosmos = words.meaning(&CHAIN_TYPE, &json["chain_type"], place).unwrap_or(true);
+    if status == Some(ChainStatus::Killed) || !is_cosmos {
         return Ok(None);
     }
     let id = text(&json["chain_id"]).ok_or("`chain_id` is no text")?;
@@ -21,8 +28,8 @@ pub(super) fn chain(json: &Value) -> Result<Option<ChainDraft>, String> {
         name: text(&json["chain_name"]),
         pretty_name: text(&json["pretty_name"]).or_else(|| text(&json["chain_name"])),
         bech32_prefix: text(&json["bech32_prefix"]),
-        testnet: json["network_type"].as_str().map(|network| network != "mainnet"),
-        hidden: (json["status"] == "upcoming").then_some(true),
+        testnet: words.meaning(&NETWORK_TYPE, &json["network_type"], place),
+        hidden: (status == Some(ChainStatus::Upcoming)).then_some(true),
         logo_uri: logo(json),
         explorer_tx: list(&json["explorers"])
             .iter()

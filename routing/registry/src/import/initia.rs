@@ -8,11 +8,17 @@ use serde_json::Value;
 
 use super::Imported;
 use super::layout::{Json, Layout, list, text};
+use super::names::Names;
+use super::shape::Kind;
+use super::words::{OF_ICS20, ROLLUP_TYPE, is_ics20};
 use crate::denom::{self, TRANSFER_PORT};
 use crate::draft::{
     AssetDraft, BridgeDraft, BridgedDraft, ChainDraft, ChannelDraft, EndDraft, Located, Source,
 };
 use crate::problem::{LoadError, Place};
+
+/// The place of a chain, its entry, and the path of its asset list.
+type Listed = (Place, Value, Option<PathBuf>);
 
 /// A chain that is imported.
 struct ChainFiles {
@@ -22,23 +28,18 @@ struct ChainFiles {
     assets: Option<Json>,
 }
 
-impl Imported {
-    /// Reads an Initia registry; files are named relative to `dir`.
-    pub(super) fn initia(&mut self, dir: &Path, layout: &Layout) -> Result<(), LoadError> {
-        let chains = match layout {
-            Layout::Site(chains) => self.site(dir, chains)?,
-            Layout::Chains(folders) | Layout::Network(folders) => folders
-                .iter()
-                .filter_map(|folder| {
-                    let json = self.read(dir, &folder.join("chain.json"))?;
-                    let place = Place::new(&json.file, "*");
-                    self.chain_files(place, json.value, Some(folder.join("assetlist.json")), dir)
-                })
-                .collect(),
+impl Imported<'_> {
+    /// Reads an Initia registry in `root`; files are named relative to `dir`.
+    pub(super) fn initia(&mut self, dir: &Path, root: &Path, layout: &Layout) -> Result<(), LoadError> {
+        let found = match layout {
+            Layout::Site(chains) => self.site(dir, root, chains)?,
+            Layout::Chains(folders) | Layout::Network(folders) => self.network(dir, root, folders)?,
         };
-        for chain in &chains {
-            let name = chain.draft.name.clone().unwrap_or_else(|| chain.draft.id.clone());
-            self.names.insert(name, chain.draft.id.clone());
+        let (names, problems) = Names::of(found.iter().map(|(place, value, _)| (value, place)));
+        self.problems.extend(problems);
+        let (mut chains, mut ids) = (Vec::new(), BTreeMap::new());
+        for (place, value, assets) in found {
+            chains.extend(self.chain_files(&mut ids, place, value, assets, dir, root));
         }
         let l1 = chains.iter().find(|chain| chain.draft.l1 == Some(true)).map(|chain| chain.draft.id.clone());
         self.listed_channels(&chains);
@@ -47,7 +48,7 @@ impl Imported {
                 self.bridge(&chain, l1);
             }
             if let Some(assets) = &chain.assets {
-                self.assets(assets, &chain.draft.id, Source::Initia);
+                self.assets(assets, &chain.draft.id, Source::Initia, &names);
             }
             let ChainFiles { place, draft: part, .. } = chain;
             self.draft.chain.push(Located { source: Source::Initia, place, part });
@@ -55,21 +56,36 @@ impl Imported {
         Ok(())
     }
 
+    /// The chains of a network of a checkout.
+    fn network(&mut self, dir: &Path, root: &Path, folders: &[PathBuf]) -> Result<Vec<Listed>, LoadError> {
+        let network = folders.first().and_then(|folder| folder.parent());
+        let network = network.ok_or_else(|| LoadError::Empty(root.to_owned()))?;
+        let mut found = Vec::new();
+        for folder in self.folders(network, folders)? {
+            if let Some(Json { file, value }) = self.read(dir, root, &folder.join("chain.json"), Kind::Chain)
+            {
+                found.push((Place::new(&file, "*"), value, Some(folder.join("assetlist.json"))));
+            }
+        }
+        Ok(found)
+    }
+
     /// The chains of a built site.
-    fn site(&mut self, dir: &Path, chains: &Path) -> Result<Vec<ChainFiles>, LoadError> {
-        let json = Json::read(dir, chains)?;
-        let Value::Array(entries) = json.value else {
-            return Err(Place::new(&json.file, "*").error("must be an array of chains").into());
+    fn site(&mut self, dir: &Path, root: &Path, chains: &Path) -> Result<Vec<Listed>, LoadError> {
+        let json = self.read(dir, root, chains, Kind::Chains);
+        let Some(Json { file, value: Value::Array(entries) }) = json else {
+            let broken =
+                self.problems.pop().unwrap_or_else(|| Place::about("chains.json").error("is no list"));
+            return Err(broken.into());
         };
         let folder = chains.with_file_name("chains");
         let mut found = Vec::new();
         for (index, entry) in entries.into_iter().enumerate() {
             let name = text(&entry["chain_name"]);
-            let place = Place::new(&json.file, name.clone().unwrap_or_else(|| format!("[{index}]")));
+            let place = Place::new(&file, name.clone().unwrap_or_else(|| format!("[{index}]")));
             // A name must not lead out of the folder.
             let name = name.filter(|name| !name.contains(['/', '\\']) && !name.starts_with('.'));
-            let assets = name.map(|name| folder.join(name).join("assetlist.json"));
-            found.extend(self.chain_files(place, entry, assets, dir));
+            found.push((place, entry, name.map(|name| folder.join(name).join("assetlist.json"))));
         }
         Ok(found)
     }
@@ -77,16 +93,38 @@ impl Imported {
     /// A chain and its asset list, if it is imported and valid.
     fn chain_files(
         &mut self,
+        ids: &mut BTreeMap<String, Place>,
         place: Place,
         mut json: Value,
         assets: Option<PathBuf>,
         dir: &Path,
+        root: &Path,
     ) -> Option<ChainFiles> {
         let draft = self.chain(&place, &json)?;
-        let assets = assets.filter(|path| path.is_file()).and_then(|path| self.read(dir, &path));
+        if !self.is_first(ids, &draft, &place) {
+            if let Some(folder) = assets.as_deref().and_then(Path::parent) {
+                self.files.forget(&folder.join("chain.json"));
+            }
+            return None;
+        }
+        let assets =
+            assets.filter(|path| self.has(path)).and_then(|path| self.read(dir, root, &path, Kind::Assets));
         let metadata = json["metadata"].take();
-        let draft = of_initia(draft, &metadata);
+        let draft = self.of_initia(draft, &metadata, &place);
         Some(ChainFiles { place: Place { key: draft.id.clone(), ..place }, draft, metadata, assets })
+    }
+
+    /// Chain members that only this registry has.
+    fn of_initia(&mut self, mut draft: ChainDraft, metadata: &Value, place: &Place) -> ChainDraft {
+        let l1 = metadata["is_l1"] == true;
+        let rollup = self.words.meaning(&ROLLUP_TYPE, &metadata["minitia"]["type"], place);
+        let vm = if l1 { Vm::Move } else { rollup.unwrap_or(Vm::None) };
+        draft.endpoints.executor = text(&metadata["executor_uri"]).map(|uri| vec![uri]);
+        // A chain that will stop soon is not to be offered.
+        if metadata["deprecated"] == true {
+            draft.hidden = Some(true);
+        }
+        ChainDraft { l1: Some(l1), initia: Some(true), vm: Some(vm), ..draft }
     }
 
     /// The optimistic bridge of a rollup, and the bridged coins that its operator lists.
@@ -117,7 +155,10 @@ impl Imported {
         let mut ends: BTreeMap<(String, String), Vec<(String, Place)>> = BTreeMap::new();
         for chain in chains {
             let here = &chain.draft.id;
-            for entry in list(&chain.metadata["ibc_channels"]).iter().filter(|entry| is_transfer(entry)) {
+            for entry in list(&chain.metadata["ibc_channels"]) {
+                if !self.is_transfer(entry, &chain.place) {
+                    continue;
+                }
                 let (Some(there), Some(channel)) = (text(&entry["chain_id"]), text(&entry["channel_id"]))
                 else {
                     continue;
@@ -145,28 +186,20 @@ impl Imported {
         }
     }
 
+    /// Whether an entry is a channel of the transfer module.
+    fn is_transfer(&mut self, entry: &Value, place: &Place) -> bool {
+        if entry["port_id"] != TRANSFER_PORT {
+            return false;
+        }
+        let version = entry["version"].as_str().filter(|version| !version.is_empty() && !is_ics20(version));
+        if let Some(version) = version {
+            self.words.add("ibc_channels.version", version, OF_ICS20, place);
+        }
+        true
+    }
+
     fn listed(&mut self, place: &Place, source: Source, a: EndDraft, b: Option<EndDraft>) {
         let part = ChannelDraft { a, b, paused: None, seconds: None };
         self.draft.channel.push(Located { source, place: place.clone(), part });
     }
-}
-
-/// `ics20-1`, also within the JSON of a channel that pays relayers.
-fn is_transfer(entry: &Value) -> bool {
-    let version = entry["version"].as_str().unwrap_or_default();
-    entry["port_id"] == TRANSFER_PORT && (version.is_empty() || version.contains("ics20"))
-}
-
-/// Chain members that only this registry has.
-fn of_initia(mut draft: ChainDraft, metadata: &Value) -> ChainDraft {
-    let l1 = metadata["is_l1"] == true;
-    let vm = match metadata["minitia"]["type"].as_str() {
-        _ if l1 => Vm::Move,
-        Some("minimove") => Vm::Move,
-        Some("miniwasm") => Vm::Wasm,
-        Some("minievm") => Vm::Evm,
-        _ => Vm::None,
-    };
-    draft.endpoints.executor = text(&metadata["executor_uri"]).map(|uri| vec![uri]);
-    ChainDraft { l1: Some(l1), initia: Some(true), vm: Some(vm), ..draft }
 }

@@ -1,6 +1,5 @@
 //! Detection of a folder's public layout from its contents.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use crate::draft::NETWORKS;
 use crate::files;
-use crate::problem::{LoadError, Place, Problem};
+use crate::problem::LoadError;
 
 /// A public registry on disk.
 pub(crate) enum Layout {
@@ -55,17 +54,6 @@ pub(crate) struct Json {
     /// Its name in messages.
     pub(crate) file: Arc<str>,
     pub(crate) value: Value,
-}
-
-impl Json {
-    /// Reads a file, with a name relative to `dir`.
-    pub(crate) fn read(dir: &Path, path: &Path) -> Result<Self, Problem> {
-        let file: Arc<str> = files::name(dir, path).into();
-        let failed = |reason: &dyn Display| Place::new(&file, "*").error(format!("cannot be read: {reason}"));
-        let text = files::text(path).map_err(|error| failed(&error))?;
-        let value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
-        Ok(Self { file, value })
-    }
 }
 
 /// A text that is not empty.

@@ -3,20 +3,17 @@
 //! The last step is the origin of the asset. Inputs of earlier steps become hidden assets unless a list has them;
 //! channels and bridges of a step become drafts too.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::layout::text;
+use super::names::Names;
+use super::words::{Step as Kind, TRACE_TYPE, UnknownWords};
 use crate::denom::{self, TRANSFER_PORT, is_contract_port};
 use crate::draft::{
     AssetDraft, BridgeDraft, BridgedDraft, ChannelDraft, Draft, EndDraft, IbcDraft, Located, Source,
     WrappedDraft,
 };
 use crate::problem::Place;
-
-/// Ids of chains by name.
-type Names = BTreeMap<String, String>;
 
 /// One step, with its input.
 struct Step<'a> {
@@ -26,19 +23,15 @@ struct Step<'a> {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Ibc,
-    Op,
-    Wrapped,
-    /// An unsupported step: its output counts as native.
-    Other,
-}
-
 /// The asset with its origin, and all parts that its traces imply. Malformed traces are ignored as a whole.
-pub(super) fn follow(asset: Located<AssetDraft>, traces: &[Value], names: &Names) -> Draft {
+pub(super) fn follow(
+    asset: Located<AssetDraft>,
+    traces: &[Value],
+    names: &Names,
+    words: &mut UnknownWords,
+) -> Draft {
     let Located { source, place, part: listed } = asset;
-    let steps: Option<Vec<_>> = traces.iter().map(|trace| step(trace, names)).collect();
+    let steps: Option<Vec<_>> = traces.iter().map(|trace| step(trace, names, words, &place)).collect();
     let (mut draft, mut input, mut wrapped) = (Draft::default(), Some(listed.clone()), false);
     // The first asset is the listed one; its ancestors are implied.
     let located = |draft: &Draft, part| {
@@ -70,18 +63,16 @@ pub(super) fn follow(asset: Located<AssetDraft>, traces: &[Value], names: &Names
     draft
 }
 
-fn step<'a>(trace: &'a Value, names: &Names) -> Option<Step<'a>> {
+fn step<'a>(trace: &'a Value, names: &Names, words: &mut UnknownWords, place: &Place) -> Option<Step<'a>> {
     let counterparty = &trace["counterparty"];
-    let by_name = || names.get(counterparty["chain_name"].as_str()?).cloned();
-    let kind = match trace["type"].as_str()? {
-        "ibc" | "ibc-cw20" => Kind::Ibc,
-        "op" => Kind::Op,
-        "wrapped" if trace["provider"] == "Decimal Wrapper" => Kind::Wrapped,
-        _ => Kind::Other,
+    trace["type"].as_str()?;
+    let kind = match words.meaning(&TRACE_TYPE, &trace["type"], place) {
+        Some(Kind::Wrapped) if trace["provider"] != "Decimal Wrapper" => Kind::Other,
+        kind => kind.unwrap_or(Kind::Other),
     };
     Some(Step {
         trace,
-        from_chain: text(&counterparty["chain_id"]).or_else(by_name),
+        from_chain: names.meant(counterparty),
         from: text(&counterparty["base_denom"])?,
         kind,
     })

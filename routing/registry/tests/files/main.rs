@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod any_text;
+mod broken;
 mod check;
 mod derived;
 mod example;

@@ -83,7 +83,7 @@ impl Quotes for NoQuotes {
 }
 
 impl Subject {
-    pub(super) fn new(Loaded { registry, mut problems }: Loaded) -> Self {
+    pub(super) fn new(Loaded { registry, mut problems, .. }: Loaded) -> Self {
         problems.extend(registry::check::check(&registry));
         Self { graph: Graph::new(&registry), registry, problems }
     }
@@ -252,14 +252,16 @@ impl Subject {
         let sent = ["/source_port", "/source_channel", "/token/denom"]
             .map(|at| msg.pointer(at).and_then(Value::as_str));
         expect(&[Some(ends[0].0.as_str()), Some(&ends[0].1), Some(&from.1)], &sent)?;
-        // One memo in the other, each with a receiver that is no address but for the last.
+        // One memo in the other, each with a receiver that is an address of its chain.
         let (mut arrives, mut memo) = (msg["receiver"].clone(), msg["memo"].clone());
         if let Some(text) = memo.as_str() {
             memo = serde_json::from_str(text).unwrap_or_default();
         }
-        for end in &ends[1..] {
+        for (end, hop) in ends[1..].iter().zip(&plan.hops) {
             let forward = memo["forward"].take();
-            expect(&"pfm", &arrives.as_str().unwrap_or_default())?;
+            let (between, text) = (self.registry[hop.to].chain, arrives.as_str().unwrap_or_default());
+            messages::address::read(&self.registry, between, "receiver", text)
+                .map_err(|why| Miss::Wrong(why.to_string()))?;
             expect(
                 &(&*end.0, &*end.1),
                 &(forward["port"].as_str().unwrap_or(""), forward["channel"].as_str().unwrap_or("")),

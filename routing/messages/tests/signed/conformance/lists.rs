@@ -41,21 +41,25 @@ pub(super) struct Step {
 
 impl Lists {
     pub(super) fn read(initia: &Path, cosmos: &Path) -> Self {
-        let (mut chains, mut ids, mut lists) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        for folder in folders(initia).into_iter().chain(folders(cosmos)) {
+        let (mut chains, mut lists) = (BTreeMap::new(), Vec::new());
+        // A name means a chain of its own registry.
+        let mut names = [BTreeMap::new(), BTreeMap::new()];
+        let of = |registry: usize, root| folders(root).into_iter().map(move |folder| (registry, folder));
+        for (registry, folder) in of(0, initia).chain(of(1, cosmos)) {
             let Some(chain) = json(&folder.join("chain.json")) else { continue };
             let live = chain["status"] != "killed"
                 && chain["chain_type"].as_str().is_none_or(|kind| kind == "cosmos");
             if let (true, Some(id)) = (live, text(&chain["chain_id"])) {
-                ids.entry(text(&chain["chain_name"]).unwrap_or_default()).or_insert_with(|| id.clone());
-                lists.push((id.clone(), json(&folder.join("assetlist.json")).unwrap_or_default()));
+                let name = text(&chain["chain_name"]).unwrap_or_default();
+                names[registry].entry(name).or_insert_with(|| id.clone());
+                lists.push((registry, id.clone(), json(&folder.join("assetlist.json")).unwrap_or_default()));
                 chains.entry(id).or_insert(chain);
             }
         }
         let mut found = Self::default();
-        for (chain, list) in &lists {
+        for (registry, chain, list) in &lists {
             for asset in list["assets"].as_array().into_iter().flatten() {
-                found.asset(chain, asset, &ids);
+                found.asset(chain, asset, &names[*registry]);
             }
         }
         for step in found.steps.iter_mut().chain(&mut found.contract_steps) {
@@ -69,7 +73,7 @@ impl Lists {
         }
         for pair in files(&cosmos.join("_IBC")) {
             let Some(pair) = json(&pair) else { continue };
-            let id = |key: &str| ids.get(pair[key]["chain_name"].as_str()?);
+            let id = |key: &str| names[1].get(pair[key]["chain_name"].as_str()?);
             let (Some(one), Some(two)) = (id("chain_1"), id("chain_2")) else { continue };
             for channel in pair["channels"].as_array().into_iter().flatten() {
                 let open = channel["tags"]["status"].as_str().is_none_or(|status| status == "ACTIVE");

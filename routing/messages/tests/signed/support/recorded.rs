@@ -55,20 +55,6 @@ pub(crate) fn messages(chain: &str) -> Vec<Any> {
     found
 }
 
-/// A recorded REST answer.
-pub(crate) fn rest(chain: &str, path: &str) -> Value {
-    let found = lines(chain, "extra.ndjson.zst").filter(|line| line.contains(path)).find_map(|line| {
-        let mut line: Value = serde_json::from_str(&line).unwrap();
-        (line["kind"] == "rest" && line["path"] == path).then(|| line["answer"].take())
-    });
-    found.unwrap_or_else(|| panic!("{chain} has no answer for {path}"))
-}
-
-/// The tables of all transfers between the chains.
-pub(crate) fn transfers() -> Value {
-    serde_json::from_slice(&std::fs::read(folder().join("transfers.json")).unwrap()).unwrap()
-}
-
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testing/recordings/l1-l2")
 }
