@@ -59,13 +59,14 @@ pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
     }
 }
 
-/// Logs that the node's EVM index lacks the block at `height`, which its chain has.
+/// Logs that the node's EVM index lacks the block at `height`, one of the last of its chain.
 pub(crate) async fn probe_receipts(node: &Node, height: u64) {
     let Some(evm) = &node.evm else { return };
-    if let Err(error) = evm.block_receipts(height).await
-        && error.kind() == node::Kind::NotYet
-    {
-        tracing::warn!(height, %error, "the node's EVM index lacks a block of its chain, and the index waits for it");
+    if evm.block_exists(height).await.is_ok_and(|exists| !exists) {
+        tracing::warn!(
+            height,
+            "the node's EVM index lacks a block of its chain: see indexer-disable under [evm] in its app.toml"
+        );
     }
 }
 

@@ -101,8 +101,8 @@ impl Ingest {
         let Bootstrap { registry, sha256: descriptors, .. } = descriptors;
         advice::log(&config, &node, &registry);
         // The EVM index follows the chain: the last blocks may come in a moment.
-        if config.vm == Vm::Evm && next + EVM_LAG < status.latest_height {
-            advice::probe_receipts(&node, next).await;
+        if let Some(height) = status.latest_height.checked_sub(EVM_LAG).filter(|height| *height >= first) {
+            advice::probe_receipts(&node, height).await;
         }
         note_disabled(&config, &node, &*store)?;
         let verified = config.verify != Verify::Off;

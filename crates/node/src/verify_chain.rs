@@ -1,7 +1,7 @@
 //! Verification of the chain id of CometBFT, REST and EVM endpoints.
 //!
 //! CometBFT and REST servers report the chain id. EVM servers report a number (EIP-155) that follows from no other
-//! service: the right one is that of a server whose last block has the time of CometBFT's block at the same height, or
+//! service: the right one is that of a server whose blocks have the times of CometBFT's blocks at the same heights, or
 //! else it is decided by majority. gRPC servers are not queried: they serve descriptors only.
 //!
 //! # Invariants
@@ -111,8 +111,8 @@ impl Rest {
 }
 
 impl Evm {
-    /// Queries every server for its EIP-155 chain id. A server whose last block has another time than the block of
-    /// `comet` at that height is of another chain than `chain_id`. Of servers that cannot be compared, those that differ
+    /// Queries every server for its EIP-155 chain id. A server whose blocks have other times than those of `comet` is of
+    /// another chain than `chain_id`. Of servers that cannot be compared, those that differ
     /// from the majority, or from the first of two, are. They are logged and not queried any more.
     ///
     /// Fails if no server answers, and with [`Error::WrongChain`] if every server is of another chain.
@@ -165,15 +165,22 @@ impl Evm {
         best_of(checks.collect(), |()| 0)
     }
 
-    /// Whether the last block of a server has the time of the block of `comet` at that height, or one below it if the
-    /// server is ahead. `None` if there are no two blocks to compare.
+    /// Whether a server has blocks of the chain of `comet`: one of up to three has the time of the block of `comet` at its
+    /// height. Several, because a single answer may be false, or of a history that is given up. `None` if there are no two
+    /// blocks to compare.
     async fn is_of_chain(&self, member: &PooledEndpoint, comet: &Comet) -> Option<bool> {
-        let (last, last_time) = self.block_at(member, "latest").await?;
-        let height = last.min(comet.pool.tip()).max(1);
-        let time =
-            if height == last { last_time } else { self.block_at(member, &format!("{height:#x}")).await?.1 };
-        let expected = comet.block_time(height).await.ok()?;
-        Some(u64::try_from(expected.unix_nanos() / 1_000_000_000).ok()? == time)
+        let (last, _) = self.block_at(member, "latest").await?;
+        let last = last.min(comet.pool.tip()).max(1);
+        let mut is_same = None;
+        for height in [last, last.div_ceil(2), 1] {
+            let Some((_, time)) = self.block_at(member, &format!("{height:#x}")).await else { continue };
+            let Ok(expected) = comet.block_time(height).await else { continue };
+            if u64::try_from(expected.unix_nanos() / 1_000_000_000) == Ok(time) {
+                return Some(true);
+            }
+            is_same = Some(false);
+        }
+        is_same
     }
 
     /// Height and time in seconds of a block of one server.

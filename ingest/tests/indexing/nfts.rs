@@ -342,14 +342,16 @@ async fn move_and_wasm_tokens_from_before_the_index_are_completed_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_without_a_virtual_machine_has_blocks_and_transactions_only() {
-    // Its EVM is none of those that are known.
-    let recording = Arc::new(Recording::open(&recording("cosmos-evm")).unwrap());
-    let config = Config { vm: chain::Vm::None, ..indexed::config(&recording).unwrap() };
-    let store = Arc::new(MemStore::new());
-    let shared = Arc::<MemStore>::clone(&store);
-    indexed::index_as(config, Arc::clone(&recording), Options::default(), shared).await.unwrap();
-    let lane: schema::meta::BlockLane = schema::meta::read(&*store.snapshot().unwrap()).unwrap().unwrap();
-    assert_eq!((lane.height, lane.txs), (recording.last(), recording.summary().txs));
-    assert!(collections(&store).is_empty());
+async fn a_chain_with_a_virtual_machine_is_not_indexed_without_it() {
+    for (name, vm) in [("wasm-scenario", "wasm"), ("l1-l2/l1", "move")] {
+        let recording = Arc::new(Recording::open(&recording(name)).unwrap());
+        let config = Config { vm: chain::Vm::None, ..indexed::config(&recording).unwrap() };
+        let store = Arc::new(MemStore::new());
+        let shared = Arc::<MemStore>::clone(&store);
+        let error =
+            indexed::index_as(config, Arc::clone(&recording), Options::default(), shared).await.unwrap_err();
+        let words = format!("`vm` is `none`, and the node has `{vm}");
+        assert!(format!("{error:#}").contains(&words), "{error:#}");
+        assert!(schema::open::identity(&*store).unwrap().is_none(), "{name}");
+    }
 }

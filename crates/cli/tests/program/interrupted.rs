@@ -20,7 +20,10 @@ fn killed_until_it_ends(args: &[&str]) -> String {
         child.kill().unwrap();
         let output = child.wait_with_output().unwrap();
         if output.status.code().is_some() {
-            assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+            let message = String::from_utf8_lossy(&output.stderr);
+            // A restore that was killed between its end and that of the process: the caller compares the digest.
+            let is_restored = message.contains("it is not empty, and a backup is restored to");
+            assert!(output.status.success() || is_restored, "{args:?}: {message}");
             return String::from_utf8(output.stdout).unwrap();
         }
     }

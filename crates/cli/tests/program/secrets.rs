@@ -7,7 +7,7 @@ use std::thread;
 use crate::support::{Cairn, Played, exchange, get, get_text, until};
 
 /// Parts of an address that must not be shown.
-const SECRETS: [&str; 4] = ["operator", "hunter2", "key-in-path", "key-in-query"];
+const SECRETS: [&str; 4] = ["me-the-user", "hunter2", "key-in-path", "key-in-query"];
 
 /// A server that refuses every request and repeats it in the body, as proxies do. Returns its host and port.
 fn echo() -> String {
@@ -31,7 +31,7 @@ fn echo() -> String {
 }
 
 fn secret(at: &str) -> String {
-    format!("http://operator:hunter2@{at}/key-in-path?key=key-in-query")
+    format!("http://me-the-user:hunter2@{at}/key-in-path?key=key-in-query")
 }
 
 fn assert_discreet(what: &str, text: &str, hosts: &[&str]) {

@@ -116,6 +116,14 @@ fn an_evm_that_is_not_minievms_is_called_unknown_and_indexed_as_far_as_it_is_und
     cairn.signal("TERM");
     let log = cairn.everything();
     assert!(!log.contains("false answer"), "{log}");
+
+    // Its Cosmos transactions alone.
+    let other = dir.path().join("none");
+    let mut cairn =
+        Cairn::start(&with(&played.flags("ingest", &other), &[("--vm", "none"), ("--json-rpc", "")]));
+    cairn.logged("caught up");
+    cairn.signal("TERM");
+    assert_eq!((cairn.ended().0, crate::support::height(&other)), (Some(0), 330));
 }
 
 #[test]
