@@ -1,6 +1,6 @@
 //! The cases: many distinct requests each, the same in every run.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use benches::client::get;
 use benches::pick::Pick;
 use benches::recorded::{longest, raw_txs};

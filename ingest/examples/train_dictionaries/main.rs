@@ -105,7 +105,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
         let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash).collect();
         let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
         let frames = workers
-            .with(|worker| derive::frames(height.height, &hashes, trace, &Retraced::new(), worker))??;
+            .with(|worker| derive::frames(height.height, &hashes, Some(trace), &Retraced::new(), worker))??;
         for chunk in &frames.records {
             samples.calls.push(plain(&chunk.payload)?);
         }
