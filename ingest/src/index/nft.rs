@@ -97,8 +97,8 @@ fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result
     let time = block_time(txn, late.place.height)?;
     for (token_id, reply) in tokens {
         let key = (AccountKey(collection), Text(token_id.clone()));
-        if !txn.get::<Tokens>(&key)?.is_some_and(|Message(row)| row.minted < late.place) {
-            // It was burnt meanwhile, which stored a query of its own.
+        // It was burnt meanwhile, which stored a query of its own.
+        if txn.get::<Tokens>(&key)?.is_none_or(|Message(row)| row.minted >= late.place) {
             continue;
         }
         let token = TokenName { collection: cursor.collection.clone(), token_id: token_id.clone() };
