@@ -257,9 +257,9 @@ impl Error {
     /// True if a setting contradicts the node or the database.
     pub fn is_contradiction(&self) -> bool {
         match self {
-            Self::Contradiction { .. } => true,
+            Self::Contradiction { .. }
+            | Self::Schema(schema::Error::Refused(schema::open::OpenError::Different { .. })) => true,
             Self::Start { source, .. } => matches!(**source, node::Error::WrongChain { .. }),
-            Self::Schema(schema::Error::Refused(schema::open::OpenError::Different { .. })) => true,
             _ => false,
         }
     }

@@ -110,13 +110,13 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
 /// Work for the writer.
 enum Work<I> {
     Height(I),
-    Late(LateAnswer),
+    Late(Box<LateAnswer>),
 }
 
 /// Forwards late answers to the writer.
 async fn forward_late<I>(mut late: mpsc::Receiver<LateAnswer>, to: mpsc::Sender<Work<I>>) -> Infallible {
     while let Some(late) = late.recv().await {
-        if to.send(Work::Late(late)).await.is_err() {
+        if to.send(Work::Late(Box::new(late))).await.is_err() {
             break;
         }
     }

@@ -107,6 +107,8 @@ mod tests {
 
     use super::*;
 
+    /// What a text without a mark is read as.
+    #[expect(clippy::unnecessary_wraps, reason = "it is compared with what is read")]
     fn plain(text: &str) -> Option<Text> {
         Some(Text::Plain(text.to_owned()))
     }

@@ -27,9 +27,9 @@ use crate::{metrics, progress, reload, runtime, shutdown, temporary};
 pub(crate) fn run(sources: Sources<SERVICE>, serves: bool) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = Settings::new(&values)?;
-    settings.require_index()?;
     runtime::block_on_indexing(async {
         let (screen, filter_handle) = logging::start_server(&settings)?;
+        settings.require_index()?;
         let stop = shutdown::watch()?;
         reload::on_hangup(sources, values, filter_handle)?;
         temporary::remove_abandoned();

@@ -66,10 +66,10 @@ fn remove_abandoned_in(folder: &Path) {
         if lock.try_lock().is_ok() {
             match fs::remove_dir_all(entry.path()) {
                 Ok(()) => {
-                    tracing::info!(path = %entry.path().display(), "removed the directory of a process that was killed")
+                    tracing::info!(path = %entry.path().display(), "removed the directory of a process that was killed");
                 }
                 Err(error) => {
-                    tracing::warn!(path = %entry.path().display(), %error, "the directory of a process that was killed stays")
+                    tracing::warn!(path = %entry.path().display(), %error, "the directory of a process that was killed stays");
                 }
             }
         }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::explorer::Explorer;
 use crate::format::{
-    TOO_LONG, account, block, block_data, cell, coin, count, evm_tx, link, message_type, none, number, outcome,
-    quantity, time, tx,
+    TOO_LONG, account, block, block_data, cell, coin, count, evm_tx, link, message_type, none, number,
+    outcome, quantity, time, tx,
 };
 use crate::layout::table;
 use crate::record::{Block, Coin, EvmTx, Frame, Token, Tx};

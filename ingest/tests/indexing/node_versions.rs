@@ -150,7 +150,7 @@ fn height_of_a_call(chain: &Recording, from: u64) -> u64 {
         let txs = chain.height(height).unwrap().rest_txs;
         serde_json::from_slice(txs.as_deref().unwrap_or(b"[]")).unwrap()
     };
-    (from..).find(|height| of(*height).iter().any(is_call)).unwrap()
+    (from..=chain.last()).find(|height| of(*height).iter().any(is_call)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "the figures of a run")]
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ fn chain(n: usize, bytes: usize) -> HandMade {
     let mut attributes = String::new();
     while attributes.len() < bytes {
         number = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        attributes += &format!(r#"{{"key":"amount","value":"{number}"}},"#);
+        write!(attributes, r#"{{"key":"amount","value":"{number}"}},"#).unwrap();
     }
     made.write(|txn| {
         for seq in 1..=n as u64 {
@@ -78,7 +79,7 @@ fn ask(socket: &mut TcpStream, client: usize, target: &str, headers: &str) {
 /// The status of a response and the bytes of its body, which is read.
 fn response(socket: &mut TcpStream) -> (u16, usize) {
     let mut bytes = Vec::new();
-    let mut buffer = [0; 64 << 10];
+    let mut buffer = vec![0; 64 << 10];
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;

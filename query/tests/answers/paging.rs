@@ -336,9 +336,9 @@ fn a_page_is_cut_by_bytes_with_cursors_to_the_rest() {
                     assert_eq!(skipped, at, "{about}: by offset");
                     seen.extend_from_slice(&at.rows);
                     if at.rows.len() < limit && at.next.is_some() {
-                        cut += 1
+                        cut += 1;
                     } else {
-                        whole += 1
+                        whole += 1;
                     }
                     let Some(key) = &at.next else { break };
                     at = page(&made, &list, &format!("{paging}&pagination.key={key}"));

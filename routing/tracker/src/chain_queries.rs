@@ -172,7 +172,8 @@ impl ChainQueries<'_> {
         query: HopQuery,
     ) -> Result<Vec<Observation>, QueryError> {
         match query.chain(hop) {
-            Some(chain) => self.within_limits(chain, self.dispatch(hop, query)).await,
+            // Boxed: the future of all kinds of queries is large, and each poll would hold copies of it.
+            Some(chain) => self.within_limits(chain, Box::pin(self.dispatch(hop, query))).await,
             None => Ok(Vec::new()),
         }
     }

@@ -40,7 +40,7 @@ pub fn describe() {
     );
     describe_counter!(
         UNFOLLOWED,
-        "steps of tracked transactions that cannot be followed, by chain and reason: ibc_v2, port, malformed or bridge"
+        "steps of tracked transactions that cannot be followed, by reason: ibc_v2, port, malformed or bridge"
     );
 }
 
@@ -84,11 +84,22 @@ fn label(state: State) -> &'static str {
     STATES.iter().find(|(known, _)| *known == state).map_or("", |(_, label)| label)
 }
 
+/// The reasons why a step is not followed, as labels.
+const OBSTACLES: [(Obstacle, &str); 4] = [
+    (Obstacle::IbcV2, "ibc_v2"),
+    (Obstacle::Port, "port"),
+    (Obstacle::Malformed, "malformed"),
+    (Obstacle::Bridge, "bridge"),
+];
+
 /// Sets all counts of transfers to 0, for a database that is opened.
 pub(crate) fn no_transfers() {
     for (_, label) in STATES {
         gauge!(OPEN, "state" => label).set(0.0);
         counter!(ENDED, "state" => label).increment(0);
+    }
+    for (_, label) in OBSTACLES {
+        counter!(UNFOLLOWED, "reason" => label).increment(0);
     }
 }
 
@@ -109,13 +120,8 @@ pub(crate) fn transfer_changed(before: Option<&Record>, after: Option<&Record>) 
 
 /// Counts a step that cannot be followed.
 pub(crate) fn unfollowed(hop: &Unfollowed) {
-    let reason = match hop.obstacle {
-        Obstacle::IbcV2 => "ibc_v2",
-        Obstacle::Port => "port",
-        Obstacle::Malformed => "malformed",
-        Obstacle::Bridge => "bridge",
-    };
-    counter!(UNFOLLOWED, "chain" => hop.chain.clone(), "reason" => reason).increment(1);
+    let reason = OBSTACLES.iter().find(|(known, _)| *known == hop.obstacle).map_or("", |(_, label)| label);
+    counter!(UNFOLLOWED, "reason" => reason).increment(1);
 }
 
 /// Sets whether the nodes of a chain answer.

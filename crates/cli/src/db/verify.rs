@@ -123,7 +123,7 @@ fn report(report: &Report) -> String {
         }
     }
     for note in &report.notes {
-        text += &format!("note: {note}\n");
+        text.extend(["note: ", note, "\n"]);
     }
     text.push_str(&line("checked", report.checked.iter()));
     text.push_str(&line("not compared", report.unchecked.iter()));

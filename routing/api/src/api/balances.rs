@@ -259,7 +259,7 @@ async fn evm_balance(evm: &node::Evm, chain: &Chain, holder: [u8; 20], denom: &s
 
 /// The message for the client of a node's failure, which has the node's address and text: those are for the log.
 fn not_given(chain: &Chain, error: &impl std::fmt::Display) -> String {
-    tracing::warn!(chain = chain.id, %error, "balance query failed");
+    tracing::debug!(chain = chain.id, %error, "balance query failed");
     format!("no node of chain `{}` gave the balance", chain.id)
 }
 

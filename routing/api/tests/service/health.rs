@@ -36,9 +36,9 @@ fn copy(from: &Path, to: &Path) {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(&entry.path(), &to)
+            copy(&entry.path(), &to);
         } else {
-            assert!(fs::copy(entry.path(), to).unwrap() > 0)
+            assert!(fs::copy(entry.path(), to).unwrap() > 0);
         }
     }
 }

@@ -178,7 +178,7 @@ fn a_member_of_a_wrong_type_and_a_repeated_key_keep_the_last_good_version() {
         (CHAIN, (r#""bech32_prefix":"zone""#, r#""bech32_prefix":["zone"]"#), "a list as prefix"),
         (CHAIN, (r#""bech32_prefix""#, r#""bech32Prefix""#), "a renamed member"),
         (CHAIN, (r#"{"rpc":[{"address":"http://127.0.0.1:1"}]}"#, r#""http""#), "a text as apis"),
-        (CHAIN, (r#"[{"address":"http://127.0.0.1:1"}]"#, r#"{}"#), "an object as rpc"),
+        (CHAIN, (r#"[{"address":"http://127.0.0.1:1"}]"#, "{}"), "an object as rpc"),
         (CHAIN, (r#""http://127.0.0.1:1""#, "1"), "a number as address"),
         (CHAIN, (r#""status":"live""#, r#""status":5"#), "a number as status"),
         (CHAIN, (r#""status":"live""#, r#""status":"live","status":"killed""#), "two states"),
@@ -345,6 +345,7 @@ fn deprecated_tokens_and_chains_are_hidden() {
 /// A folder that imports a registry in each layout.
 fn both(initia: &Path, cosmos: &Path) -> tempfile::TempDir {
     let own = tempfile::tempdir().unwrap();
+    let [initia, cosmos] = [initia, cosmos].map(|dir| dir.display().to_string());
     let text = format!("[import]\ninitia = {initia:?}\nchain_registry = {cosmos:?}\n");
     std::fs::write(own.path().join("registry.toml"), text).unwrap();
     own

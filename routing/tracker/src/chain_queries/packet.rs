@@ -147,7 +147,6 @@ impl ChainQueries<'_> {
         let packet = hop.packet.id.clone();
         let is_known = hop.acknowledged.is_some();
         Ok(match self.closed(hop, &search, "acknowledge_packet", is_known).await? {
-            Closed::No => Vec::new(),
             Closed::By(found, event) => {
                 let at = search.located(&found).await?;
                 vec![Observation::Acknowledged { packet, at, ack: returned_ack(around(&found.0, event)) }]
@@ -156,7 +155,7 @@ impl ChainQueries<'_> {
             Closed::At(height) if hop.received.is_some() && !is_known => {
                 vec![Observation::Acknowledged { packet, at: search.in_state(height), ack: None }]
             }
-            Closed::At(_) => Vec::new(),
+            Closed::No | Closed::At(_) => Vec::new(),
         })
     }
 
@@ -165,7 +164,6 @@ impl ChainQueries<'_> {
         let packet = hop.packet.id.clone();
         let is_known = hop.timed_out.is_some();
         Ok(match self.closed(hop, &search, "timeout_packet", is_known).await? {
-            Closed::No => Vec::new(),
             Closed::By(found, event) => {
                 let at = search.located(&found).await?;
                 let again = detect::again(self.registry, &hop.packet, around(&found.0, event));
@@ -177,7 +175,7 @@ impl ChainQueries<'_> {
             Closed::At(height) if hop.expired && !is_known && hop.link != Relation::Forward => {
                 vec![Observation::TimedOut { packet, at: search.in_state(height), again: None }]
             }
-            Closed::At(_) => Vec::new(),
+            Closed::No | Closed::At(_) => Vec::new(),
         })
     }
 

@@ -67,9 +67,10 @@ fn response(hops: Vec<ObservedHop>, seconds: i64) -> Value {
     let now = seconds * 1_000_000_000;
     let mut record = Record::new(L1, &"01".repeat(32), 0);
     record.source = Source::Executed { tx: sent(), is_final: true };
-    record.transfers = match hops.is_empty() {
-        true => vec![Transfer::new(None, 0)],
-        false => hops.into_iter().map(|hop| Transfer::new(Some(hop), 0)).collect(),
+    record.transfers = if hops.is_empty() {
+        vec![Transfer::new(None, 0)]
+    } else {
+        hops.into_iter().map(|hop| Transfer::new(Some(hop), 0)).collect()
     };
     record.schedule(now, true, &Options::default());
     serde_json::from_slice(&status::json(&record, &registry(), now).unwrap()).unwrap()

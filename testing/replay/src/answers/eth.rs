@@ -111,7 +111,9 @@ fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     match (recorded.eth_block, recorded.eth_receipts) {
         (Some(block), _) => {
             let block = byzantine::rebuilt(block, height, &view.deviations);
-            block.map(Reply::Result).map_err(|e| missing(view, &format!("the EVM block of height {height}: {e}")))
+            block
+                .map(Reply::Result)
+                .map_err(|e| missing(view, &format!("the EVM block of height {height}: {e}")))
         }
         // The node had pruned it.
         (None, Some(_)) => Ok(Reply::null()),

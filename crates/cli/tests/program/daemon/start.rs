@@ -55,6 +55,9 @@ fn with<'a>(flags: &[&'a str], settings: &[(&'a str, &'a str)]) -> Vec<&'a str> 
     all
 }
 
+/// A recording, further arguments, and what the error says.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
     let dir = tempfile::tempdir().unwrap();
@@ -63,7 +66,7 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
         |service: &str| other.services().chunks(2).find(|pair| pair[0] == service).unwrap()[1].to_owned();
     let (rest, json_rpc, comet) = (of_other("--rest"), of_other("--json-rpc"), of_other("--comet"));
     let prefix = "`prefix` is `cosmos`, and the node has `init`";
-    let rows: [(&str, &[(&str, &str)], &str); 14] = [
+    let rows: [Row<'_>; 14] = [
         ("wasm-scenario", &[("--prefix", "cosmos")], prefix),
         ("move-scenario", &[("--prefix", "cosmos")], prefix),
         ("evm-scenario", &[("--prefix", "cosmos")], prefix),
