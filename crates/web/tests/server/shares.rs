@@ -63,7 +63,7 @@ fn unread_bodies_are_bounded_in_bytes_and_every_client_has_room() {
 
 #[test]
 fn a_body_that_is_read_too_slowly_is_released() {
-    let write_stall = Duration::from_millis(300);
+    let write_stall = Duration::from_secs(3);
     let limits = Limits { response_bytes: LARGE + (LARGE >> 1), write_stall, ..limits() };
     let (server, _slow) = crate::shop::open(limits);
     let (at, large) = (server.address(), format!("/large/{LARGE}"));
