@@ -224,7 +224,9 @@ async fn a_token_with_any_id_has_its_page() {
             .into_iter()
             .filter(|link| link.starts_with("/token/"))
             .collect();
-        assert_eq!(tokens.len(), 1, "{page}");
-        assert_eq!(site.get(&tokens[0]).await.status, 200, "{tokens:?}");
+        assert!(!tokens.is_empty(), "{page}");
+        for token in tokens {
+            assert_eq!(site.get(&token).await.status, 200, "{token}");
+        }
     }
 }

@@ -148,7 +148,7 @@ fn a_database_of_another_chain_or_with_another_start_is_refused() {
     Played::start("move-scenario", &[]).index(&data);
     let other = Played::start("wasm-scenario", &[]);
     let (code, message) = refused(&other.flags("run", &data));
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(message.contains("chain-id `e2e-move-1`, not `e2e-wasm-1`"), "{message}");
     let (code, message) = refused(&other.flags("query", &data));
     assert!(code == 1 && message.contains("of chain `e2e-move-1`, not `e2e-wasm-1`"), "{message}");
@@ -303,7 +303,7 @@ fn a_node_of_another_chain_ends_the_program_with_the_reason() {
     let chain = flags.iter().position(|flag| *flag == "e2e-move-1").unwrap();
     flags[chain] = "another-1";
     let (code, message) = refused(&flags);
-    assert!(code == 1 && message.contains("another-1") && message.contains("e2e-move-1"), "{message}");
+    assert!(code == 2 && message.contains("another-1") && message.contains("e2e-move-1"), "{message}");
 }
 
 #[test]

@@ -162,7 +162,7 @@ impl<'a> State<'a> {
             Some(output) => Some(ok(&[&output.to_string()])),
             None if is_earlier => None,
             None => Some(unknown(&format!(
-                "collections: not found: key '({bridge}, {index})' of type github.com/cosmos/gogoproto/opinit.ophost.v1.Output"
+                "collections: not found: key '(\"{bridge}\", \"{index}\")' of type github.com/cosmos/gogoproto/opinit.ophost.v1.Output"
             ))),
         }
     }
