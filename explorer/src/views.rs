@@ -13,6 +13,7 @@ mod lookup;
 mod overview;
 mod planned_route;
 mod route;
+mod route_end;
 mod rows;
 mod search;
 mod token;

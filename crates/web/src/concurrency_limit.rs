@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::Limits;
 use crate::rate_limit::Client;
-use crate::share::Turns;
+use crate::turns::Turns;
 
 /// The permits of a server for requests, or for event streams.
 pub(crate) struct ConcurrencyLimit {

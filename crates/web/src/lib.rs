@@ -106,3 +106,4 @@ mod rate_limit;
 mod request_timer;
 mod response_body;
 mod service;
+mod turns;

@@ -24,23 +24,10 @@ use crate::http_error::HttpError;
 use crate::lane::{self, Lane};
 use crate::limits::Limits;
 use crate::rate_limit::Client;
+use crate::turns::Turns;
 
 /// Time that a body waits for its compression, before it is sent without.
 const COMPRESSION_WAIT: Duration = Duration::from_millis(100);
-
-/// The turns of one client.
-#[derive(Debug)]
-pub(crate) struct Turns {
-    light: Semaphore,
-    heavy: Arc<Semaphore>,
-}
-
-impl Turns {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
-        let heavy = Arc::new(Semaphore::new((limits.heavy / 2).max(1)));
-        Arc::new(Self { light: Semaphore::new(limits.running_per_client.max(1)), heavy })
-    }
-}
 
 /// What the clients of a server share.
 #[derive(Debug)]

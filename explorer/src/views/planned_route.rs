@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use web::http_error::HttpError;
 
-use super::route::{Asset, Chain, symbol};
+use super::route_end::{Asset, Chain, symbol};
 use crate::explorer::Explorer;
 use crate::format::{base_units, clipped, coin, duration, pre};
 use crate::layout::{facts, section, sentence};

@@ -1,8 +1,6 @@
 //! A form for routes between two chains. The destinations are those that the chosen asset can reach, so that the first
 //! click shows a route.
 
-#![expect(clippy::struct_field_names, reason = "the names of the API")]
-
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
@@ -15,14 +13,12 @@ use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use super::planned_route::{Ends, plan, refusal};
+use super::route_end::{Asset, Chain, NAME, symbol};
 use crate::explorer::Explorer;
 use crate::format::clipped;
 use crate::layout::Page;
 use crate::target::Target;
 use crate::view::{Answer, RouteView};
-
-/// Characters of a name in a list of options.
-const NAME: usize = 60;
 
 /// Assets of a chain that are tried as the default source until one can go somewhere.
 const TRIED: usize = 8;
@@ -30,41 +26,9 @@ const TRIED: usize = 8;
 /// The registry's name of the L1, whose chain and token come first in the lists.
 const L1: &str = "initia";
 
-/// A chain that routes can begin or end on.
-#[derive(Deserialize)]
-pub(super) struct Chain {
-    pub(super) chain_id: String,
-    chain_name: String,
-    pretty_name: String,
-    #[serde(default)]
-    fee_assets: Vec<FeeAsset>,
-    #[serde(default)]
-    hidden: bool,
-}
-
-#[derive(Deserialize)]
-struct FeeAsset {
-    denom: String,
-}
-
 #[derive(Deserialize)]
 struct Chains {
     chains: Vec<Chain>,
-}
-
-/// An asset on a chain.
-#[derive(Clone, Deserialize)]
-pub(super) struct Asset {
-    pub(super) denom: String,
-    pub(super) symbol: Option<String>,
-    pub(super) decimals: Option<u8>,
-    name: Option<String>,
-    #[serde(default)]
-    origin_denom: String,
-    #[serde(default)]
-    origin_chain_id: String,
-    #[serde(default)]
-    hidden: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -255,18 +219,6 @@ fn sorted(mut assets: ByChain, chains: &[Chain]) -> ByChain {
     }
     assets.retain(|_, of| !of.assets.is_empty());
     assets
-}
-
-impl Chain {
-    /// Its name for people.
-    pub(super) fn display(&self) -> &str {
-        if self.pretty_name.is_empty() { &self.chain_id } else { &self.pretty_name }
-    }
-}
-
-/// The symbol of an asset, or its denom.
-pub(super) fn symbol(asset: &Asset) -> String {
-    chain::truncated(asset.symbol.as_deref().unwrap_or(&asset.denom), NAME)
 }
 
 /// `stale` are the fields that another choice makes meaningless: the script leaves them out and submits the form.

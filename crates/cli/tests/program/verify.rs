@@ -55,7 +55,8 @@ fn a_database_is_verified_damaged_repaired_and_indexed_again() {
     assert!(report.contains("error: the database is damaged"), "{report}");
     for scope in [&[][..], &["--all"], &["--last", "20"], &["--sample", "20"]] {
         let (code, report) = verify(&data, &[&played.services()[..], scope].concat());
-        let expected = "row unlike a new index's: table nft_log, key 0000000000000037000000040001: stored nothing";
+        let expected =
+            "row unlike a new index's: table nft_log, key 0000000000000037000000040001: stored nothing";
         assert!(code == 1 && report.contains(expected), "{scope:?}: {code} {report}");
     }
     let (code, report) = verify(&data, &[&played.services()[..], &["--last", "3"]].concat());

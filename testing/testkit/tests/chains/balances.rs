@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chain::U256;
-use ingest::Config;
+use ingest::{Config, Ingest};
 use replay::Recording;
 use replay::answers::Answer;
 use schema::meta::{self, RichLane};
@@ -117,7 +117,10 @@ async fn every_balance_agrees_with_its_contract_at_each_height() {
     let store = Arc::new(MemStore::new());
     let config = indexed::config(&recording).unwrap();
     let last = recording.last();
-    indexed::index_from(node.clients().unwrap(), config, Arc::<MemStore>::clone(&store), last).await.unwrap();
+    // Not until no query about NFTs is open: contracts that refused one are asked again at heights that are not recorded.
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store) as _).await.unwrap();
+    indexed::run_to(&ingest, last).await.unwrap();
     // Their transfers move other amounts than they log, or balances change without a log.
     let drifting = ["fee", "reb", "liar"];
     let zero = [0; 20];
