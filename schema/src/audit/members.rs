@@ -16,8 +16,8 @@ const SHOWN_BYTES: usize = 60;
 /// A value of a row, with the codec of its database.
 pub type Coded<'a> = (&'a Codec, Option<&'a [u8]>);
 
-/// The stored and the expected value of the row `key`, readable: the members that differ with their values, at most
-/// [`SHOWN_MEMBERS`] of them, or all of a row that is on one side only.
+/// The stored and the expected value of the row `key`, readable: a few of the members that differ, with their
+/// values, or all of a row that is on one side only.
 pub fn difference(
     spec: &'static TableSpec,
     key: &[u8],

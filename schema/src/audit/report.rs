@@ -92,7 +92,7 @@ impl Report {
         self.add(Finding { kind, table, key: key.to_vec(), stored, expected });
     }
 
-    /// Adds a note, unless it is there or there are [`KEPT`].
+    /// Adds a note, unless it is there, or there are too many.
     pub fn note(&mut self, note: String) {
         if self.notes.len() < KEPT && !self.notes.contains(&note) {
             self.notes.push(note);

@@ -150,7 +150,9 @@ fn difference(json: &Value, message: &Value) -> Option<String> {
                     return Some(format!("{name}: {difference}"));
                 }
             }
-            let more = message.keys().find(|name| !named.contains_key(*name));
+            // Members that the JSON has only where they are true.
+            let is_false = |name: &str| message[name] == Value::Bool(false);
+            let more = message.keys().find(|name| !named.contains_key(*name) && !is_false(name));
             return more.map(|name| format!("{name}: not in the JSON"));
         }
         (Value::Array(json), Value::Array(message)) => {
