@@ -150,9 +150,9 @@ fn difference(json: &Value, message: &Value) -> Option<String> {
                     return Some(format!("{name}: {difference}"));
                 }
             }
-            // Members that the JSON has only where they are true.
-            let is_false = |name: &str| message[name] == Value::Bool(false);
-            let more = message.keys().find(|name| !named.contains_key(*name) && !is_false(name));
+            // Members that the JSON has only where they are true, or not 0.
+            let is_default = |name: &str| [json!(false), json!(0), json!("0")].contains(&message[name]);
+            let more = message.keys().find(|name| !named.contains_key(*name) && !is_default(name));
             return more.map(|name| format!("{name}: not in the JSON"));
         }
         (Value::Array(json), Value::Array(message)) => {
