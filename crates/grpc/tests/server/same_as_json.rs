@@ -150,9 +150,11 @@ fn difference(json: &Value, message: &Value) -> Option<String> {
                     return Some(format!("{name}: {difference}"));
                 }
             }
-            // Members that the JSON has only where they are true, or not 0.
-            let is_default = |name: &str| [json!(false), json!(0), json!("0")].contains(&message[name]);
-            let more = message.keys().find(|name| !named.contains_key(*name) && !is_default(name));
+            // Members that the JSON has only where they say something.
+            let is_optional = |name: &str| {
+                ["name_truncated", "uri_truncated", "incomplete", "internal_tx_untraced"].contains(&name)
+            };
+            let more = message.keys().find(|name| !named.contains_key(*name) && !is_optional(name));
             return more.map(|name| format!("{name}: not in the JSON"));
         }
         (Value::Array(json), Value::Array(message)) => {
