@@ -150,11 +150,9 @@ fn difference(json: &Value, message: &Value) -> Option<String> {
                     return Some(format!("{name}: {difference}"));
                 }
             }
-            // Members that the JSON has only where they say something.
-            let is_optional = |name: &str| {
-                ["name_truncated", "uri_truncated", "incomplete", "internal_tx_untraced"].contains(&name)
-            };
-            let more = message.keys().find(|name| !named.contains_key(*name) && !is_optional(name));
+            // Members that the JSON has only where they are true, or not empty.
+            let is_absent = |name: &str| [json!(false), json!([])].contains(&message[name]);
+            let more = message.keys().find(|name| !named.contains_key(*name) && !is_absent(name));
             return more.map(|name| format!("{name}: not in the JSON"));
         }
         (Value::Array(json), Value::Array(message)) => {
