@@ -34,6 +34,9 @@ pub(super) fn check_owned(path: &Path, tables: &[&TableSpec]) -> Result<(), Erro
         Some(_) => {}
     }
     let found = tables_in(path)?;
+    if found.is_empty() && is_without_rows(path)? {
+        return Ok(());
+    }
     if !tables.is_empty() && !tables.iter().any(|table| found.iter().any(|name| name == table.name)) {
         let found = "it holds a database without any of our tables".to_owned();
         return Err(Error::NotADatabase { path: path.to_owned(), found, remedy: REMEDY });
@@ -181,6 +184,20 @@ fn may_precede_database(name: &str) -> bool {
         || name.starts_with("LOG")
         || name.starts_with("MANIFEST-")
         || Path::new(name).extension().is_some_and(|extension| extension == "dbtmp")
+}
+
+/// True if no table file and no record of a log is in a database: its creation was interrupted between `CURRENT` and the
+/// first table, or nothing was ever written to it.
+fn is_without_rows(path: &Path) -> Result<bool, Error> {
+    for name in names(path)?.unwrap_or_default() {
+        let extension = Path::new(&name).extension().and_then(|extension| extension.to_str());
+        let may_hold_rows = matches!(extension, Some("log" | "sst" | "ldb" | "blob"));
+        let len = len(&path.join(&name)).map_err(|error| unreadable(path, &error))?;
+        if may_hold_rows && len.is_some_and(|len| len > 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Names of the entries of `path`; `None` if it does not exist.

@@ -202,6 +202,13 @@ fn a_database_of_another_program_is_refused_untouched() {
     drop(try_open(directory.path(), &[THEIRS, SCAN]).unwrap());
 }
 
+#[test]
+fn a_database_whose_creation_was_interrupted_before_its_first_table_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(try_open(directory.path(), &[]).unwrap());
+    drop(try_open(directory.path(), TABLES).unwrap());
+}
+
 /// Flips a byte in the middle of every table file.
 fn damage(directory: &Path) {
     for entry in fs::read_dir(directory).unwrap() {
