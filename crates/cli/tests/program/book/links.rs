@@ -10,8 +10,11 @@ use crate::support::repository;
 const OTHERS: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "README.md",
+    "RELEASING.md",
+    "SECURITY.md",
     "docs/scale.md",
     "routing/registry/README.md",
     "routing/registry/example/README.md",
