@@ -55,7 +55,7 @@ impl RetryBackoff {
         self.height
     }
 
-    /// The total of the pauses so far.
+    /// The number of attempts so far.
     pub(crate) fn attempts(&self) -> u32 {
         self.attempts
     }

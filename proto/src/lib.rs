@@ -1,7 +1,7 @@
 //! Protobuf: messages, descriptors and calls that several crates use, and the JSON of messages.
 //!
-//! Every message is written by hand with exactly the members that cairn reads, so building needs no `protoc` and no
-//! generated file. A field number here must be that of the `.proto` file in the doc comment.
+//! A message that is declared here has exactly the members that cairn reads, and the field numbers of the `.proto` file in
+//! its doc comment; those of transactions are cosmrs's. Building needs no `protoc`.
 
 pub mod descriptor;
 pub mod json;

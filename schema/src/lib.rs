@@ -11,7 +11,7 @@
 //! | [`tx`] | Cosmos transactions, by hash, account, signer and message-type set |
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
-//! | [`internal_tx`] | call frames of EVM transactions, by height, hash and account |
+//! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
 //! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |

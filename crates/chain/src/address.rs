@@ -1,7 +1,7 @@
 //! Account addresses: one canonical value for all spellings of an address.
 //!
-//! Ingest and queries must both use this module, so that a value indexed under one spelling is found by any other
-//! (indexer-api 2.3, indexing 5.2). An [`Account`] is always exactly 20 or 32 bytes.
+//! Ingest and queries must both use this module, so that a value indexed under one spelling is found by any other.
+//! An [`Account`] is always exactly 20 or 32 bytes.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl Account {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Reads an address in any spelling that the deployed server accepts, and `0X` (indexer-api 2.3): bech32 with this
+    /// Reads an address in any spelling that the deployed server accepts, and `0X`: bech32 with this
     /// `prefix`, else hex of any case with or without `0x`, leading zeros not counted.
     pub fn parse(text: &str, prefix: &str) -> Option<Self> {
         if let Some(digits) = strip_0x(text) {

@@ -1,7 +1,7 @@
 //! Detection of the Cosmos transactions that a MiniEVM node converts back into Ethereum transactions.
 //!
 //! Each of them has a receipt, whether it succeeded or not, so their number is a lower bound for the receipts of a
-//! block: fewer mean that the node's EVM index is behind or pruned (indexing 6.1). The rule must never count
+//! block: fewer mean that the node's EVM index is behind or pruned. The rule must never count
 //! too many, or ingest would never stop waiting.
 
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! EVM transactions: the receipts of `eth_getBlockReceipts`, borrowed from their bytes, and the JSON made of them.
 //!
 //! `null` in place of the list is never an empty block, and a malformed address is an error, because the node writes the
-//! receipts, not contracts (indexing 6.2). Nodes of several versions write the same receipt in different forms;
+//! receipts, not contracts. Nodes of several versions write the same receipt in different forms;
 //! [`normalise`] gives it the one that is stored.
 
 use serde::{Deserialize, Serialize};
@@ -298,7 +298,7 @@ fn quantity_is_zero(text: &str) -> bool {
     text.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|digit| digit == b'0'))
 }
 
-/// Appends the JSON of an EVM transaction: the members of a receipt in the order of the contract (indexer-api 4.10).
+/// Appends the JSON of an EVM transaction: the members of a receipt in the order of the deployed server.
 pub fn write_evm_tx(out: &mut Vec<u8>, receipt: &Receipt<'_>) {
     json::push(out, receipt);
 }

@@ -1,6 +1,6 @@
 //! Transaction and block hashes as text.
 //!
-//! One rule for both kinds of hash on every route (indexer-api 2.4): hex of any length is well-formed.
+//! One rule for both kinds of hash on every route: hex of any length is well-formed.
 
 use alloy::primitives::hex;
 use sha2::{Digest, Sha256};

@@ -1,6 +1,6 @@
 //! Accounts under which a Cosmos transaction is listed.
 //!
-//! The rule is the deployed server's, case by case (indexing 5.1), and its answers are the test: accounts are found by
+//! The rule is the deployed server's, case by case, and its responses are the test: accounts are found by
 //! the *shape* of values, not by names of attributes. So hashes, small numbers in indexed topics and amounts in hex
 //! become "accounts" too, on purpose.
 

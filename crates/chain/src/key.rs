@@ -1,6 +1,6 @@
 //! The address of a public key, for every key type that an Initia chain accepts.
 //!
-//! The rules are those of the chain's own key types (indexing 5.3). A key that is unknown or malformed has no address;
+//! The rules are those of the chain's own key types. A key that is unknown or malformed has no address;
 //! it is never an error, because the chain decides what a transaction may carry.
 
 use std::num::NonZeroUsize;

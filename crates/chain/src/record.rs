@@ -1,7 +1,7 @@
 //! The final JSON of a block and of a Cosmos transaction, as the API shows them.
 //!
-//! Generated once at ingest and spliced into answers byte for byte; order and form of the members are the contract
-//! (indexer-api 4.2 and 4.5).
+//! Generated once at ingest and spliced into responses byte for byte; clients of the deployed server rely on the order and form of
+//! the members.
 
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Signers of a transaction.
 //!
 //! Every signer counts, in the order of the transaction; the first is the signer of the deployed server. The result may
-//! be empty but is never an error (indexing 5.3).
+//! be empty but is never an error.
 
 use crate::address::{Account, AccountSet};
 use crate::comet::Event;

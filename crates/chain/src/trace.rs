@@ -1,8 +1,8 @@
 //! EVM internal transactions: the call trees of `debug_traceBlockByNumber`, flattened, and the JSON made of them.
 //!
-//! Frames are numbered depth-first in pre-order from the synthetic frame 0 that MiniEVM puts around every transaction
-//! (indexing 7). Call trees nest up to a thousand deep, beyond the recursion limit of serde, so a loop reads the
-//! tree member by member, in time and memory linear in the answer. Texts are borrowed from the answer.
+//! Frames are numbered depth-first in pre-order from the synthetic frame 0 that MiniEVM puts around every
+//! transaction. Call trees nest up to a thousand deep, beyond the recursion limit of serde, so a loop reads the tree
+//! member by member, in time and memory linear in the answer. Texts are borrowed from the answer.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -127,7 +127,7 @@ impl Frame<'_> {
     }
 }
 
-/// Appends the JSON of an internal transaction (indexer-api 4.11).
+/// Appends the JSON of an internal transaction, with the members of the deployed server in its order.
 ///
 /// Quantities are shown as bytes, so with an even number of digits, and as `0x` if absent. The output of frame 0 is
 /// never shown, as on the deployed server.

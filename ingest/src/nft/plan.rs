@@ -52,7 +52,7 @@ struct Plan {
 }
 
 impl MetadataFetcher {
-    /// A plan for a lane that starts at `next`.
+    /// For a lane that starts at `next`.
     pub(crate) fn new(
         client: Arc<MetadataClient>,
         store: Arc<dyn Store>,

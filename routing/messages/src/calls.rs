@@ -1,8 +1,7 @@
 //! Solidity interfaces of the contracts that a route calls.
 //!
 //! The signatures are those of the deployed contracts: ERC-20, minievm's ERC20Wrapper and
-//! LayerZero's OFT (§4.7). Each overload of the wrapper is declared in a separate interface, to give it a distinct
-//! name.
+//! LayerZero's OFT. Each overload of the wrapper is declared in a separate interface, to give it a distinct name.
 
 #![allow(missing_docs, clippy::pedantic, reason = "generated from the contracts' interfaces")]
 

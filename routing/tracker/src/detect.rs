@@ -313,7 +313,6 @@ mod tests {
 
     #[test]
     fn the_forwarding_account_equals_the_one_of_the_chains() {
-        // router-mechanics §2.8.
         let account = forwarder("init", "channel-3", "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0");
         assert_eq!(account.unwrap(), "init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe");
         // Recorded: packet 11 from the rollup, forwarded for packet 12 from the L1.

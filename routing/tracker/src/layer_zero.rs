@@ -1,6 +1,6 @@
 //! Parsing of LayerZero messages: EVM receipts and logs, and events of Move chains. Pure.
 //!
-//! Topics and layouts: router-mechanics §6.4.
+//! Topics and layouts are those of LayerZero v2's endpoint and OFT contracts.
 //!
 //! # Invariants
 //!

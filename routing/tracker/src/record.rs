@@ -187,7 +187,7 @@ impl Record {
         self.is_unseen() && self.due.is_none()
     }
 
-    /// The combined state (router-api §9.3).
+    /// The combined state.
     pub fn state(&self) -> State {
         match &self.source {
             Source::Unseen { abandoned: None } | Source::Unsure => State::Submitted,

@@ -1,4 +1,4 @@
-//! Response of `GET /v2/tx/status` (router-api §9.2), rendered by each poll. Pure.
+//! Response of `GET /v2/tx/status`, rendered by each poll. Pure.
 //!
 //! # Invariants
 //!
@@ -171,7 +171,7 @@ pub(crate) fn explorer_link(registry: &Registry, kept: &KnownChains, chain: &str
     page.map_or_else(String::new, |page| page.replace("${txHash}", hash))
 }
 
-/// The top level: the only transfer, or the combination of several (router-api §9.3).
+/// The top level: the only transfer, or the combination of several.
 fn top(state: State, transfers: &[Status]) -> Status {
     if let [only] = transfers {
         return only.clone();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::hop::{Finalized, ObservedHop, Relation, Unfollowed};
 use crate::state::{Observation, Progress, advance, following, is_refunded, is_settled, progress};
 
-/// The states of the wire (router-api §9.3).
+/// The states of the wire, with the names of the Skip API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// Accepted, not seen on chain.

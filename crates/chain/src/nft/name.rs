@@ -3,7 +3,7 @@
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
 /// Only the letters, marks and numbers of a name, lower-case: a search tests whether one normalized text is part of
-/// another (indexer-api 5.6).
+/// another.
 ///
 /// Each character is normalized by itself, so that a part of a name gets the same form alone as within the whole.
 pub fn normalized_name(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! One address, many spellings (indexer-api 2.3).
+//! One address, many spellings.
 
 use chain::Account;
 use chain::address::{consensus_address, is_prefix, valoper};

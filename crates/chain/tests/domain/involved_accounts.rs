@@ -1,4 +1,4 @@
-//! Values of events that are accounts, from the table of indexing 5.1.
+//! Values of events that are accounts, as the deployed server finds them.
 
 use chain::comet::{Attribute, Event};
 use chain::involved::{StoreOwners, accounts, primary_stores};

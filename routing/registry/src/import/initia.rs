@@ -138,7 +138,7 @@ impl Imported<'_> {
             BridgeDraft { l2: l2.clone(), id: Some(id), l1: Some(l1.to_owned()), ..BridgeDraft::default() };
         self.draft.bridge.push(Located { source: Source::Initia, place: place.clone(), part });
         for from in list(&metadata["op_denoms"]).iter().filter_map(text) {
-            // The operator's list does not prove use (§1.1, 5): hidden, unless the asset list has it.
+            // The operator's list does not prove use: hidden, unless the asset list has it.
             let part = AssetDraft {
                 chain: l2.clone(),
                 denom: Some(denom::bridged(id, &from)),

@@ -176,7 +176,7 @@ fn claimable(time: i64, wait_seconds: i64) -> i64 {
     time.div_euclid(NANOS).saturating_add(wait_seconds).saturating_mul(NANOS)
 }
 
-/// The leaf of the bridge's tree (router-mechanics §4.4); none for an amount that the L1 cannot pay.
+/// The leaf of the bridge's tree (OPinit, `GenerateWithdrawalHash`); none for an amount that the L1 cannot pay.
 fn withdrawal_hash(hop: &Withdrawal, bridge: u64) -> Option<[u8; 32]> {
     let hash = |bytes: &[u8]| -> [u8; 32] { Sha3_256::digest(bytes).into() };
     let amount: u64 = hop.amount.parse().ok()?;
@@ -219,7 +219,6 @@ mod tests {
 
     #[test]
     fn a_withdrawal_has_its_hash_on_the_l1() {
-        // router-mechanics §4.4.
         let example = withdrawal(42, "init1pyq6amga29zfsldw8k26kgvl7a0fhf3kftflmr", "1000000");
         let hash = withdrawal_hash(&example, 16).unwrap();
         assert_eq!(hex::encode(hash), "01cb711cb7ddd2040411af5c644ce75ac2980b3b7c4cce0f993263a69781b517");

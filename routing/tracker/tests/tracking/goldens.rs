@@ -1,4 +1,4 @@
-//! The worked responses of the interface (router-api §9.2), byte for byte: members, their order, nulls.
+//! Worked responses, byte for byte: members, their order, nulls.
 
 use chain::{Timestamp, Vm};
 use registry::{

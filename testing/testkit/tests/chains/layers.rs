@@ -37,9 +37,9 @@ const CRATES: &[CrateRule] = &[
     entry("store", 2, &[]),
     // The on-disk format; no IO.
     entry("schema", 3, &["chain", "store"]),
-    // No storage.
     // The other engine, behind a cargo feature.
     entry("slate", 3, &["store"]),
+    // No storage.
     entry("node", 3, &["chain", "proto"]),
     // Independent of chains and store.
     entry("web", 3, &[]),
@@ -58,9 +58,9 @@ const CRATES: &[CrateRule] = &[
     entry("grpc", 5, &["query", "web"]),
     // Never `ingest`, which must not be able to distinguish a replay node.
     entry("replay", 4, &["chain", "node"]),
-    // Never `schema`, `ingest` or `query`: it has a separate database.
-    // Answers from no socket of its own: `replay` serves it.
+    // No socket of its own: `replay` serves it.
     entry("synthesize", 5, &["chain", "replay"]),
+    // Never `schema`, `ingest` or `query`: it has a separate database.
     entry(
         "routing-api",
         6,
