@@ -29,6 +29,7 @@ RUN apt-get update && \
     install --directory --owner cairn --group cairn --mode 0750 /etc/cairn /var/lib/cairn /var/lib/cairn-route
 COPY LICENSE CHANGELOG.md config.example.toml /usr/share/doc/cairn/
 COPY --from=builder /package/THIRD-PARTY-LICENSES /usr/share/doc/cairn/
+COPY --from=builder /package/share/cairn /usr/share/cairn
 COPY --from=builder /package/cairn /usr/bin/cairn
 
 USER cairn

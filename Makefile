@@ -10,12 +10,13 @@ CARGO_DENY_VERSION := 0.20.2
 CARGO_AUDIT_VERSION := 0.22.2
 CARGO_FUZZ_VERSION := 0.13.2
 CARGO_DEB_VERSION := 3.8.0
+CARGO_CYCLONEDX_VERSION := 0.5.9
 MDBOOK_VERSION := 0.5.4
 VERSITYGW_VERSION := v1.8.0
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests test-slate check api-test deny advisories book bench bench-slate side-by-side soak fuzz dictionaries deb image \
+.PHONY: demo build test tests test-slate check api-test deny advisories book bench bench-slate side-by-side soak fuzz dictionaries deb packages image \
     needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
@@ -82,13 +83,25 @@ advisories:
 	    git -C "$(TOOLS)/advisory-db" checkout --quiet --detach $(ADVISORIES_COMMIT); }
 	PATH="$$PATH:$(TOOLS)/bin" cargo audit --no-fetch --stale --db "$(TOOLS)/advisory-db"
 
-# The Debian package: $(CARGO_TARGET_DIR)/debian/cairn_*.deb. cargo-deb builds nothing: its selection of packages would
-# compile RocksDB again.
+# The Debian package: $(CARGO_TARGET_DIR)/debian/cairn_*.deb. Its maintainer is who builds it. cargo-deb builds nothing: its
+# selection of packages would compile RocksDB again.
+MAINTAINER ?= $(shell git log -1 --format='%an <%ae>')
 deb: build
 	command -v cargo-deb >/dev/null || test -x "$(TOOLS)/bin/cargo-deb" || \
 	    cargo install --locked --version $(CARGO_DEB_VERSION) --root "$(TOOLS)" cargo-deb
 	packaging/generate "$(CARGO_TARGET_DIR)/release/cairn" "$(CARGO_TARGET_DIR)/release/package"
-	PATH="$$PATH:$(TOOLS)/bin" cargo deb --package cli --no-build
+	rm -f "$(CARGO_TARGET_DIR)"/debian/cairn_*.deb
+	PATH="$$PATH:$(TOOLS)/bin" cargo deb --package cli --no-build --maintainer "$(MAINTAINER)"
+
+# What a release has (RELEASING.md): $(CARGO_TARGET_DIR)/packages with archive, Debian package, SBOM and checksums.
+packages: deb
+	command -v cargo-cyclonedx >/dev/null || test -x "$(TOOLS)/bin/cargo-cyclonedx" || \
+	    cargo install --locked --version $(CARGO_CYCLONEDX_VERSION) --root "$(TOOLS)" cargo-cyclonedx
+	rm -rf "$(CARGO_TARGET_DIR)/packages"
+	packaging/archive "$(CARGO_TARGET_DIR)/release/cairn" "$(CARGO_TARGET_DIR)/release/package" "$(CARGO_TARGET_DIR)/packages"
+	cp "$(CARGO_TARGET_DIR)"/debian/cairn_*.deb "$(CARGO_TARGET_DIR)/packages/"
+	PATH="$$PATH:$(TOOLS)/bin" packaging/sbom "$(CARGO_TARGET_DIR)/packages"
+	cd "$(CARGO_TARGET_DIR)/packages" && sha256sum -- * >SHA256SUMS
 
 # The container image.
 image:

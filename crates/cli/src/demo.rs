@@ -22,8 +22,8 @@ mod routing;
 /// The recording that is played by default.
 const DEFAULT: &str = "evm-scenario";
 
-/// Directories of recordings: in the repository, and beside an installed program.
-const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
+/// Directories of recordings: in the repository, in the prefix of an installed program, and anywhere else.
+const FOLDERS: [&str; 3] = ["testing/recordings", "share/cairn/recordings", "recordings"];
 
 /// The default of the setting `log`.
 const DEFAULT_LOG: &str = "info";
@@ -31,8 +31,8 @@ const DEFAULT_LOG: &str = "info";
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or
-    /// in a directory above the program
+    /// Directory of the recording; by default `evm-scenario` of those that come with the program: in `testing/recordings`,
+    /// `share/cairn/recordings` or `recordings`, here or in a directory above the program
     #[arg(long, value_name = "DIR", value_parser = path)]
     recording: Option<PathBuf>,
     /// Directory of the database; a temporary one, removed at the end, if it is not given
@@ -103,7 +103,7 @@ fn find() -> anyhow::Result<PathBuf> {
     match candidates.find(|dir| dir.is_dir()) {
         Some(dir) => Ok(dir),
         None => anyhow::bail!(
-            "no recordings/{DEFAULT} here or in a directory above {}: name a recording with --recording DIR",
+            "no share/cairn/recordings/{DEFAULT} here or in a directory above {}: name a recording with --recording DIR",
             program.display()
         ),
     }

@@ -1,6 +1,8 @@
 //! `cairn demo`: a whole chain with one command.
 
-use crate::support::{Cairn, command, get, get_text};
+use std::process::Command;
+
+use crate::support::{Cairn, command, get, get_text, repository};
 
 #[test]
 fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
@@ -62,5 +64,37 @@ fn the_demo_shows_chains_of_every_kind() {
         demo.line(&format!("{chain} is indexed"));
         let status = demo.line("http://");
         assert_eq!(get(&format!("http://{status}")).1["chain_id"], chain);
+    }
+}
+
+#[test]
+fn an_installed_program_has_all_that_the_demo_plays() {
+    let prefix = tempfile::tempdir().unwrap();
+    let (bin, share) = (prefix.path().join("bin"), prefix.path().join("share/cairn"));
+    std::fs::create_dir(&bin).unwrap();
+    // Copied by another process: a file that this one has open for writing cannot be executed while a test forks.
+    let mut program = Command::new("cp");
+    program.arg(env!("CARGO_BIN_EXE_cairn")).arg(&bin);
+    let mut shared = Command::new(repository("packaging/demo"));
+    shared.arg(&share);
+    assert!(program.status().unwrap().success() && shared.status().unwrap().success());
+    let any = "127.0.0.1:0";
+    let mut command = Command::new(bin.join("cairn"));
+    command
+        .args(["demo", "--listen", any, "--route-listen", any])
+        .current_dir(&bin)
+        .env("TMPDIR", prefix.path());
+    let mut demo = Cairn::spawn(command);
+    demo.line("e2e-evm-1 is indexed: 655 transactions");
+    demo.line("Routes between four recorded chains");
+    let chains = demo.line("http://");
+    let (code, answer) = get(&format!("http://{chains}"));
+    assert!(code == 200 && answer["chains"].as_array().unwrap().len() == 4, "{chains}: {code} {answer}");
+
+    // The context of the image has the same recordings.
+    let ignored = std::fs::read_to_string(repository(".dockerignore")).unwrap();
+    for recording in share.join("recordings").read_dir().unwrap() {
+        let name = recording.unwrap().file_name().into_string().unwrap();
+        assert!(ignored.lines().any(|line| line == format!("!testing/recordings/{name}")), "{name}");
     }
 }
