@@ -105,6 +105,11 @@ impl RocksStore {
         Ok(Self { path: path.to_owned(), tables, options: rocks, role })
     }
 
+    /// Checks without opening it that `path` holds a database with all of `tables`. Its owner would create missing ones.
+    pub fn check_tables(path: &Path, tables: &[&TableSpec]) -> Result<(), Error> {
+        directory::check_followed(path, tables)
+    }
+
     /// Reads all rows of the database in `path`, which another process may own and write, and returns the files that
     /// cannot be read. Takes as long as reading the whole database.
     pub fn find_corruption(
