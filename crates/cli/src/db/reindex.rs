@@ -53,10 +53,8 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
             plan.begin(&store)?;
             if from.is_none() {
                 // The rows of `meta` stay, so that the next start can resume an interrupted run.
-                store.recreate_tables(&[Meta::SPEC])?;
+                store = store.recreate_tables(&[Meta::SPEC], RocksOptions::default())?;
                 schema::open::initialize(&store, &identity)?;
-                drop(store);
-                store = own(data)?;
             }
         }
         let store: Arc<dyn Store> = Arc::new(store);
