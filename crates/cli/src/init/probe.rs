@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
-use crate::settings::values::Error as Usage;
 use anyhow::{Context as _, bail};
 use chain::Vm;
 use node::{Comet, Endpoints, Error, Evm, Grpc, Kind, Limits, Node, Rest, Url};
+
+use crate::settings::values::Error as Usage;
 
 /// Time limits of an interactive command: a node that needs longer cannot be followed anyway.
 const LIMITS: Limits = Limits {
