@@ -1,4 +1,4 @@
-//! Probes of a node's services: their chain, their heights, and which answers they give.
+//! Probes of a node's services: their chain, their heights, and what they serve.
 //!
 //! # Invariants
 //! * Each address is probed on its own, and each request has a time limit ([`LIMITS`]).
@@ -233,10 +233,10 @@ impl Report {
         Ok(all)
     }
 
-    /// The answer of an address; without one, the address is not usable.
+    /// The reply of an address; without one, the address is not usable.
     fn usable<T>(&mut self, outcome: Result<T, Error>) -> Result<Option<T>, Error> {
         match outcome {
-            Ok(answer) => Ok(Some(answer)),
+            Ok(reply) => Ok(Some(reply)),
             Err(error @ Error::WrongChain { .. }) => Err(error),
             Err(error) => {
                 self.lacking.push(format!("an address is left out: {error}"));

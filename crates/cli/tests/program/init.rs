@@ -92,7 +92,7 @@ fn a_health_check_follows_the_process() {
     let output = check(&[]);
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains(&format!("no answer from http://{at}/healthz")), "{message}");
+    assert!(message.contains(&format!("no response from http://{at}/healthz")), "{message}");
 }
 
 #[test]
