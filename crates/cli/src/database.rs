@@ -7,8 +7,8 @@ use std::sync::Arc;
 use schema::meta::Meta;
 use store::{RocksOptions, RocksStore, Store, Table as _, TableSpec};
 
-use crate::follow;
 use crate::settings::{Location, Settings};
+use crate::temporary::Temporary;
 
 /// Fails if a program with another format made the database in `data`, or `db copy` did not complete it, as far as its
 /// tables differ from ours. To be called before it is opened for writing, which creates the missing tables: after that the
@@ -18,7 +18,7 @@ pub(crate) fn check_format(data: &Path) -> anyhow::Result<()> {
     if let Err(store::Error::MissingTables { .. }) = RocksStore::check_tables(data, schema::TABLES)
         && RocksStore::check_tables(data, IDENTITY).is_ok()
     {
-        let own = follow::own_dir()?;
+        let own = Temporary::new("follower")?;
         let store = RocksStore::follow(data, own.path(), IDENTITY, RocksOptions::default())?;
         schema::open::identity(&store)?;
     }
