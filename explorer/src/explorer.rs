@@ -22,7 +22,7 @@ pub type Head = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 const SAMPLES: usize = 60;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// Maximum bytes of an answer that a page shows: parsed, it takes several times as many.
+/// Maximum bytes of a response that a page shows: parsed, it takes several times as many.
 const MAX_SHOWN: usize = 16 << 20;
 
 /// The state of the pages.
@@ -75,7 +75,7 @@ impl Explorer {
         }
     }
 
-    /// The answer of the indexer API to `GET target`.
+    /// The response of the indexer API to `GET target`.
     pub(crate) fn read<T: DeserializeOwned>(&self, target: &str) -> Result<T, HttpError> {
         parse(&self.read_bytes(target)?)
     }
@@ -94,7 +94,7 @@ impl Explorer {
         Ok(body.to_vec())
     }
 
-    /// The answer of the routing API.
+    /// The response of the routing API.
     pub(crate) async fn route<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -190,5 +190,5 @@ impl Explorer {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
-    serde_json::from_slice(body).map_err(|error| HttpError::internal(format!("reading an answer: {error}")))
+    serde_json::from_slice(body).map_err(|error| HttpError::internal(format!("reading a response: {error}")))
 }

@@ -18,7 +18,7 @@ const API_PAGE: &str = "/swagger/";
 pub(crate) struct Page {
     /// Its title, which is also its first heading.
     pub(crate) title: String,
-    /// What tells it from the other pages of its kind, in the browser's title only; empty for nothing.
+    /// What distinguishes it from the other pages of its kind, in the browser's title only; empty for nothing.
     pub(crate) about: String,
     /// Below the heading.
     pub(crate) body: Markup,
@@ -100,7 +100,7 @@ fn links(explorer: &Explorer) -> Vec<(&'static str, &'static str)> {
     links
 }
 
-/// The search form. `label` tells it from another one on the page.
+/// The search form. `label` distinguishes it from another one on the page.
 pub(crate) fn search(label: &str, text: &str) -> Markup {
     html! {
         form.search role="search" aria-label=(label) action="/search" method="get" {

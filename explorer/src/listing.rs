@@ -18,9 +18,9 @@ pub(crate) const ROWS: &str = "25";
 pub(crate) const KEY: Param =
     Param::query("pagination.key", Type::String, "The next_key or previous_key of a page of the JSON list.");
 
-/// A list as the API answers it, under the name of its rows.
+/// A list as the API returns it, under the name of its rows.
 #[derive(Deserialize)]
-struct Answer<T> {
+struct ListResponse<T> {
     #[serde(
         alias = "blocks",
         alias = "txs",
@@ -68,7 +68,7 @@ impl<T: DeserializeOwned> Listing<T> {
     /// The page that `list` selects itself.
     pub(crate) fn first(explorer: &Explorer, list: Target) -> Result<Self, HttpError> {
         let request = list.into_string();
-        let Answer { rows, pagination } = explorer.read(&request)?;
+        let ListResponse { rows, pagination } = explorer.read(&request)?;
         Ok(Self { rows, cursors: pagination, request })
     }
 }

@@ -13,7 +13,7 @@ use web::reply::Reply;
 
 use crate::explorer::Explorer;
 use crate::target;
-use crate::view::{Answer, reply};
+use crate::view::{Response, reply};
 
 /// Segments of a path that are looked at.
 const SEGMENTS: usize = 6;
@@ -25,7 +25,7 @@ pub(crate) fn respond(explorer: &Explorer, request: &Parts) -> Option<Reply> {
     }
     let path = request.uri.path();
     if let Some(page) = page_of(explorer, path) {
-        return Some(reply(explorer, path, Ok(Answer::Redirect(page))));
+        return Some(reply(explorer, path, Ok(Response::Redirect(page))));
     }
     let error = || HttpError::not_found(format!("There is no page at {}.", chain::truncated(path, 200)));
     asks_for_html(&request.headers).then(|| reply(explorer, path, Err(error())))

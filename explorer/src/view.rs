@@ -18,13 +18,13 @@ const HTML: &str = "text/html; charset=utf-8";
 static PAGE: Schema = Schema { name: "Page", doc: "An HTML page.", fields: &[] };
 
 /// The outcome of a view.
-pub(crate) enum Answer {
+pub(crate) enum Response {
     Page(Page),
     /// To a path of ours.
     Redirect(String),
 }
 
-impl From<Page> for Answer {
+impl From<Page> for Response {
     fn from(page: Page) -> Self {
         Self::Page(page)
     }
@@ -36,7 +36,7 @@ pub(crate) trait View {
     const SUMMARY: &'static str;
     const PARAMS: &'static [Param] = &[];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError>;
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError>;
 }
 
 /// A page that reads the routing API, which may query nodes.
@@ -45,12 +45,12 @@ pub(crate) trait RouteView {
     const SUMMARY: &'static str;
     const PARAMS: &'static [Param];
 
-    fn answer<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>>;
+    fn respond<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>>;
 }
 
 /// What a form of a [`RouteView`] does, at the same path.
 pub(crate) trait RouteForm: RouteView {
-    fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>>;
+    fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>>;
 }
 
 /// The endpoint of a view.
@@ -63,7 +63,7 @@ pub(crate) const fn route_page<V: RouteView>() -> Endpoint<Explorer> {
     endpoint(V::PATH, V::SUMMARY, V::PARAMS, Handler::Async(respond_later::<V>))
 }
 
-/// The endpoint of the form that a view of the routing API sends; its answer is a redirect, or an error.
+/// The endpoint of the form that a view of the routing API sends; its response is a redirect, or an error.
 pub(crate) const fn route_form<V: RouteForm>() -> Endpoint<Explorer> {
     let endpoint = endpoint(V::PATH, V::SUMMARY, &[], Handler::Async(respond_to_form::<V>));
     Endpoint { method: Method::Post, ..endpoint }
@@ -81,14 +81,14 @@ const fn endpoint(
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn respond<V: View>(explorer: &Explorer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(reply(explorer, V::PATH, V::answer(explorer, call)))
+    Ok(reply(explorer, V::PATH, V::respond(explorer, call)))
 }
 
 fn respond_later<'a, V: RouteView>(
     explorer: &'a Explorer,
     call: &'a Call<'a>,
 ) -> BoxFuture<'a, Result<Reply, HttpError>> {
-    Box::pin(async move { Ok(reply(explorer, V::PATH, V::answer(explorer, call).await)) })
+    Box::pin(async move { Ok(reply(explorer, V::PATH, V::respond(explorer, call).await)) })
 }
 
 fn respond_to_form<'a, V: RouteForm>(
@@ -99,10 +99,10 @@ fn respond_to_form<'a, V: RouteForm>(
 }
 
 /// The response to an outcome. `path` is the template of the endpoint, or the path if there is none.
-pub(crate) fn reply(explorer: &Explorer, path: &str, outcome: Result<Answer, HttpError>) -> Reply {
+pub(crate) fn reply(explorer: &Explorer, path: &str, outcome: Result<Response, HttpError>) -> Reply {
     match outcome {
-        Ok(Answer::Page(page)) => html(explorer, StatusCode::OK, layout::page(explorer, path, &page)),
-        Ok(Answer::Redirect(location)) => Reply::see_other(format!("{}{location}", explorer.base())),
+        Ok(Response::Page(page)) => html(explorer, StatusCode::OK, layout::page(explorer, path, &page)),
+        Ok(Response::Redirect(location)) => Reply::see_other(format!("{}{location}", explorer.base())),
         Err(error) => {
             // The app logs the details of errors only, and this one becomes a page.
             if let Some(detail) = error.detail() {

@@ -49,6 +49,18 @@ pub enum Error {
         /// The node's answer.
         source: Box<node::Error>,
     },
+    /// The database does not hold the height from which it should be indexed again.
+    #[error(
+        "heights from {from} on cannot be indexed again: the database holds {first} to {last}; begin at one of them"
+    )]
+    NothingToReindex {
+        /// The height that was named.
+        from: u64,
+        /// The first height of the database.
+        first: u64,
+        /// Its last height.
+        last: u64,
+    },
     /// An endpoint belongs to another chain.
     #[error("block {height} is of chain `{found}`, not `{wanted}`: check the node's addresses")]
     WrongChain {

@@ -84,7 +84,7 @@ pub(crate) async fn serve(store: Arc<RocksStore>, busy: Arc<Semaphore>) -> Infal
     };
     loop {
         let outcome = match listener.accept().await {
-            Ok((stream, _)) => answer(stream, &store, &busy).await,
+            Ok((stream, _)) => respond(stream, &store, &busy).await,
             Err(error) => {
                 // Out of descriptors, for example: accept again after a pause.
                 tokio::time::sleep(IO_TIMEOUT).await;
@@ -121,7 +121,7 @@ fn listen(data: &Path) -> io::Result<(Socket, UnixListener)> {
     Ok((Socket(socket), listener))
 }
 
-async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphore>) -> anyhow::Result<()> {
+async fn respond(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphore>) -> anyhow::Result<()> {
     let (read, mut write) = stream.into_split();
     let (mut read, mut line) = (BufReader::new(read.take(MAX_REQUEST)), String::new());
     timeout(IO_TIMEOUT, read.read_line(&mut line)).await.context("no request came in time")??;

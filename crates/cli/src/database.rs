@@ -4,9 +4,26 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use store::{RocksOptions, RocksStore, Store};
+use schema::meta::Meta;
+use store::{RocksOptions, RocksStore, Store, Table as _, TableSpec};
 
 use crate::settings::{Location, Settings};
+use crate::temporary::Temporary;
+
+/// Fails if a program with another format made the database in `data`, or `db copy` did not complete it, as far as its
+/// tables differ from ours. To be called before it is opened for writing, which creates the missing tables: after that the
+/// program that made it would refuse it.
+pub(crate) fn check_format(data: &Path) -> anyhow::Result<()> {
+    const IDENTITY: &[&TableSpec] = &[Meta::SPEC];
+    if let Err(store::Error::MissingTables { .. }) = RocksStore::check_tables(data, schema::TABLES)
+        && RocksStore::check_tables(data, IDENTITY).is_ok()
+    {
+        let own = Temporary::new("follower")?;
+        let store = RocksStore::follow(data, own.path(), IDENTITY, RocksOptions::default())?;
+        schema::open::identity(&store)?;
+    }
+    Ok(())
+}
 
 /// The database of a process that writes it.
 #[derive(Clone)]
@@ -23,6 +40,7 @@ impl Written {
     pub(crate) fn open(settings: &Settings) -> anyhow::Result<Self> {
         match settings.location()? {
             Location::Directory(data) => {
+                check_format(data)?;
                 let options = RocksOptions {
                     cache_bytes: settings.cache_bytes(),
                     reserve_bytes: settings.disk_reserve.as_u64(),

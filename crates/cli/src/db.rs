@@ -32,6 +32,7 @@ use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
 
 pub(crate) use self::verify::NotChecked;
+use crate::database::check_format;
 use crate::settings::sources::{DATA, Groups, LOG, NODE, Sources};
 use crate::settings::{Settings, path};
 use crate::temporary::Temporary;
@@ -153,19 +154,20 @@ struct Viewed {
 }
 
 fn view(data: &Path) -> anyhow::Result<Viewed> {
+    check_format(data)?;
     let own = follow::own_dir()?;
     let store = RocksStore::follow(data, own.path(), schema::TABLES, RocksOptions::default())?;
     Ok(Viewed { store, own })
 }
 
-/// Opens a database for writing.
+/// Opens a database of this format for writing.
 fn own(data: &Path) -> anyhow::Result<RocksStore> {
     own_with(data, RocksOptions::default())
 }
 
 fn own_with(data: &Path, options: RocksOptions) -> anyhow::Result<RocksStore> {
     // Opening for writing creates a missing database, so check that there is one.
-    drop(view(data)?);
+    schema::open::existing(&view(data)?.store)?;
     Ok(RocksStore::open(data, schema::TABLES, options)?)
 }
 

@@ -164,8 +164,8 @@ fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
 
 /// An account that sent one of the newest transactions.
 fn some_account(serving: &Serving) -> Option<String> {
-    let answer = serving.app()?.get("/indexer/tx/v1/txs?pagination.limit=100");
-    let page: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let response = serving.app()?.get("/indexer/tx/v1/txs?pagination.limit=100");
+    let page: serde_json::Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let elements = |list: &serde_json::Value| list.as_array().cloned().unwrap_or_default();
     let events = elements(&page["txs"]).into_iter().flat_map(|tx| elements(&tx["events"]));
     let messages = events.filter(|event| event["type"] == "message");

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::database::{Followed, Opener};
+use crate::database::{Followed, Opener, check_format};
 use crate::settings::Settings;
 use crate::shutdown;
 use crate::temporary::Temporary;
@@ -49,7 +49,9 @@ pub(crate) async fn await_database(
                 return Ok(Some(database));
             }
             Ok(_) => "the process that writes it has not reached its node yet".to_owned(),
-            Err(error @ (store::Error::NotADatabase { .. } | store::Error::MissingTables { .. })) => {
+            Err(error @ store::Error::NotADatabase { .. }) => error.to_string(),
+            Err(error @ store::Error::MissingTables { .. }) => {
+                check_format(data)?;
                 error.to_string()
             }
             Err(error) => return Err(error.into()),

@@ -8,10 +8,10 @@ use anyhow::Context as _;
 
 use crate::settings::sources::{LISTEN, Sources};
 
-/// Time limit of each step; the answer is made without IO.
+/// Time limit of each step; the response is made without IO.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum bytes of an answer that are read.
+/// Maximum bytes of a response that are read.
 const BODY: u64 = 16 << 10;
 
 /// Flags of `cairn healthcheck`.
@@ -28,8 +28,8 @@ pub(crate) struct Healthcheck {
 pub(crate) fn run(args: Healthcheck) -> anyhow::Result<()> {
     let at = reachable(args.settings.settings()?.listen);
     let path = if args.ready { "/readyz" } else { "/healthz" };
-    let answer = get(at, path).with_context(|| format!("no answer from http://{at}{path}"))?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let response = get(at, path).with_context(|| format!("no response from http://{at}{path}"))?;
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     let status = head.split_whitespace().nth(1).unwrap_or_default();
     anyhow::ensure!(status == "200", "http://{at}{path} answers {status}: {}", body.trim());
     Ok(())
@@ -50,9 +50,9 @@ fn get(at: SocketAddr, path: &str) -> std::io::Result<String> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(BODY).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let mut response = Vec::new();
+    stream.take(BODY).read_to_end(&mut response)?;
+    Ok(String::from_utf8_lossy(&response).into_owned())
 }
 
 #[cfg(test)]

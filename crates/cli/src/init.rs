@@ -96,8 +96,7 @@ async fn complete(values: &mut Values, report: &mut Report) -> anyhow::Result<()
         (Some(theirs), None) => set(values, "prefix", vec![theirs]),
         _ => {}
     }
-    let hint =
-        "the prefix of account addresses is unknown: the node says it over REST, whose address must answer";
+    let hint = "the prefix of account addresses is unknown: the node has it over REST, whose address must be reachable";
     questions.ask(values, "prefix", None).map_err(|error| error.context(hint))?;
 
     if vm != Vm::Evm && values.contains_key("json_rpc") {

@@ -83,6 +83,8 @@ fn main() -> ExitCode {
             if error.is::<settings::values::Error>()
                 || error.is::<db::NotChecked>()
                 || of_index.is_some_and(ingest::Error::is_contradiction)
+                // Of a probe.
+                || matches!(error.downcast_ref(), Some(node::Error::WrongChain { .. }))
             {
                 ExitCode::from(2)
             } else if of_index.is_some_and(ingest::Error::needs_an_operator) {

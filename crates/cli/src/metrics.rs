@@ -98,15 +98,15 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
     let limits = Limits { connections: 64, ..Limits::default() };
     tokio::spawn(async move {
         let reader = handle.clone();
-        let answer = move |request: Request<_>| {
+        let respond = move |request: Request<_>| {
             sample_process();
             if let Some(sample) = sampled.0.get() {
                 sample();
             }
-            std::future::ready(answer(&reader, request.uri().path()))
+            std::future::ready(respond_to(&reader, request.uri().path()))
         };
         tokio::select! {
-            () = serve_fn(listener, limits, answer, shutdown::stopped(&stop)) => {}
+            () = serve_fn(listener, limits, respond, shutdown::stopped(&stop)) => {}
             () = keep(&handle) => {}
         }
     });
@@ -129,7 +129,7 @@ async fn keep(handle: &PrometheusHandle) {
     }
 }
 
-fn answer(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
+fn respond_to(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
     let mut response = Response::new(bytes::Bytes::new());
     if path == "/metrics" {
         *response.body_mut() = handle.render().into();

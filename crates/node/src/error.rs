@@ -100,8 +100,8 @@ pub enum Error {
     },
     /// A web page instead of an answer.
     #[error(
-        "{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {message}",
-        likely_cause(*status, message)
+        "{at}: HTTP {status} and no JSON ({reason}); {}",
+        cause_and_body(*status, message)
     )]
     Unreadable {
         /// The failed request.
@@ -362,6 +362,16 @@ fn unavailable(status: u16) -> &'static str {
 
 fn pause_suffix(pause: Option<Duration>) -> String {
     pause.map_or_else(String::new, |pause| format!(" and asks for a pause of {pause:?}"))
+}
+
+/// Two sentences: the likely cause, and the beginning of the body.
+fn cause_and_body(status: u16, body: &str) -> String {
+    let cause = likely_cause(status, body);
+    let end = if cause.ends_with('?') { "" } else { "." };
+    match body {
+        "" => format!("{cause}{end} The body is empty"),
+        body => format!("{cause}{end} The body begins: {body}"),
+    }
 }
 
 fn suffix(text: &str, height: Option<u64>) -> String {

@@ -27,7 +27,7 @@ pub enum Error {
         remedy: &'static str,
     },
 
-    /// There is no backup to restore, or no place to restore it to.
+    /// There is no backup to restore, or no place to restore it or to make it.
     #[error("{}: {found}; {remedy}", path.display())]
     NoBackup {
         /// The directory.

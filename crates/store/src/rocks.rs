@@ -105,6 +105,11 @@ impl RocksStore {
         Ok(Self { path: path.to_owned(), tables, options: rocks, role })
     }
 
+    /// Checks without opening it that `path` holds a database with all of `tables`. Its owner would create missing ones.
+    pub fn check_tables(path: &Path, tables: &[&TableSpec]) -> Result<(), Error> {
+        directory::check_followed(path, tables)
+    }
+
     /// Reads all rows of the database in `path`, which another process may own and write, and returns the files that
     /// cannot be read. Takes as long as reading the whole database.
     pub fn find_corruption(
@@ -115,17 +120,21 @@ impl RocksStore {
         corruption::find(path, tables, options)
     }
 
-    /// Empties all tables but those of `kept`, without reading a row. An interrupted run leaves some tables empty.
-    pub fn recreate_tables(&mut self, kept: &[&TableSpec]) -> Result<(), Error> {
+    /// Empties all tables but those of `kept`, without reading a row, and opens the database again. An interrupted run
+    /// leaves some tables missing, which the next owner creates.
+    pub fn recreate_tables(mut self, kept: &[&TableSpec], options: RocksOptions) -> Result<Self, Error> {
         let Role::Owner { handle: Handle(db), hold, .. } = &mut self.role else {
             return Err(Error::ReadOnly { path: self.path.clone() });
         };
         let fail = |error| map_error(&self.path, "emptying a table", error);
         for table in self.tables.iter().filter(|table| !kept.contains(table)) {
             db.drop_cf(table.name).map_err(fail)?;
-            db.create_cf(table.name, &RocksOptions::table(table)).map_err(fail)?;
         }
-        hold.release(db)
+        hold.release(db)?;
+        let (path, tables) = (self.path.clone(), self.tables);
+        drop(self);
+        // Creates them together. One by one, RocksDB writes and reads the options of all tables for each of them.
+        Self::open(&path, tables, options)
     }
 
     /// Re-enables compaction of tables that were found corrupt and have become readable.

@@ -16,7 +16,7 @@ use crate::layout::facts;
 use crate::listing::{KEY, Listing};
 use crate::record::{Collection, EvmTx, Frame, Token};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 pub(crate) struct AccountPage;
 
@@ -60,7 +60,7 @@ impl View for AccountPage {
         KEY,
     ];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let address = call.text("account");
         // The API reports an address that does not parse.
         let parsed = Account::parse(address, explorer.prefix());

@@ -14,7 +14,7 @@ use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
 use crate::record::{Block, EvmTx, OneBlock};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 pub(crate) struct BlocksPage;
 
@@ -23,7 +23,7 @@ impl View for BlocksPage {
     const SUMMARY: &'static str = "All blocks.";
     const PARAMS: &'static [Param] = &[KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let blocks = Listing::<Block>::read(explorer, call, Target::new("/indexer/block/v1/blocks"))?;
         let body = html! {
             section.card { (rows::blocks(explorer, &blocks.rows)) (blocks.pager(&Target::new(Self::PATH))) }
@@ -51,10 +51,10 @@ impl View for BlockPage {
         ]
     };
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let height = call.text("height");
         if let Some(page) = by_another_name(explorer, height)? {
-            return Ok(Answer::Redirect(page));
+            return Ok(Response::Redirect(page));
         }
         let request = format!("/indexer/block/v1/blocks/{}", encoded(height));
         let OneBlock { block } = explorer.read(&request)?;

@@ -13,7 +13,7 @@ use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::record::{self, OneCollection, Token};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 pub(crate) struct CollectionsPage;
 
@@ -22,7 +22,7 @@ impl View for CollectionsPage {
     const SUMMARY: &'static str = "All collections of NFTs.";
     const PARAMS: &'static [Param] = &[Param::query("name", Type::String, "A part of a name."), KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let name = call.first("name");
         let list = name.map_or_else(|| Target::new("/indexer/nft/v1/collections"), by_name);
         let collections = Listing::<record::Collection>::read(explorer, call, list)?;
@@ -70,7 +70,7 @@ impl View for CollectionPage {
     const SUMMARY: &'static str = "One collection of NFTs.";
     const PARAMS: &'static [Param] = &[Param::path("address", "Bech32 or hex."), KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let request = format!("/indexer/nft/v1/collections/{}", encoded(call.text("address")));
         let OneCollection { collection } = explorer.read(&request)?;
         let list = format!("/indexer/nft/v1/tokens/by_collection/{}", collection.object_addr);

@@ -1,6 +1,6 @@
 //! Logs of ERC-20 and ERC-721 contracts, decoded from their topics.
 //!
-//! The two standards share their events: a fourth topic, the indexed token id, tells an ERC-721 from an ERC-20.
+//! The two standards share their events: a fourth topic, the indexed token id, makes it an ERC-721.
 
 use chain::U256;
 

@@ -18,7 +18,7 @@ use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
 use crate::record::{EvmTx, Frame, Log, OneEvmTx};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 /// Logs that a page shows, and frames of a page of the call tree.
 const LOGS: usize = 100;
@@ -31,7 +31,7 @@ impl View for EvmTxsPage {
     const SUMMARY: &'static str = "All EVM transactions.";
     const PARAMS: &'static [Param] = &[KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let txs = Listing::<EvmTx>::read(explorer, call, Target::new("/indexer/tx/v1/evm-txs"))?;
         let body = html! {
             section.card { (rows::evm_txs(&txs.rows)) (txs.pager(&Target::new(Self::PATH))) }
@@ -53,12 +53,12 @@ impl View for EvmTxPage {
     const SUMMARY: &'static str = "One EVM transaction; the hash of a Cosmos transaction leads to its page.";
     const PARAMS: &'static [Param] = &[Param::path("hash", "Hex, with or without 0x."), KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let request = format!("/indexer/tx/v1/evm-txs/{}", encoded(call.text("hash")));
         let raw = match explorer.read_bytes(&request) {
             Err(error) if error.status() == StatusCode::NOT_FOUND => {
                 let page = lookup::tx(explorer, call.text("hash"))?;
-                return page.map(Answer::Redirect).ok_or(error);
+                return page.map(Response::Redirect).ok_or(error);
             }
             raw => raw?,
         };

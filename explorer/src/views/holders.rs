@@ -13,7 +13,7 @@ use crate::layout::{section, table};
 use crate::listing::{KEY, Listing};
 use crate::record::Holder;
 use crate::target::{Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 /// Holders whose amounts are added up for the shares: the largest page of the API.
 const ADDED: &str = "1000";
@@ -26,7 +26,7 @@ impl View for HoldersPage {
     const PARAMS: &'static [Param] =
         &[Param::query("denom", Type::String, "A denom, or the address of an ERC-20."), KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let denom = call.first("denom");
         let (list, requests) = match denom {
             Some(denom) => holders(explorer, call, denom)?,

@@ -4,7 +4,7 @@ use web::call::Call;
 use web::http_error::HttpError;
 
 use crate::explorer::Explorer;
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 pub(crate) struct Home;
 
@@ -12,7 +12,7 @@ impl View for Home {
     const PATH: &'static str = "/";
     const SUMMARY: &'static str = "Leads to the route form.";
 
-    fn answer(_: &Explorer, _: &Call<'_>) -> Result<Answer, HttpError> {
-        Ok(Answer::Redirect("/route".to_owned()))
+    fn respond(_: &Explorer, _: &Call<'_>) -> Result<Response, HttpError> {
+        Ok(Response::Redirect("/route".to_owned()))
     }
 }

@@ -14,7 +14,7 @@ use crate::layout::section;
 use crate::listing::Listing;
 use crate::record::{Block, Status};
 use crate::target::Target;
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 /// Blocks of the charts.
 const CHARTED: &str = "60";
@@ -29,7 +29,7 @@ impl View for Overview {
     const PATH: &'static str = "/";
     const SUMMARY: &'static str = "The state of the index, and the latest blocks and transactions.";
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let status: Status = explorer.read("/status")?;
         let blocks = Target::new("/indexer/block/v1/blocks").with("pagination.limit", CHARTED);
         let blocks = Listing::<Block>::first(explorer, blocks)?;

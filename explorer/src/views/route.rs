@@ -18,7 +18,7 @@ use crate::explorer::Explorer;
 use crate::format::clipped;
 use crate::layout::Page;
 use crate::target::Target;
-use crate::view::{Answer, RouteView};
+use crate::view::{Response, RouteView};
 
 /// Assets of a chain that are tried as the default source until one can go somewhere.
 const TRIED: usize = 8;
@@ -62,12 +62,12 @@ impl RouteView for RoutePage {
         Param::query("amount", Type::String, "In the display unit of the asset."),
     ];
 
-    fn answer<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>> {
-        Box::pin(answer(explorer, call))
+    fn respond<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>> {
+        Box::pin(respond(explorer, call))
     }
 }
 
-async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+async fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
     let chains = chains(explorer).await?;
     let id_of_first = || chains.first().map(|chain| chain.chain_id.clone()).unwrap_or_default();
     let from_chain = call.first("from_chain").map_or_else(id_of_first, str::to_owned);

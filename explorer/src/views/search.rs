@@ -14,7 +14,7 @@ use crate::layout::{search, section};
 use crate::listing::{KEY, Listing};
 use crate::record::Collection;
 use crate::target::{self, Target};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 /// Characters of a text that is looked for.
 const MAX_CHARS: usize = 200;
@@ -26,7 +26,7 @@ impl View for SearchPage {
     const SUMMARY: &'static str = "Search by height, hash, address or collection name.";
     const PARAMS: &'static [Param] = &[Param::query("q", Type::String, "The text."), KEY];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let text = call.first("q").unwrap_or_default().trim();
         if text.chars().count() > MAX_CHARS {
             return Err(HttpError::bad_request(format!("q has over {MAX_CHARS} characters")));
@@ -36,11 +36,11 @@ impl View for SearchPage {
             html! { p.empty { "Enter a height, a hash, an address or a part of a collection's name." } };
         if !text.is_empty() {
             if let Some(page) = record(explorer, text)? {
-                return Ok(Answer::Redirect(page));
+                return Ok(Response::Redirect(page));
             }
             let collections = Listing::<Collection>::read(explorer, call, by_name(text))?;
             if let ([only], None) = (collections.rows.as_slice(), call.first("pagination.key")) {
-                return Ok(Answer::Redirect(target::collection(&only.object_addr)));
+                return Ok(Response::Redirect(target::collection(&only.object_addr)));
             }
             found = results(&collections, text);
             requests.push(collections.request);

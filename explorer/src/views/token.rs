@@ -13,7 +13,7 @@ use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
 use crate::record::{Token, Tx};
 use crate::target::{self, Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 pub(crate) struct TokenPage;
 
@@ -26,10 +26,10 @@ impl View for TokenPage {
         KEY,
     ];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let (collection, id) = (encoded(call.text("collection")), call.first("id").unwrap_or_default());
         if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call.text("collection"))?) {
-            return Ok(Answer::Redirect(page));
+            return Ok(Response::Redirect(page));
         }
         let list = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{collection}"));
         // The API has no filter for an empty id, which is the first in the order of ids.

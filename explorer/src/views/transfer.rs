@@ -19,7 +19,7 @@ use crate::format::{clipped, coin, is_web, none, pre, short, text, time};
 use crate::layout::Page;
 use crate::layout::{facts, section, sentence};
 use crate::target::{self, Target};
-use crate::view::{Answer, RouteForm, RouteView};
+use crate::view::{Response, RouteForm, RouteView};
 
 /// Seconds between two requests of the script.
 const POLL: &str = "2";
@@ -99,12 +99,12 @@ impl RouteView for TransferPage {
         Param::query("tx_hash", Type::String, "Its hash."),
     ];
 
-    fn answer<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>> {
-        Box::pin(answer(explorer, call))
+    fn respond<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>> {
+        Box::pin(respond(explorer, call))
     }
 }
 
-async fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+async fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
     let (chain, hash) = (call.first("chain_id"), call.first("tx_hash"));
     let progress = if let (Some(chain), Some(hash)) = (chain, hash) {
         let target = Target::new("/v2/tx/status").with("chain_id", chain).with("tx_hash", hash).into_string();
@@ -149,13 +149,13 @@ fn unknown(error: &HttpError, chain: &str, hash: &str) -> Markup {
 }
 
 impl RouteForm for TransferPage {
-    fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Answer, HttpError>> {
+    fn submit<'a>(explorer: &'a Explorer, call: &'a Call<'a>) -> BoxFuture<'a, Result<Response, HttpError>> {
         Box::pin(track(explorer, call))
     }
 }
 
 /// Registers the transfer that the form names, and leads to its progress.
-async fn track(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+async fn track(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
     // Browsers say where a form comes from; those of other sites would act in the name of their visitors.
     if call.header("sec-fetch-site").is_some_and(|site| !["same-origin", "none"].contains(&site)) {
         return Err(HttpError::bad_request(
@@ -171,7 +171,7 @@ async fn track(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError
     let _: IgnoredAny =
         explorer.route_for(call.client(), Method::POST, "/v2/tx/track", body.as_bytes()).await?;
     let page = Target::new(TransferPage::PATH).with("chain_id", chain).with("tx_hash", hash);
-    Ok(Answer::Redirect(page.into_string()))
+    Ok(Response::Redirect(page.into_string()))
 }
 
 fn progress(explorer: &Explorer, status: &Status) -> Markup {

@@ -19,7 +19,7 @@ use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::record::{self, Event, OneTx, Tx};
 use crate::target::{Target, encoded};
-use crate::view::{Answer, View};
+use crate::view::{Response, View};
 
 /// Messages and events that a page shows; the JSON has all.
 const MESSAGES: usize = 50;
@@ -32,7 +32,7 @@ impl View for TxsPage {
     const SUMMARY: &'static str = "All Cosmos transactions.";
     const PARAMS: &'static [Param] = &tx_list::PARAMS;
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let list = Target::new("/indexer/tx/v1/txs");
         let list = TxList::read(explorer, call, list, Target::new(Self::PATH))?;
         let msgs = TxList::filter(call);
@@ -65,12 +65,12 @@ impl View for TxPage {
     const SUMMARY: &'static str = "One Cosmos transaction; the hash of an EVM transaction leads to its page.";
     const PARAMS: &'static [Param] = &[Param::path("hash", "Hex, with or without 0x.")];
 
-    fn answer(explorer: &Explorer, call: &Call<'_>) -> Result<Answer, HttpError> {
+    fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let request = format!("/indexer/tx/v1/txs/{}", encoded(call.text("hash")));
         let raw = match explorer.read_bytes(&request) {
             Err(error) if error.status() == StatusCode::NOT_FOUND => {
                 let page = lookup::evm_tx(explorer, call.text("hash"))?;
-                return page.map(Answer::Redirect).ok_or(error);
+                return page.map(Response::Redirect).ok_or(error);
             }
             raw => raw?,
         };
@@ -148,7 +148,7 @@ fn members(explorer: &Explorer, message: &RawValue) -> Markup {
     }
 }
 
-/// True for a member that says nothing.
+/// True for a member without a value to show.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

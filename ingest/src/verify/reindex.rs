@@ -7,7 +7,7 @@ use node::retry::{self, Backoff};
 use node::{Node, Status};
 use schema::meta::{self, BlockLane, CallLane, PendingReindex, RichLane};
 use schema::open;
-use schema::rollback::{self, RollbackError};
+use schema::rollback;
 use store::Store;
 use tokio::sync::watch;
 
@@ -52,8 +52,8 @@ impl Reindex {
         let is_same = interrupted.is_some_and(|interrupted| interrupted.from == from);
         let done = Some(height).filter(|_| is_same).filter(|_| !is_removing);
         let last = interrupted.map_or(height, |interrupted| interrupted.to.max(height));
-        if done.is_none() && (from < first || (from > height + 1 && from > first)) {
-            return Err(RollbackError::OutOfRange { to: from.saturating_sub(1), first, last: height }.into());
+        if !is_same && (from < first || from > height.max(first)) {
+            return Err(Error::NothingToReindex { from, first, last: height });
         }
         // Before the removal: a node that is down or has pruned the heights cannot supply them again.
         let there = status(node, &identity.chain_id).await?;

@@ -103,17 +103,17 @@ impl Source {
 
     fn remote(mut connection: UnixStream) -> anyhow::Result<Self> {
         let patience =
-            || format!("no answer within {} s: another backup may be under way", CONTROL_TIMEOUT.as_secs());
+            || format!("no reply within {} s: another backup may be under way", CONTROL_TIMEOUT.as_secs());
         connection.set_read_timeout(Some(CONTROL_TIMEOUT))?;
         connection.write_all(format!("{}\n", json!({ "request": CHECKPOINT })).as_bytes())?;
         let mut response = String::new();
         BufReader::new(connection.try_clone()?).read_line(&mut response).with_context(patience)?;
-        let response: Value = serde_json::from_str(&response).context("the answer of the control socket")?;
+        let response: Value = serde_json::from_str(&response).context("the reply of the control socket")?;
         if let Some(error) = response["error"].as_str() {
             bail!("the process that writes the database could not make a checkpoint: {error}");
         }
         let path =
-            response[CHECKPOINT].as_str().map(PathBuf::from).context("an answer without a checkpoint")?;
+            response[CHECKPOINT].as_str().map(PathBuf::from).context("a reply without a checkpoint")?;
         ensure!(
             fs::exists(&path).unwrap_or(false),
             "the checkpoint {} cannot be seen from here: run this where the process that writes the database runs, as \

@@ -16,7 +16,7 @@ use store::{
 };
 
 use super::refuse_inside;
-use crate::database::{Opener, Written};
+use crate::database::{Opener, Written, check_format};
 use crate::settings::{Settings, path};
 use crate::{follow, output};
 
@@ -40,6 +40,9 @@ pub(super) fn copy(settings: &Settings, how: How) -> anyhow::Result<()> {
     // An object store is inside of no directory.
     if let (Ok(from), Ok(to)) = (from.data(), to.data()) {
         refuse_inside(to, from, "the copy")?;
+    }
+    if let Ok(from) = from.data() {
+        check_format(from)?;
     }
     let own = follow::own_dir()?;
     let source = Opener::new(&from, own.path())?.open()?.store();

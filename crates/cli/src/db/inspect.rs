@@ -7,7 +7,7 @@ use schema::digest;
 use store::Store as _;
 
 use super::{Viewed, lanes, view};
-use crate::database::Opener;
+use crate::database::{Opener, check_format};
 use crate::settings::Settings;
 use crate::{follow, output};
 
@@ -47,6 +47,9 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
 
 /// Prints one hash over all records, and with `with_tables` one for each table.
 pub(super) fn print_digest(settings: &Settings, with_tables: bool) -> anyhow::Result<()> {
+    if let Ok(data) = settings.data() {
+        check_format(data)?;
+    }
     let own = follow::own_dir()?;
     let database = Opener::new(settings, own.path())?.open()?;
     let store = database.store();

@@ -11,6 +11,7 @@ use store::{RocksOptions, RocksStore, Store, Table as _};
 
 use super::node::{node, require_endpoints};
 use super::own;
+use crate::database::check_format;
 use crate::settings::Settings;
 use crate::{output, runtime, shutdown};
 
@@ -26,9 +27,12 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
     if from.is_some() {
         rollback::finish_pending(&store)?;
     }
-    let identity = schema::open::existing(&store).context(
-        "the identity of the database cannot be read: restore a backup, or index into a new directory",
-    )?;
+    let identity = match schema::open::existing(&store) {
+        Err(error @ schema::Error::Refused(_)) => return Err(error.into()),
+        read => read.context(
+            "the identity of the database cannot be read: restore a backup, or index into a new directory",
+        )?,
+    };
     let node = node(settings, &identity)?;
     runtime::block_on(async {
         let stop = shutdown::watch()?;
@@ -49,10 +53,8 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
             plan.begin(&store)?;
             if from.is_none() {
                 // The rows of `meta` stay, so that the next start can resume an interrupted run.
-                store.recreate_tables(&[Meta::SPEC])?;
+                store = store.recreate_tables(&[Meta::SPEC], RocksOptions::default())?;
                 schema::open::initialize(&store, &identity)?;
-                drop(store);
-                store = own(data)?;
             }
         }
         let store: Arc<dyn Store> = Arc::new(store);
@@ -69,6 +71,7 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
     })
 }
 
-fn open_damaged(data: &Path) -> Result<RocksStore, store::Error> {
-    RocksStore::open_damaged(data, schema::TABLES, RocksOptions::default())
+fn open_damaged(data: &Path) -> anyhow::Result<RocksStore> {
+    check_format(data)?;
+    Ok(RocksStore::open_damaged(data, schema::TABLES, RocksOptions::default())?)
 }

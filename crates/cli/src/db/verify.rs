@@ -14,6 +14,7 @@ use store::{RocksOptions, RocksStore, Store};
 
 use super::node::{node, require_endpoints};
 use super::{Viewed, own, view};
+use crate::database::check_format;
 use crate::settings::Settings;
 use crate::temporary::Temporary;
 use crate::{output, runtime, shutdown};
@@ -55,6 +56,7 @@ pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
 async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     let stop = shutdown::watch()?;
     let data = settings.data()?;
+    check_format(data)?;
     let corrupt = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
     if !corrupt.is_empty() {
         let files = corrupt.iter().fold(String::new(), |text, file| format!("{text}{file}\n"));

@@ -1,4 +1,4 @@
-//! Probes of a node's services: their chain, their heights, and which answers they give.
+//! Probes of a node's services: their chain, their heights, and what they serve.
 //!
 //! # Invariants
 //! * Each address is probed on its own, and each request has a time limit ([`LIMITS`]).
@@ -11,6 +11,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use chain::Vm;
 use node::{Comet, Endpoints, Error, Evm, Grpc, Kind, Limits, Node, Rest, Url};
+
+use crate::settings::values::Error as Usage;
 
 /// Time limits of an interactive command: a node that needs longer cannot be followed anyway.
 const LIMITS: Limits = Limits {
@@ -130,9 +132,14 @@ impl Report {
         };
         let names = || vms.iter().map(|vm| vm.name()).collect::<Vec<_>>().join(", ");
         match given {
-            Some(vm) if !vms.contains(&vm) => bail!("--vm {vm}: the chain has {}", names()),
+            Some(vm) if !vms.contains(&vm) => {
+                Err(Usage(format!("--vm {vm}: the chain has {}; leave --vm out, or correct it", names()))
+                    .into())
+            }
             Some(vm) => Ok(Some(vm)),
-            None if vms.len() > 1 => bail!("the chain has several VMs, choose one by --vm: {}", names()),
+            None if vms.len() > 1 => {
+                Err(Usage(format!("the chain has several VMs, choose one by --vm: {}", names())).into())
+            }
             None => Ok(vms.first().copied()),
         }
     }
@@ -226,10 +233,10 @@ impl Report {
         Ok(all)
     }
 
-    /// The answer of an address; without one, the address is not usable.
+    /// The reply of an address; without one, the address is not usable.
     fn usable<T>(&mut self, outcome: Result<T, Error>) -> Result<Option<T>, Error> {
         match outcome {
-            Ok(answer) => Ok(Some(answer)),
+            Ok(reply) => Ok(Some(reply)),
             Err(error @ Error::WrongChain { .. }) => Err(error),
             Err(error) => {
                 self.lacking.push(format!("an address is left out: {error}"));
@@ -256,12 +263,13 @@ async fn is_same_chain(evm: &Evm, url: &Url, comet: &CometFindings, tip: u64) ->
     let block = Comet::new(urls, LIMITS)?.block_time(height).await;
     let block = block.with_context(|| format!("the time of block {height}"))?;
     match evm.block_time(height).await {
-        Ok(Some(time)) if time.seconds() != block.seconds() => bail!(
+        Ok(Some(time)) if time.seconds() != block.seconds() => Err(Usage(format!(
             "json-rpc {url}: its block {height} is of {}, but that of the CometBFT RPC of {}: this is another chain; \
              correct the address",
             time.seconds(),
             block.seconds()
-        ),
+        ))
+        .into()),
         // A missing block is found by the other probes.
         _ => Ok(()),
     }

@@ -42,7 +42,7 @@ pub(crate) struct Value {
 /// An invalid setting. The program exits with the code of wrong usage.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Error(pub(super) String);
+pub(crate) struct Error(pub(crate) String);
 
 /// The flag of a setting, without the dashes.
 pub(super) fn flag_of(name: &str) -> String {

@@ -1,7 +1,7 @@
 //! The pages in a browser: Chromium without a window, driven over the DevTools protocol.
 //!
-//! It needs Chromium: `make test-needs` installs Debian's. Screenshots are written to the folder `SCREENSHOTS`, or to
-//! `screenshots` in the folder of temporary files of Cargo's target directory.
+//! It needs Chromium: `make test-needs` installs Debian's. Screenshots are written if the variable `SCREENSHOTS` names
+//! a folder for them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 

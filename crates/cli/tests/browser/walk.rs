@@ -78,17 +78,18 @@ pub(crate) struct Walk {
     seen: BTreeSet<String>,
     /// Pages that links lead to, by view.
     found: BTreeMap<&'static str, usize>,
-    screenshots: PathBuf,
+    /// Their folder, if they are wanted.
+    screenshots: Option<PathBuf>,
     faults: Vec<String>,
 }
 
 impl Walk {
-    /// A walk from `/` and `more`. `name` is the folder of its screenshots.
+    /// A walk from `/` and `more`. `name` is the folder of its screenshots, in that which `SCREENSHOTS` names.
     pub(crate) fn new(mut tab: Tab, origin: &str, name: &str, more: &[String]) -> Self {
-        let folder = std::env::var_os("SCREENSHOTS")
-            .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("screenshots"), PathBuf::from);
-        let screenshots = folder.join(name);
-        std::fs::create_dir_all(&screenshots).unwrap();
+        let screenshots = std::env::var_os("SCREENSHOTS").map(|folder| PathBuf::from(folder).join(name));
+        if let Some(folder) = &screenshots {
+            std::fs::create_dir_all(folder).unwrap();
+        }
         // So every page is measured as the first one that a browser loads.
         tab.keep_no_cache();
         let queue: VecDeque<_> = std::iter::once("/".to_owned()).chain(more.iter().cloned()).collect();
@@ -144,10 +145,12 @@ impl Walk {
                 self.fault(target, &format!("{}: {}", screen.name, fault.as_str().unwrap()));
             }
             backgrounds.insert(page["background"].to_string());
-            if number <= SCREENSHOTS_OF_VIEW {
+            if number <= SCREENSHOTS_OF_VIEW
+                && let Some(folder) = &self.screenshots
+            {
                 let name = view.replace("/*", "").trim_matches('/').replace('/', "-");
                 let name = if name.is_empty() { "overview" } else { &name };
-                self.tab.screenshot(&self.screenshots.join(format!("{name}-{number}-{}.png", screen.name)));
+                self.tab.screenshot(&folder.join(format!("{name}-{number}-{}.png", screen.name)));
             }
         }
         if backgrounds.len() != 2 {

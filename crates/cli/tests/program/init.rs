@@ -92,7 +92,7 @@ fn a_health_check_follows_the_process() {
     let output = check(&[]);
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains(&format!("no answer from http://{at}/healthz")), "{message}");
+    assert!(message.contains(&format!("no response from http://{at}/healthz")), "{message}");
 }
 
 #[test]
@@ -220,19 +220,19 @@ fn a_wrong_chain_a_mixed_one_and_a_dead_node_leave_no_file() {
     let (evm, other) = (Played::start("evm-scenario", &[]), Played::start("evm-load", &[]));
     let wrong = [&evm.services()[..], &["--chain-id", "other-1"]].concat();
     let (code, message) = refused_without_file(dir.path(), &wrong);
-    assert!(code == 1 && message.contains("this is chain `e2e-evm-1`, not `other-1`"), "{code} {message}");
+    assert!(code == 2 && message.contains("this is chain `e2e-evm-1`, not `other-1`"), "{code} {message}");
 
     let of_other = |service: &str| {
         let pair = other.services().chunks(2).find(|pair| pair[0] == service).unwrap().to_vec();
         [without(&evm.services(), service), pair].concat()
     };
     let (code, message) = refused_without_file(dir.path(), &of_other("--rest"));
-    assert!(code == 1 && message.contains("rest 127.0.0.1"), "{code} {message}");
+    assert!(code == 2 && message.contains("rest 127.0.0.1"), "{code} {message}");
     let (code, message) = refused_without_file(dir.path(), &of_other("--json-rpc"));
-    assert!(code == 1 && message.contains("this is another chain"), "{code} {message}");
+    assert!(code == 2 && message.contains("this is another chain"), "{code} {message}");
     let (code, message) =
         refused_without_file(dir.path(), &[&evm.services()[..], &["--vm", "move"]].concat());
-    assert!(code == 1 && message.contains("--vm move: the chain has evm"), "{code} {message}");
+    assert!(code == 2 && message.contains("--vm move: the chain has evm"), "{code} {message}");
 
     let (code, message) = refused_without_file(dir.path(), &["--comet", "http://127.0.0.1:1"]);
     assert!(code == 1 && message.contains("cannot connect"), "{code} {message}");

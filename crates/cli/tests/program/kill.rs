@@ -48,7 +48,8 @@ const SEED: u64 = 0x5eed_ca1f;
 fn an_ingest_at_full_speed_survives_fifty_kills_at_random_moments() {
     let dir = tempfile::tempdir().unwrap();
     let (calm, rough) = (dir.path().join("calm"), dir.path().join("rough"));
-    let played = Played::start("evm-load", &[]);
+    // As many transactions as fill several commits.
+    let played = Played::start("evm-load", &["--up-to", "260"]);
     let start = Instant::now();
     played.index(&calm);
     // Opening a database, including RocksDB's log, is part of every run; a kill during it tests no commit.

@@ -28,5 +28,6 @@ mod secrets;
 mod service;
 mod support;
 mod training;
+mod upgrade;
 mod usage;
 mod verify;

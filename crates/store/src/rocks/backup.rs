@@ -68,6 +68,13 @@ impl Backups {
     /// Backs up the database in `checkpoint`, which no other handle may have open, and copies only files that no
     /// earlier backup has.
     pub fn add(&self, checkpoint: &Path, tables: &'static [&'static TableSpec]) -> Result<Backup, Error> {
+        if self.path.join(CURRENT).exists() {
+            return Err(Error::NoBackup {
+                path: self.path.clone(),
+                found: "it holds a database".to_owned(),
+                remedy: "name an empty or new directory for the backups, or one with earlier ones",
+            });
+        }
         fs::create_dir_all(&self.path).map_err(|error| self.failed("making the directory", &error))?;
         let _lock = self.lock()?;
         let options = RocksOptions { cache_bytes: 8 << 20, ..RocksOptions::default() };

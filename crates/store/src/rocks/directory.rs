@@ -205,6 +205,10 @@ fn names(path: &Path) -> Result<Option<Vec<String>>, Error> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            let found = "it is a file, or below one".to_owned();
+            return Err(Error::NotADatabase { path: path.to_owned(), found, remedy: "name a directory" });
+        }
         Err(error) => return Err(unreadable(path, &error)),
     };
     let name = |entry: Result<fs::DirEntry, IoError>| Ok(entry?.file_name().to_string_lossy().into_owned());

@@ -155,11 +155,6 @@ impl RocksOptions {
         tables.iter().map(descriptor).collect()
     }
 
-    /// Options of a single table.
-    pub(super) fn table(table: &'static TableSpec) -> Options {
-        family(table.access, &Cache::new_lru_cache(8 * MIB))
-    }
-
     /// The block cache of all tables.
     pub(super) fn cache(self) -> Cache {
         // RocksDB's default since 10.7: no lock on the read path. 0 lets it size its table by itself.

@@ -120,9 +120,8 @@ fn a_flipped_byte_anywhere_is_reported_and_is_removed_with_its_table() {
             let kept =
                 TABLES.iter().copied().find(|table| corrupt.iter().all(|file| file.table != table.name));
             let kept = kept.unwrap();
-            let mut store = RocksStore::open_damaged(&path, TABLES, RocksOptions::default()).unwrap();
-            store.recreate_tables(&[kept]).unwrap();
-            drop(store);
+            let store = RocksStore::open_damaged(&path, TABLES, RocksOptions::default()).unwrap();
+            drop(store.recreate_tables(&[kept], RocksOptions::default()).unwrap());
             check_recreated(&path, kept, &format!("{file} at {at}"));
             fs::remove_dir_all(path).unwrap();
         }
@@ -253,9 +252,8 @@ fn a_table_known_to_be_damaged_accepts_writes() {
     (0..20).for_each(|round| go_on(&store, round).unwrap());
     drop(store);
     assert!(path.join("DAMAGED").exists());
-    let mut store = RocksStore::open_damaged(&path, TABLES, RocksOptions::default()).unwrap();
-    store.recreate_tables(&[]).unwrap();
-    drop(store);
+    let store = RocksStore::open_damaged(&path, TABLES, RocksOptions::default()).unwrap();
+    drop(store.recreate_tables(&[], RocksOptions::default()).unwrap());
     assert!(!path.join("DAMAGED").exists());
     open(&path).unwrap().compact().unwrap();
 }

@@ -77,7 +77,7 @@ fn emptying_a_database_reads_no_row_and_needs_exclusive_ownership() {
         RocksStore::open(path, TABLES, RocksOptions::default()).err(),
         Some(Error::Damaged { .. })
     ));
-    empty().unwrap().recreate_tables(&[]).unwrap();
+    drop(empty().unwrap().recreate_tables(&[], RocksOptions::default()).unwrap());
     assert_eq!(numbers(&open(path)), []);
 }
 

@@ -55,7 +55,7 @@ fn with<'a>(flags: &[&'a str], settings: &[(&'a str, &'a str)]) -> Vec<&'a str> 
     all
 }
 
-/// A recording, further arguments, and what the error says.
+/// A recording, further arguments, and a part of the error.
 type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 #[test]
@@ -75,7 +75,7 @@ fn a_setting_that_contradicts_the_node_is_an_error_before_the_first_row() {
             &[("--prefix", "initvaloper")],
             "`prefix` is `initvaloper`, and the node has `init`",
         ),
-        // Without REST the CometBFT RPC says it.
+        // Without REST the CometBFT RPC has it.
         ("wasm-scenario", &[("--prefix", "cosmos"), ("--rest", "")], prefix),
         ("wasm-scenario", &[("--prefix", "cosmos"), ("--rest", "http://127.0.0.1:1")], prefix),
         ("wasm-scenario", &[("--prefix", "INIT")], "--prefix: `INIT` is not a prefix of addresses"),
