@@ -81,7 +81,12 @@ pub struct Limits {
 impl Limits {
     /// The time in which a client reads a body of `bytes`, beyond which its connection is closed.
     pub(crate) fn time_to_read(&self, bytes: u32) -> Duration {
-        self.write_stall + Duration::from_secs(1) * bytes / LEAST_RATE
+        self.write_stall + Self::time_at_least_rate(bytes)
+    }
+
+    /// The time that `bytes` take at [`LEAST_RATE`].
+    pub(crate) fn time_at_least_rate(bytes: u32) -> Duration {
+        Duration::from_secs(1) * bytes / LEAST_RATE
     }
 }
 
