@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use chain::Account;
 use schema::keys::AccountKey;
-use schema::nft::{Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Token, Tokens, TokensByHeight};
+use schema::nft::{
+    Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Token, Tokens, TokensByHeight,
+};
 use serde_json::{Map, Value};
 use store::key::Text;
 use store::{Error, Key as _, Message, Snapshot, Table as _};

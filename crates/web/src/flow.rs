@@ -179,46 +179,28 @@ impl<B> Drop for FlowBody<B> {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
     use std::time::Duration;
 
     use http_body_util::{BodyExt as _, Full};
-    use tokio::time::timeout;
 
     use super::*;
 
-    const SHORT: Duration = Duration::from_millis(50);
-
-    fn body(len: usize, flow: &Arc<Flow>) -> FlowBody<Full<Bytes>> {
-        FlowBody::new(Full::from(vec![7; len]), None, None, Arc::clone(flow))
-    }
-
-    /// Sends small bodies beside others, for ever.
-    async fn probes(flow: &Arc<Flow>) -> Infallible {
-        loop {
-            body(7, flow).collect().await.unwrap();
-            sleep(SHORT / 10).await;
-        }
-    }
-
     #[tokio::test]
     async fn bodies_that_are_read_prolong_the_time_of_an_unread_one_by_that_of_their_bytes() {
-        let limits = Arc::new(Limits { write_stall: SHORT, head_read: SHORT, ..Limits::default() });
-        let flow = Arc::new(Flow::new(Arc::clone(&limits)));
-        flow.received(PREFACE);
-        let is_stalled = async |within| {
-            tokio::select! {
-                stalled = timeout(within, flow.stalled()) => stalled.is_ok(),
-                never = probes(&flow) => match never {},
-            }
-        };
-        assert!(!is_stalled(4 * SHORT).await, "all bodies are read");
-        let mut unread = body(1 << 20, &flow);
+        let flow = Arc::new(Flow::new(Arc::default()));
+        let body = |len| FlowBody::new(Full::from(vec![7; len]), None, None, Arc::clone(&flow));
+        let until = || flow.sending().until;
+        let begun = Instant::now();
+        let mut unread = body(1 << 20);
         assert!(unread.frame().await.is_some());
-        assert!(!is_stalled(4 * SHORT).await, "a client may take half a minute for a megabyte");
+        let first = until();
+        assert!(first - begun >= Duration::from_secs(30 + 32), "half a minute, and 32 KiB a second");
+        for (len, seconds) in [(0, 0), (7, 0), (32 << 10, 1), (320 << 10, 11)] {
+            body(len).collect().await.unwrap();
+            assert_eq!((until() - first).as_secs(), seconds, "{len}");
+        }
         drop(unread);
-        let mut unread = body(1, &flow);
-        assert!(unread.frame().await.is_some());
-        assert!(is_stalled(100 * SHORT).await);
+        assert!(body(1).frame().await.is_some());
+        assert!(until() < first, "all before it are sent");
     }
 }
