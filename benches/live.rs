@@ -24,6 +24,7 @@ use testkit::live::Live;
 use tokio::runtime::Builder;
 use web::app::App;
 use web::limits::Limits;
+use web::priority::{self, BACKGROUND};
 use web::server::{Server, default_workers};
 
 /// Number of blocks.
@@ -38,8 +39,8 @@ fn main() -> Result<()> {
         return Ok(());
     }
     // The same runtime as `cairn run`.
-    let runtime =
-        Builder::new_multi_thread().enable_all().on_thread_start(ingest::lower_thread_priority).build()?;
+    let on_start = || priority::lower(BACKGROUND);
+    let runtime = Builder::new_multi_thread().enable_all().on_thread_start(on_start).build()?;
     report::line("a new block, every 100 ms: from the node's answer to ours (ms)");
     let mut rows = Vec::new();
     for (name, poll) in

@@ -66,5 +66,4 @@ pub use self::config::{Config, Verify};
 pub use self::error::Error;
 pub use self::ingest::Ingest;
 pub use self::prepare::is_there;
-pub use self::priority::lower_thread_priority;
 pub use self::progress::{LaneStop, Progress, ProgressReceivers};

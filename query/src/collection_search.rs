@@ -1,14 +1,12 @@
-//! Substring search in collection names, over an in-memory copy of all names and a trigram index of it.
+//! Substring search in collection names, over an in-memory copy of their beginnings.
 //!
-//! A search for three bytes or more looks at the names that have its rarest trigram, a shorter one at all names. A
-//! prefix tree would find only the beginnings of names, and the API finds any part.
+//! The API finds any part of a name, so a search looks at each of them: 100,000 take some milliseconds. An index of their
+//! trigrams can take far more memory than the names, and strangers choose those.
 //!
 //! # Invariants
 //!
 //! A search sees exactly the names of its own snapshot: the snapshot is taken under the lock, and newer changes
 //! ([`NameChanges`]) are applied before the search ([`crate::indexer::Indexer::collections_named`]).
-
-mod trigrams;
 
 use std::collections::HashMap;
 
@@ -20,7 +18,11 @@ use schema::nft::{Collection, Collections, NameChanges};
 use store::key::All;
 use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
 
-use self::trigrams::Trigrams;
+/// Characters of a name that are searched, at its beginning: names have up to 256 KiB.
+const SEARCHED: usize = 256;
+
+/// Rows that are read at once.
+const AT_ONCE: usize = 32;
 
 /// Maximum number of changes that are applied one by one; for more, all names are read again.
 const MAX_CHANGES: u64 = 10_000;
@@ -31,7 +33,6 @@ pub(crate) struct CollectionNames {
     named: Vec<Named>,
     /// Places in `named`, by the key bytes of the item.
     places: HashMap<Vec<u8>, usize>,
-    trigrams: Trigrams,
     /// Number of changes applied; `None` if the names are incomplete.
     applied: Option<u64>,
 }
@@ -51,10 +52,7 @@ impl CollectionNames {
         let finder = Finder::new(part);
         let has = |name: &str| finder.find(name.as_bytes()).is_some();
         let has_part = |named: &&Named| has(&named.name) || has(&named.origin_name);
-        let mut found: Vec<&Named> = match self.trigrams.candidates(part) {
-            Some(places) => places.iter().map(|place| &self.named[*place]).filter(has_part).collect(),
-            None => self.named.iter().filter(has_part).collect(),
-        };
+        let mut found: Vec<&Named> = self.named.iter().filter(has_part).collect();
         found.sort_by_cached_key(|named| named.item.to_bytes());
         found.into_iter().map(|named| named.item).collect()
     }
@@ -79,17 +77,20 @@ impl CollectionNames {
     }
 
     fn reread(&mut self, snapshot: &dyn Snapshot, changes: &[AccountKey]) -> Result<(), Error> {
-        for (address, row) in changes.iter().zip(store::table::read_many::<Collections>(snapshot, changes)?) {
-            // Collections are deleted only together with an entry that invalidates all names.
-            if let Some(Message(row)) = row {
-                self.insert(*address, &row);
+        for changes in changes.chunks(AT_ONCE) {
+            let rows = store::table::read_many::<Collections>(snapshot, changes)?;
+            for (address, row) in changes.iter().zip(rows) {
+                // Collections are deleted only together with an entry that invalidates all names.
+                if let Some(Message(row)) = row {
+                    self.insert(*address, &row);
+                }
             }
         }
         Ok(())
     }
 
     fn read_all(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
-        (self.named, self.places, self.trigrams) = Default::default();
+        (self.named, self.places) = Default::default();
         store::for_each_row(snapshot, Collections::SPEC, Bounds::all(), |key, value| {
             let (address, Message(row)) = store::table::decode_row::<Collections>(key, value)?;
             self.insert(address, &row);
@@ -99,18 +100,20 @@ impl CollectionNames {
 
     fn insert(&mut self, address: AccountKey, row: &Collection) {
         let item = (row.height, address);
-        let (name, origin_name) = (normalized_name(&row.name), normalized_name(&row.origin_name));
+        let (name, origin_name) = (searched(&row.name), searched(&row.origin_name));
         let place = *self.places.entry(item.to_bytes()).or_insert(self.named.len());
-        if let Some(old) = self.named.get(place) {
-            self.trigrams.remove(place, [&old.name, &old.origin_name]);
-        }
-        self.trigrams.insert(place, [&name, &origin_name]);
         let named = Named { item, name, origin_name };
         match self.named.get_mut(place) {
             Some(old) => *old = named,
             None => self.named.push(named),
         }
     }
+}
+
+/// The normalized beginning of a name.
+fn searched(name: &str) -> String {
+    let end = name.char_indices().nth(SEARCHED).map_or(name.len(), |(end, _)| end);
+    normalized_name(&name[..end])
 }
 
 /// Number of changes in the log; they are numbered from 0.

@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use chain::Account;
 use schema::keys::AccountKey;
-use schema::nft::{Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Tokens, TokensByHeight};
+use schema::nft::{
+    Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Token, Tokens, TokensByHeight,
+};
 use serde_json::{Map, Value};
 use store::key::Text;
 use store::{Error, Key as _, Message, Snapshot, Table as _};
@@ -72,9 +74,6 @@ pub(crate) fn one<R: TokenRow>(
 pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> InMemory<'_, R> {
     InMemory(token.into_iter().collect())
 }
-
-/// Rows with values that are read at once.
-const AT_ONCE: usize = 64;
 
 /// The first collection in the order of keys.
 const FIRST: AccountKey = AccountKey(Account::ZERO);
@@ -195,14 +194,7 @@ impl Array for OfCollection<'_> {
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<Self::Row>, Error> {
-        // The rows have the URIs too, and strangers choose their lengths.
-        let mut found = Vec::new();
-        for from in range.clone().step_by(AT_ONCE) {
-            let part = from..range.end.min(from + AT_ONCE as u64);
-            let tokens = self.0.items(part)?;
-            found.extend(tokens.into_iter().map(|(id, Message(token))| (id, token.height)));
-        }
-        Ok(found)
+        Ok(self.0.items(range)?.into_iter().map(|(id, Message(token))| (id, token.height)).collect())
     }
 }
 
@@ -232,17 +224,13 @@ fn with_collection(collection: AccountKey) -> impl Fn(Vec<(u64, Text)>) -> Resul
 /// The tokens `ids` of a collection with the heights of their last changes.
 fn with_heights(s: &dyn Snapshot, collection: AccountKey, ids: Vec<Text>) -> Result<Vec<ById>, Error> {
     let keys: Vec<(AccountKey, Text)> = ids.into_iter().map(|id| (collection, id)).collect();
-    let mut heights = Vec::new();
-    for keys in keys.chunks(AT_ONCE) {
-        let tokens = store::table::read_many::<Tokens>(s, keys)?;
-        heights.extend(tokens.into_iter().map(|token| token.map(|Message(token)| token.height)));
-    }
-    let whole = |(key, height): ((AccountKey, Text), Option<u64>)| {
-        let Some(height) = height else {
+    let tokens = store::table::read_many::<Tokens>(s, &keys)?;
+    let whole = |(key, token): ((AccountKey, Text), Option<Message<Token>>)| {
+        let Some(Message(token)) = token else {
             let reason = "a token that a list names is missing";
             return Err(store::table::corrupt(Tokens::SPEC, &key.to_bytes(), reason));
         };
-        Ok((key.1, height, collection))
+        Ok((key.1, token.height, collection))
     };
-    keys.into_iter().zip(heights).map(whole).collect()
+    keys.into_iter().zip(tokens).map(whole).collect()
 }

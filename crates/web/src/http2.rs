@@ -110,7 +110,7 @@ async fn connection<H: RequestHandler>(
     peer: IpAddr,
     mut stopped: watch::Receiver<()>,
 ) {
-    let (limits, flow) = (Arc::clone(&server.limits), Arc::new(Flow::new()));
+    let (limits, flow) = (Arc::clone(&server.limits), Arc::new(Flow::new(Arc::clone(&server.limits))));
     let mut stream = TimeoutWriter::new(stream);
     stream.set_timeout(Some(limits.write_stall));
     let received = Arc::clone(&flow);
@@ -138,7 +138,7 @@ async fn connection<H: RequestHandler>(
         ended = &mut connection => Some(ended),
         // Always an error: the sender is dropped.
         _ = stopped.changed() => None,
-        () = flow.stalled(&limits) => return,
+        () = flow.stalled() => return,
     };
     if ended.is_none() {
         connection.as_mut().graceful_shutdown();

@@ -18,6 +18,7 @@
 //! | [`api_page`] | the interactive page over the document |
 //! | [`limits`], [`clock`] | all limits of a server, and their clock |
 //! | [`lane`], [`share`], [`bodies`] | what a client may use at once: threads for cheap and for expensive work, bytes of bodies |
+//! | [`priority`] | lower priorities of threads |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
 //! | [`mounts`] | several apps behind one socket, by path prefix or host name |
@@ -87,6 +88,7 @@ pub mod limits;
 pub mod meter;
 pub mod mounts;
 pub mod openapi;
+pub mod priority;
 pub mod reply;
 pub mod router;
 pub mod schema;

@@ -32,9 +32,10 @@ pub struct Limits {
     /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses
     /// must not block others. Does not apply to [`crate::serve::serve_fn`].
     pub requests_per_client: usize,
-    /// Maximum of requests of one client whose synchronous handlers run at once; further ones wait. Does not apply to
+    /// Maximum of cheap requests whose synchronous handlers run at once, half of them for one client; further ones wait in
+    /// order, each client with few, so that many requests of some do not delay those of others. Does not apply to
     /// [`crate::serve::serve_fn`].
-    pub running_per_client: usize,
+    pub light: usize,
     /// Maximum of expensive requests and compressions of large bodies that run at once, half of them for one client;
     /// further ones wait. See [`crate::lane`].
     pub heavy: usize,
@@ -81,7 +82,12 @@ pub struct Limits {
 impl Limits {
     /// The time in which a client reads a body of `bytes`, beyond which its connection is closed.
     pub(crate) fn time_to_read(&self, bytes: u32) -> Duration {
-        self.write_stall + Duration::from_secs(1) * bytes / LEAST_RATE
+        self.write_stall + Self::time_at_least_rate(bytes)
+    }
+
+    /// The time that `bytes` take at [`LEAST_RATE`].
+    pub(crate) fn time_at_least_rate(bytes: u32) -> Duration {
+        Duration::from_secs(1) * bytes / LEAST_RATE
     }
 }
 
@@ -121,7 +127,7 @@ impl Default for Limits {
             requests,
             requests_per_client: share(requests),
             // Half of the threads of a server (see `default_workers`).
-            running_per_client: (2 * cores).max(4),
+            light: (2 * cores).max(4),
             heavy: cores.max(2),
             response_bytes: 256 << 20,
             // The other connections are left for requests.

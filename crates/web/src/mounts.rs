@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::header::HOST;
 use http::request::Parts;
-use http::uri::PathAndQuery;
+use http::uri::{Authority, PathAndQuery};
 use http::{Response, Uri};
 use serde_json::json;
 
@@ -95,7 +95,7 @@ impl<A> Mounts<A> {
         } else if path == LIST {
             return Err(self.list());
         } else {
-            host(head).and_then(|host| self.of_host(host)).unwrap_or(&self.first)
+            host(head).and_then(|host| self.of_host(&host)).unwrap_or(&self.first)
         };
         let waiting = || HttpError::unavailable(format!("the database of {} is not open yet", chain.id));
         chain.app.get().ok_or_else(|| waiting().response())
@@ -166,16 +166,12 @@ impl<A> Apps<A> {
 }
 
 /// The host that a request names, without the port.
-fn host(head: &Parts) -> Option<&str> {
+fn host(head: &Parts) -> Option<String> {
     if let Some(host) = head.uri.host() {
-        return Some(host);
+        return Some(host.to_owned());
     }
-    let host = head.headers.get(HOST)?.to_str().ok()?;
-    // The colons of an IPv6 address are within brackets.
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => Some(name),
-        _ => Some(host),
-    }
+    let host = Authority::try_from(head.headers.get(HOST)?.as_bytes()).ok()?;
+    Some(host.host().to_owned())
 }
 
 /// The URI without the first `length` bytes of its path.

@@ -3,6 +3,7 @@
 //! # Invariants
 //! * The permit is held until hyper has the last frame. hyper takes a frame only when it has sent nearly all of the
 //!   previous one, so a client that does not read its response holds its permit.
+//! * Between two frames of a body the tasks of other connections have their turn: a socket takes megabytes at once.
 //! * A stream is polled only when hyper takes a frame, so an unread event is in memory once per stream at most.
 //! * A stop of the server ends a stream at its next poll, and wakes it.
 
@@ -26,7 +27,7 @@ use crate::request_timer::RequestTimer;
 use crate::share::{Pools, Share};
 
 /// Maximum size of a frame: most responses are one frame. At most this and hyper's buffer are unsent without a permit.
-const FRAME: usize = 256 << 10;
+const FRAME: usize = 64 << 10;
 
 /// A body of known length, or a stream.
 pub(crate) struct ResponseBody {
@@ -36,7 +37,8 @@ pub(crate) struct ResponseBody {
 }
 
 enum Content {
-    Bytes(Bytes),
+    /// The rest, and whether others have a turn before it.
+    Bytes(Bytes, bool),
     Events(Events),
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn with_permit(
     limits: &Limits,
 ) -> Response<ResponseBody> {
     timer.send(response.body().len(), limits);
-    response.map(|rest| ResponseBody::new(Content::Bytes(rest), permit, timer))
+    response.map(|body| ResponseBody::new(Content::Bytes(body, false), permit, timer))
 }
 
 /// As [`with_permit`] for an event stream, which ends when `stopped` resolves, or before an event for which its client
@@ -130,8 +132,14 @@ impl Body for ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = match &mut self.content {
-            Content::Bytes(rest) => {
+            Content::Bytes(_, yields) if *yields => {
+                *yields = false;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Content::Bytes(rest, yields) => {
                 let len = rest.len().min(FRAME);
+                *yields = len < rest.len();
                 Poll::Ready(Some(rest.split_to(len)).filter(|frame| !frame.is_empty()))
             }
             Content::Events(events) => events.poll_next(context),
@@ -141,14 +149,14 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.content {
-            Content::Bytes(rest) => rest.is_empty(),
+            Content::Bytes(rest, _) => rest.is_empty(),
             Content::Events(events) => events.is_over,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Bytes(rest) => SizeHint::with_exact(u64::try_from(rest.len()).unwrap_or(u64::MAX)),
+            Content::Bytes(rest, _) => SizeHint::with_exact(u64::try_from(rest.len()).unwrap_or(u64::MAX)),
             Content::Events(_) => SizeHint::default(),
         }
     }
@@ -157,5 +165,27 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.timer.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_large_body_yields_between_its_frames() {
+        let timer = Arc::new(RequestTimer::new());
+        let response =
+            |len| with_permit(Response::new(vec![7; len].into()), None, &timer, &Limits::default());
+        let mut body = response(2 * FRAME).into_body();
+        let mut poll = || Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
+        let kinds = [(); 4].map(|()| poll().map(|frame| frame.is_some()));
+        assert_eq!(kinds, [Poll::Ready(true), Poll::Pending, Poll::Ready(true), Poll::Ready(false)]);
+        let whole = response(10 * FRAME + 1).into_body().collect().await.unwrap();
+        assert_eq!(whole.to_bytes().len(), 10 * FRAME + 1);
     }
 }

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{JoinHandle, available_parallelism};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::net::TcpSocket;
@@ -23,6 +24,10 @@ use crate::serve::serve;
 /// The listen backlog, capped by the kernel's own limit. The standard library's 128 is too small for the reconnects
 /// after a restart: a client that finds the queue full retries after a second.
 const BACKLOG: u32 = 1024;
+
+/// Time for work in the pool of expensive requests that is left after the drain. Beyond it the work goes on without the
+/// server until the process ends.
+const LEFT_WORK: Duration = Duration::from_millis(200);
 
 /// Eight, or four per core if that is more, so that threads waiting for the disk leave no core idle.
 pub fn default_workers() -> usize {
@@ -96,6 +101,8 @@ impl Server {
         let thread = std::thread::Builder::new().name("web-accept".to_owned()).spawn(move || {
             // A dropped sender is a stop as well.
             runtime.block_on(serve(listener, Box::pin(async { drop(stopped.await) })));
+            // Expensive work is not interrupted, and the response has no client any more.
+            runtime.shutdown_timeout(LEFT_WORK);
         })?;
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::header::{CONNECTION, HOST};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
@@ -214,14 +215,27 @@ fn counted<A>(app: &App<A>, head: &Parts, share: &Share, response: Response<Byte
 }
 
 /// # Errors
-/// 400 if a request of HTTP/1.1 has no host, or several (RFC 9112 §3.2).
+/// 400 if a request of HTTP/1.1 has no host, several, or a malformed one (RFC 9112 §3.2). An empty one is that of a
+/// target without a host.
 fn check_host(head: &Parts) -> Result<(), HttpError> {
-    let count = head.headers.get_all(HOST).iter().count();
-    let allowed = if head.version < Version::HTTP_11 { 0..=1 } else { 1..=1 };
-    if allowed.contains(&count) {
-        return Ok(());
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (host, more) = (hosts.next(), hosts.count());
+    match host {
+        None if head.version < Version::HTTP_11 => Ok(()),
+        Some(host) if more == 0 => {
+            let bytes = host.as_bytes();
+            if bytes.is_empty() || Authority::try_from(bytes).is_ok() && !bytes.contains(&b'@') {
+                return Ok(());
+            }
+            Err(HttpError::bad_request(
+                "the Host header is not a host name or address, with or without a port",
+            ))
+        }
+        _ => {
+            let count = usize::from(host.is_some()) + more;
+            Err(HttpError::bad_request(format!("the request has {count} Host headers, it must have one")))
+        }
     }
-    Err(HttpError::bad_request(format!("the request has {count} Host headers, it must have one")))
 }
 
 impl<A> AppServer<A> {

@@ -2,9 +2,9 @@
 //!
 //! | Lane | Threads | Places | Places of one client |
 //! |---|---|---|---|
-//! | light | of the connections | as many as there are threads | [`Limits::running_per_client`] |
+//! | light | of the connections | [`Limits::light`] | half of them |
 //! | heavy | of the pool | [`Limits::heavy`] | half of them |
-//! | giant, serial | of the pool | one each | one |
+//! | giant, serial | of the pool | one each | one, of heavy too |
 //!
 //! # Invariants
 //! * Who waits for a turn holds no thread, and waits at most [`Limits::answer`].
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::bodies::{Bodies, Held};
@@ -23,6 +23,7 @@ use crate::concurrency_limit::RequestPermit;
 use crate::http_error::HttpError;
 use crate::lane::{self, Lane};
 use crate::limits::Limits;
+use crate::priority;
 use crate::rate_limit::Client;
 use crate::turns::Turns;
 
@@ -32,6 +33,7 @@ const COMPRESSION_WAIT: Duration = Duration::from_millis(100);
 /// What the clients of a server share.
 #[derive(Debug)]
 pub(crate) struct Pools {
+    light: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     giant: Arc<Semaphore>,
     serial: Arc<Semaphore>,
@@ -42,14 +44,16 @@ pub(crate) struct Pools {
 impl Pools {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         let places = |n| Arc::new(Semaphore::new(n));
-        let (heavy, giant, serial) = (places(limits.heavy.max(1)), places(1), places(1));
+        let (light, heavy) = (places(limits.light.max(1)), places(limits.heavy.max(1)));
+        let (giant, serial) = (places(1), places(1));
         let bodies = Bodies::new(limits.response_bytes);
-        Arc::new(Self { heavy, giant, serial, bodies, wait: limits.answer })
+        Arc::new(Self { light, heavy, giant, serial, bodies, wait: limits.answer })
     }
 
     fn of(&self, lane: Lane) -> &Arc<Semaphore> {
         match lane {
-            Lane::Light | Lane::Heavy => &self.heavy,
+            Lane::Light => &self.light,
+            Lane::Heavy => &self.heavy,
             Lane::Giant => &self.giant,
             Lane::Serial => &self.serial,
         }
@@ -89,9 +93,10 @@ impl Share {
         }
     }
 
-    /// Runs `job` now; the lane to wait for, if the client has no turn or the work is too much.
+    /// Runs `job` now; the lane to wait for, if there is no place or the work is too much.
     pub(crate) fn try_light<T>(&self, job: impl FnOnce() -> T) -> Result<T, Lane> {
         let _turn = self.turns.light.try_acquire().map_err(|_| Lane::Light)?;
+        let _place = self.pools.light.try_acquire().map_err(|_| Lane::Light)?;
         lane::run(Lane::Light, job)
     }
 
@@ -103,19 +108,14 @@ impl Share {
     ) -> Result<T, HttpError> {
         let job = Arc::new(job);
         loop {
+            let place = timeout(self.pools.wait, self.place(lane)).await.map_err(|_| busy())?;
+            let place = place.map_err(HttpError::internal)?;
             let done = if lane == Lane::Light {
-                let turn = timeout(self.pools.wait, self.turns.light.acquire()).await.map_err(|_| busy())?;
-                let _turn = turn.map_err(HttpError::internal)?;
+                let _place = place;
                 lane::run(lane, &*job)
             } else {
-                let place = timeout(self.pools.wait, self.place(lane)).await.map_err(|_| busy())?;
-                let place = place.map_err(HttpError::internal)?;
                 let job = Arc::clone(&job);
-                let run = move || {
-                    let _place = place;
-                    lane::run(lane, &*job)
-                };
-                spawn_blocking(run).await.map_err(HttpError::internal)?
+                in_pool(place, move || lane::run(lane, &*job)).await.map_err(HttpError::internal)?
             };
             match done {
                 Ok(done) => return Ok(done),
@@ -130,15 +130,12 @@ impl Share {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let place = timeout(COMPRESSION_WAIT, self.place(Lane::Heavy)).await.ok()?.ok()?;
-        let run = move || {
-            let _place = place;
-            job()
-        };
-        spawn_blocking(run).await.ok()
+        in_pool(place, job).await.ok()
     }
 
     async fn place(&self, lane: Lane) -> Result<Place, AcquireError> {
-        let turn = Arc::clone(&self.turns.heavy).acquire_owned().await?;
+        let turns = if lane == Lane::Light { &self.turns.light } else { &self.turns.heavy };
+        let turn = Arc::clone(turns).acquire_owned().await?;
         Ok((turn, Arc::clone(self.pools.of(lane)).acquire_owned().await?))
     }
 
@@ -156,6 +153,56 @@ impl Share {
     }
 }
 
+/// Runs `job` on a thread of the pool, also if its request ends before.
+fn in_pool<T: Send + 'static>(place: Place, job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    spawn_blocking(move || {
+        let _place = place;
+        priority::lower(priority::EXPENSIVE);
+        job()
+    })
+}
+
 fn busy() -> HttpError {
     HttpError::unavailable("other expensive requests are being answered; try again, or ask for fewer rows")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::concurrency_limit::ConcurrencyLimit;
+
+    #[tokio::test]
+    async fn a_cheap_request_waits_for_few_of_each_greedy_client() {
+        let limits = Limits { light: 2, ..Limits::default() };
+        let (requests, pools) = (ConcurrencyLimit::of_requests(&limits), Pools::new(&limits));
+        let share = |n| {
+            let permit = requests.acquire(Some(Client::V4(Ipv4Addr::new(192, 0, 2, n)))).unwrap();
+            (Share::of(&permit, &pools).unwrap(), permit)
+        };
+        let others = [share(101), share(102)];
+        let all_places = [others[0].0.place(Lane::Light).await, others[1].0.place(Lane::Light).await];
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let clients = (0..40).map(|n| n % 4).chain([4]);
+        let requests: Vec<_> = clients
+            .map(|n| {
+                let ((share, permit), done) = (share(n), Arc::clone(&done));
+                tokio::spawn(async move {
+                    share.run(move || done.lock().unwrap().push(n)).await.unwrap();
+                    drop(permit);
+                })
+            })
+            .collect();
+        // The tasks of this thread run in order: each has asked for its place.
+        tokio::task::yield_now().await;
+        assert!(done.lock().unwrap().is_empty(), "there is no place");
+        drop(all_places);
+        for request in requests {
+            request.await.unwrap();
+        }
+        let place = done.lock().unwrap().iter().position(|n| *n == 4);
+        assert!(place.is_some_and(|place| place <= 8), "{done:?}");
+    }
 }

@@ -10,14 +10,14 @@ use crate::limits::Limits;
 #[derive(Debug)]
 pub(crate) struct Turns {
     /// Places of its cheap requests.
-    pub(crate) light: Semaphore,
+    pub(crate) light: Arc<Semaphore>,
     /// Places of its expensive requests.
     pub(crate) heavy: Arc<Semaphore>,
 }
 
 impl Turns {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
-        let heavy = Arc::new(Semaphore::new((limits.heavy / 2).max(1)));
-        Arc::new(Self { light: Semaphore::new(limits.running_per_client.max(1)), heavy })
+        let half = |places: usize| Arc::new(Semaphore::new((places / 2).max(1)));
+        Arc::new(Self { light: half(limits.light), heavy: half(limits.heavy) })
     }
 }

@@ -191,7 +191,7 @@ fn greedy_clients_take_bounded_memory_and_delay_no_other_client() {
     let (at, gzip) = (server.address(), "accept-encoding: gzip\r\n");
     let page = "/indexer/tx/v1/txs?pagination.limit=100";
     beside("128 connections on gzip pages", at, |is_over| greedy(at, 128, page, gzip, is_over));
-    beside("128 connections on large gzip pages", at, |is_over| greedy(at, 128, LIST, gzip, is_over));
+    beside("32 connections on large gzip pages", at, |is_over| greedy(at, 32, LIST, gzip, is_over));
     drop(server);
 
     // A transaction with over a million attributes.
@@ -203,6 +203,6 @@ fn greedy_clients_take_bounded_memory_and_delay_no_other_client() {
     let (status, len) = response(&mut socket);
     assert!(status == 200 && len > 50_000_000, "a single row may be larger than a page: {status} {len}");
     drop(socket);
-    beside("16 connections on a giant record", at, |is_over| greedy(at, 16, one, "", is_over));
+    beside("6 connections on a giant record", at, |is_over| greedy(at, 6, one, "", is_over));
     beside("64 unread giant records", at, |is_over| unread(at, 4, 16, one, is_over));
 }

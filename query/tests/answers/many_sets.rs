@@ -40,7 +40,7 @@ fn filter(types: &[usize]) -> String {
 #[test]
 fn a_filter_finds_the_same_as_a_search_one_by_one_however_many_sets_there_are() {
     let made = made(3000);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(40));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(20));
     let types = prop::collection::btree_set(0..TYPES.len(), 1..4);
     let walk = (types, 0..3200_usize, 1..200_usize, any::<bool>());
     let checked = runner.run(&walk, |(types, offset, limit, reverse)| {

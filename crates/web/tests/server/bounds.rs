@@ -89,7 +89,17 @@ fn a_request_has_one_host() {
         assert_eq!(answer.status, 400, "{head}");
         assert!(answer.text().contains("Host headers, it must have one"), "{}", answer.text());
     }
+    for host in ["a b", "a/b", "a\\b", "user@a", "[::1", "a:b:c", "ä", "a#b", "a?b", "<a>"] {
+        let head = format!("GET /till HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        let answer = refusal(head, Limits::default());
+        assert_eq!(answer.status, 400, "{host}");
+        assert!(answer.text().contains("the Host header is not a host name"), "{}", answer.text());
+    }
     let (server, _slow) = crate::shop::open(Limits::default());
+    for host in ["", "a", "a:", "a:80", "a.", "192.0.2.1:80", "[2001:db8::1]", "[::1]:80", "a_b", "xn--4ca"] {
+        let head = format!("GET /till HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        assert_eq!(Socket::open(server.address()).send(head).response(false).status, 200, "{host}");
+    }
     for (host, status) in [("", "200"), ("host: a\r\n", "200"), ("host: a\r\nhost: b\r\n", "400")] {
         let mut old = Socket::open(server.address());
         let answer = old.send(format!("GET /till HTTP/1.0\r\n{host}\r\n")).rest();

@@ -40,8 +40,9 @@ impl RequestHandler for Large {
         response
     }
 
-    async fn respond(&self, _: Request<Incoming>) -> Response<Full<Bytes>> {
-        Response::new(Bytes::from(vec![7; LARGE]).into())
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let len = if request.uri().path() == "/" { LARGE } else { 7 };
+        Response::new(Bytes::from(vec![7; len]).into())
     }
 }
 
@@ -54,10 +55,15 @@ type Sender = http2::SendRequest<Empty<Bytes>>;
 
 /// A client, and its connection, which ends with it or when the server closes it.
 async fn connect(address: SocketAddr) -> (Sender, JoinHandle<hyper::Result<()>>) {
+    connect_with(address, (1 << 16) - 1).await
+}
+
+/// As [`connect`]; a stream may send `window` bytes before its client reads any.
+async fn connect_with(address: SocketAddr, window: u32) -> (Sender, JoinHandle<hyper::Result<()>>) {
     let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
     let mut builder = http2::Builder::new(TokioExecutor::new());
     // The smallest windows, so that nearly all of a response waits in the server.
-    builder.initial_stream_window_size((1 << 16) - 1).initial_connection_window_size((1 << 16) - 1);
+    builder.initial_stream_window_size(window).initial_connection_window_size((1 << 16) - 1);
     let (sender, connection) = builder.handshake(stream).await.unwrap();
     (sender, tokio::spawn(connection))
 }
@@ -103,6 +109,22 @@ async fn a_client_that_reads_nothing_holds_its_permit_until_it_is_closed() {
         }
     });
     assert_eq!(after.await, LARGE);
+}
+
+#[tokio::test]
+async fn a_client_that_never_grants_a_byte_is_closed_although_it_asks_on() {
+    let write_stall = Duration::from_millis(300);
+    let server = open(Limits { write_stall, ..Limits::default() });
+    let (mut idle, connection) = connect_with(server.address(), 0).await;
+    let _unread = get(&mut idle, "/small").await.unwrap();
+    soon(async {
+        // The head of a response needs no window.
+        while get(&mut idle, "/probe").await.is_ok() {
+            tokio::time::sleep(write_stall / 10).await;
+        }
+    })
+    .await;
+    drop(soon(connection).await);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What one client may use at once: bytes of unread bodies, and places for expensive work.
 
 use std::net::SocketAddr;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::socket::{Response, Socket};
@@ -97,6 +98,33 @@ fn expensive_requests_of_a_client_wait_for_its_own_places() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn expensive_requests_run_after_cheap_ones() {
+    let (server, _slow) = crate::shop::open(limits());
+    let niceness = |bytes| -> i32 {
+        let answer = get(server.address(), 1, &format!("/costs/{bytes}"));
+        answer.text().trim_matches(['[', ']', '"']).parse().unwrap()
+    };
+    assert!(niceness(1) < niceness(LIGHT + 1));
+    assert_eq!(niceness(LIGHT + 1), niceness(HEAVY + 1));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_expensive_work() {
+    let (server, slow) = crate::shop::open(Limits { stop: Duration::from_millis(100), ..limits() });
+    let _client = ask(server.address(), 1, "/heavy", "");
+    slow.begun.recv().unwrap();
+    let (done, stopped) = channel();
+    std::thread::spawn(move || {
+        server.stop();
+        done.send(()).unwrap();
+    });
+    let stopped = stopped.recv_timeout(Duration::from_secs(20));
+    slow.release.send(()).unwrap();
+    assert!(stopped.is_ok(), "the server still runs");
+}
+
 #[test]
 fn an_expensive_request_that_waits_for_too_long_is_503() {
     let (server, slow) = crate::shop::open(Limits { answer: Duration::from_millis(100), ..limits() });
@@ -130,7 +158,7 @@ fn handlers_that_need_a_lock_run_one_by_one_and_take_no_place_of_others() {
 #[test]
 fn a_client_runs_some_requests_at_once_and_the_others_wait_without_a_thread() {
     // Two threads.
-    let (server, slow) = crate::shop::open(Limits { running_per_client: 1, ..limits() });
+    let (server, slow) = crate::shop::open(Limits { light: 2, ..limits() });
     let at = server.address();
     let mut greedy: Vec<Socket> = (0..20).map(|_| ask(at, 1, "/slow", "")).collect();
     slow.begun.recv().unwrap();

@@ -159,9 +159,16 @@ static REST: &[Endpoint<Shop>] = &[
     endpoint("/costs/{bytes}", &[Param::path("bytes", "What it costs.")], |_, call| {
         let bytes = call.text("bytes").parse().map_err(|_| HttpError::bad_request("bytes is a number"))?;
         lane::spend(bytes)?;
-        echo(&["paid"])
+        echo(&[&niceness()])
     }),
 ];
+
+/// The niceness of this thread (`proc_pid_stat(5)`); empty on other systems than Linux.
+fn niceness() -> String {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().nth(16).unwrap_or_default().to_owned()
+}
 
 /// Reports its start and waits for its release.
 fn slow(shop: &Shop) -> Result<Reply, HttpError> {
