@@ -115,12 +115,17 @@ impl Ingest {
         while self.has_calls() && !*halt.borrow() {
             meter::lane_stopped("internal_txs", false);
             LaneState::Running.set("internal_txs");
-            let lane = async { self.call_lane(halt.clone())?.run().await };
-            let Err(error) = lane.await else {
-                LaneState::Waiting.set("internal_txs");
-                return;
+            let ended = match self.run_call_lane(halt.clone()).await {
+                Ok(Some(to)) => self.rewind_calls(to).await,
+                Ok(None) => {
+                    LaneState::Waiting.set("internal_txs");
+                    return;
+                }
+                Err(error) => Err(error),
             };
-            if let Err(error) = self.past_pruned(error, &mut halt).await {
+            if let Err(error) = ended
+                && let Err(error) = self.past_pruned(error, &mut halt).await
+            {
                 self.after_failure("internal_txs", &error, &mut halt).await;
             }
         }
@@ -130,6 +135,22 @@ impl Ingest {
     /// otherwise returns the error.
     async fn past_pruned(&self, error: Error, halt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(pruned) = pruned_height(&error) else { return Err(error) };
+    /// Runs the internal-transaction lane until `halt`, an error, or until the node traces a block that it could not trace
+    /// before: then the result is the height before it.
+    async fn run_call_lane(&self, mut halt: watch::Receiver<bool>) -> Result<Option<u64>, Error> {
+        let (stop, stopped) = watch::channel(false);
+        let lane = self.call_lane(stopped)?;
+        let source = Arc::clone(&lane.source);
+        let mut lane = std::pin::pin!(lane.run());
+        let again = tokio::select! {
+            outcome = &mut lane => return outcome.map(|()| None),
+            to = self.traces_again(&source) => Some(to),
+            _ = halt.wait_for(|halt| *halt) => None,
+        };
+        stop.send_replace(true);
+        lane.await.map(|()| again)
+    }
+
         LaneState::Waiting.set("internal_txs");
         let skipping = async {
             let mut logged = false;
