@@ -100,6 +100,8 @@ pub struct Block {
     pub proposer_address: [u8; 20],
     /// The proposer's validator; looked up after deriving.
     pub proposer: Proposer,
+    /// True if the node did not say which validator that is: it is asked again.
+    pub proposer_is_open: bool,
     /// Its Cosmos transactions, in order.
     pub txs: Vec<Tx>,
     /// The records of its Cosmos transactions, in order.

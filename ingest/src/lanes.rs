@@ -46,8 +46,11 @@ impl Ingest {
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
         let client = Arc::new(MetadataClient::new(self.finality(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_IN_FLIGHT);
+        let proposers = Arc::new(Proposers::new(self.identity.prefix.clone()));
         let backfill = Backfill {
             client: Arc::clone(&client),
+            node: Arc::clone(&self.node),
+            proposers: Arc::clone(&proposers),
             store: Arc::clone(&self.store),
             blocks: self.progress.blocks.subscribe(),
             answers,
@@ -55,7 +58,7 @@ impl Ingest {
         let (descriptors, tools) = (Refresher::new(Arc::clone(&self.store)), self.tools(&self.cores.blocks));
         let next = || self.progress.blocks.borrow().height + 1;
         let upgrades = descriptors.follow_upgrades(&tools, self.config.poll * UPGRADE_POLLS, next);
-        let mut lane = std::pin::pin!(self.block_lane(client, late, halt.subscribe())?.run());
+        let mut lane = std::pin::pin!(self.block_lane(client, proposers, late, halt.subscribe())?.run());
         let error = tokio::select! {
             outcome = &mut lane => return outcome,
             never = upgrades => match never {},
@@ -69,6 +72,7 @@ impl Ingest {
     fn block_lane(
         &self,
         client: Arc<MetadataClient>,
+        proposers: Arc<Proposers>,
         late: mpsc::Receiver<LateAnswer>,
         stop: watch::Receiver<bool>,
     ) -> Result<Lane<BlockSource, ChainLinker, BlockSink>, Error> {
@@ -88,7 +92,7 @@ impl Ingest {
             vm: self.config.vm,
             chain_id: self.config.chain_id.clone(),
             signed: commit_verifier.is_some(),
-            proposers: Proposers::new(self.identity.prefix.clone()),
+            proposers,
             refresher: Refresher::new(Arc::clone(&self.store)),
             receipt_fallback: ReceiptFallback::new(self.config.believe_after),
             fetcher: MetadataFetcher::new(client, Arc::clone(&self.store), mid_chain, next),
@@ -115,15 +119,36 @@ impl Ingest {
         while self.has_calls() && !*halt.borrow() {
             meter::lane_stopped("internal_txs", false);
             LaneState::Running.set("internal_txs");
-            let lane = async { self.call_lane(halt.clone())?.run().await };
-            let Err(error) = lane.await else {
-                LaneState::Waiting.set("internal_txs");
-                return;
+            let ended = match self.run_call_lane(halt.clone()).await {
+                Ok(Some(to)) => self.rewind_calls(to).await,
+                Ok(None) => {
+                    LaneState::Waiting.set("internal_txs");
+                    return;
+                }
+                Err(error) => Err(error),
             };
-            if let Err(error) = self.past_pruned(error, &mut halt).await {
+            if let Err(error) = ended
+                && let Err(error) = self.past_pruned(error, &mut halt).await
+            {
                 self.after_failure("internal_txs", &error, &mut halt).await;
             }
         }
+    }
+
+    /// Runs the internal-transaction lane until `halt`, an error, or until the node traces a block that it could not trace
+    /// before: then the result is the height before it.
+    async fn run_call_lane(&self, mut halt: watch::Receiver<bool>) -> Result<Option<u64>, Error> {
+        let (stop, stopped) = watch::channel(false);
+        let lane = self.call_lane(stopped)?;
+        let source = Arc::clone(&lane.source);
+        let mut lane = std::pin::pin!(lane.run());
+        let again = tokio::select! {
+            outcome = &mut lane => return outcome.map(|()| None),
+            to = self.traces_again(&source) => Some(to),
+            _ = halt.wait_for(|halt| *halt) => None,
+        };
+        stop.send_replace(true);
+        lane.await.map(|()| again)
     }
 
     /// If `error` means that the node has pruned the next height's state, waits until the lane can continue after it;

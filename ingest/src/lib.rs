@@ -22,6 +22,7 @@
 //! | [`nft`] | NFT metadata: fetched with the block, or backfilled after it |
 //! | `rich` | the lane of ERC-20 holders |
 //! | `pruned` | first height with call traces on a node that has pruned old state |
+//! | `retrace` | blocks that the node could not trace are traced again |
 //! | `finality` | finality of an answer about the state of a height |
 //! | `sink`, `index` | a derived height → rows |
 //! | `priority` | threads of the index yield to threads that serve requests |
@@ -56,6 +57,7 @@ mod prepare;
 mod priority;
 mod progress;
 mod pruned;
+mod retrace;
 mod retry;
 mod rich;
 mod sink;

@@ -86,6 +86,7 @@ impl Event {
     }
 }
 
+const METADATA_MISSING_FROM: &str = "cairn_metadata_missing_from_height";
 const LANE_STOPPED: &str = "cairn_lane_stopped";
 const LANE_STATE: &str = "cairn_lane_state";
 
@@ -119,8 +120,20 @@ pub(crate) fn lane_stopped(lane: &'static str, is_stopped: bool) {
     gauge!(LANE_STOPPED, "lane" => lane).set(f64::from(u8::from(is_stopped)));
 }
 
+/// Sets the first height with a query about NFTs or its proposer that the node has not answered; 0 if there is none.
+pub(crate) fn metadata_missing_from(height: u64) {
+    #[expect(clippy::cast_precision_loss, reason = "heights are below 2^53")]
+    let height = height as f64;
+    gauge!(METADATA_MISSING_FROM).set(height);
+}
+
 /// Registers the descriptions of all metrics, with counters at zero.
 pub fn describe() {
+    describe_gauge!(
+        METADATA_MISSING_FROM,
+        "the first block of which the name of the proposer, or a name or URI of an NFT, is missing until the node \
+         answers; 0 if none is"
+    );
     describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
     describe_gauge!(
         LANE_STATE,

@@ -12,6 +12,7 @@ pub(crate) mod range;
 use std::collections::HashMap;
 
 use chain::nft::NftEvent;
+use chain::record::Proposer;
 use chain::{Account, Text};
 use schema::nft::{About, Outcome, Place, Question};
 
@@ -58,6 +59,8 @@ pub enum Reply {
         /// True if no token is left.
         done: bool,
     },
+    /// The validator that proposed the block.
+    Proposer(Proposer),
     /// A definite no: the subject does not exist.
     No,
     /// Undecidable: no token is left to test the contract with.
@@ -96,13 +99,13 @@ pub enum QuestionKey {
 }
 
 impl QuestionKey {
-    /// The subject of a stored question; `None` if it holds an invalid address, or is about many tokens.
+    /// The subject of a stored question; `None` if it holds an invalid address, or is not about one subject of NFTs.
     pub fn of(about: &About) -> Option<Self> {
         Some(match about {
             About::Collection(subject) => Self::Collection(Account::from_bytes(&subject.address)?),
             About::Object(subject) => Self::Object(Account::from_bytes(&subject.address)?),
             About::Uri(token) => Self::Uri(Account::from_bytes(&token.collection)?, token.token_id.clone()),
-            About::Range(_) => return None,
+            About::Range(_) | About::Proposer(_) => return None,
         })
     }
 }

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bytes::Bytes;
 use chain::Vm;
 use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
+use schema::nft::Questions;
 use schema::payload::Codec;
 use schema::{Error, meta};
-use store::{Snapshot, Store};
+use store::key::All;
+use store::{Order, Snapshot, Store, table};
 use web::http_error::HttpError;
 
 use crate::collection_search::{CollectionNames, NamedItem};
@@ -182,6 +184,12 @@ impl View<'_> {
         let disabled: Disabled =
             meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default();
         Ok(Some(disabled.rich_list).filter(|reason| !reason.is_empty()))
+    }
+
+    /// The first height with a query about metadata that the node has not answered.
+    pub(crate) fn metadata_missing_from(&self) -> Result<Option<u64>, HttpError> {
+        let first = table::rows::<Questions>(self.snapshot(), &All, Order::Asc, 1);
+        Ok(first.map_err(HttpError::internal)?.first().map(|(place, _)| place.height))
     }
 
     /// Progress of the internal-transaction lane.

@@ -351,7 +351,7 @@ impl Table for NonCollections {
 }
 
 /// Pending metadata queries, retried until the node answers, by the event that raised them: the key of the log entry
-/// that the answer completes.
+/// that the answer completes. A query about the block itself has position 0.
 ///
 /// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Question`] (protobuf)
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //!
 //! After each commit no lane is ahead of the blocks, so an interrupted rewind leaves a consistent database.
 
-use store::Store;
+use store::{Snapshot, Store};
 
 use crate::rollback::{self, RollbackError};
 use crate::undo::{self, Lane};
@@ -46,6 +46,20 @@ pub fn rewind(store: &dyn Store, to: u64) -> Result<Rewound, RollbackError> {
     }
     rollback::rollback(store, to)?;
     Ok(Rewound { by: By::FullRollback, from, to })
+}
+
+/// Whether [`rewind_calls`] may reach `to`.
+pub fn covers_calls(snapshot: &dyn Snapshot, to: u64) -> Result<bool, Error> {
+    undo::covers(snapshot, Lane::InternalTxs, to)
+}
+
+/// Removes the internal transactions of the heights above `to`, or of the last ones as far as undo records match. Their
+/// lane must not run meanwhile; others may.
+pub fn rewind_calls(store: &dyn Store, to: u64) -> Result<(), Error> {
+    while Lane::InternalTxs.height(&*store.snapshot()?)? > to
+        && undo::revert_last_commit(store, Lane::InternalTxs, to)?
+    {}
+    Ok(store.sync()?)
 }
 
 /// Rewinds with the undo log. If it returns false, some of the heights may have been removed already.

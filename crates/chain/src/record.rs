@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use crate::address::valoper;
 use crate::comet::{Event, TxResult};
 use crate::hash::Hash;
 use crate::json::{push, push_hex_upper, push_list, push_member, push_number};
@@ -20,6 +21,13 @@ pub struct Proposer {
     pub identity: String,
     /// `…valoper…` address of the operator.
     pub operator_address: String,
+}
+
+impl Proposer {
+    /// The validator with a consensus address of which nothing else is known: its operator is that address itself.
+    pub fn unnamed(prefix: &str, address: &[u8; 20]) -> Self {
+        Self { operator_address: valoper(prefix, address), ..Self::default() }
+    }
 }
 
 /// The members of a block in the API.
@@ -64,10 +72,24 @@ pub fn write_block_record(out: &mut Vec<u8>, block: &BlockRecord<'_>) {
         push_member(out, r#","amount":"#, amount);
         out.push(b'}');
     });
-    push_member(out, r#","proposer":{"moniker":"#, &block.proposer.moniker);
-    push_member(out, r#","identity":"#, &block.proposer.identity);
-    push_member(out, r#","operator_address":"#, &block.proposer.operator_address);
-    out.extend_from_slice(b"}}");
+    push_proposer(out, block.proposer);
+    out.push(b'}');
+}
+
+fn push_proposer(out: &mut Vec<u8>, proposer: &Proposer) {
+    push_member(out, r#","proposer":{"moniker":"#, &proposer.moniker);
+    push_member(out, r#","identity":"#, &proposer.identity);
+    push_member(out, r#","operator_address":"#, &proposer.operator_address);
+    out.push(b'}');
+}
+
+/// The JSON of a block with the proposer `to` in place of `from`; `None` if it has another one.
+pub fn with_proposer(json: &[u8], from: &Proposer, to: &Proposer) -> Option<Vec<u8>> {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    push_proposer(&mut before, from);
+    push_proposer(&mut after, to);
+    let rest = json.strip_suffix(b"}")?.strip_suffix(&before[..])?;
+    Some([rest, &after, b"}"].concat())
 }
 
 /// Appends the JSON of a Cosmos transaction.

@@ -124,6 +124,7 @@ pub fn block(
         fees: cosmos.fees.into_sorted(),
         proposer_address: block.header.proposer_address,
         proposer: Proposer::default(),
+        proposer_is_open: false,
         txs: cosmos.txs,
         tx_records: cosmos.records.finish(&mut worker.tx),
         evm_txs,

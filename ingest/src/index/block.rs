@@ -1,9 +1,10 @@
 //! The row of a block.
 
-use chain::record::{BlockRecord, write_block_record};
+use chain::record::{BlockRecord, Proposer, with_proposer, write_block_record};
 use chain::time::Timestamp;
 use schema::block::{Block as Row, Blocks};
 use schema::meta::BlockLane;
+use schema::nft::Subject;
 use store::{Message, Txn};
 
 use super::BlockIndex;
@@ -48,4 +49,19 @@ impl BlockIndex for BlockRows {
         txn.put_unread::<Blocks>(&block.height, &Message(row));
         Ok(())
     }
+}
+
+/// Sets the proposer of a block that was stored without its name, because the node did not list its validators.
+pub(super) fn set_proposer(
+    txn: &mut Txn<'_>,
+    height: u64,
+    (prefix, asked): (&str, &Subject),
+    proposer: &Proposer,
+) -> Result<(), Error> {
+    let Ok(address) = <[u8; 20]>::try_from(&asked.address[..]) else { return Ok(()) };
+    let Some(Message(row)) = txn.get::<Blocks>(&height)? else { return Ok(()) };
+    if let Some(json) = with_proposer(&row.json, &Proposer::unnamed(prefix, &address), proposer) {
+        txn.put::<Blocks>(&height, &Message(Row { json, ..row }));
+    }
+    Ok(())
 }

@@ -21,13 +21,13 @@ use schema::meta::BlockLane;
 use schema::nft::fold;
 use schema::nft::{
     About, Change, Collections, Entry, NewUri, ObjectTokens, PendingEvent, PendingEvents, Place, Question,
-    Questions, Refusals, TokenName, Tokens,
+    Questions, Refusals, Subject, TokenName, Tokens,
 };
 use store::key::Text;
 use store::{Message, Order, Table, Txn};
 
 use self::applier::{At, NftApplier, block_time};
-use super::{BlockIndex, IndexContext};
+use super::{BlockIndex, IndexContext, block};
 use crate::Error;
 use crate::derive::Block;
 use crate::nft::plan::final_owners;
@@ -40,6 +40,12 @@ pub(super) struct NftRows {
 
 impl BlockIndex for NftRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
+        if block.proposer_is_open {
+            let address = block.proposer_address.to_vec();
+            let about = About::Proposer(Subject { address, ..Subject::default() });
+            let question = Question { about: Some(about), ..Question::default() };
+            txn.put::<Questions>(&Place::of_event(block.height, 0), &Message(question));
+        }
         if block.nfts.is_empty() {
             return Ok(());
         }
@@ -80,6 +86,15 @@ impl BlockIndex for NftRows {
                     Ok(())
                 }
                 Some(QuestionKey::Uri(..)) | None => Ok(()),
+            },
+            Some(About::Proposer(subject)) => match &late.reply {
+                Reply::Proposer(proposer) => block::set_proposer(
+                    txn,
+                    late.place.height,
+                    (self.context.prefix.as_str(), subject),
+                    proposer,
+                ),
+                _ => Ok(()),
             },
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Backfill of NFT metadata: asks the stored questions until they are answered.
+//! Backfill of metadata of NFTs and blocks: asks the stored questions until they are answered.
 //!
 //! Questions of the newest blocks are asked often, because their state was not final yet. Older ones failed on a node
 //! that does not answer, and are asked with backoff.
@@ -6,18 +6,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::Kind;
 use node::retry::Backoff;
-use schema::nft::{Place, Question, Questions};
+use node::{Kind, Node};
+use schema::nft::{About, Place, Question, Questions};
 use store::{Message, Order, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::LateAnswer;
 use super::client::MetadataClient;
 use super::range::Asked;
+use super::{LateAnswer, Reply};
 use crate::finality::DEEP;
-use crate::{Error, Progress};
+use crate::source::Proposers;
+use crate::{Error, Progress, meter};
 
 /// Questions per round.
 const ROUND: usize = 256;
@@ -38,6 +39,8 @@ const REMINDER: Duration = Duration::from_mins(1);
 /// The backfill of one database.
 pub(crate) struct Backfill {
     pub(crate) client: Arc<MetadataClient>,
+    pub(crate) node: Arc<Node>,
+    pub(crate) proposers: Arc<Proposers>,
     pub(crate) store: Arc<dyn Store>,
     /// Progress of the block lane, which stores questions and takes answers.
     pub(crate) blocks: watch::Receiver<Progress>,
@@ -58,6 +61,8 @@ impl Backfill {
             let end = Place::of_event(last.saturating_add(1), 0);
             let mut round = self.questions(Some(&newest), &end)?;
             let newest_open = !round.is_empty();
+            let first = self.questions(None, &end)?.into_iter().next().map(|(place, _)| place.height);
+            meter::metadata_missing_from(first.filter(|first| *first <= last).unwrap_or_default());
             let older_due = Instant::now() >= due;
             if older_due {
                 let mut older = self.questions(after.as_ref(), &newest)?;
@@ -121,7 +126,8 @@ impl Backfill {
         newest: &Place,
     ) -> Result<(Vec<LateAnswer>, Option<String>), Error> {
         round.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let (mut answered, mut failure) = (Vec::new(), None);
+        let mut failure = None;
+        let mut answered = self.take_proposers(&mut round).await;
         for questions in round.chunk_by(|(a, _), (b, _)| a.height == b.height) {
             let height = questions.first().map_or(0, |(place, _)| place.height);
             let probe = self.client.probe(height)?;
@@ -148,6 +154,23 @@ impl Backfill {
             }
         }
         Ok((answered, failure))
+    }
+}
+
+impl Backfill {
+    /// Removes the questions about proposers from `round`, and returns the answers to them.
+    async fn take_proposers(&self, round: &mut Vec<Keyed>) -> Vec<LateAnswer> {
+        let mut answered = Vec::new();
+        let is_of_block = |(_, question): &mut Keyed| matches!(question.about, Some(About::Proposer(_)));
+        for (place, question) in round.extract_if(.., is_of_block) {
+            let Some(About::Proposer(asked)) = &question.about else { continue };
+            let reply = match <[u8; 20]>::try_from(&asked.address[..]) {
+                Ok(address) => self.proposers.late(&self.node, &address).await.map(Reply::Proposer),
+                Err(_) => Some(Reply::No),
+            };
+            answered.extend(reply.map(|reply| LateAnswer { place, question, reply }));
+        }
+        answered
     }
 }
 

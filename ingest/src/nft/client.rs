@@ -135,7 +135,7 @@ impl MetadataClient {
                 Ok(info.and_then(|info| wasm::token_uri(&info)).map_or(Reply::No, Reply::Uri))
             }
             About::Object(_) => Ok(Reply::No),
-            About::Range(_) => Ok(Reply::Unknown),
+            About::Range(_) | About::Proposer(_) => Ok(Reply::Unknown),
         }
     }
 }
@@ -168,7 +168,7 @@ async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Repl
             let token = answer.and_then(|answer| move_vm::nft_resource(&answer));
             token.map_or(Reply::No, |it| Reply::Uri(it.uri))
         }
-        About::Range(_) => Reply::Unknown,
+        About::Range(_) | About::Proposer(_) => Reply::Unknown,
     })
 }
 
@@ -188,8 +188,8 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
     let first = |about: &About| match about {
         About::Collection(_) => Step::Erc165,
         About::Uri(_) => Step::Uri,
-        // The backfill asks for each token of a range by itself.
-        About::Object(_) | About::Range(_) => Step::Done(Ok(Reply::Unknown)),
+        // The backfill asks for each token of a range by itself, and for proposers elsewhere.
+        About::Object(_) | About::Range(_) | About::Proposer(_) => Step::Done(Ok(Reply::Unknown)),
     };
     let mut steps: Vec<Step> = questions.iter().map(first).collect();
     loop {
@@ -226,7 +226,7 @@ fn call(step: &Step, about: &About) -> Option<ContractCall> {
     let (contract, token_id) = match about {
         About::Collection(subject) => (&subject.address, &subject.token_id),
         About::Uri(token) => (&token.collection, &token.token_id),
-        About::Object(_) | About::Range(_) => return None,
+        About::Object(_) | About::Range(_) | About::Proposer(_) => return None,
     };
     let to = <[u8; 20]>::try_from(contract.as_slice()).ok()?;
     let data = match step {

@@ -30,7 +30,7 @@ pub(crate) struct BlockSource {
     pub(crate) chain_id: String,
     /// True if `/block` answers are kept to verify signatures.
     pub(crate) signed: bool,
-    pub(crate) proposers: Proposers,
+    pub(crate) proposers: Arc<Proposers>,
     pub(crate) refresher: Refresher,
     pub(crate) fetcher: MetadataFetcher,
     /// Fallback for receipts that mismatch.
@@ -69,7 +69,10 @@ impl BlockSource {
             let mismatching_for = mismatch_since.map(|since| since.elapsed()).unwrap_or_default();
             let failure = match self.attempt(height, raw, mismatching_for).await? {
                 Ok((raw, mut block)) => {
-                    block.proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
+                    let proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
+                    block.proposer_is_open = proposer.is_none();
+                    block.proposer =
+                        proposer.unwrap_or_else(|| self.proposers.unnamed(&block.proposer_address));
                     // A copy: a large answer must not be held until the block is committed.
                     block.answer = self.signed.then(|| Bytes::copy_from_slice(&raw.block.bytes));
                     block.origins =

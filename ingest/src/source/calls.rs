@@ -175,6 +175,18 @@ impl CallSource {
         }
     }
 
+    /// Whether the node traces each transaction of an indexed block now.
+    pub(crate) async fn can_trace(&self, height: u64) -> Result<bool, Error> {
+        let Some(evm) = &self.tools.node.evm else { return Ok(false) };
+        for hash in expected(&*self.store, &self.tools.workers.codec(), height)? {
+            let tree = evm.trace_tx(hash).await;
+            if !tree.is_ok_and(|tree| derive::is_readable(&hash, &tree).is_ok()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether the node can trace the last block before `height` that has frames; `None` if there is none.
     async fn traces_others(&self, evm: &Evm, height: u64) -> Result<Option<bool>, Error> {
         let end = height.to_be_bytes();

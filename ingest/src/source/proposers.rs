@@ -1,7 +1,7 @@
 //! Proposers of blocks: the validator behind a consensus address, looked up while indexing, so that requests never
 //! query the node.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chain::record::Proposer;
@@ -11,14 +11,15 @@ use node::retry::{self, Backoff};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// Minimum time between two requests of the list, also while an address is missing from it.
+/// Minimum time between two requests of the list because of the same address, while the list lacks it.
 const REQUEST_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Time to wait for the list. Blocks wait meanwhile; a block whose proposer is not found is stored without a name.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Minimum time between two requests of the list while the node does not answer.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Time to wait after a list that did not arrive, so that an index with a dead REST server stays at the head.
-const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time to wait for the list. Blocks wait meanwhile, but only for the first request that fails: the blocks after it are
+/// stored without a name, until the list arrives.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum bytes of a validator's name (`MaxMonikerLength` in `x/staking/types` of the Cosmos SDK has 70).
 const MAX_MONIKER: usize = 256;
@@ -34,19 +35,39 @@ pub(crate) struct Proposers {
 #[derive(Debug, Default)]
 struct ValidatorList {
     by_address: HashMap<[u8; 20], Proposer>,
+    /// Addresses that the list lacked when it was requested because of them.
+    absent: HashSet<[u8; 20]>,
     requested: Option<Instant>,
-    /// True if the last request succeeded.
+    /// True if the last request was answered.
     answered: bool,
 }
 
 impl ValidatorList {
-    /// Time to wait for the list, if it is to be requested.
-    fn wait_limit(&self, now: Instant) -> Option<Duration> {
-        match self.requested {
-            Some(requested) if now - requested < REQUEST_INTERVAL => None,
-            Some(_) if !self.answered => Some(SHORT_ANSWER_TIMEOUT),
-            _ => Some(ANSWER_TIMEOUT),
+    /// Whether a block waits for the list because of its proposer.
+    fn is_due(&self, address: &[u8; 20], now: Instant) -> bool {
+        let Some(requested) = self.requested else { return true };
+        let is_asked = self.absent.contains(address) && now - requested < REQUEST_INTERVAL;
+        self.answered && !self.by_address.contains_key(address) && !is_asked
+    }
+
+    /// Whether the list is to be requested for blocks that are stored without it.
+    fn is_late(&self, now: Instant) -> bool {
+        !self.answered && self.requested.is_none_or(|requested| now - requested >= RETRY_INTERVAL)
+    }
+
+    fn set(&mut self, validators: Option<Vec<([u8; 20], Proposer)>>, now: Instant) {
+        (self.requested, self.answered) = (Some(now), validators.is_some());
+        self.by_address.extend(validators.into_iter().flatten());
+    }
+
+    /// The validator of an address, or one without a name if the list lacks it; `None` if there is no list.
+    fn find(&mut self, prefix: &str, address: &[u8; 20]) -> Option<Proposer> {
+        let found = self.by_address.get(address).cloned();
+        if found.is_none() && self.answered {
+            self.absent.insert(*address);
+            return Some(Proposer::unnamed(prefix, address));
         }
+        found
     }
 }
 
@@ -55,27 +76,54 @@ impl Proposers {
         Self { prefix, list: Mutex::default() }
     }
 
-    /// The validator with the consensus address `address`; if the node has none, one without a name whose operator is
-    /// the consensus address itself.
-    pub(crate) async fn of(&self, node: &Node, address: &[u8; 20]) -> Proposer {
+    /// The validator with the consensus address `address`; if the node has none, one without a name. `None` if the node
+    /// does not list its validators now.
+    pub(crate) async fn of(&self, node: &Node, address: &[u8; 20]) -> Option<Proposer> {
         let mut list = self.list.lock().await;
-        if !list.by_address.contains_key(address)
-            && let Some(wait_limit) = list.wait_limit(Instant::now())
-        {
-            let validators = validators(node, wait_limit).await;
-            (list.requested, list.answered) = (Some(Instant::now()), validators.is_some());
-            let valid = validators.into_iter().flatten().filter(|(_, proposer)| self.is_valid(proposer));
-            list.by_address.extend(valid);
+        if list.is_due(address, Instant::now()) {
+            let validators = self.validators(node).await;
+            if let Err(reason) = &validators {
+                tracing::warn!(reason, "blocks are stored without the name of their proposer");
+            }
+            list.set(validators.ok(), Instant::now());
         }
-        list.by_address.get(address).cloned().unwrap_or_else(|| Proposer {
-            moniker: String::new(),
-            identity: String::new(),
-            operator_address: chain::address::valoper(&self.prefix, address),
-        })
+        list.find(&self.prefix, address)
     }
-}
 
-impl Proposers {
+    /// Like [`of`](Self::of), for a block that is stored without its proposer: requests the list without a delay of other
+    /// blocks.
+    pub(crate) async fn late(&self, node: &Node, address: &[u8; 20]) -> Option<Proposer> {
+        if self.list.lock().await.is_late(Instant::now()) {
+            let validators = self.validators(node).await.ok();
+            self.list.lock().await.set(validators, Instant::now());
+        }
+        self.list.lock().await.find(&self.prefix, address)
+    }
+
+    /// One without a name.
+    pub(crate) fn unnamed(&self, address: &[u8; 20]) -> Proposer {
+        Proposer::unnamed(&self.prefix, address)
+    }
+
+    /// The node's validators, or the reason why it does not list them in time. A node without the list has none.
+    async fn validators(&self, node: &Node) -> Result<Vec<([u8; 20], Proposer)>, String> {
+        let Some(rest) = &node.rest else { return Ok(Vec::new()) };
+        let request = retry::until(Backoff::default(), "validators", || rest.validators());
+        let Ok(validators) = timeout(ANSWER_TIMEOUT, request).await else {
+            return Err(format!("no answer within {ANSWER_TIMEOUT:?}"));
+        };
+        let validators = validators.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the node does not list validators: blocks have no names of proposers");
+            Vec::new()
+        });
+        let proposer = |validator: node::Validator| {
+            let (moniker, operator_address) = (validator.moniker, validator.operator_address);
+            (validator.consensus_address, Proposer { moniker, identity: String::new(), operator_address })
+        };
+        let validators = validators.into_iter().map(proposer);
+        Ok(validators.filter(|(_, proposer)| self.is_valid(proposer)).collect())
+    }
+
     /// Whether the chain can have such a validator: the answer is stored for good.
     fn is_valid(&self, proposer: &Proposer) -> bool {
         let prefix = format!("{}valoper", self.prefix);
@@ -87,25 +135,6 @@ impl Proposers {
         }
         is_valid
     }
-}
-
-/// The node's validators; `None` if it does not list them in time.
-async fn validators(node: &Node, wait_limit: Duration) -> Option<Vec<([u8; 20], Proposer)>> {
-    let rest = node.rest.as_ref()?;
-    let request = retry::until(Backoff::default(), "validators", || rest.validators());
-    let reason = match timeout(wait_limit, request).await {
-        Ok(Ok(validators)) => {
-            let proposer = |validator: node::Validator| {
-                let (moniker, operator_address) = (validator.moniker, validator.operator_address);
-                (validator.consensus_address, Proposer { moniker, identity: String::new(), operator_address })
-            };
-            return Some(validators.into_iter().map(proposer).collect());
-        }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {wait_limit:?}"),
-    };
-    tracing::warn!(reason, "blocks are stored without the name of their proposer");
-    None
 }
 
 #[cfg(test)]
@@ -130,14 +159,23 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_requested_once_a_minute_and_waited_for_less_after_a_timeout() {
-        let now = Instant::now();
-        let list = |requested, answered| ValidatorList { requested, answered, ..ValidatorList::default() };
-        assert_eq!(list(None, false).wait_limit(now), Some(ANSWER_TIMEOUT));
-        for (answered, wait_limit) in [(true, ANSWER_TIMEOUT), (false, SHORT_ANSWER_TIMEOUT)] {
-            let list = list(Some(now), answered);
-            assert_eq!(list.wait_limit(now + REQUEST_INTERVAL / 2), None);
-            assert_eq!(list.wait_limit(now + REQUEST_INTERVAL), Some(wait_limit));
-        }
+    fn the_list_is_requested_for_each_new_address_once_a_minute_and_no_block_waits_after_a_failure() {
+        let (start, mut list) = (Instant::now(), ValidatorList::default());
+        let later = |seconds| start + Duration::from_secs(seconds);
+        assert!(list.is_due(&[1; 20], start) && list.is_late(start));
+        list.set(None, start);
+        assert_eq!(list.find("init", &[1; 20]), None);
+        assert!(!list.is_due(&[1; 20], later(99)), "only the late request is repeated");
+        assert!(!list.is_late(later(1)) && list.is_late(later(2)));
+        let named = Proposer { moniker: "a".to_owned(), ..Proposer::default() };
+        list.set(Some(vec![([1; 20], named.clone())]), start);
+        assert!(!list.is_late(later(99)));
+        assert_eq!(list.find("init", &[1; 20]), Some(named.clone()));
+        assert!(list.is_due(&[2; 20], start), "a validator that has just joined");
+        assert_eq!(list.find("init", &[2; 20]), Some(Proposer::unnamed("init", &[2; 20])));
+        assert!(!list.is_due(&[2; 20], later(59)) && list.is_due(&[2; 20], later(60)));
+        // An outage later does not take away what is known.
+        list.set(None, start);
+        assert_eq!((list.find("init", &[1; 20]), list.find("init", &[2; 20])), (Some(named), None));
     }
 }

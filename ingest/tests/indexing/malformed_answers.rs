@@ -2,7 +2,7 @@
 //! block lane.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -237,21 +237,51 @@ async fn a_block_that_was_pruned_meanwhile_is_an_error() {
     assert_eq!((height, reached < HEIGHT), (HEIGHT, true));
 }
 
+fn proposers(store: &MemStore) -> Vec<Value> {
+    let snapshot = store.snapshot().unwrap();
+    let proposer = |height| {
+        let Message(block) = store::table::read::<Blocks>(&*snapshot, &height).unwrap().unwrap();
+        serde_json::from_slice::<Value>(&block.json).unwrap()["proposer"].take()
+    };
+    (1..=LAST).map(proposer).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn blocks_are_indexed_without_proposer_names_if_rest_does_not_list_the_validators() {
-    let indexing = indexed_with(|exchange| {
-        if exchange.request.uri().path().ends_with("/validators") && exchange.service == Service::Rest {
+async fn blocks_are_indexed_without_proposer_names_until_rest_lists_the_validators() {
+    let is_repaired = Arc::new(AtomicBool::new(false));
+    let repaired = Arc::clone(&is_repaired);
+    let node = OverriddenNode::start(evm(), move |exchange| {
+        let is_list =
+            exchange.request.uri().path().ends_with("/validators") && exchange.service == Service::Rest;
+        if is_list && !repaired.load(Ordering::Relaxed) {
             return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
         }
         ending(exchange)
     });
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    let mut progress = ingest.progress();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let steps = async {
+        while progress.done() < LAST {
+            progress.moved().await;
+        }
+        assert!(proposers(&store).iter().all(|proposer| proposer["moniker"] == ""));
+        let app = App::new(indexed::indexer(Arc::clone(&store) as _).unwrap(), query::ENDPOINTS).unwrap();
+        let status: Value = serde_json::from_slice(app.get("/status").body()).unwrap();
+        assert_eq!(status["metadata_missing_from"], 1, "{status}");
+        is_repaired.store(true, Ordering::Relaxed);
+        while indexed::has_questions(&*store).unwrap() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        stop.send_replace(true);
+    };
     // Far longer than the wait for the list.
-    let store = tokio::time::timeout(Duration::from_mins(1), indexing).await.unwrap();
-    let snapshot = store.snapshot().unwrap();
-    for height in 1..=LAST {
-        let Message(block) = store::table::read::<Blocks>(&*snapshot, &height).unwrap().unwrap();
-        assert!(String::from_utf8(block.json).unwrap().contains(r#""moniker":"","#), "{height}");
-    }
+    let all = async { tokio::join!(ingest.run(stopped), steps) };
+    tokio::time::timeout(Duration::from_mins(1), all).await.unwrap().0.unwrap();
+    assert!(proposers(&store).iter().all(|proposer| proposer["moniker"] != ""));
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,8 @@
 //! same, and equals what the node gives where it can.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -18,7 +19,7 @@ use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
 use web::app::App;
 
-use crate::malformed_answers::{HEIGHT, LAST, ending, evm, indexed_with, undisturbed};
+use crate::malformed_answers::{HEIGHT, LAST, config, ending, evm, indexed_with, undisturbed};
 
 fn recorded(name: &str) -> Arc<Recording> {
     Arc::new(Recording::open(&recording(name)).unwrap())
@@ -78,10 +79,7 @@ async fn receipts_of_one_block_that_no_attempt_gives_are_derived() {
             }
         });
         let node = node.await.unwrap();
-        let config = Config {
-            believe_after: std::time::Duration::from_millis(300),
-            ..indexed::config(&evm()).unwrap()
-        };
+        let config = Config { believe_after: Duration::from_millis(300), ..indexed::config(&evm()).unwrap() };
         let store = Arc::new(MemStore::new());
         indexed::index_from(node.clients().unwrap(), config, Arc::clone(&store) as _, LAST).await.unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{number}");
@@ -105,8 +103,7 @@ async fn receipts_that_mismatch_and_cannot_be_derived_are_accepted() {
         ending(exchange)
     });
     let node = node.await.unwrap();
-    let config =
-        Config { believe_after: std::time::Duration::from_millis(300), ..indexed::config(&evm()).unwrap() };
+    let config = Config { believe_after: Duration::from_millis(300), ..indexed::config(&evm()).unwrap() };
     let store = Arc::new(MemStore::new());
     indexed::index_from(node.clients().unwrap(), config, Arc::clone(&store) as _, LAST).await.unwrap();
     let tx = get(&store, &format!("/indexer/tx/v1/evm-txs/by_height/{HEIGHT}"))["txs"][0].clone();
@@ -161,6 +158,40 @@ async fn a_transaction_that_cannot_be_traced_is_shown_in_the_status() {
     assert_eq!(get(&store, "/status")["internal_tx_untraced"], json!([HEIGHT]));
     let lane: CallLane = meta::read(&*store.snapshot().unwrap()).unwrap().unwrap();
     assert_eq!((lane.height, &lane.untraced[..]), (LAST, &[HEIGHT][..]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_is_traced_later_when_the_node_traces_it() {
+    let (is_repaired, last) = (Arc::new(AtomicBool::new(false)), format!("\"{LAST:#x}\""));
+    let repaired = Arc::clone(&is_repaired);
+    let node = OverriddenNode::start(evm(), move |exchange| {
+        let is_spoiled = exchange.is_rpc("debug_traceBlockByNumber", &last)
+            || exchange.is_rpc("debug_traceTransaction", "");
+        if is_spoiled && !repaired.load(Ordering::Relaxed) {
+            return exchange.with_error(-32000, "execution timeout");
+        }
+        ending(exchange)
+    });
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let mut progress = ingest.progress();
+    let lane = || meta::read::<CallLane>(&*store.snapshot().unwrap()).unwrap().unwrap();
+    let traced = async {
+        while progress.done() < LAST {
+            progress.moved().await;
+        }
+        assert_eq!(lane().untraced, [LAST]);
+        is_repaired.store(true, Ordering::Relaxed);
+        while !lane().untraced.is_empty() || lane().height < LAST {
+            progress.calls.changed().await.unwrap();
+        }
+        stop.send_replace(true);
+    };
+    let all = async { tokio::join!(ingest.run(stopped), traced) };
+    tokio::time::timeout(Duration::from_mins(1), all).await.unwrap().0.unwrap();
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
 /// A tracer that fails on everything for a time has not failed because of a transaction.

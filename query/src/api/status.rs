@@ -24,6 +24,12 @@ static STATUS: Schema = Schema {
         Field::new("chain_id", Kind::String, "The chain."),
         Field::new("height", Kind::Natural, "The last indexed block; 0 before the first."),
         Field::maybe(
+            "metadata_missing_from",
+            Kind::Natural,
+            "The first block of which the name of the proposer, or a name or URI of an NFT, is missing until the node \
+             answers; absent if none is.",
+        ),
+        Field::maybe(
             "internal_tx_height",
             Kind::Natural,
             "The last block with internal transactions indexed; EVM only.",
@@ -71,11 +77,14 @@ fn progress(indexer: &Indexer, view: &View<'_>) -> Result<String, HttpError> {
     } else {
         String::new()
     };
+    let height = view.blocks()?.height;
+    // A query may wait for a height to come.
+    let missing = view.metadata_missing_from()?.filter(|missing| *missing <= height);
+    let missing = missing.map(|height| format!(r#","metadata_missing_from":{height}"#)).unwrap_or_default();
     Ok(format!(
-        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{}{of_evm}}}"#,
+        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{height}{missing}{of_evm}}}"#,
         json_text(&indexer.build.version),
         json_text(&indexer.build.commit),
         json_text(&indexer.identity.chain_id),
-        view.blocks()?.height,
     ))
 }

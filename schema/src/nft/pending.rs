@@ -1,4 +1,4 @@
-//! Pending NFT metadata: queries to the node, and the events that wait for their answers.
+//! Pending metadata: queries to the node about NFTs and proposers, and the events that wait for their answers.
 
 use store::{Order, Snapshot};
 
@@ -9,7 +9,7 @@ use crate::keys::AccountKey;
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Question {
     /// The requested metadata.
-    #[prost(oneof = "About", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "About", tags = "1, 2, 3, 4, 7")]
     pub about: Option<About>,
     /// Transfers of the token since, at which the query is repeated as long as the contract refuses it.
     #[prost(message, repeated, tag = "5")]
@@ -34,6 +34,9 @@ pub enum About {
     /// The URIs of the tokens of a renewal ([`super::Renewals`]).
     #[prost(message, tag = "4")]
     Range(RangeCursor),
+    /// The validator that proposed the block, by its consensus address.
+    #[prost(message, tag = "7")]
+    Proposer(Subject),
 }
 
 /// The contract or object whose metadata pending events need.

@@ -70,8 +70,10 @@ impl Act<'_> {
                 to: account(self.recipient?)?,
             }),
             "burn" => Some(NftEvent::Burn { token: TokenRef::Id { collection, token_id } }),
-            // cw721 since 0.19.
-            "update_nft_info" => Some(NftEvent::Metadata { collection, tokens: Updated::Token(token_id) }),
+            // `update_nft_info` of cw721 since 0.19, `update_token_metadata`, `update_metadata` and others of its kin.
+            update if update.starts_with("update_") => {
+                Some(NftEvent::Metadata { collection, tokens: Updated::Token(token_id) })
+            }
             _ => None,
         }
     }

@@ -504,6 +504,10 @@ fn several_transfers_and_burns_in_one_wasm_event_all_count() {
         ("token_uri", "ipfs://1"),
     ];
     assert_eq!(of_contract(&sorted), [burnt("2"), with_uri(minted("1", 2))]);
+    // The names that contracts give to an update of a token's metadata differ.
+    let other = [("action", "update_token_metadata"), ("token_id", "4"), ("token_uri", "ipfs://4")];
+    let updated = NftEvent::Metadata { collection: object(7), tokens: Updated::Token("4".into()) };
+    assert_eq!(of_contract(&other), [updated]);
     let unknown = [("action", "approve"), ("action", "burn"), ("token_id", "2")];
     assert_eq!(of_contract(&unknown), []);
 }

@@ -41,6 +41,8 @@ pub(super) struct NftApplier<'s, 't> {
     answers: &'s Answers,
     owners: &'s FinalOwners,
     txn: &'s mut Txn<'t>,
+    /// True if it was logged that tokens are not read: a block may have many such events.
+    logged: bool,
 }
 
 impl<'s, 't> NftApplier<'s, 't> {
@@ -51,7 +53,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         owners: &'s FinalOwners,
         txn: &'s mut Txn<'t>,
     ) -> Self {
-        Self { context, at, answers, owners, txn }
+        Self { context, at, answers, owners, txn, logged: false }
     }
 
     /// One event, of the transaction `tx`.
@@ -139,6 +141,9 @@ impl<'s, 't> NftApplier<'s, 't> {
             NftEvent::Unread { collection, first, last } => {
                 if self.is_indexed(*collection)? {
                     meter::Event::UnreadTransfer.count();
+                    if std::mem::replace(&mut self.logged, true) {
+                        return Ok(());
+                    }
                     let (contract, height) = (collection.to_hex(), self.at.height);
                     let (first, last) = (first.to_string(), last.to_string());
                     tracing::warn!(

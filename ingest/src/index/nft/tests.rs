@@ -168,6 +168,7 @@ impl Subject {
             fees: Vec::new(),
             proposer_address: [0; 20],
             proposer: Proposer::default(),
+            proposer_is_open: false,
             txs: Vec::new(),
             tx_records: Vec::new(),
             evm_txs: Vec::new(),
@@ -201,7 +202,9 @@ impl Subject {
                     about_collection(account(&subject.address), place.height, !subject.owner.is_empty())
                 }
                 About::Uri(token) => about_uri(account(&token.collection), &token.token_id, place.height),
-                About::Object(_) | About::Range(_) => unreachable!("no chain is asked about these"),
+                About::Object(_) | About::Range(_) | About::Proposer(_) => {
+                    unreachable!("no chain is asked about these")
+                }
             };
             let replies = asked.abouts().iter().map(|about| Ok(reply(about))).collect();
             let Some(reply) = asked.replies(replies).next().unwrap().unwrap() else { continue };
