@@ -22,7 +22,7 @@
 //! | [`mod@status`] | response of `/v2/tx/status` |
 //! | [`ChainClients`] | node clients by chain |
 //! | `chain_queries`, `search`, `query_error` | node queries and their results |
-//! | `detect`, `event`, `layer_zero` | parsing of transactions and events |
+//! | `detect`, `continuation`, `event`, `layer_zero` | parsing of transactions and events |
 //! | [`known_chain`] | what a record keeps of its chains |
 //! | `known_acks` | acknowledgements by their hash |
 //! | `other_bridges` | steps over bridges that are not tracked |
@@ -46,6 +46,7 @@ mod asset_location;
 mod breaker;
 mod chain_clients;
 mod chain_queries;
+mod continuation;
 mod detect;
 mod error;
 mod event;
