@@ -30,6 +30,7 @@
 //! | `poll_tx` | one poll of one transaction |
 //! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
+//! | `recent_blocks` | the newest blocks of a chain without an index |
 //! | `unseen` | quotas for hashes that no node has |
 //! | `meter` | metrics |
 //! | `tx_hash` | hashes in the spelling of their chains |
@@ -64,6 +65,7 @@ mod poll_tx;
 mod query_error;
 mod queue;
 mod queue_position;
+mod recent_blocks;
 pub mod record;
 mod search;
 pub mod state;
