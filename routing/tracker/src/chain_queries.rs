@@ -67,6 +67,8 @@ impl HomeSlot<'_> {
     }
 }
 
+/// EVM calls of one transaction whose receipts are read.
+const EVM_CALLS: usize = 64;
 /// How long an EVM may lack a transaction that its chain has, in nanoseconds.
 const EVM_LAG: i64 = 600_000_000_000;
 
@@ -160,6 +162,9 @@ impl ChainQueries<'_> {
         hashes: &[Hash],
         tx: &TxRef,
     ) -> Result<Option<Vec<ObservedHop>>, QueryError> {
+        if hashes.len() > EVM_CALLS {
+            return Ok(Some(vec![detect::without_logs(tx, hashes.len())]));
+        }
         let mut logs = Vec::new();
         for hash in hashes {
             let receipt = match &clients.evm {
@@ -173,7 +178,7 @@ impl ChainQueries<'_> {
                 {
                     return Ok(None);
                 }
-                None => return Ok(Some(vec![detect::without_logs(tx)])),
+                None => return Ok(Some(vec![detect::without_logs(tx, hashes.len())])),
             }
         }
         Ok(Some(detect::detect_evm_hops(self.registry, &logs, tx)))

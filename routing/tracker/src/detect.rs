@@ -116,8 +116,9 @@ impl Steps<'_> {
 const NO_OFT: &str = "a message of LayerZero moves no token in a known way";
 
 /// The hop of a transaction whose EVM calls have logs that no node shows.
-pub(crate) fn without_logs(sent: &TxRef) -> ObservedHop {
-    let what = format!("{} shows no logs of its EVM call; give it an address of json_rpc", sent.chain);
+pub(crate) fn without_logs(sent: &TxRef, calls: usize) -> ObservedHop {
+    let what =
+        format!("{} shows no logs of its {calls} EVM calls; give it an address of json_rpc", sent.chain);
     let (chain, link, obstacle) = (sent.chain.clone(), Relation::Start, Obstacle::NoLogs);
     ObservedHop::Unfollowed(Unfollowed { chain, link, obstacle, what, sent: sent.clone() })
 }
