@@ -386,8 +386,11 @@ impl<'s, 't> NftApplier<'s, 't> {
         let range = match tokens {
             Updated::Token(token_id) => {
                 let row = self.txn.get::<Tokens>(&(owner, Text(token_id.clone())))?;
-                // On an EVM chain a mint of the same block has the URI from the same state.
-                let is_known = |asked: &Place| self.context.vm == Vm::Evm && asked.height == place.height;
+                // On an EVM chain a mint of the same block has the URI from the same state. A query at a transfer does not
+                // count: whether there is one depends on when the node answers.
+                let is_known = |asked: &Place| {
+                    self.context.vm == Vm::Evm && asked.height == place.height && asked.part.is_empty()
+                };
                 let stays = self.owners.get(&(collection, token_id.clone())).is_none_or(Option::is_some);
                 if row.is_none_or(|Message(row)| is_known(row.asked())) || !stays {
                     return Ok(());
