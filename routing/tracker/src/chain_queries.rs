@@ -18,8 +18,9 @@ use node::{Evm, TxSearchHit};
 use registry::{ChainKind, Registry};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-use crate::chain_clients::ChainClients;
+use crate::chain_clients::{ChainClients, Clients};
 use crate::detect;
+use crate::event::evm_calls;
 use crate::hop::{ObservedHop, TxRef};
 use crate::hop_query::HopQuery;
 use crate::known_chain::{KnownChain, KnownChains};
@@ -65,6 +66,11 @@ impl HomeSlot<'_> {
         permit.is_some()
     }
 }
+
+/// EVM calls of one transaction whose receipts are read.
+const EVM_CALLS: usize = 64;
+/// How long an EVM may lack a transaction that its chain has, in nanoseconds.
+const EVM_LAG: i64 = 600_000_000_000;
 
 /// The EVM's hash of a transaction with an EVM call. It is only a second key, so a failure is ignored.
 async fn hash_in_the_evm(evm: &Evm, tx: &TxSearchHit) -> Option<String> {
@@ -136,8 +142,46 @@ impl ChainQueries<'_> {
             return Ok(Outcome::Failed { code: Some(found.0.code.into()), message: found.0.log });
         }
         let tx = search.located(&found).await?;
-        let hops = detect::detect_hops(self.registry, &found.0, &tx);
+        let mut hops = detect::detect_hops(self.registry, &found.0, &tx);
+        let calls = evm_calls(&found.0);
+        match calls.failure {
+            Some(message) if hops.is_empty() => return Ok(Outcome::Failed { code: None, message }),
+            _ if calls.has_logs || !hops.is_empty() => {}
+            _ => match self.hops_of_calls(&search.clients, &calls.hashes, &tx).await? {
+                Some(more) => hops.extend(more),
+                None => return Ok(Outcome::Unsure),
+            },
+        }
         Ok(Outcome::Executed { tx, is_final: true, hops, other_hash })
+    }
+
+    /// The hops that EVM calls started whose logs are in their receipts only; none if the EVM may have them soon.
+    async fn hops_of_calls(
+        &self,
+        clients: &Clients,
+        hashes: &[Hash],
+        tx: &TxRef,
+    ) -> Result<Option<Vec<ObservedHop>>, QueryError> {
+        if hashes.len() > EVM_CALLS {
+            return Ok(Some(vec![detect::without_logs(tx, hashes.len())]));
+        }
+        let mut logs = Vec::new();
+        for hash in hashes {
+            let receipt = match &clients.evm {
+                Some(evm) => evm.receipt(*hash).await.map_err(QueryError::Partly)?,
+                None => None,
+            };
+            match receipt {
+                Some(json) => logs.extend(read_receipt(&tx.chain, &json)?.0.logs),
+                None if clients.evm.is_some()
+                    && tx.time.is_some_and(|at| self.now.saturating_sub(at) < EVM_LAG) =>
+                {
+                    return Ok(None);
+                }
+                None => return Ok(Some(vec![detect::without_logs(tx, hashes.len())])),
+            }
+        }
+        Ok(Some(detect::detect_evm_hops(self.registry, &logs, tx)))
     }
 
     async fn evm_source(

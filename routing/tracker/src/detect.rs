@@ -1,18 +1,15 @@
-//! Detection of the hops that a transaction starts, and of the hop that follows a received packet. Pure.
+//! Detection of the hops that a transaction or a call starts. Pure.
 //!
 //! Each detected hop starts a separate transfer, in event order.
 
-use bech32::{Bech32, Hrp};
 use chain::excerpt;
 use node::{FoundEvent, TxSearchHit};
 use registry::{Bridge, Registry};
-use sha2::{Digest as _, Sha256};
 
 use crate::asset_location::{same_contract, wrapper_in};
 use crate::event::{self, around, is_amount, number};
 use crate::hop::{
-    Ack, Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, TxRef, Unfollowed,
-    Withdrawal,
+    Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, TxRef, Unfollowed, Withdrawal,
 };
 use crate::layer_zero::{self, Log};
 use crate::other_bridges;
@@ -37,6 +34,10 @@ pub fn detect_hops(registry: &Registry, tx: &TxSearchHit, sent: &TxRef) -> Vec<O
             Obstacle::Malformed,
             format!("{} left no event that tells its packet", excerpt(name)),
         );
+    }
+    // Every transaction that succeeds has events: its fee, its messages.
+    if tx.events.is_empty() && steps.hops.is_empty() {
+        steps.unfollowed(Obstacle::NoLogs, format!("{} shows no events of the transaction", sent.chain));
     }
     steps.hops
 }
@@ -94,7 +95,7 @@ impl Steps<'_> {
 
     /// Steps over LayerZero by an EVM, and over other bridges. One of the latter stands for all.
     fn take_others(&mut self, events: &[FoundEvent]) {
-        let logs: Vec<_> = events.iter().filter_map(other_bridges::event_log).collect();
+        let logs: Vec<_> = events.iter().flat_map(other_bridges::event_logs).collect();
         let messages = layer_zero::sent(self.registry, &logs, self.sent);
         self.hops.extend(messages.into_iter().map(ObservedHop::LayerZero));
         let is_followed = |hop: &ObservedHop| matches!(hop, ObservedHop::LayerZero(_));
@@ -113,6 +114,14 @@ impl Steps<'_> {
 }
 
 const NO_OFT: &str = "a message of LayerZero moves no token in a known way";
+
+/// The hop of a transaction whose EVM calls have logs that no node shows.
+pub(crate) fn without_logs(sent: &TxRef, calls: usize) -> ObservedHop {
+    let what =
+        format!("{} shows no logs of its {calls} EVM calls; give it an address of json_rpc", sent.chain);
+    let (chain, link, obstacle) = (sent.chain.clone(), Relation::Start, Obstacle::NoLogs);
+    ObservedHop::Unfollowed(Unfollowed { chain, link, obstacle, what, sent: sent.clone() })
+}
 
 /// The hops of a transaction of an EVM chain.
 pub(crate) fn detect_evm_hops(registry: &Registry, logs: &[Log], sent: &TxRef) -> Vec<ObservedHop> {
@@ -139,12 +148,16 @@ fn is_of_another_account(message: &[FoundEvent], sender: &str) -> bool {
     !callers.flat_map(|callers| callers.split(',')).any(|caller| same_contract(caller, &sender))
 }
 
-fn first(packet: Packet, link: Relation, sent: &TxRef) -> Ibc {
+pub(crate) fn first(packet: Packet, link: Relation, sent: &TxRef) -> Ibc {
     resent(link, packet, sent.clone())
 }
 
 /// A packet with the chain that its channel leads to, or the reason why it cannot be followed.
-fn packet(registry: &Registry, chain: &str, event: &FoundEvent) -> Result<Packet, (Obstacle, String)> {
+pub(crate) fn packet(
+    registry: &Registry,
+    chain: &str,
+    event: &FoundEvent,
+) -> Result<Packet, (Obstacle, String)> {
     let mut packet = event::packet(event, chain)?;
     packet.to = beyond(registry, &packet.id);
     Ok(packet)
@@ -186,58 +199,17 @@ fn bridge_to<'a>(registry: &'a Registry, rollup: &str) -> Option<&'a Bridge> {
     Some(&registry[registry.bridge_to(registry.chain(rollup)?)?])
 }
 
-/// The step that the receiving chain took in the same message: a packet that it forwarded, or what a called contract
-/// sent.
-pub(crate) fn continuation(
-    registry: &Registry,
-    bech32_prefix: &str,
-    packet: &Packet,
-    ack: Option<&Ack>,
-    message: &[FoundEvent],
-    at: &TxRef,
-) -> Option<ObservedHop> {
-    match (&packet.forward, &packet.hook, ack) {
-        (Some(forward), _, _) => {
-            let account = forwarder(bech32_prefix, &packet.dst_channel, &packet.sender)?;
-            let is_it = |next: &Packet| next.id.channel == forward.channel && next.sender == account;
-            let next = sends(registry, &at.chain, message).find(is_it)?;
-            Some(ObservedHop::Ibc(first(next, Relation::Forward, at)))
-        }
-        (None, Some(_), Some(Ack::Good)) => {
-            let link = Relation::Hook;
-            let mut steps = Steps { registry, sent: at, link, taken: 0, hops: Vec::new() };
-            for event in message {
-                steps.take(event, || message);
-            }
-            steps.take_others(message);
-            steps.hops.into_iter().next()
-        }
-        _ => None,
+/// The step to another chain that a call took with the tokens of a packet or deposit; one that cannot be followed counts
+/// first.
+pub(crate) fn called_step(registry: &Registry, message: &[FoundEvent], at: &TxRef) -> Option<ObservedHop> {
+    let mut steps = Steps { registry, sent: at, link: Relation::Hook, taken: 0, hops: Vec::new() };
+    for event in message {
+        steps.take(event, || message);
     }
-}
-
-/// The packets that a message sent.
-fn sends<'a>(
-    registry: &'a Registry,
-    chain: &'a str,
-    message: &'a [FoundEvent],
-) -> impl Iterator<Item = Packet> + 'a {
-    let events = message.iter().filter(|event| event.kind == "send_packet");
-    events.filter_map(move |event| packet(registry, chain, event).ok())
-}
-
-/// The packet that a chain resent in the message that timed out the old one.
-pub(crate) fn again(registry: &Registry, old: &Packet, message: &[FoundEvent]) -> Option<Packet> {
-    sends(registry, &old.id.chain, message)
-        .find(|new| new.sender == old.sender && new.denom == old.denom && new.id.sequence > old.id.sequence)
-}
-
-/// The account that the packet forward middleware sends from: `x/packet-forward/keeper`, with its misspelt name.
-fn forwarder(prefix: &str, channel: &str, sender: &str) -> Option<String> {
-    let kind = Sha256::digest("packetfowardmiddleware");
-    let hash = Sha256::new().chain_update(kind).chain_update(format!("{channel}/{sender}")).finalize();
-    let prefix = Hrp::parse(prefix).ok()?;
-    bech32::encode::<Bech32>(prefix, &hash[..20]).ok()
+    steps.take_others(message);
+    let is_unfollowed = |hop: &ObservedHop| matches!(hop, ObservedHop::Unfollowed(_));
+    let at = steps.hops.iter().position(is_unfollowed).unwrap_or(0);
+    steps.hops.into_iter().nth(at)
 }
 
 fn deposit(registry: &Registry, event: &FoundEvent, sent: &TxRef) -> Option<Deposit> {
@@ -305,18 +277,4 @@ fn message(registry: &Registry, event: &FoundEvent, sent: &TxRef) -> Option<Laye
         composed: None,
         scanned: None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_forwarding_account_equals_the_one_of_the_chains() {
-        let account = forwarder("init", "channel-3", "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0");
-        assert_eq!(account.unwrap(), "init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe");
-        // Recorded: packet 11 from the rollup, forwarded for packet 12 from the L1.
-        let account = forwarder("init", "channel-0", "init1sleg2k5c54fytsae3jdk9mrn27yw4qc4mgxkfg");
-        assert_eq!(account.unwrap(), "init1yvwta0qdzm00p376k3hsr2we8t2lxl9gzz5nhq");
-    }
 }

@@ -8,6 +8,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chain::hash::Hash;
 use chain::{U256, excerpt};
 use node::{FoundEvent, TxSearchHit};
 use serde::Deserialize;
@@ -151,6 +152,11 @@ pub(crate) fn is_amount(text: &str) -> bool {
         && U256::from_str_radix(text, 10).is_ok()
 }
 
+/// Members of a memo by which the receiving chain acts on the tokens: hooks of the three VMs, callbacks of ibc-go, Noble's
+/// Orbiter, Stride's Autopilot, Axelar's general messages.
+const CALLS: [&str; 7] =
+    ["evm", "move", "wasm", "dest_callback", "orbiter", "autopilot", "destination_chain"];
+
 #[derive(Default)]
 struct Memo {
     forward: Option<Forward>,
@@ -166,7 +172,7 @@ impl Memo {
             let channel = forward.get("channel")?.as_str()?.to_owned();
             Some(Forward { channel, retries: forward.get("retries").and_then(Value::as_u64) })
         });
-        let is_called = ["evm", "move", "wasm"].iter().any(|key| memo.contains_key(*key));
+        let is_called = CALLS.iter().any(|key| memo.contains_key(*key));
         let contract = memo.get("evm").and_then(|evm| evm.get("message")?.get("contract_addr")?.as_str());
         Some(Self { forward, hook: is_called.then(|| Hook { contract: contract.map(str::to_owned) }) })
     }
@@ -231,6 +237,33 @@ pub(crate) fn returned_ack(message: &[FoundEvent]) -> Option<Ack> {
         (None, Some(_), None) => Some(Ack::Good),
         _ => None,
     })
+}
+
+/// The calls of an EVM in a transaction of ethermint or its successors, which succeeds even if they fail.
+pub(crate) struct EvmCalls {
+    /// Their hashes in the EVM.
+    pub(crate) hashes: Vec<Hash>,
+    /// Why the first one failed that did.
+    pub(crate) failure: Option<String>,
+    /// Whether the events have their logs.
+    pub(crate) has_logs: bool,
+}
+
+/// The EVM calls of a transaction, if its events have any.
+pub(crate) fn evm_calls(tx: &TxSearchHit) -> EvmCalls {
+    let calls = || tx.events.iter().filter(|event| event.kind == "ethereum_tx");
+    let hash = |event: &FoundEvent| {
+        let text = event.get("ethereumTxHash")?;
+        Hash::try_from(hex::decode(text.strip_prefix("0x").unwrap_or(text)).ok()?).ok()
+    };
+    let mut hashes: Vec<_> = calls().filter_map(hash).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    EvmCalls {
+        hashes,
+        failure: calls().find_map(|event| event.get("ethereumTxFailed")).map(str::to_owned),
+        has_logs: tx.events.iter().any(|event| event.kind == "tx_log"),
+    }
 }
 
 /// Outcome of a `finalize_token_deposit`.

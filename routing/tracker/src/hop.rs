@@ -290,6 +290,10 @@ pub enum Obstacle {
     Malformed,
     /// A message or an event of another bridge.
     Bridge,
+    /// A packet that the receiving chain kept, although its memo asks to forward it.
+    NotForwarded,
+    /// A transaction whose events no node shows, or a call of an EVM whose logs none does.
+    NoLogs,
 }
 
 /// One step of a transfer.

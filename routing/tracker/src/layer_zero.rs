@@ -7,6 +7,8 @@
 //! * A log counts only with the right topic at the right position.
 //! * A log that does not decode is ignored.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chain::U256;
 use node::FoundEvent;
 use registry::Registry;
@@ -58,6 +60,23 @@ impl Receipt {
 }
 
 impl Log {
+    /// The log in an attribute of an event, whose data is hex or, by ethermint, base64.
+    pub(crate) fn of_event(json: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Given {
+            address: String,
+            topics: Vec<String>,
+            #[serde(default)]
+            data: String,
+        }
+        let Given { address, topics, data } = serde_json::from_str(json).ok()?;
+        let data = match STANDARD.decode(&data) {
+            Ok(bytes) if !data.starts_with("0x") => format!("0x{}", hex::encode(bytes)),
+            _ => data,
+        };
+        Some(Self { address, topics, data, transaction_hash: String::new(), block_number: None })
+    }
+
     pub(crate) fn block(&self) -> Option<u64> {
         quantity(self.block_number.as_deref()?)
     }

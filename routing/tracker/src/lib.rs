@@ -22,7 +22,7 @@
 //! | [`mod@status`] | response of `/v2/tx/status` |
 //! | [`ChainClients`] | node clients by chain |
 //! | `chain_queries`, `search`, `query_error` | node queries and their results |
-//! | `detect`, `event`, `layer_zero` | parsing of transactions and events |
+//! | `detect`, `continuation`, `event`, `layer_zero` | parsing of transactions and events |
 //! | [`known_chain`] | what a record keeps of its chains |
 //! | `known_acks` | acknowledgements by their hash |
 //! | `other_bridges` | steps over bridges that are not tracked |
@@ -30,6 +30,7 @@
 //! | `poll_tx` | one poll of one transaction |
 //! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
+//! | `recent_blocks` | the newest blocks of a chain without an index |
 //! | `unseen` | quotas for hashes that no node has |
 //! | `meter` | metrics |
 //! | `tx_hash` | hashes in the spelling of their chains |
@@ -46,6 +47,7 @@ mod asset_location;
 mod breaker;
 mod chain_clients;
 mod chain_queries;
+mod continuation;
 mod detect;
 mod error;
 mod event;
@@ -63,6 +65,7 @@ mod poll_tx;
 mod query_error;
 mod queue;
 mod queue_position;
+mod recent_blocks;
 pub mod record;
 mod search;
 pub mod state;

@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::breaker::{Breaker, State};
 use crate::meter;
 use crate::query_error::QueryError;
+use crate::recent_blocks::RecentBlocks;
 
 /// Maximum polls of other chains' queues that wait for this chain; later ones retry later. Each takes a few KiB.
 const WAITING: usize = 256;
@@ -40,6 +41,8 @@ pub(crate) struct Limiter {
     waiting: Arc<Semaphore>,
     breaker: Mutex<Breaker>,
     searches: Mutex<Searches>,
+    /// In place of an index.
+    pub(crate) recent_blocks: RecentBlocks,
 }
 
 /// Searches for transactions, which a node may refuse while it answers everything else.
@@ -84,6 +87,7 @@ impl Limiters {
             waiting: Arc::new(Semaphore::new(WAITING)),
             breaker: Mutex::default(),
             searches: Mutex::default(),
+            recent_blocks: RecentBlocks::default(),
         });
         chains.insert(chain.to_owned(), Arc::clone(&limiter));
         meter::chain_up(chain, true);

@@ -40,7 +40,7 @@ pub fn describe() {
     );
     describe_counter!(
         UNFOLLOWED,
-        "steps of tracked transactions that cannot be followed, by reason: ibc_v2, port, malformed or bridge"
+        "steps of tracked transactions that cannot be followed, by reason: ibc_v2, port, malformed, bridge, not_forwarded or no_logs"
     );
 }
 
@@ -85,11 +85,13 @@ fn label(state: State) -> &'static str {
 }
 
 /// The reasons why a step is not followed, as labels.
-const OBSTACLES: [(Obstacle, &str); 4] = [
+const OBSTACLES: [(Obstacle, &str); 6] = [
     (Obstacle::IbcV2, "ibc_v2"),
     (Obstacle::Port, "port"),
     (Obstacle::Malformed, "malformed"),
     (Obstacle::Bridge, "bridge"),
+    (Obstacle::NotForwarded, "not_forwarded"),
+    (Obstacle::NoLogs, "no_logs"),
 ];
 
 /// Sets all counts of transfers to 0, for a database that is opened.

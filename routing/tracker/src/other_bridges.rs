@@ -30,8 +30,9 @@ const WORDS: [&str; 11] = [
 /// THORChain's only message for a step to another chain, of a package without a name of its own.
 const THORCHAIN: &str = "/types.MsgDeposit";
 
-/// Events of bridge contracts: CCTP 1 and 2, Hyperlane, Axelar, Wormhole, IBC v2, the OP stack, Across, Go Fast.
-const LOGS: [&str; 14] = [
+/// Events of bridge contracts: CCTP 1 and 2, Hyperlane, Axelar, Wormhole, IBC v2, the OP stack, Across, Go Fast, LayerZero 1,
+/// Chainlink CCIP, Arbitrum, Polygon, Gravity Bridge, Peggy, Hop, cBridge, Synapse.
+const LOGS: [&str; 25] = [
     "DepositForBurn(uint64,address,uint256,address,bytes32,uint32,bytes32,bytes32)",
     "DepositForBurn(address,uint256,address,bytes32,uint32,bytes32,bytes32,uint256,uint32,bytes)",
     "MessageSent(bytes)",
@@ -46,6 +47,17 @@ const LOGS: [&str; 14] = [
     "FundsDeposited(bytes32,bytes32,uint256,uint256,uint256,uint256,uint32,uint32,uint32,bytes32,bytes32,bytes32,bytes)",
     "V3FundsDeposited(address,address,uint256,uint256,uint256,uint32,uint32,uint32,uint32,address,address,address,bytes)",
     "OrderSubmitted(bytes32,bytes)",
+    "Packet(bytes)",
+    "CCIPSendRequested((uint64,address,address,uint64,uint256,bool,uint64,address,uint256,bytes,(address,uint256)[],bytes[],bytes32))",
+    "InboxMessageDelivered(uint256,bytes)",
+    "L2ToL1Tx(address,address,uint256,uint256,uint256,uint256,uint256,uint256,bytes)",
+    "StateSynced(uint256,address,bytes)",
+    "SendToCosmosEvent(address,address,string,uint256,uint256)",
+    "SendToInjectiveEvent(address,address,bytes32,uint256,uint256,string)",
+    "TransferSent(bytes32,uint256,address,uint256,bytes32,uint256,uint256,uint256,uint256)",
+    "TransferSentToL2(uint256,address,uint256,uint256,uint256,address,uint256)",
+    "Send(bytes32,address,address,address,uint256,uint64,uint64,uint32)",
+    "TokenDeposit(address,uint256,address,uint256)",
 ];
 
 static TOPICS: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
@@ -66,7 +78,7 @@ pub(crate) fn message(tx: &TxSearchHit) -> Option<&str> {
 pub(crate) fn event(event: &FoundEvent) -> Option<String> {
     match event.kind.as_str() {
         "move" => event.get("type_tag").filter(|tag| is_of_bridge(tag)).map(str::to_owned),
-        "evm" => log(&event_log(event)?).map(str::to_owned),
+        "evm" | "tx_log" => event_logs(event).find_map(|of_event| log(&of_event)).map(str::to_owned),
         // Wormhole's core contract.
         "wasm" if event.get("message.sequence").is_some() && event.get("message.nonce").is_some() => {
             Some("a message of Wormhole".to_owned())
@@ -81,13 +93,15 @@ pub(crate) fn event(event: &FoundEvent) -> Option<String> {
 /// Whether an event is LayerZero's for a message of any contents.
 pub(crate) fn is_layer_zero_packet(event: &FoundEvent) -> bool {
     let is_it = |tag: &str| tag.rsplit("::").next() == Some("PacketSent");
-    event_log(event).is_some_and(|log| log.is(PACKET_SENT))
+    event_logs(event).any(|log| log.is(PACKET_SENT))
         || (event.kind == "move" && event.get("type_tag").is_some_and(is_it))
 }
 
-/// The log in an event of a chain with an EVM.
-pub(crate) fn event_log(event: &FoundEvent) -> Option<Log> {
-    (event.kind == "evm").then(|| serde_json::from_str(event.get("log")?).ok()).flatten()
+/// The logs in an event of a chain with an EVM: one in minievm's, those of a call in ethermint's.
+pub(crate) fn event_logs(event: &FoundEvent) -> impl Iterator<Item = Log> {
+    let is_log = move |key: &str| matches!((event.kind.as_str(), key), ("evm", "log") | ("tx_log", "txLog"));
+    let texts = event.attributes.iter().filter(move |(key, _)| is_log(key));
+    texts.filter_map(|(_, text)| Log::of_event(text))
 }
 
 /// The event of a bridge contract that a log is.
@@ -156,7 +170,11 @@ mod tests {
     fn the_logs_of_bridge_contracts_have_their_published_topics() {
         let topics =
             |event: &str| TOPICS.iter().find(|(_, known)| known.starts_with(event)).unwrap().0.clone();
-        // As in the ABIs that Circle and Hyperlane publish.
+        // As in the ABIs that their makers publish.
+        let layer_zero = "0xe9bded5f24a4168e4f3bf44e00298c993b22376aad8c58c7dda9718a54cbea82";
+        assert_eq!(topics("Packet("), layer_zero);
+        let arbitrum = "0xff64905f73a67fb594e0f940a8075a860db489ad991e032f48c81123eb52d60b";
+        assert_eq!(topics("InboxMessageDelivered("), arbitrum);
         assert_eq!(
             topics("DepositForBurn(uint64"),
             "0x2fa9ca894982930190727e75500a97d8dc500233a5065e0f3126c48fbe0343c0"

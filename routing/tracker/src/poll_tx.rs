@@ -66,7 +66,9 @@ impl TxPoll<'_> {
         if is_known {
             return;
         }
-        match self.queries.source(&self.record.chain, hash).await {
+        let outcome = self.queries.source(&self.record.chain, hash).await;
+        self.record.is_without_index = outcome.as_ref().is_err_and(QueryError::is_without_index);
+        match outcome {
             Ok(outcome) => self.settle(outcome),
             Err(e) => self.unanswered(&e),
         }

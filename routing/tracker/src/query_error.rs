@@ -51,6 +51,11 @@ impl QueryError {
         }
     }
 
+    /// Whether no node of the chain has an index of transactions.
+    pub(crate) fn is_without_index(&self) -> bool {
+        matches!(self, Self::Node(node::Error::NotIndexed { .. }))
+    }
+
     /// Whether no node answered at all. An error that is specific to one query is an answer: otherwise a hash that a
     /// node cannot search for would stop all other queries.
     pub(crate) fn is_outage(&self) -> bool {

@@ -39,6 +39,9 @@ pub struct Record {
     pub client: Option<u64>,
     /// Outcome of the transaction itself.
     pub source: Source,
+    /// Whether no node of the chain has an index, so that only its newest blocks can be searched for the transaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_without_index: bool,
     /// Transfers that it started.
     pub transfers: Vec<Transfer>,
     /// The chains of its hops as the registry last had them.
@@ -84,6 +87,7 @@ impl Record {
             due: Some(moment(now)),
             client: None,
             source: Source::Unseen { abandoned: None },
+            is_without_index: false,
             transfers: Vec::new(),
             chains: KnownChains::new(),
         }

@@ -51,7 +51,20 @@ impl Search<'_> {
     pub(crate) async fn tx(&self, hash: Hash) -> Result<Option<Found>, QueryError> {
         let found = self.tx_of(hash).await;
         self.limiter.index_answered(found.as_ref().err());
-        found
+        match found {
+            Err(error) if error.is_without_index() => self.recent_tx(hash).await?.map(Some).ok_or(error),
+            found => found,
+        }
+    }
+
+    /// The same of the newest blocks, which needs no index.
+    async fn recent_tx(&self, hash: Hash) -> Result<Option<Found>, QueryError> {
+        let (Some(comet), Some((tip, _))) = (&self.clients.comet, self.tip().await?) else { return Ok(None) };
+        let Some(height) = self.limiter.recent_blocks.height_of(comet, tip, hash).await? else {
+            return Ok(None);
+        };
+        let txs = comet.txs_of_block(height).await?;
+        Ok(txs.into_iter().find(|tx| tx.hash == hash).map(|tx| (tx, None)))
     }
 
     async fn tx_of(&self, hash: Hash) -> Result<Option<Found>, QueryError> {

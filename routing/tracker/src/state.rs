@@ -58,7 +58,7 @@ pub enum Observation {
         /// Id of the packet.
         packet: PacketId,
     },
-    /// A deposit was finalized; with the withdrawal that the same message started, if any.
+    /// A deposit was finalized; with the step that the same message took, if any.
     Finalized {
         /// `l1_sequence`.
         sequence: u64,
@@ -66,8 +66,8 @@ pub enum Observation {
         at: TxRef,
         /// Outcome.
         how: Finalized,
-        /// The withdrawal that returns the tokens.
-        refund: Option<Box<ObservedHop>>,
+        /// The withdrawal that returns the tokens, or the step that the deposit's call took with them.
+        next: Option<Box<ObservedHop>>,
     },
     /// The output that covers a withdrawal at L1 height `as_of`; none if none existed, or it was deleted.
     Output {
@@ -151,8 +151,8 @@ pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
     }
 }
 
-/// The next hop according to this observation: a forwarded packet, or the withdrawal of a refused deposit. `hop` is the
-/// hop after [`advance`].
+/// The next hop according to this observation: a forwarded packet, the step of a call, or the withdrawal of a refused
+/// deposit. `hop` is the hop after [`advance`].
 pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<&'a ObservedHop> {
     match (hop, observation) {
         (ObservedHop::Ibc(hop), Observation::Received { packet, at, next, .. })
@@ -160,10 +160,10 @@ pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<
         {
             next.as_deref()
         }
-        (ObservedHop::Deposit(hop), Observation::Finalized { sequence, refund, .. })
+        (ObservedHop::Deposit(hop), Observation::Finalized { sequence, next, .. })
             if hop.l1_sequence == *sequence && hop.finalized.is_some() =>
         {
-            refund.as_deref()
+            next.as_deref()
         }
         _ => None,
     }

@@ -43,7 +43,7 @@ struct Status {
     /// Location of the tokens, now or later.
     transfer_asset_release: Option<Release>,
     /// Why it failed or was abandoned. A pending transfer has one if it cannot be followed any further; the message then
-    /// begins with "cannot be followed: ".
+    /// begins with "cannot be followed: ". A submitted one has one if its chain has no index of transactions.
     error: Option<TransferError>,
 }
 
@@ -152,6 +152,13 @@ pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, s
             State::Abandoned,
             Some(error("STATUS_ERROR_INDEXING", format!("transaction not seen for {seconds} seconds"), None)),
         )],
+        Source::Unseen { abandoned: None } if record.is_without_index => {
+            let message = format!(
+                "cannot be looked up: the nodes of {} index no transactions, and their newest blocks do not have it",
+                record.chain
+            );
+            vec![bare(State::Submitted, Some(error("STATUS_ERROR_INDEXING", message, None)))]
+        }
         Source::Unseen { abandoned: None } | Source::Unsure => vec![bare(State::Submitted, None)],
         Source::Failed { code, message } => {
             vec![bare(State::CompletedError, Some(execution(*code, message)))]

@@ -43,7 +43,7 @@ impl ChainQueries<'_> {
                 match search.event_at_change((1, tip), holds, &wanted).await? {
                     None => {
                         let (at, how) = (search.in_state(tip), Finalized::Unknown);
-                        return Ok(vec![Observation::Finalized { sequence, at, how, refund: None }]);
+                        return Ok(vec![Observation::Finalized { sequence, at, how, next: None }]);
                     }
                     found => found,
                 }
@@ -52,8 +52,13 @@ impl ChainQueries<'_> {
         let Some((found, event)) = found else { return Ok(Vec::new()) };
         let Some(how) = finalized(&found.0.events[event]) else { return Ok(Vec::new()) };
         let at = search.located(&found).await?;
-        let refund = self.refund(around(&found.0, event), &at).map(Box::new);
-        Ok(vec![Observation::Finalized { sequence, at, how, refund }])
+        let message = around(&found.0, event);
+        let next = match how {
+            Finalized::DepositFailed(_) => self.refund(message, &at),
+            Finalized::Good => detect::called_step(self.registry, message, &at),
+            Finalized::HookFailed(_) | Finalized::Unknown => None,
+        };
+        Ok(vec![Observation::Finalized { sequence, at, how, next: next.map(Box::new) }])
     }
 
     /// The withdrawal that a refused deposit starts in its own message.

@@ -10,7 +10,7 @@
 use node::{FoundEvent, PacketPath, Receipt, Rest, TxSearchHit};
 
 use super::ChainQueries;
-use crate::detect;
+use crate::continuation;
 use crate::event::{around, find, names, returned_ack, written_ack};
 use crate::hop::{Ack, Ibc, Packet, Relation};
 use crate::hop_query::may_be_expired;
@@ -80,7 +80,7 @@ impl ChainQueries<'_> {
         let ack = written.and_then(|event| written_ack(event, message));
         let chain = self.chain(to)?;
         let prefix = &chain.bech32_prefix;
-        let next = detect::continuation(self.registry, prefix, &hop.packet, ack.as_ref(), message, &at);
+        let next = continuation::continuation(self.registry, prefix, &hop.packet, ack.as_ref(), message, &at);
         let next = next.map(Box::new);
         Ok(vec![Observation::Received { packet, at, ack, next }])
     }
@@ -166,7 +166,7 @@ impl ChainQueries<'_> {
         Ok(match self.closed(hop, &search, "timeout_packet", is_known).await? {
             Closed::By(found, event) => {
                 let at = search.located(&found).await?;
-                let again = detect::again(self.registry, &hop.packet, around(&found.0, event));
+                let again = continuation::again(self.registry, &hop.packet, around(&found.0, event));
                 let again = again.map(|packet| Box::new((packet, at.clone())));
                 vec![Observation::TimedOut { packet, at, again }]
             }

@@ -4,34 +4,22 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use chain::{Timestamp, Vm};
-use registry::{Bridge, Builder, ChainKind, ChainRef, Channel, End};
-use replay::{Addresses, Recording, ReplayNode};
+use chain::Timestamp;
+use replay::ReplayNode;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tracker::{Options, Tracker};
 
-use crate::world::{Services, chain, endpoints};
+use crate::world::{Services, connected, endpoints, play, recording};
 
 const L1: &str = "ledger-l1-1";
 const L2: &str = "ledger-l2-1";
 
 static TABLES: LazyLock<Value> = LazyLock::new(|| {
-    let path = dir().join("transfers.json");
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    let path = "../../testing/recordings/bridge-cases/transfers.json";
+    serde_json::from_slice(&std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()).unwrap()
 });
-
-fn dir() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/recordings/bridge-cases")
-}
-
-async fn node(name: &str, faults: &[&str]) -> ReplayNode {
-    let recording = Arc::new(Recording::open(&dir().join(name)).unwrap());
-    let faults = faults.iter().map(|text| text.parse().unwrap()).collect();
-    let options = replay::Options { faults, ..replay::Options::default() };
-    ReplayNode::start(recording, Addresses::default(), options).await.unwrap()
-}
 
 struct World {
     tracker: Tracker,
@@ -41,36 +29,15 @@ struct World {
 impl World {
     /// All transfers of the tables, polled until their states have settled.
     async fn tracked(faults: &[&str]) -> Self {
-        let (l1, l2) = (node("l1", faults).await, node("l2", faults).await);
-        let mut builder = Builder::new();
+        let l1 = play(&recording("bridge-cases/l1"), None, faults).await;
+        let l2 = play(&recording("bridge-cases/l2"), None, faults).await;
         let all = |node| endpoints(node, Services::All);
-        let first = builder.chain(chain(L1, ChainKind::Cosmos, Vm::Move, all(&l1))).unwrap();
-        let second = builder.chain(chain(L2, ChainKind::Cosmos, Vm::Evm, all(&l2))).unwrap();
-        for (port, a, b) in [
+        let channels = [
             ("transfer", "channel-0", "channel-0"),
             ("nft-transfer", "channel-1", "channel-1"),
             ("transfer", "channel-8", "channel-5"),
-        ] {
-            let end = |chain: ChainRef, channel: &str| End {
-                chain,
-                port: port.to_owned(),
-                channel: channel.to_owned(),
-            };
-            builder
-                .channel(Channel { a: end(first, a), b: end(second, b), paused: None, seconds: None })
-                .unwrap();
-        }
-        let bridge = Bridge {
-            id: 1,
-            l1: first,
-            l2: second,
-            paused: None,
-            deposit_seconds: None,
-            finalization_seconds: 20,
-            submission_seconds: 15,
-            migrated: Vec::new(),
-        };
-        builder.bridge(bridge).unwrap();
+        ];
+        let builder = connected((L1, all(&l1)), (L2, all(&l2)), &channels);
         let (_, registry) = watch::channel(Arc::new(builder.finish("test".to_owned())));
         let dir = TempDir::new().unwrap();
         let tracker = Tracker::open(dir.path(), registry, Options::default()).unwrap();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::expected::{expected, packets};
 use crate::life::after;
 use crate::whole::{afterwards, check_end};
-use crate::world::{L1, L2, Services, World, chain, chains, endpoints};
+use crate::world::{L1, L2, Services, UNDER_WAY, World, chain, chains, endpoints};
 
 /// Registers every recorded transfer and polls until the states have settled.
 async fn track_all(world: &World, now: Timestamp) {
@@ -117,13 +117,8 @@ async fn a_node_that_limits_searches_to_ranges_is_searched_in_ranges() {
 
 #[tokio::test]
 async fn an_index_that_is_switched_off_under_way_delays_no_transfer() {
-    // Sent in block 1032 of the L1, received in block 448 of the rollup.
-    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
-    let world = World::showing(Some((1_040, 447)), Services::All).await;
-    let start = afterwards();
-    world.tracker().track(L1, hash, start).unwrap();
-    world.tracker().poll_due(start).await.unwrap();
-    assert_eq!(world.status(L1, hash)["state"], "STATE_PENDING");
+    let (hash, start) = (UNDER_WAY, afterwards());
+    let world = World::with_packet_under_way(start).await;
     world.play(&["no-index"], &["no-index"]);
     world.l2.show(448).unwrap();
     world.tracker().poll_due(after(start, 1)).await.unwrap();
@@ -131,14 +126,41 @@ async fn an_index_that_is_switched_off_under_way_delays_no_transfer() {
 }
 
 #[tokio::test]
-async fn without_an_index_a_transaction_stays_submitted_and_few_searches_are_sent() {
+async fn without_an_index_an_old_transaction_stays_submitted_with_the_reason_and_few_searches_are_sent() {
     let world = World::whole(Services::All).await;
     world.play(&["no-index"], &["no-index"]);
     track_all(&world, afterwards()).await;
-    for (chain, hash) in expected().keys() {
-        assert_eq!(world.status(chain, hash)["state"], "STATE_SUBMITTED");
+    check_no_false_end(&world);
+    let submitted = expected().into_keys().map(|(chain, hash)| world.status(&chain, &hash));
+    let submitted: Vec<_> = submitted.filter(|answer| answer["state"] == "STATE_SUBMITTED").collect();
+    assert!(submitted.len() > 20, "the newest blocks have the others");
+    for answer in submitted {
+        assert_eq!(answer["error"]["type"], "STATUS_ERROR_INDEXING");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("cannot be looked up: the nodes of e2e-l"), "{message}");
     }
-    assert_eq!(world.l1.call_count(Call::TxSearch), 0);
+    assert!(world.l1.call_count(Call::TxSearch) < 100);
+}
+
+#[tokio::test]
+async fn without_an_index_a_transaction_of_the_newest_blocks_is_found_and_each_block_is_read_once() {
+    let hash = UNDER_WAY;
+    let world = World::showing(Some((1_031, 448)), Services::All).await;
+    world.play(&["no-index"], &["no-index"]);
+    let start = afterwards();
+    world.tracker().track(L1, hash, start).unwrap();
+    for n in 0..40 {
+        world.tracker().track(L1, &format!("{n:064}"), start).unwrap();
+    }
+    world.tracker().poll_due(start).await.unwrap();
+    assert_eq!(world.status(L1, hash)["error"]["type"], "STATUS_ERROR_INDEXING");
+    world.l1.show(1_040).unwrap();
+    world.tracker().poll_due(after(start, 1)).await.unwrap();
+    let answer = world.status(L1, hash);
+    assert_eq!((&answer["state"], &answer["error"]), (&"STATE_COMPLETED_SUCCESS".into(), &Value::Null));
+    // 64 blocks, nine new ones, and a few of the transfer's own.
+    let blocks = world.l1.call_count(Call::BlockResults);
+    assert!((73..100).contains(&blocks), "{blocks}");
 }
 
 #[tokio::test]
@@ -167,11 +189,8 @@ async fn requests_that_a_node_limits_are_sent_again_within_the_poll() {
 
 #[tokio::test]
 async fn a_registry_that_loses_a_chain_stops_no_transfer() {
-    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
-    let mut world = World::showing(Some((1_040, 447)), Services::All).await;
-    let start = afterwards();
-    world.tracker().track(L1, hash, start).unwrap();
-    world.tracker().poll_due(start).await.unwrap();
+    let (hash, start) = (UNDER_WAY, afterwards());
+    let mut world = World::with_packet_under_way(start).await;
     let mut other = Builder::new();
     let kind = registry::ChainKind::Cosmos;
     other.chain(chain("other-1", kind, ::chain::Vm::None, registry::Endpoints::default())).unwrap();
@@ -190,7 +209,7 @@ async fn a_registry_that_loses_a_chain_stops_no_transfer() {
 
 #[tokio::test]
 async fn a_registry_that_gains_a_channel_completes_a_transfer_over_it() {
-    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
+    let hash = UNDER_WAY;
     let world = World::showing(Some((1_040, 448)), Services::All).await;
     let (l1, l2) = (endpoints(&world.l1, Services::All), endpoints(&world.l2, Services::All));
     let mut alone = Builder::new();

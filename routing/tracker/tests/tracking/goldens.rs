@@ -201,7 +201,7 @@ fn a_deposit_is_sent_and_then_completed_with_the_token_that_its_hook_made() {
         sequence: 5123,
         at: seen(ROLLUP, RECEIVED, "2026-01-15T08:00:21Z"),
         how: Finalized::Good,
-        refund: None,
+        next: None,
     };
     check("done", &executed(deposit(), &[done]));
 }

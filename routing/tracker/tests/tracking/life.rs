@@ -11,7 +11,7 @@ use tracker::{Options, Refused, StatusError, Tracker};
 
 use crate::expected::expected;
 use crate::whole::afterwards;
-use crate::world::{L1, L2, RECORDED_L1, RECORDED_L2, Services, World, chain};
+use crate::world::{L1, L2, RECORDED_L1, RECORDED_L2, Services, UNDER_WAY, World, chain};
 
 const HASH: &str = "87782A6A7C4EF4232FFC5B7C8204398AE73870049D8DC58E0146EFCAC3901979";
 
@@ -139,13 +139,8 @@ async fn during_an_outage_no_transfer_is_abandoned() {
 
 #[tokio::test]
 async fn a_packet_received_after_abandonment_is_a_success() {
-    // Sent in block 1032 of the L1, received in block 448 of the rollup.
-    let hash = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
-    let world = World::showing(Some((1_040, 447)), Services::All).await;
-    let start = afterwards();
-    world.tracker().track(L1, hash, start).unwrap();
-    world.tracker().poll_due(start).await.unwrap();
-    assert_eq!(world.status(L1, hash)["state"], "STATE_PENDING");
+    let (hash, start) = (UNDER_WAY, afterwards());
+    let world = World::with_packet_under_way(start).await;
     world.tracker().poll_due(after(start, 11_000)).await.unwrap();
     assert_eq!(world.status(L1, hash)["state"], "STATE_ABANDONED");
     assert_eq!(world.status(L1, hash)["next_blocking_transfer"]["transfer_sequence_index"], 0);

@@ -5,6 +5,7 @@
 
 mod bridge_cases;
 mod difficult;
+mod evm_calls;
 mod expected;
 mod goldens;
 mod layer_zero;

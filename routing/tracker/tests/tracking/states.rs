@@ -308,7 +308,7 @@ fn deposit() -> ObservedHop {
 }
 
 fn finalized(how: Finalized, refund: Option<ObservedHop>) -> Observation {
-    Observation::Finalized { sequence: 7, at: seen("l2", 4), how, refund: refund.map(Box::new) }
+    Observation::Finalized { sequence: 7, at: seen("l2", 4), how, next: refund.map(Box::new) }
 }
 
 fn not_credited() -> Observation {

@@ -166,6 +166,12 @@ fn a_step_that_is_not_understood_is_pending_with_the_reason_and_never_done() {
             Obstacle::Bridge,
         ),
         ("Hyperlane by an EVM", vec![event("evm", &[("log", dispatch.as_str())])], &[], Obstacle::Bridge),
+        (
+            "Hyperlane by an EVM of ethermint",
+            vec![event("tx_log", &[("txLog", "{}"), ("txLog", &dispatch.replace("\"0x\"", "\"AAE=\""))])],
+            &["/ethermint.evm.v1.MsgEthereumTx"],
+            Obstacle::Bridge,
+        ),
         ("Axelar", vec![], &["/axelar.axelarnet.v1beta1.CallContractRequest"], Obstacle::Bridge),
         ("Wormhole", vec![event("wasm", &wormhole)], &[], Obstacle::Bridge),
         (
@@ -180,6 +186,7 @@ fn a_step_that_is_not_understood_is_pending_with_the_reason_and_never_done() {
             &[],
             Obstacle::Malformed,
         ),
+        ("no events at all", vec![], &["/cosmwasm.wasm.v1.MsgExecuteContract"], Obstacle::NoLogs),
         ("a transfer without an event", vec![], &[MSG_TRANSFER], Obstacle::Malformed),
         (
             "two transfers with one event",

@@ -16,7 +16,7 @@ use tracker::{Options, Tracker};
 pub(crate) const L1: &str = "e2e-l1-1";
 pub(crate) const L2: &str = "e2e-l2-1";
 
-fn recording(name: &str) -> Arc<Recording> {
+pub(crate) fn recording(name: &str) -> Arc<Recording> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/recordings").join(name);
     Arc::new(Recording::open(&dir).unwrap())
 }
@@ -69,18 +69,43 @@ pub(crate) fn endpoints(node: &ReplayNode, services: Services) -> Endpoints {
     }
 }
 
+/// Sent in block 1032 of the L1, received in block 448 of the rollup.
+pub(crate) const UNDER_WAY: &str = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
+
 fn registry(l1: &ReplayNode, l2: &ReplayNode, services: Services) -> Registry {
     chains(endpoints(l1, services), endpoints(l2, services)).finish("test".to_owned())
 }
 
+/// A node that plays a recording.
+pub(crate) async fn play(recording: &Arc<Recording>, up_to: Option<u64>, faults: &[&str]) -> ReplayNode {
+    let faults = faults.iter().map(|text| text.parse().unwrap()).collect();
+    let options = replay::Options { up_to, faults, ..replay::Options::default() };
+    ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap()
+}
+
 /// The two chains and their connections.
 pub(crate) fn chains(l1: Endpoints, l2: Endpoints) -> Builder {
+    let channels = [("transfer", "channel-0", "channel-0"), ("nft-transfer", "channel-1", "channel-1")];
+    connected((L1, l1), (L2, l2), &channels)
+}
+
+/// An L1 and its rollup, with channels by port and both ends.
+pub(crate) fn connected(
+    l1: (&str, Endpoints),
+    l2: (&str, Endpoints),
+    channels: &[(&str, &str, &str)],
+) -> Builder {
     let mut builder = Builder::new();
-    let first = builder.chain(chain(L1, ChainKind::Cosmos, Vm::Move, l1)).unwrap();
-    let second = builder.chain(chain(L2, ChainKind::Cosmos, Vm::Evm, l2)).unwrap();
-    for (port, channel) in [("transfer", "channel-0"), ("nft-transfer", "channel-1")] {
-        let end = |chain: ChainRef| End { chain, port: port.to_owned(), channel: channel.to_owned() };
-        builder.channel(Channel { a: end(first), b: end(second), paused: None, seconds: None }).unwrap();
+    let first = builder.chain(chain(l1.0, ChainKind::Cosmos, Vm::Move, l1.1)).unwrap();
+    let second = builder.chain(chain(l2.0, ChainKind::Cosmos, Vm::Evm, l2.1)).unwrap();
+    for &(port, a, b) in channels {
+        let end = |chain: ChainRef, channel: &str| End {
+            chain,
+            port: port.to_owned(),
+            channel: channel.to_owned(),
+        };
+        let (a, b) = (end(first, a), end(second, b));
+        builder.channel(Channel { a, b, paused: None, seconds: None }).unwrap();
     }
     let bridge = Bridge {
         id: 1,
@@ -119,16 +144,21 @@ impl World {
 
     /// The heights up to these are visible.
     pub(crate) async fn showing(up_to: Option<(u64, u64)>, services: Services) -> Self {
-        let start = async |recording: &Arc<Recording>, up_to| {
-            let options = replay::Options { up_to, ..replay::Options::default() };
-            ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap()
-        };
-        let l1 = start(&RECORDED_L1, up_to.map(|heights| heights.0)).await;
-        let l2 = start(&RECORDED_L2, up_to.map(|heights| heights.1)).await;
+        let l1 = play(&RECORDED_L1, up_to.map(|heights| heights.0), &[]).await;
+        let l2 = play(&RECORDED_L2, up_to.map(|heights| heights.1), &[]).await;
         let (registries, registry) = watch::channel(Arc::new(registry(&l1, &l2, services)));
         let dir = TempDir::new().unwrap();
         let mut world = Self { l1, l2, registry, registries, dir, tracker: None };
         world.restart();
+        world
+    }
+
+    /// [`UNDER_WAY`] is registered and sent, and the rollup does not show yet that it received it.
+    pub(crate) async fn with_packet_under_way(start: Timestamp) -> Self {
+        let world = Self::showing(Some((1_040, 447)), Services::All).await;
+        world.tracker().track(L1, UNDER_WAY, start).unwrap();
+        world.tracker().poll_due(start).await.unwrap();
+        assert_eq!(world.status(L1, UNDER_WAY)["state"], "STATE_PENDING");
         world
     }
 
