@@ -2,6 +2,10 @@
 
 use super::sources::{SERVICE, Sources};
 use super::values::{Source, Value};
+use std::time::Duration;
+
+use web::limits::Limits;
+
 use super::*;
 
 /// The settings with the value `text` of `name` as a flag.

@@ -138,7 +138,7 @@ objects! {
     Entry { time, tx, change }
     Question { about, later, rest }
     RangeCursor { collection, after }
-    Renewal { range, since, next }
+    Renewal { range, next }
     Undo { rows, from }
     UndoRow { table, key, value }
     TokenKey { collection, token_id, object }
@@ -197,5 +197,5 @@ variants! {
     Change {
         Collection "collection", Mint "mint", Transfer "transfer", Burn "burn", Uri "uri", Origin "origin",
     }
-    About { Collection "collection", Object "object", Uri "uri", Range "range" }
+    About { Collection "collection", Object "object", Uri "uri", Range "range", Proposer "proposer" }
 }
