@@ -9,8 +9,8 @@ use crate::support::{Cairn, Played, digest, get, get_text, printed, refused, unt
 /// The last height of `evm-scenario`.
 const LAST: u64 = 226;
 
-/// Maximum duration of a stop.
-const STOP: Duration = Duration::from_secs(2);
+/// Maximum duration of a stop: the documented two seconds, and what a busy machine adds.
+const STOP: Duration = Duration::from_secs(5);
 
 /// The newest options of a table, which RocksDB writes into a file at each change.
 fn options_of(table: &str, data: &Path) -> Option<String> {
@@ -71,16 +71,19 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     assert_eq!(digest(&data), whole);
 
     let info = printed(&["db", "info", "--data", at]);
-    for words in
-        ["e2e-evm-1, vm evm, prefix init", "height 226, 655 transactions, 642 EVM", "bytes a transaction"]
-    {
+    for words in [
+        "e2e-evm-1, vm evm, prefix init",
+        "height 226, 655 transactions, 642 EVM",
+        "bytes a transaction",
+        "undo log      back to height 0, ",
+    ] {
         assert!(info.contains(words), "{words} is not in\n{info}");
     }
     let tables = printed(&["db", "digest", "--tables", "--data", at]);
     assert!(tables.starts_with("table ") && tables.ends_with(&format!("\ndigest {whole}\n")), "{tables}");
 
     let done = printed(&["db", "rollback", "--to", "100", "--data", at]);
-    assert!(done.starts_with("rolled back from height 226 to 100, "), "{done}");
+    assert!(done.starts_with("rolled back from height 226 to 100\n"), "{done}");
     assert!(printed(&["db", "info", "--data", at]).contains("height 100, "));
     assert_ne!(digest(&data), whole);
     let (code, message) = refused(&["db", "rollback", "--to", "101", "--data", at]);

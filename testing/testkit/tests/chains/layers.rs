@@ -338,6 +338,15 @@ fn imports_go_down_only() {
 }
 
 #[test]
+fn every_package_has_a_level_of_optimisation_for_tests() {
+    let profile = std::fs::read_to_string(testkit::root().join("testing/profile.toml")).unwrap();
+    let names: BTreeSet<_> =
+        profile.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    let packages = packages();
+    assert_eq!(names, packages.iter().map(|package| package.name.as_str()).collect());
+}
+
+#[test]
 fn the_table_has_no_removed_crate() {
     let edges = edges();
     for entry in CRATES {
