@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use chain::Vm;
+use schema::undo::Horizon;
 
 /// Default of `look_ahead`: enough to keep a node busy, and with the largest recorded blocks (2 MB of answers) some 100
 /// MB. Of larger blocks fewer are fetched at once (`source/room.rs`).
 pub const LOOK_AHEAD: usize = 32;
 
-/// Default of `max_rewind`: hours of most rollups, and seconds of work if undo records exist.
+/// Default of `max_rewind`: hours of most rollups, and seconds of work.
 pub const MAX_REWIND: u64 = 10_000;
 
 /// Default of `believe_after`: time to repair a node that follows another history.
@@ -42,6 +43,8 @@ pub struct Config {
     pub believe_after: Duration,
     /// Bound of an automatic rewind; beyond it the ingest stops with an error.
     pub max_rewind: u64,
+    /// What the undo log keeps: no rewind goes beyond it.
+    pub undo: Horizon,
     /// Pause before a restart after an error of the node, for a daemon: the node may be repaired meanwhile. Without it
     /// the ingest stops with the error.
     pub keep_trying: Option<Duration>,

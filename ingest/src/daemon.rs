@@ -16,8 +16,7 @@ use std::sync::{Arc, PoisonError};
 
 use node::{EndpointState, Origin};
 use schema::block::hash_at;
-use schema::rewind::{self, By};
-use schema::rollback;
+use schema::rewind::{self, Rewound};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -198,18 +197,18 @@ impl Ingest {
         tracing::warn!(from, to, reason, "rewinding");
         Event::Rewind.count();
         let first = self.identity.start_height;
-        let by = change(&self.store, "rewind", move |store| {
+        let Rewound { from, to } = change(&self.store, "rewind", move |store| {
             if to < first {
                 // There is no block below the first one, so none could be the last.
-                rollback::force_rollback(store, first)?;
-                return Ok(By::FullRollback);
+                rewind::clear(store, None)?;
+                return Ok(Rewound { from, to: 0 });
             }
-            Ok(rewind::rewind(store, to)?.by)
+            Ok(rewind::rewind(store, to)?)
         })
         .await?;
         self.transfer_cache.clear();
         self.progress.read(&*self.store.snapshot()?)?;
-        tracing::warn!(from, to, ?by, "rewound");
+        tracing::warn!(from, to, "rewound");
         Ok(())
     }
 }

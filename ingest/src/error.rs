@@ -8,9 +8,9 @@ pub enum Error {
     /// The database failed or is refused.
     #[error(transparent)]
     Schema(#[from] schema::Error),
-    /// A rollback is impossible.
+    /// A rewind is impossible.
     #[error(transparent)]
-    Impossible(#[from] schema::rollback::RollbackError),
+    Rewind(#[from] schema::rewind::RewindError),
     /// The node lacks the heights to compare the database with.
     #[error("the node has heights {earliest} to {latest} and the database ends at {last}: {remedy}")]
     NothingToCompare {
@@ -188,7 +188,7 @@ pub enum Error {
     TooManySets,
     /// The block lane has passed a height without storing it.
     #[error(
-        "table `block` has no row {height} below the block lane's height; `cairn db rollback --to` a height below it"
+        "table `block` has no row {height} below the block lane's height; restore a backup (cairn db restore), or index again (cairn db reindex)"
     )]
     BlockMissing {
         /// The height.
@@ -278,7 +278,9 @@ impl Error {
 
     /// True if an operator must decide, because a restart ends in the same error.
     pub fn needs_an_operator(&self) -> bool {
+        use schema::rewind::RewindError::{BeyondUndoLog, Mismatch};
         matches!(self, Self::TooDeep { .. } | Self::OtherHistory { .. })
+            || matches!(self, Self::Rewind(BeyondUndoLog { .. } | Mismatch { .. }))
             || matches!(self.of_the_store(), Some(store::Error::Fenced { .. }))
     }
 
@@ -288,10 +290,10 @@ impl Error {
     }
 
     fn of_the_store(&self) -> Option<&store::Error> {
-        use schema::rollback::RollbackError::Database;
+        use schema::rewind::RewindError::Database;
         match self {
             Self::Schema(schema::Error::Store(error))
-            | Self::Impossible(Database(schema::Error::Store(error))) => Some(error),
+            | Self::Rewind(Database(schema::Error::Store(error))) => Some(error),
             _ => None,
         }
     }

@@ -2,17 +2,17 @@
 //!
 //! Heights are fetched and derived ahead, several at once and in any order, and forwarded in order as soon as they are
 //! confirmed ([`Confirmation`]). One commit takes all heights that arrived during the previous commit. A lane that is
-//! catching up therefore commits many blocks together, and a lane near the head commits each block by itself, with an
-//! undo record ([`schema::undo`]); the code is the same.
+//! catching up therefore commits many blocks together, and a lane near the head commits each block by itself; the code is
+//! the same. Commits inside the horizon of the undo log have an undo record ([`schema::undo`]).
 //!
 //! Bounds: at most `look_ahead` heights are between the node and the commit; a commit ends at [`MAX_BATCH_BYTES`].
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::{Stream, StreamExt as _};
-use schema::undo;
+use schema::undo::{self, Horizon, UndoLog};
 use store::{Counts, Durability, Store, Txn};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -72,6 +72,8 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) target: watch::Receiver<Progress>,
     /// Publishes the lane's progress after each commit.
     pub(crate) progress: watch::Sender<Progress>,
+    /// What the lane's undo log keeps.
+    pub(crate) undo: Horizon,
     pub(crate) look_ahead: usize,
     /// Answers about heights that are committed already.
     pub(crate) late: mpsc::Receiver<LateAnswer>,
@@ -87,7 +89,8 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
         let (alive, mut all_ended) = mpsc::channel(1);
         let (name, at_head) = (self.name, self.target.clone());
         let writer = tokio::task::spawn_blocking(move || {
-            write(name, self.sink, &*self.store, ready, &self.progress, &at_head)
+            let undo = UndoLog::new(K::LANE, self.undo);
+            write(name, self.sink, undo, &*self.store, ready, &self.progress, &at_head)
         });
         let writer_ended = fetched.clone();
         let late = forward_late(self.late, fetched.clone());
@@ -200,6 +203,7 @@ impl<T> Drop for AbortOnDrop<T> {
 fn write<I, K: Sink<I>>(
     name: &'static str,
     mut sink: K,
+    mut undo: UndoLog,
     store: &dyn Store,
     mut ready: mpsc::Receiver<Work<I>>,
     progress: &watch::Sender<Progress>,
@@ -221,16 +225,15 @@ fn write<I, K: Sink<I>>(
             Work::Late(late) => sink.late(late, txn),
         };
         apply(&first, &mut sink, &mut txn)?;
-        // Near the head each height is a commit of its own, with an undo record.
-        let reversible = sink.progress().height.saturating_add(undo::HEIGHTS) > target.borrow().height;
-        while !reversible
+        let is_near = sink.progress().height.saturating_add(undo::SINGLE_HEIGHTS) > target.borrow().height;
+        let is_reversible = is_near || undo.is_inside(&txn, now())?;
+        while !is_near
             && txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
         {
             apply(&next, &mut sink, &mut txn)?;
         }
-        let (batch, pending) =
-            if reversible { undo::finish_with_undo_record(txn, K::LANE)? } else { txn.finish() };
+        let (batch, pending) = if is_reversible { undo.finish(txn)? } else { txn.finish() };
         drop(snapshot);
         let done = sink.progress();
         let at_head = done.height >= target.borrow().height;
@@ -247,4 +250,10 @@ fn write<I, K: Sink<I>>(
     }
     store.sync()?;
     Ok(())
+}
+
+/// Nanoseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -8,12 +8,11 @@ use node::retry::{self, Backoff};
 use schema::block::hash_at;
 use schema::meta::{self, BlockLane, Disabled, Identity};
 use schema::payload::Codec;
-use schema::rollback;
 use store::Store;
 
 use crate::config::{Config, Verify};
 use crate::derive::{Rules, WorkerPool};
-use crate::ingest::{Ingest, change};
+use crate::ingest::Ingest;
 use crate::progress::{Progress, ProgressSenders, next_height};
 use crate::source::{Bootstrap, Cores};
 use crate::{Error, advice, agreement};
@@ -80,7 +79,6 @@ impl Ingest {
         let descriptors = Bootstrap::request(&node, &*store, unfinished).await?;
         agreement::vm(&config, &descriptors.registry)?;
         schema::open::or_create(&*store, &identity)?;
-        change(&store, "rollback", |store| Ok(rollback::finish_pending(store)?)).await?;
 
         let snapshot = store.snapshot()?;
         let progress = ProgressSenders::default();

@@ -2,7 +2,7 @@
 //! which height on it is complete.
 
 use schema::meta::{self, CallLane};
-use schema::undo;
+use schema::undo::{Lane, UndoLog};
 use store::{Counts, Durability, Txn};
 
 use crate::ingest::Ingest;
@@ -45,7 +45,7 @@ impl Ingest {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let lane = CallLane { height: gone, complete_from: there, ..before };
         meta::put(&mut txn, &lane);
-        let (batch, _pending) = undo::finish_with_undo_record(txn, undo::Lane::InternalTxs)?;
+        let (batch, _pending) = UndoLog::new(Lane::InternalTxs, self.config.undo).finish(txn)?;
         drop(snapshot);
         self.store.commit(batch, Durability::Synced)?;
         self.progress.calls.send_replace(Progress { height: gone, records: lane.calls });

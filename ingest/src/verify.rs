@@ -26,9 +26,9 @@ use std::sync::Arc;
 
 use node::Node;
 use schema::audit::{self, AuditContext, Report, derived};
-use schema::meta::{self, BlockLane, Meta, PendingRollback};
-use schema::{rich, rollback};
-use store::{BulkWriter, CopyOnWrite, Durability, Key as _, Store, Table as _};
+use schema::meta::{self, BlockLane};
+use schema::rich;
+use store::{BulkWriter, CopyOnWrite, Durability, Store};
 use tokio::sync::watch;
 
 pub use self::reindex::{Reindex, Reindexed};
@@ -58,11 +58,6 @@ pub async fn verify(
 fn check(store: &Arc<dyn Store>, scratch: &Scratch) -> Result<(Report, CopyOnWrite), Error> {
     let (snapshot, copy) = (store.snapshot()?, CopyOnWrite::new(Arc::clone(store), scratch()?));
     let mut report = Report::default();
-    if rollback::is_pending(&**store)? {
-        let key = meta::key::<PendingRollback>().to_bytes();
-        let stored: &[u8] = b"an unfinished rollback or rebuild";
-        report.row("interrupted work", (Meta::SPEC, &key, Some(stored)), "none: the next start finishes it");
-    }
     audit::audit(&AuditContext::new(&*snapshot)?, &copy, &mut report)?;
     Ok((report, copy))
 }
@@ -87,10 +82,6 @@ pub async fn repair(
     stop: watch::Receiver<bool>,
 ) -> Result<Repaired, Error> {
     let mut steps = Vec::new();
-    if rollback::is_pending(&**store)? {
-        rollback::finish_pending(&**store)?;
-        steps.push("finished an interrupted rollback or rebuild".to_owned());
-    }
     let (mut found, mut copy) = check(store, scratch)?;
     let mut index = None;
     if let Some(node) = node {
@@ -148,7 +139,7 @@ async fn rebuild_rich_list(
     rich::clear(&**store)?;
     let to = reindex::catch_up(store, node, config, last, stop).await?;
     if to >= last {
-        schema::rollback::end_reindex(&**store)?;
+        reindex::end(&**store)?;
     }
     Ok(())
 }

@@ -65,14 +65,6 @@ pub fn hash_prefix(hash: &[u8; 32]) -> HashPrefix {
     prefix
 }
 
-/// The hash prefix in a record that begins with its hash, as those of Cosmos transactions do.
-pub(crate) fn leading_hash(json: &[u8]) -> Option<HashPrefix> {
-    let (digits, rest) = json.strip_prefix(br#"{"txhash":""#)?.split_at_checked(64)?;
-    let mut hash = [0; 32];
-    hex::decode_to_slice(digits, &mut hash).ok()?;
-    rest.starts_with(b"\"").then(|| hash_prefix(&hash))
-}
-
 /// The hash prefix of the transaction in a record's JSON.
 pub(crate) fn record_hash(json: &[u8]) -> Result<HashPrefix, String> {
     let record: Record = serde_json::from_slice(json).map_err(|error| format!("a record: {error}"))?;

@@ -18,8 +18,8 @@
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
 //!
-//! Operations: [`digest`] hashes the contents, [`rewind`] removes the last blocks with the undo log, [`rollback`]
-//! removes any number of blocks, [`audit`] detects damage.
+//! Operations: [`digest`] hashes the contents, [`rewind`] removes the last blocks with the undo log, [`audit`] detects
+//! damage.
 //!
 //! # Invariants
 //!
@@ -44,7 +44,6 @@ mod progress;
 pub mod records;
 pub mod rewind;
 pub mod rich;
-pub mod rollback;
 pub mod tx;
 pub mod undo;
 
@@ -129,7 +128,7 @@ pub enum Error {
     Refused(#[from] open::OpenError),
     /// A stored record does not decompress, or violates the invariants of its table.
     #[error(
-        "table `{table}`, key {key}: {reason}; run `cairn db rollback` below it and let it be indexed again"
+        "table `{table}`, key {key}: {reason}; restore a backup (cairn db restore), or index again (cairn db reindex)"
     )]
     Record {
         /// The table's name.

@@ -1,7 +1,7 @@
 //! Metadata rows: the identity of the database and the progress of each lane.
 
 use store::key::Text;
-use store::{Access, Batch, Key as _, Snapshot, Table, TableSpec, Txn};
+use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
 
 /// Named rows about the database itself.
 ///
@@ -113,50 +113,8 @@ impl Named for RichLane {
     const NAME: &'static str = "lane/rich_list";
 }
 
-/// A rebuild of the NFT tables in progress; it must be finished before any other use of the database.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct PendingNftRebuild {
-    /// The tables were emptied in the commit that wrote this.
-    #[prost(bool, tag = "1")]
-    pub emptied: bool,
-    /// The last height of the log that was applied again; 0 before the first.
-    #[prost(uint64, tag = "2")]
-    pub height: u64,
-    /// Sets other than that of tokens, and the counts and nodes of all sets, are written after the last height.
-    #[prost(bool, tag = "3")]
-    pub indexes_last: bool,
-}
-
-impl Named for PendingNftRebuild {
-    const NAME: &'static str = "rebuild/nft";
-}
-
-/// A rollback in progress; it must be finished before any other use of the database.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct PendingRollback {
-    /// The last height after the rollback.
-    #[prost(uint64, tag = "1")]
-    pub to: u64,
-    /// No row of the removed blocks is relied on, because the database may be damaged.
-    #[prost(bool, tag = "2")]
-    pub force: bool,
-    /// Sequence of the last transaction whose hash and list entries still exist; none if unknown.
-    #[prost(uint64, optional, tag = "3")]
-    pub txs: Option<u64>,
-    /// The same of EVM transactions.
-    #[prost(uint64, optional, tag = "4")]
-    pub evm_txs: Option<u64>,
-    /// The same of call frames.
-    #[prost(uint64, optional, tag = "5")]
-    pub calls: Option<u64>,
-}
-
-impl Named for PendingRollback {
-    const NAME: &'static str = "rollback";
-}
-
-/// A reindex in progress: heights were removed and are indexed again. Written with the mark of their removal, deleted when
-/// every lane has reached the last of them; until then the same command continues. Not part of the digest.
+/// A reindex in progress: heights are removed and indexed again. Deleted when every lane has reached the last of them; until
+/// then the same command continues. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct PendingReindex {
     /// The first of the heights.
@@ -171,13 +129,16 @@ pub struct PendingReindex {
     /// True if there was a rich list, whose row the removal may delete.
     #[prost(bool, tag = "4")]
     pub rich_list: bool,
+    /// True once the heights are removed.
+    #[prost(bool, tag = "5")]
+    pub removed: bool,
 }
 
 impl Named for PendingReindex {
     const NAME: &'static str = "reindex";
 }
 
-/// Rewind counter, incremented in every commit of a rewind and in the last one of a rollback. Caches store it beside
+/// Rewind counter, incremented in every commit of a rewind. Caches store it beside
 /// their data and invalidate when it changes. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Rewinds {
@@ -260,9 +221,4 @@ pub fn read<M: Named>(snapshot: &dyn Snapshot) -> Result<Option<M>, crate::Error
 /// Writes the named row `M`.
 pub fn put<M: Named>(txn: &mut Txn<'_>, message: &M) {
     txn.put::<Meta>(&key::<M>(), &message.encode_to_vec());
-}
-
-/// Writes the named row `M` with the batch.
-pub(crate) fn put_in<M: Named>(batch: &mut Batch, message: &M) {
-    batch.put(Meta::SPEC, key::<M>().to_bytes(), message.encode_to_vec());
 }

@@ -51,7 +51,7 @@ pub struct MsgSet {
     /// The type names, sorted, without leading `/`. None for a transaction without messages or that does not decode.
     #[prost(string, repeated, tag = "1")]
     pub names: Vec<String>,
-    /// Sequence of the first transaction of this set: a rollback below it deletes the set.
+    /// Sequence of the first transaction of this set.
     #[prost(uint64, tag = "2")]
     pub first_tx: u64,
 }

@@ -2,8 +2,8 @@
 //!
 //! The log ([`NftLog`]) holds the NFT events of each block, completed with the names and URIs that the node returned.
 //! Every other table here is a fold of the log ([`fold`]), except the tables of metadata queries ([`NonCollections`],
-//! [`Questions`], [`PendingEvents`], [`Renewals`]). A URI is stored once, in the log. A rollback truncates the log and restores the tokens and
-//! collections of the removed events (`truncate`); a repair applies the whole log again ([`rebuild`]).
+//! [`Questions`], [`PendingEvents`], [`Renewals`]). A URI is stored once, in the log. A repair applies the whole log
+//! again ([`rebuild`]).
 //!
 //! # Invariants
 //!
@@ -15,7 +15,6 @@ mod log;
 mod pending;
 pub mod rebuild;
 pub mod renewal;
-pub(crate) mod truncate;
 
 pub use self::log::{Change, Entry, Mint, NewCollection, NewUri, Origin, Outcome, Place, Transfer, uris};
 pub use self::pending::{About, PendingEvent, Question, RangeCursor, Refusals, Subject, TokenKey};

@@ -2,11 +2,10 @@
 //!
 //! The writer appends to a row without a read of it.
 
-use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use store::value::{put_varint, take_varint};
-use store::{Batch, Bounds, BulkWriter, Durability, Key as _, Snapshot, Store, Table, TableSpec, Txn, Value};
+use store::{BulkWriter, Durability, Key as _, Store, Table, Txn, Value};
 
 use crate::Error;
 use crate::keys::HashPrefix;
@@ -42,12 +41,6 @@ impl Postings {
         let mut out = Vec::new();
         self.encode(&mut out);
         out
-    }
-
-    /// The records up to the sequence `last`; `None` if there are none.
-    pub(crate) fn until(mut self, last: u64) -> Option<Self> {
-        self.0.truncate(self.0.partition_point(|(seq, _)| *seq <= last));
-        Some(self).filter(|left| !left.0.is_empty())
     }
 }
 
@@ -110,61 +103,6 @@ impl<'a, T: ByHash> Rebuild<'a, T> {
     }
 }
 
-/// Removes the records above `last` from the rows of `prefixes` in `table`, with `batch`.
-pub(crate) fn truncate(
-    snapshot: &dyn Snapshot,
-    table: &'static TableSpec,
-    prefixes: &BTreeSet<HashPrefix>,
-    last: u64,
-    batch: &mut Batch,
-) -> Result<(), Error> {
-    let keys: Vec<Vec<u8>> = prefixes.iter().map(|prefix| prefix.to_vec()).collect();
-    for (key, stored) in keys.iter().zip(snapshot.multi_get(table, &keys)?) {
-        let Some(stored) = stored else { continue };
-        match decode(table, key, &stored)?.until(last) {
-            Some(left) => batch.put(table, key.clone(), left.to_bytes()),
-            None => batch.delete(table, key.clone()),
-        }
-    }
-    Ok(())
-}
-
-/// Removes the records above `last` from all rows of `table`. Rows that do not decode are deleted if `delete_damaged`,
-/// else an error.
-pub(crate) fn truncate_all(
-    store: &dyn Store,
-    table: &'static TableSpec,
-    last: u64,
-    delete_damaged: bool,
-) -> Result<(), Error> {
-    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
-    store::for_each_row(&*snapshot, table, Bounds::all(), |key, value| -> Result<(), Error> {
-        let left = match decode(table, key, value) {
-            Ok(postings) => {
-                let all = postings.iter().len();
-                let left = postings.until(last);
-                if left.as_ref().is_some_and(|left| left.iter().len() == all) {
-                    return Ok(());
-                }
-                left
-            }
-            Err(_) if delete_damaged => None,
-            Err(error) => return Err(error.into()),
-        };
-        match left {
-            Some(left) => writer.put(table, key.to_vec(), left.to_bytes())?,
-            None => writer.delete(table, key.to_vec())?,
-        }
-        Ok(())
-    })?;
-    Ok(writer.finish(Durability::Buffered)?)
-}
-
-fn decode(table: &'static TableSpec, key: &[u8], value: &[u8]) -> Result<Postings, store::Error> {
-    let postings = HashPrefix::from_bytes(key).and_then(|_| Postings::decode(value));
-    postings.ok_or_else(|| store::table::corrupt(table, key, "the row does not decode"))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -187,12 +125,7 @@ mod tests {
         #[test]
         fn a_row_decodes_to_its_records(records in prop::collection::btree_map(1_u64.., any::<u64>(), 1..99)) {
             let postings = Postings(records.iter().map(|(seq, number)| (*seq, *number)).collect());
-            prop_assert_eq!(Postings::decode(&postings.to_bytes()), Some(postings.clone()));
-            for last in records.keys() {
-                let expected: Vec<_> = records.range(..=last).map(|(seq, number)| (*seq, *number)).collect();
-                prop_assert_eq!(postings.clone().until(*last).unwrap().iter().collect::<Vec<_>>(), expected);
-            }
-            prop_assert_eq!(postings.until(records.keys().next().unwrap() - 1), None);
+            prop_assert_eq!(Postings::decode(&postings.to_bytes()), Some(postings));
         }
 
         /// Also if the records of a prefix are in one block, in several blocks of a commit, or in several commits.

@@ -7,9 +7,7 @@ mod balance;
 mod undo;
 
 pub use self::balance::{amount_of, balance, set_balance};
-pub use self::undo::{
-    RewindOutcome, UNDO_HEIGHTS, Undo, UndoBuilder, UndoRow, clear, finish_pending, put_undo, rewind,
-};
+pub use self::undo::{RewindOutcome, UNDO_HEIGHTS, Undo, UndoBuilder, UndoRow, clear, put_undo, rewind};
 
 use store::key::Text;
 use store::{Access, Message, Ranked, Table, TableSpec};

@@ -1,28 +1,53 @@
-//! The undo log: for the last heights of each lane, the values of the changed rows before each commit.
+//! The undo log: for the last commits of each lane, the values of the changed rows before each commit. It is the only way
+//! to remove heights from a database ([`crate::rewind`]).
 //!
 //! # Invariants
 //!
 //! * An undo record is written in the same commit as the changes that it reverts.
 //! * A record is applied only to the exact state that its commit produced (checked with a hash).
-//! * The records of a lane cover its last heights without a gap.
+//! * The records of a lane cover its last commits without a gap. Their age and size are bounded by a [`Horizon`].
 //!
-//! A change without an undo record invalidates the records below it; [`crate::rollback`] then removes the blocks
-//! instead, more slowly. The rich list has an undo log of its own ([`crate::rich::RichUndo`]), because it cannot be
-//! rebuilt from other tables.
+//! A change without an undo record invalidates the records below it. The rich list has an undo log of its own
+//! ([`crate::rich::RichUndo`]).
+
+use std::time::Duration;
 
 use store::{
-    Access, Batch, Bounds, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table,
-    TableSpec, Txn, UndoRecord, prefix_end,
+    Access, Batch, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table, TableSpec,
+    Txn, UndoRecord,
 };
 
+use crate::block::Blocks;
 use crate::meta::{self, BlockLane, CallLane};
 use crate::nft::{NameChanges, fold};
 use crate::{Error, TABLES};
 
-/// Heights of a lane that the undo log covers. A rollup has one sequencer and no forks: blocks disappear only if a
-/// node is restored from a backup, or if the last output of the chain is challenged. Both rarely affect more than
-/// some minutes of blocks; deeper rewinds use [`crate::rollback`].
-pub const HEIGHTS: u64 = 256;
+/// Heights from the head of the chain that are committed one by one. Before them, many heights share a commit, which can
+/// only be reverted as a whole.
+pub const SINGLE_HEIGHTS: u64 = 256;
+
+/// What the undo log keeps: the commits that are inside both bounds, and always the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Horizon {
+    /// Age of a block, compared with the last block of its lane; while catching up, compared with the clock.
+    pub time: Duration,
+    /// Bytes of all records of a lane, as stored.
+    pub bytes: u64,
+}
+
+impl Horizon {
+    /// A day, which is longer than the outages after which nodes are restored from a backup, and a size that it needs on no
+    /// recorded chain.
+    pub const DEFAULT: Self = Self { time: Duration::from_hours(24), bytes: 1 << 30 };
+
+    /// The time of the oldest block inside, if `newest` is the time of the last one (nanoseconds since 1970).
+    pub fn since(&self, newest: i64) -> i64 {
+        newest.saturating_sub(i64::try_from(self.time.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Most records that one commit deletes: a shorter horizon takes effect over some commits.
+const MAX_DELETED: usize = 64;
 
 /// The fastest zstd level: a record lives for some minutes.
 const LEVEL: i32 = 1;
@@ -59,6 +84,13 @@ pub struct Record {
     /// Size after decompression in bytes; 0 if `before` is not compressed.
     #[prost(uint64, tag = "3")]
     pub size: u64,
+    /// Time of the block of the lane's height after the commit, in nanoseconds since 1970.
+    #[prost(int64, tag = "4")]
+    pub time: i64,
+    /// Bytes of all records of the lane before this one, since its first: a difference of two is the size of the records
+    /// between them.
+    #[prost(uint64, tag = "5")]
+    pub total: u64,
 }
 
 /// A lane whose commits carry undo records.
@@ -93,61 +125,160 @@ impl Lane {
             Self::InternalTxs => meta::read::<CallLane>(snapshot)?.map_or(0, |lane| lane.height),
         })
     }
+
+    /// The time of the block of its last height, in nanoseconds since 1970; 0 if there is none.
+    fn time(self, snapshot: &dyn Snapshot) -> Result<i64, Error> {
+        Ok(match self {
+            Self::Blocks => meta::read::<BlockLane>(snapshot)?.map_or(0, |lane| lane.time),
+            Self::InternalTxs => {
+                let height = self.height(snapshot)?;
+                store::table::read::<Blocks>(snapshot, &height)?.map_or(0, |Message(block)| block.time)
+            }
+        })
+    }
 }
 
-/// Finishes a transaction of `lane` and adds its undo record; deletes records that are too old. The transaction adds
-/// one or more heights, or belongs to the last height; several heights in one commit can only be reverted together.
-/// The rows of [`meta::excluded_rows`] are not reverted.
-pub fn finish_with_undo_record(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
-    let base = txn.base();
-    let (from, height) = (lane.height(base)?, lane.height(&txn)?);
-    let (after, upto) = (from.saturating_sub(HEIGHTS), height.saturating_sub(HEIGHTS));
-    let (newest, outdated) = match none_if_corrupt(newest(base, lane))? {
-        Some(Some(((_, at, part), _))) if at == from => {
-            (Some((at, part)), none_if_corrupt(keys(base, lane, after, upto))?)
+/// The writer of a lane's undo log.
+#[derive(Debug)]
+pub struct UndoLog {
+    lane: Lane,
+    horizon: Horizon,
+    /// The oldest record: key, time and `total`. A search for it from the start of the table would pass over all deleted
+    /// ones. `None`: not searched yet.
+    oldest: Option<(RecordKey, i64, u64)>,
+}
+
+impl UndoLog {
+    /// Continues the log of `lane`.
+    pub fn new(lane: Lane, horizon: Horizon) -> Self {
+        Self { lane, horizon, oldest: None }
+    }
+
+    /// Finishes a transaction of the lane and adds its undo record; deletes records beyond the horizon. The transaction
+    /// adds one or more heights, or belongs to the last height; several heights in one commit can only be reverted together.
+    /// The rows of [`meta::excluded_rows`] are not reverted.
+    pub fn finish(&mut self, txn: Txn<'_>) -> Result<(Batch, Pending), Error> {
+        let (base, lane) = (txn.base(), self.lane);
+        let (from, height) = (lane.height(base)?, lane.height(&txn)?);
+        let time = lane.time(&txn)?;
+        let newest =
+            none_if_corrupt(newest(base, lane, from))?.flatten().filter(|((_, at, _), _)| *at == from);
+        let (mut batch, pending, before) = txn.finish_with_undo(&meta::excluded_rows())?;
+        let total = newest.as_ref().map_or(0, |(_, record)| record.total.saturating_add(record.len()));
+        // Without a record of the last commit, no older record can be applied any more.
+        if newest.is_none() || !self.delete_old(base, &mut batch, self.horizon.since(time), total)? {
+            batch.delete_range(UndoRecords::SPEC, vec![lane.tag()], vec![lane.tag() + 1]);
+            self.oldest = None;
         }
-        // A later commit has no record, so no older record can be applied any more.
-        Some(_) => (None, none_if_corrupt(keys(base, lane, 0, u64::MAX))?),
-        None => (None, None),
-    };
-    // The rows are unreadable, so only the keys of first parts can be computed. Other parts remain; they match no
-    // state.
-    let outdated = outdated.unwrap_or_else(|| first_part_keys(lane, after, upto));
-    let (mut batch, pending, before) = txn.finish_with_undo(&meta::excluded_rows())?;
-    for key in outdated {
-        batch.delete(UndoRecords::SPEC, key);
+        if !before.is_empty() {
+            let part = newest.filter(|((_, at, _), _)| *at == height);
+            let part = part.map_or(0, |((_, _, part), _)| part.saturating_add(1));
+            let mut value = Vec::new();
+            store::Value::encode(&Message(Record { time, total, ..Record::new(from, &before) }), &mut value);
+            batch.put(UndoRecords::SPEC, (lane.tag(), height, part).to_bytes(), value);
+        }
+        Ok((batch, pending))
     }
-    if !before.is_empty() {
-        let part = newest.filter(|(at, _)| *at == height).map_or(0, |(_, part)| part.saturating_add(1));
-        let mut value = Vec::new();
-        store::Value::encode(&Message(Record::new(from, &before)), &mut value);
-        batch.put(UndoRecords::SPEC, (lane.tag(), height, part).to_bytes(), value);
+
+    /// True if the last height of `txn` is inside the horizon of `now`, in nanoseconds since 1970.
+    pub fn is_inside(&self, txn: &Txn<'_>, now: i64) -> Result<bool, Error> {
+        Ok(self.lane.time(txn)? >= self.horizon.since(now))
     }
-    Ok((batch, pending))
+
+    /// Deletes the records of blocks before `since`, and the oldest ones until the others, which end at `total`, fit into
+    /// the horizon. False if a record is unreadable.
+    fn delete_old(
+        &mut self,
+        base: &dyn Snapshot,
+        batch: &mut Batch,
+        since: i64,
+        total: u64,
+    ) -> Result<bool, Error> {
+        let mut found = self.oldest;
+        for _ in 0..MAX_DELETED {
+            let Some((key, time, begins_at)) = found else {
+                let start = (self.lane.tag(), 0, 0);
+                match none_if_corrupt(record_after(base, &start))? {
+                    Some(Some(oldest)) => found = Some(oldest),
+                    Some(None) => break,
+                    None => return Ok(false),
+                }
+                continue;
+            };
+            if time >= since && total.saturating_sub(begins_at) <= self.horizon.bytes {
+                break;
+            }
+            match none_if_corrupt(record_after(base, &key))? {
+                Some(Some(next)) => found = Some(next),
+                // The last one stays.
+                Some(None) => break,
+                None => return Ok(false),
+            }
+            batch.delete(UndoRecords::SPEC, key.to_bytes());
+        }
+        self.oldest = found;
+        Ok(true)
+    }
 }
 
-/// Whether there may be records that rewind `lane` to `to`. Only applying them shows whether all of them match.
-pub(crate) fn covers(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<bool, Error> {
-    if lane.height(snapshot)? <= to {
-        return Ok(true);
+/// The height at which a rewind of `lane` to `to` ends: `to`, or the last one before it at which a commit ended. `None` if
+/// the undo log does not reach it. Only reverting the commits shows whether all records match.
+pub(crate) fn landing(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<Option<u64>, Error> {
+    let height = lane.height(snapshot)?;
+    if height <= to {
+        return Ok(Some(height));
     }
-    let before = (lane.tag(), to, u32::MAX);
-    let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &before, Order::Asc, 1);
-    let row = none_if_corrupt(row.map_err(Error::from))?.unwrap_or_default();
-    Ok(row.first().is_some_and(|(_, Message(record))| record.from == to))
+    let last = none_if_corrupt(newest(snapshot, lane, height))?.flatten();
+    if last.is_none_or(|((_, at, _), _)| at != height) {
+        return Ok(None);
+    }
+    let after = (lane.tag(), to, u32::MAX);
+    let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &after, Order::Asc, 1);
+    let row = none_if_corrupt(row.map_err(Error::from))?.unwrap_or_default().pop();
+    Ok(row.map(|(_, Message(record))| record.from).filter(|from| *from <= to))
 }
 
-/// Reverts the last commit of `lane`, in one commit. Returns false and changes nothing if no record matches the current
-/// state, or if the lane would end below `to`.
-pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, to: u64) -> Result<bool, Error> {
+/// The part of the undo log of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The lowest height to which the lane can be rewound: its last height if there are no records.
+    pub lowest: u64,
+    /// Bytes of the records.
+    pub bytes: u64,
+}
+
+/// The heights and the size of the undo log of `lane`.
+pub fn extent(snapshot: &dyn Snapshot, lane: Lane) -> Result<Extent, Error> {
+    let height = lane.height(snapshot)?;
+    let last = none_if_corrupt(newest(snapshot, lane, height))?.flatten();
+    let first = store::table::rows::<UndoRecords>(snapshot, &lane.tag(), Order::Asc, 1);
+    let first = none_if_corrupt(first.map_err(Error::from))?.unwrap_or_default().pop();
+    Ok(match (first, last) {
+        (Some((_, Message(first))), Some(((_, at, _), last))) if at == height => {
+            Extent { lowest: first.from, bytes: last.total.saturating_add(last.len()) - first.total }
+        }
+        _ => Extent { lowest: height, bytes: 0 },
+    })
+}
+
+/// What must hold before a commit is reverted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// The rows are those that the commit has written.
+    Rows,
+    /// Nothing.
+    Nothing,
+}
+
+/// Reverts the last commit of `lane`, in one commit. Returns false and changes nothing if there is no record of it, or if
+/// the `check` fails.
+pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, check: Check) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let height = lane.height(&*snapshot)?;
-    let Some((key, record)) = none_if_corrupt(newest(&*snapshot, lane))?.flatten() else { return Ok(false) };
-    if key.1 != height || record.from < to {
-        return Ok(false);
-    }
+    let record = none_if_corrupt(newest(&*snapshot, lane, height))?.flatten();
+    let Some((key, record)) = record.filter(|(key, _)| key.1 == height) else { return Ok(false) };
     let Some(mut before) = record.before() else { return Ok(false) };
-    if !before.matches(&*snapshot)? {
+    if check == Check::Rows && !before.matches(&*snapshot)? {
         return Ok(false);
     }
     let mut counts = Counts::new(1);
@@ -156,10 +287,16 @@ pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, to: u64) -> Resu
     if before.exclude_table(NameChanges::SPEC) {
         fold::invalidate_all_names(&mut txn)?;
     }
-    meta::count_rewind(&mut txn, to)?;
+    meta::count_rewind(&mut txn, record.from)?;
     txn.delete::<UndoRecords>(&key);
     let (mut batch, _pending) = txn.finish();
-    before.revert_into(&*snapshot, &mut batch)?;
+    match check {
+        Check::Rows => match before.revert_into(&*snapshot, &mut batch) {
+            Err(store::Error::Corrupt { .. }) => return Ok(false),
+            reverted => reverted?,
+        },
+        Check::Nothing => before.revert_damaged_into(&*snapshot, &mut batch)?,
+    }
     // The caller syncs after the last of these commits; the engine keeps their order.
     store.commit(batch, Durability::Buffered)?;
     Ok(true)
@@ -170,11 +307,16 @@ impl Record {
         let plain = before.encode();
         match zstd::bulk::compress(&plain, LEVEL) {
             Ok(packed) if packed.len() < plain.len() => {
-                Self { from, before: packed, size: plain.len() as u64 }
+                Self { from, before: packed, size: plain.len() as u64, ..Self::default() }
             }
             // If compression fails, the record is stored uncompressed.
-            Ok(_) | Err(_) => Self { from, before: plain, size: 0 },
+            Ok(_) | Err(_) => Self { from, before: plain, ..Self::default() },
         }
+    }
+
+    /// Its size, as stored.
+    fn len(&self) -> u64 {
+        self.before.len() as u64
     }
 
     /// The prior values of the rows; `None` if the record is corrupt.
@@ -185,14 +327,6 @@ impl Record {
         }
         let plain = zstd::bulk::decompress(&self.before, size).ok()?;
         UndoRecord::decode(&plain, TABLES)
-    }
-}
-
-/// Deletes the records of heights above `to` with `batch`, without reading them, because they may be corrupt.
-pub(crate) fn delete_above(batch: &mut Batch, to: u64) {
-    for lane in Lane::ALL {
-        let start = (lane.tag(), to.saturating_add(1)).to_bytes();
-        batch.delete_range(UndoRecords::SPEC, start, vec![lane.tag() + 1]);
     }
 }
 
@@ -208,30 +342,16 @@ fn none_if_corrupt<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// The newest record of `lane`.
-fn newest(snapshot: &dyn Snapshot, lane: Lane) -> Result<Option<(RecordKey, Record)>, Error> {
-    let row = store::table::rows::<UndoRecords>(snapshot, &lane.tag(), Order::Desc, 1)?.pop();
+/// The newest record of `lane`, whose last height is `height`. A search from the end of the table would pass over the
+/// records that a rewind has deleted.
+fn newest(snapshot: &dyn Snapshot, lane: Lane, height: u64) -> Result<Option<(RecordKey, Record)>, Error> {
+    let end = (lane.tag(), height, u32::MAX);
+    let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &end, Order::Desc, 1)?.pop();
     Ok(row.map(|(key, Message(record))| (key, record)))
 }
 
-/// The keys of the records of `lane` beyond height `after` and up to `upto`.
-fn keys(snapshot: &dyn Snapshot, lane: Lane, after: u64, upto: u64) -> Result<Vec<Vec<u8>>, Error> {
-    let mut keys = Vec::new();
-    let start = (lane.tag(), after.saturating_add(1)).to_bytes();
-    let end = prefix_end(&(lane.tag(), upto).to_bytes());
-    if after < upto {
-        let bounds = Bounds { start: &start, end: end.as_deref() };
-        store::for_each_row(snapshot, UndoRecords::SPEC, bounds, |key, _| {
-            keys.push(key.to_vec());
-            Ok::<(), Error>(())
-        })?;
-    }
-    Ok(keys)
-}
-
-/// The keys of the first parts of the last [`HEIGHTS`] heights in the range of [`keys`], computed without reading the
-/// table.
-fn first_part_keys(lane: Lane, after: u64, upto: u64) -> Vec<Vec<u8>> {
-    let heights = after.max(upto.saturating_sub(HEIGHTS)) + 1..=upto;
-    heights.map(|height| (lane.tag(), height, 0_u32).to_bytes()).collect()
+/// Key, time and `total` of the first record of the same lane after the key `after`.
+fn record_after(snapshot: &dyn Snapshot, after: &RecordKey) -> Result<Option<(RecordKey, i64, u64)>, Error> {
+    let row = store::table::rows_after::<UndoRecords>(snapshot, &after.0, after, Order::Asc, 1)?.pop();
+    Ok(row.map(|(key, Message(record))| (key, record.time, record.total)))
 }

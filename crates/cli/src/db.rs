@@ -54,7 +54,7 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Sources<{ LOG | DATA }>,
     },
-    /// Removes all blocks above a height; the indexer must not be running
+    /// Removes all blocks above a height by the undo log; the indexer must not be running
     Rollback {
         /// The height that is the last afterwards
         #[arg(long, value_name = "HEIGHT")]
@@ -103,10 +103,9 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Sources<{ LOG | DATA | NODE }>,
     },
-    /// Removes a height and all above it, also if they are damaged, and indexes them again; the indexer must not be
-    /// running
+    /// Removes a height and all above it, and indexes them again; the indexer must not be running
     Reindex {
-        /// The first height that is indexed again. Without it all tables are emptied and everything is indexed again,
+        /// The first height that is indexed again, inside the undo log. Without it all tables are emptied and everything is indexed again,
         /// also if files of the database cannot be read
         #[arg(long, value_name = "HEIGHT")]
         from: Option<u64>,

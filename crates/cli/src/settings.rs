@@ -135,6 +135,14 @@ pub(crate) struct Settings {
     /// with an error.
     #[arg(value_name = "BLOCKS", default_value = "10000", value_parser = parse::number::<u64>("0", parse::MAX))]
     pub(crate) max_rewind: u64,
+    /// Age of the blocks that can be rolled back, 1m to 30d: the undo log keeps what their commits have changed. Beyond it a
+    /// backup must be restored, or the chain indexed again.
+    #[arg(value_name = "TIME", default_value = "24h", value_parser = parse::time("1m", "30d"))]
+    undo_horizon: Time,
+    /// Maximum bytes of the undo log of blocks, and of that of internal transactions, 1MiB to 1TiB: with more, it reaches
+    /// back less far than `undo_horizon`.
+    #[arg(value_name = "BYTES", default_value = "1GiB", value_parser = parse::size("1MiB", "1TiB"))]
+    undo_bytes: ByteSize,
     /// Memory for blocks of the database, 8MiB to 1TiB: a number of bytes, or of KiB, MiB, GiB or TiB.
     #[arg(value_name = "BYTES", default_value = "256MiB", value_parser = parse::size("8MiB", "1TiB"))]
     cache: ByteSize,

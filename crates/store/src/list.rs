@@ -14,12 +14,10 @@
 //! last are full; values strictly increase with the ordinal; an owner without entries has no length row.
 
 mod audit;
-mod truncate;
 
 use std::ops::Range;
 
-pub use audit::{Inconsistency, audit, rebuild};
-pub use truncate::{LONG, truncate, truncate_long, truncate_owners};
+pub use audit::{Inconsistency, audit};
 
 use crate::{
     batch::Batch,

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use node::retry::{self, Backoff};
 use node::{Node, Status};
-use schema::meta::{self, BlockLane, CallLane, PendingReindex, RichLane};
+use schema::meta::{self, BlockLane, CallLane, Meta, PendingReindex, RichLane};
 use schema::open;
-use schema::rollback;
-use store::Store;
+use schema::rewind;
+use schema::undo::Horizon;
+use store::{Durability, Store};
 use tokio::sync::watch;
 
 use crate::config::{self, Config, Verify};
@@ -48,12 +49,16 @@ impl Reindex {
         let height = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default().height;
         let first = identity.start_height;
         let from = from.unwrap_or(first);
-        let (interrupted, is_removing) = (interrupted(store)?, rollback::is_pending(store)?);
-        let is_same = interrupted.is_some_and(|interrupted| interrupted.from == from);
-        let done = Some(height).filter(|_| is_same).filter(|_| !is_removing);
+        let interrupted = interrupted(store)?;
+        let same = interrupted.filter(|pending| pending.from == from);
+        // Without the mark, it was interrupted right after the removal.
+        let done = Some(height).filter(|_| same.is_some_and(|pending| pending.removed || height < from));
         let last = interrupted.map_or(height, |interrupted| interrupted.to.max(height));
-        if !is_same && (from < first || from > height.max(first)) {
+        if same.is_none() && (from < first || from > height.max(first)) {
             return Err(Error::NothingToReindex { from, first, last: height });
+        }
+        if done.is_none() && from > first {
+            rewind::landing(store, from - 1)?;
         }
         // Before the removal: a node that is down or has pruned the heights cannot supply them again.
         let there = status(node, &identity.chain_id).await?;
@@ -65,7 +70,7 @@ impl Reindex {
             return Err(Error::NothingToCompare { earliest, latest, last, remedy });
         }
         let (internal_txs, rich_list) = (config.internal_txs, config.rich_list);
-        let pending = PendingReindex { from, to: last, internal_txs, rich_list };
+        let pending = PendingReindex { from, to: last, internal_txs, rich_list, removed: done.is_some() };
         Ok(Self { pending, done, config, node: Arc::clone(node) })
     }
 
@@ -74,22 +79,46 @@ impl Reindex {
         self.done.map(|done| (self.pending.from, self.pending.to, done))
     }
 
-    /// Marks the heights as removed, in one commit. The next start removes them, if this process does not.
-    pub fn begin(&self, store: &dyn Store) -> Result<(), Error> {
-        Ok(rollback::begin_reindex(store, &self.pending)?)
+    /// Removes the heights: by the undo log, or all of them in one commit, whatever state their rows are in.
+    pub fn begin(&mut self, store: &dyn Store) -> Result<(), Error> {
+        let first = open::existing(store)?.start_height;
+        let removed = PendingReindex { removed: true, ..self.pending };
+        if self.pending.from <= first {
+            rewind::clear(store, Some(&removed))?;
+        } else {
+            put(store, &self.pending)?;
+            rewind::rewind(store, self.pending.from - 1)?;
+            put(store, &removed)?;
+        }
+        self.pending = removed;
+        Ok(())
     }
 
-    /// Removes the heights, whatever state their rows are in, and indexes them again up to the previous height, or the
-    /// node's if that is lower. Ends early on `stop`; the next ingest, or the next reindex, continues from there.
+    /// Indexes the heights again up to the previous height, or the node's if that is lower. Ends early on `stop`; the next
+    /// ingest, or the next reindex, continues from there.
     pub async fn run(self, store: &Arc<dyn Store>, stop: watch::Receiver<bool>) -> Result<Reindexed, Error> {
-        rollback::finish_pending(&**store)?;
         let PendingReindex { from, to: last, .. } = self.pending;
         let to = catch_up(store, &self.node, self.config, last, stop).await?;
         if to >= last {
-            rollback::end_reindex(&**store)?;
+            end(&**store)?;
         }
         Ok(Reindexed { from, to, last })
     }
+}
+
+/// Records that a reindex is complete.
+pub(super) fn end(store: &dyn Store) -> Result<(), Error> {
+    Ok(store::commit_rows::<schema::Error>(store, Durability::Synced, |txn| {
+        txn.delete::<Meta>(&meta::key::<PendingReindex>());
+        Ok(())
+    })?)
+}
+
+fn put(store: &dyn Store, pending: &PendingReindex) -> Result<(), Error> {
+    Ok(store::commit_rows::<schema::Error>(store, Durability::Synced, |txn| {
+        meta::put(txn, pending);
+        Ok(())
+    })?)
 }
 
 /// The reindex that was interrupted, unless an ingest has completed it since.
@@ -108,11 +137,7 @@ fn interrupted(store: &dyn Store) -> Result<Option<PendingReindex>, Error> {
 /// repeated repair would not know that there was one.
 pub(super) fn mark_rich_list(store: &dyn Store, config: &Config, last: u64) -> Result<(), Error> {
     let (internal_txs, rich_list) = (config.internal_txs, config.rich_list);
-    store::commit_rows::<schema::Error>(store, store::Durability::Synced, |txn| {
-        meta::put(txn, &PendingReindex { from: last + 1, to: last, internal_txs, rich_list });
-        Ok(())
-    })?;
-    Ok(())
+    put(store, &PendingReindex { from: last + 1, to: last, internal_txs, rich_list, removed: true })
 }
 
 /// The status of the node, after a check that it serves this chain; an error if it does not answer in time.
@@ -156,6 +181,7 @@ pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
         poll: POLL,
         verify: Verify::Hashes,
         max_rewind: config::MAX_REWIND,
+        undo: Horizon::DEFAULT,
         keep_trying: None,
     })
 }

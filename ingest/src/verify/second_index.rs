@@ -8,7 +8,7 @@ use schema::audit::{AuditContext, Report, compare};
 use schema::descriptors::Descriptors;
 use schema::meta::{self, BlockLane, CallLane, Identity, Meta, RichLane};
 use schema::payload::{Chunk, Codec, Dictionary};
-use schema::rollback::{self, RollbackError};
+use schema::rewind::{self, RewindError};
 use schema::{RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
 use store::{
     Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, List as _, RANK, Snapshot, Store,
@@ -76,6 +76,35 @@ fn copy_codec(snapshot: &dyn Snapshot, rows: &dyn Store) -> Result<(), Error> {
     Ok(writer.finish(Durability::Buffered)?)
 }
 
+/// Rewinds a copy of the database to `to`, or as far as the undo log reaches; returns the height. `None` if nothing can be
+/// compared then.
+fn rewind_copy(copy: &dyn Store, to: u64, last: u64, report: &mut Report) -> Result<Option<u64>, Error> {
+    let reached = match rewind::rewind_unchecked(copy, to) {
+        Err(RewindError::BeyondUndoLog { lowest, .. }) => {
+            report.unchecked("heights beyond the undo log (--all compares them)", lowest - to);
+            if lowest == last {
+                return Ok(None);
+            }
+            rewind::rewind_unchecked(copy, lowest)
+        }
+        reached => reached,
+    };
+    match reached {
+        Ok(rewound) => Ok(Some(rewound.to)),
+        // Rows of these heights are unreadable, and the audit has reported them.
+        Err(
+            RewindError::Mismatch { .. }
+            | RewindError::Database(
+                schema::Error::Record { .. } | schema::Error::Store(store::Error::Corrupt { .. }),
+            ),
+        ) => {
+            report.unchecked("heights behind a row that does not decode", last - to);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl SecondIndex {
     /// Indexes the heights of `scope` into a scratch store; `None` if there is nothing to compare with.
     pub(super) async fn make(
@@ -110,20 +139,11 @@ impl SecondIndex {
             let remedy = "add an endpoint that has the database's heights, or verify with --offline";
             return Err(nothing(latest, remedy));
         }
-        let mut rows = scratch()?;
+        let (mut rows, mut from) = (scratch()?, from);
         if from > first {
             rows = Arc::new(CopyOnWrite::new(Arc::clone(store), rows));
-            match rollback::force_rollback(&*rows, from) {
-                Ok(()) => {}
-                // The rows below these heights are unreadable, and the audit has reported them.
-                Err(RollbackError::Database(
-                    schema::Error::Record { .. } | schema::Error::Store(store::Error::Corrupt { .. }),
-                )) => {
-                    report.unchecked("heights behind a row that does not decode", last + 1 - from);
-                    return Ok(None);
-                }
-                Err(error) => return Err(error.into()),
-            }
+            let Some(to) = rewind_copy(&*rows, from - 1, last, report)? else { return Ok(None) };
+            from = to + 1;
         } else {
             copy_codec(&*snapshot, &*rows)?;
         }
@@ -135,7 +155,8 @@ impl SecondIndex {
         if reached < last {
             return Err(nothing(reached, "wait for the node, or add an endpoint that has come further"));
         }
-        rollback::rollback(&*rows, last)?;
+        // The node may have gone on.
+        rewind::rewind(&*rows, last)?;
         report.checked("heights with the node", last + 1 - from);
         let mut index = Self::new(&context, rows, report)?;
         if !index.left_out.contains(&rich::Balances::SPEC) {

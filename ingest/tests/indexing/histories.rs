@@ -2,6 +2,7 @@
 //! ends equal to one of the final history alone, or stops with the reason.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ingest::{Config, Error, Verify};
 use node::{Endpoints, Limits, Node};
@@ -79,7 +80,9 @@ async fn undisturbed(chain: &Arc<Recording>, height: u64) -> Vec<TableDigest> {
 async fn follows_a_restored_chain(name: &str, from: u64, at: u64, to: u64) {
     let chain = open(name);
     let other = Arc::new(chain.forked(at, 3).unwrap());
-    let scene = Scene::of(&[&chain], from).await;
+    let mut scene = Scene::of(&[&chain], from).await;
+    // Recordings are older than a day.
+    scene.config.undo.time = Duration::from_hours(24 * 365 * 100);
     let mut live = scene.live().await;
     live.reach(&chain, from).await.unwrap();
     scene.played[0].switch(Arc::clone(&other), to).unwrap();
@@ -102,8 +105,24 @@ async fn a_restored_chain_that_is_shorter_is_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_beyond_the_undo_records_is_followed() {
+async fn a_restored_chain_is_followed_from_heights_that_were_committed_together() {
     follows_a_restored_chain("l1-l2/l2", 800, 150, 790).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_chain_beyond_the_undo_log_ends_the_index_with_the_remedies() {
+    let chain = open("l1-l2/l2");
+    let other = Arc::new(chain.forked(150, 3).unwrap());
+    let scene = Scene::of(&[&chain], 800).await;
+    let mut live = scene.live().await;
+    live.reach(&chain, 800).await.unwrap();
+    let before = scene.digest();
+    scene.played[0].switch(Arc::clone(&other), 810).unwrap();
+    let error = live.failure().await.unwrap().to_string();
+    for words in ["cannot go back to height 150", "cairn db restore", "cairn db reindex", "undo_horizon"] {
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(scene.digest(), before, "nothing is removed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

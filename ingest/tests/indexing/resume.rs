@@ -7,9 +7,8 @@ use ingest::{Config, Ingest};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
 use schema::meta::{self, BlockLane, CallLane};
-use schema::rollback::{RollbackError, finish_pending, is_pending, rollback};
+use schema::rewind::{RewindError, rewind};
 use store::{MemStore, RocksOptions, RocksStore, Store};
-use testkit::crashing_store::CrashingStore;
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 
@@ -96,7 +95,7 @@ async fn a_rolled_back_database_equals_an_undisturbed_one_and_reaches_the_same_e
     let mut to: Vec<u64> = numbers(5).take(2).map(|random| 2 + random % (last - 2)).collect();
     to.extend([1, 6, 198]);
     for to in to {
-        rollback(&*store, to).unwrap();
+        rewind(&*store, to).unwrap();
         assert_eq!(heights(&*store), (to, to));
         assert_eq!(indexed::digest(&*store).unwrap(), indexed_to(&recording, to).await, "back to {to}");
         indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&whole)).await.unwrap();
@@ -112,36 +111,10 @@ async fn a_rollback_on_disk_is_the_same() {
     indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&store)).await.unwrap();
     let end = indexed::digest(&*store).unwrap();
     for to in [4, 31, 66, 67] {
-        rollback(&*store, to).unwrap();
+        rewind(&*store, to).unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), indexed_to(&recording, to).await, "back to {to}");
         indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&store)).await.unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), end, "from {to} forward again");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anything_else() {
-    let recording = Arc::new(Recording::open(&testkit::recording("wasm-scenario")).unwrap());
-    let (last, to) = (recording.last(), 30);
-    let (back, end) = (indexed_to(&recording, to).await, indexed_to(&recording, last).await);
-    for commits in 0.. {
-        let store = Arc::new(MemStore::new());
-        let whole: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
-        indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&whole)).await.unwrap();
-        let ending = CrashingStore::after(commits, Arc::<MemStore>::clone(&store) as Arc<dyn Store>);
-        let outcome = rollback(&ending, to);
-        assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
-        if commits % 2 == 1 {
-            finish_pending(&*store).unwrap();
-            assert_eq!(indexed::digest(&*store).unwrap(), back, "after {commits} commits");
-        }
-        // The next start finishes the rest, and continues.
-        indexed::index(Arc::clone(&recording), Options::default(), whole).await.unwrap();
-        assert_eq!(indexed::digest(&*store).unwrap(), end, "after {commits} commits");
-        if outcome.is_ok() {
-            assert!(commits > 6, "only {commits} commits");
-            break;
-        }
     }
 }
 
@@ -152,10 +125,10 @@ async fn a_rollback_to_a_height_without_a_block_is_refused_with_the_heights_that
     indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&store)).await.unwrap();
     let before = indexed::digest(&*store).unwrap();
     for to in [0, 3, 68, u64::MAX] {
-        let error = rollback(&*store, to).unwrap_err();
-        assert!(matches!(error, RollbackError::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
+        let error = rewind(&*store, to).unwrap_err();
+        assert!(matches!(error, RewindError::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
         assert!(error.to_string().contains("4 to 67"), "{error}");
     }
     assert_eq!(indexed::digest(&*store).unwrap(), before);
-    assert!(rollback(&MemStore::new(), 1).is_err(), "an empty database has nowhere to go back to");
+    assert!(rewind(&MemStore::new(), 1).is_err(), "an empty database has nowhere to go back to");
 }

@@ -12,8 +12,7 @@ use schema::block::{Blocks, hash_at};
 use schema::descriptors::Descriptors;
 use schema::meta::{self, BlockLane, CallLane, Rewinds, RichLane};
 use schema::nft::{Collections, NameChanges, Questions};
-use schema::rewind::{By, Rewound, rewind};
-use schema::rollback::{RollbackError, rollback};
+use schema::rewind::{RewindError, Rewound, rewind};
 use schema::tx::Txs;
 use schema::undo::{RecordKey, UndoRecords};
 use store::key::All;
@@ -87,7 +86,7 @@ async fn there_and_back(name: &str, store: Arc<dyn Store>, heights: &[u64]) {
     for (n, &to) in heights.iter().enumerate() {
         let from = meta::read::<BlockLane>(&*store.snapshot().unwrap()).unwrap().unwrap().height;
         let counted = rewinds(&*store).count;
-        assert_eq!(rewind(&*store, to).unwrap(), Rewound { by: By::UndoRecords, from, to }, "{name}");
+        assert_eq!(rewind(&*store, to).unwrap(), Rewound { from, to }, "{name}");
         assert!(rewinds(&*store).count > counted && rewinds(&*store).last_to == to);
         assert_same(&*store, &*undisturbed(&recording, to).await, &format!("{name} back to {to}"));
         assert!(records(&*store).iter().all(|(_, height, _)| *height <= to), "records that apply no more");
@@ -148,9 +147,8 @@ const LAST_TX: u64 = 46;
 type Damage = fn(&mut Batch, &[(RecordKey, Vec<u8>)]);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_height_without_a_matching_undo_record_is_rolled_back() {
+async fn a_rewind_ends_before_a_height_without_a_matching_undo_record() {
     let (recording, to) = (open("wasm-scenario"), 40);
-    let wanted = undisturbed(&recording, to).await;
     let end = undisturbed(&recording, recording.last()).await;
     let damages: [(&str, Damage); 6] = [
         ("the last is missing", |batch, all| {
@@ -181,12 +179,22 @@ async fn a_height_without_a_matching_undo_record_is_rolled_back() {
         damage(&mut batch, &all);
         drop(snapshot);
         store.commit(batch, Durability::Buffered).unwrap();
-        assert_eq!(rewind(&*store, to).unwrap().by, By::FullRollback, "{what}");
-        assert!(records(&*store).iter().all(|(_, height, _)| *height <= to), "{what}");
-        assert_same(&*store, &*wanted, what);
+        let error = rewind(&*store, to).unwrap_err();
+        assert!(
+            matches!(error, RewindError::BeyondUndoLog { .. } | RewindError::Mismatch { .. }),
+            "{what}: {error}"
+        );
+        let height = schema::undo::Lane::Blocks.height(&*store.snapshot().unwrap()).unwrap();
+        if !what.contains("row was changed") {
+            assert_same(&*store, &*undisturbed(&recording, height).await, what);
+            index(&recording, recording.last(), &store).await;
+            assert_same(&*store, &*end, what);
+        }
+        // Whatever has happened to it, it can be indexed again.
+        schema::rewind::clear(&*store, None).unwrap();
         index(&recording, recording.last(), &store).await;
         assert_same(&*store, &*end, what);
-        assert_eq!(rewind(&*store, to + 3).unwrap().by, By::UndoRecords, "new records are kept: {what}");
+        assert_eq!(rewind(&*store, to).unwrap().to, to, "new records are kept: {what}");
     }
 }
 
@@ -198,7 +206,7 @@ async fn a_rewind_interrupted_between_any_two_commits_can_be_continued_or_indexe
         let store = undisturbed(&recording, recording.last()).await;
         let outcome = rewind(&CrashingStore::after(commits, Arc::clone(&store)), to);
         if commits % 2 == 1 {
-            assert_eq!(rewind(&*store, to).unwrap().by, By::UndoRecords);
+            assert_eq!(rewind(&*store, to).unwrap().to, to);
             assert_same(&*store, &*back, &format!("after {commits} commits"));
         }
         index(&recording, recording.last(), &store).await;
@@ -224,7 +232,7 @@ async fn no_lane_is_ahead_of_the_blocks_wherever_a_rewind_of_three_lanes_ends() 
         let rich: RichLane = meta::read(&*snapshot).unwrap().unwrap();
         assert!(calls.height <= blocks.height && rich.height <= blocks.height, "after {commits} commits");
         drop(snapshot);
-        assert_eq!(rewind(&*store, to).unwrap().by, By::UndoRecords, "after {commits} commits");
+        assert_eq!(rewind(&*store, to).unwrap().to, to, "after {commits} commits");
         assert_same(&*store, &*back, &format!("after {commits} commits"));
         if outcome.is_ok() {
             assert_eq!(commits, 3 * (recording.last() - to));
@@ -240,25 +248,11 @@ async fn a_height_that_is_not_indexed_is_refused_and_the_last_height_changes_not
     let before = rows(&*store);
     for to in [0, 3, 51] {
         let error = rewind(&*store, to).unwrap_err();
-        assert!(matches!(error, RollbackError::OutOfRange { first: 4, last: 50, .. }), "{error:?}");
+        assert!(matches!(error, RewindError::OutOfRange { first: 4, last: 50, .. }), "{error:?}");
     }
-    assert_eq!(rewind(&*store, 50).unwrap(), Rewound { by: By::UndoRecords, from: 50, to: 50 });
+    assert_eq!(rewind(&*store, 50).unwrap(), Rewound { from: 50, to: 50 });
     assert!(rows(&*store) == before);
     assert_eq!(rewinds(&*store), Rewinds::default());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_leaves_no_undo_record_of_removed_heights() {
-    let recording = open("wasm-scenario");
-    let store = undisturbed(&recording, recording.last()).await;
-    rollback(&*store, 45).unwrap();
-    assert_eq!(records(&*store).last().map(|(_, height, _)| *height), Some(45));
-    assert_eq!(rewind(&*store, 41).unwrap().by, By::UndoRecords);
-    assert_same(&*store, &*undisturbed(&recording, 41).await, "by both");
-    schema::rollback::force_rollback(&*store, 30).unwrap();
-    assert!(records(&*store).is_empty());
-    assert_eq!(rewind(&*store, 20).unwrap().by, By::FullRollback);
-    assert_same(&*store, &*undisturbed(&recording, 20).await, "by all three");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,10 +266,10 @@ async fn a_database_without_undo_records_is_continued() {
     drop(store);
     let store = on_disk(dir.path());
     index(&recording, recording.last(), &store).await;
-    assert_eq!(rewind(&*store, 41).unwrap().by, By::UndoRecords);
+    assert_eq!(rewind(&*store, 41).unwrap().to, 41);
     assert_same(&*store, &*undisturbed(&recording, 41).await, "as far as there are records");
-    assert_eq!(rewind(&*store, 39).unwrap().by, By::FullRollback);
-    assert_same(&*store, &*undisturbed(&recording, 39).await, "further");
+    let error = rewind(&*store, 39).unwrap_err();
+    assert!(matches!(error, RewindError::BeyondUndoLog { lowest: 40, .. }), "{error}");
 }
 
 fn copy(from: &dyn Store, to: &dyn Store, tables: &[&'static TableSpec]) {
@@ -338,7 +332,7 @@ async fn a_rewind_reverts_a_late_answer_and_its_question_is_open_again() {
     assert!(late.count() > 0, "answers are commits of their own");
 
     // Back and forth over the last height alone: the earlier question is open again.
-    assert_eq!(rewind(&*store, last - 1).unwrap().by, By::UndoRecords);
+    assert_eq!(rewind(&*store, last - 1).unwrap().to, last - 1);
     let open_again: Vec<_> =
         rows(&*store).into_iter().filter(|(table, _)| *table == Questions::SPEC.name).collect();
     let was_open: Vec<_> =

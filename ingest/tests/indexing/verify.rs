@@ -7,10 +7,8 @@ mod evm_damages;
 mod owners;
 
 use ingest::verify::Scope;
-use schema::rollback::{RollbackError, finish_pending, force_rollback, is_pending, rollback};
 use schema::tx::AccountTxs;
 use store::{List as _, Table as _};
-use testkit::crashing_store::CrashingStore;
 use testkit::indexed;
 
 use self::damages::Damage;
@@ -74,23 +72,6 @@ async fn damage_to_evm_records_call_frames_and_the_rich_list_is_found_and_repair
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forced_rollback_of_an_undamaged_database_equals_a_rollback() {
-    let indexed = Indexed::new("wasm-scenario").await.unwrap();
-    for from in [5, 31, 50, 67] {
-        let (store, rolled_back) = (indexed.copy().unwrap(), indexed.copy().unwrap());
-        force_rollback(&*store, from).unwrap();
-        rollback(&*rolled_back, from - 1).unwrap();
-        assert_eq!(indexed::digest(&*store).unwrap(), indexed::digest(&*rolled_back).unwrap(), "from {from}");
-    }
-    let store = indexed.copy().unwrap();
-    for from in [0, 3, 69] {
-        let error = force_rollback(&*store, from).unwrap_err();
-        assert!(matches!(error, RollbackError::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
-    }
-    assert_eq!(indexed::digest(&*store).unwrap(), indexed.digest);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn without_a_node_only_derived_rows_are_repaired() {
     let indexed = Indexed::new("wasm-scenario").await.unwrap();
     let (_nobody, stop) = tokio::sync::watch::channel(false);
@@ -110,27 +91,4 @@ async fn without_a_node_only_derived_rows_are_repaired() {
     let done = heal(std::sync::Arc::clone(&store)).await;
     assert!(!done.left.is_sound() && done.steps.is_empty(), "{:?}", done.steps);
     assert_eq!(indexed::digest(&*store).unwrap(), damaged);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_forced_rollback_may_be_interrupted_between_any_two_commits() {
-    let indexed = Indexed::new("wasm-scenario").await.unwrap();
-    let back = indexed.copy().unwrap();
-    rollback(&*back, 30).unwrap();
-    let back = indexed::digest(&*back).unwrap();
-    for commits in 0.. {
-        let store = indexed.copy().unwrap();
-        // Above the remaining heights, so that it is removed.
-        damages::lose_entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
-        let outcome = force_rollback(&CrashingStore::after(commits, std::sync::Arc::clone(&store)), 31);
-        assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
-        if commits > 0 {
-            finish_pending(&*store).unwrap();
-            assert_eq!(indexed::digest(&*store).unwrap(), back, "after {commits} commits");
-        }
-        if outcome.is_ok() {
-            assert!(commits > 10, "only {commits} commits");
-            break;
-        }
-    }
 }

@@ -6,8 +6,8 @@ use crate::hand_made::{BlockPlan, EvmTxPlan, HandMade, TxPlan, account};
 use schema::meta::{self, BlockLane};
 use schema::nft::fold::record;
 use schema::nft::{Change, Collection, Entry, NewCollection, Origin, Place};
-use schema::rewind::{By, rewind};
-use schema::undo::{self, Lane};
+use schema::rewind::rewind;
+use schema::undo::{Horizon, Lane, UndoLog};
 use store::{Counts, Durability, Store, Txn};
 
 /// A block in which collections with these names are created, and its undo record.
@@ -31,7 +31,7 @@ fn block(made: &HandMade, height: u64, names: &[&str]) {
 
 fn seal(made: &HandMade, mut txn: Txn<'_>, height: u64) {
     meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
-    let (batch, _) = undo::finish_with_undo_record(txn, Lane::Blocks).unwrap();
+    let (batch, _) = UndoLog::new(Lane::Blocks, Horizon::DEFAULT).finish(txn).unwrap();
     made.store.commit(batch, Durability::Buffered).unwrap();
 }
 
@@ -53,7 +53,7 @@ fn a_search_finds_no_name_of_a_rewound_history() {
     block(&made, 4, &["Cats four"]);
     assert_eq!(found(&made, "cats").len(), 5);
 
-    assert_eq!(rewind(&*made.store, 2).unwrap().by, By::UndoRecords);
+    assert_eq!(rewind(&*made.store, 2).unwrap().to, 2);
     assert_eq!(found(&made, "cats"), ["Cats one", "Cats two"]);
     // As many changes as before, and one of the same address at another height.
     block(&made, 3, &["Cats other", "Cats more"]);

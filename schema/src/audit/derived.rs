@@ -20,13 +20,13 @@ use store::{
 };
 
 use super::compare::differences;
-use super::report::DERIVED_ROW;
+use super::report::{DERIVED_ROW, NFT_LOG};
 use super::{AuditContext, Check, Report};
 use crate::Error;
 use crate::evm_tx::{EvmTxByHash, EvmTxs};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
 use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
-use crate::meta::{self, CallLane, Meta, PendingNftRebuild};
+use crate::meta::{self, CallLane, Meta};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
 use crate::payload::Chunk;
@@ -74,8 +74,7 @@ pub(super) fn compare(
 ) -> Result<(), Error> {
     let snapshot = copy.snapshot()?;
     // A log of NFTs that cannot be applied is a finding already.
-    let is_folded = meta::read::<PendingNftRebuild>(&*snapshot)?.is_none();
-    let nfts = if is_folded { &FOLDED[..] } else { &[] };
+    let nfts = if report.has(NFT_LOG) { &[] } else { &FOLDED[..] };
     let check = |derived: &&'static TableSpec| -> Check<'_> {
         let (derived, expected) = (*derived, &*snapshot);
         Box::new(move |report| {
@@ -141,7 +140,7 @@ fn differences_of(
 fn nfts(copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
     match rebuild::rebuild(copy) {
         Err(error @ (Error::Record { .. } | Error::Store(store::Error::Corrupt { .. }))) => {
-            report.row("NFT log", (NftLog::SPEC, &[], None), format!("a log of NFTs: {error}"));
+            report.row(NFT_LOG, (NftLog::SPEC, &[], None), format!("a log of NFTs: {error}"));
             Ok(())
         }
         outcome => outcome,

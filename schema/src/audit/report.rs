@@ -17,7 +17,10 @@ const KEPT: usize = 100;
 /// The kind of a row that differs from the one that follows from other tables.
 pub const DERIVED_ROW: &str = "derived row";
 
-/// The kind of an undo record that cannot be applied. A rewind works without it.
+/// The kind of a log of NFTs that cannot be applied.
+pub(crate) const NFT_LOG: &str = "NFT log";
+
+/// The kind of an undo record that cannot be applied. Only a rewind needs it.
 pub const UNDO_RECORD: &str = "undo record";
 
 /// An inconsistency.
@@ -132,6 +135,11 @@ impl Report {
     /// Number of findings.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
+    }
+
+    /// True if there is a finding of this kind.
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        self.counts.contains_key(kind)
     }
 
     /// True if all findings are about derived rows.

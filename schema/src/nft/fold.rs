@@ -193,40 +193,23 @@ fn add_collection(txn: &mut Txn<'_>, new: &NewCollection) -> Result<Option<(u64,
     Ok(Some(item))
 }
 
-/// Removes a collection without tokens.
-pub(super) fn remove_collection(txn: &mut Txn<'_>, address: &AccountKey) -> Result<(), Error> {
-    if let Some(Message(row)) = txn.get::<Collections>(address)? {
-        txn.delete::<CollectionsByName>(&(Text(row.name), *address));
-        txn.remove::<CollectionsByHeight>(&(), &(row.height, *address))?;
-        txn.delete::<Collections>(address);
-    }
-    Ok(())
-}
-
+/// Adds a name on the chain of origin, also to the collections of this name.
 fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
     let name = Text(origin.local.clone());
     if txn.get::<OriginNames>(&name)?.is_some() {
         return Ok(());
     }
-    set_origin(txn, &name, Some(&origin.origin))
-}
-
-/// Sets or removes the name on the chain of origin, also in the collections of this name.
-pub(super) fn set_origin(txn: &mut Txn<'_>, name: &Text, origin: Option<&String>) -> Result<(), Error> {
-    match origin {
-        Some(origin) => txn.put::<OriginNames>(name, origin),
-        None => txn.delete::<OriginNames>(name),
-    }
-    let mut same_name = store::table::rows::<CollectionsByName>(txn, name, Order::Asc, SAME_NAME)?;
+    txn.put::<OriginNames>(&name, &origin.origin);
+    let mut same_name = store::table::rows::<CollectionsByName>(txn, &name, Order::Asc, SAME_NAME)?;
     while let Some((last, ())) = same_name.last().cloned() {
         for ((_, address), ()) in same_name {
             if let Some(Message(mut collection)) = txn.get::<Collections>(&address)? {
-                collection.origin_name = origin.cloned().unwrap_or_default();
+                collection.origin_name.clone_from(&origin.origin);
                 txn.put::<Collections>(&address, &Message(collection));
                 note_names_changed(txn, address)?;
             }
         }
-        same_name = store::table::rows_after::<CollectionsByName>(txn, name, &last, Order::Asc, SAME_NAME)?;
+        same_name = store::table::rows_after::<CollectionsByName>(txn, &name, &last, Order::Asc, SAME_NAME)?;
     }
     Ok(())
 }

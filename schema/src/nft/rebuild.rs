@@ -1,13 +1,7 @@
-//! Rebuild of the NFT tables from the event log, after a rollback or as a repair.
+//! Rebuild of the NFT tables from the event log, in a copy of the database, to check and to repair them.
 //!
 //! The tables are emptied with range deletions. The fold of the log then writes tokens and collections only, and the sets
 //! that follow from them are written at the end, each row once (`nft::indexes`).
-//!
-//! # Invariants
-//!
-//! The first commit empties the tables and writes [`PendingNftRebuild`]; each further commit applies some heights and
-//! updates the position, and the last one deletes it. [`finish_pending`] resumes an interrupted rebuild before any
-//! other use of the database.
 
 use store::key::All;
 use store::{
@@ -24,10 +18,9 @@ use super::{
 };
 use crate::Error;
 use crate::keys::BEYOND;
-use crate::meta::{self, Meta, PendingNftRebuild};
 use crate::progress::Progress;
 
-/// Size of a commit in bytes, about a second of work. An interruption loses at most this much.
+/// Size of a commit in bytes, about a second of work.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Capacity of the cache of list lengths.
@@ -51,54 +44,32 @@ pub const FOLDED: [&TableSpec; 14] = [
     CollectionsByName::SPEC,
 ];
 
-/// Rebuilds the tables of [`FOLDED`] from the log.
+/// Rebuilds the tables of [`FOLDED`] from the log, in many commits.
 pub fn rebuild(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
-    begin(&mut batch);
-    store.commit(batch, Durability::Synced)?;
-    finish_pending(store)
-}
-
-/// Empties the tables of [`FOLDED`] with the batch and marks the rebuild as pending.
-pub(crate) fn begin(batch: &mut Batch) {
     for spec in FOLDED {
         batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
         for of_all in [COUNT, RANK] {
             batch.delete_range(of_all, vec![spec.tag], vec![spec.tag + 1]);
         }
     }
-    meta::put_in(batch, &PendingNftRebuild { emptied: true, height: 0, indexes_last: true });
-}
-
-/// Resumes an interrupted rebuild, if there is one.
-pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    let Some(mut pending) = meta::read::<PendingNftRebuild>(&*store.snapshot()?)? else { return Ok(()) };
-    if !pending.emptied || !pending.indexes_last {
-        // Started by an earlier version, which emptied the tables row by row, or wrote sets with the tokens.
-        return rebuild(store);
-    }
+    store.commit(batch, Durability::Synced)?;
     let last = store::table::rows::<NftLog>(&*store.snapshot()?, &All, Order::Desc, 1)?.pop();
     let mut progress = Progress::new("rebuilding the NFT tables", last.map_or(0, |(place, _)| place.height));
     let mut counts = Counts::new(REMEMBERED_LISTS);
-    loop {
+    let (mut height, mut done) = (0, false);
+    while !done {
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        let done = fold_some(&mut txn, &mut pending.height)?;
-        meta::put(&mut txn, &pending);
+        done = fold_some(&mut txn, &mut height)?;
         let (batch, lengths) = txn.finish();
         drop(snapshot);
         store.commit(batch, Durability::Buffered)?;
         counts.absorb(lengths);
-        progress.at(pending.height);
-        if done {
-            break;
-        }
+        progress.at(height);
     }
     indexes::build(store)?;
-    store::commit_rows(store, Durability::Synced, |txn| {
-        txn.delete::<Meta>(&meta::key::<PendingNftRebuild>());
-        fold::invalidate_all_names(txn)
-    })
+    store::commit_rows(store, Durability::Synced, fold::invalidate_all_names)
 }
 
 /// Applies the log after `height` until the commit is full, whole blocks at a time. Returns true at the end of the log.

@@ -10,7 +10,7 @@
 //! * A contract has at most one renewal at a later height, with the union of the ranges that wait for it.
 
 use chain::U256;
-use store::{Bounds, BulkWriter, Durability, Message, Order, Snapshot, Store, Table as _, Txn, Value as _};
+use store::{Message, Order, Snapshot, Txn};
 
 use super::{About, Place, Question, Questions, RangeCursor, Renewals, Token, TokenName, Tokens};
 use crate::Error;
@@ -28,11 +28,8 @@ pub struct Renewal {
     /// The first and the last id, 32 bytes each; empty for all tokens.
     #[prost(bytes = "vec", tag = "1")]
     pub range: Vec<u8>,
-    /// The height of the first event that asks for it.
-    #[prost(uint64, tag = "2")]
-    pub since: u64,
     /// The height from which the contract's next renewal may be.
-    #[prost(uint64, tag = "3")]
+    #[prost(uint64, tag = "2")]
     pub next: u64,
 }
 
@@ -68,12 +65,12 @@ pub fn request(txn: &mut Txn<'_>, collection: AccountKey, range: Vec<u8>, at: &P
             (key, Renewal { range: union(&row.range, range), ..row })
         }
         Some((_, Message(row))) if row.next > at.height => {
-            let (height, since) = (row.next, at.height);
-            ((collection, height, u32::MAX), Renewal { range, since, next: height.saturating_add(pause) })
+            let height = row.next;
+            ((collection, height, u32::MAX), Renewal { range, next: height.saturating_add(pause) })
         }
         _ => {
             let (height, next) = (at.height, at.height.saturating_add(pause));
-            ((collection, height, at.ordinal), Renewal { range, since: height, next })
+            ((collection, height, at.ordinal), Renewal { range, next })
         }
     };
     txn.put::<Renewals>(&key, &Message(row));
@@ -153,36 +150,4 @@ fn covering(
         (place < *at && row.covers(&place, &name.token_id, token)).then_some(place)
     });
     Ok(covering.collect())
-}
-
-/// Removes what the events above `to` have added to the queries and renewals. A renewal at a later height that an event
-/// up to `to` asked for stays, with the range that it has by then.
-pub(crate) fn rewind(store: &dyn Store, to: u64) -> Result<(), Error> {
-    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
-    store::for_each_row(&*snapshot, Renewals::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
-        let (_, Message(row)) = store::table::decode_row::<Renewals>(key, value)?;
-        if row.since > to {
-            writer.delete(Renewals::SPEC, key.to_vec())?;
-        }
-        Ok(())
-    })?;
-    store::for_each_row(&*snapshot, Questions::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
-        let (place, Message(mut question)) = store::table::decode_row::<Questions>(key, value)?;
-        let stays = match &question.about {
-            Some(About::Range(cursor)) => {
-                of_question(&*snapshot, &place, cursor)?.is_some_and(|(_, row)| row.since <= to)
-            }
-            _ => place.height <= to,
-        };
-        if stays && question.later.iter().any(|later| later.height > to) {
-            question.later.retain(|later| later.height <= to);
-            let mut value = Vec::new();
-            Message(question).encode(&mut value);
-            writer.put(Questions::SPEC, key.to_vec(), value)?;
-        } else if !stays {
-            writer.delete(Questions::SPEC, key.to_vec())?;
-        }
-        Ok(())
-    })?;
-    Ok(writer.finish(Durability::Buffered)?)
 }

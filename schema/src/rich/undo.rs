@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use store::{Batch, Bounds, Counts, Durability, Message, Order, RANK, Store, Table, TableSpec, Txn};
+use store::{Batch, Counts, Durability, Message, RANK, Store, Table, TableSpec, Txn};
 
 use super::{
     Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo, amount_of, set_balance,
@@ -169,18 +169,4 @@ pub fn clear(store: &dyn Store) -> Result<(), Error> {
     }
     batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
     Ok(store.commit(batch, Durability::Synced)?)
-}
-
-/// Finishes an interrupted [`clear`] of an earlier version, which was not atomic: rows without a lane are deleted.
-pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    if meta::read::<RichLane>(&*snapshot)?.is_some() {
-        return Ok(());
-    }
-    for spec in TABLES {
-        if !snapshot.scan(spec, Bounds::all(), Order::Asc, 1)?.is_empty() {
-            return clear(store);
-        }
-    }
-    Ok(())
 }

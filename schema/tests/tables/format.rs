@@ -12,9 +12,7 @@ use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
-use schema::meta::{
-    self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, Rewinds, RichLane,
-};
+use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
 use schema::nft::{
@@ -25,7 +23,7 @@ use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::postings;
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use schema::undo::{self, Record, RecordKey, UndoRecords};
+use schema::undo::{Horizon, Lane, Record, RecordKey, UndoLog, UndoRecords};
 use schema::{TABLES, Visitor};
 use store::{
     Bounds, Counts, Durability, Key, List, MemStore, Message, Order, Row, Store, Table, Txn, Value,
@@ -88,7 +86,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
     meta::put(txn, &CallLane { height: 299, calls: 12, complete_from: 290, untraced: vec![295, 298] });
     meta::put(
         txn,
-        &PendingRollback { to: 250, force: false, txs: Some(7), evm_txs: Some(5), calls: Some(12) },
+        &PendingReindex { from: 250, to: 300, internal_txs: true, rich_list: true, removed: true },
     );
     meta::put(txn, &Rewinds { count: 3, last_to: 299 });
     txn.put::<Dictionary>(&258, &Message(DictionaryRow { kind: 1, bytes: vec![0xaa, 0xbb] }));
@@ -167,12 +165,11 @@ fn nfts(txn: &mut Txn<'_>) {
     let subject = Subject { address: address.clone(), token_id: "7".to_owned(), owner: vec![4; 20] };
     let question = Question { about: Some(About::Collection(subject)), ..Question::default() };
     txn.put::<Questions>(&Place::of_event(300, 9), &Message(question));
-    let renewal = Renewal { range: vec![0; 64], since: 299, next: 301 };
+    let renewal = Renewal { range: vec![0; 64], next: 301 };
     txn.put::<Renewals>(&(contract(), 300, 9), &Message(renewal));
     let waiter =
         PendingEvent { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..PendingEvent::default() };
     txn.put::<PendingEvents>(&(contract(), 300, 9), &Message(waiter));
-    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200, indexes_last: false });
 }
 
 fn rich_list(txn: &mut Txn<'_>) {
@@ -199,7 +196,7 @@ fn undo_record() -> (RecordKey, Record) {
         meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
         txn.put_unread::<Txs>(&height, &plain(b"{}"));
         txn.push::<SetTxs>(&300, height).unwrap();
-        let (batch, _) = undo::finish_with_undo_record(txn, undo::Lane::Blocks).unwrap();
+        let (batch, _) = UndoLog::new(Lane::Blocks, Horizon::DEFAULT).finish(txn).unwrap();
         store.commit(batch, Durability::Buffered).unwrap();
     }
     let rows = store::table::rows::<UndoRecords>(&*store.snapshot().unwrap(), &All, Order::Desc, 1).unwrap();

@@ -3,20 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
 mod killed;
-mod rollback;
+mod rewound;
 mod sample_chain;
 mod watched;
 
 use std::sync::Arc;
 
 use schema::audit::{AuditContext, Report, audit};
-use schema::block::{Block, Blocks, hash_at};
+use schema::block::{Block, Blocks};
 use schema::digest;
 use schema::meta::{self, BlockLane, Identity, Rewinds};
 use schema::nft::NonCollections;
-use schema::rewind::{By, Rewound, rewind};
-use schema::rollback::force_rollback;
-use schema::undo::{HEIGHTS, Lane, Record, RecordKey, UndoRecords, finish_with_undo_record};
+use schema::rewind::{RewindError, Rewound, rewind};
+use schema::undo::{self, Extent, Horizon, Lane, Record, RecordKey, UndoLog, UndoRecords};
 use store::key::All;
 use store::{
     Batch, Bounds, CopyOnWrite, Counts, Durability, Key as _, MemStore, Message, Order, Snapshot, Store,
@@ -49,6 +48,11 @@ fn hash(height: u64) -> [u8; 32] {
     hash
 }
 
+/// A block a minute.
+fn time(height: u64) -> i64 {
+    i64::try_from(height).unwrap() * 60_000_000_000
+}
+
 /// Commits the blocks of `heights` together.
 fn blocks(store: &dyn Store, heights: std::ops::RangeInclusive<u64>, end: End) {
     commit(store, end, |txn| {
@@ -56,7 +60,8 @@ fn blocks(store: &dyn Store, heights: std::ops::RangeInclusive<u64>, end: End) {
             let json = format!(r#"{{"height":"{height}","hash":"{}"}}"#, hex::encode_upper(hash(height)));
             let block = Block { first_tx: 1, first_evm_tx: 1, json: json.into_bytes(), ..Block::default() };
             txn.put_unread::<Blocks>(&height, &Message(block));
-            meta::put(txn, &BlockLane { height, hash: hash(height).to_vec(), ..BlockLane::default() });
+            let time = time(height);
+            meta::put(txn, &BlockLane { height, hash: hash(height).to_vec(), time, ..BlockLane::default() });
         }
     });
 }
@@ -66,8 +71,8 @@ fn commit(store: &dyn Store, end: End, write: impl FnOnce(&mut Txn<'_>)) {
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     write(&mut txn);
-    let (batch, _) =
-        if end == End::Sealed { finish_with_undo_record(txn, Lane::Blocks).unwrap() } else { txn.finish() };
+    let mut log = UndoLog::new(Lane::Blocks, Horizon::DEFAULT);
+    let (batch, _) = if end == End::Sealed { log.finish(txn).unwrap() } else { txn.finish() };
     store.commit(batch, Durability::Buffered).unwrap();
 }
 
@@ -84,14 +89,6 @@ fn refused(store: &MemStore) -> usize {
     store::table::rows::<NonCollections>(&*store.snapshot().unwrap(), &All, Order::Asc, 100).unwrap().len()
 }
 
-/// Heights and parts of the records, which need not decode.
-fn records_by_key(store: &MemStore) -> Vec<(u64, u32)> {
-    let snapshot = store.snapshot().unwrap();
-    let rows = snapshot.scan(UndoRecords::SPEC, Bounds::all(), Order::Asc, usize::MAX).unwrap();
-    let keys = rows.iter().map(|(key, _)| RecordKey::from_bytes(key).unwrap());
-    keys.map(|(_, height, part)| (height, part)).collect()
-}
-
 /// Heights and parts of the records.
 fn records(store: &MemStore) -> Vec<(u64, u32)> {
     let snapshot = store.snapshot().unwrap();
@@ -103,22 +100,81 @@ fn height(store: &MemStore) -> u64 {
     Lane::Blocks.height(&*store.snapshot().unwrap()).unwrap()
 }
 
-#[test]
-fn a_lane_keeps_the_records_of_its_last_heights() {
+/// Commits blocks up to `last` one by one with a log of this horizon, and a late change after each.
+fn with_horizon(last: u64, horizon: Horizon) -> MemStore {
     let store = database();
-    let last = HEIGHTS + 40;
+    let (mut log, mut counts) = (UndoLog::new(Lane::Blocks, horizon), Counts::new(1));
     for height in 1..=last {
-        blocks(&store, height..=height, End::Sealed);
-        late(&store, u8::try_from(height % 256).unwrap(), height, End::Sealed);
+        for part in 0..2 {
+            let snapshot = store.snapshot().unwrap();
+            let mut txn = Txn::new(&*snapshot, &mut counts);
+            if part == 0 {
+                let (hash, time) = (hash(height).to_vec(), time(height));
+                meta::put(&mut txn, &BlockLane { height, hash, time, ..BlockLane::default() });
+            } else {
+                txn.put::<NonCollections>(&refusal(u8::try_from(height % 256).unwrap(), height), &());
+            }
+            let (batch, _) = log.finish(txn).unwrap();
+            store.commit(batch, Durability::Buffered).unwrap();
+        }
     }
-    let kept: Vec<_> = (41..=last).flat_map(|height| [(height, 0), (height, 1)]).collect();
+    store
+}
+
+fn extent(store: &MemStore) -> Extent {
+    undo::extent(&*store.snapshot().unwrap(), Lane::Blocks).unwrap()
+}
+
+#[test]
+fn a_lane_keeps_the_records_of_the_blocks_inside_the_horizon() {
+    let (last, hour) = (300, std::time::Duration::from_hours(1));
+    let store = with_horizon(last, Horizon { time: hour, ..Horizon::DEFAULT });
+    let kept: Vec<_> = (last - 60..=last).flat_map(|height| [(height, 0), (height, 1)]).collect();
     assert_eq!(records(&store), kept);
-    let last_but_all = Rewound { by: By::UndoRecords, from: last, to: 40 };
-    assert_eq!(rewind(&store, 40).unwrap(), last_but_all);
-    assert!(records(&store).is_empty());
-    assert_eq!(meta::read::<Rewinds>(&*store.snapshot().unwrap()).unwrap().unwrap().last_to, 40);
-    assert_eq!(rewind(&store, 39).unwrap().by, By::FullRollback);
-    assert_eq!(height(&store), 39);
+    let Extent { lowest, bytes } = extent(&store);
+    assert_eq!(lowest, last - 61);
+    assert!((40 * 120..200 * 120).contains(&bytes), "{bytes} bytes");
+    let error = rewind(&store, lowest - 1).unwrap_err();
+    assert!(matches!(error, RewindError::BeyondUndoLog { lowest: 239, last: 300, to: 238 }), "{error}");
+    for remedy in ["cairn db restore", "cairn db reindex", "undo_horizon"] {
+        assert!(error.to_string().contains(remedy), "{error}");
+    }
+    assert_eq!(height(&store), last, "nothing is removed");
+    assert_eq!(rewind(&store, lowest).unwrap(), Rewound { from: last, to: lowest });
+    assert_eq!((records(&store), extent(&store)), (vec![], Extent { lowest, bytes: 0 }));
+}
+
+#[test]
+fn a_lane_keeps_no_more_bytes_of_records_than_the_horizon_has() {
+    let all = extent(&with_horizon(300, Horizon::DEFAULT)).bytes;
+    for part in [2, 10] {
+        let bytes = all / part;
+        let kept = extent(&with_horizon(300, Horizon { bytes, ..Horizon::DEFAULT }));
+        // The record that is being written comes on top.
+        assert!((bytes * 8 / 10..bytes + 200).contains(&kept.bytes), "{kept:?} of {bytes}");
+    }
+    // The last commit can always be reverted.
+    let store = with_horizon(300, Horizon { bytes: 0, ..Horizon::DEFAULT });
+    assert_eq!(extent(&store).lowest, 299);
+}
+
+#[test]
+fn a_shorter_horizon_takes_effect_over_some_commits() {
+    let store = with_horizon(300, Horizon::DEFAULT);
+    let horizon = Horizon { time: std::time::Duration::from_mins(10), ..Horizon::DEFAULT };
+    let mut log = UndoLog::new(Lane::Blocks, horizon);
+    let mut kept = Vec::new();
+    for found_at in 0..12 {
+        let (snapshot, mut counts) = (store.snapshot().unwrap(), Counts::new(1));
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        txn.put::<NonCollections>(&refusal(1, 1_000 + found_at), &());
+        let (batch, _) = log.finish(txn).unwrap();
+        store.commit(batch, Durability::Buffered).unwrap();
+        kept.push(records(&store).len());
+    }
+    // Each adds a record and deletes 64 or, with the search for the first one, 63.
+    assert_eq!(kept[..2], [600 + 1 - 63, 600 + 2 - 63 - 64]);
+    assert_eq!((kept[11], extent(&store).lowest), (2 * 11 + 12, 289));
 }
 
 #[test]
@@ -131,12 +187,13 @@ fn records_older_than_a_commit_without_a_record_are_deleted() {
     blocks(&store, 21..=21, End::Sealed);
     blocks(&store, 22..=22, End::Sealed);
     assert_eq!(records(&store), [(21, 0), (22, 0)]);
-    assert_eq!(rewind(&store, 20).unwrap().by, By::UndoRecords);
+    assert_eq!(rewind(&store, 20).unwrap().to, 20);
     // A record of a height without earlier records is useless, but hides no other record.
     late(&store, 1, 20, End::Sealed);
     assert_eq!(records(&store), [(20, 0)]);
-    assert_eq!(rewind(&store, 19).unwrap().by, By::FullRollback);
-    assert_eq!((height(&store), refused(&store)), (19, 0));
+    let error = rewind(&store, 19).unwrap_err();
+    assert!(matches!(error, RewindError::BeyondUndoLog { lowest: 20, .. }), "{error}");
+    assert_eq!((height(&store), refused(&store)), (20, 1));
 }
 
 #[test]
@@ -151,7 +208,7 @@ fn commits_without_a_height_are_parts_of_the_last_one_and_are_reverted_with_it()
     // The commit changes no row, so it needs no record.
     late(&store, 4, 2, End::Sealed);
     assert_eq!(records(&store), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]);
-    assert_eq!(rewind(&store, 1).unwrap().by, By::UndoRecords);
+    assert_eq!(rewind(&store, 1).unwrap(), Rewound { from: 2, to: 1 });
     assert_eq!((records(&store), refused(&store)), (vec![(1, 0), (1, 1)], 1));
     late(&store, 9, 1, End::Sealed);
     assert_eq!(records(&store), [(1, 0), (1, 1), (1, 2)]);
@@ -165,8 +222,10 @@ fn a_late_commit_without_a_record_is_detected_if_it_changed_the_rows_of_a_record
     late(&store, 1, 1, End::Sealed);
     late(&store, 1, 2, End::Sealed);
     commit(&store, End::Plain, |txn| txn.delete::<NonCollections>(&refusal(1, 2)));
-    assert_eq!(rewind(&store, 1).unwrap().by, By::FullRollback);
-    assert_eq!((height(&store), refused(&store)), (1, 1));
+    let error = rewind(&store, 1).unwrap_err();
+    assert!(matches!(error, RewindError::Mismatch { height: 2 }), "{error}");
+    assert!(error.to_string().contains("cairn db restore"), "{error}");
+    assert_eq!((height(&store), refused(&store)), (2, 1));
 }
 
 /// A database with unreadable undo records only.
@@ -217,48 +276,28 @@ impl Snapshot for UnreadableSnapshot<'_> {
 }
 
 #[test]
-fn unreadable_records_stop_neither_blocks_nor_a_rewind() {
-    let last = HEIGHTS + 10;
-    for damaged in [false, true] {
+fn unreadable_records_stop_no_blocks_and_are_replaced() {
+    let last = 20;
+    for unreadable in [false, true] {
         let store = database();
         (1..=last).for_each(|height| blocks(&store, height..=height, End::Sealed));
-        assert_eq!(records(&store).len(), usize::try_from(HEIGHTS).unwrap());
-        let store = if damaged {
+        let store = if unreadable {
             let store = Unreadable(store);
-            // The oldest is deleted in spite of that: its key is known.
+            let error = rewind(&store, last - 1).unwrap_err();
+            assert!(matches!(error, RewindError::BeyondUndoLog { lowest: 20, .. }), "{error}");
             blocks(&store, last + 1..=last + 1, End::Sealed);
-            assert_eq!(records(&store.0).first(), Some(&(12, 0)));
-            assert_eq!(rewind(&store, last - 1).unwrap().by, By::FullRollback);
-            force_rollback(&store, last - 1).unwrap();
             store.0
         } else {
             let mut batch = Batch::new();
             batch.put(UndoRecords::SPEC, (1_u8, last, 0_u32).to_bytes(), vec![0xff]);
             store.commit(batch, Durability::Buffered).unwrap();
+            let error = rewind(&store, last - 1).unwrap_err();
+            assert!(matches!(error, RewindError::BeyondUndoLog { lowest: 20, .. }), "{error}");
             blocks(&store, last + 1..=last + 1, End::Sealed);
-            assert_eq!(records_by_key(&store).first(), Some(&(12, 0)));
-            assert_eq!(rewind(&store, last - 2).unwrap().by, By::FullRollback);
-            // No records remain above the target height, decodable or not.
-            assert_eq!(records_by_key(&store).last(), Some(&(last - 2, 0)));
             store
         };
-        assert_eq!(height(&store), last - 2);
-        blocks(&store, last - 1..=last - 1, End::Sealed);
-        assert_eq!(height(&store), last - 1);
-    }
-}
-
-#[test]
-fn a_commit_of_several_heights_is_reverted_as_a_whole_or_not_at_all() {
-    for (to, by) in [(1, By::UndoRecords), (3, By::FullRollback)] {
-        let store = database();
-        blocks(&store, 1..=1, End::Sealed);
-        blocks(&store, 2..=5, End::Sealed);
-        assert_eq!(records(&store), [(1, 0), (5, 0)]);
-        assert_eq!(rewind(&store, to).unwrap(), Rewound { by, from: 5, to });
-        assert_eq!(height(&store), to);
-        assert_eq!(hash_at(&*store.snapshot().unwrap(), to).unwrap(), Some(hash(to)));
-        assert_eq!(hash_at(&*store.snapshot().unwrap(), to + 1).unwrap(), None);
+        assert_eq!(records(&store), [(last + 1, 0)]);
+        assert_eq!(rewind(&store, last).unwrap(), Rewound { from: last + 1, to: last });
     }
 }
 
@@ -274,11 +313,6 @@ fn a_rewind_is_counted_in_each_commit_and_changes_no_digest() {
     let snapshot = store.snapshot().unwrap();
     assert_eq!(meta::read::<Rewinds>(&*snapshot).unwrap(), Some(Rewinds { count: 5, last_to: 4 }));
     assert_eq!(digest::tables(&*snapshot).unwrap(), digest::tables(&*other.snapshot().unwrap()).unwrap());
-    force_rollback(&store, 4).unwrap();
-    assert_eq!(
-        meta::read::<Rewinds>(&*store.snapshot().unwrap()).unwrap(),
-        Some(Rewinds { count: 6, last_to: 3 })
-    );
 }
 
 #[test]

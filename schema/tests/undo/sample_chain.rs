@@ -16,6 +16,7 @@ use schema::nft::{
 use schema::payload::{Chunk, Codec, Kind};
 use schema::postings;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use schema::undo::{Horizon, Lane, UndoLog};
 use store::key::Text;
 use store::{Batch, Bounds, Counts, Durability, MemStore, Message, Order, Store, Txn};
 
@@ -30,29 +31,35 @@ fn account(n: u64) -> Account {
     Account::from_bytes(&bytes).unwrap()
 }
 
-/// A chain of `last` heights with a transaction each; those up to `mints` mint tokens.
-pub(crate) fn chain_of(last: u64, mints: u64) -> MemStore {
+/// A chain of `last` heights with a transaction each, of which each lane commits some at once; those up to `mints` mint
+/// tokens.
+pub(crate) fn chain_of(last: u64, mints: u64, at_once: usize) -> MemStore {
     let store = database();
     let codec = Codec::load(&*store.snapshot().unwrap()).unwrap();
     let mut counts = Counts::new(10_000);
-    for heights in (1..=last).collect::<Vec<_>>().chunks(100) {
-        let snapshot = store.snapshot().unwrap();
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        for height in heights {
-            block(&mut txn, &codec, *height);
-            if *height <= mints {
-                mint(&mut txn, *height);
+    let mut logs = [Lane::Blocks, Lane::InternalTxs].map(|lane| (lane, UndoLog::new(lane, Horizon::DEFAULT)));
+    for heights in (1..=last).collect::<Vec<_>>().chunks(at_once) {
+        for (lane, log) in &mut logs {
+            let snapshot = store.snapshot().unwrap();
+            let mut txn = Txn::new(&*snapshot, &mut counts);
+            for height in heights {
+                match lane {
+                    Lane::Blocks => block(&mut txn, &codec, *height),
+                    Lane::InternalTxs => calls(&mut txn, &codec, *height),
+                }
+                if *lane == Lane::Blocks && *height <= mints {
+                    mint(&mut txn, *height);
+                }
             }
+            let (batch, lengths) = log.finish(txn).unwrap();
+            store.commit(batch, Durability::Buffered).unwrap();
+            counts.absorb(lengths);
         }
-        let (batch, lengths) = txn.finish();
-        store.commit(batch, Durability::Buffered).unwrap();
-        counts.absorb(lengths);
     }
     store
 }
 
-/// A block with one transaction of each kind, by one account that is in all of them and one new account, and two call
-/// frames.
+/// A block with one transaction of each kind, by one account that is in all of them and one new account.
 fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
     let (busy, fresh, hash) = (account(0), account(height), hash(height));
     let digits = hex::encode(hash);
@@ -85,6 +92,17 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
         txn.push::<AccountEvmTxs>(&(AccountKey(owner.0), owner.1), height).unwrap();
     }
 
+    note_refusals(txn, height);
+    let lane =
+        BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
+    meta::put(txn, &lane);
+}
+
+/// Two call frames between the same accounts.
+fn calls(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
+    let (busy, fresh) = (account(0), account(height));
+    let [digits, from, to] = [&hash(height)[..], busy.as_bytes(), fresh.as_bytes()].map(hex::encode);
+    let mut encoder = codec.encoder(Kind::Tx).unwrap();
     let (first, mut frames) = (2 * height - 1, Chunk::default());
     for (index, to) in [(0, &to), (1, &from)] {
         let frame = format!(
@@ -97,7 +115,12 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
     txn.push::<AccountCalls>(&AccountKey(busy), first).unwrap();
     txn.push::<AccountCalls>(&AccountKey(fresh), first).unwrap();
     txn.push::<AccountCalls>(&AccountKey(busy), first + 1).unwrap();
+    meta::put(txn, &CallLane { height, calls: first + 1, ..CallLane::default() });
+}
 
+/// Rows of metadata queries, at some heights.
+fn note_refusals(txn: &mut Txn<'_>, height: u64) {
+    let (busy, fresh) = (account(0), account(height));
     if height.is_multiple_of(100) {
         txn.put::<NonCollections>(&(AccountKey(fresh), height), &());
         // Open since then, with a note for each later transfer.
@@ -109,10 +132,6 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
         txn.put::<Questions>(&Place::of_event(height, 7), &Message(question));
         txn.put::<PendingEvents>(&(AccountKey(busy), height, 7), &Message(PendingEvent::default()));
     }
-    let lane =
-        BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
-    meta::put(txn, &lane);
-    meta::put(txn, &CallLane { height, calls: first + 1, ..CallLane::default() });
 }
 
 fn mint(txn: &mut Txn<'_>, height: u64) {

@@ -43,6 +43,7 @@ pub fn config_of(summary: &Summary) -> Result<Config> {
         poll: Duration::from_millis(20),
         verify: Verify::Hashes,
         max_rewind: ingest::config::MAX_REWIND,
+        undo: schema::undo::Horizon::DEFAULT,
         keep_trying: None,
     })
 }

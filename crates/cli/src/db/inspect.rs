@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 use schema::digest;
+use schema::undo::{self, Lane};
 use store::Store as _;
 
 use super::{Viewed, lanes, view};
@@ -17,6 +18,10 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
     let Viewed { store, own: _own } = view(data)?;
     let identity = schema::open::existing(&store)?;
     let (blocks, calls) = lanes(&*store.snapshot()?)?;
+    let (undo, undo_calls) = {
+        let snapshot = store.snapshot()?;
+        (undo::extent(&*snapshot, Lane::Blocks)?, undo::extent(&*snapshot, Lane::InternalTxs)?)
+    };
     let bytes = store.disk_bytes()?;
     let mut text = String::new();
     writeln!(text, "directory     {}", data.display())?;
@@ -33,6 +38,9 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
         0 => writeln!(text)?,
         from => writeln!(text, ", some before height {from} missing (pruned by the node)")?,
     }
+    let undo_bytes = ByteSize::b(undo.bytes.saturating_add(undo_calls.bytes));
+    let lowest = undo.lowest.max(if calls.height > undo.lowest { undo_calls.lowest } else { 0 });
+    writeln!(text, "undo log      back to height {lowest}, {undo_bytes}")?;
     let each = bytes
         .checked_div(blocks.txs)
         .map_or_else(String::new, |each| format!(", {each} bytes a transaction"));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use ingest::verify::Reindex;
 use schema::meta::Meta;
-use schema::rollback;
 use store::{RocksOptions, RocksStore, Store, Table as _};
 
 use super::node::{node, require_endpoints};
@@ -24,9 +23,6 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
         Some(_) => own(data)?,
         None => open_damaged(data)?,
     };
-    if from.is_some() {
-        rollback::finish_pending(&store)?;
-    }
     let identity = match schema::open::existing(&store) {
         Err(error @ schema::Error::Refused(_)) => return Err(error.into()),
         read => read.context(
@@ -36,7 +32,7 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
     let node = node(settings, &identity)?;
     runtime::block_on(async {
         let stop = shutdown::watch()?;
-        let plan = Reindex::plan(&store, &node, from).await?;
+        let mut plan = Reindex::plan(&store, &node, from).await?;
         let mut continued = plan.continues();
         if continued.is_some() && from.is_none() {
             drop(store);
@@ -52,7 +48,7 @@ pub(super) fn reindex(settings: &Settings, from: Option<u64>) -> anyhow::Result<
         } else {
             plan.begin(&store)?;
             if from.is_none() {
-                // The rows of `meta` stay, so that the next start can resume an interrupted run.
+                // Also files that cannot be read. The rows of `meta` stay: what is to be indexed again.
                 store = store.recreate_tables(&[Meta::SPEC], RocksOptions::default())?;
                 schema::open::initialize(&store, &identity)?;
             }

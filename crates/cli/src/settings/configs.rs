@@ -7,6 +7,7 @@ use std::time::Duration;
 use chain::Vm;
 use ingest::Verify;
 use node::Endpoints;
+use schema::undo::Horizon;
 use web::cors::Cors;
 use web::limits::{self, Limits, PathRate};
 
@@ -78,6 +79,7 @@ impl Settings {
             poll: *self.poll,
             verify,
             max_rewind: self.max_rewind,
+            undo: Horizon { time: *self.undo_horizon, bytes: self.undo_bytes.as_u64() },
             keep_trying: keep_trying.then_some(TRY_AGAIN),
         })
     }

@@ -54,6 +54,7 @@ fn a_reindex_that_is_killed_continues_and_ends_with_the_same_database() {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut child = command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let first = from.map_or(1, |from| from.parse().unwrap());
+        until("the removal", || (height(&data) < first).then_some(()));
         until("some heights again", || {
             let now = height(&data);
             (now > first + 5 && now < LAST - 20).then_some(())

@@ -80,18 +80,30 @@ fn a_database_is_verified_damaged_repaired_and_indexed_again() {
     assert!(code == 0 && report.contains("rows that follow from others"), "{code} {report}");
     assert_eq!(digest(&data), whole);
 
-    lose(&data, AccountTxs::SPEC);
-    for from in ["9", "4"] {
-        let args = [&["db", "reindex", "--from", from, "--data", at], &played.services()[..]].concat();
-        let output = run(&args);
-        let text = String::from_utf8(output.stdout).unwrap();
+    let reindex =
+        |from: &[&str]| run(&[&["db", "reindex", "--data", at], from, &played.services()[..]].concat());
+    let indexed_again = |from: &[&str], first: &str| {
+        let output = reindex(from);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(text, format!("indexed heights {from} to 67 again\n"));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text, format!("indexed heights {first} to 67 again\n"));
+    };
+    let not_possible = |reason: &str| {
+        let output = reindex(&["--from", "9"]);
+        let message = String::from_utf8_lossy(&output.stderr);
+        // An operator must decide.
+        assert!(output.status.code() == Some(3) && message.contains(reason), "{message}");
+        assert!(message.contains("cairn db restore") && message.contains("(cairn db reindex"), "{message}");
+    };
+    not_possible("reaches back to 67");
+    indexed_again(&[], "4");
+    for from in ["9", "4"] {
+        indexed_again(&["--from", from], from);
     }
     assert_eq!(digest(&data), whole);
     lose(&data, AccountTxs::SPEC);
-    let output = run(&[&["db", "reindex", "--data", at], &played.services()[..]].concat());
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "indexed heights 4 to 67 again\n");
+    not_possible("does not match the rows, so the database is damaged");
+    indexed_again(&[], "4");
     assert_eq!(digest(&data), whole);
     let args = [&["db", "reindex", "--from", "3", "--data", at], &played.services()[..]].concat();
     let (code, report) = refused(&args);

@@ -1,19 +1,18 @@
-//! Audit and rebuild of lists in a database with possibly corrupt rows.
+//! Audit of lists in a database with possibly corrupt rows.
 //!
 //! # Invariants
 //!
-//! Neither lengths nor the order of values are trusted; every row is read once; memory is bounded. The audit joins lists
-//! and lengths, which have the same order (merge join): it reads by key only where they differ.
+//! Neither lengths nor the order of values are trusted; every row is read once; memory is bounded. Lists and lengths, which
+//! have the same order, are joined (merge join): the audit reads by key only where they differ.
 
 use std::iter::Peekable;
 
 use crate::{
-    bulk::BulkWriter,
-    engine::{Bounds, Durability, Order, Row, RowCursor, Snapshot, Store, for_each_row, prefix_end},
+    engine::{Bounds, Order, Row, RowCursor, Snapshot, for_each_row, prefix_end},
     error::Error,
     list::{COUNT, ROW, entry_key, values},
     spec::TableSpec,
-    value::{Value, put_varint, take_varint},
+    value::Value,
 };
 
 /// A row of a list or of its lengths that breaks an invariant.
@@ -76,24 +75,6 @@ fn check_list_of(
         on_inconsistency(Inconsistency::row(COUNT, key, value, "nothing: the list has no rows"));
     }
     Ok(())
-}
-
-/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order, and rows
-/// where no row begins, numbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
-/// list meanwhile. The result is on the device.
-pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut rebuilder = ListRebuilder::new(store, &*snapshot, spec);
-    for_each_row(&*snapshot, spec, Bounds::all(), |key, value| rebuilder.row(key, value, cutoff))?;
-    rebuilder.close()?;
-    rebuilder.writer.finish(Durability::Buffered)?;
-    drop(snapshot);
-    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
-    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
-    for_each_row(&*snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, _| {
-        if has_rows(&*snapshot, spec, &key[1..])? { Ok(()) } else { writer.delete(COUNT, key.to_vec()) }
-    })?;
-    writer.finish(Durability::Synced)
 }
 
 impl Inconsistency {
@@ -180,87 +161,6 @@ impl Owner {
                 if self.is_exact { least.to_string() } else { format!("{least} to {}", self.next) };
             on_inconsistency(Inconsistency { table: COUNT, key, found, expected });
         }
-        Ok(())
-    }
-}
-
-/// Reads the rows of a list in order and writes those that differ in the rebuilt one.
-///
-/// No row is written beyond the one that is being read, because each that is read adds at most [`ROW`] entries. So after a
-/// crash an entry may exist twice, and the next run drops one.
-struct ListRebuilder<'a> {
-    writer: BulkWriter<'a>,
-    snapshot: &'a dyn Snapshot,
-    spec: &'static TableSpec,
-    owner: Vec<u8>,
-    /// Ordinal and value of the row that is being read; `None` before the owner's first one.
-    read: Option<(u64, Vec<u8>)>,
-    /// Ordinal of the row that is being made, and its entries.
-    first: u64,
-    row: Vec<u64>,
-    /// The last entry.
-    last: u64,
-}
-
-impl<'a> ListRebuilder<'a> {
-    fn new(store: &'a dyn Store, snapshot: &'a dyn Snapshot, spec: &'static TableSpec) -> Self {
-        let (writer, owner, row) = (BulkWriter::new(store), Vec::new(), Vec::new());
-        Self { writer, snapshot, spec, owner, read: None, first: 0, row, last: 0 }
-    }
-
-    fn row(&mut self, key: &[u8], value: &[u8], cutoff: u64) -> Result<(), Error> {
-        let Some((owner, ordinal)) = split(key).filter(|(_, ordinal)| ordinal.is_multiple_of(ROW)) else {
-            return self.writer.delete(self.spec, key.to_vec());
-        };
-        if owner != self.owner {
-            self.close()?;
-            self.owner = owner.to_vec();
-        }
-        self.read = Some((ordinal, value.to_vec()));
-        let mut rest = value;
-        for number in (0..ROW).map_while(|_| take_varint(&mut rest)) {
-            if number < cutoff && number > self.last {
-                self.last = number;
-                self.row.push(number);
-            }
-            if self.row.len() as u64 == ROW {
-                self.write_row()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_row(&mut self) -> Result<(), Error> {
-        let mut value = Vec::new();
-        self.row.drain(..).for_each(|number| put_varint(number, &mut value));
-        let first = self.first;
-        self.first += ROW;
-        if self.read.as_ref().is_none_or(|(ordinal, stored)| *ordinal != first || *stored != value) {
-            self.writer.put(self.spec, entry_key(&self.owner, first), value)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the last row and the length of the current owner, and deletes the rows behind it.
-    fn close(&mut self) -> Result<(), Error> {
-        let len = self.first + self.row.len() as u64;
-        if !self.row.is_empty() {
-            self.write_row()?;
-        }
-        if self.read.as_ref().is_some_and(|(ordinal, _)| *ordinal >= self.first) {
-            let (start, end) = (entry_key(&self.owner, self.first), entry_key(&self.owner, u64::MAX));
-            let behind = Bounds { start: &start, end: Some(&end) };
-            for_each_row(self.snapshot, self.spec, behind, |key, _| {
-                self.writer.delete(self.spec, key.to_vec())
-            })?;
-        }
-        let key = [&[self.spec.tag][..], &self.owner].concat();
-        if len > 0 && self.snapshot.get(COUNT, &key)?.as_deref().and_then(u64::decode) != Some(len) {
-            let mut value = Vec::new();
-            len.encode(&mut value);
-            self.writer.put(COUNT, key, value)?;
-        }
-        (self.first, self.last, self.read) = (0, 0, None);
         Ok(())
     }
 }

@@ -153,6 +153,24 @@ impl UndoRecord {
 
     /// Adds the writes that revert the transaction to `batch`. `snapshot` must [match](UndoRecord::matches).
     pub fn revert_into(self, snapshot: &dyn Snapshot, batch: &mut Batch) -> Result<(), Error> {
+        self.revert(snapshot, batch, Err)
+    }
+
+    /// The same for a database that may be damaged, to compare it: a list whose last row is missing stays without it.
+    pub fn revert_damaged_into(self, snapshot: &dyn Snapshot, batch: &mut Batch) -> Result<(), Error> {
+        self.revert(
+            snapshot,
+            batch,
+            |error| if matches!(error, Error::Corrupt { .. }) { Ok(()) } else { Err(error) },
+        )
+    }
+
+    fn revert(
+        self,
+        snapshot: &dyn Snapshot,
+        batch: &mut Batch,
+        on_error: fn(Error) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         for (spec, rows) in self.rows {
             for (key, value) in rows {
                 match value {
@@ -164,7 +182,7 @@ impl UndoRecord {
         for (spec, owners) in self.lists {
             for growth in owners {
                 let len = growth.base.saturating_add(growth.added);
-                cut(snapshot, spec, &growth.owner, (growth.base, len), batch)?;
+                cut(snapshot, spec, &growth.owner, (growth.base, len), batch).or_else(on_error)?;
                 let count_key = count_key(spec, &growth);
                 match growth.base {
                     0 => batch.delete(COUNT, count_key),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::{collection::vec, prelude::*};
 use store::{
-    Access, Batch, Bounds, COUNT, Counts, Durability, Error, Key, List, MemStore, Order, RocksOptions,
-    RocksStore, Snapshot, Store, TableSpec, Txn, key::Text, list,
+    Access, Batch, Bounds, COUNT, Counts, Durability, Error, Key, List, MemStore, Order, Snapshot, Store,
+    TableSpec, Txn, key::Text, list,
 };
 
 /// All values, in one list.
@@ -22,8 +22,6 @@ impl List for ByName {
     const SPEC: &'static TableSpec = &TableSpec { name: "by_name", tag: 0x21, access: Access::Scan };
     type Owner = Text;
 }
-
-const TABLES: &[&TableSpec] = &[COUNT, Global::SPEC, ByName::SPEC];
 
 const NAMES: [&str; 4] = ["", "\0", "a", "aa"];
 
@@ -141,31 +139,6 @@ proptest! {
         let model = play(&store, &rounds);
         check_all(&store, &model);
     }
-
-    #[test]
-    fn truncation_keeps_the_values_below_the_cutoff(rounds in rounds(), cutoff in 0_u64..50_000) {
-        let store = MemStore::new();
-        let mut model = play(&store, &rounds);
-        let mut expected = 0;
-        for (&list, entries) in &mut model {
-            if list < NAMES.len() {
-                let before = entries.len();
-                entries.retain(|&value| value < cutoff);
-                expected += (before - entries.len()) as u64;
-            }
-        }
-        prop_assert_eq!(list::truncate(&store, ByName::SPEC, cutoff).unwrap(), expected);
-        check_all(&store, &model);
-        prop_assert_eq!(list::truncate(&store, ByName::SPEC, cutoff).unwrap(), 0);
-        // The truncated list accepts pushes.
-        let snapshot = store.snapshot().unwrap();
-        let mut counts = Counts::new(9);
-        let mut txn = Txn::new(&*snapshot, &mut counts);
-        for list in 0..NAMES.len() {
-            let len = model.get(&list).map_or(0, Vec::len) as u64;
-            prop_assert_eq!(push(&mut txn, list, 1_000_000).unwrap(), len);
-        }
-    }
 }
 
 /// Lists of `len` entries 0, 10, 20 …, one per owner.
@@ -181,89 +154,6 @@ fn store_lists(store: &dyn Store, owners: u64, len: u64) {
     let (batch, pending) = txn.finish();
     store.commit(batch, Durability::Buffered).unwrap();
     counts.absorb(pending);
-}
-
-#[test]
-fn truncation_supports_more_owners_and_longer_lists_than_fit_in_one_commit() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = RocksStore::open(directory.path(), TABLES, RocksOptions::default()).unwrap();
-    store_lists(&store, 2_500, 3);
-    assert_eq!(list::truncate(&store, ByName::SPEC, 10).unwrap(), 2_500 * 2);
-    {
-        let snapshot = store.snapshot().unwrap();
-        for owner in 0..2_500 {
-            check::<ByName>(&*snapshot, &owner.to_string().into(), &[0]);
-        }
-    }
-    assert_eq!(list::truncate(&store, ByName::SPEC, 0).unwrap(), 2_500);
-    check_all(&store, &Model::new());
-
-    store_lists(&store, 1, 200_000);
-    assert_eq!(list::truncate(&store, ByName::SPEC, 25).unwrap(), 200_000 - 3);
-    check::<ByName>(&*store.snapshot().unwrap(), &"0".into(), &[0, 10, 20]);
-}
-
-#[test]
-fn long_lists_are_truncated_alone() {
-    let (store, len) = (MemStore::new(), list::LONG + 5);
-    store_lists(&store, 2, len);
-    assert_eq!(list::truncate_long(&store, ByName::SPEC, 25).unwrap(), 2 * (len - 3));
-    for owner in ["0", "1"] {
-        check::<ByName>(&*store.snapshot().unwrap(), &owner.into(), &[0, 10, 20]);
-    }
-    assert_eq!(list::truncate_long(&store, ByName::SPEC, 15).unwrap(), 0);
-    check::<ByName>(&*store.snapshot().unwrap(), &"1".into(), &[0, 10, 20]);
-}
-
-/// A store that fails after some commits, like a killed process.
-struct Failing<'a> {
-    store: &'static MemStore,
-    commits_left: &'a std::sync::atomic::AtomicUsize,
-}
-
-impl Store for Failing<'static> {
-    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        self.store.snapshot()
-    }
-
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        use std::sync::atomic::Ordering::Relaxed;
-        if self.commits_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err() {
-            return Err(Error::ReadOnly { path: "full disk".into() });
-        }
-        self.store.commit(batch, durability)
-    }
-
-    fn sync(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn disk_bytes(&self) -> Result<u64, Error> {
-        self.store.disk_bytes()
-    }
-}
-
-#[test]
-fn interrupted_truncation_leaves_dense_lists_and_can_be_repeated() {
-    let store: &'static MemStore = Box::leak(Box::default());
-    let commits_left: &'static _ = Box::leak(Box::new(std::sync::atomic::AtomicUsize::new(1)));
-    store_lists(store, 1, 600_000);
-    list::truncate(&Failing { store, commits_left }, ByName::SPEC, 25).unwrap_err();
-    let owner = Text::from("0");
-    let len = {
-        let snapshot = store.snapshot().unwrap();
-        let len = list::len::<ByName>(&*snapshot, &owner).unwrap();
-        assert!((3..600_000).contains(&len), "{len}");
-        let entries: Vec<u64> = (0..len).map(|ordinal| ordinal * 10).collect();
-        assert_eq!(list::slice::<ByName>(&*snapshot, &owner, 0..len).unwrap(), entries);
-        assert_eq!(
-            snapshot.scan(ByName::SPEC, Bounds::all(), Order::Asc, usize::MAX).unwrap().len() as u64,
-            len.div_ceil(list::ROW)
-        );
-        len
-    };
-    assert_eq!(list::truncate(store, ByName::SPEC, 25).unwrap(), len - 3);
-    check::<ByName>(&*store.snapshot().unwrap(), &owner, &[0, 10, 20]);
 }
 
 #[test]
@@ -330,7 +220,6 @@ fn a_gap_in_a_list_is_an_error_with_the_row() {
             list::slice::<ByName>(&*snapshot, &owner, 62..63).unwrap_err(),
             list::position::<ByName>(&*snapshot, &owner, 100, 625).unwrap_err(),
             list::entries::<ByName>(&*snapshot, [(&owner, 62)].into_iter()).unwrap_err(),
-            list::truncate_owners(&store, ByName::SPEC, &[owner.to_bytes()], 625).unwrap_err(),
         ] {
             assert!(
                 matches!(&error, Error::Corrupt { table: "by_name", key, .. } if *key == missing),

@@ -6,6 +6,7 @@
 
 mod copies;
 mod damage;
+mod damaged_lists;
 mod demands;
 mod engines;
 mod followers;
@@ -14,7 +15,6 @@ mod lists;
 mod model;
 mod play;
 mod ranked;
-mod rebuilt_lists;
 mod recovery;
 mod rocks;
 mod txns;

@@ -19,7 +19,7 @@ use schema::nft::{
     OwnedTokensByHeight, Questions, Token, Tokens, TokensByHeight, rebuild,
 };
 use schema::payload::Codec;
-use schema::undo;
+use schema::undo::{Horizon, Lane, UndoLog};
 use store::key::All;
 use store::{Batch, Counts, Durability, Key as _, MemStore, Message, Order, Ranked, Store, Table as _, Txn};
 
@@ -397,7 +397,7 @@ fn commit_with_undo(subject: &mut Subject, write: impl FnOnce(&mut NftRows, &mut
     let snapshot = subject.store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, &mut subject.counts);
     write(&mut subject.rows, &mut txn);
-    let (batch, pending) = undo::finish_with_undo_record(txn, undo::Lane::Blocks).unwrap();
+    let (batch, pending) = UndoLog::new(Lane::Blocks, Horizon::DEFAULT).finish(txn).unwrap();
     drop(snapshot);
     let bytes = batch.bytes();
     subject.store.commit(batch, Durability::Buffered).unwrap();

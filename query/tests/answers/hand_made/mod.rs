@@ -23,9 +23,9 @@ use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::payload::{Chunk, Codec, Encoder, Kind};
 use schema::postings;
 use schema::records::Records as _;
-use schema::rewind::{By, rewind};
+use schema::rewind::rewind;
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use schema::undo::{self, Lane};
+use schema::undo::{Horizon, Lane, UndoLog};
 use serde_json::Value;
 use store::key::Text;
 use store::{Counts, Durability, MemStore, Message, Store, Txn};
@@ -159,7 +159,7 @@ impl HandMade {
         }
         self.height = height;
         self.put_lanes(&mut txn);
-        let (batch, _) = undo::finish_with_undo_record(txn, Lane::Blocks).unwrap();
+        let (batch, _) = UndoLog::new(Lane::Blocks, Horizon::DEFAULT).finish(txn).unwrap();
         drop(snapshot);
         store.commit(batch, Durability::Buffered).unwrap();
     }
@@ -167,7 +167,7 @@ impl HandMade {
     /// Removes the blocks above `to`, which must have no call frames; the next ones belong to another history.
     pub(crate) fn rewind(&mut self, to: u64) {
         assert!(self.calls.is_empty());
-        assert_eq!(rewind(&*self.store, to).unwrap().by, By::UndoRecords);
+        assert_eq!(rewind(&*self.store, to).unwrap().to, to);
         (self.height, self.fork) = (to, self.fork + 1);
         self.txs.retain(|tx| tx.height <= to);
         self.evm_txs.retain(|tx| tx.height <= to);
