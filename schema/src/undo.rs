@@ -255,7 +255,8 @@ pub fn extent(snapshot: &dyn Snapshot, lane: Lane) -> Result<Extent, Error> {
     let first = none_if_corrupt(first.map_err(Error::from))?.unwrap_or_default().pop();
     Ok(match (first, last) {
         (Some((_, Message(first))), Some(((_, at, _), last))) if at == height => {
-            Extent { lowest: first.from, bytes: last.total.saturating_add(last.len()) - first.total }
+            let end = last.total.saturating_add(last.len());
+            Extent { lowest: first.from, bytes: end.saturating_sub(first.total) }
         }
         _ => Extent { lowest: height, bytes: 0 },
     })
