@@ -4,6 +4,7 @@
 //!
 //! * There is at most one set of clients, and so one connection pool, per chain and service.
 //! * An invalid address is logged once and skipped.
+//! * A node of another chain, which any typo in a registry names, is not queried: its state would be taken for evidence.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,13 @@ pub struct Clients {
     pub(crate) evm: Option<Evm>,
     /// Of the rollup's bridge.
     pub(crate) executor: Option<OpinitExecutor>,
+    /// When the nodes were last asked for their chain, in nanoseconds.
+    checked: tokio::sync::Mutex<Option<i64>>,
 }
+
+/// Nanoseconds between two checks of the nodes' chain, and after a check that a service did not answer.
+const CHECK: i64 = 600_000_000_000;
+const CHECK_AGAIN: i64 = 60_000_000_000;
 
 /// The registry has no usable address of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,6 +95,7 @@ impl ChainClients {
             rest: self.client(chain, rest, Rest::new),
             evm: self.client(chain, json_rpc, Evm::new),
             executor: self.client(chain, executor, OpinitExecutor::new),
+            checked: tokio::sync::Mutex::default(),
         }
     }
 
@@ -110,6 +118,24 @@ impl ChainClients {
 }
 
 impl Clients {
+    /// Excludes the nodes that are of another chain. Returns no error: what is excluded fails when it is queried. EVM
+    /// nodes are not checked: a registry need not give their chain's number.
+    pub(crate) async fn check_chain(&self, now: i64) {
+        let mut checked = self.checked.lock().await;
+        if checked.is_some_and(|at| now.saturating_sub(at) < CHECK) {
+            return;
+        }
+        let mut outcomes = Vec::new();
+        if let Some(comet) = &self.comet {
+            outcomes.push(comet.verify_chain(&self.chain).await.map(drop));
+        }
+        if let Some(rest) = &self.rest {
+            outcomes.push(rest.verify_chain(&self.chain).await);
+        }
+        let is_complete = outcomes.iter().all(Result::is_ok);
+        *checked = Some(if is_complete { now } else { now.saturating_sub(CHECK - CHECK_AGAIN) });
+    }
+
     /// CometBFT RPC.
     pub fn comet(&self) -> Result<&Comet, NoAddress> {
         self.comet.as_ref().ok_or_else(|| self.no_address("rpc"))

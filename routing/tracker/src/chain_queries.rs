@@ -119,6 +119,11 @@ impl ChainQueries<'_> {
     ) -> Result<T, QueryError> {
         let limiter = self.limiters.of(chain);
         let _waiting = if self.home.keeps(chain) { None } else { Some(limiter.wait()?) };
+        let clients = self.search(chain)?.clients;
+        let query = async {
+            clients.check_chain((self.clock)()).await;
+            query.await
+        };
         limiter.call(self.clock, query).await
     }
 

@@ -225,6 +225,20 @@ async fn requests_that_a_node_limits_are_sent_again_within_the_poll() {
 }
 
 #[tokio::test]
+async fn nodes_of_another_chain_are_no_evidence() {
+    let start = afterwards();
+    let world = World::with_packet_under_way(start).await;
+    world.play(&[], &["wrong-chain"]);
+    world.l2.show(448).unwrap();
+    // A packet with the same channel and number was received there.
+    world.tracker().poll_due(after(start, 660)).await.unwrap();
+    assert_eq!(world.status(L1, UNDER_WAY)["state"], "STATE_PENDING");
+    world.play(&[], &[]);
+    world.tracker().poll_due(after(start, 1_320)).await.unwrap();
+    assert_eq!(world.status(L1, UNDER_WAY)["state"], "STATE_COMPLETED_SUCCESS");
+}
+
+#[tokio::test]
 async fn a_registry_that_loses_a_chain_stops_no_transfer() {
     let (hash, start) = (UNDER_WAY, afterwards());
     let mut world = World::with_packet_under_way(start).await;
