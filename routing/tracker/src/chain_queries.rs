@@ -120,10 +120,8 @@ impl ChainQueries<'_> {
         let limiter = self.limiters.of(chain);
         let _waiting = if self.home.keeps(chain) { None } else { Some(limiter.wait()?) };
         let clients = self.search(chain)?.clients;
-        let query = async {
-            clients.check_chain((self.clock)()).await;
-            query.await
-        };
+        // Boxed: it is rare, and large.
+        Box::pin(clients.check_chain((self.clock)())).await;
         limiter.call(self.clock, query).await
     }
 

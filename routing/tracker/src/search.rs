@@ -52,7 +52,10 @@ impl Search<'_> {
         let found = self.tx_of(hash).await;
         self.limiter.index_answered(found.as_ref().err());
         match found {
-            Err(error) if error.is_without_index() => self.tx_by_height(hash).await?.map(Some).ok_or(error),
+            // Boxed: it is rare, and large.
+            Err(error) if error.is_without_index() => {
+                Box::pin(self.tx_by_height(hash)).await?.map(Some).ok_or(error)
+            }
             found => found,
         }
     }
