@@ -143,6 +143,14 @@ impl Explorer {
         is_hex || Account::from_bech32(text, self.prefix()).is_some()
     }
 
+    /// True for any form of an address but hex without `0x` of another length than 20 bytes: a name such as `beef` is
+    /// rather a collection's.
+    pub(crate) fn names_account(&self, text: &str) -> bool {
+        let is_hex = text.len() == 40 || text.starts_with("0x") || text.starts_with("0X");
+        Account::from_bech32(text, self.prefix()).is_some()
+            || is_hex && Account::parse(text, self.prefix()).is_some()
+    }
+
     /// The chain's id; empty without an index.
     pub(crate) fn chain_id(&self) -> &str {
         &self.about.chain_id

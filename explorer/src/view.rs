@@ -115,6 +115,11 @@ pub(crate) fn reply(explorer: &Explorer, path: &str, outcome: Result<Response, H
 
 fn html(explorer: &Explorer, status: StatusCode, page: Markup) -> Reply {
     let mut page = page.into_string();
+    // The template engine leaves them as they are, and HTML forbids them (WHATWG §13.2.3.5).
+    let is_forbidden = |letter: char| letter.is_control() && !letter.is_ascii_whitespace();
+    if page.contains(is_forbidden) {
+        page = page.replace(is_forbidden, "\u{fffd}");
+    }
     if !explorer.base().is_empty() {
         // The template engine escapes quotes in texts, so only attributes with a path of ours begin so.
         page = page.replace("=\"/", &format!("=\"{}/", explorer.base()));

@@ -105,7 +105,7 @@ impl View for BlockPage {
 /// The page of a block that is named by its hash, or by its height in hex; `None` for any other name.
 fn by_another_name(explorer: &Explorer, name: &str) -> Result<Option<String>, HttpError> {
     let digits = lookup::digits(name);
-    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if lookup::is_hash(name) {
         let unknown = || {
             HttpError::not_found(format!(
                 "{name} is not the hash of one of the {0} newest blocks, nor the EVM's hash of a block of the {0} newest EVM \

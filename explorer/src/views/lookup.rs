@@ -53,8 +53,14 @@ pub(super) fn block(explorer: &Explorer, hash: &str) -> Result<Option<String>, H
     Ok(height.map(target::block))
 }
 
+/// True for the 64 hex digits of a hash, with or without `0x`.
+pub(crate) fn is_hash(text: &str) -> bool {
+    let digits = digits(text);
+    digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// A hash without `0x`.
-pub(super) fn digits(hash: &str) -> &str {
+pub(crate) fn digits(hash: &str) -> &str {
     hash.strip_prefix("0x").or_else(|| hash.strip_prefix("0X")).unwrap_or(hash)
 }
 

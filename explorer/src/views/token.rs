@@ -23,12 +23,13 @@ impl View for TokenPage {
     const PARAMS: &'static [Param] = &[
         Param::path("collection", "Bech32 or hex."),
         Param::query("id", Type::String, "The id of the token in its collection."),
+        Param::query("a", Type::String, "As id, if it is no address: the form of Etherscan."),
         KEY,
     ];
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let (collection, id) = (encoded(call.text("collection")), call.first("id").unwrap_or_default());
-        if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call.text("collection"))?) {
+        if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call)?) {
             return Ok(Response::Redirect(page));
         }
         let list = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{collection}"));
@@ -80,8 +81,13 @@ impl View for TokenPage {
 
 /// The page of a token contract: a collection, unless its first token has an empty id, or an ERC-20. Wallets open
 /// `/token/{address}`.
-fn without_id(explorer: &Explorer, address: &str) -> Result<Option<String>, HttpError> {
+fn without_id(explorer: &Explorer, call: &Call<'_>) -> Result<Option<String>, HttpError> {
+    let address = call.text("collection");
     if lookup::exists(explorer, "/indexer/nft/v1/collections", address)? {
+        // Etherscan has the id of a token, or an account whose tokens are listed.
+        if let Some(id) = call.first("a").filter(|id| !explorer.is_account(id)) {
+            return Ok(Some(target::token(address, id).into_string()));
+        }
         let first = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{}", encoded(address)));
         let first = first.with("pagination.limit", "1").with("pagination.reverse", "false");
         let first = Listing::<Token>::first(explorer, first)?;

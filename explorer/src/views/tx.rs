@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use web::call::Call;
-use web::endpoint::Param;
+use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use super::tx_list::{self, TxList};
@@ -18,7 +18,7 @@ use crate::format::{
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::record::{self, Event, OneTx, Tx};
-use crate::target::{Target, encoded};
+use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
 
 /// Messages and events that a page shows; the JSON has all.
@@ -30,9 +30,23 @@ pub(crate) struct TxsPage;
 impl View for TxsPage {
     const PATH: &'static str = "/txs";
     const SUMMARY: &'static str = "All Cosmos transactions.";
-    const PARAMS: &'static [Param] = &tx_list::PARAMS;
+    const PARAMS: &'static [Param] = &{
+        let [msgs, block_data, key] = tx_list::PARAMS;
+        [
+            msgs,
+            block_data,
+            key,
+            Param::query("a", Type::String, "Leads to the account: the form of Etherscan."),
+            Param::query("block", Type::String, "Leads to the block: the form of Etherscan."),
+        ]
+    };
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
+        let elsewhere = call.first("a").map(target::account);
+        let elsewhere = elsewhere.or_else(|| call.first("block").map(|name| target::block(encoded(name))));
+        if let Some(page) = elsewhere {
+            return Ok(Response::Redirect(page));
+        }
         let list = Target::new("/indexer/tx/v1/txs");
         let list = TxList::read(explorer, call, list, Target::new(Self::PATH))?;
         let msgs = TxList::filter(call);
