@@ -128,7 +128,7 @@ pub(crate) struct Settings {
     #[arg(value_name = "CHECKS", default_value = "hashes", value_parser = parse::verify)]
     verify: Verify,
     /// With `verify = "signatures"`: a trusted block, from which on the validators are trusted; by default the first
-    /// block that is fetched.
+    /// block that is fetched. An error with other checks, which do not use it.
     #[arg(value_name = "HEIGHT:HASH", value_parser = parse::block)]
     trusted: Option<(u64, [u8; 32])>,
     /// Maximum number of blocks that are rolled back if the node follows another history; beyond it the program stops
@@ -286,6 +286,10 @@ impl Settings {
         let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
         settings.cors = Cors::origins(origins)
             .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;
+        if settings.trusted.is_some() && !matches!(settings.verify, Verify::Signatures { .. }) {
+            let reason = "it counts only with `verify = \"signatures\"`: set that, or remove this";
+            return Err(values::bad(values, "trusted", reason));
+        }
         if settings.route_registry.is_some() && settings.route_data.is_none() {
             return Err(missing("route.data"));
         }
