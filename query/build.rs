@@ -40,22 +40,18 @@ const RECORDS: [(&str, &str); 32] = [
     ("Nft", "nft.Nft"),
     ("PageResponse", "common.PaginationResponse"),
     ("Proposer", "block.Proposer"),
-    ("TokenHolder", "richlist.TokenHolder"),
-    ("Tx", "tx.Tx"),
     ("Reorg", "stream.Reorg"),
     ("StreamStart", "stream.StreamStart"),
+    ("TokenHolder", "richlist.TokenHolder"),
+    ("Tx", "tx.Tx"),
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 7] = [
-    "CollectionDetail",
-    "Collection",
-    "GetStatusResponse",
-    "NftDetails",
-    "NftHandle",
-    "Nft",
-    "TokenHolder",
-];
+const WRITTEN: [&str; 7] =
+    ["CollectionDetail", "Collection", "GetStatusResponse", "NftDetails", "NftHandle", "Nft", "TokenHolder"];
+
+/// Messages that are built from an event, and have no JSON of their own.
+const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
 const DECIMALS: [&str; 10] = [
@@ -171,11 +167,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(files, [ROOT])?;
 
     let mut config = prost_build::Config::new();
+    config.message_attribute(".", "#[derive(serde::Deserialize)]\n#[serde(default)]");
     for (message, name) in RECORDS {
-        config.message_attribute(
-            message,
-            format!("#[derive(serde::Deserialize, schemars::JsonSchema)]\n#[serde(default)]\n#[schemars(rename = {name:?})]"),
-        );
+        let schema = format!("#[derive(schemars::JsonSchema)]\n#[schemars(rename = {name:?})]");
+        config.message_attribute(message, schema);
+    }
+    for message in STREAMED {
+        config.field_attribute(format!("{message}.event"), "#[serde(skip)]");
     }
     for message in WRITTEN {
         config.message_attribute(message, "#[derive(serde::Serialize)]");
@@ -184,11 +182,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.message_attribute(message, r#"#[serde(rename_all = "camelCase")]"#);
     }
     for field in DECIMALS {
-        config.field_attribute(
-            field,
-            r#"#[serde(with = "serde_with::As::<serde_with::DisplayFromStr>")]"#,
-        );
-        config.field_attribute(field, format!("#[schemars(with = \"String\", regex(pattern = {DECIMAL:?}))]"));
+        config.field_attribute(field, r#"#[serde(with = "serde_with::As::<serde_with::DisplayFromStr>")]"#);
+        config
+            .field_attribute(field, format!("#[schemars(with = \"String\", regex(pattern = {DECIMAL:?}))]"));
     }
     for (pattern, fields) in PATTERNS {
         for field in fields {

@@ -7,7 +7,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::Schema;
+use web::schema::Text;
 
 use crate::explorer::Explorer;
 use crate::layout::{self, Page};
@@ -15,7 +15,7 @@ use crate::layout::{self, Page};
 /// The media type of a page.
 const HTML: &str = "text/html; charset=utf-8";
 
-static PAGE: Schema = Schema { name: "Page", doc: "An HTML page.", fields: &[] };
+static PAGE: Text = Text { content_type: "text/html", doc: "An HTML page." };
 
 /// The outcome of a view.
 pub(crate) enum Response {

@@ -33,15 +33,19 @@
 //! use web::http_error::HttpError;
 //! use web::openapi::About;
 //! use web::reply::Reply;
-//! use web::schema::{Field, Kind, Schema};
+//! use web::schema::of;
 //!
 //! /// The shared state of the handlers.
 //! struct Greetings {
 //!     greeting: &'static str,
 //! }
 //!
-//! static GREETING: Schema =
-//!     Schema { name: "Greeting", doc: "A greeting.", fields: &[Field::new("text", Kind::String, "The words.")] };
+//! /// A greeting.
+//! #[derive(schemars::JsonSchema)]
+//! struct Greeting {
+//!     /// The words.
+//!     text: String,
+//! }
 //!
 //! static GROUPS: &[&[Endpoint<Greetings>]] = &[&[Endpoint {
 //!     method: Method::Get,
@@ -49,7 +53,7 @@
 //!     tag: "Greetings",
 //!     summary: "A greeting by name.",
 //!     params: &[Param::path("name", "The name to greet.")],
-//!     response: &GREETING,
+//!     response: of::<Greeting>(),
 //!     handler: Handler::Sync(greet),
 //!     cache: MaxAge::LIST,
 //! }]];

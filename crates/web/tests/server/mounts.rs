@@ -12,7 +12,7 @@ use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::limits::{Limits, Rate};
 use web::mounts::{Mount, Mounts, Slot};
 use web::reply::Reply;
-use web::schema::PAGINATION_RESPONSE;
+use web::schema::Document;
 use web::server::Server;
 
 use crate::socket::Socket;
@@ -28,7 +28,7 @@ const fn endpoint(
         tag: "Names",
         summary: "The name of the app.",
         params,
-        response: &PAGINATION_RESPONSE,
+        response: &Document("A page."),
         handler,
         cache: MaxAge::LIST,
     }
