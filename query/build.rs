@@ -7,6 +7,8 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost_types::field_descriptor_proto::{Label, Type};
+
 const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
@@ -171,6 +173,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (message, name) in RECORDS {
         let schema = format!("#[derive(schemars::JsonSchema)]\n#[schemars(rename = {name:?})]");
         config.message_attribute(message, schema);
+    }
+    // An absent message is no message of this API.
+    for message in descriptors.file.iter().flat_map(|file| &file.message_type) {
+        let of_record = RECORDS.iter().any(|(record, _)| *record == message.name());
+        let members = message.field.iter().filter(|field| of_record && field.label() != Label::Repeated);
+        for field in members.filter(|field| field.r#type() == Type::Message) {
+            let name = field.type_name().rsplit('.').next().unwrap_or_default();
+            let path = format!("{}.{}", message.name(), field.name());
+            config.field_attribute(path, format!("#[schemars(with = {name:?})]"));
+        }
     }
     for message in STREAMED {
         config.field_attribute(format!("{message}.event"), "#[serde(skip)]");

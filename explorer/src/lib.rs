@@ -15,7 +15,7 @@
 //! | `view` | a page as a value; success, redirect and error as a response |
 //! | `unknown` | paths of other explorers, and the page for any other path and request |
 //! | `layout` | the frame of every page |
-//! | `listing`, `record` | lists with their cursors; the JSON members that pages show |
+//! | `listing`, `record` | lists with their cursors; what pages compute of a record |
 //! | `format`, `target` | hashes, times and amounts as HTML; paths and queries |
 //! | `assets` | style sheet, script and icon |
 //! | `views` | one module per page |

@@ -286,10 +286,6 @@ impl Settings {
         let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
         settings.cors = Cors::origins(origins)
             .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;
-        if settings.trusted.is_some() && !matches!(settings.verify, Verify::Signatures { .. }) {
-            let reason = "it counts only with `verify = \"signatures\"`: set that, or remove this";
-            return Err(values::bad(values, "trusted", reason));
-        }
         if settings.route_registry.is_some() && settings.route_data.is_none() {
             return Err(missing("route.data"));
         }

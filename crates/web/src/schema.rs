@@ -64,7 +64,7 @@ impl Object for Document {
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorResponse {
     /// The gRPC status code.
-    code: u8,
+    code: u32,
     /// The input at fault, and the allowed values.
     message: String,
     /// Entries with an @type (google.rpc); usually none.

@@ -11,9 +11,9 @@ use crate::explorer::Explorer;
 use crate::layout::Page;
 use crate::layout::{search, section};
 use crate::listing::{KEY, Listing};
-use crate::record::Collection;
 use crate::target::{self, Target};
 use crate::view::{Response, View};
+use query::v1::Collection;
 
 /// Characters of a text that is looked for.
 const MAX_CHARS: usize = 200;
