@@ -55,6 +55,16 @@ struct Maker {}
 #[allow(dead_code, reason = "only its schema is used")]
 struct Items {
     items: Vec<Item>,
+    pagination: Page,
+}
+
+/// Where a page stands in its list.
+#[derive(JsonSchema)]
+#[schemars(rename = "common.PaginationResponse")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Page {
+    next_key: Option<String>,
+    total: String,
 }
 
 const fn endpoint(
