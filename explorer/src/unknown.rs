@@ -30,9 +30,10 @@ pub(crate) fn respond(explorer: &Explorer, request: &Parts, error: &HttpError) -
     if let Some(page) = is_unknown.then(|| page_of(explorer, &request.uri)).flatten() {
         return Some(reply(explorer, path, Ok(Response::Redirect(page))));
     }
-    let error = match is_unknown {
-        true => HttpError::not_found(format!("There is no page at {}.", chain::truncated(path, 200))),
-        false => error.clone(),
+    let error = if is_unknown {
+        HttpError::not_found(format!("There is no page at {}.", chain::truncated(path, 200)))
+    } else {
+        error.clone()
     };
     asks_for_html(&request.headers).then(|| reply(explorer, path, Err(error)))
 }
@@ -97,9 +98,10 @@ fn page_of(explorer: &Explorer, uri: &Uri) -> Option<String> {
 
 fn block(name: &str) -> Option<String> {
     let digits = lookup::digits(name);
-    let is_height = match digits.len() < name.len() {
-        true => u64::from_str_radix(digits, 16).is_ok(),
-        false => name.parse::<u64>().is_ok(),
+    let is_height = if digits.len() < name.len() {
+        u64::from_str_radix(digits, 16).is_ok()
+    } else {
+        name.parse::<u64>().is_ok()
     };
     (is_height || lookup::is_hash(name)).then(|| target::block(target::encoded(name)))
 }
