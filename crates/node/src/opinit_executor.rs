@@ -6,6 +6,7 @@
 //! * Proofs are returned unchecked: the L1 checks a proof when it is used.
 
 use chain::excerpt;
+use chain::hash::{Hash, parse_hash};
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -47,6 +48,9 @@ pub struct Withdrawal {
     pub storage_root: String,
     /// The hash of the last L2 block of the output, base64; empty until the tree is closed.
     pub last_block_hash: String,
+    /// Its transaction on the L2 and the height, where the executor reports them. A withdrawal of a bridge's shutdown has
+    /// no transaction, and the SHA-256 of nothing as its hash.
+    pub tx: Option<(Hash, u64)>,
 }
 
 /// `executor/types/query.go` of opinit-bots.
@@ -61,6 +65,8 @@ struct Answer {
     version: Option<String>,
     storage_root: Option<String>,
     last_block_hash: Option<String>,
+    tx_hash: Option<String>,
+    tx_height: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -120,6 +126,7 @@ impl From<Answer> for Withdrawal {
             version: answer.version.unwrap_or_default(),
             storage_root: answer.storage_root.unwrap_or_default(),
             last_block_hash: answer.last_block_hash.unwrap_or_default(),
+            tx: answer.tx_hash.and_then(|hash| parse_hash(&hash).ok().flatten()).zip(answer.tx_height),
         }
     }
 }

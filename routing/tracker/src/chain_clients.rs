@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use node::{Comet, Evm, Limits, Rest, SetupError, Url};
+use node::{Comet, Evm, Limits, OpinitExecutor, Rest, SetupError, Url};
 use registry::{Chain, ChainKind, Endpoints};
 
 /// The clients of all chains that were queried so far.
@@ -24,6 +24,8 @@ pub struct Clients {
     pub(crate) comet: Option<Comet>,
     pub(crate) rest: Option<Rest>,
     pub(crate) evm: Option<Evm>,
+    /// Of the rollup's bridge.
+    pub(crate) executor: Option<OpinitExecutor>,
 }
 
 /// The registry has no usable address of a service.
@@ -73,7 +75,7 @@ impl ChainClients {
     }
 
     fn connect(&self, chain: &str, kind: ChainKind, addresses: &Endpoints) -> Clients {
-        let Endpoints { rpc, rest, json_rpc, .. } = addresses;
+        let Endpoints { rpc, rest, json_rpc, executor, .. } = addresses;
         // An EVM chain has only JSON-RPC, so its `rpc` addresses are JSON-RPC too.
         let (rpc, json_rpc) = match kind {
             ChainKind::Cosmos => (&rpc[..], json_rpc),
@@ -85,6 +87,7 @@ impl ChainClients {
             comet: self.client(chain, rpc, Comet::new),
             rest: self.client(chain, rest, Rest::new),
             evm: self.client(chain, json_rpc, Evm::new),
+            executor: self.client(chain, executor, OpinitExecutor::new),
         }
     }
 

@@ -29,6 +29,8 @@ pub struct KnownChain {
     rpc: Vec<String>,
     rest: Vec<String>,
     json_rpc: Vec<String>,
+    #[serde(default)]
+    executor: Vec<String>,
     pub(crate) explorer_tx: Option<String>,
     pub(crate) layer_zero_endpoint: Option<String>,
     pub(crate) confirmations: u32,
@@ -46,6 +48,7 @@ impl KnownChain {
             rpc: some(&chain.endpoints.rpc),
             rest: some(&chain.endpoints.rest),
             json_rpc: some(&chain.endpoints.json_rpc),
+            executor: some(&chain.endpoints.executor),
             explorer_tx: chain.explorer_tx.clone(),
             layer_zero_endpoint: chain.layer_zero_endpoint.clone(),
             confirmations: chain.confirmations,
@@ -70,6 +73,7 @@ impl KnownChain {
             rpc: self.rpc.clone(),
             rest: self.rest.clone(),
             json_rpc: self.json_rpc.clone(),
+            executor: self.executor.clone(),
             ..Endpoints::default()
         }
     }

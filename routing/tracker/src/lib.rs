@@ -31,6 +31,7 @@
 //! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
 //! | `recent_blocks` | the newest blocks of a chain without an index |
+//! | `executor_withdrawals` | the withdrawals of a rollup without an index |
 //! | `unseen` | quotas for hashes that no node has |
 //! | `meter` | metrics |
 //! | `tx_hash` | hashes in the spelling of their chains |
@@ -51,6 +52,7 @@ mod continuation;
 mod detect;
 mod error;
 mod event;
+mod executor_withdrawals;
 pub mod hop;
 pub mod hop_query;
 mod known_acks;

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::breaker::{Breaker, State};
+use crate::executor_withdrawals::ExecutorWithdrawals;
 use crate::meter;
 use crate::query_error::QueryError;
 use crate::recent_blocks::RecentBlocks;
@@ -43,6 +44,7 @@ pub(crate) struct Limiter {
     searches: Mutex<Searches>,
     /// In place of an index.
     pub(crate) recent_blocks: RecentBlocks,
+    pub(crate) executor_withdrawals: ExecutorWithdrawals,
 }
 
 /// Searches for transactions, which a node may refuse while it answers everything else.
@@ -88,6 +90,7 @@ impl Limiters {
             breaker: Mutex::default(),
             searches: Mutex::default(),
             recent_blocks: RecentBlocks::default(),
+            executor_withdrawals: ExecutorWithdrawals::default(),
         });
         chains.insert(chain.to_owned(), Arc::clone(&limiter));
         meter::chain_up(chain, true);

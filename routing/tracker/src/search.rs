@@ -52,17 +52,22 @@ impl Search<'_> {
         let found = self.tx_of(hash).await;
         self.limiter.index_answered(found.as_ref().err());
         match found {
-            Err(error) if error.is_without_index() => self.recent_tx(hash).await?.map(Some).ok_or(error),
+            Err(error) if error.is_without_index() => self.tx_by_height(hash).await?.map(Some).ok_or(error),
             found => found,
         }
     }
 
-    /// The same of the newest blocks, which needs no index.
-    async fn recent_tx(&self, hash: Hash) -> Result<Option<Found>, QueryError> {
+    /// The same without an index: of the newest blocks, or of a block where the bridge's executor saw a withdrawal.
+    async fn tx_by_height(&self, hash: Hash) -> Result<Option<Found>, QueryError> {
         let (Some(comet), Some((tip, _))) = (&self.clients.comet, self.tip().await?) else { return Ok(None) };
-        let Some(height) = self.limiter.recent_blocks.height_of(comet, tip, hash).await? else {
-            return Ok(None);
-        };
+        let mut height = self.limiter.recent_blocks.height_of(comet, tip, hash).await?;
+        if let (None, Some(executor)) = (height, &self.clients.executor) {
+            let outage = |error: &_| tracing::debug!(chain = self.chain, %error, "no reply of the executor");
+            let withdrawals = &self.limiter.executor_withdrawals;
+            // Without the executor, the search is as without its address.
+            height = withdrawals.height_of(executor, hash).await.inspect_err(outage).ok().flatten();
+        }
+        let Some(height) = height else { return Ok(None) };
         let txs = comet.txs_of_block(height).await?;
         Ok(txs.into_iter().find(|tx| tx.hash == hash).map(|tx| (tx, None)))
     }

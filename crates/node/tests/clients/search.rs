@@ -208,10 +208,13 @@ async fn a_failing_executor_is_distinguished_from_an_unknown_withdrawal() {
 
 #[tokio::test]
 async fn a_closed_tree_of_one_withdrawal_has_an_output_and_no_proofs() {
-    let body = r#"{"sequence":5,"to":"b","from":"a","amount":{"denom":"uinit","amount":"7"},"output_index":3,"bridge_id":1,"withdrawal_proofs":null,"version":"AQ==","storage_root":"AA==","last_block_hash":"AB==","tx_time":"2026-01-01T00:00:00Z","tx_height":9,"tx_hash":"C"}"#;
+    let body = r#"{"sequence":5,"to":"b","from":"a","amount":{"denom":"uinit","amount":"7"},"output_index":3,"bridge_id":1,"withdrawal_proofs":null,"version":"AQ==","storage_root":"AA==","last_block_hash":"AB==","tx_time":"2026-01-01T00:00:00Z","tx_height":9,"tx_hash":"HASH"}"#;
+    let body = body.replace("HASH", &"0A".repeat(32));
+    let body = &body;
     let server = Server::always(json(body)).await;
     let executor = OpinitExecutor::new(vec![server.url.clone()], limits()).unwrap();
     let withdrawal = executor.withdrawal(5).await.unwrap().unwrap();
     assert_eq!((withdrawal.output_index, withdrawal.proofs.len()), (Some(3), 0));
+    assert_eq!(withdrawal.tx, Some(([10; 32], 9)));
     assert_eq!((withdrawal.amount.as_str(), withdrawal.storage_root.as_str()), ("7", "AA=="));
 }

@@ -8,7 +8,7 @@ use registry::Builder;
 use replay::Call;
 use serde_json::Value;
 
-use crate::expected::{expected, packets};
+use crate::expected::{expected, packets, withdrawals};
 use crate::life::after;
 use crate::whole::{afterwards, check_end};
 use crate::world::{L1, L2, Services, UNDER_WAY, World, chain, chains, endpoints};
@@ -161,6 +161,43 @@ async fn without_an_index_a_transaction_of_the_newest_blocks_is_found_and_each_b
     // 64 blocks, nine new ones, and a few of the transfer's own.
     let blocks = world.l1.call_count(Call::BlockResults);
     assert!((73..100).contains(&blocks), "{blocks}");
+}
+
+#[tokio::test]
+async fn without_an_index_every_withdrawal_is_found_by_the_executor_and_reaches_its_recorded_end() {
+    // The last one, which the executor had not read when it was recorded.
+    const UNSEEN: &str = "ECE47BA38CF35F473A6911D13FDB494775FC825ECF1A54A964BE4CBF38281B03";
+    let world = World::whole(Services::All).await;
+    world.play(&[], &["no-index", "executor:502"]);
+    let now = afterwards();
+    let withdrawals: Vec<_> =
+        withdrawals().iter().map(|of| of["initiated"]["hash"].as_str().unwrap()).collect();
+    for hash in &withdrawals {
+        world.tracker().track(L2, hash, now).unwrap();
+    }
+    world.tracker().poll_due(now).await.unwrap();
+    let submitted = |hash: &&str| world.status(L2, hash)["state"] == "STATE_SUBMITTED";
+    assert!(withdrawals.iter().any(submitted), "the newest blocks lack some");
+    world.play(&[], &["no-index"]);
+    for minutes in 1..4 {
+        world.tracker().poll_due(after(now, minutes * 61)).await.unwrap();
+    }
+    let expected = expected();
+    for hash in &withdrawals {
+        let status = world.status(L2, hash);
+        let wanted = &expected[&(L2.to_owned(), (*hash).to_owned())];
+        let states: Vec<_> = wanted.iter().map(|transfer| &transfer["state"]).collect();
+        let got: Vec<_> =
+            status["transfers"].as_array().unwrap().iter().map(|transfer| &transfer["state"]).collect();
+        if *hash == UNSEEN {
+            assert_eq!(status["state"], "STATE_SUBMITTED");
+        } else {
+            assert_eq!(got, states, "{hash}");
+        }
+    }
+    // Each once, and the search for the newest.
+    let requests = world.l2.call_count(Call::Executor);
+    assert!((withdrawals.len() as u64..60).contains(&requests), "{requests}");
 }
 
 #[tokio::test]

@@ -65,6 +65,7 @@ pub(crate) fn endpoints(node: &ReplayNode, services: Services) -> Endpoints {
         rpc,
         rest: vec![node.rest_url()],
         json_rpc: vec![node.json_rpc_url()],
+        executor: node.executor_url().into_iter().collect(),
         ..Endpoints::default()
     }
 }
