@@ -32,7 +32,7 @@ static SWAGGER: Document = Document("A Swagger 2.0 document.");
 /// Requests and answers of the recorded chain `evm-scenario`.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// Operations have the names of the RPCs with the same answers.
+/// Operations have the names of the RPCs with the same responses.
 const NAMES: &[(&str, &str)] = &[
     ("GET /status", "GetStatus"),
     ("GET /indexer/block/v1/blocks", "ListBlocks"),

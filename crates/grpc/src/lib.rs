@@ -5,7 +5,7 @@
 //! limits and errors have one implementation.
 //!
 //! # Invariants
-//! * An RPC reads nothing but its handler's answer.
+//! * An RPC reads nothing but its handler's response.
 //! * Connections, requests, rates and times have the bounds of [`web::limits::Limits`]; messages have those of
 //!   [`MAX_RESPONSE`] and [`web::limits::Limits::body`].
 

@@ -9,7 +9,7 @@
 //! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
 //! | [`schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
-//! | [`event`] | server-sent events, the answers of stream handlers |
+//! | [`event`] | server-sent events, the responses of stream handlers |
 //! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |

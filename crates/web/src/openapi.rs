@@ -25,7 +25,7 @@ pub struct About<'a> {
     pub version: &'a str,
     /// Names of operations (`GET /path/{name}`), where they have better ones than the method and the words of the path.
     pub names: &'a [(&'a str, &'a str)],
-    /// Recorded requests with their answers: an array of objects with `operation` (`GET /path/{name}`), `parameters` (an
+    /// Recorded requests with their responses: an array of objects with `operation` (`GET /path/{name}`), `parameters` (an
     /// object by name), `body` (of a `POST`) and `response`. Their values become the document's examples.
     pub examples: &'a Value,
 }

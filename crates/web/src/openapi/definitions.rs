@@ -10,7 +10,7 @@ use crate::schema::{self, ErrorResponse};
 /// The lead of a reference to a definition.
 pub(super) const REFERENCE: &str = "#/components/schemas/";
 
-/// The definitions of answers and of bodies. The serialized form of a type may differ from the deserialized one.
+/// The definitions of responses and of bodies. The serialized form of a type may differ from the deserialized one.
 pub(super) struct Definitions {
     pub(super) answers: SchemaGenerator,
     pub(super) bodies: SchemaGenerator,
