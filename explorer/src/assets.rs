@@ -10,7 +10,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::Schema;
+use web::schema::Text;
 
 use crate::explorer::Explorer;
 
@@ -25,7 +25,7 @@ const FOR_EVER: MaxAge = MaxAge(31_536_000);
 
 const PARAMS: &[Param] = &[Param::query("v", Type::String, "Hash of the contents, for caches only.")];
 
-static FILE: Schema = Schema { name: "Asset", doc: "A file of the pages.", fields: &[] };
+static FILE: Text = Text { content_type: "text/plain", doc: "A file of the pages." };
 
 /// The files.
 pub(crate) const ENDPOINTS: &[Endpoint<Explorer>] = &[

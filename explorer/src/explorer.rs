@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use web::app::App;
 use web::http_error::HttpError;
 
-use crate::record::Status;
 use crate::routing::{Routing, Unit};
+use query::v1::GetStatusResponse;
 
 /// The height of the chain according to the node; `None` if it is not known.
 pub type Head = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
@@ -32,7 +32,7 @@ pub struct Explorer {
     routing: Option<Arc<dyn Routing>>,
     head: Head,
     /// Chain id and version, read at the start.
-    about: Status,
+    about: GetStatusResponse,
     /// Prefix of bech32 addresses.
     prefix: String,
     is_evm: bool,
@@ -56,7 +56,7 @@ impl Explorer {
     }
 
     pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
-        let about = Status { version: version.to_owned(), ..Status::default() };
+        let about = GetStatusResponse { version: version.to_owned(), ..GetStatusResponse::default() };
         let (prefix, base, samples) = (String::new(), String::new(), Mutex::default());
         let head: Head = Arc::new(|| None);
         Self { index: None, routing: Some(routing), head, about, prefix, is_evm: false, samples, base }
@@ -141,6 +141,14 @@ impl Explorer {
     pub(crate) fn is_account(&self, text: &str) -> bool {
         let is_hex = text.len() == 42 && Account::from_hex_literal(text).is_some();
         is_hex || Account::from_bech32(text, self.prefix()).is_some()
+    }
+
+    /// True for any form of an address but hex without `0x` of another length than 20 bytes: a name such as `beef` is
+    /// rather a collection's.
+    pub(crate) fn names_account(&self, text: &str) -> bool {
+        let is_hex = text.len() == 40 || text.starts_with("0x") || text.starts_with("0X");
+        Account::from_bech32(text, self.prefix()).is_some()
+            || is_hex && Account::parse(text, self.prefix()).is_some()
     }
 
     /// The chain's id; empty without an index.

@@ -13,9 +13,9 @@
 //! | [`routing`] | what the pages need of a routing service |
 //! | `explorer` | shared state: reads of the APIs, catch-up rate |
 //! | `view` | a page as a value; success, redirect and error as a response |
-//! | `unknown` | paths of other explorers, and the page for any other path |
+//! | `unknown` | paths of other explorers, and the page for any other path and request |
 //! | `layout` | the frame of every page |
-//! | `listing`, `record` | lists with their cursors; the JSON members that pages show |
+//! | `listing`, `record` | lists with their cursors; what pages compute of a record |
 //! | `format`, `target` | hashes, times and amounts as HTML; paths and queries |
 //! | `assets` | style sheet, script and icon |
 //! | `views` | one module per page |
@@ -93,5 +93,5 @@ fn app(
         headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
     // Scripts of other sites read the JSON.
     let app = App::new(explorer, pages).map_err(HttpError::internal)?.with_cors(Cors::off());
-    Ok(app.with_headers(headers).with_unknown(unknown::respond))
+    Ok(app.with_headers(headers).with_error_page(unknown::respond))
 }

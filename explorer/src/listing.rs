@@ -1,6 +1,7 @@
 //! Lists of the API: a page of rows, its cursors, and the links to the neighbouring pages.
 
 use maud::{Markup, html};
+use query::v1::PageResponse;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use web::call::Call;
@@ -30,20 +31,13 @@ struct ListResponse<T> {
         alias = "holders"
     )]
     rows: Vec<T>,
-    pagination: Cursors,
-}
-
-#[derive(Deserialize)]
-struct Cursors {
-    previous_key: Option<String>,
-    next_key: Option<String>,
-    total: String,
+    pagination: PageResponse,
 }
 
 /// A page of a list.
 pub(crate) struct Listing<T> {
     pub(crate) rows: Vec<T>,
-    cursors: Cursors,
+    cursors: PageResponse,
     /// The request.
     pub(crate) request: String,
 }
@@ -76,17 +70,14 @@ impl<T: DeserializeOwned> Listing<T> {
 impl<T> Listing<T> {
     /// Length of the whole list.
     pub(crate) fn total(&self) -> u64 {
-        self.cursors.total.parse().unwrap_or(0)
+        self.cursors.total
     }
 
     /// Links to the neighbouring pages of `page`, which is the page with its other parameters.
     pub(crate) fn pager(&self, page: &Target) -> Markup {
-        let link = |key: Option<&str>| {
-            let key = key.filter(|key| !key.is_empty())?;
-            Some(page.clone().with("pagination.key", key).into_string())
-        };
-        let (previous, next) =
-            (link(self.cursors.previous_key.as_deref()), link(self.cursors.next_key.as_deref()));
+        let link =
+            |key: &str| (!key.is_empty()).then(|| page.clone().with("pagination.key", key).into_string());
+        let (previous, next) = (link(&self.cursors.previous_key), link(&self.cursors.next_key));
         html! {
             nav.pager aria-label="Pages of the list" {
                 span.total { (count(self.total())) " in total" }

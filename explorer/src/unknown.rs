@@ -6,7 +6,7 @@
 
 use http::header::ACCEPT;
 use http::request::Parts;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use web::http_error::HttpError;
 use web::reply::Reply;
@@ -14,25 +14,33 @@ use web::reply::Reply;
 use crate::explorer::Explorer;
 use crate::target;
 use crate::view::{Response, reply};
+use crate::views::lookup;
 
 /// Segments of a path that are looked at.
 const SEGMENTS: usize = 6;
 
-/// The reply to a path that no page and no endpoint has; `None` for the error in JSON.
-pub(crate) fn respond(explorer: &Explorer, request: &Parts) -> Option<Reply> {
+/// The reply to a path that no page and no endpoint has, or to a request that its page cannot read; `None` for the error
+/// in JSON.
+pub(crate) fn respond(explorer: &Explorer, request: &Parts, error: &HttpError) -> Option<Reply> {
     if !matches!(request.method, Method::GET | Method::HEAD) {
         return None;
     }
     let path = request.uri.path();
-    if let Some(page) = page_of(explorer, path) {
+    let is_unknown = error.status() == StatusCode::NOT_FOUND;
+    if let Some(page) = is_unknown.then(|| page_of(explorer, &request.uri)).flatten() {
         return Some(reply(explorer, path, Ok(Response::Redirect(page))));
     }
-    let error = || HttpError::not_found(format!("There is no page at {}.", chain::truncated(path, 200)));
-    asks_for_html(&request.headers).then(|| reply(explorer, path, Err(error())))
+    let error = if is_unknown {
+        HttpError::not_found(format!("There is no page at {}.", chain::truncated(path, 200)))
+    } else {
+        error.clone()
+    };
+    asks_for_html(&request.headers).then(|| reply(explorer, path, Err(error)))
 }
 
 /// The page for a path of another explorer. What follows the name of a record is a tab there, and ignored.
-fn page_of(explorer: &Explorer, path: &str) -> Option<String> {
+fn page_of(explorer: &Explorer, uri: &Uri) -> Option<String> {
+    let path = uri.path();
     if !explorer.has_index() {
         return None;
     }
@@ -47,16 +55,32 @@ fn page_of(explorer: &Explorer, path: &str) -> Option<String> {
         [kind, rest @ ..] => (kind, rest),
         [] => return None,
     };
-    let (list, of_record): (_, fn(&str) -> String) = match kind.to_ascii_lowercase().as_str() {
-        "tx" | "txs" | "transaction" | "transactions" => (Some("/txs"), target::tx),
-        "evm-tx" | "evm-txs" => (Some("/evm-txs"), target::evm_tx),
-        "block" | "blocks" => (Some("/blocks"), |height| target::block(target::encoded(height))),
-        "account" | "accounts" | "address" | "addresses" | "contract" | "contracts" | "evm-contract"
-        | "evm-contracts" => (None, target::account),
-        "collection" | "collections" | "nft" | "nfts" | "nft-collection" | "nft-collections" => {
-            (Some("/collections"), target::collection)
+    let with_query = |page: String| match uri.query() {
+        Some(query) => format!("{page}?{query}"),
+        None => page,
+    };
+    let kind = kind.to_ascii_lowercase();
+    let (list, of_record): (_, fn(&Explorer, &str) -> Option<String>) = match kind.as_str() {
+        "tx" | "txs" | "transaction" | "transactions" => {
+            (Some("/txs"), |_, hash| lookup::is_hash(hash).then(|| target::tx(hash)))
         }
-        "token" | "tokens" => (None, target::any_token),
+        "evm-tx" | "evm-txs" => {
+            (Some("/evm-txs"), |_, hash| lookup::is_hash(hash).then(|| target::evm_tx(hash)))
+        }
+        "block" | "blocks" => (Some("/blocks"), |_, name| block(name)),
+        "account" | "accounts" | "address" | "addresses" | "contract" | "contracts" | "evm-contract"
+        | "evm-contracts" => {
+            (None, |explorer, name| explorer.names_account(name).then(|| target::account(name)))
+        }
+        "collection" | "collections" | "nft" | "nfts" | "nft-collection" | "nft-collections" => {
+            (Some("/collections"), |explorer, name| {
+                explorer.names_account(name).then(|| target::collection(name))
+            })
+        }
+        "token" | "tokens" => {
+            (None, |explorer, name| explorer.names_account(name).then(|| target::any_token(name)))
+        }
+        "search" | "search-results" => return Some(with_query("/search".to_owned())),
         _ => return None,
     };
     Some(match rest {
@@ -66,8 +90,20 @@ fn page_of(explorer: &Explorer, path: &str) -> Option<String> {
             target::token(address, id).into_string()
         }
         [address, id] if list == Some("/collections") => target::token(address, id).into_string(),
-        [name, ..] => of_record(name),
+        [name] if matches!(kind.as_str(), "token" | "tokens") => with_query(of_record(explorer, name)?),
+        // The countdown to a block.
+        ["countdown", name, ..] | [name, ..] => of_record(explorer, name)?,
     })
+}
+
+fn block(name: &str) -> Option<String> {
+    let digits = lookup::digits(name);
+    let is_height = if digits.len() < name.len() {
+        u64::from_str_radix(digits, 16).is_ok()
+    } else {
+        name.parse::<u64>().is_ok()
+    };
+    (is_height || lookup::is_hash(name)).then(|| target::block(target::encoded(name)))
 }
 
 /// True if a client asks for HTML, as browsers do: `Accept` names it and does not prefer JSON.

@@ -7,7 +7,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::Schema;
+use web::schema::Text;
 
 use crate::explorer::Explorer;
 use crate::layout::{self, Page};
@@ -15,7 +15,7 @@ use crate::layout::{self, Page};
 /// The media type of a page.
 const HTML: &str = "text/html; charset=utf-8";
 
-static PAGE: Schema = Schema { name: "Page", doc: "An HTML page.", fields: &[] };
+static PAGE: Text = Text { content_type: "text/html", doc: "An HTML page." };
 
 /// The outcome of a view.
 pub(crate) enum Response {
@@ -115,6 +115,11 @@ pub(crate) fn reply(explorer: &Explorer, path: &str, outcome: Result<Response, H
 
 fn html(explorer: &Explorer, status: StatusCode, page: Markup) -> Reply {
     let mut page = page.into_string();
+    // The template engine leaves them as they are, and HTML forbids them (WHATWG §13.2.3.5).
+    let is_forbidden = |letter: char| letter.is_control() && !letter.is_ascii_whitespace();
+    if page.contains(is_forbidden) {
+        page = page.replace(is_forbidden, "\u{fffd}");
+    }
     if !explorer.base().is_empty() {
         // The template engine escapes quotes in texts, so only attributes with a path of ours begin so.
         page = page.replace("=\"/", &format!("=\"{}/", explorer.base()));

@@ -9,7 +9,7 @@ mod evm_tx;
 mod frames;
 mod holders;
 mod home;
-mod lookup;
+pub(crate) mod lookup;
 mod overview;
 mod planned_route;
 mod route;

@@ -13,7 +13,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use chain::{comet, proof};
-use node::{Answer, Node};
+use node::{Node, Reply};
 use tokio::sync::Semaphore;
 
 pub(crate) use self::blocks::BlockSource;
@@ -81,7 +81,7 @@ pub(crate) async fn fetch_indexed_block(
     height: u64,
     hash: [u8; 32],
     verified: bool,
-) -> Result<Answer, Error> {
+) -> Result<Reply, Error> {
     fetch_indexed_block_with(RetryBackoff::new(height), node, hash, verified).await
 }
 
@@ -90,9 +90,9 @@ async fn fetch_indexed_block_with(
     node: &Node,
     hash: [u8; 32],
     verified: bool,
-) -> Result<Answer, Error> {
+) -> Result<Reply, Error> {
     let height = retry.height();
-    let is_indexed = |answer: &Answer| {
+    let is_indexed = |answer: &Reply| {
         let block = comet::parse_block(&answer.bytes);
         block.is_ok_and(|block| block.hash == hash && (!verified || proof::check_header(&block).is_ok()))
     };
@@ -126,7 +126,7 @@ mod tests {
 
     /// Fetches the indexed block 5 from an endpoint whose first `others` answers are another block. Returns the answer
     /// and the number of requests.
-    async fn fetch(others: u32) -> (Result<Answer, Error>, u32) {
+    async fn fetch(others: u32) -> (Result<Reply, Error>, u32) {
         let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
         let requests = Arc::new(AtomicU32::new(0));
         let counter = Arc::clone(&requests);

@@ -6,7 +6,6 @@ pub(crate) mod evm_tx;
 pub(crate) mod internal_tx;
 pub(crate) mod nft_tx;
 pub(crate) mod rich_list;
-mod signed_tx;
 pub(crate) mod status;
 pub(crate) mod stream;
 pub(crate) mod token;
@@ -20,7 +19,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::Object;
 
 use crate::array::Array;
 use crate::cursor::{Row, Space};
@@ -43,7 +42,7 @@ impl Tag {
         path: &'static str,
         summary: &'static str,
         params: &'static [Param],
-        response: &'static Schema,
+        response: &'static dyn Object,
         handler: ReadHandler,
     ) -> Endpoint<Indexer> {
         let handler = Handler::Sync(handler);
@@ -65,7 +64,7 @@ impl Tag {
         path: &'static str,
         summary: &'static str,
         params: &'static [Param],
-        response: &'static Schema,
+        response: &'static dyn Object,
         handler: ReadHandler,
     ) -> Endpoint<Indexer> {
         let endpoint = self.list(path, summary, params, response, handler);
@@ -169,23 +168,4 @@ fn candidates<T: ByHash>(
 ) -> Result<impl ExactSizeIterator<Item = (u64, u64)> + use<T>, HttpError> {
     let found = store::table::read::<T>(view.snapshot(), &hash_prefix(hash)).map_err(HttpError::internal)?;
     Ok(found.unwrap_or_default().into_newest_first().take(CANDIDATES))
-}
-
-/// The `pagination` member of a page.
-const PAGE: Field = Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), "");
-
-/// A hash in upper-case hex.
-const UPPER_HASH: Kind = Kind::Pattern("^[0-9A-F]{64}$");
-/// Bytes, or a quantity, in hex.
-const HEX: Kind = Kind::Pattern("^0x[0-9a-fA-F]*$");
-/// A hash of the EVM.
-const EVM_HASH: Kind = Kind::Pattern("^0x[0-9a-fA-F]{64}$");
-/// An address of the EVM.
-const EVM_ADDRESS: Kind = Kind::Pattern("^0x[0-9a-fA-F]{40}$");
-/// An address of the EVM, or an empty text.
-const EVM_ADDRESS_OR_NONE: Kind = Kind::Pattern("^(0x[0-9a-fA-F]{40})?$");
-
-/// A JSON string.
-fn json_text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

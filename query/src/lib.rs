@@ -16,12 +16,14 @@ pub mod page;
 
 mod api;
 mod collection_search;
+mod free_json;
 mod indexer;
 mod msg_sets;
 mod nft_record;
 mod page_writer;
 mod params;
 mod record;
+pub mod signed_tx;
 mod stream;
 mod swagger;
 mod token_list;
@@ -30,6 +32,14 @@ pub use self::indexer::{Build, EmptyCursor, Indexer};
 pub use self::stream::SlowReader;
 pub use self::stream::meter::describe;
 pub use self::swagger::document;
+
+/// The records and responses of the API, generated from `proto/cairn/index/v1/*.proto`: messages of gRPC, and with serde the
+/// JSON.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated")]
+#[allow(rustdoc::all, reason = "comments of the interface")]
+pub mod v1 {
+    include!(concat!(env!("OUT_DIR"), "/cairn.index.v1.rs"));
+}
 
 /// Every endpoint, by group.
 pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[

@@ -13,56 +13,7 @@ use web::http_error::HttpError;
 use crate::indexer::Indexer;
 use crate::page_writer::PageWriter;
 use crate::token_list::TokenRow;
-
-#[derive(Serialize)]
-struct CollectionRecord<'a> {
-    object_addr: String,
-    collection: CollectionDetail<'a>,
-    height: u64,
-    timestamp: String,
-}
-
-#[derive(Serialize)]
-struct CollectionDetail<'a> {
-    creator: String,
-    name: &'a str,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    name_truncated: bool,
-    origin_name: &'a str,
-    nfts: Supply,
-}
-
-#[derive(Serialize)]
-struct Supply {
-    handle: &'static str,
-    length: u64,
-}
-
-#[derive(Serialize)]
-struct TokenRecord<'a> {
-    collection_addr: String,
-    collection_name: &'a str,
-    collection_origin_name: &'a str,
-    object_addr: String,
-    owner: String,
-    nft: TokenDetail<'a>,
-    height: u64,
-    timestamp: String,
-}
-
-#[derive(Serialize)]
-struct TokenDetail<'a> {
-    token_id: &'a str,
-    uri: &'a str,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    uri_truncated: bool,
-}
-
-#[derive(Serialize)]
-struct HolderRecord {
-    account: String,
-    amount: String,
-}
+use crate::v1;
 
 /// Rows that are read at once: strangers choose the lengths of names and URIs.
 const AT_ONCE: usize = 32;
@@ -99,16 +50,16 @@ pub(crate) fn collection(
     row: &Collection,
 ) -> Result<(), HttpError> {
     let length = ranked::len::<Tokens>(snapshot, &address).map_err(HttpError::internal)?;
-    let detail = CollectionDetail {
+    let detail = v1::CollectionDetail {
         creator: bech32(indexer, Collections::SPEC, &row.creator)?,
-        name: &row.name,
+        name: row.name.clone(),
         name_truncated: row.name_too_long,
-        origin_name: &row.origin_name,
-        nfts: Supply { handle: "", length },
+        origin_name: row.origin_name.clone(),
+        nfts: Some(v1::NftHandle { handle: String::new(), length }),
     };
-    let record = CollectionRecord {
+    let record = v1::Collection {
         object_addr: address.0.to_hex(),
-        collection: detail,
+        collection: Some(detail),
         height: row.height,
         timestamp: micros(row.time),
     };
@@ -165,20 +116,24 @@ fn collections_of(
     Ok(found.filter_map(|(address, row)| row.map(|Message(row)| (address, row))).collect())
 }
 
-fn token_record<'a>(
+fn token_record(
     indexer: &Indexer,
-    (address, id): &'a (AccountKey, Text),
-    (token, uri): (&'a Token, &'a str),
-    collection: &'a Collection,
-) -> Result<TokenRecord<'a>, HttpError> {
+    (address, id): &(AccountKey, Text),
+    (token, uri): (&Token, &str),
+    collection: &Collection,
+) -> Result<v1::Nft, HttpError> {
     let object = address_of(Tokens::SPEC, &token.object)?;
-    Ok(TokenRecord {
+    Ok(v1::Nft {
         collection_addr: address.0.to_hex(),
-        collection_name: &collection.name,
-        collection_origin_name: &collection.origin_name,
+        collection_name: collection.name.clone(),
+        collection_origin_name: collection.origin_name.clone(),
         object_addr: object.map_or_else(String::new, |object| object.to_hex()),
         owner: bech32(indexer, Tokens::SPEC, &token.owner)?,
-        nft: TokenDetail { token_id: &id.0, uri, uri_truncated: token.outcome() == Outcome::TooLong },
+        nft: Some(v1::NftDetails {
+            token_id: id.0.clone(),
+            uri: uri.to_owned(),
+            uri_truncated: token.outcome() == Outcome::TooLong,
+        }),
         height: token.height,
         timestamp: micros(token.time),
     })
@@ -190,7 +145,7 @@ pub(crate) fn holders(page: &mut PageWriter, rows: &[([u8; 32], [u8; 20])]) -> R
     for (amount, account) in rows {
         let amount = U256::from_be_bytes(*amount).to_string();
         record.clear();
-        json(&mut record, &HolderRecord { account: Account::from(*account).to_hex(), amount })?;
+        json(&mut record, &v1::TokenHolder { account: Account::from(*account).to_hex(), amount })?;
         if page.record(&record)?.is_break() {
             return Ok(());
         }

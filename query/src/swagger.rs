@@ -8,7 +8,7 @@ use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 use web::openapi::About;
 use web::reply::Reply;
-use web::schema::Schema;
+use web::schema::Document;
 
 use crate::ENDPOINTS as ALL;
 use crate::api::Tag;
@@ -26,13 +26,13 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 /// The page over the document.
 pub(crate) const PAGE: &[Endpoint<Indexer>] = &api_page::endpoints();
 
-static OPENAPI: Schema = Schema { name: "openapi.Document", doc: "An OpenAPI 3.1 document.", fields: &[] };
-static SWAGGER: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+static OPENAPI: Document = Document("An OpenAPI 3.1 document.");
+static SWAGGER: Document = Document("A Swagger 2.0 document.");
 
 /// Requests and answers of the recorded chain `evm-scenario`.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// Operations have the names of the RPCs with the same answers.
+/// Operations have the names of the RPCs with the same responses.
 const NAMES: &[(&str, &str)] = &[
     ("GET /status", "GetStatus"),
     ("GET /indexer/block/v1/blocks", "ListBlocks"),

@@ -9,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
 use crate::otlp;
-use crate::settings::{LogFormat, Settings, rollytics};
+use crate::settings::{LogFormat, Settings, rollytics, sources};
 
 /// Standard error, shared by the log and the progress bar so that neither tears the other.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Screen {
     }
 }
 
-/// Starts the log, and warns of settings that come from variables of rollytics. To be called once.
+/// Starts the log, and warns of variables that are unknown or of rollytics. To be called once.
 pub(crate) fn start(settings: &Settings) -> anyhow::Result<(Screen, FilterHandle)> {
     install(settings, None)
 }
@@ -60,6 +60,9 @@ fn install(settings: &Settings, collector: Option<&str>) -> anyhow::Result<(Scre
         .with(collector.map(otlp::layer).transpose()?)
         .try_init()
         .context("the log cannot be started")?;
+    for variable in sources::unknown_variables() {
+        tracing::warn!(variable, "environment variable without effect: cairn has no such setting");
+    }
     rollytics::log(&settings.from_rollytics);
     Ok((screen, handle))
 }

@@ -112,6 +112,9 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Config { example: false, settings } => {
             let values = settings.merged()?;
             Settings::new(&values)?;
+            for variable in settings::sources::unknown_variables() {
+                drop(writeln!(io::stderr(), "warning: {variable}"));
+            }
             Ok(output::print(&settings::print::effective(&values))?)
         }
         Command::Completions { shell } => packaging::completions(shell),

@@ -36,7 +36,7 @@ impl Readiness {
         drop(self.marks.set(marks));
     }
 
-    /// The height of the chain according to the node; `None` before its first answer.
+    /// The height of the chain according to the node; `None` before its first reply.
     pub(crate) fn head(&self) -> Option<u64> {
         self.marks.get().map(|marks| marks.chain.borrow().height).filter(|height| *height > 0)
     }

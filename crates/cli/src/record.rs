@@ -130,7 +130,7 @@ async fn vm(node: &Node, given: Option<Vm>) -> anyhow::Result<Vm> {
     }
 }
 
-/// Indexes the heights into a temporary directory, so that every answer which an index requests is in the recording.
+/// Indexes the heights into a temporary directory, so that every response which an index requests is in the recording.
 async fn index(mut settings: Settings, recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
     let dir = Temporary::new("record")?;
     let store: Arc<dyn Store> =

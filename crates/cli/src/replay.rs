@@ -57,7 +57,7 @@ pub(crate) struct Replay {
     /// Which requests the faults hit; a random one is taken and printed if none is given
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Transactions that the node gives a second, each with its block, results and receipt. All answers that these
+    /// Transactions that the node gives a second, each with its block, results and receipt. All replies that these
     /// options slow down are made one after another, so that traces and calls hold up blocks as they do on a real node
     #[arg(long, value_name = "NUMBER")]
     pace_txs: Option<NonZeroU32>,

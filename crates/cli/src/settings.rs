@@ -99,7 +99,7 @@ pub(crate) struct Settings {
     /// Cosmos gRPC of the node: a second source of the chain's protobuf descriptors.
     #[arg(value_name = "URL")]
     pub(crate) grpc: Vec<Url>,
-    /// Human-readable part of account addresses; by default the node's answer, and never another than that.
+    /// Human-readable part of account addresses; by default the node's reply, and never another than that.
     #[arg(value_name = "TEXT", value_parser = parse::prefix)]
     pub(crate) prefix: Option<String>,
     /// First height to index, 1 or more; by default the first that the node has. Fixed once the database is created.
@@ -112,7 +112,7 @@ pub(crate) struct Settings {
     /// the state of the first height.
     #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) rich_list: bool,
-    /// Time within which an ERC-20 that a block touches is compared with the answers of its contract, 1s to 24h, or 0s for
+    /// Time within which an ERC-20 that a block touches is compared with the replies of its contract, 1s to 24h, or 0s for
     /// never; of a token that differs, all holders are compared.
     #[arg(value_name = "TIME", default_value = "60s", value_parser = parse::time("0s", "24h"))]
     pub(crate) reconcile: Time,
@@ -123,12 +123,12 @@ pub(crate) struct Settings {
     /// Interval between requests for a new block at the head of the chain, 10ms to 60s.
     #[arg(value_name = "TIME", default_value = "250ms", value_parser = parse::time("10ms", "60s"))]
     pub(crate) poll: Time,
-    /// Checks of the node's answers before they are committed: off (parents only), hashes (headers, transactions,
+    /// Checks of the node's replies before they are committed: off (parents only), hashes (headers, transactions,
     /// results and receipts against each other), or signatures (the validators' too).
     #[arg(value_name = "CHECKS", default_value = "hashes", value_parser = parse::verify)]
     verify: Verify,
     /// With `verify = "signatures"`: a trusted block, from which on the validators are trusted; by default the first
-    /// block that is fetched.
+    /// block that is fetched. An error with other checks, which do not use it.
     #[arg(value_name = "HEIGHT:HASH", value_parser = parse::block)]
     trusted: Option<(u64, [u8; 32])>,
     /// Maximum number of blocks that are rolled back if the node follows another history; beyond it the program stops
@@ -158,7 +158,7 @@ pub(crate) struct Settings {
     /// gets an eighth of them, but at least 16, and beyond it 429.
     #[arg(value_name = "NUMBER", default_value = "1024", value_parser = parse::number::<usize>("1", "1000000"))]
     max_requests: usize,
-    /// Memory of the answers that wait to be read, such as 256MiB, of each server. One client may have as many bytes as
+    /// Memory of the responses that wait to be read, such as 256MiB, of each server. One client may have as many bytes as
     /// are free, so one has half of them at most; beyond it, it gets 429, or 503 if others have them.
     #[arg(value_name = "BYTES", default_value = "256MiB", value_parser = parse::size("1MiB", "1TiB"))]
     max_response_memory: ByteSize,
@@ -183,7 +183,7 @@ pub(crate) struct Settings {
     /// any more.
     #[arg(value_name = "BLOCKS", default_value = "50", value_parser = parse::number::<u64>("0", parse::MAX))]
     pub(crate) ready_lag: u64,
-    /// Web pages that may read the answers: `*` for all, `none`, or origins such as `https://app.example` and
+    /// Web pages that may read the responses: `*` for all, `none`, or origins such as `https://app.example` and
     /// `https://*.example.com`.
     #[arg(id = "cors", value_name = "ORIGIN", default_value = "*")]
     origins: Vec<String>,
@@ -248,7 +248,7 @@ pub(crate) struct Settings {
     #[arg(value_parser = parse::number::<usize>("1", "1000000"))]
     unseen_per_client: usize,
     /// The same for all clients together on one chain. Beyond it, one that was abandoned is deleted, and if there is
-    /// none the answer is 429.
+    /// none the response is 429.
     #[arg(id = "route.unseen_per_chain", value_name = "MAX", default_value = "10000")]
     #[arg(value_parser = parse::number::<usize>("1", "1000000"))]
     unseen_per_chain: usize,

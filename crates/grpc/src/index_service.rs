@@ -45,7 +45,7 @@ pub type Index = Arc<OnceLock<Arc<App<Indexer>>>>;
 /// The readiness check; its error is the reason.
 pub(crate) type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-type Answer<T> = Result<Response<T>, Status>;
+type RpcResult<T> = Result<Response<T>, Status>;
 
 /// The service over an index.
 pub(crate) struct IndexReader {
@@ -66,12 +66,12 @@ impl IndexReader {
         })
     }
 
-    /// The answer to `GET target` as a message, within the share of the client of a request with `extensions`.
+    /// The response to `GET target` as a message, within the share of the client of a request with `extensions`.
     async fn read<T: DeserializeOwned + Message + 'static>(
         &self,
         extensions: &Extensions,
         target: Target,
-    ) -> Answer<T> {
+    ) -> RpcResult<T> {
         let (app, target) = (Arc::clone(self.app()?), target.into_text());
         let share = share(extensions)?;
         let (of, holder) = (target.clone(), share.clone());
@@ -93,7 +93,7 @@ impl IndexReader {
         extensions: &Extensions,
         target: Target,
         message: fn(String, Content<T>) -> M,
-    ) -> Answer<Messages<M>> {
+    ) -> RpcResult<Messages<M>> {
         let target = target.into_text();
         let events = self.app()?.open(&target).map_err(|error| failed(&target, &error))?;
         Ok(Response::new(watch::messages(events, message, share(extensions)?, self.stopped.clone())))
@@ -105,7 +105,7 @@ fn share(extensions: &Extensions) -> Result<Share, Status> {
     extensions.get::<Share>().cloned().ok_or_else(|| Status::internal("a request without a client"))
 }
 
-/// The answer to `GET target` as a message, and its counted bytes. Both are bounded before they are made: a message and
+/// The response to `GET target` as a message, and its counted bytes. Both are bounded before they are made: a message and
 /// its encoding are about as large as the JSON.
 fn message<T: DeserializeOwned>(
     app: &App<Indexer>,
@@ -133,17 +133,17 @@ fn failed(target: &str, error: &HttpError) -> Status {
 
 #[tonic::async_trait]
 impl IndexService for IndexReader {
-    async fn get_status(&self, request: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
+    async fn get_status(&self, request: Request<GetStatusRequest>) -> RpcResult<GetStatusResponse> {
         let (_, extensions, _) = request.into_parts();
         self.read(&extensions, Target::of("/status")).await
     }
 
-    async fn list_blocks(&self, request: Request<ListBlocksRequest>) -> Answer<ListBlocksResponse> {
+    async fn list_blocks(&self, request: Request<ListBlocksRequest>) -> RpcResult<ListBlocksResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/block/v1/blocks").page(request.pagination)).await
     }
 
-    async fn get_block(&self, request: Request<GetBlockRequest>) -> Answer<GetBlockResponse> {
+    async fn get_block(&self, request: Request<GetBlockRequest>) -> RpcResult<GetBlockResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/block/v1/blocks").segment("height", request.height)?)
             .await
@@ -152,18 +152,18 @@ impl IndexService for IndexReader {
     async fn get_average_block_time(
         &self,
         request: Request<GetAverageBlockTimeRequest>,
-    ) -> Answer<GetAverageBlockTimeResponse> {
+    ) -> RpcResult<GetAverageBlockTimeResponse> {
         let (_, extensions, _) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/block/v1/avg_blocktime")).await
     }
 
-    async fn list_txs(&self, request: Request<ListTxsRequest>) -> Answer<ListTxsResponse> {
+    async fn list_txs(&self, request: Request<ListTxsRequest>) -> RpcResult<ListTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTxsRequest { pagination, msgs } = request;
         self.read(&extensions, Target::of("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs)).await
     }
 
-    async fn count_txs(&self, request: Request<CountTxsRequest>) -> Answer<CountTxsResponse> {
+    async fn count_txs(&self, request: Request<CountTxsRequest>) -> RpcResult<CountTxsResponse> {
         let (_, extensions, _) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/tx/v1/txs/count")).await
     }
@@ -171,7 +171,7 @@ impl IndexService for IndexReader {
     async fn list_txs_by_account(
         &self,
         request: Request<ListTxsByAccountRequest>,
-    ) -> Answer<ListTxsResponse> {
+    ) -> RpcResult<ListTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTxsByAccountRequest { account, is_signer, pagination, msgs } = request;
         let target = Target::of("/indexer/tx/v1/txs/by_account").segment("account", account)?;
@@ -179,19 +179,22 @@ impl IndexService for IndexReader {
             .await
     }
 
-    async fn list_txs_by_height(&self, request: Request<ListTxsByHeightRequest>) -> Answer<ListTxsResponse> {
+    async fn list_txs_by_height(
+        &self,
+        request: Request<ListTxsByHeightRequest>,
+    ) -> RpcResult<ListTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTxsByHeightRequest { height, pagination, msgs } = request;
         let target = Target::of("/indexer/tx/v1/txs/by_height").segment("height", height)?;
         self.read(&extensions, target.page(pagination).queries("msgs", &msgs)).await
     }
 
-    async fn get_tx(&self, request: Request<GetTxRequest>) -> Answer<GetTxResponse> {
+    async fn get_tx(&self, request: Request<GetTxRequest>) -> RpcResult<GetTxResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/tx/v1/txs").segment("tx_hash", request.tx_hash)?).await
     }
 
-    async fn list_evm_txs(&self, request: Request<ListEvmTxsRequest>) -> Answer<ListEvmTxsResponse> {
+    async fn list_evm_txs(&self, request: Request<ListEvmTxsRequest>) -> RpcResult<ListEvmTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/tx/v1/evm-txs").page(request.pagination)).await
     }
@@ -199,7 +202,7 @@ impl IndexService for IndexReader {
     async fn list_evm_txs_by_account(
         &self,
         request: Request<ListEvmTxsByAccountRequest>,
-    ) -> Answer<ListEvmTxsResponse> {
+    ) -> RpcResult<ListEvmTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListEvmTxsByAccountRequest { account, is_signer, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-txs/by_account").segment("account", account)?;
@@ -209,14 +212,14 @@ impl IndexService for IndexReader {
     async fn list_evm_txs_by_height(
         &self,
         request: Request<ListEvmTxsByHeightRequest>,
-    ) -> Answer<ListEvmTxsResponse> {
+    ) -> RpcResult<ListEvmTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListEvmTxsByHeightRequest { height, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-txs/by_height").segment("height", height)?;
         self.read(&extensions, target.page(pagination)).await
     }
 
-    async fn get_evm_tx(&self, request: Request<GetEvmTxRequest>) -> Answer<GetEvmTxResponse> {
+    async fn get_evm_tx(&self, request: Request<GetEvmTxRequest>) -> RpcResult<GetEvmTxResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/tx/v1/evm-txs").segment("tx_hash", request.tx_hash)?)
             .await
@@ -225,7 +228,7 @@ impl IndexService for IndexReader {
     async fn list_internal_txs(
         &self,
         request: Request<ListInternalTxsRequest>,
-    ) -> Answer<ListInternalTxsResponse> {
+    ) -> RpcResult<ListInternalTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/tx/v1/evm-internal-txs").page(request.pagination)).await
     }
@@ -233,7 +236,7 @@ impl IndexService for IndexReader {
     async fn list_internal_txs_by_account(
         &self,
         request: Request<ListInternalTxsByAccountRequest>,
-    ) -> Answer<ListInternalTxsResponse> {
+    ) -> RpcResult<ListInternalTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListInternalTxsByAccountRequest { account, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-internal-txs/by_account").segment("account", account)?;
@@ -243,7 +246,7 @@ impl IndexService for IndexReader {
     async fn list_internal_txs_by_height(
         &self,
         request: Request<ListInternalTxsByHeightRequest>,
-    ) -> Answer<ListInternalTxsResponse> {
+    ) -> RpcResult<ListInternalTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListInternalTxsByHeightRequest { height, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-internal-txs/by_height").segment("height", height)?;
@@ -253,7 +256,7 @@ impl IndexService for IndexReader {
     async fn list_internal_txs_by_hash(
         &self,
         request: Request<ListInternalTxsByHashRequest>,
-    ) -> Answer<ListInternalTxsResponse> {
+    ) -> RpcResult<ListInternalTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListInternalTxsByHashRequest { tx_hash, pagination } = request;
         let target = Target::of("/indexer/tx/v1/evm-internal-txs").segment("tx_hash", tx_hash)?;
@@ -263,7 +266,7 @@ impl IndexService for IndexReader {
     async fn list_collections(
         &self,
         request: Request<ListCollectionsRequest>,
-    ) -> Answer<ListCollectionsResponse> {
+    ) -> RpcResult<ListCollectionsResponse> {
         let (_, extensions, request) = request.into_parts();
         self.read(&extensions, Target::of("/indexer/nft/v1/collections").page(request.pagination)).await
     }
@@ -271,7 +274,7 @@ impl IndexService for IndexReader {
     async fn list_collections_by_account(
         &self,
         request: Request<ListCollectionsByAccountRequest>,
-    ) -> Answer<ListCollectionsResponse> {
+    ) -> RpcResult<ListCollectionsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListCollectionsByAccountRequest { account, pagination } = request;
         let target = Target::of("/indexer/nft/v1/collections/by_account").segment("account", account)?;
@@ -281,14 +284,17 @@ impl IndexService for IndexReader {
     async fn list_collections_by_name(
         &self,
         request: Request<ListCollectionsByNameRequest>,
-    ) -> Answer<ListCollectionsResponse> {
+    ) -> RpcResult<ListCollectionsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListCollectionsByNameRequest { name, pagination } = request;
         let target = Target::of("/indexer/nft/v1/collections/by_name").segment("name", name)?;
         self.read(&extensions, target.page(pagination)).await
     }
 
-    async fn get_collection(&self, request: Request<GetCollectionRequest>) -> Answer<GetCollectionResponse> {
+    async fn get_collection(
+        &self,
+        request: Request<GetCollectionRequest>,
+    ) -> RpcResult<GetCollectionResponse> {
         let (_, extensions, request) = request.into_parts();
         let collection = request.collection_addr;
         self.read(
@@ -301,7 +307,7 @@ impl IndexService for IndexReader {
     async fn list_tokens_by_account(
         &self,
         request: Request<ListTokensByAccountRequest>,
-    ) -> Answer<ListTokensResponse> {
+    ) -> RpcResult<ListTokensResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination } = request;
         let target = Target::of("/indexer/nft/v1/tokens/by_account").segment("account", account)?;
@@ -312,7 +318,7 @@ impl IndexService for IndexReader {
     async fn list_tokens_by_collection(
         &self,
         request: Request<ListTokensByCollectionRequest>,
-    ) -> Answer<ListTokensResponse> {
+    ) -> RpcResult<ListTokensResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination } = request;
         let target =
@@ -320,14 +326,14 @@ impl IndexService for IndexReader {
         self.read(&extensions, target.query("token_id", token_id).order(order_by)?.page(pagination)).await
     }
 
-    async fn list_token_txs(&self, request: Request<ListTokenTxsRequest>) -> Answer<ListTxsResponse> {
+    async fn list_token_txs(&self, request: Request<ListTokenTxsRequest>) -> RpcResult<ListTxsResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListTokenTxsRequest { collection_addr, token_id, pagination } = request;
         let target = Target::of("/indexer/nft/v1/txs").segment("collection_addr", collection_addr)?;
         self.read(&extensions, target.segment("token_id", token_id)?.page(pagination)).await
     }
 
-    async fn list_holders(&self, request: Request<ListHoldersRequest>) -> Answer<ListHoldersResponse> {
+    async fn list_holders(&self, request: Request<ListHoldersRequest>) -> RpcResult<ListHoldersResponse> {
         let (_, extensions, request) = request.into_parts();
         let ListHoldersRequest { denom, pagination } = request;
         self.read(&extensions, Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination))
@@ -336,7 +342,7 @@ impl IndexService for IndexReader {
 
     type WatchBlocksStream = Messages<WatchBlocksResponse>;
 
-    async fn watch_blocks(&self, request: Request<WatchBlocksRequest>) -> Answer<Self::WatchBlocksStream> {
+    async fn watch_blocks(&self, request: Request<WatchBlocksRequest>) -> RpcResult<Self::WatchBlocksStream> {
         use watch_blocks_response::Event;
         let (_, extensions, request) = request.into_parts();
         let target = Target::of("/indexer/stream/v1/blocks").query("last_event_id", request.cursor);
@@ -352,7 +358,7 @@ impl IndexService for IndexReader {
 
     type WatchTxsStream = Messages<WatchTxsResponse>;
 
-    async fn watch_txs(&self, request: Request<WatchTxsRequest>) -> Answer<Self::WatchTxsStream> {
+    async fn watch_txs(&self, request: Request<WatchTxsRequest>) -> RpcResult<Self::WatchTxsStream> {
         use watch_txs_response::Event;
         let (_, extensions, request) = request.into_parts();
         let WatchTxsRequest { cursor, account, is_signer, msgs } = request;
@@ -370,7 +376,10 @@ impl IndexService for IndexReader {
 
     type WatchEvmTxsStream = Messages<WatchEvmTxsResponse>;
 
-    async fn watch_evm_txs(&self, request: Request<WatchEvmTxsRequest>) -> Answer<Self::WatchEvmTxsStream> {
+    async fn watch_evm_txs(
+        &self,
+        request: Request<WatchEvmTxsRequest>,
+    ) -> RpcResult<Self::WatchEvmTxsStream> {
         use watch_evm_txs_response::Event;
         let (_, extensions, request) = request.into_parts();
         let WatchEvmTxsRequest { cursor, account, is_signer } = request;

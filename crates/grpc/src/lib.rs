@@ -5,12 +5,11 @@
 //! limits and errors have one implementation.
 //!
 //! # Invariants
-//! * An RPC reads nothing but its handler's answer.
+//! * An RPC reads nothing but its handler's response.
 //! * Connections, requests, rates and times have the bounds of [`web::limits::Limits`]; messages have those of
 //!   [`MAX_RESPONSE`] and [`web::limits::Limits::body`].
 
 mod index_service;
-mod json;
 pub mod meter;
 mod methods;
 mod server;
@@ -21,9 +20,11 @@ mod watch;
 pub use self::index_service::{Index, MAX_RESPONSE};
 pub use self::server::start;
 
-/// The messages, the service and its client, generated from `proto/cairn/index/v1/*.proto`.
+/// The messages of [`query::v1`], the service and its client, generated from `proto/cairn/index/v1/*.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated")]
 pub mod v1 {
+    pub use query::v1::*;
+
     tonic::include_proto!("cairn.index.v1");
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn sequence_of(
     height: Option<u64>,
 ) -> Result<u64, Error> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Reply {
         account: Account,
     }
     let path = format!("/cosmos/auth/v1beta1/accounts/{}", encoded(address));
@@ -68,7 +68,7 @@ pub(crate) async fn sequence_of(
         Err(Error::Refused { .. }) => return Ok(0),
         answer => answer?,
     };
-    let answer: Answer = endpoint.parse(&request, &answer)?;
+    let answer: Reply = endpoint.parse(&request, &answer)?;
     let sequence = answer.account.find(|entry| entry.sequence.take()).and_then(|text| text.parse().ok());
     let reason = || "an account without a sequence".to_owned();
     sequence.ok_or_else(|| endpoint.malformed(&request, reason()))

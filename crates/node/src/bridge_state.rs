@@ -54,12 +54,12 @@ impl Rest {
         state: impl Into<StateAt>,
     ) -> Result<Option<BridgeOutput>, Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             output_proposals: Vec<Value>,
         }
         let path =
             format!("/opinit/ophost/v1/bridges/{bridge}/outputs?pagination.limit=1&pagination.reverse=true");
-        let read = |answer: Answer| answer.output_proposals.first().map(BridgeOutput::read).transpose();
+        let read = |answer: Reply| answer.output_proposals.first().map(BridgeOutput::read).transpose();
         self.query_for(Request::get("outputs", path).in_state(state), read).await
     }
 
@@ -71,14 +71,14 @@ impl Rest {
         state: impl Into<StateAt>,
     ) -> Result<bool, Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             claimed: bool,
         }
         let hash = encoded(&STANDARD.encode(hash));
         let path =
             format!("/opinit/ophost/v1/bridges/{bridge}/withdrawals/claimed/by_hash?withdrawal_hash={hash}");
         let request = Request::get("withdrawals/claimed/by_hash", path).in_state(state);
-        self.query_for(request, |answer: Answer| Ok(answer.claimed)).await
+        self.query_for(request, |answer: Reply| Ok(answer.claimed)).await
     }
 
     /// The number of the next deposit that the rollup finalizes (`next_l1_sequence`).

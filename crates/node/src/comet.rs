@@ -23,7 +23,7 @@ use crate::endpoint::{Endpoint, Request};
 use crate::endpoint_state::EndpointState;
 use crate::error::Error;
 use crate::limits::Limits;
-use crate::origin::{Answer, Origin};
+use crate::origin::{Origin, Reply};
 use crate::pool::{Pool, PooledEndpoint};
 use crate::rpc::{self, RpcResponse};
 use crate::setup_error::SetupError;
@@ -136,39 +136,39 @@ impl Comet {
         self.pool.query(&request, attempt).await
     }
 
-    /// Records a provably false answer of an endpoint; `reason` is the proof. The endpoint is logged, counted, and not
+    /// Records a provably false reply of an endpoint; `reason` is the proof. The endpoint is logged, counted, and not
     /// queried while there is another: for a minute, each later time twice as long, up to an hour. If all are
-    /// distrusted, all are queried, those with the fewest false answers first.
+    /// distrusted, all are queried, those with the fewest false replies first.
     pub fn distrust(&self, origin: &Origin, reason: &str) {
         self.pool.distrust(origin, reason);
     }
 
     /// The `result` of `/block?height=`.
-    pub async fn block(&self, height: u64) -> Result<Answer, Error> {
+    pub async fn block(&self, height: u64) -> Result<Reply, Error> {
         let request = block_request(height);
         self.pool
             .query_with_origin(&request, async |endpoint: Arc<Endpoint>| block_of(&endpoint, &request).await)
             .await
-            .map(Answer::from)
+            .map(Reply::from)
     }
 
     /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
     /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
-    pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
+    pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Reply>, Error> {
         let request = block_request(height);
         let query = self
             .pool
             .query_others(&request, not, async |endpoint: Arc<Endpoint>| block_of(&endpoint, &request).await);
-        Ok(query.await?.map(Answer::from))
+        Ok(query.await?.map(Reply::from))
     }
 
     /// As above from one endpoint before the others.
-    pub async fn block_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
+    pub async fn block_by(&self, height: u64, first: &Origin) -> Result<Reply, Error> {
         let request = block_request(height);
         let query = self.pool.query_first(&request, first, async |endpoint: Arc<Endpoint>| {
             block_of(&endpoint, &request).await
         });
-        query.await.map(Answer::from)
+        query.await.map(Reply::from)
     }
 
     /// As above from every endpoint that may be queried, concurrently. Distrusted endpoints are excluded while there is
@@ -181,14 +181,14 @@ impl Comet {
     }
 
     /// The `result` of `/block_results?height=`.
-    pub async fn block_results(&self, height: u64) -> Result<Answer, Error> {
+    pub async fn block_results(&self, height: u64) -> Result<Reply, Error> {
         let request = results_request(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
-        self.pool.query_with_origin(&request, attempt).await.map(Answer::from)
+        self.pool.query_with_origin(&request, attempt).await.map(Reply::from)
     }
 
     /// As above from one endpoint before the others: results must match the block of that endpoint.
-    pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
+    pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Reply, Error> {
         self.block_results_expecting(height, first, 0).await
     }
 
@@ -198,18 +198,18 @@ impl Comet {
         height: u64,
         first: &Origin,
         expects: usize,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Reply, Error> {
         let request = results_request(height).expecting(expects);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
-        self.pool.query_first(&request, first, attempt).await.map(Answer::from)
+        self.pool.query_first(&request, first, attempt).await.map(Reply::from)
     }
 
     /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
     /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
-    pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
+    pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Reply>, Error> {
         let request = results_request(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &request, height).await;
-        Ok(self.pool.query_others(&request, not, attempt).await?.map(Answer::from))
+        Ok(self.pool.query_others(&request, not, attempt).await?.map(Reply::from))
     }
 
     /// Queries the application's query router (`/abci_query`) at its latest height. `path` is a gRPC method such as
@@ -280,7 +280,7 @@ async fn stored_results(endpoint: &Endpoint, request: &Request) -> Result<Result
 
 async fn abci_of(endpoint: &Endpoint, request: &Request) -> Result<Vec<u8>, Error> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Reply {
         response: Response,
     }
     #[derive(Deserialize)]
@@ -292,7 +292,7 @@ async fn abci_of(endpoint: &Endpoint, request: &Request) -> Result<Vec<u8>, Erro
         value: Option<String>,
     }
     let result = result_of(endpoint, request).await?;
-    let Response { code, log, value } = endpoint.parse::<Answer>(request, &result)?.response;
+    let Response { code, log, value } = endpoint.parse::<Reply>(request, &result)?.response;
     if code != 0 {
         return Err(Error::Refused { at: endpoint.context(request), code: code.into(), message: log });
     }

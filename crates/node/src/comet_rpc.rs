@@ -1,4 +1,4 @@
-//! CometBFT's answers over JSON-RPC: the `result` of a call, and the mapping of error texts to [`Error`].
+//! CometBFT's replies over JSON-RPC: the `result` of a call, and the mapping of error texts to [`Error`].
 
 use bytes::Bytes;
 

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! An answer is returned as the bytes that the node sent, checked to be complete JSON.
+//! A reply is returned as the bytes that the node sent, checked to be complete JSON.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Rest {
     /// [`Error::Refused`] if the node cannot decode it.
     pub async fn decode_tx(&self, raw: &[u8]) -> Result<Bytes, Error> {
         #[derive(Deserialize)]
-        struct Answer<'a> {
+        struct Reply<'a> {
             #[serde(borrow)]
             tx: &'a RawValue,
         }
@@ -95,7 +95,7 @@ impl Rest {
         let request = Request::post(path, path.to_owned(), body);
         let read = async |endpoint: Arc<Endpoint>| {
             let answer = json_of(&endpoint, &request).await?;
-            let tx = endpoint.parse::<Answer<'_>>(&request, &answer)?.tx;
+            let tx = endpoint.parse::<Reply<'_>>(&request, &answer)?.tx;
             Ok(answer.slice_ref(tx.get().as_bytes()))
         };
         self.pool.query(&request, read).await
@@ -105,13 +105,13 @@ impl Rest {
         self.pool.query(&request, async |endpoint: Arc<Endpoint>| json_of(&endpoint, &request).await).await
     }
 
-    /// The text at a JSON pointer of the answer to a GET.
+    /// The text at a JSON pointer of the reply to a GET.
     pub(crate) async fn text_at(&self, path: &str, pointer: &str) -> Result<String, Error> {
         let read = |answer: Value| text_at(&answer, pointer).map(str::to_owned);
         self.query_for(Request::get(path, path.to_owned()), read).await
     }
 
-    /// An answer of a known shape, which `read` may reject with a reason. After an answer of another shape the next
+    /// A reply of a known shape, which `read` may reject with a reason. After a reply of another shape the next
     /// endpoint is queried.
     pub(crate) async fn query_for<A: DeserializeOwned, T>(
         &self,

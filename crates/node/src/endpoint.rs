@@ -54,7 +54,7 @@ pub(crate) struct Request {
     pub(crate) body: Option<Bytes>,
     /// Replaces the service's time limit.
     pub(crate) timeout: Option<Duration>,
-    /// True if an answer shows that the endpoint has the block at `height`.
+    /// True if a reply shows that the endpoint has the block at `height`.
     pub(crate) shows_height: bool,
     /// Bytes up to which the reply is of usual size, if they are not the default.
     pub(crate) expects: Option<usize>,
@@ -260,7 +260,7 @@ impl Endpoint {
         }
     }
 
-    /// Decodes JSON in the shape of the request's answer.
+    /// Decodes JSON in the shape of the request's reply.
     pub(crate) fn parse<'a, T: Deserialize<'a>>(
         &self,
         request: &Request,

@@ -5,10 +5,10 @@
 //!
 //! # Invariants
 //!
-//! * A failing endpoint is queried last, for a capped time that grows with its failures; one answer resets the backoff.
-//! * A pause that the server ordered is kept, capped. An answer does not end it: its request was sent before the
+//! * A failing endpoint is queried last, for a capped time that grows with its failures; one reply resets the backoff.
+//! * A pause that the server ordered is kept, capped. A reply does not end it: its request was sent before the
 //!   order.
-//! * Distrust lasts a minute, each later time twice the last, up to an hour, and ends by time alone. A false answer
+//! * Distrust lasts a minute, each later time twice the last, up to an hour, and ends by time alone. A false reply
 //!   during it is counted but does not lengthen it: its request may have been sent before.
 //! * A wrong chain ends when the endpoint reports the right one.
 
@@ -32,7 +32,7 @@ pub enum EndpointStatus {
     BackingOff,
     /// Ordered a pause and is not queried until it is over.
     RateLimited,
-    /// Gave a provably false answer; queried only if all others did too.
+    /// Gave a provably false reply; queried only if all others did too.
     Distrusted,
     /// Serves another chain; not queried.
     WrongChain,
@@ -62,9 +62,9 @@ pub struct EndpointState {
     pub status: EndpointStatus,
     /// Failed requests.
     pub failures: u64,
-    /// Provably false answers.
+    /// Provably false replies.
     pub false_answers: u64,
-    /// Text of its last fault: a failure, a gap such as a pruned height, or a false answer. "Not yet" and the
+    /// Text of its last fault: a failure, a gap such as a pruned height, or a false reply. "Not yet" and the
     /// rejection of a single request are not faults.
     pub last_error: Option<String>,
     /// The same in words for strangers: without an address and without a text of the node.
@@ -106,7 +106,7 @@ pub(crate) enum OutageEvent {
     Ended(Duration),
 }
 
-/// Consequence of a false answer.
+/// Consequence of a false reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Penalty {
     /// Remaining time of the distrust.
@@ -149,7 +149,7 @@ const MAX_PAUSE: Duration = Duration::from_mins(1);
 const PENALTY: Backoff =
     Backoff { initial: Duration::from_mins(1), max: Duration::from_hours(1), jitter: false };
 
-/// Minimum interval between log lines of further false answers.
+/// Minimum interval between log lines of further false replies.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// Time for which an endpoint that lacked a height is queried about it and later ones after the others. Services without
@@ -206,7 +206,7 @@ impl EndpointStats {
     }
 
     /// Preference for a request about `height` among endpoints of the same availability; the least is best. Distrusted
-    /// endpoints are compared by their false answers, others by whether they are known to have the height.
+    /// endpoints are compared by their false replies, others by whether they are known to have the height.
     pub(crate) fn preference(&self, height: Option<u64>, now: Instant) -> u64 {
         let Some(height) = height.filter(|_| !self.is_distrusted(now)) else {
             return if self.is_distrusted(now) { self.state.false_answers } else { 0 };
@@ -319,7 +319,7 @@ impl EndpointStats {
         until - now
     }
 
-    /// Records a provably false answer; `text` describes it.
+    /// Records a provably false reply; `text` describes it.
     pub(crate) fn on_false_answer(&mut self, text: String, now: Instant) -> Penalty {
         (self.state.last_error, self.state.last_outline) =
             (Some(text), Some("its replies contradict each other"));

@@ -72,7 +72,7 @@ pub enum Error {
         /// The time limit that expired.
         after: Duration,
     },
-    /// The connection broke before the answer was complete.
+    /// The connection broke before the reply was complete.
     #[error("{at}: the answer broke off ({reason})")]
     Cut {
         /// The failed request.
@@ -98,7 +98,7 @@ pub enum Error {
         /// Time until the first of them may be queried again.
         left: Duration,
     },
-    /// A web page instead of an answer.
+    /// A web page instead of a reply.
     #[error(
         "{at}: HTTP {status} and no JSON ({reason}); {}",
         cause_and_body(*status, message)
@@ -113,7 +113,7 @@ pub enum Error {
         /// The beginning of the body.
         message: String,
     },
-    /// JSON of another shape than the call's answer.
+    /// JSON of another shape than the call's reply.
     #[error("{at}: the answer has not the shape of this call ({reason}); is this the right service?")]
     Malformed {
         /// The failed request.
@@ -250,7 +250,7 @@ pub enum Error {
         /// Error text of the node.
         message: String,
     },
-    /// The answer exceeds this client's size limit.
+    /// The reply exceeds this client's size limit.
     #[error("{at}: the answer is larger than {limit} bytes, the most that is read")]
     TooLarge {
         /// The failed request.
@@ -303,7 +303,7 @@ impl Error {
         if let Self::NotYet { tip, .. } = self { *tip } else { None }
     }
 
-    /// True if the node answered, and could not give what was asked about: others of its answers may be had.
+    /// True if the node answered, and could not give what was asked about: others of its replies may be had.
     pub fn is_of_the_answer(&self) -> bool {
         matches!(
             self,
@@ -345,7 +345,7 @@ fn enable_hint(service: &str) -> &'static str {
     }
 }
 
-/// The likely cause of an answer that is not the service's JSON, from its status and the beginning of its body.
+/// The likely cause of a reply that is not the service's JSON, from its status and the beginning of its body.
 fn likely_cause(status: u16, body: &str) -> &'static str {
     match status {
         // Another service's error, in its own JSON.

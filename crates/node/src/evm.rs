@@ -16,7 +16,7 @@ use chain::excerpt;
 use crate::endpoint::{Endpoint, Request};
 use crate::error::{Error, RequestContext};
 use crate::limits::Limits;
-use crate::origin::{Answer, Origin};
+use crate::origin::{Origin, Reply};
 use crate::pool::Pool;
 use crate::rpc::{self, RpcError, RpcResponse};
 use crate::setup_error::SetupError;
@@ -63,26 +63,22 @@ impl Evm {
     ///
     /// `[]` may also mean that the node's EVM index is pruned (trap): if receipts are expected, query
     /// [`Evm::block_exists`].
-    pub async fn block_receipts(&self, height: u64) -> Result<Answer, Error> {
+    pub async fn block_receipts(&self, height: u64) -> Result<Reply, Error> {
         self.query(self.receipts_request(height)).await
     }
 
     /// As above; a reply of up to `expects` bytes is of usual size.
-    pub(crate) async fn block_receipts_expecting(
-        &self,
-        height: u64,
-        expects: usize,
-    ) -> Result<Answer, Error> {
+    pub(crate) async fn block_receipts_expecting(&self, height: u64, expects: usize) -> Result<Reply, Error> {
         let request = self.receipts_request(height);
         self.query(RpcRequest { http: request.http.expecting(expects), ..request }).await
     }
 
     /// As above from any other endpoint, to compare answers. `None` if no other endpoint of this chain is more
     /// trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
-    pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
+    pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Reply>, Error> {
         let request = self.receipts_request(height);
         let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
-        Ok(self.pool.query_others(&request.http, not, read).await?.map(Answer::from))
+        Ok(self.pool.query_others(&request.http, not, read).await?.map(Reply::from))
     }
 
     fn receipts_request(&self, height: u64) -> RpcRequest {
@@ -93,12 +89,12 @@ impl Evm {
 
     /// The block of the node's EVM index with the hashes of its transactions: a JSON object. `None` if it is pruned or
     /// not indexed yet.
-    pub async fn block(&self, height: u64) -> Result<Option<Answer>, Error> {
+    pub async fn block(&self, height: u64) -> Result<Option<Reply>, Error> {
         let params = format!(r#"["{height:#x}",false]"#);
         let request = self.request("eth_getBlockByNumber", &params).about(height);
         let read = async |endpoint: Arc<Endpoint>| request.send(&endpoint).await;
         let (bytes, origin) = self.pool.query_with_origin(&request.http, read).await?;
-        Ok((bytes[..] != *b"null").then_some(Answer { bytes, origin }))
+        Ok((bytes[..] != *b"null").then_some(Reply { bytes, origin }))
     }
 
     /// True if the node's EVM index has the block: false if it is pruned or not indexed yet.
@@ -108,12 +104,12 @@ impl Evm {
 
     /// The call traces of a block: a JSON array with one entry per transaction, each with a `result` or an
     /// `error`. Height 1 is [`Error::Untraceable`].
-    pub async fn trace_block(&self, height: u64) -> Result<Answer, Error> {
+    pub async fn trace_block(&self, height: u64) -> Result<Reply, Error> {
         self.trace_block_expecting(height, 0).await
     }
 
     /// As above; a reply of up to `expects` bytes is of usual size.
-    pub async fn trace_block_expecting(&self, height: u64, expects: usize) -> Result<Answer, Error> {
+    pub async fn trace_block_expecting(&self, height: u64, expects: usize) -> Result<Reply, Error> {
         let params = format!(r#"["{height:#x}",{CALL_TRACER}]"#);
         let request = self.request("debug_traceBlockByNumber", &params).about(height);
         let request = RpcRequest { http: request.http.expecting(expects), ..request };
@@ -127,9 +123,9 @@ impl Evm {
         self.query(request).await.map(|answer| answer.bytes)
     }
 
-    async fn query(&self, request: RpcRequest) -> Result<Answer, Error> {
+    async fn query(&self, request: RpcRequest) -> Result<Reply, Error> {
         let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
-        self.pool.query_with_origin(&request.http, read).await.map(Answer::from)
+        self.pool.query_with_origin(&request.http, read).await.map(Reply::from)
     }
 
     pub(crate) fn request(&self, method: &'static str, params: &str) -> RpcRequest {
@@ -195,7 +191,7 @@ pub(crate) const REVERTED: i64 = 3;
 /// Classifies an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
 pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
     let RpcError { code, message } = error;
-    // At any other height it would be the answer to another request.
+    // At any other height it would be the reply to another request.
     if message.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
         return Error::Untraceable { at };
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Error, Kind};
 use crate::evm::Evm;
-use crate::origin::{Answer, Origin};
+use crate::origin::{Origin, Reply};
 
 /// Failures to give the receipts of a block, which the node has, before the block counts as spoiled: some seconds.
 const FAILURES: u32 = 6;
@@ -15,22 +15,22 @@ const FAILURES: u32 = 6;
 /// The same while the node says that its EVM index has not got there: an index that lags behind is usual.
 const ABSENCES: u32 = 40;
 
-/// An answer about the EVM transactions of a block.
+/// A reply about the EVM transactions of a block.
 #[derive(Debug, Clone)]
 pub enum EvmBlock {
     /// Their receipts: the `result` of `eth_getBlockReceipts`.
-    Receipts(Answer),
+    Receipts(Reply),
     /// The block with their hashes: the `result` of `eth_getBlockByNumber`.
     Hashes {
         /// The block.
-        block: Answer,
+        block: Reply,
         /// The reason why the node gives no receipts.
         reason: String,
     },
 }
 
 impl EvmBlock {
-    /// The endpoint that gave the answer.
+    /// The endpoint that gave the reply.
     pub fn origin(&self) -> &Origin {
         match self {
             Self::Receipts(answer) | Self::Hashes { block: answer, .. } => &answer.origin,

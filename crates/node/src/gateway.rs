@@ -19,7 +19,7 @@ pub(crate) struct GrpcStatus {
     pub(crate) message: String,
 }
 
-/// The answer, without a check of the state that it was read from.
+/// The reply, without a check of the state that it was read from.
 pub(crate) async fn answer_of(endpoint: &Endpoint, request: &Request) -> Result<Bytes, Error> {
     let response = endpoint.send(request).await?;
     if response.status().is_success() {

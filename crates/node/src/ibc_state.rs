@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * "Absent" is an answer of the module. A missing channel or an unknown path is an error.
-//! * An answer about the latest state has the height of that state.
+//! * "Absent" is a reply of the module. A missing channel or an unknown path is an error.
+//! * A reply about the latest state has the height of that state.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -83,10 +83,10 @@ impl Rest {
         height: Option<u64>,
     ) -> Result<Option<[u8; 32]>, Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             acknowledgement: String,
         }
-        let read = |answer: Answer| {
+        let read = |answer: Reply| {
             let hash = STANDARD.decode(&answer.acknowledgement).ok().and_then(|hash| hash.try_into().ok());
             hash.ok_or_else(|| "the acknowledgement is no hash of 32 bytes in base64".to_owned())
         };
@@ -106,7 +106,7 @@ impl Rest {
     }
 }
 
-/// The height of a proof is that of the latest state; an answer about the state of a height has a later one.
+/// The height of a proof is that of the latest state; a reply about the state of a height has a later one.
 fn proof_height(answer: &Value, height: Option<u64>) -> Result<u64, String> {
     height.map_or_else(|| number_at(answer, "/proof_height/revision_height"), Ok)
 }

@@ -4,7 +4,7 @@
 //!
 //! * At most `in_flight` calls run at once.
 //! * The bodies being read add up to at most `bytes_in_flight`, by the size of recent answers. The bound is soft: the
-//!   size of an answer is unknown before it is read (Go servers send chunks). A larger body is read, and later calls
+//!   size of a reply is unknown before it is read (Go servers send chunks). A larger body is read, and later calls
 //!   wait.
 //! * A call acquires all its permits before it starts, so calls cannot deadlock.
 
@@ -54,7 +54,7 @@ impl InFlightLimiter {
         Permit { _call: request, _bytes: bytes }
     }
 
-    /// Adapts the expected size of an answer: up at once, down slowly.
+    /// Adapts the expected size of a reply: up at once, down slowly.
     pub(crate) fn record_size(&self, bytes: usize) {
         let now = units(bytes);
         let before = self.expected.load(Ordering::Relaxed);

@@ -76,7 +76,7 @@ pub use module_queries::AccountsPage;
 pub use node::{Endpoints, Node};
 pub use observer::{Exchange, Observer};
 pub use opinit_executor::{OpinitExecutor, Withdrawal};
-pub use origin::{Answer, Origin};
+pub use origin::{Origin, Reply};
 pub use price_feed::PriceFeed;
 pub use setup_error::SetupError;
 pub use state_at::{Probe, StateAt};

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Longest wait for a TCP and TLS connection.
     pub connect: Duration,
-    /// Longest wait for one whole answer of one URL, connection included.
+    /// Longest wait for one whole reply of one URL, connection included.
     pub timeout: Duration,
     /// The same for traces, for which a node executes a block again.
     pub trace_timeout: Duration,

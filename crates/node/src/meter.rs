@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * A metric appears with its first value, the counter of false answers with its endpoint.
+//! * A metric appears with its first value, the counter of false replies with its endpoint.
 //! * The only label value from outside is the endpoint's host and port as configured. Addresses that share a host are
 //!   distinguished by their position.
 //! * A method is a name in our code: that of a path ends after the name that follows its version, so that no account,
@@ -122,7 +122,7 @@ impl Meter {
         gauge!(gauge, "service" => self.service, "endpoint" => self.endpoint.clone()).set(value);
     }
 
-    /// Counts a false answer.
+    /// Counts a false reply.
     pub(crate) fn false_answer(&self) {
         self.false_answers(1);
     }

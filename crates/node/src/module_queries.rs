@@ -39,7 +39,7 @@ impl Rest {
         self.get(&format!("/cosmwasm/wasm/v1/contract/{}", encoded(address)), state).await
     }
 
-    /// `/cosmwasm/wasm/v1/contract/{address}/smart/{query}`: the JSON of a contract's answer to a query in JSON.
+    /// `/cosmwasm/wasm/v1/contract/{address}/smart/{query}`: the JSON of a contract's reply to a query in JSON.
     pub async fn wasm_smart(
         &self,
         address: &str,
@@ -72,12 +72,12 @@ impl Rest {
         key: Option<&str>,
     ) -> Result<AccountsPage, Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             accounts: Vec<Account>,
             pagination: Option<Pagination>,
         }
         let path = page_path("/cosmos/auth/v1beta1/accounts", ACCOUNTS, key);
-        let read = |answer: Answer| {
+        let read = |answer: Reply| {
             let addresses = answer.accounts.into_iter().filter_map(Account::address).collect();
             Ok(AccountsPage { addresses, next: Pagination::next(answer.pagination) })
         };

@@ -53,7 +53,7 @@ impl Node {
         Ok(node)
     }
 
-    /// As [`Node::new`], with an observer of all answers except those over gRPC.
+    /// As [`Node::new`], with an observer of all replies except those over gRPC.
     pub fn observed(endpoints: Endpoints, limits: Limits, observer: &Observer) -> Result<Self, SetupError> {
         let node = Self::new(endpoints, limits)?;
         node.pools().for_each(|pool| pool.observe(observer));
@@ -66,7 +66,7 @@ impl Node {
         std::iter::once(&self.comet.pool).chain(rest).chain(evm)
     }
 
-    /// Records a provably false answer of an endpoint of any service; `reason` is the proof. As [`Comet::distrust`].
+    /// Records a provably false reply of an endpoint of any service; `reason` is the proof. As [`Comet::distrust`].
     pub fn distrust(&self, origin: &Origin, reason: &str) {
         self.pools().for_each(|pool| pool.distrust(origin, reason));
     }

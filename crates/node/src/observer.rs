@@ -1,4 +1,4 @@
-//! Observer of the answers of a node, for recorders.
+//! Observer of the replies of a node, for recorders.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ pub struct Exchange<'a> {
     pub state_height: Option<u64>,
     /// The body of a `POST`.
     pub body: Option<&'a [u8]>,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the reply.
     pub status: u16,
-    /// The body of the answer.
+    /// The body of the reply.
     pub answer: &'a [u8],
 }
 
-/// Called with every answer as it arrives, from many tasks at once.
+/// Called with every reply as it arrives, from many tasks at once.
 pub type Observer = Arc<dyn Fn(Exchange<'_>) + Send + Sync>;

@@ -55,7 +55,7 @@ pub struct Withdrawal {
 
 /// `executor/types/query.go` of opinit-bots.
 #[derive(Deserialize)]
-struct Answer {
+struct Reply {
     sequence: u64,
     from: String,
     to: String,
@@ -101,7 +101,7 @@ async fn withdrawal_of(endpoint: &Endpoint, request: &Request) -> Result<Withdra
     let response = endpoint.send(request).await?;
     if response.status().is_success() {
         let body = endpoint.json(request, response)?;
-        return Ok(endpoint.parse::<Answer>(request, &body)?.into());
+        return Ok(endpoint.parse::<Reply>(request, &body)?.into());
     }
     let message = excerpt(response.body());
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR && message.contains(UNKNOWN) {
@@ -111,8 +111,8 @@ async fn withdrawal_of(endpoint: &Endpoint, request: &Request) -> Result<Withdra
     Err(endpoint.unreadable(request, &response, "not an answer of the executor"))
 }
 
-impl From<Answer> for Withdrawal {
-    fn from(answer: Answer) -> Self {
+impl From<Reply> for Withdrawal {
+    fn from(answer: Reply) -> Self {
         // The index alone does not show that: it is 0 while the tree is open.
         let closed = answer.storage_root.as_ref().is_some_and(|root| !root.is_empty());
         Self {

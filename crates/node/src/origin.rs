@@ -1,4 +1,4 @@
-//! Origin of an answer: the endpoint that sent it.
+//! Origin of a reply: the endpoint that sent it.
 //!
 //! # Invariants
 //!
@@ -19,10 +19,10 @@ pub struct Origin {
     place: usize,
 }
 
-/// An answer with its origin, so that a caller that proves it false can report that ([`crate::Node::distrust`]).
+/// A reply with its origin, so that a caller that proves it false can report that ([`crate::Node::distrust`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The answer without its envelope, as the node sent it.
+pub struct Reply {
+    /// The reply without its envelope, as the node sent it.
     pub bytes: Bytes,
     /// The endpoint that sent it.
     pub origin: Origin,

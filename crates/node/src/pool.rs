@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * A request is sent to each URL at most once, and again after a rate limit of all of them ([`Limits`]): URLs that have the height first, failing ones last.
-//! * The best outcome is returned: an answer, else "not yet" with the highest tip, else a transient error. A
+//! * The best outcome is returned: a reply, else "not yet" with the highest tip, else a transient error. A
 //!   permanent error is returned only if every URL gave one.
 //! * A URL is not queried during a pause that its server ordered, nor while it serves another chain. A distrusted URL
 //!   is not queried while there is another.
@@ -32,7 +32,7 @@ use crate::large_replies::LargeReplies;
 use crate::limits::Limits;
 use crate::meter::{DROPPED, Meter, outcome_label};
 use crate::observer::Observer;
-use crate::origin::{Answer, Origin};
+use crate::origin::{Origin, Reply};
 use crate::setup_error::SetupError;
 use crate::transport::Transport;
 use crate::url::Url;
@@ -118,7 +118,7 @@ impl Pool {
         self.service
     }
 
-    /// Passes all answers to an observer; only the first observer counts.
+    /// Passes all replies to an observer; only the first observer counts.
     pub(crate) fn observe(&self, observer: &Observer) {
         self.members.iter().for_each(|member| member.endpoint.observe(Arc::clone(observer)));
     }
@@ -133,7 +133,7 @@ impl Pool {
         &self.members
     }
 
-    /// The URL that an answer came from. None for an origin of another service.
+    /// The URL that a reply came from. None for an origin of another service.
     pub(crate) fn member(&self, origin: &Origin) -> Option<&PooledEndpoint> {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
@@ -177,7 +177,7 @@ impl Pool {
         self.query_with_origin(request, attempt).await.map(|(answer, _)| answer)
     }
 
-    /// As [`Pool::query`], with the origin of the answer.
+    /// As [`Pool::query`], with the origin of the reply.
     pub(crate) async fn query_with_origin<T>(
         &self,
         request: &Request,
@@ -339,7 +339,7 @@ impl Pool {
         Err(best.or_else(wrong_chain).unwrap_or_else(|| no_address(RequestContext::default())))
     }
 
-    /// Records a provably false answer of an endpoint; `reason` is the proof, for the log. An origin of another
+    /// Records a provably false reply of an endpoint; `reason` is the proof, for the log. An origin of another
     /// service is ignored.
     pub(crate) fn distrust(&self, origin: &Origin, reason: &str) {
         let Some(member) = self.member(origin) else { return };
@@ -421,7 +421,7 @@ impl Drop for Timer<'_> {
     }
 }
 
-impl From<(Bytes, Origin)> for Answer {
+impl From<(Bytes, Origin)> for Reply {
     fn from((bytes, origin): (Bytes, Origin)) -> Self {
         Self { bytes, origin }
     }
@@ -432,7 +432,7 @@ pub(crate) fn no_address(at: RequestContext) -> Error {
     Error::InvalidRequest { at, reason: "no address".to_owned() }
 }
 
-/// The failure with more information about when an answer can come.
+/// The failure with more information about when a reply can come.
 pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
     // The retry waits as long as the returned error requires, so the shorter pause wins.
     let rank = |error: &Error| match error.kind() {

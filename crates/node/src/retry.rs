@@ -1,9 +1,9 @@
-//! Retry with exponential backoff until there is an answer.
+//! Retry with exponential backoff until there is a reply.
 //!
 //! # Invariants
 //!
 //! * Pauses grow, are capped and have jitter. A permanent error ends the loop at once.
-//! * The log has one line after 30 s without an answer, one every five minutes after that and one on success, however
+//! * The log has one line after 30 s without a reply, one every five minutes after that and one on success, however
 //!   many attempts there were. Waits for heights that the node lacks have one line together, however many there are.
 //!   (`outage` logs an endpoint that does not answer, once for all requests to it.)
 //! * Dropping the future loses only the current attempt.
@@ -53,13 +53,13 @@ impl Backoff {
 /// Longest pause while waiting for a block: waiting at the tip is not a failure.
 const MAX_AT_TIP: Duration = Duration::from_millis(500);
 
-/// A request without an answer is logged after this time.
+/// A request without a reply is logged after this time.
 const LONG: Duration = Duration::from_secs(30);
 
 /// Interval between further log lines.
 const REMINDER: Duration = Duration::from_mins(5);
 
-/// Retries until there is an answer or a [`Kind::Permanent`] error. `what` describes the request in the log.
+/// Retries until there is a reply or a [`Kind::Permanent`] error. `what` describes the request in the log.
 pub async fn until<T, F: Future<Output = Result<T, Error>>>(
     backoff: Backoff,
     what: &str,
@@ -68,7 +68,7 @@ pub async fn until<T, F: Future<Output = Result<T, Error>>>(
     repeat(|kind| kind != Kind::Permanent, backoff, what, query).await
 }
 
-/// Retries transient failures until there is an answer, a [`Kind::NotYet`] or a [`Kind::Permanent`] error, for
+/// Retries transient failures until there is a reply, a [`Kind::NotYet`] or a [`Kind::Permanent`] error, for
 /// callers that follow the tip and handle "not yet" themselves.
 pub async fn past_failures<T, F: Future<Output = Result<T, Error>>>(
     backoff: Backoff,

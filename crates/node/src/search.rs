@@ -52,7 +52,7 @@ impl Comet {
         newest_first: bool,
     ) -> Result<(Vec<TxSearchHit>, u64), Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             txs: Vec<CometTx>,
             total_count: String,
         }
@@ -64,7 +64,7 @@ impl Comet {
         let request = Request::get("tx_search", path);
         let attempt = async |endpoint: Arc<Endpoint>| {
             let result = searched(&endpoint, &request).await?;
-            let Answer { txs, total_count } = endpoint.parse(&request, &result)?;
+            let Reply { txs, total_count } = endpoint.parse(&request, &result)?;
             let bad = |reason: String| endpoint.malformed(&request, reason);
             let total = total_count.parse().map_err(|_| bad(format!("total_count {total_count:?}")))?;
             Ok((txs.into_iter().map(CometTx::found).collect::<Result<_, _>>().map_err(bad)?, total))
@@ -152,11 +152,11 @@ impl Rest {
     /// (`/cosmos/tx/v1beta1/txs/{hash}`), or `None` if no node's index has it.
     pub async fn find_tx(&self, hash: [u8; 32]) -> Result<Option<(TxSearchHit, Timestamp)>, Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             tx_response: RestTx,
         }
         let path = format!("/cosmos/tx/v1beta1/txs/{}", hex::encode_upper(hash));
-        let read = |answer: Answer| answer.tx_response.found();
+        let read = |answer: Reply| answer.tx_response.found();
         present(self.query_for(Request::get(&path, path.clone()), read).await)
     }
 
@@ -190,12 +190,12 @@ impl Rest {
 
     async fn page_of_txs(&self, path: String) -> Result<(Vec<(TxSearchHit, Timestamp)>, u64), Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             tx_responses: Vec<RestTx>,
             #[serde(flatten)]
             others: Value,
         }
-        let read = |answer: Answer| {
+        let read = |answer: Reply| {
             let total = number_at(&answer.others, "/total");
             let total = total.or_else(|_| number_at(&answer.others, "/pagination/total"))?;
             let txs = answer.tx_responses.into_iter().map(RestTx::found).collect::<Result<_, _>>()?;

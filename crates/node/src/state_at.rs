@@ -1,4 +1,4 @@
-//! State selection for queries: the height to read, and the proof that an answer is of that height.
+//! State selection for queries: the height to read, and the proof that a reply is of that height.
 //!
 //! A node may announce a height before its state is committed, and then answers queries about it from the state of
 //! the height before, without an error. A minievm answers queries about the newest height of its EVM index from the
@@ -8,7 +8,7 @@
 //!
 //! # Invariants
 //!
-//! An answer from a server without proof that it reads the right state is [`Error::NotYet`].
+//! A reply from a server without proof that it reads the right state is [`Error::NotYet`].
 
 use crate::error::{Error, RequestContext};
 

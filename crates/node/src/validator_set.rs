@@ -13,7 +13,7 @@ use crate::comet::Comet;
 use crate::comet_rpc::result_of;
 use crate::endpoint::{Endpoint, Request};
 use crate::error::Error;
-use crate::origin::Answer;
+use crate::origin::Reply;
 
 /// CometBFT's maximum page size (`rpc/core/env.go`).
 const PER_PAGE: usize = 100;
@@ -23,11 +23,11 @@ const MOST_PAGES: usize = 100;
 
 impl Comet {
     /// The validators of the block at a height: the `result` of every page of `/validators`, all from one endpoint.
-    pub async fn validators(&self, height: u64) -> Result<Vec<Answer>, Error> {
+    pub async fn validators(&self, height: u64) -> Result<Vec<Reply>, Error> {
         let first = page_call(height, 1);
         let attempt = async |endpoint: Arc<Endpoint>| pages_of(&endpoint, height).await;
         let (pages, origin) = self.pool.query_with_origin(&first, attempt).await?;
-        Ok(pages.into_iter().map(|bytes| Answer { bytes, origin: origin.clone() }).collect())
+        Ok(pages.into_iter().map(|bytes| Reply { bytes, origin: origin.clone() }).collect())
     }
 }
 

@@ -48,12 +48,12 @@ pub struct App<A: 'static> {
     headers: HeaderMap,
     /// Answers the paths that no endpoint here has.
     fallback: Option<Arc<dyn Fallback>>,
-    /// Answers the paths that no endpoint has at all.
-    unknown: Option<UnknownPath<A>>,
+    /// See [`App::with_error_page`].
+    error_page: Option<ErrorPage<A>>,
 }
 
-/// The reply to a request whose path no endpoint has; `None` for a 404 in JSON.
-pub type UnknownPath<A> = fn(&A, &Parts) -> Option<Reply>;
+/// The reply in place of an error; `None` for the error in JSON.
+pub type ErrorPage<A> = fn(&A, &Parts, &HttpError) -> Option<Reply>;
 
 /// An [`App`] behind another one (see [`App::with_fallback`]), whatever its state.
 pub trait Fallback: Send + Sync {
@@ -65,8 +65,8 @@ pub trait Fallback: Send + Sync {
     fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes>;
     /// See [`App::respond_later`].
     fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>>;
-    /// See [`App::with_unknown`]; `None` for a 404 in JSON.
-    fn unknown(&self, request: &Parts) -> Option<Response<Bytes>>;
+    /// See [`App::with_error_page`]; `None` for the error in JSON.
+    fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>>;
 }
 
 impl<A: Send + Sync> Fallback for App<A> {
@@ -86,8 +86,8 @@ impl<A: Send + Sync> Fallback for App<A> {
         Box::pin(App::respond_later(self, request, body))
     }
 
-    fn unknown(&self, request: &Parts) -> Option<Response<Bytes>> {
-        App::unknown(self, request)
+    fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>> {
+        App::error_page(self, request, error)
     }
 }
 
@@ -113,8 +113,8 @@ impl<A> App<A> {
         let router = Router::new(groups)?;
         let unrouted = Meter::new(NO_ENDPOINT);
         let (cors, health) = (Cors::default(), Health::default());
-        let (headers, fallback, unknown) = (HeaderMap::new(), None, None);
-        Ok(Self { state, router, cors, health, unrouted, starting: false, headers, fallback, unknown })
+        let (headers, fallback, error_page) = (HeaderMap::new(), None, None);
+        Ok(Self { state, router, cors, health, unrouted, starting: false, headers, fallback, error_page })
     }
 
     /// Sets the allowed origins.
@@ -149,10 +149,11 @@ impl<A> App<A> {
         Self { fallback: Some(fallback), ..self }
     }
 
-    /// Lets `unknown` answer the paths that no endpoint has: here, and in the app that has this one as its fallback.
+    /// Lets `error_page` answer the paths that no endpoint has, here and in the app that has this one as its fallback, and
+    /// the requests of an endpoint here that fail.
     #[must_use]
-    pub fn with_unknown(self, unknown: UnknownPath<A>) -> Self {
-        Self { unknown: Some(unknown), ..self }
+    pub fn with_error_page(self, error_page: ErrorPage<A>) -> Self {
+        Self { error_page: Some(error_page), ..self }
     }
 
     /// The shared state of the handlers.
@@ -212,8 +213,11 @@ impl<A> App<A> {
                 if let Some(fallback) = self.fallback_of(request) {
                     return fallback.respond(request, body);
                 }
-                let is_unknown = response.status() == StatusCode::NOT_FOUND;
-                let response = is_unknown.then(|| self.unknown(request)).flatten().unwrap_or(response);
+                let page = match response.status() {
+                    StatusCode::NOT_FOUND => self.error_page(request, &no_endpoint(request.uri.path())),
+                    _ => None,
+                };
+                let response = page.unwrap_or(response);
                 self.unrouted.count(response.status());
                 self.with_cors_headers(request, response)
             }
@@ -226,10 +230,10 @@ impl<A> App<A> {
         self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
     }
 
-    /// The response to a path that no endpoint has, if it is not the 404 in JSON.
-    pub(crate) fn unknown(&self, request: &Parts) -> Option<Response<Bytes>> {
-        let Some(reply) = self.unknown.and_then(|unknown| unknown(&self.state, request)) else {
-            return self.fallback.as_deref()?.unknown(request);
+    /// The response in place of an error, if it is not the error in JSON.
+    pub(crate) fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>> {
+        let Some(reply) = self.error_page.and_then(|page| page(&self.state, request, error)) else {
+            return self.fallback.as_deref()?.error_page(request, error);
         };
         let mut response = success(&HeaderValue::from_static("no-store"), request, reply);
         response.headers_mut().extend(self.headers.clone());
@@ -300,7 +304,11 @@ impl<A> App<A> {
                 if let Some(detail) = error.detail() {
                     tracing::error!(path = route.endpoint.path, detail, "request failed");
                 }
-                error.response()
+                let page = self.error_page.and_then(|page| page(&self.state, request, &error));
+                page.map_or_else(
+                    || error.response(),
+                    |page| success(&HeaderValue::from_static("no-store"), request, page),
+                )
             }
         };
         route.meter.observe(response.status(), begun.elapsed());

@@ -102,7 +102,7 @@ impl Cors {
             .insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag, Retry-After, X-Cache"));
     }
 
-    /// The headers of an answer to `OPTIONS`, the allowed origin excepted.
+    /// The headers of a response to `OPTIONS`, the allowed origin excepted.
     pub(crate) fn options(&self, request: &HeaderMap, methods: &'static str, response: &mut HeaderMap) {
         response.insert(ALLOW, HeaderValue::from_static(methods));
         if matches!(self.0, Origins::Off) || !request.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {

@@ -38,7 +38,7 @@ use crate::serve::{AcceptLoop, log_end};
 use crate::service::{acquire, acquire_stream};
 use crate::share::{Pools, Share};
 
-/// Interval of pings on an idle connection, and the time for their answers.
+/// Interval of pings on an idle connection, and the time for their responses.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 

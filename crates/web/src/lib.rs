@@ -9,7 +9,7 @@
 //! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
 //! | [`schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
-//! | [`event`] | server-sent events, the answers of stream handlers |
+//! | [`event`] | server-sent events, the responses of stream handlers |
 //! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |
@@ -33,15 +33,19 @@
 //! use web::http_error::HttpError;
 //! use web::openapi::About;
 //! use web::reply::Reply;
-//! use web::schema::{Field, Kind, Schema};
+//! use web::schema::of;
 //!
 //! /// The shared state of the handlers.
 //! struct Greetings {
 //!     greeting: &'static str,
 //! }
 //!
-//! static GREETING: Schema =
-//!     Schema { name: "Greeting", doc: "A greeting.", fields: &[Field::new("text", Kind::String, "The words.")] };
+//! /// A greeting.
+//! #[derive(schemars::JsonSchema)]
+//! struct Greeting {
+//!     /// The words.
+//!     text: String,
+//! }
 //!
 //! static GROUPS: &[&[Endpoint<Greetings>]] = &[&[Endpoint {
 //!     method: Method::Get,
@@ -49,7 +53,7 @@
 //!     tag: "Greetings",
 //!     summary: "A greeting by name.",
 //!     params: &[Param::path("name", "The name to greet.")],
-//!     response: &GREETING,
+//!     response: of::<Greeting>(),
 //!     handler: Handler::Sync(greet),
 //!     cache: MaxAge::LIST,
 //! }]];

@@ -86,8 +86,9 @@ impl<A> Mounts<A> {
             let length = PREFIX.len() + id.len();
             let id = decode_segment(id).unwrap_or_default();
             let unknown = || {
-                let page = self.first.app.get().and_then(|app| app.unknown(head));
-                page.unwrap_or_else(|| self.unknown(&id).response())
+                let error = self.unknown(&id);
+                let page = self.first.app.get().and_then(|app| app.error_page(head, &error));
+                page.unwrap_or_else(|| error.response())
             };
             let chain = self.all().find(|chain| chain.id == id).ok_or_else(unknown)?;
             head.uri = without_prefix(&head.uri, length).map_err(|error| error.response())?;

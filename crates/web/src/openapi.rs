@@ -6,12 +6,13 @@
 mod definitions;
 mod probes;
 
+use schemars::JsonSchema as _;
 use serde_json::{Map, Value, json};
 
 use self::definitions::{Definitions, REFERENCE, second};
 use crate::endpoint::{Endpoint, Handler, Method, Param, QueryParam, Type};
 use crate::reply::JSON;
-use crate::schema::ERROR_RESPONSE;
+use crate::schema::ErrorResponse;
 
 /// The texts of a document.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ pub struct About<'a> {
     pub version: &'a str,
     /// Names of operations (`GET /path/{name}`), where they have better ones than the method and the words of the path.
     pub names: &'a [(&'a str, &'a str)],
-    /// Recorded requests with their answers: an array of objects with `operation` (`GET /path/{name}`), `parameters` (an
+    /// Recorded requests with their responses: an array of objects with `operation` (`GET /path/{name}`), `parameters` (an
     /// object by name), `body` (of a `POST`) and `response`. Their values become the document's examples.
     pub examples: &'a Value,
 }
@@ -106,7 +107,7 @@ fn refusals() -> Value {
     let header = |description: &str, schema: Value| json!({ "description": description, "schema": schema });
     let mut all = Map::new();
     for (name, description) in REFUSALS {
-        let schema = json!({ "$ref": format!("{REFERENCE}{}", ERROR_RESPONSE.name) });
+        let schema = json!({ "$ref": format!("{REFERENCE}{}", ErrorResponse::schema_name()) });
         let mut value = json!({ "description": description, "content": { JSON: { "schema": schema } } });
         if matches!(name, "TooManyRequests" | "Unavailable") {
             value["headers"]["Retry-After"] = header("Seconds.", json!({ "type": "integer", "minimum": 0 }));

@@ -14,9 +14,9 @@ use crate::format::short;
 use crate::layout::Page;
 use crate::layout::facts;
 use crate::listing::{KEY, Listing};
-use crate::record::{Collection, EvmTx, Frame, Token};
 use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
+use query::v1::{Collection, EvmTx, InternalTx, Nft};
 
 pub(crate) struct AccountPage;
 
@@ -132,12 +132,12 @@ fn list(explorer: &Explorer, call: &Call<'_>, tab: Tab, page: Target) -> Result<
             (body, txs.request)
         }
         Tab::Internal => {
-            let calls = Listing::<Frame>::read(explorer, call, of("tx/v1/evm-internal-txs"))?;
+            let calls = Listing::<InternalTx>::read(explorer, call, of("tx/v1/evm-internal-txs"))?;
             (html! { section.card { (rows::frames(&calls.rows)) (calls.pager(&page)) } }, calls.request)
         }
         Tab::Nfts => {
             let list = of("nft/v1/tokens").with_some("collection_addr", collection);
-            let tokens = Listing::<Token>::read(explorer, call, list)?;
+            let tokens = Listing::<Nft>::read(explorer, call, list)?;
             let page = page.with_some("collection_addr", collection);
             let owned = of("nft/v1/collections").with("pagination.limit", "50");
             let owned = Listing::<Collection>::first(explorer, owned)?;
@@ -167,7 +167,7 @@ fn collection_filter(chosen: Option<&str>, owned: &[Collection]) -> Markup {
                         option value="" { "All" }
                         @for of in owned {
                             option value=(of.object_addr) selected[chosen == Some(of.object_addr.as_str())] {
-                                (chain::truncated(&of.collection.name, 60))
+                                (chain::truncated(of.collection.as_ref().map_or("", |detail| &detail.name), 60))
                             }
                         }
                     }

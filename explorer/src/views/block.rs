@@ -1,6 +1,7 @@
 //! All blocks, and one block with its transactions.
 
 use maud::html;
+use query::v1::{Block, EvmTx, GetBlockResponse};
 use web::call::Call;
 use web::endpoint::Param;
 use web::http_error::HttpError;
@@ -12,7 +13,7 @@ use crate::format::{cell, count, quantity, whole_time};
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
-use crate::record::{Block, EvmTx, OneBlock};
+
 use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
 
@@ -57,11 +58,12 @@ impl View for BlockPage {
             return Ok(Response::Redirect(page));
         }
         let request = format!("/indexer/block/v1/blocks/{}", encoded(height));
-        let OneBlock { block } = explorer.read(&request)?;
+        let block = explorer.read::<GetBlockResponse>(&request)?.block.unwrap_or_default();
+        let proposer = block.proposer.clone().unwrap_or_default();
         let list = Target::new(format!("/indexer/tx/v1/txs/by_height/{}", block.height));
-        let txs = TxList::read(explorer, call, list, Target::new(target::block(&block.height)))?;
+        let txs = TxList::read(explorer, call, list, Target::new(target::block(block.height)))?;
         let mut requests = vec![request];
-        let height: u64 = block.height.parse().unwrap_or(0);
+        let height = block.height;
         let last = Listing::<Block>::first(
             explorer,
             Target::new("/indexer/block/v1/blocks").with("pagination.limit", "1"),
@@ -74,18 +76,18 @@ impl View for BlockPage {
         let body = html! {
             nav.steps aria-label="Neighbouring blocks" {
                 // The one before the first indexed block has no page.
-                @if height > 1 && block.block_time != "0" { a rel="prev" href=(target::block(height - 1)) { "← " (height - 1) } }
+                @if height > 1 && block.block_time != 0 { a rel="prev" href=(target::block(height - 1)) { "← " (height - 1) } }
                 @if height < last.total() { a rel="next" href=(target::block(height + 1)) { (height + 1) " →" } }
             }
             section.card {
                 (facts(vec![
                     ("Hash", html! { span.mono { (block.hash) } }),
                     ("Time", whole_time(&block.timestamp)),
-                    ("Since the block before", html! { (count(&block.block_time)) " ms" }),
-                    ("Proposer", html! { (cell(&block.proposer.moniker)) " " span.mono.dim { (block.proposer.operator_address) } }),
+                    ("Since the block before", html! { (count(block.block_time)) " ms" }),
+                    ("Proposer", html! { (cell(&proposer.moniker)) " " span.mono.dim { (proposer.operator_address) } }),
                     ("Gas", html! { (count(&block.gas_used)) " used of " (count(&block.gas_wanted)) " wanted" }),
                     ("Fees", rows::coins(explorer, &block.total_fee)),
-                    ("Transactions", html! { (count(&block.tx_count)) }),
+                    ("Transactions", html! { (count(block.tx_count)) }),
                 ]))
             }
             (section("Transactions", &txs.shown(explorer)))
@@ -105,7 +107,7 @@ impl View for BlockPage {
 /// The page of a block that is named by its hash, or by its height in hex; `None` for any other name.
 fn by_another_name(explorer: &Explorer, name: &str) -> Result<Option<String>, HttpError> {
     let digits = lookup::digits(name);
-    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if lookup::is_hash(name) {
         let unknown = || {
             HttpError::not_found(format!(
                 "{name} is not the hash of one of the {0} newest blocks, nor the EVM's hash of a block of the {0} newest EVM \

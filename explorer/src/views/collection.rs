@@ -11,9 +11,9 @@ use crate::format::{account, block, count, short, text, time, whole_account};
 use crate::layout::Page;
 use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
-use crate::record::{self, OneCollection, Token};
 use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
+use query::v1::{Collection, GetCollectionResponse, Nft};
 
 pub(crate) struct CollectionsPage;
 
@@ -25,7 +25,7 @@ impl View for CollectionsPage {
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let name = call.first("name");
         let list = name.map_or_else(|| Target::new("/indexer/nft/v1/collections"), by_name);
-        let collections = Listing::<record::Collection>::read(explorer, call, list)?;
+        let collections = Listing::<Collection>::read(explorer, call, list)?;
         let page = Target::new(Self::PATH).with_some("name", name);
         let body = html! {
             form.filter method="get" action=(Self::PATH) {
@@ -46,14 +46,15 @@ pub(crate) fn by_name(name: &str) -> Target {
 }
 
 /// Collections.
-pub(crate) fn collection_rows(collections: &[record::Collection]) -> Markup {
-    let row = |of: &record::Collection| {
-        let name = &of.collection.name;
+pub(crate) fn collection_rows(collections: &[Collection]) -> Markup {
+    let row = |of: &Collection| {
+        let detail = of.collection.clone().unwrap_or_default();
+        let name = &detail.name;
         let shown = if name.is_empty() { "(no name)".to_owned() } else { chain::truncated(name, 60) };
         vec![
             html! { a href=(target::collection(&of.object_addr)) { bdi { (shown) } } },
-            html! { span.num { (count(of.collection.nfts.length)) } },
-            account(&of.collection.creator),
+            html! { span.num { (count(detail.nfts.unwrap_or_default().length)) } },
+            account(&detail.creator),
             block(of.height),
             time(&of.timestamp),
         ]
@@ -72,10 +73,10 @@ impl View for CollectionPage {
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let request = format!("/indexer/nft/v1/collections/{}", encoded(call.text("address")));
-        let OneCollection { collection } = explorer.read(&request)?;
+        let collection = explorer.read::<GetCollectionResponse>(&request)?.collection.unwrap_or_default();
         let list = format!("/indexer/nft/v1/tokens/by_collection/{}", collection.object_addr);
-        let tokens = Listing::<Token>::read(explorer, call, Target::new(list))?;
-        let detail = &collection.collection;
+        let tokens = Listing::<Nft>::read(explorer, call, Target::new(list))?;
+        let detail = collection.collection.unwrap_or_default();
         let body = html! {
             section.card {
                 (facts(vec![
@@ -83,7 +84,7 @@ impl View for CollectionPage {
                     ("Name at its origin", text(&detail.origin_name)),
                     ("Address", whole_account(&collection.object_addr)),
                     ("Creator", whole_account(&detail.creator)),
-                    ("Tokens", html! { (count(detail.nfts.length)) }),
+                    ("Tokens", html! { (count(detail.nfts.unwrap_or_default().length)) }),
                     ("Since", html! { (block(collection.height)) " · " (time(&collection.timestamp)) }),
                 ]))
             }

@@ -5,7 +5,7 @@
 use chain::U256;
 
 use crate::format::quantity;
-use crate::record::Log;
+use query::v1::EvmLog;
 
 /// `Transfer(address,address,uint256)`.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -37,7 +37,7 @@ pub(crate) enum Subject {
 }
 
 /// Decodes a log; `None` if it is of another event, or malformed.
-pub(crate) fn decode(log: &Log) -> Option<Decoded> {
+pub(crate) fn decode(log: &EvmLog) -> Option<Decoded> {
     let event = match log.topics.first()?.as_str() {
         TRANSFER => "Transfer",
         APPROVAL => "Approval",
@@ -71,9 +71,9 @@ fn address(topic: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn log(topics: &[&str], data: &str) -> Log {
+    fn log(topics: &[&str], data: &str) -> EvmLog {
         let topics = topics.iter().map(|topic| (*topic).to_owned()).collect();
-        Log { address: String::new(), topics, data: data.to_owned(), log_index: String::new() }
+        EvmLog { topics, data: data.to_owned(), ..EvmLog::default() }
     }
 
     fn word_of(n: u8) -> String {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_fourth_topic_makes_a_transfer_one_of_a_token() {
         let (from, to) = (word_of(1), word_of(2));
-        let of = |log: &Log| decode(log).map(|decoded| decoded.subject);
+        let of = |log: &EvmLog| decode(log).map(|decoded| decoded.subject);
         let erc20 = log(&[TRANSFER, &from, &to], &word_of(9));
         assert_eq!(of(&erc20), Some(Subject::Amount(U256::from(9))));
         let erc721 = log(&[TRANSFER, &from, &to, &word_of(9)], "0x");

@@ -16,9 +16,9 @@ use crate::format::{
 use crate::layout::Page;
 use crate::layout::{facts, section, table};
 use crate::listing::{KEY, Listing};
-use crate::record::{EvmTx, Frame, Log, OneEvmTx};
 use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
+use query::v1::{EvmLog, EvmTx, GetEvmTxResponse, InternalTx};
 
 /// Logs that a page shows, and frames of a page of the call tree.
 const LOGS: usize = 100;
@@ -62,17 +62,17 @@ impl View for EvmTxPage {
             }
             raw => raw?,
         };
-        let OneEvmTx { tx } = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
+        let response: GetEvmTxResponse = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
+        let tx = response.tx.unwrap_or_default();
         let list = Target::new(format!("/indexer/tx/v1/evm-internal-txs/{}", tx.transaction_hash))
             .with("pagination.reverse", "false")
             .with("pagination.limit", FRAMES)
             .with_some("pagination.key", call.first("pagination.key"));
-        let calls = Listing::<Frame>::first(explorer, list)?;
+        let calls = Listing::<InternalTx>::first(explorer, list)?;
         let succeeded = tx.status == "0x1";
         let fee = quantity(&tx.gas_used)
             .zip(quantity(&tx.effective_gas_price))
             .and_then(|(gas, price)| gas.checked_mul(price));
-        let to = tx.to.as_deref().unwrap_or_default();
         let body = html! {
             section.card {
                 (facts(vec![
@@ -81,12 +81,12 @@ impl View for EvmTxPage {
                     ("Height", quantity(&tx.block_number).map_or_else(none, block)),
                     ("Index in the block", number(&tx.transaction_index)),
                     ("From", whole_account(&tx.from)),
-                    ("To", whole_account(to)),
+                    ("To", whole_account(&tx.to)),
                     ("Created contract", whole_account(tx.contract_address.as_deref().unwrap_or_default())),
                     ("Gas used", number(&tx.gas_used)),
                     ("Gas price", number(&tx.effective_gas_price)),
                     ("Fee", fee.map_or_else(none, |fee| html! { (count(fee)) " base units" })),
-                    ("Type", number(&tx.kind)),
+                    ("Type", number(&tx.r#type)),
                 ]))
             }
             (section(&format!("Logs ({})", tx.logs.len()), &logs(&tx.logs)))
@@ -102,8 +102,8 @@ impl View for EvmTxPage {
     }
 }
 
-fn logs(logs: &[Log]) -> Markup {
-    let row = |log: &Log| {
+fn logs(logs: &[EvmLog]) -> Markup {
+    let row = |log: &EvmLog| {
         let decoded = decode(log);
         vec![
             number(&log.log_index),
@@ -127,7 +127,7 @@ fn logs(logs: &[Log]) -> Markup {
     }
 }
 
-fn subject(log: &Log, decoded: &Decoded) -> Markup {
+fn subject(log: &EvmLog, decoded: &Decoded) -> Markup {
     match &decoded.subject {
         Subject::Amount(amount) => {
             html! { a.num href=(target::holders(&log.address)) title="Holders" { (count(amount)) } }
@@ -140,7 +140,7 @@ fn subject(log: &Log, decoded: &Decoded) -> Markup {
 }
 
 /// Topics and data of a log of another event.
-fn raw(log: &Log) -> Markup {
+fn raw(log: &EvmLog) -> Markup {
     html! {
         details {
             summary { "Topics and data" }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::format::{account, cell, none, number, quantity};
 use crate::layout::table;
-use crate::record::Frame;
+use query::v1::InternalTx;
 
 /// Selectors of `Error(string)` and `Panic(uint256)`.
 const ERROR: &str = "0x08c379a0";
@@ -19,7 +19,7 @@ const PANIC: &str = "0x4e487b71";
 const MAX_INDENT: usize = 8;
 
 /// The tree as rows, indented by depth. `failed` is true if the transaction failed, and so did its first frame.
-pub(crate) fn tree(frames: &[Frame], failed: bool) -> Markup {
+pub(crate) fn tree(frames: &[InternalTx], failed: bool) -> Markup {
     let mut depths: BTreeMap<i64, usize> = BTreeMap::new();
     let mut rows = Vec::new();
     for frame in frames {
@@ -31,7 +31,7 @@ pub(crate) fn tree(frames: &[Frame], failed: bool) -> Markup {
         rows.push(vec![
             html! {
                 span class=(format!("depth d{}", depth.min(MAX_INDENT))) {
-                    span.tag title=(format!("depth {depth}")) { (frame.kind) }
+                    span.tag title=(format!("depth {depth}")) { (frame.r#type) }
                     @if let Some(reason) = &reason { " " span.badge.bad title=(reason) { "Failed" } }
                 }
             },

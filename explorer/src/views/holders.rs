@@ -11,9 +11,9 @@ use crate::format::{account, clipped, count, decimal, short};
 use crate::layout::Page;
 use crate::layout::{section, table};
 use crate::listing::{KEY, Listing};
-use crate::record::Holder;
 use crate::target::{Target, encoded};
 use crate::view::{Response, View};
+use query::v1::TokenHolder;
 
 /// Holders whose amounts are added up for the shares: the largest page of the API.
 const ADDED: &str = "1000";
@@ -46,12 +46,12 @@ impl View for HoldersPage {
 
 fn holders(explorer: &Explorer, call: &Call<'_>, denom: &str) -> Result<(Markup, Vec<String>), HttpError> {
     let list = Target::new(format!("/indexer/richlist/v1/{}", encoded(denom)));
-    let holders = Listing::<Holder>::read(explorer, call, list.clone())?;
-    let largest = Listing::<Holder>::first(explorer, list.with("pagination.limit", ADDED))?;
+    let holders = Listing::<TokenHolder>::read(explorer, call, list.clone())?;
+    let largest = Listing::<TokenHolder>::first(explorer, list.with("pagination.limit", ADDED))?;
     let sum = sum(&largest.rows);
     let is_all = largest.rows.len() as u64 == largest.total();
     let unit = explorer.unit(denom);
-    let row = |of: &Holder| {
+    let row = |of: &TokenHolder| {
         let amount =
             unit.as_ref().map_or_else(|| count(&of.amount), |unit| decimal(&of.amount, unit.decimals));
         vec![
@@ -75,7 +75,7 @@ fn holders(explorer: &Explorer, call: &Call<'_>, denom: &str) -> Result<(Markup,
 }
 
 /// The sum of the amounts; `None` if it is over 256 bits, as only a malformed list is.
-fn sum(holders: &[Holder]) -> Option<U256> {
+fn sum(holders: &[TokenHolder]) -> Option<U256> {
     holders.iter().try_fold(U256::ZERO, |sum, of| sum.checked_add(of.amount.parse().ok()?))
 }
 

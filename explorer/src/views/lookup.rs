@@ -1,7 +1,7 @@
 //! Pages of records by hash.
 
 use http::StatusCode;
-use serde::Deserialize;
+use query::v1::{Block, EvmTx};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use web::http_error::HttpError;
@@ -9,19 +9,10 @@ use web::http_error::HttpError;
 use crate::explorer::Explorer;
 use crate::format::quantity;
 use crate::listing::Listing;
-use crate::record::Block;
 use crate::target::{self, Target, encoded};
 
 /// Newest blocks and EVM transactions among which a block is looked for by hash: the longest page of the API, which has no list by hash.
 pub(super) const BLOCKS: &str = "1000";
-
-/// The block of an EVM transaction.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Place {
-    block_hash: String,
-    block_number: String,
-}
 
 /// The page of the Cosmos transaction with this hash.
 pub(super) fn tx(explorer: &Explorer, hash: &str) -> Result<Option<String>, HttpError> {
@@ -41,20 +32,26 @@ pub(super) fn block(explorer: &Explorer, hash: &str) -> Result<Option<String>, H
     let of = |list: &str| Target::new(list).with("pagination.limit", BLOCKS);
     let blocks = Listing::<Block>::first(explorer, of("/indexer/block/v1/blocks"))?;
     if let Some(found) = blocks.rows.iter().find(|block| block.hash.eq_ignore_ascii_case(wanted)) {
-        return Ok(Some(target::block(&found.height)));
+        return Ok(Some(target::block(found.height)));
     }
     if !explorer.is_evm() {
         return Ok(None);
     }
     // The EVM's hashes of blocks are in the receipts.
-    let txs = Listing::<Place>::first(explorer, of("/indexer/tx/v1/evm-txs"))?;
+    let txs = Listing::<EvmTx>::first(explorer, of("/indexer/tx/v1/evm-txs"))?;
     let found = txs.rows.iter().find(|at| digits(&at.block_hash).eq_ignore_ascii_case(wanted));
     let height = found.and_then(|at| quantity(&at.block_number));
     Ok(height.map(target::block))
 }
 
+/// True for the 64 hex digits of a hash, with or without `0x`.
+pub(crate) fn is_hash(text: &str) -> bool {
+    let digits = digits(text);
+    digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// A hash without `0x`.
-pub(super) fn digits(hash: &str) -> &str {
+pub(crate) fn digits(hash: &str) -> &str {
     hash.strip_prefix("0x").or_else(|| hash.strip_prefix("0X")).unwrap_or(hash)
 }
 

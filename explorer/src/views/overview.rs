@@ -12,9 +12,9 @@ use crate::format::{block, count, duration, time};
 use crate::layout::Page;
 use crate::layout::section;
 use crate::listing::Listing;
-use crate::record::{Block, Status};
 use crate::target::Target;
 use crate::view::{Response, View};
+use query::v1::{Block, GetStatusResponse};
 
 /// Blocks of the charts.
 const CHARTED: &str = "60";
@@ -30,7 +30,7 @@ impl View for Overview {
     const SUMMARY: &'static str = "The state of the index, and the latest blocks and transactions.";
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
-        let status: Status = explorer.read("/status")?;
+        let status: GetStatusResponse = explorer.read("/status")?;
         let blocks = Target::new("/indexer/block/v1/blocks").with("pagination.limit", CHARTED);
         let blocks = Listing::<Block>::first(explorer, blocks)?;
         let (list, page) = (Target::new("/indexer/tx/v1/txs"), Target::new(tx::TxsPage::PATH));
@@ -57,7 +57,7 @@ impl View for Overview {
 }
 
 /// The chain in four figures.
-fn summary(explorer: &Explorer, status: &Status, blocks: &Listing<Block>, txs: &TxList) -> Markup {
+fn summary(explorer: &Explorer, status: &GetStatusResponse, blocks: &Listing<Block>, txs: &TxList) -> Markup {
     let last = blocks.rows.first();
     let head = explorer.head();
     html! {
@@ -83,7 +83,7 @@ fn figure(name: &str, value: &Markup, note: &Markup) -> Markup {
 }
 
 /// Heights of the lanes; while catching up also rate and remaining time.
-fn lanes(explorer: &Explorer, status: &Status) -> Markup {
+fn lanes(explorer: &Explorer, status: &GetStatusResponse) -> Markup {
     let target = explorer.head().unwrap_or(status.height).max(status.height);
     let rate = explorer.rate(status.height);
     let mut lanes = vec![("Blocks", status.height, target)];
@@ -128,8 +128,8 @@ fn remaining(rate: Option<f64>, behind: u64) -> String {
 
 fn charts(blocks: &[Block]) -> Markup {
     let oldest_first = || blocks.iter().rev();
-    let millis = |of: &Block| of.block_time.parse::<f64>().unwrap_or(0.0);
-    let txs = |of: &Block| of.tx_count.parse::<f64>().unwrap_or(0.0);
+    let millis = |of: &Block| as_f64(of.block_time);
+    let txs = |of: &Block| as_f64(i64::try_from(of.tx_count).unwrap_or(i64::MAX));
     let times: Vec<_> = oldest_first()
         .map(|of| Bar { value: millis(of), label: format!("Block {}: {}", of.height, seconds(millis(of))) })
         .collect();
@@ -146,8 +146,7 @@ fn charts(blocks: &[Block]) -> Markup {
 
 /// The mean time between blocks in milliseconds.
 fn average(blocks: &[Block]) -> Option<f64> {
-    let times: Vec<f64> =
-        blocks.iter().filter_map(|of| of.block_time.parse().ok()).filter(|time| *time > 0.0).collect();
+    let times: Vec<f64> = blocks.iter().map(|of| as_f64(of.block_time)).filter(|time| *time > 0.0).collect();
     // A page has few blocks.
     #[expect(clippy::cast_precision_loss)]
     let number = times.len() as f64;
@@ -155,7 +154,13 @@ fn average(blocks: &[Block]) -> Option<f64> {
 }
 
 fn recent(blocks: &[Block]) -> u64 {
-    blocks.iter().filter_map(|of| of.tx_count.parse::<u64>().ok()).sum()
+    blocks.iter().map(|of| of.tx_count).sum()
+}
+
+/// Real times and counts of a block are below 2^53.
+#[expect(clippy::cast_precision_loss)]
+fn as_f64(number: i64) -> f64 {
+    number as f64
 }
 
 /// Milliseconds as seconds.

@@ -8,7 +8,9 @@ use crate::format::{
     outcome, quantity, time, tx,
 };
 use crate::layout::table;
-use crate::record::{Block, Coin, EvmTx, Frame, Token, Tx};
+use query::v1::{Block, Coin, EvmTx, InternalTx, Nft, Tx};
+
+use crate::record;
 use crate::target;
 
 /// Message types that a row shows.
@@ -18,12 +20,12 @@ const TYPES: usize = 2;
 pub(crate) fn blocks(explorer: &Explorer, blocks: &[Block]) -> Markup {
     let row = |of: &Block| {
         vec![
-            block(&of.height),
+            block(of.height),
             time(&of.timestamp),
-            html! { span.num { (count(&of.tx_count)) } },
+            html! { span.num { (count(of.tx_count)) } },
             html! { span.num { (count(&of.gas_used)) } },
             coins(explorer, &of.total_fee),
-            cell(&of.proposer.moniker),
+            of.proposer.as_ref().map_or_else(none, |proposer| cell(&proposer.moniker)),
         ]
     };
     let rows: Vec<_> = blocks.iter().map(row).collect();
@@ -34,16 +36,16 @@ pub(crate) fn blocks(explorer: &Explorer, blocks: &[Block]) -> Markup {
 /// Cosmos transactions.
 pub(crate) fn txs(explorer: &Explorer, txs: &[Tx]) -> Markup {
     let row = |of: &Tx| {
-        let (signed, is_block_data) = (of.signed(), of.is_block_data());
+        let (signed, is_block_data) = (record::signed(of), record::is_block_data(of));
         vec![
             tx(&of.txhash),
             if is_block_data {
                 html! { span.none { "Block data (no transaction)" } }
             } else {
-                types(&signed.body.types())
+                types(&record::types(&signed.body))
             },
             if is_block_data { block_data() } else { outcome(of.code == 0) },
-            block(&of.height),
+            block(of.height),
             time(&of.timestamp),
             coins(explorer, &signed.auth_info.fee.amount),
         ]
@@ -79,8 +81,7 @@ pub(crate) fn coins(explorer: &Explorer, coins: &[Coin]) -> Markup {
 pub(crate) fn evm_txs(txs: &[EvmTx]) -> Markup {
     let row = |of: &EvmTx| {
         let height = quantity(&of.block_number).map_or_else(none, block);
-        let to = of.to.as_deref().filter(|to| !to.is_empty());
-        let to = match (to, of.contract_address.as_deref()) {
+        let to = match (Some(of.to.as_str()).filter(|to| !to.is_empty()), of.contract_address.as_deref()) {
             (Some(to), _) => account(to),
             (None, Some(created)) => html! { span.dim { "creates " } (account(created)) },
             (None, None) => none(),
@@ -100,11 +101,11 @@ pub(crate) fn evm_txs(txs: &[EvmTx]) -> Markup {
 }
 
 /// Call frames of several transactions.
-pub(crate) fn frames(frames: &[Frame]) -> Markup {
-    let row = |of: &Frame| {
+pub(crate) fn frames(frames: &[InternalTx]) -> Markup {
+    let row = |of: &InternalTx| {
         vec![
             evm_tx(&of.hash),
-            html! { span.tag { (of.kind) } },
+            html! { span.tag { (of.r#type) } },
             account(&of.from),
             account(&of.to),
             number(&of.value),
@@ -117,14 +118,15 @@ pub(crate) fn frames(frames: &[Frame]) -> Markup {
 }
 
 /// Tokens; `with_collection` if they may be of several.
-pub(crate) fn tokens(tokens: &[Token], with_collection: bool) -> Markup {
-    let row = |of: &Token| {
-        let id = &of.nft.token_id;
+pub(crate) fn tokens(tokens: &[Nft], with_collection: bool) -> Markup {
+    let row = |of: &Nft| {
+        let nft = of.nft.clone().unwrap_or_default();
+        let id = &nft.token_id;
         let shown = if id.is_empty() { "(empty id)".to_owned() } else { chain::truncated(id, 40) };
         let mut cells = vec![
             html! { a href=(target::token(&of.collection_addr, id).into_string()) { bdi { (shown) } } },
             link(&target::account(&of.owner), &of.owner),
-            cell(if of.nft.uri_truncated { TOO_LONG } else { &of.nft.uri }),
+            cell(if nft.uri_truncated { TOO_LONG } else { &nft.uri }),
             html! { (block(of.height)) " " span.dim { (time(&of.timestamp)) } },
         ];
         if with_collection {

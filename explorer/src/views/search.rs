@@ -1,6 +1,5 @@
 //! Search by height, hash, address or collection name: one match is a redirect, several are a list.
 
-use chain::Account;
 use maud::{Markup, html};
 use web::call::Call;
 use web::endpoint::{Param, Type};
@@ -12,9 +11,9 @@ use crate::explorer::Explorer;
 use crate::layout::Page;
 use crate::layout::{search, section};
 use crate::listing::{KEY, Listing};
-use crate::record::Collection;
 use crate::target::{self, Target};
 use crate::view::{Response, View};
+use query::v1::Collection;
 
 /// Characters of a text that is looked for.
 const MAX_CHARS: usize = 200;
@@ -67,18 +66,14 @@ fn record(explorer: &Explorer, text: &str) -> Result<Option<String>, HttpError> 
     if text.bytes().all(|byte| byte.is_ascii_digit()) && exists(explorer, "/indexer/block/v1/blocks", text)? {
         return Ok(Some(target::block(text)));
     }
-    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if lookup::is_hash(text) {
         for page in [lookup::tx, lookup::evm_tx, lookup::block] {
             if let Some(page) = page(explorer, digits)? {
                 return Ok(Some(page));
             }
         }
     }
-    // Any hex is an address to the API; a name such as `beef` is rather a collection's.
-    let is_address = Account::from_bech32(text, explorer.prefix()).is_some()
-        || (text.len() != digits.len() || digits.len() == 40)
-            && Account::parse(text, explorer.prefix()).is_some();
-    if !is_address {
+    if !explorer.names_account(text) {
         return Ok(None);
     }
     let is_collection = exists(explorer, "/indexer/nft/v1/collections", text)?;

@@ -11,9 +11,9 @@ use crate::format::{TOO_LONG, block, short, text, time, uri, whole_account};
 use crate::layout::Page;
 use crate::layout::{facts, section};
 use crate::listing::{KEY, Listing};
-use crate::record::{Token, Tx};
 use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
+use query::v1::{Nft, Tx};
 
 pub(crate) struct TokenPage;
 
@@ -23,19 +23,21 @@ impl View for TokenPage {
     const PARAMS: &'static [Param] = &[
         Param::path("collection", "Bech32 or hex."),
         Param::query("id", Type::String, "The id of the token in its collection."),
+        Param::query("a", Type::String, "As id, if it is no address: the form of Etherscan."),
         KEY,
     ];
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
         let (collection, id) = (encoded(call.text("collection")), call.first("id").unwrap_or_default());
-        if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call.text("collection"))?) {
+        if let (true, Some(page)) = (id.is_empty(), without_id(explorer, call)?) {
             return Ok(Response::Redirect(page));
         }
         let list = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{collection}"));
         // The API has no filter for an empty id, which is the first in the order of ids.
         let list = if id.is_empty() { list.with("pagination.reverse", "false") } else { list };
-        let found = Listing::<Token>::first(explorer, list.with("token_id", id))?;
-        let token = found.rows.first().filter(|token| token.nft.token_id == id);
+        let found = Listing::<Nft>::first(explorer, list.with("token_id", id))?;
+        let token = found.rows.first().map(|token| (token, token.nft.clone().unwrap_or_default()));
+        let token = token.filter(|(_, nft)| nft.token_id == id);
         // A burned token has a history, and the API has no path for an empty id.
         let history = if id.is_empty() {
             None
@@ -49,14 +51,14 @@ impl View for TokenPage {
         }
         let body = html! {
             section.card {
-                @if let Some(token) = token {
+                @if let Some((token, nft)) = &token {
                     (facts(vec![
-                        ("Id", text(&token.nft.token_id)),
+                        ("Id", text(&nft.token_id)),
                         ("Collection", html! {
                             a href=(target::collection(&token.collection_addr)) { bdi { (chain::truncated(&token.collection_name, 120)) } }
                         }),
                         ("Owner", whole_account(&token.owner)),
-                        ("URI", if token.nft.uri_truncated { text(TOO_LONG) } else { uri(&token.nft.uri) }),
+                        ("URI", if nft.uri_truncated { text(TOO_LONG) } else { uri(&nft.uri) }),
                         ("Object", whole_account(&token.object_addr)),
                         ("Last change", html! { (block(token.height)) " · " (time(&token.timestamp)) }),
                     ]))
@@ -80,12 +82,21 @@ impl View for TokenPage {
 
 /// The page of a token contract: a collection, unless its first token has an empty id, or an ERC-20. Wallets open
 /// `/token/{address}`.
-fn without_id(explorer: &Explorer, address: &str) -> Result<Option<String>, HttpError> {
+fn without_id(explorer: &Explorer, call: &Call<'_>) -> Result<Option<String>, HttpError> {
+    let address = call.text("collection");
     if lookup::exists(explorer, "/indexer/nft/v1/collections", address)? {
+        // Etherscan has the id of a token, or an account whose tokens are listed.
+        if let Some(id) = call.first("a").filter(|id| !explorer.is_account(id)) {
+            return Ok(Some(target::token(address, id).into_string()));
+        }
         let first = Target::new(format!("/indexer/nft/v1/tokens/by_collection/{}", encoded(address)));
         let first = first.with("pagination.limit", "1").with("pagination.reverse", "false");
-        let first = Listing::<Token>::first(explorer, first)?;
-        let is_empty = first.rows.first().is_some_and(|token| token.nft.token_id.is_empty());
+        let first = Listing::<Nft>::first(explorer, first)?;
+        let is_empty = first
+            .rows
+            .first()
+            .and_then(|token| token.nft.as_ref())
+            .is_some_and(|nft| nft.token_id.is_empty());
         return Ok((!is_empty).then(|| target::collection(address)));
     }
     if explorer.is_evm() && lookup::has_holders(explorer, address)? {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use web::call::Call;
-use web::endpoint::Param;
+use web::endpoint::{Param, Type};
 use web::http_error::HttpError;
 
 use super::tx_list::{self, TxList};
@@ -17,8 +17,10 @@ use crate::format::{
 };
 use crate::layout::Page;
 use crate::layout::{facts, section};
-use crate::record::{self, Event, OneTx, Tx};
-use crate::target::{Target, encoded};
+use query::v1::{Event, GetTxResponse, Tx};
+
+use crate::record;
+use crate::target::{self, Target, encoded};
 use crate::view::{Response, View};
 
 /// Messages and events that a page shows; the JSON has all.
@@ -30,9 +32,23 @@ pub(crate) struct TxsPage;
 impl View for TxsPage {
     const PATH: &'static str = "/txs";
     const SUMMARY: &'static str = "All Cosmos transactions.";
-    const PARAMS: &'static [Param] = &tx_list::PARAMS;
+    const PARAMS: &'static [Param] = &{
+        let [msgs, block_data, key] = tx_list::PARAMS;
+        [
+            msgs,
+            block_data,
+            key,
+            Param::query("a", Type::String, "Leads to the account: the form of Etherscan."),
+            Param::query("block", Type::String, "Leads to the block: the form of Etherscan."),
+        ]
+    };
 
     fn respond(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpError> {
+        let elsewhere = call.first("a").map(target::account);
+        let elsewhere = elsewhere.or_else(|| call.first("block").map(|name| target::block(encoded(name))));
+        if let Some(page) = elsewhere {
+            return Ok(Response::Redirect(page));
+        }
         let list = Target::new("/indexer/tx/v1/txs");
         let list = TxList::read(explorer, call, list, Target::new(Self::PATH))?;
         let msgs = TxList::filter(call);
@@ -47,7 +63,7 @@ impl View for TxsPage {
 
 /// The input of a filter by message types, with the types of `txs` as suggestions.
 pub(crate) fn msgs_input(msgs: Option<&str>, txs: &[Tx]) -> Markup {
-    let mut types: Vec<_> = txs.iter().flat_map(|tx| tx.signed().body.types()).collect();
+    let mut types: Vec<_> = txs.iter().flat_map(|tx| record::types(&record::signed(tx).body)).collect();
     types.sort_unstable();
     types.dedup();
     html! {
@@ -74,33 +90,34 @@ impl View for TxPage {
             }
             raw => raw?,
         };
-        let OneTx { tx } = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
-        let (signed, events) = (tx.signed(), tx.events());
+        let response: GetTxResponse = serde_json::from_slice(&raw).map_err(HttpError::internal)?;
+        let tx = response.tx.unwrap_or_default();
+        let (signed, is_block_data) = (record::signed(&tx), record::is_block_data(&tx));
         let fee = &signed.auth_info.fee;
         let body = html! {
             section.card {
                 (facts(vec![
                     ("Hash", html! { span.mono { (tx.txhash) } }),
                     ("Result", html! {
-                        @if tx.is_block_data() { (block_data()) } @else { (outcome(tx.code == 0)) }
+                        @if is_block_data { (block_data()) } @else { (outcome(tx.code == 0)) }
                         @if tx.code != 0 { " " span.dim { (code(&tx)) } }
                     }),
-                    ("Height", block(&tx.height)),
+                    ("Height", block(tx.height)),
                     ("Time", whole_time(&tx.timestamp)),
                     ("Fee", rows::coins(explorer, &fee.amount)),
-                    ("Gas", html! { (count(&tx.gas_used)) " used of " (count(&tx.gas_wanted)) " wanted" }),
+                    ("Gas", html! { (count(tx.gas_used)) " used of " (count(tx.gas_wanted)) " wanted" }),
                     ("Memo", text(&signed.body.memo)),
                     ("Fee payer", account(&fee.payer)),
                     ("Fee granter", account(&fee.granter)),
                 ]))
-                @if tx.is_block_data() {
+                @if is_block_data {
                     p.dim { "The proposer put it into the block; the chain executes no message of it: " bdi { (clipped(&tx.raw_log)) } }
                 } @else if tx.code != 0 {
                     h2 { "Error" } pre.problem tabindex="0" { (clipped(&tx.raw_log)) }
                 }
             }
             (section(&format!("Messages ({})", signed.body.messages.len()), &messages(explorer, &signed.body.messages)))
-            (section(&format!("Events ({})", events.len()), &events_of(explorer, &events)))
+            (section(&format!("Events ({})", tx.events.len()), &events_of(explorer, &tx.events)))
             section.card { details { summary { "Raw JSON" } (pre(&pretty(&raw))) } }
         };
         let about = short(&tx.txhash);
@@ -163,12 +180,12 @@ fn events_of(explorer: &Explorer, events: &[Event]) -> Markup {
         @if events.is_empty() { p.empty { "There are no events." } }
         @for event in events.iter().take(EVENTS) {
             details.event open[events.len() <= 8] {
-                summary { bdi { (chain::truncated(&event.kind, 80)) } span.dim { " " (event.attributes.len()) } }
+                summary { bdi { (chain::truncated(&event.r#type, 80)) } span.dim { " " (event.attributes.len()) } }
                 dl.facts {
                     @for attribute in event.attributes.iter().take(MESSAGES) {
                         div {
                             dt { bdi { (chain::truncated(&attribute.key, 60)) } }
-                            dd { (value(explorer, attribute.value.as_deref().unwrap_or_default())) }
+                            dd { (value(explorer, &attribute.value)) }
                         }
                     }
                 }

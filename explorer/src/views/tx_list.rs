@@ -12,8 +12,9 @@ use super::rows;
 use crate::explorer::Explorer;
 use crate::format::count;
 use crate::listing::{KEY, Listing, ROWS};
-use crate::record::Tx;
+use crate::record;
 use crate::target::Target;
+use query::v1::Tx;
 
 /// Filter by message types.
 pub(crate) const MSGS: Param = Param::query("msgs", Type::String, "Message types, separated by commas.");
@@ -71,7 +72,7 @@ impl TxList {
             return Ok(Self { txs, hidden: 0, page: page.with_some("msgs", msgs), page_of_all });
         }
         let all = read(list.clone())?;
-        if msgs.is_none() && !all.rows.iter().any(Tx::is_block_data) {
+        if msgs.is_none() && !all.rows.iter().any(record::is_block_data) {
             return Ok(Self { txs: all, hidden: 0, page, page_of_all });
         }
         let txs = read(list.with("msgs", ANY))?;

@@ -75,6 +75,17 @@ async fn paths_of_wallets_and_of_other_explorers_lead_to_the_page_of_the_record(
         (format!("/blocks/{height}"), of_block.clone()),
         (format!("/nft-collections/{collection}"), format!("/collection/{collection}")),
         (format!("/nft-collections/{collection}/nft/{id}"), token.clone()),
+        (format!("/token/{collection}?a={id}"), token.clone()),
+        (format!("/tokens/{collection}?a={id}"), token.clone()),
+        (format!("/{chain}/token/{collection}?a={id}"), token.clone()),
+        (format!("/token/{collection}?a={sender}"), format!("/collection/{collection}")),
+        (format!("/token/{erc20}?a={sender}"), format!("/holders?denom={erc20}")),
+        (format!("/txs?a={sender}"), account.clone()),
+        (format!("/txs?block={height}"), of_block.clone()),
+        (format!("/block/countdown/{height}"), of_block.clone()),
+        (format!("/blocks/countdown/{height}"), of_block.clone()),
+        (format!("/search-results?q={height}"), of_block.clone()),
+        (format!("/{chain}/search?q={evm}"), of_evm.clone()),
         ("/nft-collections".to_owned(), "/collections".to_owned()),
         (format!("/{chain}/txs/{tx}"), of_tx.clone()),
         (format!("/{chain}/evm-txs"), "/evm-txs".to_owned()),
@@ -88,6 +99,48 @@ async fn paths_of_wallets_and_of_other_explorers_lead_to_the_page_of_the_record(
         let answer = site.get(&path).await;
         assert_eq!((answer.status.as_u16(), answer.body.contains(&none)), (404, true), "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_of_a_browser_gets_an_error_in_json() {
+    let site = Site::recorded("evm-scenario").await;
+    for (path, status) in [
+        ("/tx/%ff", 400),
+        ("/tx/%", 400),
+        ("/tx/%zz", 400),
+        ("/block/%c3%28", 400),
+        ("/evm-tx/%ff", 400),
+        ("/account/%FF", 400),
+        ("/collection/%ff", 400),
+        ("/token/%ff", 400),
+        ("/token/0x01?id=%ff", 400),
+        ("/search?q=%ff", 400),
+        ("/holders?denom=%e0%80", 400),
+        ("/txs?msgs=%ff", 400),
+        ("/blocks?pagination.key=%", 400),
+        ("/txs/%ff", 404),
+        ("/%ff", 404),
+        ("/no/%ff", 404),
+        // Words that no record has as its name.
+        ("/blocks/countdown", 404),
+        ("/blocks/forked", 404),
+        ("/txs/pending", 404),
+        ("/accounts/2", 404),
+        ("/tokens/all", 404),
+        ("/nfts/latest", 404),
+        ("/tx/%00", 400),
+        ("/no%00page", 404),
+    ] {
+        let page = site.browse(path).await;
+        let (status_of, kind) = (page.status.as_u16(), page.header("content-type"));
+        assert_eq!((status_of, kind), (status, "text/html; charset=utf-8"), "{path}");
+        assert!(page.header("content-security-policy").contains("default-src 'none'"), "{path}");
+        assert!(!page.body.contains('\0'), "{path}");
+    }
+    // A height that is yet to come has a page when it comes.
+    let future = site.browse("/blocks/countdown/99999").await;
+    assert_eq!(future.header("location"), "/block/99999");
+    assert_eq!(site.get("/tx/%ff").await.header("content-type"), "application/json");
 }
 
 #[tokio::test(flavor = "multi_thread")]

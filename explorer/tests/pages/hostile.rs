@@ -167,6 +167,8 @@ async fn hostile_text_never_becomes_an_element_an_attribute_or_a_link() {
         }
         assert!(!answer.status.is_server_error(), "{path}: {}", answer.body);
         let document = answer.document();
+        let control = answer.body.chars().find(|c| c.is_control() && !c.is_ascii_whitespace());
+        assert_eq!(control, None, "{path}");
         assert!(answer.body.len() < 3_000_000, "{path}: {} bytes", answer.body.len());
         for element in &document.elements {
             let ours = element.get("src").is_some_and(|src| src.starts_with("/assets/"));

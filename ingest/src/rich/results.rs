@@ -4,7 +4,7 @@
 use chain::comet;
 use chain::erc20::{self, Erc20Event};
 use chain::proof::Claims;
-use node::{Answer, Node};
+use node::{Node, Reply};
 use schema::block::hash_at;
 use schema::meta::{self, Unconfirmed};
 use store::Store;
@@ -51,7 +51,7 @@ pub(super) async fn transfers(
 }
 
 /// Whether `results` are those of `block`. Without evidence they must come from the endpoint of the block.
-fn is_proved(block: &Answer, results: &Answer, next: Option<&Answer>, row: Option<&Unconfirmed>) -> bool {
+fn is_proved(block: &Reply, results: &Reply, next: Option<&Reply>, row: Option<&Unconfirmed>) -> bool {
     match (next, row) {
         (Some(next), _) => derive::confirms(&next.bytes, &block.bytes, &results.bytes) == Some(true),
         (None, Some(row)) => {
@@ -66,7 +66,7 @@ fn is_proved(block: &Answer, results: &Answer, next: Option<&Answer>, row: Optio
 }
 
 /// The events of `results`; `None` if they are malformed or of another height than `block`.
-fn events(block: &Answer, results: &Answer) -> Option<Vec<Erc20Event>> {
+fn events(block: &Reply, results: &Reply) -> Option<Vec<Erc20Event>> {
     let block = comet::parse_block(&block.bytes).ok()?;
     let results = comet::parse_results(&results.bytes).ok()?;
     comet::check_pair(&block, &results).ok()?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chain::Vm;
 use node::retry::Backoff;
-use node::{Answer, EndpointStatus, EvmBlock, Node, Origin, ReceiptFailures};
+use node::{EndpointStatus, EvmBlock, Node, Origin, ReceiptFailures, Reply};
 
 use super::room::{Reservation, Room};
 use crate::Error;
@@ -14,8 +14,8 @@ use crate::retry::{retry_until, retry_with};
 /// The answers of one height with the endpoints that gave them.
 #[derive(Clone)]
 pub(super) struct Raw {
-    pub(super) block: Answer,
-    pub(super) results: Answer,
+    pub(super) block: Reply,
+    pub(super) results: Reply,
     pub(super) evm: Option<EvmRaw>,
     /// Held as long as the answers.
     pub(super) _room: Option<Reservation>,
@@ -27,7 +27,7 @@ pub(super) enum EvmRaw {
     /// Receipts that are checked, or the block that they are derived from.
     Checked(EvmBlock),
     /// Receipts that are accepted although they mismatch.
-    Unchecked(Answer),
+    Unchecked(Reply),
 }
 
 impl EvmRaw {

@@ -6,12 +6,13 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{DECIMAL, Field, Kind, Schema};
+use web::schema::of;
 
-use super::{ListRequest, PAGE, Tag, UPPER_HASH, one};
+use super::{ListRequest, Tag, one};
 use crate::array::Run;
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
+use crate::v1::{GetAverageBlockTimeResponse, GetBlockResponse, ListBlocksResponse};
 use crate::{params, record};
 
 /// Number of blocks in the average.
@@ -30,82 +31,24 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         "/indexer/block/v1/blocks",
         "All blocks. `total` is the latest height.",
         &[PAGES],
-        &BLOCKS,
+        of::<ListBlocksResponse>(),
         blocks,
     ),
     TAG.record(
         "/indexer/block/v1/blocks/{height}",
         "One block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more.")],
-        &BLOCK_RESPONSE,
+        of::<GetBlockResponse>(),
         block,
     ),
     TAG.list(
         "/indexer/block/v1/avg_blocktime",
         "The average time between the newest 100 blocks, in seconds.",
         &[],
-        &AVERAGE,
+        of::<GetAverageBlockTimeResponse>(),
         average,
     ),
 ];
-
-pub(super) static COIN: Schema = Schema {
-    name: "block.Coin",
-    doc: "An amount of a denom.",
-    fields: &[
-        Field::new("denom", Kind::String, ""),
-        Field::new("amount", DECIMAL, "Decimal, in base units."),
-    ],
-};
-
-static PROPOSER: Schema = Schema {
-    name: "block.Proposer",
-    doc: "Who proposed a block; empty texts where the chain does not tell.",
-    fields: &[
-        Field::new("moniker", Kind::String, "The validator's name."),
-        Field::new("identity", Kind::String, "Always empty on rollups."),
-        Field::new("operator_address", Kind::String, "Bech32, with the prefix of validator operators."),
-    ],
-};
-
-pub(super) static BLOCK: Schema = Schema {
-    name: "block.Block",
-    doc: "A block.",
-    fields: &[
-        Field::new("chain_id", Kind::String, ""),
-        Field::new("height", DECIMAL, "Decimal."),
-        Field::new("hash", UPPER_HASH, "Upper-case hex."),
-        Field::new(
-            "block_time",
-            DECIMAL,
-            "Milliseconds since the block before; 0 for the first indexed block.",
-        ),
-        Field::new("timestamp", Kind::Time, "RFC 3339, UTC, whole seconds."),
-        Field::new("gas_used", DECIMAL, "Decimal, summed over the block's transactions."),
-        Field::new("gas_wanted", DECIMAL, "Decimal, summed over the block's transactions."),
-        Field::new("tx_count", DECIMAL, "Decimal."),
-        Field::new("total_fee", Kind::Array(&Kind::Object(&COIN)), "Declared fees, by denom."),
-        Field::new("proposer", Kind::Object(&PROPOSER), ""),
-    ],
-};
-
-static BLOCKS: Schema = Schema {
-    name: "block.BlocksResponse",
-    doc: "A page of blocks.",
-    fields: &[Field::new("blocks", Kind::Array(&Kind::Object(&BLOCK)), ""), PAGE],
-};
-
-static BLOCK_RESPONSE: Schema = Schema {
-    name: "block.BlockResponse",
-    doc: "One block.",
-    fields: &[Field::new("block", Kind::Object(&BLOCK), "")],
-};
-
-static AVERAGE: Schema = Schema {
-    name: "block.AvgBlockTimeResponse",
-    doc: "The average time between blocks.",
-    fields: &[Field::new("avg_block_time", Kind::Number, "Seconds; 0 with fewer than two blocks.")],
-};
 
 fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::Blocks)?;

@@ -10,15 +10,16 @@ use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::lane;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::of;
 
-use super::{HEX, ListRequest, PAGE, Tag, one};
+use super::{ListRequest, Tag, one};
 use crate::array::Array;
 use crate::array::set::{InMemory, Set};
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params::{self, Paging};
+use crate::v1::{GetCollectionResponse, ListCollectionsResponse};
 
 const PAGES: Param = Param::Group(&params::pages(Space::Collections));
 
@@ -26,85 +27,29 @@ const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/nft/v1/collections", "All collections, by height.", &[PAGES], &COLLECTIONS, all),
+    TAG.list("/indexer/nft/v1/collections", "All collections, by height.", &[PAGES], of::<ListCollectionsResponse>(), all),
     TAG.list(
         "/indexer/nft/v1/collections/by_account/{account}",
         "Collections that an account owns a token of, by height.",
         &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
-        &COLLECTIONS,
+        of::<ListCollectionsResponse>(),
         by_account,
     ),
     TAG.list(
         "/indexer/nft/v1/collections/by_name/{name}",
         "Collections whose name, here or where they came from, has a part, by height.",
         &[Param::path("name", "A part of a name; only its letters and digits count, in either case. Without any, nothing is found."), PAGES],
-        &COLLECTIONS,
+        of::<ListCollectionsResponse>(),
         by_name,
     ),
     TAG.record(
         "/indexer/nft/v1/collections/{collection_addr}",
         "One collection.",
         &[Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex.")],
-        &COLLECTION_RESPONSE,
+        of::<GetCollectionResponse>(),
         by_address,
     ),
 ];
-
-static HANDLE: Schema = Schema {
-    name: "nft.NftHandle",
-    doc: "The tokens of a collection.",
-    fields: &[
-        Field::new("handle", Kind::String, "Always empty."),
-        Field::new("length", Kind::Natural, "How many tokens there are now."),
-    ],
-};
-
-static DETAIL: Schema = Schema {
-    name: "nft.CollectionDetail",
-    doc: "What a collection says of itself.",
-    fields: &[
-        Field::new("creator", Kind::String, "Bech32; empty if unknown."),
-        Field::new("name", Kind::String, "Its name on this chain."),
-        Field::maybe(
-            "name_truncated",
-            Kind::Boolean,
-            "True if its name is longer than the index accepts, 256 KiB.",
-        ),
-        Field::new(
-            "origin_name",
-            Kind::String,
-            "Its name on the chain that it came from, if it came by IBC.",
-        ),
-        Field::new("nfts", Kind::Object(&HANDLE), ""),
-    ],
-};
-
-static COLLECTION: Schema = Schema {
-    name: "nft.Collection",
-    doc: "A collection.",
-    fields: &[
-        Field::new("object_addr", HEX, "Its address, lower-case hex with 0x."),
-        Field::new("collection", Kind::Object(&DETAIL), ""),
-        Field::new(
-            "height",
-            Kind::Natural,
-            "The block that made it; on an EVM chain the first that involved the contract.",
-        ),
-        Field::new("timestamp", Kind::Time, "That block's time: RFC 3339, UTC, microseconds."),
-    ],
-};
-
-static COLLECTIONS: Schema = Schema {
-    name: "nft.CollectionsResponse",
-    doc: "A page of collections.",
-    fields: &[Field::new("collections", Kind::Array(&Kind::Object(&COLLECTION)), ""), PAGE],
-};
-
-static COLLECTION_RESPONSE: Schema = Schema {
-    name: "nft.CollectionResponse",
-    doc: "One collection.",
-    fields: &[Field::new("collection", Kind::Object(&COLLECTION), "")],
-};
 
 /// A collection by height, then by address.
 type Item = (u64, AccountKey);

@@ -7,16 +7,15 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::of;
 
-use super::{
-    EVM_ADDRESS, EVM_ADDRESS_OR_NONE, EVM_HASH, HEX, ListRequest, PAGE, Tag, block, candidates, one,
-};
+use super::{ListRequest, Tag, block, candidates, one};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
 use crate::params;
 use crate::record;
+use crate::v1::{GetEvmTxResponse, ListEvmTxsResponse};
 
 const PAGES: Param = Param::Group(&params::pages(Space::EvmTxs));
 
@@ -24,7 +23,7 @@ const TAG: Tag = Tag("EVM Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGES], &EVM_TXS, txs),
+    TAG.list("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGES], of::<ListEvmTxsResponse>(), txs),
     TAG.list(
         "/indexer/tx/v1/evm-txs/by_account/{account}",
         "EVM transactions that involve an account.",
@@ -33,73 +32,24 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             params::is_signer("Only transactions that the account sent."),
             PAGES,
         ],
-        &EVM_TXS,
+        of::<ListEvmTxsResponse>(),
         by_account,
     ),
     TAG.list(
         "/indexer/tx/v1/evm-txs/by_height/{height}",
         "EVM transactions of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
-        &EVM_TXS,
+        of::<ListEvmTxsResponse>(),
         by_height,
     ),
     TAG.record(
         "/indexer/tx/v1/evm-txs/{tx_hash}",
         "One EVM transaction.",
         &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x.")],
-        &EVM_TX_RESPONSE,
+        of::<GetEvmTxResponse>(),
         by_hash,
     ),
 ];
-
-static LOG: Schema = Schema {
-    name: "evm-tx.EvmLog",
-    doc: "A log of an EVM transaction.",
-    fields: &[
-        Field::new("address", EVM_ADDRESS, ""),
-        Field::new("topics", Kind::Array(&EVM_HASH), ""),
-        Field::new("data", HEX, ""),
-        Field::new("blockNumber", HEX, ""),
-        Field::new("transactionHash", EVM_HASH, ""),
-        Field::new("transactionIndex", HEX, ""),
-        Field::new("blockHash", EVM_HASH, ""),
-        Field::new("logIndex", HEX, "Position of the log in its block, from 0."),
-        Field::new("removed", Kind::Boolean, ""),
-    ],
-};
-
-pub(super) static EVM_TX: Schema = Schema {
-    name: "evm-tx.EvmTx",
-    doc: "An EVM transaction: its receipt. Quantities are hex as the node prints them.",
-    fields: &[
-        Field::new("blockHash", EVM_HASH, "Of the EVM block, which is not the block's own hash."),
-        Field::new("blockNumber", HEX, ""),
-        Field::nullable("contractAddress", EVM_ADDRESS, "The created contract."),
-        Field::new("cumulativeGasUsed", HEX, ""),
-        Field::new("effectiveGasPrice", HEX, ""),
-        Field::new("from", EVM_ADDRESS, "The zero address for a Cosmos transaction with EVM logs."),
-        Field::new("gasUsed", HEX, ""),
-        Field::new("logs", Kind::Array(&Kind::Object(&LOG)), ""),
-        Field::new("logsBloom", HEX, ""),
-        Field::new("status", HEX, "0x1 on success, 0x0 on failure."),
-        Field::new("to", EVM_ADDRESS_OR_NONE, "Empty for a creation."),
-        Field::new("transactionHash", EVM_HASH, ""),
-        Field::new("transactionIndex", HEX, ""),
-        Field::new("type", HEX, ""),
-    ],
-};
-
-static EVM_TXS: Schema = Schema {
-    name: "evm-tx.EvmTxsResponse",
-    doc: "A page of EVM transactions.",
-    fields: &[Field::new("txs", Kind::Array(&Kind::Object(&EVM_TX)), ""), PAGE],
-};
-
-static EVM_TX_RESPONSE: Schema = Schema {
-    name: "evm-tx.EvmTxResponse",
-    doc: "One EVM transaction.",
-    fields: &[Field::new("tx", Kind::Object(&EVM_TX), "")],
-};
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;

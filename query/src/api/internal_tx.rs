@@ -7,14 +7,15 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::of;
 
-use super::{EVM_ADDRESS, EVM_ADDRESS_OR_NONE, EVM_HASH, HEX, ListRequest, PAGE, Tag, block, evm_tx};
+use super::{ListRequest, Tag, block, evm_tx};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
 use crate::params;
 use crate::record;
+use crate::v1::ListInternalTxsResponse;
 
 const PAGES: Param = Param::Group(&params::pages(Space::Calls));
 
@@ -26,56 +27,31 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         "/indexer/tx/v1/evm-internal-txs",
         "All call frames, each transaction's depth first.",
         &[PAGES],
-        &INTERNAL_TXS,
+        of::<ListInternalTxsResponse>(),
         all,
     ),
     TAG.list(
         "/indexer/tx/v1/evm-internal-txs/by_account/{account}",
         "Call frames that an account calls or is called in.",
         &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
-        &INTERNAL_TXS,
+        of::<ListInternalTxsResponse>(),
         by_account,
     ),
     TAG.list(
         "/indexer/tx/v1/evm-internal-txs/by_height/{height}",
         "Call frames of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
-        &INTERNAL_TXS,
+        of::<ListInternalTxsResponse>(),
         by_height,
     ),
     TAG.record(
         "/indexer/tx/v1/evm-internal-txs/{tx_hash}",
         "Call frames of an EVM transaction.",
         &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x."), PAGES],
-        &INTERNAL_TXS,
+        of::<ListInternalTxsResponse>(),
         by_hash,
     ),
 ];
-
-static INTERNAL_TX: Schema = Schema {
-    name: "evm-internal-tx.EvmInternalTx",
-    doc: "A call frame. Quantities are hex of whole bytes; 0x where the tracer gave none.",
-    fields: &[
-        Field::new("height", Kind::Natural, ""),
-        Field::new("hash", EVM_HASH, "The EVM transaction."),
-        Field::new("parent_index", Kind::Integer, "The calling frame; -1 for the first."),
-        Field::new("index", Kind::Natural, "Its place in the transaction, depth first from 0."),
-        Field::new("type", Kind::String, "CALL, STATICCALL, DELEGATECALL, CREATE and so on."),
-        Field::new("from", EVM_ADDRESS, ""),
-        Field::new("to", EVM_ADDRESS_OR_NONE, "Empty if the frame has none."),
-        Field::new("input", HEX, ""),
-        Field::new("output", HEX, ""),
-        Field::new("value", HEX, ""),
-        Field::new("gas", HEX, ""),
-        Field::new("gasUsed", HEX, ""),
-    ],
-};
-
-static INTERNAL_TXS: Schema = Schema {
-    name: "evm-internal-tx.EvmInternalTxsResponse",
-    doc: "A page of call frames.",
-    fields: &[Field::new("internal_txs", Kind::Array(&Kind::Object(&INTERNAL_TX)), ""), PAGE],
-};
 
 fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;

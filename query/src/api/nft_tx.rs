@@ -9,11 +9,13 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
+use web::schema::of;
 
-use super::{ListRequest, Tag, tx};
+use super::{ListRequest, Tag};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
+use crate::v1::ListTxsResponse;
 use crate::{nft_record, params, record};
 
 const PAGES: Param = Param::Group(&params::pages(Space::Txs));
@@ -29,7 +31,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
         Param::path("token_id", "Exactly as the token has it, percent-encoded."),
         PAGES,
     ],
-    &tx::TXS,
+    of::<ListTxsResponse>(),
     txs,
 )];
 

@@ -9,14 +9,15 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{DECIMAL, Field, Kind, Schema};
+use web::schema::of;
 
-use super::{EVM_ADDRESS, ListRequest, PAGE, Tag};
+use super::{ListRequest, Tag};
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params;
+use crate::v1::ListHoldersResponse;
 
 /// Prefix of the denoms of ERC-20s without another denom; the contract's address in hex follows.
 const EVM: &str = "evm/";
@@ -37,33 +38,9 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
         ),
         PAGES,
     ],
-    &HOLDERS,
+    of::<ListHoldersResponse>(),
     holders,
 )];
-
-static HOLDER: Schema = Schema {
-    name: "richlist.TokenHolder",
-    doc: "A holder.",
-    fields: &[
-        Field::new("account", EVM_ADDRESS, "Lower-case hex with 0x."),
-        Field::new("amount", DECIMAL, "Decimal, in base units, up to 256 bits."),
-    ],
-};
-
-static HOLDERS: Schema = Schema {
-    name: "richlist.TokenHoldersResponse",
-    doc: "A page of holders.",
-    fields: &[
-        Field::new("holders", Kind::Array(&Kind::Object(&HOLDER)), ""),
-        PAGE,
-        Field::maybe(
-            "incomplete",
-            Kind::Boolean,
-            "True if holders may be missing: the balances do not add up to the contract's total supply, or the \
-             token is older than the list, or its contract tells no balances. Absent otherwise.",
-        ),
-    ],
-};
 
 /// A holder by amount, then by address.
 type Item = ([u8; 32], Address);

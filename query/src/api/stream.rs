@@ -5,15 +5,14 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::event::EventStream;
 use web::http_error::HttpError;
-use web::schema::Schema;
+use web::schema::{Object, of};
 
-use super::block::BLOCK;
-use super::evm_tx::EVM_TX;
-use super::tx::{MSGS, TX};
+use super::tx::MSGS;
 use crate::indexer::Indexer;
 use crate::params;
 use crate::stream::reader;
 use crate::stream::rows::{Filter, Kind};
+use crate::v1::{Block, EvmTx, Tx};
 
 /// The header that a browser sends when it reconnects (HTML standard, server-sent events).
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -35,7 +34,7 @@ const fn stream(
     path: &'static str,
     summary: &'static str,
     params: &'static [Param],
-    response: &'static Schema,
+    response: &'static dyn Object,
     handler: OpenHandler,
 ) -> Endpoint<Indexer> {
     Endpoint {
@@ -52,19 +51,25 @@ const fn stream(
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    stream("/indexer/stream/v1/blocks", "New blocks, as server-sent events.", &[RESUME], &BLOCK, blocks),
+    stream(
+        "/indexer/stream/v1/blocks",
+        "New blocks, as server-sent events.",
+        &[RESUME],
+        of::<Block>(),
+        blocks,
+    ),
     stream(
         "/indexer/stream/v1/txs",
         "New transactions, as server-sent events.",
         &[RESUME, ACCOUNT, IS_SIGNER, MSGS],
-        &TX,
+        of::<Tx>(),
         txs,
     ),
     stream(
         "/indexer/stream/v1/evm-txs",
         "New EVM transactions, as server-sent events.",
         &[RESUME, ACCOUNT, IS_SIGNER],
-        &EVM_TX,
+        of::<EvmTx>(),
         evm_txs,
     ),
 ];

@@ -6,15 +6,16 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{Field, Kind, Schema};
+use web::schema::of;
 
-use super::{HEX, ListRequest, PAGE, Tag};
+use super::{ListRequest, Tag};
 use crate::array::Array;
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params::{self, TokenOrder};
 use crate::token_list::{self, ByHeight, ById, TokenRow};
+use crate::v1::ListTokensResponse;
 
 const TOKEN_ID: Param = Param::query("token_id", Type::String, "Only tokens of exactly this id.");
 
@@ -45,52 +46,17 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             ORDER_BY,
             PAGES,
         ],
-        &TOKENS,
+        of::<ListTokensResponse>(),
         by_account,
     ),
     TAG.list(
         "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
         "Tokens of a collection.",
         &[Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGES],
-        &TOKENS,
+        of::<ListTokensResponse>(),
         by_collection,
     ),
 ];
-
-static DETAILS: Schema = Schema {
-    name: "nft.NftDetails",
-    doc: "What a token is.",
-    fields: &[
-        Field::new("token_id", Kind::String, "Decimal on an EVM chain, free text elsewhere."),
-        Field::new("uri", Kind::String, "Empty if unknown, or longer than the index accepts."),
-        Field::maybe(
-            "uri_truncated",
-            Kind::Boolean,
-            "True if the URI is longer than the index accepts, 256 KiB.",
-        ),
-    ],
-};
-
-static TOKEN: Schema = Schema {
-    name: "nft.Nft",
-    doc: "A token.",
-    fields: &[
-        Field::new("collection_addr", HEX, "Lower-case hex with 0x."),
-        Field::new("collection_name", Kind::String, "The collection's name on this chain."),
-        Field::new("collection_origin_name", Kind::String, "Its name on the chain that it came from."),
-        Field::new("object_addr", Kind::String, "The token's own address on a Move chain, else empty."),
-        Field::new("owner", Kind::String, "Bech32."),
-        Field::new("nft", Kind::Object(&DETAILS), ""),
-        Field::new("height", Kind::Natural, "The block that last minted, moved or changed it."),
-        Field::new("timestamp", Kind::Time, "That block's time: RFC 3339, UTC, microseconds."),
-    ],
-};
-
-static TOKENS: Schema = Schema {
-    name: "nft.NftsResponse",
-    doc: "A page of tokens.",
-    fields: &[Field::new("tokens", Kind::Array(&Kind::Object(&TOKEN)), ""), PAGE],
-};
 
 /// The filters in the query string, in addition to the account or collection in the path.
 struct Filter {

@@ -7,15 +7,16 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
-use web::schema::{DECIMAL, Field, Kind, Schema};
+use web::schema::of;
 
-use super::{ListRequest, PAGE, Tag, UPPER_HASH, block, candidates, signed_tx};
+use super::{ListRequest, Tag, block, candidates};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::msg_sets;
 use crate::params;
 use crate::record;
+use crate::v1::{CountTxsResponse, GetTxResponse, ListTxsResponse};
 
 pub(super) const MSGS: Param = Param::query(
     "msgs",
@@ -30,8 +31,14 @@ const TAG: Tag = Tag("Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], &TXS, txs),
-    TAG.list("/indexer/tx/v1/txs/count", "How many transactions there are.", &[], &COUNT, count),
+    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], of::<ListTxsResponse>(), txs),
+    TAG.list(
+        "/indexer/tx/v1/txs/count",
+        "How many transactions there are.",
+        &[],
+        of::<CountTxsResponse>(),
+        count,
+    ),
     TAG.list(
         "/indexer/tx/v1/txs/by_account/{account}",
         "Transactions that involve an account.",
@@ -41,62 +48,24 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             PAGES,
             MSGS,
         ],
-        &TXS,
+        of::<ListTxsResponse>(),
         by_account,
     ),
     TAG.list(
         "/indexer/tx/v1/txs/by_height/{height}",
         "Transactions of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES, MSGS],
-        &TXS,
+        of::<ListTxsResponse>(),
         by_height,
     ),
     TAG.record(
         "/indexer/tx/v1/txs/{tx_hash}",
         "One transaction.",
         &[Param::path_of("tx_hash", params::HASH, "Hex, with or without 0x.")],
-        &TX_RESPONSE,
+        of::<GetTxResponse>(),
         by_hash,
     ),
 ];
-
-pub(super) static TX: Schema = Schema {
-    name: "tx.Tx",
-    doc: "A transaction.",
-    fields: &[
-        Field::new("txhash", UPPER_HASH, "Upper-case hex."),
-        Field::new("height", DECIMAL, "Decimal."),
-        Field::new("codespace", Kind::String, "Empty on success."),
-        Field::new("code", Kind::Natural, "0 on success."),
-        Field::new("data", Kind::Pattern("^[0-9A-F]*$"), "Upper-case hex."),
-        Field::new("raw_log", Kind::String, "The error, on failure."),
-        Field::new("logs", Kind::Array(&Kind::Free), "Empty since cosmos-sdk 0.50."),
-        Field::new("info", Kind::String, ""),
-        Field::new("gas_wanted", DECIMAL, "Decimal."),
-        Field::new("gas_used", DECIMAL, "Decimal."),
-        Field::new("tx", Kind::Object(&signed_tx::TX), "The transaction as the node's REST prints it."),
-        Field::new("timestamp", Kind::Time, "RFC 3339, UTC, nanoseconds without trailing zeros."),
-        Field::new("events", Kind::Array(&Kind::Object(&signed_tx::EVENT)), "In the order of the chain."),
-    ],
-};
-
-pub(super) static TXS: Schema = Schema {
-    name: "tx.TxsResponse",
-    doc: "A page of transactions.",
-    fields: &[Field::new("txs", Kind::Array(&Kind::Object(&TX)), ""), PAGE],
-};
-
-static TX_RESPONSE: Schema = Schema {
-    name: "tx.TxResponse",
-    doc: "One transaction.",
-    fields: &[Field::new("tx", Kind::Object(&TX), "")],
-};
-
-static COUNT: Schema = Schema {
-    name: "tx.CountResponse",
-    doc: "How many transactions there are.",
-    fields: &[Field::new("count", DECIMAL, "Decimal.")],
-};
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::of(indexer, call, Space::Txs)?;

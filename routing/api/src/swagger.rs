@@ -7,7 +7,7 @@ use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::http_error::HttpError;
 use web::openapi::About;
 use web::reply::Reply;
-use web::schema::{Object, Schema};
+use web::schema::{Document, Object};
 
 use crate::api::submit::SUBMIT;
 use crate::service::Service;
@@ -24,8 +24,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 /// The page over the document.
 pub(crate) const PAGE: &[Endpoint<Service>] = &api_page::endpoints();
 
-static OPENAPI: Schema = Schema { name: "openapi.Document", doc: "An OpenAPI 3.1 document.", fields: &[] };
-static SWAGGER: Schema = Schema { name: "app.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+static OPENAPI: Document = Document("An OpenAPI 3.1 document.");
+static SWAGGER: Document = Document("A Swagger 2.0 document.");
 
 /// Requests and answers over the recorded chains of `registry/example`.
 const EXAMPLES: &str = include_str!("examples.json");

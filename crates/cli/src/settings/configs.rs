@@ -60,6 +60,10 @@ impl Settings {
 
     /// The configuration of the indexer. With `keep_trying` it retries requests that the node does not support.
     pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
+        if self.trusted.is_some() && !matches!(self.verify, Verify::Signatures { .. }) {
+            let text = "`trusted` counts only with `verify = \"signatures\"`: set that, or remove `trusted`";
+            return Err(Error(text.to_owned()));
+        }
         let verify = match &self.verify {
             Verify::Signatures { .. } => Verify::Signatures { trusted: self.trusted },
             other => other.clone(),

@@ -1,5 +1,6 @@
 //! Flags, environment variables and the file of a command, merged.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
 use clap::builder::ValueParser;
@@ -12,6 +13,10 @@ use super::values::{Error, Source, Value, Values, env_of, flag_of, split};
 use super::{Settings, args, file, rollytics};
 
 const CONFIG: &str = "config";
+const CONFIG_VARIABLE: &str = "CAIRN_CONFIG";
+
+/// Variables that no setting has: the file's, and those of the build, which images of the program may still have.
+const OTHER_VARIABLES: [&str; 3] = [CONFIG_VARIABLE, "CAIRN_COMMIT", "CAIRN_BUILD_COMMIT"];
 
 /// Groups of settings as bits; a command accepts the settings of its groups as flags.
 pub(crate) type Groups = u8;
@@ -134,6 +139,24 @@ impl<const G: Groups> Sources<G> {
     }
 }
 
+/// The variables of this process that begin as those of cairn and belong to no setting, each with the nearest one.
+pub(crate) fn unknown_variables() -> Vec<String> {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    unknown_among(names)
+}
+
+fn unknown_among(names: impl Iterator<Item = String>) -> Vec<String> {
+    let args = args();
+    let unknown = names.filter(|name| !OTHER_VARIABLES.contains(&name.as_str())).filter_map(|name| {
+        let setting = name.strip_prefix("CAIRN_")?.to_lowercase();
+        let is_known = args.iter().any(|arg| arg.get_env().is_some_and(|known| known == name.as_str()));
+        (!is_known).then(|| format!("{name}: {}", file::unknown(&setting, &args)))
+    });
+    let mut unknown: Vec<_> = unknown.collect();
+    unknown.sort();
+    unknown
+}
+
 /// The settings that are not in `values` have their defaults.
 pub(crate) fn over_defaults(values: &Values) -> Values {
     let mut all = defaults(&args());
@@ -193,7 +216,7 @@ impl<const G: Groups> Args for Sources<G> {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new(CONFIG)
             .long(CONFIG)
-            .env("CAIRN_CONFIG")
+            .env(CONFIG_VARIABLE)
             .hide_env_values(true)
             .value_name("FILE")
             .value_parser(path)
@@ -234,5 +257,26 @@ impl<const G: Groups> FromArgMatches for Sources<G> {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_of_no_setting_is_reported_with_the_nearest_one() {
+        let of = |names: &[&str]| unknown_among(names.iter().map(|name| (*name).to_owned()));
+        let known = args().into_iter().map(|arg| arg.get_env().unwrap().to_str().unwrap().to_owned());
+        assert_eq!(unknown_among(known), [""; 0]);
+        assert_eq!(of(&["CAIRN_CONFIG", "CAIRN_COMMIT", "HOME", "MYCAIRN_X", "cairn_poll"]), [""; 0]);
+        assert_eq!(
+            of(&["CAIRN_LOOKAHEAD", "CAIRN_COMETS", "CAIRN_ROUTE_REGISTRI"]),
+            [
+                "CAIRN_COMETS: there is no such setting; the nearest known one is `comet`",
+                "CAIRN_LOOKAHEAD: there is no such setting; the nearest known one is `look_ahead`",
+                "CAIRN_ROUTE_REGISTRI: there is no such setting; the nearest known one is `route.registry`",
+            ]
+        );
     }
 }

@@ -93,6 +93,13 @@ fn a_value_out_of_bounds_is_refused_with_the_bounds() {
 }
 
 #[test]
+fn a_trusted_block_without_the_check_that_uses_it_is_an_error() {
+    let given = [print::REQUIRED, print::OPTIONAL].concat();
+    let error = with(&given).unwrap().ingest(true).unwrap_err().to_string();
+    assert!(error.starts_with("`trusted` counts only with `verify = \"signatures\"`"), "{error}");
+}
+
+#[test]
 fn a_value_that_does_not_parse_is_refused_with_the_allowed_values() {
     assert!(refused("listen", "localhost").contains("127.0.0.1:8080"));
     assert!(refused("rate_limit", "50").ends_with("numbers from 1 to 4294967295"));

@@ -65,7 +65,7 @@ fn the_file_of_each_vm_starts_an_index() {
         let mode = fs::metadata(dir.path().join("cairn.toml")).unwrap().permissions().mode();
         assert_eq!(mode & 0o137, 0, "{mode:o}");
         assert!(text.contains(
-            "# Human-readable part of account addresses; by default the node's answer, and never another"
+            "# Human-readable part of account addresses; by default the node's reply, and never another"
         ));
 
         let mut cairn = start(dir.path());

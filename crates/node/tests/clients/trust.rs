@@ -1,6 +1,6 @@
 //! Origins of answers, and distrust after false ones.
 
-use node::{Answer, Comet, EndpointStatus, Endpoints, Error, Evm, Node, Origin, Url};
+use node::{Comet, EndpointStatus, Endpoints, Error, Evm, Node, Origin, Reply, Url};
 
 use crate::logged::logged;
 use crate::scripted::{Play, Server, limits, result};
@@ -24,7 +24,7 @@ fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet {
 /// Queries until the given server has answered.
 async fn origin_of(comet: &Comet, server: &Server) -> Origin {
     loop {
-        let Answer { origin, .. } = comet.block(5).await.unwrap();
+        let Reply { origin, .. } = comet.block(5).await.unwrap();
         if origin.host() == &**server.url.host() {
             return origin;
         }

@@ -1,16 +1,16 @@
 //! The schemas of a document (JSON Schema 2020-12), by name.
 
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{SchemaGenerator, json_schema};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::schema::{ERROR_RESPONSE, Field, Kind, Object, Schema};
+use crate::schema::{self, ErrorResponse};
 
 /// The lead of a reference to a definition.
 pub(super) const REFERENCE: &str = "#/components/schemas/";
 
-/// The definitions of answers and of bodies. The serialized form of a type may differ from the deserialized one.
+/// The definitions of responses and of bodies. The serialized form of a type may differ from the deserialized one.
 pub(super) struct Definitions {
     pub(super) answers: SchemaGenerator,
     pub(super) bodies: SchemaGenerator,
@@ -24,7 +24,7 @@ impl Definitions {
         });
         let settings = settings.with_transform(RecursiveTransform(normalise));
         let mut answers = settings.clone().for_serialize().into_generator();
-        ERROR_RESPONSE.define(&mut answers);
+        schema::of::<ErrorResponse>().define(&mut answers);
         Self { answers, bodies: settings.for_deserialize().into_generator() }
     }
 
@@ -48,6 +48,11 @@ fn normalise(schema: &mut schemars::Schema) {
     let schema = schema.ensure_object();
     // The value that an absent member is read as; our answers have all of them.
     schema.remove("default");
+    // OpenAPI has no format of unsigned numbers; they have a minimum.
+    if matches!(schema.get("format"), Some(Value::String(format)) if ["uint32", "uint64"].contains(&format.as_str()))
+    {
+        schema.insert("format".into(), "int64".into());
+    }
     // The variants of a flattened enum overlap, because a variant allows the members of the others.
     if let Some(variants) = schema.remove("oneOf") {
         schema.insert("anyOf".into(), variants);
@@ -57,77 +62,10 @@ fn normalise(schema: &mut schemars::Schema) {
     }
 }
 
-impl Object for Schema {
-    fn define(&self, definitions: &mut SchemaGenerator) -> schemars::Schema {
-        let definition = definition(self);
-        let mut name = self.name.to_owned();
-        let known = definitions.definitions_mut();
-        if known.get(&name).is_some_and(|other| *other != definition) {
-            name = second(&name);
-        }
-        // An object that contains itself is already present.
-        if known.insert(name, definition).is_none() {
-            for Field { kind, .. } in self.fields {
-                let mut kind = kind;
-                while let Kind::Array(item) = kind {
-                    kind = item;
-                }
-                if let Kind::Object(inner) = kind {
-                    inner.define(definitions);
-                }
-            }
-        }
-        json_schema!({ "$ref": format!("{REFERENCE}{}", self.name) })
-    }
-}
-
-fn definition(schema: &Schema) -> Value {
-    let properties: Map<_, _> =
-        schema.fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
-    let required: Vec<_> =
-        schema.fields.iter().filter(|field| !field.optional).map(|field| field.name).collect();
-    let mut value = json!({ "type": "object", "description": schema.doc, "properties": properties });
-    if !required.is_empty() {
-        value["required"] = required.into();
-    }
-    value
-}
-
-fn property(field: &Field) -> Value {
-    let mut value = kind(&field.kind);
-    if field.nullable {
-        value = match value["type"].take() {
-            Value::Null => json!({ "anyOf": [kind(&field.kind), { "type": "null" }] }),
-            one => {
-                value["type"] = json!([one, "null"]);
-                value
-            }
-        };
-    }
-    if !field.doc.is_empty() {
-        value["description"] = field.doc.into();
-    }
-    value
-}
-
-fn kind(of: &Kind) -> Value {
-    match of {
-        Kind::String => json!({ "type": "string" }),
-        Kind::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
-        Kind::Time => json!({ "type": "string", "format": "date-time" }),
-        Kind::Integer => json!({ "type": "integer", "format": "int64" }),
-        Kind::Natural => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
-        Kind::Number => json!({ "type": "number" }),
-        Kind::Boolean => json!({ "type": "boolean" }),
-        Kind::Free => json!({ "type": "object" }),
-        Kind::Object(schema) => json!({ "$ref": format!("{REFERENCE}{}", schema.name) }),
-        Kind::Array(item) => json!({ "type": "array", "items": kind(item) }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use schemars::JsonSchema;
+    use serde_json::json;
 
     use super::*;
     use crate::schema::of;
@@ -171,30 +109,5 @@ mod tests {
         let ways = properties["ways"]["items"]["anyOf"].as_array().unwrap();
         assert_eq!(ways[0]["required"], json!(["by_air"]));
         assert_eq!(ways[1]["properties"]["by_sea"]["properties"]["days"]["maximum"], 255);
-    }
-
-    #[test]
-    fn a_nullable_member_of_a_table_can_be_null() {
-        static MAKER: Schema = Schema { name: "shop.Maker", doc: "A maker.", fields: &[] };
-        let name = property(&Field::nullable("name", Kind::Time, "When."));
-        assert_eq!(
-            name,
-            json!({ "type": ["string", "null"], "format": "date-time", "description": "When." })
-        );
-        let maker = property(&Field::nullable("maker", Kind::Object(&MAKER), ""));
-        let reference = json!({ "$ref": "#/components/schemas/shop.Maker" });
-        assert_eq!(maker, json!({ "anyOf": [reference, { "type": "null" }] }));
-    }
-
-    #[test]
-    fn two_objects_of_one_name_are_two_definitions() {
-        static ONE: Schema = Schema { name: "shop.Item", doc: "One.", fields: &[] };
-        static OTHER: Schema = Schema { name: "shop.Item", doc: "Another.", fields: &[] };
-        let mut definitions = Definitions::new();
-        for object in [&ONE, &ONE, &OTHER] {
-            object.define(&mut definitions.answers);
-        }
-        let all = definitions.finish();
-        assert_eq!(all.keys().collect::<Vec<_>>(), ["common.ErrorResponse", "shop.Item", "shop.Item2"]);
     }
 }

@@ -11,7 +11,7 @@ use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::limits::{Limits, Rate};
 use web::reply::Reply;
 use web::router::RouteError;
-use web::schema::Schema;
+use web::schema::Document;
 use web::server::Server;
 
 #[test]
@@ -83,7 +83,7 @@ fn probes_are_answered_beyond_every_limit() {
     }
 }
 
-static NOTHING: Schema = Schema { name: "Nothing", doc: "Nothing.", fields: &[] };
+static NOTHING: Document = Document("Nothing.");
 
 static ILL: &[&[Endpoint<()>]] = &[&[Endpoint {
     method: Method::Get,

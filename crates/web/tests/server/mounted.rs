@@ -9,7 +9,7 @@ use web::app::App;
 use web::endpoint::{Endpoint, Handler, MaxAge, Param};
 use web::limits::Limits;
 use web::reply::Reply;
-use web::schema::PAGINATION_RESPONSE;
+use web::schema::Document;
 use web::server::Server;
 
 use crate::socket::Socket;
@@ -21,7 +21,7 @@ const fn page(path: &'static str, params: &'static [Param], handler: Handler<()>
         tag: "Pages",
         summary: "A page.",
         params,
-        response: &PAGINATION_RESPONSE,
+        response: &Document("A page."),
         handler,
         cache: MaxAge::LIST,
     }

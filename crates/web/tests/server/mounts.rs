@@ -12,7 +12,7 @@ use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::limits::{Limits, Rate};
 use web::mounts::{Mount, Mounts, Slot};
 use web::reply::Reply;
-use web::schema::PAGINATION_RESPONSE;
+use web::schema::Document;
 use web::server::Server;
 
 use crate::socket::Socket;
@@ -28,7 +28,7 @@ const fn endpoint(
         tag: "Names",
         summary: "The name of the app.",
         params,
-        response: &PAGINATION_RESPONSE,
+        response: &Document("A page."),
         handler,
         cache: MaxAge::LIST,
     }
@@ -170,7 +170,7 @@ fn requests_that_no_app_gets_count_against_the_rate_of_their_client() {
 #[test]
 fn the_first_chain_answers_for_an_unknown_one_if_it_has_an_answer_to_unknown_paths() {
     let (first, slot) = mount("one-1", &[]);
-    let app = App::new("one", ENDPOINTS).unwrap().with_unknown(|name, request| {
+    let app = App::new("one", ENDPOINTS).unwrap().with_error_page(|name, request, _| {
         let page = format!("{name} has no {}", request.uri.path());
         request.headers.contains_key("x-page").then(|| Reply::json(page))
     });

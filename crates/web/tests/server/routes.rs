@@ -6,7 +6,7 @@ use web::app::App;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::reply::Reply;
 use web::router::{RouteError, Router};
-use web::schema::PAGINATION_RESPONSE;
+use web::schema::Document;
 
 fn get(target: &str) -> (u16, String) {
     let response = crate::shop::app().0.get(target);
@@ -93,7 +93,7 @@ const fn at(path: &'static str, params: &'static [Param]) -> Endpoint<()> {
         tag: "",
         summary: "",
         params,
-        response: &PAGINATION_RESPONSE,
+        response: &Document("A page."),
         handler: Handler::Sync(|(), _| Ok(Reply::json("{}"))),
         cache: MaxAge::LIST,
     }

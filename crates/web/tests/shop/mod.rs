@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
+use schemars::JsonSchema;
 use web::app::App;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, PAGINATION, Param, Type};
@@ -15,7 +16,7 @@ use web::http_error::HttpError;
 use web::lane;
 use web::limits::Limits;
 use web::reply::Reply;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::schema::of;
 use web::server::Server;
 
 /// The state of the handlers: the slow one reports its start and waits for its release.
@@ -31,26 +32,40 @@ pub(crate) struct SlowHandler {
     pub(crate) release: Sender<()>,
 }
 
-static ITEM: Schema = Schema {
-    name: "shop.Item",
-    doc: "What is for sale.",
-    fields: &[
-        Field::new("name", Kind::String, "What it is called."),
-        Field::new("parts", Kind::Array(&Kind::Object(&ITEM)), ""),
-        Field::nullable("maker", Kind::Object(&MAKER), "Who made it."),
-    ],
-};
+/// What is for sale.
+#[derive(JsonSchema)]
+#[schemars(rename = "shop.Item")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Item {
+    /// What it is called.
+    name: String,
+    parts: Vec<Item>,
+    /// Who made it.
+    maker: Option<Maker>,
+}
 
-static MAKER: Schema = Schema { name: "shop.Maker", doc: "A maker.", fields: &[] };
+/// A maker.
+#[derive(JsonSchema)]
+#[schemars(rename = "shop.Maker")]
+struct Maker {}
 
-static ITEMS: Schema = Schema {
-    name: "shop.ItemsResponse",
-    doc: "A page of items.",
-    fields: &[
-        Field::new("items", Kind::Array(&Kind::Object(&ITEM)), ""),
-        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
-    ],
-};
+/// A page of items.
+#[derive(JsonSchema)]
+#[schemars(rename = "shop.ItemsResponse")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Items {
+    items: Vec<Item>,
+    pagination: Page,
+}
+
+/// Where a page stands in its list.
+#[derive(JsonSchema)]
+#[schemars(rename = "common.PaginationResponse")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Page {
+    next_key: Option<String>,
+    total: String,
+}
 
 const fn endpoint(
     path: &'static str,
@@ -63,7 +78,7 @@ const fn endpoint(
         tag: "Shop",
         summary: "Answers.",
         params,
-        response: &ITEM,
+        response: of::<Item>(),
         handler: Handler::Sync(handler),
         cache: MaxAge::RECORD,
     }
@@ -71,7 +86,7 @@ const fn endpoint(
 
 static GOODS: &[Endpoint<Shop>] = &[
     Endpoint {
-        response: &ITEMS,
+        response: of::<Items>(),
         cache: MaxAge::LIST,
         ..endpoint(
             "/shop/v1/items",

@@ -8,4 +8,5 @@ mod balances;
 mod golden;
 mod layers;
 mod oracles;
+mod records;
 mod streams;

@@ -1,9 +1,9 @@
-//! Members of free form: JSON kept as text.
+//! Serde of members that a message has in another form than JSON.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The value as it is written.
+/// JSON of free form as it is written.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(own)
 }
@@ -15,4 +15,9 @@ pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
 
 fn own(json: Box<RawValue>) -> String {
     Box::<str>::from(json).into_string()
+}
+
+/// True for a member that JSON lacks.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

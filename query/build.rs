@@ -1,0 +1,226 @@
+//! Compiles the messages of `proto/cairn/index/v1/*.proto`, without a system `protoc`: they are the records of the JSON
+//! API too, with the comments as descriptions in its OpenAPI document.
+//!
+//! The tables say where the JSON differs from serde's defaults, and what its texts look like.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prost_types::field_descriptor_proto::{Label, Type};
+
+const ROOT: &str = "../proto";
+const PACKAGE: &str = "cairn/index/v1";
+
+/// The messages that JSON has, with their names in the OpenAPI document.
+const RECORDS: [(&str, &str); 32] = [
+    ("Block", "block.Block"),
+    ("Coin", "block.Coin"),
+    ("CollectionDetail", "nft.CollectionDetail"),
+    ("Collection", "nft.Collection"),
+    ("CountTxsResponse", "tx.CountResponse"),
+    ("EventAttribute", "tx.EventAttribute"),
+    ("Event", "tx.Event"),
+    ("EvmLog", "evm-tx.EvmLog"),
+    ("EvmTx", "evm-tx.EvmTx"),
+    ("GetAverageBlockTimeResponse", "block.AvgBlockTimeResponse"),
+    ("GetBlockResponse", "block.BlockResponse"),
+    ("GetCollectionResponse", "nft.CollectionResponse"),
+    ("GetEvmTxResponse", "evm-tx.EvmTxResponse"),
+    ("GetStatusResponse", "status.StatusResponse"),
+    ("GetTxResponse", "tx.TxResponse"),
+    ("InternalTx", "evm-internal-tx.EvmInternalTx"),
+    ("ListBlocksResponse", "block.BlocksResponse"),
+    ("ListCollectionsResponse", "nft.CollectionsResponse"),
+    ("ListEvmTxsResponse", "evm-tx.EvmTxsResponse"),
+    ("ListHoldersResponse", "richlist.TokenHoldersResponse"),
+    ("ListInternalTxsResponse", "evm-internal-tx.EvmInternalTxsResponse"),
+    ("ListTokensResponse", "nft.NftsResponse"),
+    ("ListTxsResponse", "tx.TxsResponse"),
+    ("NftDetails", "nft.NftDetails"),
+    ("NftHandle", "nft.NftHandle"),
+    ("Nft", "nft.Nft"),
+    ("PageResponse", "common.PaginationResponse"),
+    ("Proposer", "block.Proposer"),
+    ("Reorg", "stream.Reorg"),
+    ("StreamStart", "stream.StreamStart"),
+    ("TokenHolder", "richlist.TokenHolder"),
+    ("Tx", "tx.Tx"),
+];
+
+/// The messages that are written from their type; the JSON of the others is stored, or written in parts.
+const WRITTEN: [&str; 7] =
+    ["CollectionDetail", "Collection", "GetStatusResponse", "NftDetails", "NftHandle", "Nft", "TokenHolder"];
+
+/// Messages that are built from an event, and have no JSON of their own.
+const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
+
+/// Numbers that JSON has as decimal strings.
+const DECIMALS: [&str; 10] = [
+    "Block.height",
+    "Block.block_time",
+    "Block.tx_count",
+    "CountTxsResponse.count",
+    "PageResponse.total",
+    "Reorg.height",
+    "StreamStart.height",
+    "Tx.height",
+    "Tx.gas_used",
+    "Tx.gas_wanted",
+];
+const DECIMAL: &str = "^[0-9]+$";
+
+/// Texts by the regular expression (ECMA 262) that they match.
+const PATTERNS: [(&str, &[&str]); 7] = [
+    (DECIMAL, &["Block.gas_used", "Block.gas_wanted", "Coin.amount", "TokenHolder.amount"]),
+    ("^[0-9A-F]{64}$", &["Block.hash", "Tx.txhash"]),
+    ("^[0-9A-F]*$", &["Tx.data"]),
+    (
+        "^0x[0-9a-fA-F]*$",
+        &[
+            "Collection.object_addr",
+            "EvmLog.block_number",
+            "EvmLog.data",
+            "EvmLog.log_index",
+            "EvmLog.transaction_index",
+            "EvmTx.block_number",
+            "EvmTx.cumulative_gas_used",
+            "EvmTx.effective_gas_price",
+            "EvmTx.gas_used",
+            "EvmTx.logs_bloom",
+            "EvmTx.status",
+            "EvmTx.transaction_index",
+            "EvmTx.type",
+            "InternalTx.gas",
+            "InternalTx.gas_used",
+            "InternalTx.input",
+            "InternalTx.output",
+            "InternalTx.value",
+            "Nft.collection_addr",
+        ],
+    ),
+    (
+        "^0x[0-9a-fA-F]{64}$",
+        &[
+            "EvmLog.block_hash",
+            "EvmLog.transaction_hash",
+            "EvmTx.block_hash",
+            "EvmTx.transaction_hash",
+            "InternalTx.hash",
+        ],
+    ),
+    (
+        "^0x[0-9a-fA-F]{40}$",
+        &["EvmLog.address", "EvmTx.contract_address", "EvmTx.from", "InternalTx.from", "TokenHolder.account"],
+    ),
+    ("^(0x[0-9a-fA-F]{40})?$", &["EvmTx.to", "InternalTx.to"]),
+];
+
+/// Times: RFC 3339.
+const TIMES: [&str; 4] = ["Block.timestamp", "Collection.timestamp", "Nft.timestamp", "Tx.timestamp"];
+
+/// Texts that JSON has as `null` where they are empty.
+const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
+
+/// Members that JSON lacks where they are empty, with their types where they are not.
+const OPTIONALS: [(&str, &str); 14] = [
+    ("CollectionDetail.name_truncated", "bool"),
+    ("Event.attributes", "Vec<EventAttribute>"),
+    ("Event.type", "String"),
+    ("EventAttribute.index", "bool"),
+    ("EventAttribute.key", "String"),
+    ("EventAttribute.value", "Option<String>"),
+    ("GetStatusResponse.internal_tx_complete_from", "u64"),
+    ("GetStatusResponse.internal_tx_height", "u64"),
+    ("GetStatusResponse.internal_tx_untraced", "Vec<u64>"),
+    ("GetStatusResponse.metadata_missing_from", "u64"),
+    ("GetStatusResponse.rich_list_height", "u64"),
+    ("GetStatusResponse.rich_list_off", "String"),
+    ("ListHoldersResponse.incomplete", "bool"),
+    ("NftDetails.uri_truncated", "bool"),
+];
+
+/// Further attributes of fields.
+const OTHERS: [(&str, &str); 5] = [
+    ("EvmLog.topics", r#"#[schemars(inner(regex(pattern = "^0x[0-9a-fA-F]{64}$")))]"#),
+    ("InternalTx.gas_used", r#"#[serde(rename = "gasUsed")]"#),
+    ("InternalTx.index", "#[schemars(range(min = 0))]"),
+    (
+        "Tx.logs",
+        r#"#[serde(deserialize_with = "crate::free_json::texts")]
+           #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]"#,
+    ),
+    (
+        "Tx.tx",
+        r#"#[serde(deserialize_with = "crate::free_json::text")]
+           #[schemars(with = "crate::signed_tx::SignedTx")]"#,
+    ),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(ROOT).join(PACKAGE);
+    println!("cargo::rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-changed=build.rs");
+    let mut files = fs::read_dir(&folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<PathBuf>, std::io::Error>>()?;
+    // The order of a directory is not fixed, that of the descriptors is.
+    files.sort();
+    let descriptors = protox::compile(files, [ROOT])?;
+
+    let mut config = prost_build::Config::new();
+    config.message_attribute(".", "#[derive(serde::Deserialize)]\n#[serde(default)]");
+    for (message, name) in RECORDS {
+        let schema = format!("#[derive(schemars::JsonSchema)]\n#[schemars(rename = {name:?})]");
+        config.message_attribute(message, schema);
+    }
+    // An absent message is no message of this API.
+    for message in descriptors.file.iter().flat_map(|file| &file.message_type) {
+        let of_record = RECORDS.iter().any(|(record, _)| *record == message.name());
+        let members = message.field.iter().filter(|field| of_record && field.label() != Label::Repeated);
+        for field in members.filter(|field| field.r#type() == Type::Message) {
+            let name = field.type_name().rsplit('.').next().unwrap_or_default();
+            let path = format!("{}.{}", message.name(), field.name());
+            config.field_attribute(path, format!("#[schemars(with = {name:?})]"));
+        }
+    }
+    for message in STREAMED {
+        config.field_attribute(format!("{message}.event"), "#[serde(skip)]");
+    }
+    for message in WRITTEN {
+        config.message_attribute(message, "#[derive(serde::Serialize)]");
+    }
+    for message in ["EvmTx", "EvmLog"] {
+        config.message_attribute(message, r#"#[serde(rename_all = "camelCase")]"#);
+    }
+    for field in DECIMALS {
+        config.field_attribute(field, r#"#[serde(with = "serde_with::As::<serde_with::DisplayFromStr>")]"#);
+        config
+            .field_attribute(field, format!("#[schemars(with = \"String\", regex(pattern = {DECIMAL:?}))]"));
+    }
+    for (pattern, fields) in PATTERNS {
+        for field in fields {
+            config.field_attribute(field, format!("#[schemars(regex(pattern = {pattern:?}))]"));
+        }
+    }
+    for field in TIMES {
+        config.field_attribute(field, r#"#[schemars(extend("format" = "date-time"))]"#);
+    }
+    for field in NULLABLES {
+        config.field_attribute(
+            field,
+            r#"#[serde(deserialize_with = "serde_with::As::<serde_with::DefaultOnNull>::deserialize")]"#,
+        );
+        if !OPTIONALS.iter().any(|(other, _)| *other == field) {
+            config.field_attribute(field, r#"#[schemars(with = "Option<String>")]"#);
+        }
+    }
+    for (field, kind) in OPTIONALS {
+        config.field_attribute(field, r#"#[serde(skip_serializing_if = "crate::free_json::is_default")]"#);
+        config.field_attribute(field, format!("#[schemars(with = {kind:?})]"));
+    }
+    for (field, attributes) in OTHERS {
+        config.field_attribute(field, attributes);
+    }
+    Ok(config.compile_fds(descriptors)?)
+}
