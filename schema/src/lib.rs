@@ -17,6 +17,7 @@
 //! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
+//! | [`index`] | optional indexes: tables that follow from stored records, built and removed on their own |
 //!
 //! Operations: [`digest`] hashes the contents, [`rewind`] removes the last blocks with the undo log, [`audit`] detects
 //! damage.
@@ -31,6 +32,7 @@ pub mod block;
 pub mod descriptors;
 pub mod digest;
 pub mod evm_tx;
+pub mod index;
 pub mod internal_tx;
 pub mod keys;
 pub mod meta;
@@ -55,6 +57,9 @@ pub const FORMAT: u32 = 9;
 
 /// Tables whose values are compressed records.
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
+
+/// Every optional index.
+pub const INDEXES: &[&index::Index] = &[];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {

@@ -5,7 +5,7 @@ use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
 
 /// Named rows about the database itself.
 ///
-/// | name (escaped text) | → a protobuf message, by name: see the constants of this module
+/// | name (escaped text) | → a protobuf message, by name: see the constants of this module, and [`crate::index::State`]
 #[derive(Debug)]
 pub struct Meta;
 
@@ -208,12 +208,18 @@ pub fn key<M: Named>() -> Text {
 
 /// The named row `M`, if it was written.
 pub fn read<M: Named>(snapshot: &dyn Snapshot) -> Result<Option<M>, crate::Error> {
-    let Some(bytes) = store::table::read::<Meta>(snapshot, &key::<M>())? else {
-        return Ok(None);
-    };
+    read_row(snapshot, &key::<M>())
+}
+
+/// The message of the row `key`, if it was written.
+pub(crate) fn read_row<M: prost::Message + Default>(
+    snapshot: &dyn Snapshot,
+    key: &Text,
+) -> Result<Option<M>, crate::Error> {
+    let Some(bytes) = store::table::read::<Meta>(snapshot, key)? else { return Ok(None) };
     M::decode(bytes.as_slice()).map(Some).map_err(|error| crate::Error::Record {
         table: Meta::SPEC.name,
-        key: M::NAME.to_owned(),
+        key: key.0.clone(),
         reason: error.to_string(),
     })
 }

@@ -9,7 +9,7 @@ use schema::descriptors::Descriptors;
 use schema::meta::{self, BlockLane, CallLane, Identity, Meta, RichLane};
 use schema::payload::{Chunk, Codec, Dictionary};
 use schema::rewind::{self, RewindError};
-use schema::{RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
+use schema::{INDEXES, RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
 use store::{
     Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, List as _, RANK, Snapshot, Store,
     Table as _, TableSpec,
@@ -176,8 +176,9 @@ impl SecondIndex {
         let expected = rows.snapshot()?;
         let (mut left_out, mut lanes) =
             (digest::EXCLUDED.to_vec(), vec![meta::key::<BlockLane>().to_bytes()]);
-        // Derived from balances, as the audit checks.
+        // Derived from balances or records, as the audit checks.
         left_out.push(rich::Holders::SPEC);
+        left_out.extend(INDEXES.iter().flat_map(|index| index.tables));
         let again: Option<CallLane> = meta::read(&*expected)?;
         let begins_at = |lane: &Option<CallLane>| lane.as_ref().map_or(0, |lane| lane.complete_from);
         if context.calls.as_ref().is_some_and(|lane| lane.height < context.blocks.height) {

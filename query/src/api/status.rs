@@ -1,5 +1,6 @@
 //! Progress of the index.
 
+use schema::index::{self, Index, State};
 use web::call::Call;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
@@ -51,7 +52,22 @@ static STATUS: Schema = Schema {
             Kind::Natural,
             "The last block whose transfers the rich list has; 0 until it is complete; EVM only.",
         ),
+        Field::maybe(
+            "indexes",
+            Kind::Array(&Kind::Object(&INDEX)),
+            "The optional indexes that are stored; absent if there are none.",
+        ),
         Field::maybe("rich_list_off", Kind::String, "Why there is no rich list; absent where there is one."),
+    ],
+};
+
+static INDEX: Schema = Schema {
+    name: "status.OptionalIndex",
+    doc: "An optional index. Requests that need it are answered while it has the last indexed block.",
+    fields: &[
+        Field::new("name", Kind::String, "Its name in the setting `index`."),
+        Field::new("from", Kind::Natural, "The first block that it has."),
+        Field::new("height", Kind::Natural, "The last block that it has."),
     ],
 };
 
@@ -81,10 +97,21 @@ fn progress(indexer: &Indexer, view: &View<'_>) -> Result<String, HttpError> {
     // A query may wait for a height to come.
     let missing = view.metadata_missing_from()?.filter(|missing| *missing <= height);
     let missing = missing.map(|height| format!(r#","metadata_missing_from":{height}"#)).unwrap_or_default();
+    let indexes = indexes(view)?;
     Ok(format!(
-        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{height}{missing}{of_evm}}}"#,
+        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{height}{missing}{of_evm}{indexes}}}"#,
         json_text(&indexer.build.version),
         json_text(&indexer.build.commit),
         json_text(&indexer.identity.chain_id),
     ))
+}
+
+/// The member with the optional indexes; empty if none is stored.
+fn indexes(view: &View<'_>) -> Result<String, HttpError> {
+    let stored = index::stored(view.snapshot()).map_err(HttpError::internal)?;
+    let row = |(index, state): &(&Index, State)| {
+        format!(r#"{{"name":"{}","from":{},"height":{}}}"#, index.name, state.from, state.height)
+    };
+    let rows: Vec<String> = stored.iter().map(row).collect();
+    Ok(if rows.is_empty() { String::new() } else { format!(r#","indexes":[{}]"#, rows.join(",")) })
 }
