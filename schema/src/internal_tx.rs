@@ -38,7 +38,7 @@ impl Table for CallsByHeight {
 }
 
 /// The sequences of a block's frames.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct BlockCalls {
     /// Sequence of the first frame.
     #[prost(uint64, tag = "1")]

@@ -34,6 +34,7 @@ pub mod digest;
 pub mod evm_tx;
 pub mod index;
 pub mod internal_tx;
+mod json;
 pub mod keys;
 pub mod meta;
 pub mod msg_set;

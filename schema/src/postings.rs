@@ -4,6 +4,7 @@
 
 use std::marker::PhantomData;
 
+use serde_json::Value as Json;
 use store::value::{put_varint, take_varint};
 use store::{BulkWriter, Durability, Key as _, Store, Table, Txn, Value};
 
@@ -60,6 +61,10 @@ impl Value for Postings {
             before = seq;
         }
         Some(Self(all)).filter(|all| !all.0.is_empty())
+    }
+
+    fn json(&self) -> Json {
+        self.iter().map(|(seq, number)| Json::from(vec![seq, number])).collect()
     }
 }
 

@@ -74,12 +74,13 @@ impl Table for UndoRecords {
 pub type RecordKey = (u8, u64, u32);
 
 /// The undo record of one commit.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Record {
     /// The lane's height before the commit.
     #[prost(uint64, tag = "1")]
     pub from: u64,
     /// The prior values of the rows ([`UndoRecord::encode`]), compressed with zstd if that is shorter.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub before: Vec<u8>,
     /// Size after decompression in bytes; 0 if `before` is not compressed.
