@@ -11,8 +11,8 @@ use schema::payload::{Chunk, Codec, Dictionary};
 use schema::rewind::{self, RewindError};
 use schema::{INDEXES, RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
 use store::{
-    Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, List as _, RANK, Snapshot, Store,
-    Table as _, TableSpec,
+    Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, RANK, Snapshot, Store, Table as _,
+    TableSpec,
 };
 use tokio::sync::watch;
 
@@ -31,9 +31,6 @@ pub enum Scope {
 
 /// Creates empty scratch stores.
 pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
-
-const OF_CALLS: [&TableSpec; 3] =
-    [internal_tx::Calls::SPEC, internal_tx::CallsByHeight::SPEC, internal_tx::AccountCalls::SPEC];
 
 const OF_RICH_LIST: [&TableSpec; 6] = [
     rich::Erc20s::SPEC,
@@ -183,10 +180,10 @@ impl SecondIndex {
         let begins_at = |lane: &Option<CallLane>| lane.as_ref().map_or(0, |lane| lane.complete_from);
         if context.calls.as_ref().is_some_and(|lane| lane.height < context.blocks.height) {
             report.unchecked("internal transactions, whose lane is behind", 1);
-            left_out.extend(OF_CALLS);
+            left_out.extend(internal_tx::TABLES);
         } else if begins_at(&context.calls) != begins_at(&again) {
             report.unchecked("internal transactions, of which some were pruned in one of the two indexes", 1);
-            left_out.extend(OF_CALLS);
+            left_out.extend(internal_tx::TABLES);
         } else {
             lanes.push(meta::key::<CallLane>().to_bytes());
         }

@@ -1,7 +1,7 @@
 //! EVM transactions.
 
 use chain::evm::Receipt;
-use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use schema::evm_tx::{AccountEvmTxs, EvmTxs};
 use schema::keys::AccountKey;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
@@ -141,7 +141,7 @@ pub(super) fn find(
     hash: &[u8; 32],
 ) -> Result<Option<(u64, Vec<u8>)>, HttpError> {
     let mut candidate = Vec::new();
-    for at in candidates::<EvmTxByHash>(view, hash)? {
+    for at in candidates::<EvmTxs>(view, hash)? {
         candidate.clear();
         record::append_at::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, at)?;
         if has_hash(&candidate, "transactionHash", hash) {

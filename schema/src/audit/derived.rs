@@ -23,7 +23,7 @@ use store::{
 use super::compare::differences;
 use super::report::{DERIVED_ROW, INDEX, NFT_LOG};
 use super::{AuditContext, Check, Report};
-use crate::evm_tx::{EvmTxByHash, EvmTxs};
+use crate::evm_tx::EvmTxs;
 use crate::index::{self, Index, Rest, State, Writer};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
 use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
@@ -31,16 +31,21 @@ use crate::meta::{self, CallLane, Meta};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
 use crate::payload::Chunk;
-use crate::postings::{ByHash, Rebuild};
+use crate::postings::{Hashed, Rebuild};
 use crate::records::Records;
 use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
-use crate::tx::{TxByHash, Txs};
+use crate::tx::Txs;
 use crate::undo::UndoRecords;
 use crate::{Error, INDEXES};
 
 /// Tables that are derived from records, balances and denoms.
-const OF_RECORDS: [&TableSpec; 5] =
-    [TxByHash::SPEC, EvmTxByHash::SPEC, CallsByHeight::SPEC, DenomsFolded::SPEC, Holders::SPEC];
+const OF_RECORDS: [&TableSpec; 5] = [
+    <Txs as Hashed>::ByHash::SPEC,
+    <EvmTxs as Hashed>::ByHash::SPEC,
+    CallsByHeight::SPEC,
+    DenomsFolded::SPEC,
+    Holders::SPEC,
+];
 
 /// True if `spec` is derived as a whole. Parts of [`RANK`] and [`COUNT`] are, too.
 pub(super) fn is_derived(spec: &TableSpec) -> bool {
@@ -67,8 +72,8 @@ pub(super) fn rebuilds<'a>(
     let mut checks: Vec<Check<'a>> = vec![
         Box::new(|report| nfts(copy, report)),
         Box::new(|report| calls(context, copy, report)),
-        Box::new(|report| hashes::<EvmTxs, EvmTxByHash>(context, copy, context.blocks.evm_txs, report)),
-        Box::new(|report| hashes::<Txs, TxByHash>(context, copy, context.blocks.txs, report)),
+        Box::new(|report| hashes::<EvmTxs>(context, copy, context.blocks.evm_txs, report)),
+        Box::new(|report| hashes::<Txs>(context, copy, context.blocks.txs, report)),
         Box::new(|report| holders(context, copy, report)),
         Box::new(|_| denoms(context, copy)),
     ];
@@ -202,13 +207,13 @@ fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
 }
 
 /// Writes the hash index of the records of `R`, and checks that these are 1 to `last`.
-fn hashes<R: Records, H: ByHash>(
+fn hashes<R: Hashed>(
     context: &AuditContext<'_>,
     copy: &dyn Store,
     last: u64,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut by_hash = Rebuild::<H>::new(copy);
+    let mut by_hash = Rebuild::<R::ByHash>::new(copy);
     let (mut n, mut chunk) = (0, Vec::new());
     // Unknown after a row that does not decode.
     let mut next = Some(1);
