@@ -11,6 +11,7 @@
 //! | [`tx`] | Cosmos transactions, by hash, account, signer and message-type set |
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
+//! | [`parties`] | optional: EVM transactions by recipient |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
@@ -41,6 +42,7 @@ pub mod msg_set;
 pub mod nft;
 pub mod open;
 mod parallel;
+pub mod parties;
 pub mod payload;
 pub mod postings;
 mod progress;
@@ -60,7 +62,7 @@ pub const FORMAT: u32 = 9;
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 /// Every optional index.
-pub const INDEXES: &[&index::Index] = &[];
+pub const INDEXES: &[&index::Index] = &[&parties::PARTIES];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -114,7 +116,7 @@ tables! {
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
-        evm_tx::AccountEvmTxs,
+        evm_tx::AccountEvmTxs, parties::RecipientEvmTxs,
         internal_tx::AccountCalls,
         nft::TokenTxs;
     ranked:
