@@ -1,11 +1,10 @@
-//! The build of an optional index whose process is killed.
+//! The writer of an optional index: killed while it builds, and beside blocks that are not the next ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use schema::index::Index;
-use schema::index::{Rest, Writer};
+use schema::index::{Index, PackedBlock, Rest, Writer};
 use schema::parties::{PARTIES, RecipientEvmTxs};
 use schema::undo::Horizon;
 use store::{Batch, Bounds, Durability, List as _, MemStore, Order, Snapshot, Store};
@@ -77,4 +76,31 @@ fn a_build_that_is_killed_after_any_commit_continues_where_it_was() {
     }
     assert!(kills > 1, "{kills}");
     assert_eq!(digests(&*killed), digests(&undisturbed));
+}
+
+#[test]
+fn a_block_is_written_only_if_the_index_has_all_blocks_before_it() {
+    let store = chain_of(3, 0, 1);
+    let mut writer = Writer::new(&store, &INDEX, Horizon::DEFAULT).unwrap();
+    let write = |writer: &mut Writer, height| {
+        let (snapshot, mut batch) = (store.snapshot().unwrap(), Batch::new());
+        let mut open = writer.open(&*snapshot).unwrap();
+        open.write(PackedBlock {
+            height,
+            time: 0,
+            first_tx: height,
+            txs: &[],
+            first_evm_tx: height,
+            evm_txs: &[],
+        });
+        let pending = open.finish(&mut batch, true).unwrap();
+        assert_eq!(pending.is_some(), !batch.is_empty());
+        !batch.is_empty()
+    };
+    assert!(!write(&mut writer, 4), "the index has no block yet");
+    assert_eq!(writer.advance(&store, 2).unwrap(), Rest::Completed);
+    assert!(!write(&mut writer, 4), "block 3 is missing");
+    assert_eq!(writer.advance(&store, 3).unwrap(), Rest::Completed);
+    assert!(!write(&mut writer, 3), "block 3 is there");
+    assert!(write(&mut writer, 4));
 }
