@@ -13,7 +13,7 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 32] = [
+const RECORDS: [(&str, &str); 33] = [
     ("Block", "block.Block"),
     ("Coin", "block.Coin"),
     ("CollectionDetail", "nft.CollectionDetail"),
@@ -40,6 +40,7 @@ const RECORDS: [(&str, &str); 32] = [
     ("NftDetails", "nft.NftDetails"),
     ("NftHandle", "nft.NftHandle"),
     ("Nft", "nft.Nft"),
+    ("OptionalIndex", "status.OptionalIndex"),
     ("PageResponse", "common.PaginationResponse"),
     ("Proposer", "block.Proposer"),
     ("Reorg", "stream.Reorg"),
@@ -49,8 +50,16 @@ const RECORDS: [(&str, &str); 32] = [
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 7] =
-    ["CollectionDetail", "Collection", "GetStatusResponse", "NftDetails", "NftHandle", "Nft", "TokenHolder"];
+const WRITTEN: [&str; 8] = [
+    "CollectionDetail",
+    "Collection",
+    "GetStatusResponse",
+    "NftDetails",
+    "NftHandle",
+    "Nft",
+    "OptionalIndex",
+    "TokenHolder",
+];
 
 /// Messages that are built from an event, and have no JSON of their own.
 const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
@@ -123,13 +132,14 @@ const TIMES: [&str; 4] = ["Block.timestamp", "Collection.timestamp", "Nft.timest
 const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
 
 /// Members that JSON lacks where they are empty, with their types where they are not.
-const OPTIONALS: [(&str, &str); 14] = [
+const OPTIONALS: [(&str, &str); 15] = [
     ("CollectionDetail.name_truncated", "bool"),
     ("Event.attributes", "Vec<EventAttribute>"),
     ("Event.type", "String"),
     ("EventAttribute.index", "bool"),
     ("EventAttribute.key", "String"),
     ("EventAttribute.value", "Option<String>"),
+    ("GetStatusResponse.indexes", "Vec<OptionalIndex>"),
     ("GetStatusResponse.internal_tx_complete_from", "u64"),
     ("GetStatusResponse.internal_tx_height", "u64"),
     ("GetStatusResponse.internal_tx_untraced", "Vec<u64>"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chain::Vm;
+use schema::index::Index;
 use schema::undo::Horizon;
 
 /// Default of `look_ahead`: enough to keep a node busy, and with the largest recorded blocks (2 MB of answers) some 100
@@ -30,6 +31,8 @@ pub struct Config {
     pub internal_txs: bool,
     /// Enables the rich list, on a chain that has ERC-20s.
     pub rich_list: bool,
+    /// The optional indexes that are written.
+    pub indexes: Vec<&'static Index>,
     /// Pause between two samples of the rich list against the contracts; none are taken if absent.
     pub reconcile_every: Option<Duration>,
     /// Heights that are fetched at once, in each lane.

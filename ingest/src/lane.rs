@@ -12,14 +12,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::{Stream, StreamExt as _};
+use schema::index::PackedBlock;
 use schema::undo::{self, Horizon, UndoLog};
 use store::{Counts, Durability, Store, Txn};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tracing::field::Empty;
 
 use crate::confirmation::Confirmation;
 use crate::nft::LateAnswer;
+use crate::optional::{self, OptionalIndexes};
 use crate::{Error, Progress};
 
 /// Bytes of one commit: RocksDB writes about this much to its WAL in 20 ms.
@@ -51,6 +54,10 @@ pub(crate) trait Sink<I>: Send + 'static {
 
     /// Writes the rows of the next height, and the lane's own row.
     fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
+    /// The next height with its records, if optional indexes follow from them.
+    fn packed<'a>(&self, _: &'a I) -> Option<PackedBlock<'a>> {
+        None
+    }
     /// Writes the changes from an answer that arrived after its height was committed.
     fn late(&mut self, _: &LateAnswer, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
@@ -74,6 +81,8 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) progress: watch::Sender<Progress>,
     /// What the lane's undo log keeps.
     pub(crate) undo: Horizon,
+    /// The optional indexes that it writes.
+    pub(crate) indexes: OptionalIndexes,
     pub(crate) look_ahead: usize,
     /// Answers about heights that are committed already.
     pub(crate) late: mpsc::Receiver<LateAnswer>,
@@ -90,7 +99,8 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
         let (name, at_head) = (self.name, self.target.clone());
         let writer = tokio::task::spawn_blocking(move || {
             let undo = UndoLog::new(K::LANE, self.undo);
-            write(name, self.sink, undo, &*self.store, ready, &self.progress, &at_head)
+            let writer = (self.sink, undo, self.indexes);
+            write(name, writer, &*self.store, ready, &self.progress, &at_head)
         });
         let writer_ended = fetched.clone();
         let late = forward_late(self.late, fetched.clone());
@@ -202,8 +212,7 @@ impl<T> Drop for AbortOnDrop<T> {
 /// Commits the work that arrives, until the channel closes.
 fn write<I, K: Sink<I>>(
     name: &'static str,
-    mut sink: K,
-    mut undo: UndoLog,
+    (mut sink, mut undo, mut indexes): (K, UndoLog, OptionalIndexes),
     store: &dyn Store,
     mut ready: mpsc::Receiver<Work<I>>,
     progress: &watch::Sender<Progress>,
@@ -211,15 +220,17 @@ fn write<I, K: Sink<I>>(
 ) -> Result<(), Error> {
     let mut counts = Counts::new(REMEMBERED_LISTS);
     let mut synced = Instant::now();
-    while let Some(first) = ready.blocking_recv() {
+    while let Some(first) = next_work(&mut ready, &mut indexes, store, sink.progress().height)? {
         let span = tracing::trace_span!(target: "otlp", "commit", lane = name, height = Empty, bytes = Empty);
         let _entered = span.enter();
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
+        let mut open = indexes.open(&*snapshot)?;
         let mut heights = 0;
         let mut apply = |work: &Work<I>, sink: &mut K, txn: &mut Txn<'_>| match work {
             Work::Height(item) => {
                 heights += 1;
+                optional::write(&mut open, sink.packed(item));
                 sink.apply(item, txn)
             }
             Work::Late(late) => sink.late(late, txn),
@@ -233,7 +244,8 @@ fn write<I, K: Sink<I>>(
         {
             apply(&next, &mut sink, &mut txn)?;
         }
-        let (batch, pending) = if is_reversible { undo.finish(txn)? } else { txn.finish() };
+        let (mut batch, pending) = if is_reversible { undo.finish(txn)? } else { txn.finish() };
+        let finished = optional::finish(open, &mut batch, is_reversible)?;
         drop(snapshot);
         let done = sink.progress();
         let at_head = done.height >= target.borrow().height;
@@ -244,12 +256,30 @@ fn write<I, K: Sink<I>>(
             synced = Instant::now();
         }
         counts.absorb(pending);
+        indexes.absorb(finished);
         progress.send_replace(done);
         span.record("height", done.height).record("bytes", bytes);
         tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }
     store.sync()?;
     Ok(())
+}
+
+/// Waits for work; meanwhile builds the optional indexes that lack blocks up to `height`. `None` when the channel closes.
+fn next_work<I>(
+    ready: &mut mpsc::Receiver<Work<I>>,
+    indexes: &mut OptionalIndexes,
+    store: &dyn Store,
+    height: u64,
+) -> Result<Option<Work<I>>, Error> {
+    loop {
+        match ready.try_recv() {
+            Ok(work) => return Ok(Some(work)),
+            Err(TryRecvError::Disconnected) => return Ok(None),
+            Err(TryRecvError::Empty) if indexes.catch_up(store, height)? => {}
+            Err(TryRecvError::Empty) => return Ok(ready.blocking_recv()),
+        }
+    }
 }
 
 /// Nanoseconds since 1970.

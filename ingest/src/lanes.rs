@@ -23,6 +23,7 @@ use crate::nft::LateAnswer;
 use crate::nft::backfill::Backfill;
 use crate::nft::client::MetadataClient;
 use crate::nft::plan::MetadataFetcher;
+use crate::optional::OptionalIndexes;
 use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
@@ -105,6 +106,7 @@ impl Ingest {
             source,
             next,
             sink: BlockSink::new(at, context, &*snapshot)?,
+            indexes: OptionalIndexes::new(&*self.store, &self.config.indexes, self.config.undo)?,
             store: Arc::clone(&self.store),
             target: self.progress.chain.subscribe(),
             progress: self.progress.blocks.clone(),
@@ -234,6 +236,7 @@ impl Ingest {
             confirmation: Immediate,
             next: at.height.saturating_add(1).max(self.identity.start_height),
             sink: CallSink::new(at),
+            indexes: OptionalIndexes::default(),
             store: Arc::clone(&self.store),
             target: self.progress.blocks.subscribe(),
             progress: self.progress.calls.clone(),

@@ -25,6 +25,7 @@
 //! | `retrace` | blocks that the node could not trace are traced again |
 //! | `finality` | finality of an answer about the state of a height |
 //! | `sink`, `index` | a derived height → rows |
+//! | `optional` | the optional indexes, whose rows follow from stored blocks |
 //! | `priority` | threads of the index yield to threads that serve requests |
 //! | `progress` | the height that each lane has reached |
 //! | [`meter`] | metrics |
@@ -53,6 +54,7 @@ mod lane;
 mod lanes;
 pub mod meter;
 pub mod nft;
+mod optional;
 mod prepare;
 mod priority;
 mod progress;

@@ -1,5 +1,6 @@
 //! Sinks of the lanes: a derived height → rows of all indexes, and the lane's own row.
 
+use schema::index::PackedBlock;
 use schema::meta::{self, BlockLane, CallLane, MAX_UNTRACED, Meta, Unconfirmed};
 use schema::undo;
 use store::{Snapshot, Txn};
@@ -62,6 +63,17 @@ impl Sink<Block> for BlockSink {
             None => txn.delete::<Meta>(&meta::key::<Unconfirmed>()),
         }
         Ok(())
+    }
+
+    fn packed<'a>(&self, block: &'a Block) -> Option<PackedBlock<'a>> {
+        Some(PackedBlock {
+            height: block.height,
+            time: block.time.unix_nanos(),
+            first_tx: self.lane.txs + 1,
+            txs: &block.tx_records,
+            first_evm_tx: self.lane.evm_txs + 1,
+            evm_txs: &block.evm_tx_records,
+        })
     }
 
     fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {

@@ -13,7 +13,7 @@ pub(crate) mod tx;
 
 use schema::keys::hash_prefix;
 use schema::payload::Codec;
-use schema::postings::ByHash;
+use schema::postings::Hashed;
 use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
@@ -162,10 +162,11 @@ fn one(member: &str, record: &[u8]) -> Reply {
 const CANDIDATES: usize = 64;
 
 /// The records that may be of the transaction `hash`, newest first: sequences with their numbers.
-fn candidates<T: ByHash>(
+fn candidates<R: Hashed>(
     view: &View<'_>,
     hash: &[u8; 32],
-) -> Result<impl ExactSizeIterator<Item = (u64, u64)> + use<T>, HttpError> {
-    let found = store::table::read::<T>(view.snapshot(), &hash_prefix(hash)).map_err(HttpError::internal)?;
+) -> Result<impl ExactSizeIterator<Item = (u64, u64)> + use<R>, HttpError> {
+    let found =
+        store::table::read::<R::ByHash>(view.snapshot(), &hash_prefix(hash)).map_err(HttpError::internal)?;
     Ok(found.unwrap_or_default().into_newest_first().take(CANDIDATES))
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use chain::Vm;
+use schema::index::Index;
 use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
 use schema::nft::Questions;
 use schema::payload::Codec;
@@ -172,6 +173,25 @@ impl View<'_> {
     /// Progress of the block lane; all zero before its first block.
     pub(crate) fn blocks(&self) -> Result<BlockLane, HttpError> {
         Ok(meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default())
+    }
+
+    /// An error unless `index` has the last block: without it, rows that are missing would seem not to exist.
+    pub(crate) fn require(&self, index: &Index) -> Result<(), HttpError> {
+        let (name, last) = (index.name, self.blocks()?.height);
+        let state = index.state(self.snapshot()).map_err(HttpError::internal)?;
+        let Some(state) = state.filter(|state| state.version == index.version) else {
+            return Err(HttpError::not_found(format!(
+                "the index `{name}` is not stored: set `index = [\"{name}\"]` for the process that indexes"
+            )));
+        };
+        if state.height >= last {
+            return Ok(());
+        }
+        Err(HttpError::unavailable(format!(
+            "the index `{name}` has blocks {} to {} of {last}: it is being built, or the process that indexes lacks \
+             `index = [\"{name}\"]`",
+            state.from, state.height
+        )))
     }
 
     /// Progress of the rich list.

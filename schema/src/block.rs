@@ -20,7 +20,7 @@ impl Table for Blocks {
 
 /// A block's record and its range of sequences. The transactions of a block have consecutive sequences, so the first
 /// one and the count replace an index by height.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, serde::Serialize, prost::Message)]
 pub struct Block {
     /// Sequence of the block's first Cosmos transaction (of the next one to come if the block has none).
     #[prost(uint64, tag = "1")]
@@ -38,6 +38,7 @@ pub struct Block {
     #[prost(int64, tag = "5")]
     pub time: i64,
     /// The JSON record that the API returns.
+    #[serde(serialize_with = "crate::json::record")]
     #[prost(bytes = "vec", tag = "6")]
     pub json: Vec<u8>,
 }

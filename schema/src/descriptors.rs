@@ -18,12 +18,13 @@ impl Table for Descriptors {
 }
 
 /// A descriptor set.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct DescriptorSet {
     /// The first height that was rendered with it.
     #[prost(uint64, tag = "1")]
     pub first_height: u64,
     /// `google.protobuf.FileDescriptorSet`, compressed with zstd.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub compressed: Vec<u8>,
 }

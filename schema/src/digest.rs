@@ -13,7 +13,7 @@ use store::{Bounds, Snapshot, Table, TableSpec};
 
 use crate::meta;
 use crate::payload::Codec;
-use crate::{Error, RECORDS, TABLES, descriptors, evm_tx, nft, payload, rich, undo};
+use crate::{Error, INDEXES, RECORDS, TABLES, descriptors, evm_tx, nft, payload, rich, undo};
 
 /// Tables that depend on the history of the database (dictionaries, change order, undo logs), not on its contents.
 pub const EXCLUDED: [&TableSpec; 5] = [
@@ -41,14 +41,17 @@ impl fmt::Debug for TableDigest {
     }
 }
 
-/// The digests of all tables except [`EXCLUDED`], in the order of [`TABLES`].
+/// The digests of all tables except [`EXCLUDED`] and those of optional indexes that are not stored, in the order of
+/// [`TABLES`].
 pub fn tables(snapshot: &dyn Snapshot) -> Result<Vec<TableDigest>, Error> {
     let codec = Codec::load(snapshot)?;
-    TABLES
-        .iter()
-        .filter(|spec| !EXCLUDED.iter().any(|left_out| left_out.name == spec.name))
-        .map(|spec| table(snapshot, spec, &codec))
-        .collect()
+    let mut left_out = EXCLUDED.to_vec();
+    for index in INDEXES {
+        if index.state(snapshot)?.is_none() {
+            left_out.extend(index.tables);
+        }
+    }
+    TABLES.iter().filter(|spec| !left_out.contains(spec)).map(|spec| table(snapshot, spec, &codec)).collect()
 }
 
 /// One hash over [`tables`].

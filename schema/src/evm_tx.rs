@@ -5,7 +5,7 @@ use store::{Access, List, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
-use crate::postings::Postings;
+use crate::postings::{Hashed, Postings};
 use crate::records::Records;
 
 /// EVM transactions' records (their receipts) as they are served, in chunks.
@@ -23,6 +23,13 @@ impl Table for EvmTxs {
 impl Records for EvmTxs {
     /// Receipts are shorter than transactions.
     const MOST: usize = 6;
+}
+
+/// Its list.
+pub(crate) const LISTS: [&TableSpec; 1] = [AccountEvmTxs::SPEC];
+
+impl Hashed for EvmTxs {
+    type ByHash = EvmTxByHash;
 }
 
 /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].

@@ -1,10 +1,32 @@
 //! Internal transactions: the call frames of EVM transactions, and their indexes.
 
-use store::{Access, List, Message, Table, TableSpec};
+use store::{Access, Bounds, List, Message, Order, Snapshot, Table, TableSpec};
 
+use crate::Error;
 use crate::keys::AccountKey;
 use crate::payload::Payload;
 use crate::records::Records;
+
+/// Every table of this file.
+pub const TABLES: [&TableSpec; 3] = [Calls::SPEC, CallsByHeight::SPEC, AccountCalls::SPEC];
+
+/// Its list.
+pub(crate) const LISTS: [&TableSpec; 1] = [AccountCalls::SPEC];
+
+/// The frames of the block at `height`; `None` if it has none, or is not indexed.
+pub fn of_block(snapshot: &dyn Snapshot, height: u64) -> Result<Option<BlockCalls>, Error> {
+    let row = store::table::read::<CallsByHeight>(snapshot, &height)?;
+    Ok(row.map(|Message(calls)| calls))
+}
+
+/// The last block before `height` that has frames.
+pub fn last_block_before(snapshot: &dyn Snapshot, height: u64) -> Result<Option<u64>, Error> {
+    let end = height.to_be_bytes();
+    let bounds = Bounds { start: &[], end: Some(&end) };
+    let last = snapshot.scan(CallsByHeight::SPEC, bounds, Order::Desc, 1)?;
+    let row = last.first().map(|(key, value)| store::table::decode_row::<CallsByHeight>(key, value));
+    Ok(row.transpose()?.map(|(height, _)| height))
+}
 
 /// Call frames, in chunks, which have frames of several transactions.
 ///
@@ -38,7 +60,7 @@ impl Table for CallsByHeight {
 }
 
 /// The sequences of a block's frames.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct BlockCalls {
     /// Sequence of the first frame.
     #[prost(uint64, tag = "1")]

@@ -2,6 +2,7 @@
 
 use chain::Account;
 use serde::Deserialize;
+use serde_json::Value as Json;
 use store::Key;
 
 /// An upper bound of every key of every table: numbers take at most 8 bytes, the first byte of an account is its
@@ -18,6 +19,10 @@ impl Key for AccountKey {
         // An account has 20 or 32 bytes, so its length is one byte.
         out.push(if bytes.len() == 20 { 20 } else { 32 });
         out.extend_from_slice(bytes);
+    }
+
+    fn put_json(&self, out: &mut Vec<Json>) {
+        out.push(hex::encode(self.0.as_bytes()).into());
     }
 
     fn take(input: &mut &[u8]) -> Option<Self> {
@@ -43,6 +48,13 @@ impl Key for Role {
         out.push(match self {
             Self::Involved => 0,
             Self::Signer => 1,
+        });
+    }
+
+    fn put_json(&self, out: &mut Vec<Json>) {
+        out.push(match self {
+            Self::Involved => "involved".into(),
+            Self::Signer => "signer".into(),
         });
     }
 

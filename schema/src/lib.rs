@@ -11,12 +11,14 @@
 //! | [`tx`] | Cosmos transactions, by hash, account, signer and message-type set |
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
+//! | [`parties`] | optional: EVM transactions by recipient |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
 //! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
+//! | [`index`] | optional indexes: tables that follow from stored records, built and removed on their own |
 //!
 //! Operations: [`digest`] hashes the contents, [`rewind`] removes the last blocks with the undo log, [`audit`] detects
 //! damage.
@@ -31,13 +33,16 @@ pub mod block;
 pub mod descriptors;
 pub mod digest;
 pub mod evm_tx;
+pub mod index;
 pub mod internal_tx;
+mod json;
 pub mod keys;
 pub mod meta;
 pub mod msg_set;
 pub mod nft;
 pub mod open;
 mod parallel;
+pub mod parties;
 pub mod payload;
 pub mod postings;
 mod progress;
@@ -55,6 +60,9 @@ pub const FORMAT: u32 = 9;
 
 /// Tables whose values are compressed records.
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
+
+/// Every optional index.
+pub const INDEXES: &[&index::Index] = &[&parties::PARTIES];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -108,7 +116,7 @@ tables! {
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
-        evm_tx::AccountEvmTxs,
+        evm_tx::AccountEvmTxs, parties::RecipientEvmTxs,
         internal_tx::AccountCalls,
         nft::TokenTxs;
     ranked:

@@ -5,7 +5,7 @@ use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
 
 /// Named rows about the database itself.
 ///
-/// | name (escaped text) | → a protobuf message, by name: see the constants of this module
+/// | name (escaped text) | → a protobuf message, by name: see the constants of this module, and [`crate::index::State`]
 #[derive(Debug)]
 pub struct Meta;
 
@@ -22,7 +22,7 @@ pub trait Named: prost::Message + Default {
 }
 
 /// The identity of the database: format, chain and start height. Written at creation, never changed.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Identity {
     /// [`crate::FORMAT`] of the program that created it.
     #[prost(uint32, tag = "1")]
@@ -46,7 +46,7 @@ impl Named for Identity {
 }
 
 /// Progress of the block lane. Written in the same commit as the rows of its last block.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct BlockLane {
     /// The last indexed height.
     #[prost(uint64, tag = "1")]
@@ -61,6 +61,7 @@ pub struct BlockLane {
     #[prost(int64, tag = "4")]
     pub time: i64,
     /// Hash of the last block, 32 bytes: the next one must name it as its parent.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "5")]
     pub hash: Vec<u8>,
 }
@@ -70,7 +71,7 @@ impl Named for BlockLane {
 }
 
 /// Progress of the internal-transaction lane; never ahead of the block lane.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct CallLane {
     /// The last height whose frames are indexed.
     #[prost(uint64, tag = "1")]
@@ -96,7 +97,7 @@ impl Named for CallLane {
 }
 
 /// Progress of the rich list; never ahead of the block lane.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct RichLane {
     /// The last height whose transfers are in the balances; 0 until the baseline is complete.
     #[prost(uint64, tag = "1")]
@@ -115,7 +116,7 @@ impl Named for RichLane {
 
 /// A reindex in progress: heights are removed and indexed again. Deleted when every lane has reached the last of them; until
 /// then the same command continues. Not part of the digest.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct PendingReindex {
     /// The first of the heights.
     #[prost(uint64, tag = "1")]
@@ -140,7 +141,7 @@ impl Named for PendingReindex {
 
 /// Rewind counter, incremented in every commit of a rewind. Caches store it beside
 /// their data and invalidate when it changes. Not part of the digest.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Rewinds {
     /// Number of rewinds; it only grows.
     #[prost(uint64, tag = "1")]
@@ -157,15 +158,17 @@ impl Named for Rewinds {
 /// Hashes of the results of the last block, until the next header confirms them. Written in the same commit as
 /// the block. Not part of the digest and not reverted by a rewind, because every block below the last one is
 /// confirmed.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Unconfirmed {
     /// The block's height; the row is ignored at any other.
     #[prost(uint64, tag = "1")]
     pub height: u64,
     /// The expected `last_results_hash` of the next header, 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub results_hash: Vec<u8>,
     /// The expected `app_hash` of the next header, if the node returned it.
+    #[serde(serialize_with = "crate::json::optional_hex")]
     #[prost(bytes = "vec", optional, tag = "3")]
     pub app_hash: Option<Vec<u8>>,
 }
@@ -176,7 +179,7 @@ impl Named for Unconfirmed {
 
 /// Features that the writing process has disabled, for the processes that serve the API. Written when the writer
 /// starts; not part of the digest.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Disabled {
     /// The reason why there is no rich list, as text; empty if there is one, or if the chain's VM has none.
     #[prost(string, tag = "1")]
@@ -208,12 +211,18 @@ pub fn key<M: Named>() -> Text {
 
 /// The named row `M`, if it was written.
 pub fn read<M: Named>(snapshot: &dyn Snapshot) -> Result<Option<M>, crate::Error> {
-    let Some(bytes) = store::table::read::<Meta>(snapshot, &key::<M>())? else {
-        return Ok(None);
-    };
+    read_row(snapshot, &key::<M>())
+}
+
+/// The message of the row `key`, if it was written.
+pub(crate) fn read_row<M: prost::Message + Default>(
+    snapshot: &dyn Snapshot,
+    key: &Text,
+) -> Result<Option<M>, crate::Error> {
+    let Some(bytes) = store::table::read::<Meta>(snapshot, key)? else { return Ok(None) };
     M::decode(bytes.as_slice()).map(Some).map_err(|error| crate::Error::Record {
         table: Meta::SPEC.name,
-        key: M::NAME.to_owned(),
+        key: key.0.clone(),
         reason: error.to_string(),
     })
 }

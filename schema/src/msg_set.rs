@@ -46,7 +46,7 @@ impl Table for MsgSetByType {
 }
 
 /// A message-type set.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, serde::Serialize, prost::Message)]
 pub struct MsgSet {
     /// The type names, sorted, without leading `/`. None for a transaction without messages or that does not decode.
     #[prost(string, repeated, tag = "1")]

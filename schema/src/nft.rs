@@ -38,7 +38,7 @@ impl Table for Collections {
 }
 
 /// A collection.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Collection {
     /// Its name on this chain; empty if it has none.
     #[prost(string, tag = "1")]
@@ -47,6 +47,7 @@ pub struct Collection {
     #[prost(string, tag = "2")]
     pub origin_name: String,
     /// Address of its creator, 20 or 32 bytes; empty if unknown.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "3")]
     pub creator: Vec<u8>,
     /// The height that the API shows: of its creation, or on an EVM chain of the first transaction that involved it.
@@ -114,15 +115,17 @@ impl Ranked for Tokens {
 }
 
 /// A token that exists.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Token {
     /// Address of its owner, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub owner: Vec<u8>,
     /// The log entry that holds its URI.
     #[prost(message, required, tag = "2")]
     pub uri: Place,
     /// Move: address of the token's object, 32 bytes; else empty.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "3")]
     pub object: Vec<u8>,
     /// The block that last minted it, moved it or changed its URI.
@@ -277,9 +280,10 @@ impl Table for ObjectTokens {
 }
 
 /// Identifies a token.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct TokenName {
     /// Address of the collection, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub collection: Vec<u8>,
     /// The token's id in it.

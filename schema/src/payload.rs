@@ -47,12 +47,13 @@ impl Table for Dictionary {
 }
 
 /// A dictionary and the kind of record it is for.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct DictionaryRow {
     /// The kind of record, [`Kind`] as a number.
     #[prost(uint32, tag = "1")]
     pub kind: u32,
     /// The dictionary in zstd's form; empty means none.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub bytes: Vec<u8>,
 }
@@ -101,6 +102,11 @@ impl Value for Payload {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         matches!(bytes.first(), Some(&(RAW | ZSTD))).then(|| Self(bytes.to_vec()))
+    }
+
+    /// Compressed, because the dictionaries are not here.
+    fn json(&self) -> serde_json::Value {
+        hex::encode(&self.0).into()
     }
 }
 

@@ -4,16 +4,25 @@
 
 use std::marker::PhantomData;
 
+use serde_json::Value as Json;
 use store::value::{put_varint, take_varint};
 use store::{BulkWriter, Durability, Key as _, Store, Table, Txn, Value};
 
 use crate::Error;
-use crate::keys::HashPrefix;
+use crate::keys::{HashPrefix, hash_prefix};
+use crate::payload::Packed;
+use crate::records::{self, Records};
 
 /// A table of postings.
 pub trait ByHash: Table<Key = HashPrefix, Value = Postings> {}
 
 impl<T: Table<Key = HashPrefix, Value = Postings>> ByHash for T {}
+
+/// Records that are found by their hash.
+pub trait Hashed: Records {
+    /// The table that finds them.
+    type ByHash: ByHash;
+}
 
 /// Records with a number each, ascending. A row grows by some bytes for each record of its prefix, which is much larger.
 ///
@@ -61,6 +70,10 @@ impl Value for Postings {
         }
         Some(Self(all)).filter(|all| !all.0.is_empty())
     }
+
+    fn json(&self) -> Json {
+        self.iter().map(|(seq, number)| Json::from(vec![seq, number])).collect()
+    }
 }
 
 /// Prefix, sequence and number of a record.
@@ -73,6 +86,19 @@ pub fn add<T: ByHash>(txn: &mut Txn<'_>, records: impl IntoIterator<Item = Posti
     for (prefix, seq, number) in records {
         txn.append_unread::<T>(&prefix, &Postings::one(seq, number));
     }
+}
+
+/// Writes records of one block, the first of which has the sequence `first`, and what finds them by their hashes. `txn`
+/// neither reads nor changes the records again.
+pub fn put_hashed<'h, R: Hashed>(
+    txn: &mut Txn<'_>,
+    first: u64,
+    packed: &[Packed],
+    hashes: impl IntoIterator<Item = &'h [u8; 32]>,
+) {
+    records::put_unread::<R>(txn, first, packed);
+    let places = (first..).zip(records::places(packed)).zip(hashes);
+    add::<R::ByHash>(txn, places.map(|((seq, place), hash)| (hash_prefix(hash), seq, place)));
 }
 
 /// Writes a whole table of postings, in commits of bounded size.

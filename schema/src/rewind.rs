@@ -12,7 +12,7 @@ use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingReindex, Ric
 use crate::nft::{NameChanges, fold};
 use crate::payload::Dictionary;
 use crate::undo::{self, Lane};
-use crate::{Error, TABLES, open, rich};
+use crate::{Error, INDEXES, TABLES, index, open, rich};
 
 /// The outcome of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,9 @@ pub fn rewind_unchecked(store: &dyn Store, to: u64) -> Result<Rewound, RewindErr
 fn rewind_with(store: &dyn Store, to: u64, check: undo::Check) -> Result<Rewound, RewindError> {
     let to = landing(store, to)?;
     let from = Lane::Blocks.height(&*store.snapshot()?)?;
+    for index in INDEXES {
+        index::rewind(store, index, to, |store, lane| undo::revert_last_commit(store, lane, check))?;
+    }
     for lane in Lane::ALL {
         if lane == Lane::Blocks {
             rich::rewind(store, to)?;
@@ -146,6 +149,9 @@ pub fn clear(store: &dyn Store, reindex: Option<&PendingReindex>) -> Result<(), 
     let mut txn = Txn::new(&*snapshot, &mut counts);
     for lane in [meta::key::<BlockLane>(), meta::key::<CallLane>(), meta::key::<RichLane>()] {
         txn.delete::<Meta>(&lane);
+    }
+    for index in INDEXES {
+        txn.delete::<Meta>(&index.key());
     }
     meta::count_rewind(&mut txn, start_height.saturating_sub(1))?;
     match reindex {

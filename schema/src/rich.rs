@@ -28,7 +28,7 @@ impl Table for Erc20s {
 }
 
 /// The state of an ERC-20 in the rich list.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Erc20 {
     /// Every holder is known: an account without a row has balance zero. True of a token that was created after the
     /// baseline or is in the bank, until the known balances turn out to be another sum than its total supply; true again,

@@ -4,7 +4,7 @@ use store::{Access, List, Table, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
-use crate::postings::Postings;
+use crate::postings::{Hashed, Postings};
 use crate::records::Records;
 
 /// Transactions' records as they are served, in chunks.
@@ -22,6 +22,13 @@ impl Table for Txs {
 impl Records for Txs {
     /// With 4 of them a transaction has 364 bytes, with 1 it has 444 (`--bench growth`).
     const MOST: usize = 4;
+}
+
+/// Its lists.
+pub(crate) const LISTS: [&TableSpec; 3] = [AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC];
+
+impl Hashed for Txs {
+    type ByHash = TxByHash;
 }
 
 /// Transactions by hash. Several may share a prefix: two blocks may contain the same bytes (the first one failed), and

@@ -18,9 +18,10 @@ use store::{
 };
 
 use crate::block::Blocks;
+use crate::index::Index;
 use crate::meta::{self, BlockLane, CallLane};
 use crate::nft::{NameChanges, fold};
-use crate::{Error, TABLES};
+use crate::{Error, INDEXES, TABLES};
 
 /// Heights from the head of the chain that are committed one by one. Before them, many heights share a commit, which can
 /// only be reverted as a whole.
@@ -59,7 +60,7 @@ const MAX_RECORD: u64 = 256 << 20;
 /// Prior values of the rows that the last commits of a lane changed. A commit that does not add a height becomes the
 /// next part of the last height. Not part of the digest.
 ///
-/// | lane: 1 blocks, 2 internal transactions (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
+/// | lane: 1 blocks, 2 internal transactions, else the tag of an index's first table (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
 #[derive(Debug)]
 pub struct UndoRecords;
 
@@ -73,12 +74,13 @@ impl Table for UndoRecords {
 pub type RecordKey = (u8, u64, u32);
 
 /// The undo record of one commit.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Record {
     /// The lane's height before the commit.
     #[prost(uint64, tag = "1")]
     pub from: u64,
     /// The prior values of the rows ([`UndoRecord::encode`]), compressed with zstd if that is shorter.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub before: Vec<u8>,
     /// Size after decompression in bytes; 0 if `before` is not compressed.
@@ -100,22 +102,27 @@ pub enum Lane {
     Blocks,
     /// Internal transactions.
     InternalTxs,
+    /// An optional index.
+    Index(&'static Index),
 }
 
 impl Lane {
-    /// Every lane, in the order in which they are rewound, so that no lane is ever ahead of the blocks.
+    /// Every lane that queries the node, in the order in which they are rewound, so that no lane is ever ahead of the
+    /// blocks. Those of indexes are rewound before them.
     pub const ALL: [Self; 2] = [Self::InternalTxs, Self::Blocks];
 
     fn tag(self) -> u8 {
         match self {
             Self::Blocks => 1,
             Self::InternalTxs => 2,
+            Self::Index(index) => index.lane_tag(),
         }
     }
 
     /// The lane with this tag in a record's key.
     pub fn of_tag(tag: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|lane| lane.tag() == tag)
+        let indexes = INDEXES.iter().copied().map(Self::Index);
+        Self::ALL.into_iter().chain(indexes).find(|lane| lane.tag() == tag)
     }
 
     /// The lane's last height; 0 before its first.
@@ -123,6 +130,7 @@ impl Lane {
         Ok(match self {
             Self::Blocks => meta::read::<BlockLane>(snapshot)?.map_or(0, |lane| lane.height),
             Self::InternalTxs => meta::read::<CallLane>(snapshot)?.map_or(0, |lane| lane.height),
+            Self::Index(index) => index.state(snapshot)?.map_or(0, |state| state.height),
         })
     }
 
@@ -130,6 +138,7 @@ impl Lane {
     fn time(self, snapshot: &dyn Snapshot) -> Result<i64, Error> {
         Ok(match self {
             Self::Blocks => meta::read::<BlockLane>(snapshot)?.map_or(0, |lane| lane.time),
+            Self::Index(index) => index.state(snapshot)?.map_or(0, |state| state.time),
             Self::InternalTxs => {
                 let height = self.height(snapshot)?;
                 store::table::read::<Blocks>(snapshot, &height)?.map_or(0, |Message(block)| block.time)

@@ -9,6 +9,7 @@
 //! | `export` | export as NDJSON |
 //! | `verify` | verification and repair |
 //! | `reindex` | indexes the last blocks again |
+//! | `optional` | builds or removes an optional index |
 //! | `train_dictionary` | trains the compression of later records |
 //! | `node` | client for the node to compare with |
 //!
@@ -20,6 +21,7 @@ mod copy;
 mod export;
 mod inspect;
 mod node;
+mod optional;
 mod reindex;
 mod rollback;
 mod train_dictionary;
@@ -28,13 +30,14 @@ mod verify;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use schema::index::Index;
 use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
 
 pub(crate) use self::verify::NotChecked;
 use crate::database::check_format;
 use crate::settings::sources::{DATA, Groups, LOG, NODE, Sources};
-use crate::settings::{Settings, path};
+use crate::settings::{Settings, index, path};
 use crate::temporary::Temporary;
 use crate::{follow, logging};
 
@@ -112,6 +115,23 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Sources<{ LOG | DATA | NODE }>,
     },
+    /// Builds an optional index from the stored blocks, without a node, or continues an interrupted build; the indexer
+    /// must not be running: it builds those of the setting `index` itself
+    BuildIndex {
+        /// Its name, as in the setting
+        #[arg(value_name = "NAME", value_parser = index)]
+        index: &'static Index,
+        #[command(flatten)]
+        settings: Sources<{ LOG | DATA }>,
+    },
+    /// Removes an optional index, named in the setting `index` no longer; the indexer must not be running
+    DropIndex {
+        /// Its name, as in the setting
+        #[arg(value_name = "NAME", value_parser = index)]
+        index: &'static Index,
+        #[command(flatten)]
+        settings: Sources<{ LOG | DATA }>,
+    },
     /// Trains zstd dictionaries on the stored records and compresses later records with those that make them smaller;
     /// the indexer must not be running
     TrainDictionary {
@@ -135,6 +155,8 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
         Db::Restore { from, backup, settings } => backup::restore(&start(settings)?, &from, backup),
         Db::Verify { how, settings } => verify::verify(&start(settings)?, how),
         Db::Reindex { from, settings } => reindex::reindex(&start(settings)?, from),
+        Db::BuildIndex { index, settings } => optional::build(&start(settings)?, index),
+        Db::DropIndex { index, settings } => optional::remove(&start(settings)?, index),
         Db::TrainDictionary { dry_run, settings } => train_dictionary::train(&start(settings)?, dry_run),
     }
 }

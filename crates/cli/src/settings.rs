@@ -40,13 +40,14 @@ use ingest::Verify;
 use ipnet::IpNet;
 use node::Url;
 use query::EmptyCursor;
+use schema::index::Index;
 use web::cors::Cors;
 use web::limits::Rate;
 
 pub(crate) use self::configs::RouteSettings;
 pub(crate) use self::location::Location;
 use self::parse::TrackRate;
-pub(crate) use self::parse::{LogFormat, path};
+pub(crate) use self::parse::{LogFormat, index, path};
 use self::values::{Error, Values, env_of, flag_of, missing};
 
 /// The effective settings. The id of a field is its key in the file, `section.key` in a section; flag and variable are
@@ -112,6 +113,10 @@ pub(crate) struct Settings {
     /// the state of the first height.
     #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) rich_list: bool,
+    /// Optional indexes that are written, separated by commas. Each that is new is built from the stored blocks while the
+    /// program runs; one that is no longer named stays as it is until `cairn db drop-index` removes it.
+    #[arg(value_name = "NAME", value_parser = index)]
+    pub(crate) index: Vec<&'static Index>,
     /// Time within which an ERC-20 that a block touches is compared with the replies of its contract, 1s to 24h, or 0s for
     /// never; of a token that differs, all holders are compared.
     #[arg(value_name = "TIME", default_value = "60s", value_parser = parse::time("0s", "24h"))]

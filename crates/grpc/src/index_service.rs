@@ -204,9 +204,10 @@ impl IndexService for IndexReader {
         request: Request<ListEvmTxsByAccountRequest>,
     ) -> RpcResult<ListEvmTxsResponse> {
         let (_, extensions, request) = request.into_parts();
-        let ListEvmTxsByAccountRequest { account, is_signer, pagination } = request;
+        let ListEvmTxsByAccountRequest { account, is_signer, pagination, is_recipient } = request;
         let target = Target::of("/indexer/tx/v1/evm-txs/by_account").segment("account", account)?;
-        self.read(&extensions, target.query("is_signer", is_signer).page(pagination)).await
+        let target = target.query("is_signer", is_signer).query("is_recipient", is_recipient);
+        self.read(&extensions, target.page(pagination)).await
     }
 
     async fn list_evm_txs_by_height(

@@ -17,6 +17,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value as Json;
+
 /// A key or a component of one.
 pub trait Key: Sized {
     /// Appends the encoding to `out`.
@@ -25,6 +27,9 @@ pub trait Key: Sized {
     /// Decodes one component from the front of `input`. Returns `None` if it does not decode; `input` is then
     /// unspecified.
     fn take(input: &mut &[u8]) -> Option<Self>;
+
+    /// Appends its components for other programs: those of a tuple one by one, bytes as hexadecimal digits.
+    fn put_json(&self, out: &mut Vec<Json>);
 
     /// The encoding alone.
     fn to_bytes(&self) -> Vec<u8> {
@@ -52,6 +57,10 @@ macro_rules! big_endian {
                 out.extend_from_slice(&self.to_be_bytes());
             }
 
+            fn put_json(&self, out: &mut Vec<Json>) {
+                out.push((*self).into());
+            }
+
             fn take(input: &mut &[u8]) -> Option<Self> {
                 <[u8; size_of::<$number>()]>::take(input).map(<$number>::from_be_bytes)
             }
@@ -64,6 +73,10 @@ big_endian!(u8, u16, u32, u64);
 impl<const N: usize> Key for [u8; N] {
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
+    }
+
+    fn put_json(&self, out: &mut Vec<Json>) {
+        out.push(hex::encode(self).into());
     }
 
     fn take(input: &mut &[u8]) -> Option<Self> {
@@ -106,6 +119,10 @@ impl Key for Bytes {
         out.extend_from_slice(&self.encoded);
     }
 
+    fn put_json(&self, out: &mut Vec<Json>) {
+        out.push(hex::encode(self.as_slice()).into());
+    }
+
     fn take(input: &mut &[u8]) -> Option<Self> {
         let length = usize::from(*input.first()?);
         let (encoded, rest) = input.split_at_checked(1 + length)?;
@@ -141,6 +158,10 @@ impl Key for Text {
             out.extend_from_slice(piece);
         }
         out.extend_from_slice(&[0, 1]);
+    }
+
+    fn put_json(&self, out: &mut Vec<Json>) {
+        out.push(self.0.as_str().into());
     }
 
     fn take(input: &mut &[u8]) -> Option<Self> {
@@ -189,6 +210,10 @@ impl<T: Key> Key for Desc<T> {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
 
+    fn put_json(&self, out: &mut Vec<Json>) {
+        self.0.put_json(out);
+    }
+
     fn take(input: &mut &[u8]) -> Option<Self> {
         let plain: Vec<u8> = input.iter().map(|byte| !byte).collect();
         let mut rest = plain.as_slice();
@@ -201,6 +226,8 @@ impl<T: Key> Key for Desc<T> {
 impl Key for () {
     fn put(&self, _: &mut Vec<u8>) {}
 
+    fn put_json(&self, _: &mut Vec<Json>) {}
+
     fn take(_: &mut &[u8]) -> Option<Self> {
         Some(())
     }
@@ -211,6 +238,10 @@ macro_rules! tuple {
         impl<$($member: Key),*> Key for ($($member,)*) {
             fn put(&self, out: &mut Vec<u8>) {
                 $(self.$at.put(out);)*
+            }
+
+            fn put_json(&self, out: &mut Vec<Json>) {
+                $(self.$at.put_json(out);)*
             }
 
             fn take(input: &mut &[u8]) -> Option<Self> {

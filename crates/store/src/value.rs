@@ -4,6 +4,9 @@
 //!
 //! `decode` consumes all bytes or returns `None`, never panics, and inverts `encode`.
 
+use serde::Serialize;
+use serde_json::Value as Json;
+
 /// The value of a row. Its debug text shows a reader what is in the row.
 pub trait Value: Sized + std::fmt::Debug {
     /// Appends the encoding to `out`.
@@ -11,6 +14,9 @@ pub trait Value: Sized + std::fmt::Debug {
 
     /// The value whose encoding is all of `bytes`.
     fn decode(bytes: &[u8]) -> Option<Self>;
+
+    /// The value for other programs: bytes as hexadecimal digits.
+    fn json(&self) -> Json;
 }
 
 /// Empty: the key holds all information.
@@ -19,6 +25,10 @@ impl Value for () {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         bytes.is_empty().then_some(())
+    }
+
+    fn json(&self) -> Json {
+        Json::Null
     }
 }
 
@@ -32,6 +42,10 @@ impl Value for u64 {
         let value = take_varint(&mut bytes)?;
         bytes.is_empty().then_some(value)
     }
+
+    fn json(&self) -> Json {
+        (*self).into()
+    }
 }
 
 /// Raw bytes.
@@ -42,6 +56,10 @@ impl Value for Vec<u8> {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         Some(bytes.to_vec())
+    }
+
+    fn json(&self) -> Json {
+        hex::encode(self).into()
     }
 }
 
@@ -54,19 +72,28 @@ impl Value for String {
     fn decode(bytes: &[u8]) -> Option<Self> {
         std::str::from_utf8(bytes).map_or(None, |text| Some(text.to_owned()))
     }
+
+    fn json(&self) -> Json {
+        self.as_str().into()
+    }
 }
 
 /// A protobuf message (a wrapper, because `prost` implements `Message` for `u64` and `String` too).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message<T>(pub T);
 
-impl<T: prost::Message + Default + std::fmt::Debug> Value for Message<T> {
+impl<T: prost::Message + Default + Serialize + std::fmt::Debug> Value for Message<T> {
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode_raw(out);
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         T::decode(bytes).map_or(None, |message| Some(Self(message)))
+    }
+
+    /// Never null: only maps with other keys than texts have no JSON, and protobuf messages of rows have none.
+    fn json(&self) -> Json {
+        serde_json::to_value(&self.0).unwrap_or_default()
     }
 }
 

@@ -1,10 +1,9 @@
 //! The rows of EVM transactions.
 
-use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::keys::{AccountKey, Role, hash_prefix};
+use schema::evm_tx::{AccountEvmTxs, EvmTxs};
+use schema::keys::{AccountKey, Role};
 use schema::meta::BlockLane;
 use schema::postings;
-use schema::records;
 use store::Txn;
 
 use super::BlockIndex;
@@ -16,10 +15,8 @@ pub(super) struct EvmTxRows;
 
 impl BlockIndex for EvmTxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
-        records::put_unread::<EvmTxs>(txn, before.evm_txs + 1, &block.evm_tx_records);
-        let places = (before.evm_txs + 1..).zip(records::places(&block.evm_tx_records));
-        let hashes = places.zip(&block.evm_txs).map(|((seq, place), tx)| (hash_prefix(&tx.hash), seq, place));
-        postings::add::<EvmTxByHash>(txn, hashes);
+        let hashes = block.evm_txs.iter().map(|tx| &tx.hash);
+        postings::put_hashed::<EvmTxs>(txn, before.evm_txs + 1, &block.evm_tx_records, hashes);
         for (seq, tx) in (before.evm_txs + 1..).zip(&block.evm_txs) {
             for account in &tx.involved {
                 txn.push::<AccountEvmTxs>(&(AccountKey(*account), Role::Involved), seq)?;

@@ -3,12 +3,11 @@
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
-use schema::keys::{AccountKey, Role, hash_prefix};
+use schema::keys::{AccountKey, Role};
 use schema::meta::BlockLane;
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::postings;
-use schema::records;
-use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, Txs};
 use store::key::Text;
 use store::{Message, Order, Snapshot, Txn};
 
@@ -38,10 +37,8 @@ impl TxRows {
 
 impl BlockIndex for TxRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
-        records::put_unread::<Txs>(txn, before.txs + 1, &block.tx_records);
-        let places = (before.txs + 1..).zip(records::places(&block.tx_records));
-        let hashes = places.zip(&block.txs).map(|((seq, place), tx)| (hash_prefix(&tx.hash), seq, place));
-        postings::add::<TxByHash>(txn, hashes);
+        let hashes = block.txs.iter().map(|tx| &tx.hash);
+        postings::put_hashed::<Txs>(txn, before.txs + 1, &block.tx_records, hashes);
         for (seq, tx) in (before.txs + 1..).zip(&block.txs) {
             let set = self.set(&tx.types, seq, txn)?;
             txn.push::<SetTxs>(&set, seq)?;

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use node::{Evm, Kind};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
-use schema::internal_tx::CallsByHeight;
+use schema::internal_tx;
 use schema::payload::Codec;
 use schema::records;
 use serde::Deserialize;
-use store::{Bounds, Message, Order, Store, Table as _};
+use store::{Message, Store};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::Tools;
@@ -189,11 +189,8 @@ impl CallSource {
 
     /// Whether the node can trace the last block before `height` that has frames; `None` if there is none.
     async fn traces_others(&self, evm: &Evm, height: u64) -> Result<Option<bool>, Error> {
-        let end = height.to_be_bytes();
-        let bounds = Bounds { start: &[], end: Some(&end) };
-        let last = self.store.snapshot()?.scan(CallsByHeight::SPEC, bounds, Order::Desc, 1)?;
-        let Some((key, value)) = last.first() else { return Ok(None) };
-        let (other, _) = store::table::decode_row::<CallsByHeight>(key, value)?;
+        let last = internal_tx::last_block_before(&*self.store.snapshot()?, height)?;
+        let Some(other) = last else { return Ok(None) };
         // State that is pruned by now has been traced.
         Ok(Some(evm.trace_block(other).await.map_or_else(|error| error.is_pruned(), |_| true)))
     }

@@ -175,6 +175,8 @@ pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
         start_height: Some(identity.start_height),
         internal_txs: interrupted.internal_txs || meta::read::<CallLane>(&*snapshot)?.is_some(),
         rich_list: interrupted.rich_list || meta::read::<RichLane>(&*snapshot)?.is_some(),
+        // They follow from the records: the next start builds them.
+        indexes: Vec::new(),
         reconcile_every: None,
         believe_after: config::BELIEVE_AFTER,
         look_ahead: config::LOOK_AHEAD,

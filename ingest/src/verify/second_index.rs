@@ -9,10 +9,10 @@ use schema::descriptors::Descriptors;
 use schema::meta::{self, BlockLane, CallLane, Identity, Meta, RichLane};
 use schema::payload::{Chunk, Codec, Dictionary};
 use schema::rewind::{self, RewindError};
-use schema::{RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
+use schema::{INDEXES, RECORDS, TABLES, digest, evm_tx, internal_tx, rich, tx};
 use store::{
-    Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, List as _, RANK, Snapshot, Store,
-    Table as _, TableSpec,
+    Bounds, BulkWriter, COUNT, CopyOnWrite, Durability, Key as _, RANK, Snapshot, Store, Table as _,
+    TableSpec,
 };
 use tokio::sync::watch;
 
@@ -31,9 +31,6 @@ pub enum Scope {
 
 /// Creates empty scratch stores.
 pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
-
-const OF_CALLS: [&TableSpec; 3] =
-    [internal_tx::Calls::SPEC, internal_tx::CallsByHeight::SPEC, internal_tx::AccountCalls::SPEC];
 
 const OF_RICH_LIST: [&TableSpec; 6] = [
     rich::Erc20s::SPEC,
@@ -176,16 +173,17 @@ impl SecondIndex {
         let expected = rows.snapshot()?;
         let (mut left_out, mut lanes) =
             (digest::EXCLUDED.to_vec(), vec![meta::key::<BlockLane>().to_bytes()]);
-        // Derived from balances, as the audit checks.
+        // Derived from balances or records, as the audit checks.
         left_out.push(rich::Holders::SPEC);
+        left_out.extend(INDEXES.iter().flat_map(|index| index.tables));
         let again: Option<CallLane> = meta::read(&*expected)?;
         let begins_at = |lane: &Option<CallLane>| lane.as_ref().map_or(0, |lane| lane.complete_from);
         if context.calls.as_ref().is_some_and(|lane| lane.height < context.blocks.height) {
             report.unchecked("internal transactions, whose lane is behind", 1);
-            left_out.extend(OF_CALLS);
+            left_out.extend(internal_tx::TABLES);
         } else if begins_at(&context.calls) != begins_at(&again) {
             report.unchecked("internal transactions, of which some were pruned in one of the two indexes", 1);
-            left_out.extend(OF_CALLS);
+            left_out.extend(internal_tx::TABLES);
         } else {
             lanes.push(meta::key::<CallLane>().to_bytes());
         }

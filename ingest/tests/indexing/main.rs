@@ -17,6 +17,7 @@ mod malformed_traces;
 mod metadata;
 mod nfts;
 mod node_versions;
+mod optional;
 mod planted;
 mod pruned;
 mod reconcile;

@@ -1,10 +1,11 @@
 //! EVM transactions.
 
 use chain::evm::Receipt;
-use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use schema::keys::AccountKey;
+use schema::evm_tx::{AccountEvmTxs, EvmTxs};
+use schema::keys::{AccountKey, Role};
+use schema::parties::{PARTIES, RecipientEvmTxs};
 use web::call::Call;
-use web::endpoint::{Endpoint, Param};
+use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
 use web::schema::of;
@@ -30,6 +31,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         &[
             Param::path_of("account", params::ADDRESS, "Bech32 or hex."),
             params::is_signer("Only transactions that the account sent."),
+            IS_RECIPIENT,
             PAGES,
         ],
         of::<ListEvmTxsResponse>(),
@@ -51,6 +53,14 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     ),
 ];
 
+const IS_RECIPIENT: Param = Param::query_or(
+    "is_recipient",
+    Type::Boolean,
+    "false",
+    "Only transactions that another account sent to this one, or that created it. Needs the optional index `parties`: 404 if \
+     it is not stored, 503 while it is being built.",
+);
+
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
@@ -62,6 +72,16 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let owner = AccountKey(params::account(call, indexer)?);
     let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    if call.boolean("is_recipient", false) {
+        if params::role(call) == Role::Signer {
+            return Err(HttpError::bad_request(
+                "is_signer and is_recipient exclude each other: set one of them",
+            ));
+        }
+        request.view.require(&PARTIES)?;
+        let all = Stored::<RecipientEvmTxs>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
+        return request.records("txs", &all, record::records::<EvmTxs>);
+    }
     let list = (owner, params::role(call));
     let all = Stored::<AccountEvmTxs>::all(request.snapshot(), list).map_err(HttpError::internal)?;
     request.records("txs", &all, record::records::<EvmTxs>)
@@ -91,7 +111,7 @@ pub(super) fn find(
     hash: &[u8; 32],
 ) -> Result<Option<(u64, Vec<u8>)>, HttpError> {
     let mut candidate = Vec::new();
-    for at in candidates::<EvmTxByHash>(view, hash)? {
+    for at in candidates::<EvmTxs>(view, hash)? {
         candidate.clear();
         record::append_at::<EvmTxs>(&mut candidate, view.snapshot(), &indexer.codec, at)?;
         if has_hash(&candidate, "transactionHash", hash) {

@@ -1,8 +1,7 @@
 //! Internal transactions: the call frames of EVM transactions.
 
-use schema::internal_tx::{AccountCalls, Calls, CallsByHeight};
+use schema::internal_tx::{self, AccountCalls, Calls};
 use schema::keys::AccountKey;
-use store::Message;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
@@ -72,9 +71,8 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let height = params::height(call)?;
     let request = ListRequest::of(indexer, call, Space::Calls)?;
-    let row =
-        store::table::read::<CallsByHeight>(request.snapshot(), &height).map_err(HttpError::internal)?;
-    let run = row.map_or(Run::EMPTY, |Message(calls)| Run { first: calls.first, len: calls.count() });
+    let row = internal_tx::of_block(request.snapshot(), height).map_err(HttpError::internal)?;
+    let run = row.map_or(Run::EMPTY, |calls| Run { first: calls.first, len: calls.count() });
     request.records("internal_txs", &run, record::records::<Calls>)
 }
 
@@ -97,8 +95,8 @@ fn frames(
     (seq, record): (u64, &[u8]),
 ) -> Result<Run, HttpError> {
     let height = evm_tx::height(seq, record)?;
-    let calls = store::table::read::<CallsByHeight>(view.snapshot(), &height).map_err(HttpError::internal)?;
-    let (Some(block), Some(Message(calls))) = (block::at(view, height)?, calls) else {
+    let calls = internal_tx::of_block(view.snapshot(), height).map_err(HttpError::internal)?;
+    let (Some(block), Some(calls)) = (block::at(view, height)?, calls) else {
         return Ok(Run::EMPTY);
     };
     let (place, traced) = (seq.saturating_sub(block.first_evm_tx), calls.counts.len() as u64);

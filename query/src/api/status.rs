@@ -1,5 +1,6 @@
 //! Progress of the index.
 
+use schema::index::{self, State};
 use web::call::Call;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
@@ -8,7 +9,7 @@ use web::schema::of;
 
 use super::Tag;
 use crate::indexer::{Indexer, View};
-use crate::v1::GetStatusResponse;
+use crate::v1::{GetStatusResponse, OptionalIndex};
 
 const TAG: Tag = Tag("App");
 
@@ -38,6 +39,10 @@ fn progress(indexer: &Indexer, view: &View<'_>) -> Result<String, HttpError> {
         status.internal_tx_untraced = calls.untraced;
         status.rich_list_height = Some(view.rich()?.height);
         status.rich_list_off = view.no_rich_list()?;
+    }
+    for (index, state) in index::stored(view.snapshot()).map_err(HttpError::internal)? {
+        let State { from, height, .. } = state;
+        status.indexes.push(OptionalIndex { name: index.name.to_owned(), from, height });
     }
     serde_json::to_string(&status).map_err(HttpError::internal)
 }

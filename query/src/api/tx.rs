@@ -1,7 +1,7 @@
 //! Cosmos transactions.
 
 use schema::keys::AccountKey;
-use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, Txs};
 use store::Table as _;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
@@ -123,7 +123,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         || HttpError::not_found(format!("[NOT_FOUND] transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
     let view = indexer.view()?;
-    let candidates = candidates::<TxByHash>(&view, &hash)?;
+    let candidates = candidates::<Txs>(&view, &hash)?;
     // A single candidate, the usual case, needs no check of its outcome.
     let several = candidates.len() > 1;
     let mut found: Option<Vec<u8>> = None;

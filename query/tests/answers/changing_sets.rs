@@ -23,6 +23,11 @@ impl Key for Item {
         self.1.put(out);
     }
 
+    fn put_json(&self, out: &mut Vec<Value>) {
+        self.0.put_json(out);
+        self.1.put_json(out);
+    }
+
     fn take(input: &mut &[u8]) -> Option<Self> {
         Some(Self(u8::take(input)?, Text::take(input)?))
     }

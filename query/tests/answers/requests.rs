@@ -7,11 +7,14 @@ use http::header::ALLOW;
 use http::{Method, Request};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
+use schema::index::{Index, Rest, Writer};
 use schema::internal_tx::Calls;
 use schema::keys::hash_prefix;
+use schema::parties::PARTIES;
 use schema::payload::{Chunk, Payload};
 use schema::postings::Postings;
 use schema::tx::{TxByHash, Txs};
+use schema::undo::Horizon;
 use store::Table;
 
 /// Three blocks with two transactions of each kind.
@@ -47,6 +50,43 @@ fn refusal(made: &HandMade, target: &str) -> (u16, String) {
     let (status, body) = made.get(target);
     assert!(body["code"].is_u64() && body["details"] == serde_json::json!([]), "{target}: {body}");
     (status, body["message"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn transactions_by_recipient_are_listed_once_their_index_is_complete() {
+    static INDEX: Index = PARTIES;
+    let mut made = small();
+    let sent_back = EvmTxPlan { involved: BTreeSet::from([0, 1]), from: 1, frames: Vec::new() };
+    made.add(&BlockPlan { txs: Vec::new(), evm_txs: vec![sent_back] });
+    let list = |n: u8| format!("/indexer/tx/v1/evm-txs/by_account/{}?is_recipient=true", account(n).to_hex());
+    let (status, message) = refusal(&made, &list(1));
+    assert!(status == 404 && message.contains(r#"set `index = ["parties"]`"#), "{status} {message}");
+
+    let mut writer = Writer::new(&*made.store, &INDEX, Horizon::DEFAULT).unwrap();
+    assert_eq!(writer.advance(&*made.store, 2).unwrap(), Rest::Completed);
+    let (status, message) = refusal(&made, &list(1));
+    assert!(
+        status == 503 && message.contains("1 to 2 of 4") && message.contains("parties"),
+        "{status} {message}"
+    );
+    let (_, progress) = made.get("/status");
+    assert_eq!(progress["indexes"], serde_json::json!([{ "name": "parties", "from": 1, "height": 2 }]));
+
+    writer.advance(&*made.store, 4).unwrap();
+    for (n, expected) in [(0, &[7][..]), (1, &[6, 5, 4, 3, 2, 1]), (9, &[])] {
+        let (status, body) = made.get(&list(n));
+        let seqs: Vec<u64> =
+            body["txs"].as_array().unwrap().iter().map(|tx| tx["n"].as_u64().unwrap()).collect();
+        assert_eq!((status, &seqs[..]), (200, expected), "{n}");
+        assert_eq!(body["pagination"]["total"], expected.len().to_string(), "{body}");
+    }
+    let (_, second) = made.get(&format!("{}&pagination.limit=2&pagination.offset=2", list(1)));
+    assert_eq!(second["txs"][0]["n"], 4, "{second}");
+    let (status, message) = refusal(&made, &format!("{}&is_signer=true", list(1)));
+    assert!(status == 400 && message.contains("is_recipient"), "{message}");
+    // The next block is without the index.
+    made.add(&BlockPlan { txs: Vec::new(), evm_txs: Vec::new() });
+    assert_eq!(refusal(&made, &list(1)).0, 503);
 }
 
 #[test]

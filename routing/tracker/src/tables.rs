@@ -92,4 +92,8 @@ impl Value for Record {
             .inspect_err(|error| tracing::error!(%error, "tracker record does not decode"))
             .ok()
     }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }

@@ -6,6 +6,7 @@
 //! | records of call frames | the table by height |
 //! | NFT log | all other tables of collections and tokens |
 //! | balances, denoms | holders, denoms in lower case |
+//! | records of the blocks that an optional index has | its tables |
 //!
 //! The comparison cannot tell whether the source or the derived row is wrong; [`write()`] assumes that the source is
 //! correct.
@@ -20,29 +21,41 @@ use store::{
 };
 
 use super::compare::differences;
-use super::report::{DERIVED_ROW, NFT_LOG};
+use super::report::{DERIVED_ROW, INDEX, NFT_LOG};
 use super::{AuditContext, Check, Report};
-use crate::Error;
-use crate::evm_tx::{EvmTxByHash, EvmTxs};
+use crate::evm_tx::EvmTxs;
+use crate::index::{self, Index, Rest, State, Writer};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
 use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
 use crate::meta::{self, CallLane, Meta};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
 use crate::payload::Chunk;
-use crate::postings::{ByHash, Rebuild};
+use crate::postings::{Hashed, Rebuild};
 use crate::records::Records;
 use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
-use crate::tx::{TxByHash, Txs};
+use crate::tx::Txs;
 use crate::undo::UndoRecords;
+use crate::{Error, INDEXES};
 
 /// Tables that are derived from records, balances and denoms.
-const OF_RECORDS: [&TableSpec; 5] =
-    [TxByHash::SPEC, EvmTxByHash::SPEC, CallsByHeight::SPEC, DenomsFolded::SPEC, Holders::SPEC];
+const OF_RECORDS: [&TableSpec; 5] = [
+    <Txs as Hashed>::ByHash::SPEC,
+    <EvmTxs as Hashed>::ByHash::SPEC,
+    CallsByHeight::SPEC,
+    DenomsFolded::SPEC,
+    Holders::SPEC,
+];
 
 /// True if `spec` is derived as a whole. Parts of [`RANK`] and [`COUNT`] are, too.
 pub(super) fn is_derived(spec: &TableSpec) -> bool {
-    OF_RECORDS.iter().chain(&FOLDED).any(|derived| *derived == spec)
+    all().any(|derived| derived == spec)
+}
+
+/// Every derived table.
+fn all() -> impl Iterator<Item = &'static TableSpec> {
+    let of_indexes = INDEXES.iter().flat_map(|index| index.tables);
+    OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 
 /// Rebuilds of the derived tables in `copy`, a copy of the database; they write disjoint tables.
@@ -56,14 +69,18 @@ pub(super) fn rebuilds<'a>(
     }
     batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
     copy.commit(batch, Durability::Buffered)?;
-    Ok(vec![
+    let mut checks: Vec<Check<'a>> = vec![
         Box::new(|report| nfts(copy, report)),
         Box::new(|report| calls(context, copy, report)),
-        Box::new(|report| hashes::<EvmTxs, EvmTxByHash>(context, copy, context.blocks.evm_txs, report)),
-        Box::new(|report| hashes::<Txs, TxByHash>(context, copy, context.blocks.txs, report)),
+        Box::new(|report| hashes::<EvmTxs>(context, copy, context.blocks.evm_txs, report)),
+        Box::new(|report| hashes::<Txs>(context, copy, context.blocks.txs, report)),
         Box::new(|report| holders(context, copy, report)),
         Box::new(|_| denoms(context, copy)),
-    ])
+    ];
+    for (index, state) in index::stored(context.snapshot)? {
+        checks.push(Box::new(move |report| rebuild_index(copy, index, state, report)));
+    }
+    Ok(checks)
 }
 
 /// Compares the derived tables with those that [`rebuilds`] has written to `copy`.
@@ -74,9 +91,12 @@ pub(super) fn compare(
 ) -> Result<(), Error> {
     let snapshot = copy.snapshot()?;
     // A log of NFTs that cannot be applied is a finding already.
-    let nfts = if report.has(NFT_LOG) { &[] } else { &FOLDED[..] };
-    let check = |derived: &&'static TableSpec| -> Check<'_> {
-        let (derived, expected) = (*derived, &*snapshot);
+    let is_left_out = |spec: &&TableSpec| {
+        report.has(NFT_LOG) && FOLDED.contains(spec)
+            || report.has(INDEX) && INDEXES.iter().any(|index| index.tables.contains(spec))
+    };
+    let check = |derived: &'static TableSpec| -> Check<'_> {
+        let expected = &*snapshot;
         Box::new(move |report| {
             differences_of(context.snapshot, expected, derived, |spec, key, stored, expected| {
                 report.difference(
@@ -88,14 +108,15 @@ pub(super) fn compare(
             })
         })
     };
-    super::run(OF_RECORDS.iter().chain(nfts).map(check).collect(), report)
+    let checks = all().filter(|spec| !is_left_out(spec)).map(check).collect();
+    super::run(checks, report)
 }
 
 /// Writes the derived rows of `copy`, which an audit has rebuilt, where those of `store` differ. Returns their number.
 pub fn write(store: &dyn Store, copy: &dyn Store) -> Result<u64, Error> {
     let (snapshot, mut writer, mut n) = (store.snapshot()?, BulkWriter::new(store), 0);
     let expected = copy.snapshot()?;
-    for derived in OF_RECORDS.iter().chain(&FOLDED) {
+    for derived in all() {
         differences_of(&*snapshot, &*expected, derived, |spec, key, _, expected| {
             n += 1;
             match expected {
@@ -147,6 +168,34 @@ fn nfts(copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
     }
 }
 
+/// Writes the rows of an index again. Its tables are as stored if its rows are of another version.
+fn rebuild_index(
+    copy: &dyn Store,
+    index: &'static Index,
+    state: State,
+    report: &mut Report,
+) -> Result<(), Error> {
+    if state.version != index.version {
+        report.unchecked("indexes of another version, which the next start builds again", 1);
+        return Ok(());
+    }
+    let mut writer = Writer::anew(copy, index, state.from)?;
+    let built = loop {
+        match writer.advance(copy, state.height) {
+            Ok(Rest::After(_) | Rest::Completed) => {}
+            built => break built,
+        }
+    };
+    match built {
+        Err(error @ (Error::Record { .. } | Error::Store(store::Error::Corrupt { .. }))) => {
+            let row = (Meta::SPEC, &*index.key().to_bytes(), None);
+            report.row(INDEX, row, format!("records that the index {} follows from: {error}", index.name));
+            Ok(())
+        }
+        built => built.map(|_| report.checked("optional indexes", 1)),
+    }
+}
+
 fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
     let mut writer = BulkWriter::new(copy);
     store::for_each_row(context.snapshot, Denoms::SPEC, Bounds::all(), |key, _| {
@@ -158,13 +207,13 @@ fn denoms(context: &AuditContext<'_>, copy: &dyn Store) -> Result<(), Error> {
 }
 
 /// Writes the hash index of the records of `R`, and checks that these are 1 to `last`.
-fn hashes<R: Records, H: ByHash>(
+fn hashes<R: Hashed>(
     context: &AuditContext<'_>,
     copy: &dyn Store,
     last: u64,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut by_hash = Rebuild::<H>::new(copy);
+    let mut by_hash = Rebuild::<R::ByHash>::new(copy);
     let (mut n, mut chunk) = (0, Vec::new());
     // Unknown after a row that does not decode.
     let mut next = Some(1);

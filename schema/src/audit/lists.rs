@@ -2,27 +2,21 @@
 //! transactions is derived from the NFT log.
 
 use store::value::Value as _;
-use store::{COUNT, List as _, TableSpec};
+use store::{COUNT, TableSpec};
 
 use super::members::bytes;
 use super::{AuditContext, Check, Finding, Report};
-use crate::Error;
-use crate::evm_tx::AccountEvmTxs;
-use crate::internal_tx::AccountCalls;
-use crate::tx::{AccountSetTxs, AccountTxs, SetTxs};
+use crate::{Error, evm_tx, internal_tx, tx};
 
 /// One check for each list.
 pub(super) fn checks<'a>(context: &'a AuditContext<'_>) -> Vec<Check<'a>> {
     let (last_tx, last_evm) = (context.blocks.txs, context.blocks.evm_txs);
-    let lists = [
-        (AccountCalls::SPEC, context.last_call()),
-        (AccountEvmTxs::SPEC, last_evm),
-        (AccountTxs::SPEC, last_tx),
-        (AccountSetTxs::SPEC, last_tx),
-        (SetTxs::SPEC, last_tx),
-    ];
+    let of =
+        |lists: &[&'static TableSpec], last| lists.iter().map(move |spec| (*spec, last)).collect::<Vec<_>>();
+    let lists =
+        [of(&internal_tx::LISTS, context.last_call()), of(&evm_tx::LISTS, last_evm), of(&tx::LISTS, last_tx)];
     let check = |(spec, last)| -> Check<'a> { Box::new(move |report| list(context, spec, last, report)) };
-    lists.into_iter().map(check).collect()
+    lists.into_iter().flatten().map(check).collect()
 }
 
 fn list(

@@ -20,6 +20,9 @@ pub const DERIVED_ROW: &str = "derived row";
 /// The kind of a log of NFTs that cannot be applied.
 pub(crate) const NFT_LOG: &str = "NFT log";
 
+/// The kind of an optional index whose rows cannot be derived.
+pub(crate) const INDEX: &str = "optional index";
+
 /// The kind of an undo record that cannot be applied. Only a rewind needs it.
 pub const UNDO_RECORD: &str = "undo record";
 

@@ -1,5 +1,7 @@
 //! Entries of the NFT event log.
 
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
 use store::key::Text;
 use store::{Key, Message, Snapshot, Table as _};
 
@@ -36,11 +38,22 @@ impl Place {
     }
 }
 
+/// As in keys: its components.
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.height, self.ordinal, &self.part).serialize(serializer)
+    }
+}
+
 impl Key for Place {
     fn put(&self, out: &mut Vec<u8>) {
         self.height.put(out);
         self.ordinal.put(out);
         Text(self.part.clone()).put(out);
+    }
+
+    fn put_json(&self, out: &mut Vec<Json>) {
+        out.extend([self.height.into(), self.ordinal.into(), self.part.as_str().into()]);
     }
 
     fn take(input: &mut &[u8]) -> Option<Self> {
@@ -50,7 +63,7 @@ impl Key for Place {
 }
 
 /// One NFT event.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Entry {
     /// The block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "1")]
@@ -75,7 +88,8 @@ impl Entry {
 }
 
 /// The kinds of event.
-#[derive(Clone, PartialEq, Eq, prost::Oneof)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Oneof)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A collection was created, or seen for the first time.
     #[prost(message, tag = "3")]
@@ -150,9 +164,10 @@ pub(super) fn damaged(table: &'static str, key: &str, reason: &str) -> Error {
 }
 
 /// A new or previously unknown collection.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct NewCollection {
     /// Its address, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub address: Vec<u8>,
     /// Its metadata, without the name on the chain of origin.
@@ -161,18 +176,20 @@ pub struct NewCollection {
 }
 
 /// A new or previously unknown token.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Mint {
     /// Which.
     #[prost(message, required, tag = "1")]
     pub token: TokenName,
     /// Address of its owner, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub owner: Vec<u8>,
     /// Its URI, if it is known.
     #[prost(string, tag = "3")]
     pub uri: String,
     /// Move: its object, 32 bytes; else empty.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "4")]
     pub object: Vec<u8>,
     /// What is known of the URI.
@@ -181,18 +198,19 @@ pub struct Mint {
 }
 
 /// A change of a token's owner.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Transfer {
     /// Which.
     #[prost(message, required, tag = "1")]
     pub token: TokenName,
     /// Address of its new owner, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub owner: Vec<u8>,
 }
 
 /// A new URI of a token, or a query for it.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct NewUri {
     /// Which.
     #[prost(message, required, tag = "1")]
@@ -223,7 +241,7 @@ pub enum Outcome {
 }
 
 /// The two names of a token class that was transferred by IBC.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Origin {
     /// The name on this chain.
     #[prost(string, tag = "1")]

@@ -6,7 +6,7 @@ use super::{NonCollections, Place};
 use crate::keys::AccountKey;
 
 /// A metadata query to the node at the height of its key.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Question {
     /// The requested metadata.
     #[prost(oneof = "About", tags = "1, 2, 3, 4, 7")]
@@ -20,7 +20,8 @@ pub struct Question {
 }
 
 /// The requested metadata.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
+#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, prost::Oneof)]
+#[serde(rename_all = "snake_case")]
 pub enum About {
     /// Whether an address is a collection, and its name and creator.
     #[prost(message, tag = "1")]
@@ -40,37 +41,42 @@ pub enum About {
 }
 
 /// The contract or object whose metadata pending events need.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, prost::Message)]
 pub struct Subject {
     /// Its address, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub address: Vec<u8>,
     /// EVM: id of a token expected in the collection, in decimal; empty if no token is left.
     #[prost(string, tag = "2")]
     pub token_id: String,
     /// EVM: the owner of that token at the end of the block; empty if no token is left.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "3")]
     pub owner: Vec<u8>,
 }
 
 /// Identifies a token like [`super::TokenName`], and serves as a hash key.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, prost::Message)]
 pub struct TokenKey {
     /// Address of the collection, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub collection: Vec<u8>,
     /// The token's id in it.
     #[prost(string, tag = "2")]
     pub token_id: String,
     /// Move: its object, 32 bytes; else empty.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "3")]
     pub object: Vec<u8>,
 }
 
 /// How far a renewal has come: its tokens are queried in the order of their ids.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, prost::Message)]
 pub struct RangeCursor {
     /// Address of the collection, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub collection: Vec<u8>,
     /// The last id that was reached; empty before the first.
@@ -79,7 +85,7 @@ pub struct RangeCursor {
 }
 
 /// A pending event. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct PendingEvent {
     /// The block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "1")]
@@ -91,21 +97,25 @@ pub struct PendingEvent {
     #[prost(uint32, tag = "3")]
     pub kind: u32,
     /// The collection, if the event names it.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "4")]
     pub collection: Vec<u8>,
     /// The token's id, if the event names it.
     #[prost(string, optional, tag = "5")]
     pub token_id: Option<String>,
     /// Move: the token's object.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "6")]
     pub object: Vec<u8>,
     /// Its owner after the event.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "7")]
     pub owner: Vec<u8>,
     /// Its URI, if the event contains it.
     #[prost(string, optional, tag = "8")]
     pub uri: Option<String>,
     /// The first and the last id of a metadata update of a range, 32 bytes each; else empty.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "9")]
     pub range: Vec<u8>,
 }

@@ -23,9 +23,10 @@ const TOKENS_A_BLOCK: u64 = 16;
 const SEARCHED: usize = 64;
 
 /// The tokens of a renewal.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Renewal {
     /// The first and the last id, 32 bytes each; empty for all tokens.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "1")]
     pub range: Vec<u8>,
     /// The height from which the contract's next renewal may be.

@@ -30,7 +30,7 @@ const TABLES: [&TableSpec; 7] = [
 ];
 
 /// Prior values of the rows that a group of heights changed, in the order of the changes.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Undo {
     /// The rows; of several with the same key the first one applies.
     #[prost(message, repeated, tag = "1")]
@@ -41,15 +41,17 @@ pub struct Undo {
 }
 
 /// The prior value of a row.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct UndoRow {
     /// Tag of its table.
     #[prost(uint32, tag = "1")]
     pub table: u32,
     /// Its key.
+    #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "2")]
     pub key: Vec<u8>,
     /// Its value; none if there was no row.
+    #[serde(serialize_with = "crate::json::optional_hex")]
     #[prost(bytes = "vec", optional, tag = "3")]
     pub value: Option<Vec<u8>>,
 }

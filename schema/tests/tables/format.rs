@@ -19,6 +19,7 @@ use schema::nft::{
     About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, Outcome,
     PendingEvent, PendingEvents, Place, Question, Questions, Renewal, Renewals, Subject, TokenName, Transfer,
 };
+use schema::parties::RecipientEvmTxs;
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::postings;
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
@@ -124,6 +125,7 @@ fn evm(txn: &mut Txn<'_>) {
     txn.put::<EvmTxs>(&5, &plain(&Chunk::of(br#"{"type":"0x2"}"#).take()));
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
+    txn.push::<RecipientEvmTxs>(&person(), 5).unwrap();
     txn.put::<Calls>(&11, &plain(&chunk.take()));
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {

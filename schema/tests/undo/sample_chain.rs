@@ -46,6 +46,7 @@ pub(crate) fn chain_of(last: u64, mints: u64, at_once: usize) -> MemStore {
                 match lane {
                     Lane::Blocks => block(&mut txn, &codec, *height),
                     Lane::InternalTxs => calls(&mut txn, &codec, *height),
+                    Lane::Index(_) => unreachable!("optional indexes are written by `schema::index`"),
                 }
                 if *lane == Lane::Blocks && *height <= mints {
                     mint(&mut txn, *height);

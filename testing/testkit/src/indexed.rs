@@ -36,6 +36,7 @@ pub fn config_of(summary: &Summary) -> Result<Config> {
         start_height: None,
         internal_txs: true,
         rich_list: true,
+        indexes: Vec::new(),
         // A recording answers only the recorded requests.
         reconcile_every: None,
         believe_after: ingest::config::BELIEVE_AFTER,

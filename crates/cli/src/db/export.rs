@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `tables` | a file for each table, a line for each row |
 //! | `heights` | one file, a line for each height |
-//! | `value` | keys and values as JSON |
 //!
 //! # Invariants
 //! * All files are of one snapshot, also while another process writes.
@@ -13,7 +12,6 @@
 
 mod heights;
 mod tables;
-mod value;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use bytesize::ByteSize;
-use schema::digest;
 use schema::undo::{self, Lane};
+use schema::{digest, index};
 use store::Store as _;
 
 use super::{Viewed, lanes, view};
@@ -37,6 +37,9 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
     match calls.complete_from {
         0 => writeln!(text)?,
         from => writeln!(text, ", some before height {from} missing (pruned by the node)")?,
+    }
+    for (index, state) in index::stored(&*store.snapshot()?)? {
+        writeln!(text, "{:<13} heights {} to {}", format!("index {}", index.name), state.from, state.height)?;
     }
     let undo_bytes = ByteSize::b(undo.bytes.saturating_add(undo_calls.bytes));
     let lowest = undo.lowest.max(if calls.height > undo.lowest { undo_calls.lowest } else { 0 });

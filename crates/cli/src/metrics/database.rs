@@ -3,9 +3,10 @@
 //! # Invariants
 //!
 //! * One list has the name, unit, help text and value of each sample.
-//! * The only label is the name of a table in our schema.
+//! * The only labels are the names of a table and of an optional index in our schema.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use schema::index;
 use schema::meta::{self, BlockLane};
 use store::rocks::{Statistics, TableSize};
 use store::{RocksStore, Store as _};
@@ -13,6 +14,7 @@ use store::{RocksStore, Store as _};
 const DATABASE_BYTES: &str = "cairn_database_bytes";
 const DISK_FREE_BYTES: &str = "cairn_disk_free_bytes";
 const LAST_BLOCK: &str = "cairn_last_block_time_seconds";
+const INDEX_HEIGHT: &str = "cairn_index_height";
 
 /// A number of `T`: metric, unit, help text, value.
 type Sample<T> = (&'static str, Unit, &'static str, fn(&T) -> u64);
@@ -120,6 +122,7 @@ const OF_TABLES: [Sample<TableSize>; 3] = [
 /// Registers the descriptions.
 pub(super) fn describe() {
     describe_gauge!(LAST_BLOCK, Unit::Seconds, "time of the last indexed block, since 1970");
+    describe_gauge!(INDEX_HEIGHT, "last block that an optional index has");
     describe_gauge!(DATABASE_BYTES, Unit::Bytes, "size of the database on disk, logs included");
     describe_gauge!(DISK_FREE_BYTES, Unit::Bytes, "bytes that are free on the file system of the database");
     for (name, unit, help, _) in COUNTERS {
@@ -135,9 +138,13 @@ pub(super) fn describe() {
 
 /// Samples the database. It blocks on the disk only. A number that cannot be read keeps its last value.
 pub(super) fn sample(store: &RocksStore) {
-    let last = store.snapshot().ok().and_then(|snapshot| meta::read::<BlockLane>(&*snapshot).ok().flatten());
-    if let Some(last) = last {
-        gauge!(LAST_BLOCK).set(float(u64::try_from(last.time / 1_000_000_000).unwrap_or(0)));
+    if let Ok(snapshot) = store.snapshot() {
+        if let Ok(Some(last)) = meta::read::<BlockLane>(&*snapshot) {
+            gauge!(LAST_BLOCK).set(float(u64::try_from(last.time / 1_000_000_000).unwrap_or(0)));
+        }
+        for (index, state) in index::stored(&*snapshot).into_iter().flatten() {
+            gauge!(INDEX_HEIGHT, "index" => index.name).set(float(state.height));
+        }
     }
     for (name, bytes) in [(DATABASE_BYTES, store.disk_bytes()), (DISK_FREE_BYTES, store.free_bytes())] {
         if let Ok(bytes) = bytes {

@@ -58,6 +58,11 @@ impl Settings {
         usize::try_from(self.cache.as_u64()).unwrap_or(usize::MAX)
     }
 
+    /// What the undo log keeps.
+    pub(crate) fn undo(&self) -> Horizon {
+        Horizon { time: *self.undo_horizon, bytes: self.undo_bytes.as_u64() }
+    }
+
     /// The configuration of the indexer. With `keep_trying` it retries requests that the node does not support.
     pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
         if self.trusted.is_some() && !matches!(self.verify, Verify::Signatures { .. }) {
@@ -83,7 +88,8 @@ impl Settings {
             poll: *self.poll,
             verify,
             max_rewind: self.max_rewind,
-            undo: Horizon { time: *self.undo_horizon, bytes: self.undo_bytes.as_u64() },
+            indexes: self.index.clone(),
+            undo: self.undo(),
             keep_trying: keep_trying.then_some(TRY_AGAIN),
         })
     }

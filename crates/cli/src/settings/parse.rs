@@ -11,6 +11,8 @@ use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::{IpNet, Ipv4Net};
 use query::EmptyCursor;
+use schema::INDEXES;
+use schema::index::{self, Index};
 use tracing_subscriber::EnvFilter;
 use web::limits::Rate;
 
@@ -122,6 +124,12 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
     is_valid
         .then(|| text.to_owned())
         .ok_or_else(|| not(text, "a prefix of addresses, such as init: visible characters in lower case"))
+}
+
+/// The name of an optional index.
+pub(crate) fn index(text: &str) -> Result<&'static Index, String> {
+    let names: Vec<&str> = INDEXES.iter().map(|index| index.name).collect();
+    index::named(text).ok_or_else(|| not(text, format!("an optional index: {}", names.join(", "))))
 }
 
 /// `one=two`.

@@ -5,6 +5,7 @@
 //! * Credentials and paths of URLs are masked, except in a file that is to be used ([`documented`]).
 
 use clap::{Arg, ArgAction};
+use schema::INDEXES;
 
 use super::args;
 use super::values::{Values, env_of, flag_of};
@@ -97,7 +98,8 @@ pub(crate) fn example_of(name: &str) -> String {
         let arg = args.iter().find(|arg| arg.get_id() == name)?;
         Some(arg.get_default_values().first()?.to_string_lossy().into_owned())
     };
-    example.map(|(_, text)| (*text).to_owned()).or_else(default).unwrap_or_default()
+    let index = || INDEXES.first().filter(|_| name == "index").map(|index| index.name.to_owned());
+    example.map(|(_, text)| (*text).to_owned()).or_else(index).or_else(default).unwrap_or_default()
 }
 
 /// The text of every setting, with a heading in front of each section.

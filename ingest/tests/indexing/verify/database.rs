@@ -119,7 +119,7 @@ pub(crate) fn lose(store: &dyn Store, spec: &'static TableSpec) -> Result<()> {
 pub(crate) fn change<T, M>(store: &dyn Store, mut change: impl FnMut(&mut M) -> bool) -> Result<()>
 where
     T: Table<Value = Message<M>>,
-    M: prost::Message + Default + PartialEq + Clone + std::fmt::Debug,
+    M: prost::Message + serde::Serialize + Default + PartialEq + Clone + std::fmt::Debug,
 {
     for (key, value) in rows(store, T::SPEC)? {
         let Message(mut message) = Message::<M>::decode(&value).context("a row decodes")?;

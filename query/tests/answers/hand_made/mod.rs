@@ -232,8 +232,11 @@ impl HandMade {
         let seq = self.evm_txs.len() as u64 + 1;
         let hash = hash(0xe5, seq);
         let hex = chain::hash::to_hex(&hash);
-        let record =
-            format!(r#"{{"n":{seq},"blockNumber":"0x{height:x}","transactionHash":"0x{hex}","type":"0x2"}}"#);
+        let to = plan.involved.iter().find(|n| **n != plan.from).unwrap_or(&plan.from);
+        let [from, to] = [plan.from, *to].map(|n| account(n).to_hex());
+        let record = format!(
+            r#"{{"n":{seq},"blockNumber":"0x{height:x}","from":"{from}","to":"{to}","transactionHash":"0x{hex}","type":"0x2"}}"#
+        );
         txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
         postings::add::<EvmTxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         for n in &plan.involved {

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use schema::block::{Block, Blocks};
 use schema::evm_tx::EvmTxs;
-use schema::internal_tx::{Calls, CallsByHeight};
+use schema::internal_tx::{self, Calls};
 use schema::meta::{self, BlockLane, CallLane};
 use schema::payload::Codec;
 use schema::records::Records;
@@ -58,13 +58,13 @@ impl Heights<'_> {
         line.push_str("],\"evm_txs\":[");
         self.records::<EvmTxs>(block.first_evm_tx, block.evm_txs, line)?;
         line.push(']');
-        let calls = store::table::read::<CallsByHeight>(self.snapshot, &height)?;
+        let calls = internal_tx::of_block(self.snapshot, height)?;
         if height > self.calls.height || (height < self.calls.complete_from && calls.is_none()) {
             line.push_str(",\"internal_txs\":null}");
             return Ok(());
         }
         line.push_str(",\"internal_txs\":[");
-        if let Some(Message(calls)) = calls {
+        if let Some(calls) = calls {
             self.records::<Calls>(calls.first, calls.count(), line)?;
         }
         line.push_str("]}");

@@ -4,16 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use schema::RECORDS;
 use schema::payload::{Chunk, Codec};
-use schema::records::Records;
-use schema::undo::{RecordKey, UndoRecords};
-use schema::{block, descriptors, evm_tx, internal_tx, meta, msg_set, nft, payload, rich, tx};
+use schema::undo::UndoRecords;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use store::{Bounds, Key as _, List, Snapshot, Table, TableSpec, Value as _};
+use store::{Bounds, Key, List, Snapshot, Table, TableSpec, Value as _};
 
 use super::Lines;
-use super::value::{Shown, components};
 
 /// Writes the `wanted` tables, all if none is named; returns the files and their numbers of lines.
 pub(super) fn write(
@@ -21,18 +19,10 @@ pub(super) fn write(
     directory: &Path,
     wanted: &[String],
 ) -> anyhow::Result<Vec<(String, u64)>> {
-    let mut export = Export { snapshot, directory, wanted, files: Vec::new() };
-    export.structures()?;
-    export.records()?;
-    export.tables()?;
-    Ok(export.files)
-}
-
-/// Calls a method of the export for each type.
-macro_rules! each {
-    ($self:ident.$method:ident: $($table:ty),*) => {
-        $($self.$method::<$table>()?;)*
-    };
+    let mut export = Export { snapshot, directory, wanted, files: Vec::new(), outcome: Ok(()) };
+    export.outcome = export.structures();
+    schema::visit(&mut export);
+    export.outcome.map(|()| export.files)
 }
 
 struct Export<'a> {
@@ -40,10 +30,40 @@ struct Export<'a> {
     directory: &'a Path,
     wanted: &'a [String],
     files: Vec<(String, u64)>,
+    /// The first error, after which no table is written.
+    outcome: anyhow::Result<()>,
+}
+
+impl schema::Visitor for Export<'_> {
+    fn table<T: Table>(&mut self) {
+        if self.outcome.is_ok() {
+            self.outcome = if RECORDS.contains(&T::SPEC) {
+                self.chunks(T::SPEC)
+            } else if T::SPEC == UndoRecords::SPEC {
+                self.lines(T::SPEC, |key, value| {
+                    Ok((components::<T::Key>(key)?, quoted(&hex::encode(value))))
+                })
+            } else {
+                self.lines(T::SPEC, |key, value| {
+                    let value = T::Value::decode(value).context("a value that does not decode")?;
+                    Ok((components::<T::Key>(key)?, value.json().to_string()))
+                })
+            };
+        }
+    }
+
+    fn list<L: List>(&mut self) {
+        if self.outcome.is_ok() {
+            self.outcome = self.lines(L::SPEC, |key, value| {
+                let entries = store::list::values(value).context("entries that do not decode")?;
+                Ok((components::<(L::Owner, u64)>(key)?, Value::from(entries).to_string()))
+            });
+        }
+    }
 }
 
 impl Export<'_> {
-    /// Metadata of lists and ranked sets, and undo records.
+    /// Lengths of lists, and nodes of ranked sets.
     fn structures(&mut self) -> anyhow::Result<()> {
         for spec in [store::COUNT, store::RANK] {
             self.lines(spec, |key, value| {
@@ -57,58 +77,17 @@ impl Export<'_> {
                 Ok((key, value))
             })?;
         }
-        self.lines(UndoRecords::SPEC, |key, value| {
-            let key = RecordKey::from_bytes(key).context("a key that does not decode")?;
-            let (lane, height, part) = key;
-            Ok((vec![lane.into(), height.into(), part.into()], quoted(&hex::encode(value))))
-        })
+        Ok(())
     }
 
     /// Records, as they are served; a row has the consecutive ones of a chunk.
-    fn records(&mut self) -> anyhow::Result<()> {
-        each!(self.chunks: tx::Txs, evm_tx::EvmTxs, internal_tx::Calls);
-        Ok(())
-    }
-
-    fn tables(&mut self) -> anyhow::Result<()> {
-        each!(self.table: meta::Meta, payload::Dictionary, descriptors::Descriptors);
-        each!(self.table: block::Blocks, tx::TxByHash, evm_tx::EvmTxByHash);
-        each!(self.table: internal_tx::CallsByHeight);
-        each!(self.table: msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType);
-        each!(self.table: nft::Collections, nft::CollectionsByHeight, nft::CollectionsByName, nft::OwnedCollections);
-        each!(self.table: nft::Tokens, nft::TokensByHeight, nft::OwnedTokens, nft::OwnedTokensByHeight);
-        each!(self.table: nft::Holdings, nft::HoldingsByHeight, nft::TokenObjects, nft::ObjectTokens);
-        each!(self.table: nft::OriginNames, nft::NameChanges, nft::NftLog, nft::NonCollections);
-        each!(self.table: nft::Questions, nft::PendingEvents, nft::Renewals);
-        each!(self.table: rich::Erc20s, rich::NewContracts, rich::Balances, rich::Holders);
-        each!(self.table: rich::Denoms, rich::DenomsFolded, rich::RichUndo);
-        each!(self.list: tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs, evm_tx::AccountEvmTxs);
-        each!(self.list: internal_tx::AccountCalls, nft::TokenTxs);
-        Ok(())
-    }
-
-    fn table<T: Table<Key: Shown, Value: Shown>>(&mut self) -> anyhow::Result<()> {
-        self.lines(T::SPEC, |key, value| {
-            let (key, value) = store::table::decode_row::<T>(key, value)?;
-            Ok((components(&key), value.shown().to_string()))
-        })
-    }
-
-    fn list<L: List<Owner: Shown>>(&mut self) -> anyhow::Result<()> {
-        self.lines(L::SPEC, |key, value| {
-            let key = <(L::Owner, u64)>::from_bytes(key).context("a key that does not decode")?;
-            let entries = store::list::values(value).context("entries that do not decode")?;
-            Ok((components(&key), Value::from(entries).to_string()))
-        })
-    }
-
-    fn chunks<T: Records>(&mut self) -> anyhow::Result<()> {
+    fn chunks(&mut self, spec: &'static TableSpec) -> anyhow::Result<()> {
         let codec = Codec::load(self.snapshot)?;
         let mut chunk = Vec::new();
-        self.lines(T::SPEC, |key, value| {
+        self.lines(spec, |key, value| {
             let seq = u64::from_bytes(key).context("a key that does not decode")?;
             chunk.clear();
-            codec.decode_into(T::SPEC, seq, value, &mut chunk)?;
+            codec.decode_into(spec, seq, value, &mut chunk)?;
             Ok((vec![seq.into()], format!("[{}]", records(&chunk)?.join(","))))
         })
     }
@@ -133,6 +112,13 @@ impl Export<'_> {
         self.files.push(out.finish()?);
         Ok(())
     }
+}
+
+/// The components of a key.
+fn components<K: Key>(key: &[u8]) -> anyhow::Result<Vec<Value>> {
+    let mut components = Vec::new();
+    K::from_bytes(key).context("a key that does not decode")?.put_json(&mut components);
+    Ok(components)
 }
 
 fn quoted(text: &str) -> String {

@@ -1,0 +1,139 @@
+//! The optional indexes of the block lane: written with each block, and from stored blocks while the lane is idle.
+//!
+//! # Invariants
+//!
+//! * Both happen on the lane's own thread, so that the hand-over from one to the other needs no lock.
+//! * An index whose records are damaged stops; the lane and the other indexes continue.
+
+use std::time::{Duration, Instant};
+
+use schema::index::{Index, Open, PackedBlock, Rest, Writer};
+use schema::undo::Horizon;
+use store::{Batch, Pending, Snapshot, Store};
+
+use crate::Error;
+use crate::error::causes;
+
+/// Interval between log lines about an index that is being built.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// The optional indexes that the lane writes.
+#[derive(Default)]
+pub(crate) struct OptionalIndexes {
+    writers: Vec<Writer>,
+    /// When the progress of an index that is being built was logged last.
+    logged: Option<Instant>,
+}
+
+impl OptionalIndexes {
+    /// Continues or begins `indexes` in `store`.
+    pub(crate) fn new(
+        store: &dyn Store,
+        indexes: &[&'static Index],
+        horizon: Horizon,
+    ) -> Result<Self, Error> {
+        let mut writers: Vec<Writer> = Vec::new();
+        for index in indexes {
+            if !writers.iter().any(|writer| writer.index() == *index) {
+                writers.push(Writer::new(store, index, horizon)?);
+            }
+        }
+        Ok(Self { writers, logged: None })
+    }
+
+    /// Begins a commit of the lane.
+    pub(crate) fn open<'a>(&'a mut self, snapshot: &'a dyn Snapshot) -> Result<Vec<Open<'a>>, Error> {
+        Ok(self.writers.iter_mut().map(|writer| writer.open(snapshot)).collect::<Result<_, _>>()?)
+    }
+
+    /// Ends a commit that has succeeded.
+    pub(crate) fn absorb(&mut self, finished: Vec<Finished>) {
+        let mut finished = finished.into_iter();
+        self.writers.retain_mut(|writer| match finished.next() {
+            Some(Finished::Written(pending)) => {
+                writer.absorb(pending);
+                true
+            }
+            Some(Finished::Failed(error)) => stop(writer.index(), &error),
+            Some(Finished::Nothing) | None => true,
+        });
+    }
+
+    /// Writes rows of some stored blocks that an index lacks, in one commit. False if no index lacks any.
+    pub(crate) fn catch_up(&mut self, store: &dyn Store, height: u64) -> Result<bool, Error> {
+        let mut is_behind = false;
+        let mut failed = None;
+        for (place, writer) in self.writers.iter_mut().enumerate() {
+            match writer.advance(store, height) {
+                Ok(Rest::None) => continue,
+                Ok(Rest::After(at)) => {
+                    if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
+                        tracing::info!(index = writer.index().name, at, to = height, "building an index");
+                        self.logged = Some(Instant::now());
+                    }
+                }
+                Ok(Rest::Completed) => {
+                    tracing::info!(index = writer.index().name, height, "index complete");
+                }
+                Err(error) => failed = Some((place, Error::from(error))),
+            }
+            is_behind = true;
+            break;
+        }
+        if let Some((place, error)) = failed {
+            if !is_of_records(&error) {
+                return Err(error);
+            }
+            let writer = self.writers.remove(place);
+            stop(writer.index(), &error);
+        }
+        Ok(is_behind)
+    }
+}
+
+/// What a commit has of an index.
+pub(crate) enum Finished {
+    Nothing,
+    Written(Pending),
+    /// Its function has failed. The rest of the commit is as without the index.
+    Failed(Error),
+}
+
+/// Adds the rows of each index to a commit.
+pub(crate) fn finish(
+    open: Vec<Open<'_>>,
+    batch: &mut Batch,
+    is_reversible: bool,
+) -> Result<Vec<Finished>, Error> {
+    let finish = |open: Open<'_>| match open.finish(batch, is_reversible).map_err(Error::from) {
+        Ok(Some(pending)) => Ok(Finished::Written(pending)),
+        Ok(None) => Ok(Finished::Nothing),
+        Err(error) if is_of_records(&error) => Ok(Finished::Failed(error)),
+        Err(error) => Err(error),
+    };
+    open.into_iter().map(finish).collect()
+}
+
+/// Writes the rows of `block`, if there is one, to each index.
+pub(crate) fn write(open: &mut [Open<'_>], block: Option<PackedBlock<'_>>) {
+    let Some(block) = block else { return };
+    for index in open {
+        index.write(block);
+    }
+}
+
+/// True if stored records are damaged, which concerns only what follows from them.
+fn is_of_records(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Schema(
+            schema::Error::Record { .. }
+                | schema::Error::Store(store::Error::Corrupt { .. } | store::Error::NotIncreasing { .. })
+        )
+    )
+}
+
+fn stop(index: &'static Index, error: &Error) -> bool {
+    tracing::error!(index = index.name, error = %causes(error), "index stopped: a record or row is damaged");
+    false
+}

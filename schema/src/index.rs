@@ -1,0 +1,169 @@
+//! Optional indexes: tables whose rows follow from the stored records of each block alone.
+//!
+//! An [`Index`] is a name, a version, its tables and one pure function. Everything else derives from that: writing with
+//! the block and building from stored blocks ([`Writer`]), the way back ([`crate::undo::Lane::Index`]), removal, the
+//! digest, the audit, the export. The list of them is [`crate::INDEXES`].
+//!
+//! # Invariants
+//!
+//! * The rows of an index are those of the blocks from [`State::from`] to [`State::height`], however they were written. No
+//!   index is ahead of the blocks.
+//! * A lane that removes blocks removes their rows of each index, or the whole index, which is built again.
+
+mod block;
+mod writer;
+
+use store::key::Text;
+use store::{Batch, COUNT, Durability, Key as _, List, RANK, Snapshot, Store, Table, TableSpec, Txn};
+
+use crate::keys::BEYOND;
+use crate::meta::{self, Identity, Meta};
+use crate::undo::{Lane, UndoRecords};
+use crate::{Error, INDEXES};
+
+pub use self::block::{PackedBlock, StoredBlock};
+pub use self::writer::{Open, Rest, Writer};
+
+/// An optional index.
+#[derive(Debug)]
+pub struct Index {
+    /// Its name in the settings.
+    pub name: &'static str,
+    /// The version of its rows. If it differs from the stored one, the index is removed and built again.
+    pub version: u32,
+    /// Its tables, at least one; no other index writes them.
+    pub tables: &'static [&'static TableSpec],
+    /// Writes the rows of a block. It depends on nothing but the block.
+    pub rows: fn(&StoredBlock<'_>, &mut Rows<'_, '_>) -> Result<(), Error>,
+}
+
+/// Receives the rows of a block. Nothing can be read from it, so that rows are a function of the block.
+pub struct Rows<'t, 's>(&'t mut Txn<'s>);
+
+impl Rows<'_, '_> {
+    /// Adds `value`, which is larger than those of earlier blocks, to the end of `owner`'s list.
+    pub fn push<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<(), Error> {
+        self.0.push::<L>(owner, value)?;
+        Ok(())
+    }
+
+    /// Writes a row, whose key no other block has.
+    pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.0.put_unread::<T>(key, value);
+    }
+}
+
+/// The row `index/<name>` of [`Meta`]: which blocks an index has.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct State {
+    /// [`Index::version`] of its rows.
+    #[prost(uint32, tag = "1")]
+    pub version: u32,
+    /// The first of the blocks.
+    #[prost(uint64, tag = "2")]
+    pub from: u64,
+    /// The last one; `from - 1` if it has none yet.
+    #[prost(uint64, tag = "3")]
+    pub height: u64,
+    /// Header time of the last one, nanoseconds since 1970 UTC; 0 if there is none.
+    #[prost(int64, tag = "4")]
+    pub time: i64,
+}
+
+/// The index with this name.
+pub fn named(name: &str) -> Option<&'static Index> {
+    INDEXES.iter().copied().find(|index| index.name == name)
+}
+
+/// The stored indexes with their blocks.
+pub fn stored(snapshot: &dyn Snapshot) -> Result<Vec<(&'static Index, State)>, Error> {
+    let state = |index: &&'static Index| {
+        let index = *index;
+        index.state(snapshot).map(|state| state.map(|state| (index, state))).transpose()
+    };
+    INDEXES.iter().filter_map(state).collect()
+}
+
+impl Index {
+    /// The blocks that it has; `None` if it is not stored.
+    pub fn state(&self, snapshot: &dyn Snapshot) -> Result<Option<State>, Error> {
+        meta::read_row(snapshot, &self.key())
+    }
+
+    /// Removes it from `store`. No lane may write it meanwhile.
+    pub fn remove(&self, store: &dyn Store) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        self.remove_into(&mut batch);
+        Ok(store.commit(batch, Durability::Synced)?)
+    }
+
+    /// Continues it in `store`, or begins it with no blocks if it is not stored, or in another version. No lane may write it
+    /// meanwhile.
+    fn begin(&self, store: &dyn Store) -> Result<(), Error> {
+        if self.state(&*store.snapshot()?)?.is_some_and(|state| state.version == self.version) {
+            return Ok(());
+        }
+        let from = meta::read::<Identity>(&*store.snapshot()?)?.map_or(0, |identity| identity.start_height);
+        self.begin_at(store, from)
+    }
+
+    /// Removes it from `store` and begins it at the block `from`.
+    fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        self.remove_into(&mut batch);
+        let state = State { version: self.version, from, height: from.saturating_sub(1), time: 0 };
+        batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
+        Ok(store.commit(batch, Durability::Buffered)?)
+    }
+
+    fn remove_into(&self, batch: &mut Batch) {
+        for table in self.tables {
+            batch.delete_range(table, Vec::new(), BEYOND.to_vec());
+            for lengths in [COUNT, RANK] {
+                batch.delete_range(lengths, vec![table.tag], vec![table.tag + 1]);
+            }
+        }
+        let lane = self.lane_tag();
+        batch.delete_range(UndoRecords::SPEC, vec![lane], vec![lane + 1]);
+        batch.delete(Meta::SPEC, self.key().to_bytes());
+    }
+
+    fn put_state(&self, txn: &mut Txn<'_>, state: State) {
+        txn.put::<Meta>(&self.key(), &prost::Message::encode_to_vec(&state));
+    }
+
+    pub(crate) fn key(&self) -> Text {
+        Text(format!("index/{}", self.name))
+    }
+
+    /// Its number as a lane of the undo log: that of its first table, which no other lane has.
+    pub(crate) fn lane_tag(&self) -> u8 {
+        self.tables.first().map_or(0, |table| table.tag)
+    }
+}
+
+/// An index by its name, whatever its version.
+impl PartialEq for Index {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Index {}
+
+/// Reverts the commits of `index` until it has no block above `to`; removes it if its undo log does not match.
+pub(crate) fn rewind(
+    store: &dyn Store,
+    index: &'static Index,
+    to: u64,
+    revert: impl Fn(&dyn Store, Lane) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let lane = Lane::Index(index);
+    while lane.height(&*store.snapshot()?)? > to {
+        if !revert(store, lane)? {
+            tracing::info!(index = index.name, to, "index removed: its undo log does not reach the height");
+            return index.remove(store);
+        }
+    }
+    Ok(())
+}

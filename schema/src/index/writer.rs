@@ -1,0 +1,162 @@
+//! The writer of an index: with each block once the index has all blocks before it, and until then from stored blocks.
+//!
+//! # Invariants
+//!
+//! * Both ways write the same rows and belong to one thread, so a block is written once.
+//! * Each commit ends with the index at the height that its row in `meta` names; a kill leaves a prefix.
+
+use store::{
+    Batch, Bounds, Counts, Durability, Message, Pending, RowCursor, Snapshot, Store, Table as _, Txn,
+};
+
+use super::{Index, PackedBlock, Rows, State, StoredBlock};
+use crate::Error;
+use crate::block::Blocks;
+use crate::payload::Codec;
+use crate::undo::{self, Horizon, Lane, UndoLog};
+
+/// Stored blocks of one commit: an index of empty blocks takes some 10 ms for so many.
+const MAX_BLOCKS: u64 = 4096;
+
+/// Bytes of one commit from stored blocks: some thousand transactions, and tens of milliseconds, for which a new block
+/// waits.
+const MAX_BYTES: usize = 128 << 10;
+
+/// List lengths in the cache: some 100 bytes each.
+const REMEMBERED_LISTS: usize = 1 << 16;
+
+/// The writer of one index.
+pub struct Writer {
+    index: &'static Index,
+    codec: Codec,
+    undo: UndoLog,
+    counts: Counts,
+    /// No rewind goes below this height, so commits of stored blocks up to it need no undo record.
+    lowest: u64,
+}
+
+/// The stored blocks that an index lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Those above this height.
+    After(u64),
+    /// None since the last commit.
+    Completed,
+    /// None, and nothing was written.
+    None,
+}
+
+impl Writer {
+    /// Continues `index` in `store`, or begins it if it is not stored, or in another version. Its lane must not run.
+    pub fn new(store: &dyn Store, index: &'static Index, horizon: Horizon) -> Result<Self, Error> {
+        index.begin(store)?;
+        let lowest = undo::extent(&*store.snapshot()?, Lane::Blocks)?.lowest;
+        Self::with(store, index, horizon, lowest)
+    }
+
+    /// Begins `index` at the block `from` of a copy of a database, to compare its rows.
+    pub(crate) fn anew(store: &dyn Store, index: &'static Index, from: u64) -> Result<Self, Error> {
+        index.begin_at(store, from)?;
+        Self::with(store, index, Horizon::DEFAULT, u64::MAX)
+    }
+
+    fn with(store: &dyn Store, index: &'static Index, horizon: Horizon, lowest: u64) -> Result<Self, Error> {
+        let codec = Codec::load(&*store.snapshot()?)?;
+        let (undo, counts) = (UndoLog::new(Lane::Index(index), horizon), Counts::new(REMEMBERED_LISTS));
+        Ok(Self { index, codec, undo, counts, lowest })
+    }
+
+    /// Its index.
+    pub fn index(&self) -> &'static Index {
+        self.index
+    }
+
+    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size.
+    pub fn advance(&mut self, store: &dyn Store, to: u64) -> Result<Rest, Error> {
+        let snapshot = store.snapshot()?;
+        let Some(mut state) = self.index.state(&*snapshot)?.filter(|state| state.height < to) else {
+            return Ok(Rest::None);
+        };
+        let last = to.min(state.height.saturating_add(MAX_BLOCKS));
+        let mut txn = Txn::new(&*snapshot, &mut self.counts);
+        let (start, end) = ((state.height + 1).to_be_bytes(), (last + 1).to_be_bytes());
+        let bounds = Bounds { start: &start, end: Some(&end) };
+        for row in RowCursor::new(&*snapshot, Blocks::SPEC, bounds, store::Order::Asc) {
+            let (key, value) = row?;
+            let (height, Message(block)) = store::table::decode_row::<Blocks>(&key, &value)?;
+            if height != state.height + 1 {
+                break;
+            }
+            let stored = StoredBlock::stored(height, &block, &*snapshot, &self.codec);
+            (self.index.rows)(&stored, &mut Rows(&mut txn))?;
+            (state.height, state.time) = (height, block.time);
+            if txn.bytes() >= MAX_BYTES {
+                break;
+            }
+        }
+        if state.height < last && txn.bytes() < MAX_BYTES {
+            let (table, key) = (Blocks::SPEC.name, (state.height + 1).to_string());
+            return Err(Error::Record { table, key, reason: "the block is missing".to_owned() });
+        }
+        self.index.put_state(&mut txn, state);
+        let (batch, pending) = if state.height > self.lowest { self.undo.finish(txn)? } else { txn.finish() };
+        store.commit(batch, Durability::Buffered)?;
+        self.counts.absorb(pending);
+        Ok(if state.height < to { Rest::After(state.height) } else { Rest::Completed })
+    }
+
+    /// Begins a commit of the block lane.
+    pub fn open<'a>(&'a mut self, snapshot: &'a dyn Snapshot) -> Result<Open<'a>, Error> {
+        let state = self.index.state(snapshot)?;
+        let txn = Txn::new(snapshot, &mut self.counts);
+        Ok(Open {
+            index: self.index,
+            codec: &self.codec,
+            undo: &mut self.undo,
+            txn,
+            state,
+            outcome: Ok(()),
+            blocks: 0,
+        })
+    }
+
+    /// Ends a commit of the block lane that has succeeded.
+    pub fn absorb(&mut self, pending: Pending) {
+        self.counts.absorb(pending);
+    }
+}
+
+/// An index's part of one commit of the block lane.
+pub struct Open<'a> {
+    index: &'static Index,
+    codec: &'a Codec,
+    undo: &'a mut UndoLog,
+    txn: Txn<'a>,
+    state: Option<State>,
+    /// The error of the function of the index. It ends the index and not the lane.
+    outcome: Result<(), Error>,
+    blocks: u64,
+}
+
+impl Open<'_> {
+    /// Writes the rows of a block, if the index has all blocks before it.
+    pub fn write(&mut self, block: PackedBlock<'_>) {
+        let Some(state) = &mut self.state else { return };
+        if self.outcome.is_ok() && state.height + 1 == block.height {
+            (state.height, state.time) = (block.height, block.time);
+            self.blocks += 1;
+            let stored = StoredBlock::packed(block, self.codec);
+            self.outcome = (self.index.rows)(&stored, &mut Rows(&mut self.txn));
+        }
+    }
+
+    /// Adds the rows to `batch`, with an undo record if the commit is to be `reversible`.
+    pub fn finish(mut self, batch: &mut Batch, reversible: bool) -> Result<Option<Pending>, Error> {
+        self.outcome?;
+        let Some(state) = self.state.filter(|_| self.blocks > 0) else { return Ok(None) };
+        self.index.put_state(&mut self.txn, state);
+        let (rows, pending) = if reversible { self.undo.finish(self.txn)? } else { self.txn.finish() };
+        batch.extend(rows);
+        Ok(Some(pending))
+    }
+}
