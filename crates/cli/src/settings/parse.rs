@@ -129,7 +129,7 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
 /// The name of an optional index.
 pub(crate) fn index(text: &str) -> Result<&'static Index, String> {
     let names: Vec<&str> = INDEXES.iter().map(|index| index.name).collect();
-    index::named(text).ok_or_else(|| not(text, format!("an optional index: {}", names.join(", "))))
+    index::named(text).ok_or_else(|| not(text, format!("an optional index, allowed: {}", names.join(", "))))
 }
 
 /// `one=two`.

@@ -20,6 +20,7 @@ mod init;
 mod interrupted;
 mod kill;
 mod metrics;
+mod optional_index;
 mod packaging;
 mod record;
 mod route;

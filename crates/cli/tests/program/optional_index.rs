@@ -1,0 +1,82 @@
+//! An optional index through the program: off, built without a node, served, written with new blocks, removed.
+
+use serde_json::Value;
+
+use crate::support::{Cairn, Played, digest, get, printed, refused, until};
+
+/// A contract of `evm-scenario` that others call.
+fn called(url: &str) -> String {
+    let (_, page) = get(&format!("{url}/indexer/tx/v1/evm-txs?pagination.limit=100"));
+    let txs = page["txs"].as_array().unwrap();
+    let to = txs.iter().filter_map(|tx| tx["to"].as_str()).find(|to| to.len() == 42);
+    to.unwrap().to_owned()
+}
+
+#[test]
+fn an_optional_index_is_built_without_a_node_served_continued_and_removed() {
+    let played = Played::start("evm-scenario", &["--up-to", "200"]);
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let at = data.to_str().unwrap();
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    let account = called(&url);
+    let list = format!("/indexer/tx/v1/evm-txs/by_account/{account}?is_recipient=true");
+    let (code, error) = get(&format!("{url}{list}"));
+    assert!(
+        code == 404 && error["message"].as_str().unwrap().contains("set `index = [\"parties\"]`"),
+        "{error}"
+    );
+    assert_eq!(get(&format!("{url}/status")).1["indexes"], Value::Null);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    let without = digest(&data);
+
+    let (code, message) = refused(&["db", "build-index", "nobody", "--data", at]);
+    assert!(
+        code == 2 && message.contains("`nobody` is not an optional index, allowed: parties"),
+        "{message}"
+    );
+    let built = "index parties: complete up to height 200\n";
+    assert_eq!(printed(&["db", "build-index", "parties", "--data", at]), built);
+    assert!(printed(&["db", "info", "--data", at]).contains("index parties heights 1 to 200"));
+    assert!(printed(&["db", "verify", "--offline", "--data", at]).contains("optional indexes 1"));
+    assert_ne!(digest(&data), without);
+
+    drop(played);
+    let played = Played::start("evm-scenario", &[]);
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--index", "parties"]].concat());
+    let url = cairn.url();
+    let indexes = until("the index", || {
+        let (_, status) = get(&format!("{url}/status"));
+        (status["indexes"][0]["height"] == 226).then(|| status["indexes"].clone())
+    });
+    assert_eq!(indexes, serde_json::json!([{ "name": "parties", "from": 1, "height": 226 }]));
+    let (code, page) = get(&format!("{url}{list}&pagination.limit=1000"));
+    assert_eq!(code, 200);
+    let (_, all) = get(&format!("{url}/indexer/tx/v1/evm-txs?pagination.limit=1000"));
+    let is_received = |tx: &&Value| {
+        let (to, created) = (&tx["to"], &tx["contractAddress"]);
+        let recipient = if to == "" { created } else { to };
+        *recipient == *account && tx["from"] != *recipient
+    };
+    let expected: Vec<&Value> = all["txs"].as_array().unwrap().iter().filter(is_received).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(page["txs"].as_array().unwrap().iter().collect::<Vec<_>>(), expected);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    let with = digest(&data);
+    assert_eq!(
+        printed(&["db", "drop-index", "parties", "--data", at]),
+        "index parties: removed, it had heights 1 to 226\n"
+    );
+    assert_eq!(printed(&["db", "drop-index", "parties", "--data", at]), "index parties: not stored\n");
+    assert!(printed(&["db", "verify", "--offline", "--data", at]).contains("sound"));
+    assert_eq!(
+        printed(&["db", "build-index", "parties", "--data", at]),
+        "index parties: complete up to height 226\n"
+    );
+    assert_eq!(digest(&data), with);
+}
