@@ -167,7 +167,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
             (value.len() <= 1024).then(|| [&[number, length], key.as_slice(), value.as_slice()].concat())
         };
         seeds.extend(rows.iter().filter_map(seed));
-        seeds.push(vec![number, 8, 0, 0, 0, 0, 0, 0, 0, 7, 1]);
+        if rows.is_empty() {
+            seeds.push(vec![number, 8, 0, 0, 0, 0, 0, 0, 0, 7, 1]);
+        }
     }
     let order = u8::try_from(TABLES.len()).unwrap();
     seeds.push([&[order, 3], b"a\0bab".as_slice()].concat());
