@@ -7,7 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use schema::index::{Index, Open, PackedBlock, Rest, Writer};
+use schema::index::{Index, PackedBlock};
+use schema::index_writer::{Open, Rest, Writer};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 

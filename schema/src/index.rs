@@ -1,8 +1,7 @@
 //! Optional indexes: tables whose rows follow from the stored records of each block alone.
 //!
 //! An [`Index`] is a name, a version, its tables and one pure function. Everything else derives from that: writing with
-//! the block and building from stored blocks ([`Writer`]), the way back ([`crate::undo::Lane::Index`]), removal, the
-//! digest, the audit, the export. The list of them is [`crate::INDEXES`].
+//! the block and building from stored blocks, the way back and removal (`index_writer`), the digest, the audit, the export. The list of them is [`crate::INDEXES`].
 //!
 //! # Invariants
 //!
@@ -11,18 +10,14 @@
 //! * A lane that removes blocks removes their rows of each index, or the whole index, which is built again.
 
 mod block;
-mod writer;
 
 use store::key::Text;
-use store::{Batch, COUNT, Durability, Key as _, List, RANK, Snapshot, Store, Table, TableSpec, Txn};
+use store::{List, Snapshot, Table, TableSpec, Txn};
 
-use crate::keys::BEYOND;
-use crate::meta::{self, Identity, Meta};
-use crate::undo::{Lane, UndoRecords};
+use crate::meta::{self, Meta};
 use crate::{Error, INDEXES};
 
 pub use self::block::{PackedBlock, StoredBlock};
-pub use self::writer::{Open, Rest, Writer};
 
 /// An optional index.
 #[derive(Debug)]
@@ -38,7 +33,7 @@ pub struct Index {
 }
 
 /// Receives the rows of a block. Nothing can be read from it, so that rows are a function of the block.
-pub struct Rows<'t, 's>(&'t mut Txn<'s>);
+pub struct Rows<'t, 's>(pub(crate) &'t mut Txn<'s>);
 
 impl Rows<'_, '_> {
     /// Adds `value`, which is larger than those of earlier blocks, to the end of `owner`'s list.
@@ -90,45 +85,7 @@ impl Index {
         meta::read_row(snapshot, &self.key())
     }
 
-    /// Removes it from `store`. No lane may write it meanwhile.
-    pub fn remove(&self, store: &dyn Store) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        self.remove_into(&mut batch);
-        Ok(store.commit(batch, Durability::Synced)?)
-    }
-
-    /// Continues it in `store`, or begins it with no blocks if it is not stored, or in another version. No lane may write it
-    /// meanwhile.
-    fn begin(&self, store: &dyn Store) -> Result<(), Error> {
-        if self.state(&*store.snapshot()?)?.is_some_and(|state| state.version == self.version) {
-            return Ok(());
-        }
-        let from = meta::read::<Identity>(&*store.snapshot()?)?.map_or(0, |identity| identity.start_height);
-        self.begin_at(store, from)
-    }
-
-    /// Removes it from `store` and begins it at the block `from`.
-    fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        self.remove_into(&mut batch);
-        let state = State { version: self.version, from, height: from.saturating_sub(1), time: 0 };
-        batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
-        Ok(store.commit(batch, Durability::Buffered)?)
-    }
-
-    fn remove_into(&self, batch: &mut Batch) {
-        for table in self.tables {
-            batch.delete_range(table, Vec::new(), BEYOND.to_vec());
-            for lengths in [COUNT, RANK] {
-                batch.delete_range(lengths, vec![table.tag], vec![table.tag + 1]);
-            }
-        }
-        let lane = self.lane_tag();
-        batch.delete_range(UndoRecords::SPEC, vec![lane], vec![lane + 1]);
-        batch.delete(Meta::SPEC, self.key().to_bytes());
-    }
-
-    fn put_state(&self, txn: &mut Txn<'_>, state: State) {
+    pub(crate) fn put_state(&self, txn: &mut Txn<'_>, state: State) {
         txn.put::<Meta>(&self.key(), &prost::Message::encode_to_vec(&state));
     }
 
@@ -150,20 +107,3 @@ impl PartialEq for Index {
 }
 
 impl Eq for Index {}
-
-/// Reverts the commits of `index` until it has no block above `to`; removes it if its undo log does not match.
-pub(crate) fn rewind(
-    store: &dyn Store,
-    index: &'static Index,
-    to: u64,
-    revert: impl Fn(&dyn Store, Lane) -> Result<bool, Error>,
-) -> Result<(), Error> {
-    let lane = Lane::Index(index);
-    while lane.height(&*store.snapshot()?)? > to {
-        if !revert(store, lane)? {
-            tracing::info!(index = index.name, to, "index removed: its undo log does not reach the height");
-            return index.remove(store);
-        }
-    }
-    Ok(())
-}

@@ -19,6 +19,7 @@
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
 //! | [`index`] | optional indexes: tables that follow from stored records, built and removed on their own |
+//! | [`index_writer`] | their writer, removal and way back |
 //!
 //! Operations: [`digest`] hashes the contents, [`rewind`] removes the last blocks with the undo log, [`audit`] detects
 //! damage.
@@ -34,6 +35,7 @@ pub mod descriptors;
 pub mod digest;
 pub mod evm_tx;
 pub mod index;
+pub mod index_writer;
 pub mod internal_tx;
 mod json;
 pub mod keys;

@@ -12,7 +12,7 @@ use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingReindex, Ric
 use crate::nft::{NameChanges, fold};
 use crate::payload::Dictionary;
 use crate::undo::{self, Lane};
-use crate::{Error, INDEXES, TABLES, index, open, rich};
+use crate::{Error, INDEXES, TABLES, index_writer, open, rich};
 
 /// The outcome of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn rewind_with(store: &dyn Store, to: u64, check: undo::Check) -> Result<Rewound
     let to = landing(store, to)?;
     let from = Lane::Blocks.height(&*store.snapshot()?)?;
     for index in INDEXES {
-        index::rewind(store, index, to, |store, lane| undo::revert_last_commit(store, lane, check))?;
+        index_writer::rewind(store, index, to, |store, lane| undo::revert_last_commit(store, lane, check))?;
     }
     for lane in Lane::ALL {
         if lane == Lane::Blocks {

@@ -47,11 +47,11 @@ enum Part<'a> {
 }
 
 impl<'a> StoredBlock<'a> {
-    pub(super) fn packed(block: PackedBlock<'a>, codec: &'a Codec) -> Self {
+    pub(crate) fn packed(block: PackedBlock<'a>, codec: &'a Codec) -> Self {
         Self { height: block.height, codec, source: Source::Packed(block) }
     }
 
-    pub(super) fn stored(
+    pub(crate) fn stored(
         height: u64,
         block: &'a Block,
         snapshot: &'a dyn Snapshot,

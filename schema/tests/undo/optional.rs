@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use schema::index::{Index, PackedBlock, Rest, Writer};
+use schema::index::{Index, PackedBlock};
+use schema::index_writer::{Rest, Writer};
 use schema::parties::{PARTIES, RecipientEvmTxs};
 use schema::undo::Horizon;
 use store::{Batch, Bounds, Durability, List as _, MemStore, Order, Snapshot, Store};

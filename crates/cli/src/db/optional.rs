@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use schema::index::{Index, Rest, Writer};
+use schema::index::Index;
+use schema::index_writer::{Rest, Writer};
 use store::Store as _;
 
 use super::{lanes, own};

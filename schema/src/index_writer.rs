@@ -1,4 +1,5 @@
-//! The writer of an index: with each block once the index has all blocks before it, and until then from stored blocks.
+//! The writer of an optional index, its removal and its way back. An index is written with each block once it has all blocks
+//! before it, and until then from stored blocks.
 //!
 //! # Invariants
 //!
@@ -6,14 +7,17 @@
 //! * Each commit ends with the index at the height that its row in `meta` names; a kill leaves a prefix.
 
 use store::{
-    Batch, Bounds, Counts, Durability, Message, Pending, RowCursor, Snapshot, Store, Table as _, Txn,
+    Batch, Bounds, COUNT, Counts, Durability, Key as _, Message, Pending, RANK, RowCursor, Snapshot, Store,
+    Table as _, Txn,
 };
 
-use super::{Index, PackedBlock, Rows, State, StoredBlock};
 use crate::Error;
 use crate::block::Blocks;
+use crate::index::{Index, PackedBlock, Rows, State, StoredBlock};
+use crate::keys::BEYOND;
+use crate::meta::{self, Identity, Meta};
 use crate::payload::Codec;
-use crate::undo::{self, Horizon, Lane, UndoLog};
+use crate::undo::{self, Horizon, Lane, UndoLog, UndoRecords};
 
 /// Stored blocks of one commit: an index of empty blocks takes some 10 ms for so many.
 const MAX_BLOCKS: u64 = 4096;
@@ -159,4 +163,61 @@ impl Open<'_> {
         batch.extend(rows);
         Ok(Some(pending))
     }
+}
+
+impl Index {
+    /// Removes it from `store`. No lane may write it meanwhile.
+    pub fn remove(&self, store: &dyn Store) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        self.remove_into(&mut batch);
+        Ok(store.commit(batch, Durability::Synced)?)
+    }
+
+    /// Continues it in `store`, or begins it with no blocks if it is not stored, or in another version. No lane may write it
+    /// meanwhile.
+    fn begin(&self, store: &dyn Store) -> Result<(), Error> {
+        if self.state(&*store.snapshot()?)?.is_some_and(|state| state.version == self.version) {
+            return Ok(());
+        }
+        let from = meta::read::<Identity>(&*store.snapshot()?)?.map_or(0, |identity| identity.start_height);
+        self.begin_at(store, from)
+    }
+
+    /// Removes it from `store` and begins it at the block `from`.
+    fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        self.remove_into(&mut batch);
+        let state = State { version: self.version, from, height: from.saturating_sub(1), time: 0 };
+        batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
+        Ok(store.commit(batch, Durability::Buffered)?)
+    }
+
+    fn remove_into(&self, batch: &mut Batch) {
+        for table in self.tables {
+            batch.delete_range(table, Vec::new(), BEYOND.to_vec());
+            for lengths in [COUNT, RANK] {
+                batch.delete_range(lengths, vec![table.tag], vec![table.tag + 1]);
+            }
+        }
+        let lane = self.lane_tag();
+        batch.delete_range(UndoRecords::SPEC, vec![lane], vec![lane + 1]);
+        batch.delete(Meta::SPEC, self.key().to_bytes());
+    }
+}
+
+/// Reverts the commits of `index` until it has no block above `to`; removes it if its undo log does not match.
+pub(crate) fn rewind(
+    store: &dyn Store,
+    index: &'static Index,
+    to: u64,
+    revert: impl Fn(&dyn Store, Lane) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let lane = Lane::Index(index);
+    while lane.height(&*store.snapshot()?)? > to {
+        if !revert(store, lane)? {
+            tracing::info!(index = index.name, to, "index removed: its undo log does not reach the height");
+            return index.remove(store);
+        }
+    }
+    Ok(())
 }
