@@ -9,7 +9,7 @@ RUN .ci/needs
 COPY . .
 # The context has no .git.
 ARG CAIRN_COMMIT=unknown
-# Cargo features, such as cli/slate for databases on object storage.
+# Cargo features, such as cairn/slate for databases on object storage.
 ARG FEATURES=
 # The caches keep RocksDB from one build to the next.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/target \

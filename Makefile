@@ -49,8 +49,8 @@ test-slate: export VERSITYGW ?= $(abspath $(TOOLS))/bin/versitygw
 test-slate: needs
 	@.ci/needs fleet
 	$(get_versitygw)
-	cargo clippy --release --workspace --features cli/slate --all-targets -- -D warnings
-	cargo test --release --workspace --features cli/slate --test in_memory --test on_s3 --test object_storage
+	cargo clippy --release --workspace --features cairn/slate --all-targets -- -D warnings
+	cargo test --release --workspace --features cairn/slate --test in_memory --test on_s3 --test object_storage
 
 # What a change must pass beside the tests: format, lints (of benches too), documentation. The feature `otlp` is left out:
 # its features of shared build dependencies would compile RocksDB again.
@@ -73,8 +73,7 @@ deny:
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
 
 # Known vulnerabilities of dependencies, in the RustSec database at a pinned commit: the result does not change with the day.
-# ADVISORIES is where to clone it from, a URL or a directory; whoever moves the pin reads what is new. Our own crates are
-# left out, also `registry`, whose name an unmaintained crate of crates.io has.
+# ADVISORIES is where to clone it from, a URL or a directory; whoever moves the pin reads what is new.
 ADVISORIES ?= https://github.com/rustsec/advisory-db
 ADVISORIES_COMMIT := bf5c0d245a92671908518d7e765914d437954ed6
 advisories:
@@ -94,7 +93,7 @@ deb: build
 	    cargo install --locked --version $(CARGO_DEB_VERSION) --root "$(TOOLS)" cargo-deb
 	packaging/generate "$(CARGO_TARGET_DIR)/release/cairn" "$(CARGO_TARGET_DIR)/release/package"
 	rm -f "$(CARGO_TARGET_DIR)"/debian/cairn_*.deb
-	PATH="$$PATH:$(TOOLS)/bin" cargo deb --package cli --no-build --maintainer "$(MAINTAINER)"
+	PATH="$$PATH:$(TOOLS)/bin" cargo deb --package cairn --no-build --maintainer "$(MAINTAINER)"
 
 # What a release has (RELEASING.md): $(CARGO_TARGET_DIR)/packages with archive, Debian package, SBOM and checksums.
 packages: deb
@@ -141,8 +140,8 @@ bench-slate: export VERSITYGW ?= $(abspath $(TOOLS))/bin/versitygw
 bench-slate: export CAIRN = $(CARGO_TARGET_DIR)/release/cairn
 bench-slate: needs
 	$(get_versitygw)
-	cargo build --release --workspace --features cli/slate --bin cairn
-	cargo bench --workspace --features cli/slate --bench object_storage
+	cargo build --release --workspace --features cairn/slate --bin cairn
+	cargo bench --workspace --features cairn/slate --bench object_storage
 
 # cairn beside a PostgreSQL stand-in of an indexer over SQL and beside a bare hyper server: writes docs/benchmarks.md. Some
 # twenty minutes for TXS transactions.

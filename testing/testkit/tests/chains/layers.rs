@@ -68,7 +68,7 @@ const CRATES: &[CrateRule] = &[
     ),
     // Reads both APIs in process; the routing one through a trait, because it restarts.
     entry("explorer", 6, &["chain", "query", "web"]),
-    entry("cli", 7, LOWER),
+    entry("cairn", 7, LOWER),
     entry("testkit", 7, LOWER),
     // The parsers of untrusted input.
     entry("fuzz", 8, LOWER),
@@ -104,17 +104,17 @@ const OWNERS: &[(&str, &[&str])] = &[
             "slate",
             "tracker",
             "routing-api",
-            "cli",
+            "cairn",
             "testkit",
             "fuzz",
             "benches",
         ],
     ),
-    ("anyhow", &["cli", "testkit", "benches", "fleet"]),
-    ("clap", &["cli"]),
-    ("indicatif", &["cli"]),
-    ("toml", &["cli", "registry", "fleet"]),
-    ("tracing-subscriber", &["cli"]),
+    ("anyhow", &["cairn", "testkit", "benches", "fleet"]),
+    ("clap", &["cairn"]),
+    ("indicatif", &["cairn"]),
+    ("toml", &["cairn", "registry", "fleet"]),
+    ("tracing-subscriber", &["cairn"]),
     ("criterion", &["benches"]),
     ("postgres", &["benches"]),
     ("plotters", &["benches"]),
@@ -272,13 +272,22 @@ fn packages() -> Vec<Package> {
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(testkit::root());
     let printed = cargo.output().unwrap();
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
-    serde_json::from_slice::<Metadata>(&printed.stdout).unwrap().packages
+    let mut packages = serde_json::from_slice::<Metadata>(&printed.stdout).unwrap().packages;
+    for package in &mut packages {
+        package.name = in_code(&package.name).to_owned();
+    }
+    packages
+}
+
+/// The name of a package of ours in code.
+fn in_code(package: &str) -> &str {
+    package.strip_prefix("cairn-").unwrap_or(package)
 }
 
 fn edges() -> Edges {
     let normal = |package: &Package| -> Vec<String> {
         let dependencies = package.dependencies.iter();
-        dependencies.filter(|d| d.kind.is_none()).map(|d| d.name.clone()).collect()
+        dependencies.filter(|d| d.kind.is_none()).map(|d| in_code(&d.name).to_owned()).collect()
     };
     packages().iter().map(|package| (package.name.clone(), normal(package))).collect()
 }
@@ -341,7 +350,7 @@ fn imports_go_down_only() {
 fn every_package_has_a_level_of_optimisation_for_tests() {
     let profile = std::fs::read_to_string(testkit::root().join("testing/profile.toml")).unwrap();
     let names: BTreeSet<_> =
-        profile.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+        profile.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| in_code(name)).collect();
     let packages = packages();
     assert_eq!(names, packages.iter().map(|package| package.name.as_str()).collect());
 }

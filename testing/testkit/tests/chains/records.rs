@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Where records are served and read.
-const FOLDERS: [&str; 3] = ["query/src", "explorer/src", "crates/grpc/src"];
+const FOLDERS: [&str; 3] = ["query/src", "frontends/explorer/src", "frontends/grpc/src"];
 
 /// Members of an object and its name.
 type Object = (String, BTreeSet<String>);

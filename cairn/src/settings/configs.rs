@@ -1,0 +1,187 @@
+//! The configurations of the indexer, the clients of the node and the servers, as they follow from the settings.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chain::Vm;
+use ingest::Verify;
+use node::Endpoints;
+use schema::undo::Horizon;
+use web::cors::Cors;
+use web::limits::{self, Limits, PathRate};
+
+use super::Settings;
+use super::values::{Error, env_of, flag_of, missing};
+
+/// Retry interval of a daemon for requests that the node does not support.
+const TRY_AGAIN: Duration = Duration::from_secs(15);
+
+/// Grace period of requests in flight at a stop, so that the process stops within 2 s.
+const STOP: Duration = Duration::from_secs(1);
+
+/// Settings of a routing service.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteSettings {
+    /// Directory of the registry.
+    pub(crate) registry: PathBuf,
+    /// Directory of the database.
+    pub(crate) data: PathBuf,
+    /// Address of the HTTP server.
+    pub(crate) listen: SocketAddr,
+    /// Origins that may read responses.
+    pub(crate) cors: Cors,
+    /// Whether it has the pages of routes.
+    pub(crate) explorer: bool,
+    /// Per-client and total limits of the server. The routing API sets the limit of request bodies itself.
+    pub(crate) limits: Limits,
+    /// The routing service itself.
+    pub(crate) config: routing_api::Config,
+}
+
+impl Settings {
+    /// The URL of the OpenTelemetry collector.
+    pub(crate) fn collector(&self) -> Result<Option<&str>, Error> {
+        match &self.otlp_endpoint {
+            Some(_) if !cfg!(feature = "otlp") => Err(Error(format!(
+                "`otlp_endpoint` is set, but this program was built without the cargo feature `otlp`: build it with \
+                 --features cairn/otlp, or remove --{}, {} or `otlp_endpoint` in the file",
+                flag_of("otlp_endpoint"),
+                env_of("otlp_endpoint"),
+            ))),
+            endpoint => Ok(endpoint.as_deref()),
+        }
+    }
+
+    /// Bytes of the cache of the database.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        usize::try_from(self.cache.as_u64()).unwrap_or(usize::MAX)
+    }
+
+    /// What the undo log keeps.
+    pub(crate) fn undo(&self) -> Horizon {
+        Horizon { time: *self.undo_horizon, bytes: self.undo_bytes.as_u64() }
+    }
+
+    /// The configuration of the indexer. With `keep_trying` it retries requests that the node does not support.
+    pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
+        if self.trusted.is_some() && !matches!(self.verify, Verify::Signatures { .. }) {
+            let text = "`trusted` counts only with `verify = \"signatures\"`: set that, or remove `trusted`";
+            return Err(Error(text.to_owned()));
+        }
+        let verify = match &self.verify {
+            Verify::Signatures { .. } => Verify::Signatures { trusted: self.trusted },
+            other => other.clone(),
+        };
+        // Whole seconds, and never 0 for less than one.
+        let reconcile = Duration::from_secs_f64(self.reconcile.as_secs_f64().ceil());
+        Ok(ingest::Config {
+            chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
+            vm: self.vm.ok_or_else(|| missing("vm"))?,
+            prefix: self.prefix.clone(),
+            start_height: self.start_height,
+            internal_txs: self.internal_txs,
+            rich_list: self.rich_list,
+            reconcile_every: Some(reconcile).filter(|every| !every.is_zero()),
+            believe_after: ingest::config::BELIEVE_AFTER,
+            look_ahead: self.look_ahead,
+            poll: *self.poll,
+            verify,
+            max_rewind: self.max_rewind,
+            indexes: self.index.clone(),
+            undo: self.undo(),
+            keep_trying: keep_trying.then_some(TRY_AGAIN),
+        })
+    }
+
+    /// Fails with all settings that an index needs and that are not set.
+    pub(crate) fn require_index(&self) -> Result<(), Error> {
+        let needed = [
+            ("chain_id", self.chain_id.is_none()),
+            ("vm", self.vm.is_none()),
+            ("comet", self.comet.is_empty()),
+            ("json_rpc", self.json_rpc.is_empty() && self.vm == Some(Vm::Evm)),
+            ("data", self.data.is_none()),
+        ];
+        let lines: Vec<_> = needed
+            .into_iter()
+            .filter(|(_, is_missing)| *is_missing)
+            .map(|(name, _)| missing(name).0)
+            .collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        Err(Error(format!("{}\n`cairn init` asks the node for them and writes the file", lines.join("\n"))))
+    }
+
+    /// The endpoints of the node; an error if a required one is missing.
+    pub(crate) fn endpoints(&self) -> Result<Endpoints, Error> {
+        if self.comet.is_empty() {
+            return Err(missing("comet"));
+        }
+        if self.json_rpc.is_empty() && self.vm == Some(Vm::Evm) {
+            return Err(missing("json_rpc"));
+        }
+        Ok(Endpoints {
+            comet: self.comet.clone(),
+            rest: self.rest.clone(),
+            json_rpc: self.json_rpc.clone(),
+            grpc: self.grpc.clone(),
+        })
+    }
+
+    /// Limits of the servers.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            connections: self.max_connections,
+            connections_per_client: limits::share(self.max_connections),
+            requests: self.max_requests,
+            requests_per_client: limits::share(self.max_requests),
+            response_bytes: usize::try_from(self.max_response_memory.as_u64()).unwrap_or(usize::MAX),
+            streams: self.max_streams,
+            streams_per_client: self.max_client_streams,
+            per_client: self.rate_limit,
+            trusted_proxies: self.trusted_proxies.clone(),
+            stop: STOP,
+            ..Limits::default()
+        }
+    }
+
+    /// The settings of the routing service; `None` without a registry.
+    pub(crate) fn route(&self) -> Option<RouteSettings> {
+        let (registry, data) = self.route_registry.clone().zip(self.route_data.clone())?;
+        let of_tx = |rate| {
+            [routing_api::TRACK, routing_api::SUBMIT].map(|path| PathRate {
+                path,
+                rate,
+                setting: "route.track_rate",
+            })
+        };
+        Some(RouteSettings {
+            registry,
+            data,
+            listen: self.route_listen,
+            cors: self.cors.clone(),
+            explorer: self.explorer,
+            limits: Limits {
+                per_client_of_path: self.track_rate.0.into_iter().flat_map(of_tx).collect(),
+                ..self.limits()
+            },
+            config: routing_api::Config {
+                tracker: tracker::Options {
+                    retention: *self.retention,
+                    unseen_per_client: self.unseen_per_client,
+                    unseen_per_chain: self.unseen_per_chain,
+                    reserve_bytes: self.disk_reserve.as_u64(),
+                    ..tracker::Options::default()
+                },
+                submit: self.submit,
+                prices: self
+                    .price_feed
+                    .clone()
+                    .map(|url| routing_api::PriceSource { url, max_age: *self.price_max_age }),
+                ..routing_api::Config::default()
+            },
+        })
+    }
+}
