@@ -24,8 +24,8 @@ use testkit::live::Live;
 use tokio::runtime::Builder;
 use web::app::App;
 use web::limits::Limits;
-use web::priority::{self, BACKGROUND};
-use web::server::{Server, default_workers};
+use web::limits::priority::{self, BACKGROUND};
+use web::serve::server::{Server, default_workers};
 
 /// Number of blocks.
 const BLOCKS: u64 = 200;

@@ -25,7 +25,7 @@ use store::Store;
 use testkit::indexed;
 use web::app::App;
 use web::limits::Limits;
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 use self::cases::Case;
 

@@ -24,7 +24,7 @@ use store::{RocksOptions, RocksStore, Snapshot, Store};
 use testkit::indexed;
 use web::app::App;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 /// Distinct requests of a case.
 const REQUESTS: usize = 500;

@@ -13,7 +13,7 @@ use benches::bare::{self, Bare};
 use benches::client::{ClosedLoop, Load, get};
 use benches::meter;
 use benches::report::{bytes_each, line, median, micros_each, per_second, table};
-use web::server::default_workers;
+use web::serve::server::default_workers;
 
 use super::cases::{ACCOUNT, ASCENDING, BY_HASH, Case, DEEP, SHALLOW, STATUS, UNCOUNTED};
 

@@ -12,7 +12,7 @@ use benches::{meter, report};
 use routing_api::{Config, Service};
 use web::app::App;
 use web::limits::Limits;
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 use crate::random::{self, Dice, Size};
 

@@ -14,7 +14,7 @@ use benches::client::{Client, ClosedLoop, Load, get};
 use benches::meter;
 use benches::report::{bytes_each, median, micros_each, per_second};
 use serde_json::Value;
-use web::server::default_workers;
+use web::serve::server::default_workers;
 
 use crate::cases::{Case, UNDER_LOAD};
 use crate::postgres::Postgres;

@@ -30,7 +30,7 @@ use synthesize::BlockSizes;
 use testkit::indexed;
 use web::app::App;
 use web::limits::Limits;
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 use self::document::{Document, IngestRound};
 use self::postgres::Postgres;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use web::mounts::{Mount, Mounts, PREFIX, Slot};
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 use crate::database::{Opener, Shared};
 use crate::follow;

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, watch};
 use web::app::App;
 use web::limits::Limits;
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 use crate::pages::CurrentRouting;
 use crate::serve::{self, VERSION};

@@ -18,7 +18,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 /// Runs `work`, an indexer, with a lower thread priority than the servers. The calling thread and the threads it starts
 /// keep their priority.
 pub(crate) fn block_on_indexing<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    run(work, || web::priority::lower(web::priority::BACKGROUND))
+    run(work, || web::limits::priority::lower(web::limits::priority::BACKGROUND))
 }
 
 fn run<T>(

@@ -12,7 +12,7 @@ use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
 use store::Store;
 use web::app::App;
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 use crate::pages::Pages;
 use crate::settings::Settings;

@@ -16,7 +16,7 @@ mod decision;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chain::proof::{self, Claims, Commitments};
+use chain::comet::proof::{self, Claims, Commitments};
 use node::Node;
 use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
 use store::Snapshot;

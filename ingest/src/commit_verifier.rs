@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use chain::comet::light::{self, BadValidators, Validators, WrongValidators};
+use chain::comet::proof;
 use chain::comet::{BlockAnswer, parse_block};
-use chain::light::{self, BadValidators, Validators, WrongValidators};
-use chain::proof;
 use node::Node;
 
 use crate::Error;

@@ -10,8 +10,8 @@ mod worker_state;
 use std::fmt::Display;
 
 use bytes::Bytes;
-use chain::erc20::Erc20Event;
-use chain::proof::{Claims, Commitments};
+use chain::comet::proof::{Claims, Commitments};
+use chain::evm::erc20::Erc20Event;
 use chain::record::Proposer;
 use chain::{Account, Timestamp};
 use schema::payload::Packed;

@@ -11,7 +11,7 @@ pub(crate) mod damping;
 
 use std::time::Duration;
 
-use chain::{comet, proof};
+use chain::{comet, comet::proof};
 use node::{Kind, Origin};
 use schema::block::hash_at;
 use tokio::time::Instant;

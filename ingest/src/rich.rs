@@ -28,7 +28,7 @@ pub(crate) mod transfer_cache;
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
-use chain::erc20::Erc20Event;
+use chain::evm::erc20::Erc20Event;
 use futures_util::StreamExt as _;
 use schema::meta::{self, RichLane};
 use schema::rich::UNDO_HEIGHTS;

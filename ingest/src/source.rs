@@ -12,7 +12,7 @@ mod room;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use chain::{comet, proof};
+use chain::{comet, comet::proof};
 use node::{Node, Reply};
 use tokio::sync::Semaphore;
 

@@ -18,8 +18,8 @@ use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
+use web::openapi::schema::Object;
 use web::reply::Reply;
-use web::schema::Object;
 
 use crate::array::Array;
 use crate::cursor::{Row, Space};

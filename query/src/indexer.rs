@@ -124,7 +124,7 @@ impl Indexer {
     }
 
     /// Takes a snapshot, together with the collections that have `part` in one of their names in exactly that snapshot.
-    /// The caller is in the serial lane ([`web::lane::serial`]), so no thread waits for the lock.
+    /// The caller is in the serial lane ([`web::limits::lane::serial`]), so no thread waits for the lock.
     pub(crate) fn collections_named(&self, part: &str) -> Result<(View<'_>, Vec<NamedItem>), HttpError> {
         // A poisoned lock is safe to use: a thread that panicked during an update left the names marked as incomplete.
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);

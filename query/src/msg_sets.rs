@@ -13,7 +13,7 @@ use schema::tx::{AccountSetTxs, Txs};
 use serde::Deserialize;
 use store::{Bounds, List, Order, Snapshot, Table, prefix_end};
 use web::http_error::HttpError;
-use web::lane;
+use web::limits::lane;
 
 use crate::array::union::Union;
 

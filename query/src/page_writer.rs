@@ -2,12 +2,12 @@
 //!
 //! # Invariants
 //! * A page has its first record, and further ones as long as all of them are within the limit.
-//! * Work is counted before it is done ([`web::lane`]).
+//! * Work is counted before it is done ([`web::limits::lane`]).
 
 use std::ops::ControlFlow;
 
 use web::http_error::HttpError;
-use web::lane;
+use web::limits::lane;
 
 /// Bytes of a stored row of several records, at most; a larger row has a single record.
 const SMALL_ROW: u64 = 64 << 10;

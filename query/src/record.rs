@@ -6,7 +6,7 @@ use schema::payload::Codec;
 use schema::records::{self, Records, Step};
 use store::{Bounds, Order, Snapshot, TableSpec};
 use web::http_error::HttpError;
-use web::lane;
+use web::limits::lane;
 
 use crate::page_writer::PageWriter;
 

@@ -2,13 +2,13 @@
 //! them.
 
 use serde_json::Value;
-use web::api_page;
 use web::call::Call;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 use web::openapi::About;
+use web::openapi::api_page;
+use web::openapi::schema::Document;
 use web::reply::Reply;
-use web::schema::Document;
 
 use crate::ENDPOINTS as ALL;
 use crate::api::Tag;
@@ -101,7 +101,7 @@ fn openapi(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn swagger(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(web::swagger2::document(&served(indexer)).to_string()))
+    Ok(Reply::json(web::openapi::swagger2::document(&served(indexer)).to_string()))
 }
 
 #[cfg(test)]

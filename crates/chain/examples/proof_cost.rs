@@ -1,4 +1,4 @@
-//! Cost of parsing, of records and of the checks of `chain::proof` and `chain::light` on one core, over the whole
+//! Cost of parsing, of records and of the checks of `chain::comet::proof` and `chain::comet::light` on one core, over the whole
 //! recorded chain `evm-load`: `cargo run --release -p chain --example proof_cost`.
 //!
 //! The time of a check excludes parsing and decoding, because ingest does that anyway.
@@ -13,14 +13,14 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use chain::AccountSet;
-use chain::comet::{BlockAnswer, ResultsAnswer, parse_block, parse_results};
-use chain::evm::{Receipt, parse_receipts, write_evm_tx};
-use chain::involved::{StoreOwners, accounts};
-use chain::light::{Validators, check_commit, parse_validators};
-use chain::proof::{
+use chain::comet::light::{Validators, check_commit, parse_validators};
+use chain::comet::proof::{
     Claims, EvmChain, Executed, check_header, check_last_commit, check_parent, check_receipts, check_results,
     check_txs,
 };
+use chain::comet::{BlockAnswer, ResultsAnswer, parse_block, parse_results};
+use chain::evm::{Receipt, parse_receipts, write_evm_tx};
+use chain::involved::{StoreOwners, accounts};
 use chain::record::write_tx_record;
 use chain::tx::{DecodedTx, tx_hash};
 use recorded::{heights, states};

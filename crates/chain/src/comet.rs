@@ -3,14 +3,19 @@
 //! An answer of a node that does not have the block yet must never pass for an empty block: such answers are errors
 //! with [`Error::is_not_ready`]. Members that `CometBFT` leaves out get their defaults.
 
+pub mod header;
+pub mod light;
+pub mod order;
+pub mod proof;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+use crate::comet::header::{BlockId, Commit, FullHeader};
 use crate::hash::Hash;
-use crate::header::{BlockId, Commit, FullHeader};
 use crate::serde_lenient::{JsonText, list, number};
 use crate::time::{BadTime, Timestamp};
 
@@ -39,9 +44,9 @@ pub struct Header {
     pub time: Timestamp,
     /// Hash of the block before; `None` in a chain's first block.
     pub last_block_hash: Option<Hash>,
-    /// Merkle root over the block's transactions: see [`crate::proof::data_hash`].
+    /// Merkle root over the block's transactions: see [`crate::comet::proof::data_hash`].
     pub data_hash: Option<Hash>,
-    /// Merkle root over the results of the block *before*: see [`crate::proof::results_hash`].
+    /// Merkle root over the results of the block *before*: see [`crate::comet::proof::results_hash`].
     pub last_results_hash: Option<Hash>,
     /// Consensus address of the proposer.
     pub proposer_address: [u8; 20],

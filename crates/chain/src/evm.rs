@@ -4,6 +4,14 @@
 //! receipts, not contracts. Nodes of several versions write the same receipt in different forms;
 //! [`normalise`] gives it the one that is stored.
 
+pub mod abi;
+pub(crate) mod data;
+pub mod erc20;
+pub(crate) mod eth_form;
+pub mod eth_tx;
+pub(crate) mod log;
+pub mod trace;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -188,7 +196,7 @@ pub(crate) fn quantity(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Checks that all receipts are of this block and that there are at least as many as [`crate::eth_tx::is_eth_tx`]
+/// Checks that all receipts are of this block and that there are at least as many as [`crate::evm::eth_tx::is_eth_tx`]
 /// counts.
 pub fn check_receipts(receipts: &[Receipt<'_>], height: u64, expected: usize) -> Result<(), Error> {
     if receipts.len() < expected {

@@ -20,8 +20,8 @@ pub use name::normalized_name;
 use alloy::primitives::U256;
 
 use crate::address::Account;
+use crate::comet::order::in_order;
 use crate::comet::{Event, ResultsAnswer};
-use crate::order::in_order;
 use crate::vm::Vm;
 
 /// A change of an NFT or a collection.

@@ -10,7 +10,7 @@ use cosmrs::proto::cosmos::tx::v1beta1::{AuthInfo, SignerInfo as RawSignerInfo, 
 use cosmrs::proto::prost::{DecodeError, Message as _};
 use thiserror::Error;
 
-pub use crate::eth_tx::is_eth_tx;
+pub use crate::evm::eth_tx::is_eth_tx;
 pub use crate::hash::tx_hash;
 use crate::wire::{Value, fields};
 

@@ -6,6 +6,14 @@
 //! * Errors of CometBFT 0.38 are classified by their texts.
 //! * Missing results are [`Error::NotYet`] only near the tip of the endpoint that lacks them.
 
+mod broadcast;
+mod heads;
+pub(crate) mod reply;
+pub(crate) mod status;
+mod subscription;
+mod validator_set;
+mod websocket;
+
 use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
@@ -18,16 +26,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::comet_rpc::{classify, result_of};
-use crate::endpoint::{Endpoint, Request};
-use crate::endpoint_state::EndpointState;
+use crate::comet::reply::{classify, result_of};
+use crate::comet::status::{Status, status_of, status_request};
 use crate::error::Error;
 use crate::limits::Limits;
-use crate::origin::{Origin, Reply};
+use crate::pool::endpoint::{Endpoint, Request};
+use crate::pool::endpoint_state::EndpointState;
+use crate::pool::origin::{Origin, Reply};
 use crate::pool::{Pool, PooledEndpoint};
 use crate::rpc::{self, RpcResponse};
 use crate::setup_error::SetupError;
-use crate::status::{Status, status_of, status_request};
 use crate::url::Url;
 
 /// Queries one chain's CometBFT nodes.

@@ -6,6 +6,10 @@
 //! * `result` is returned as the bytes that the node sent.
 //! * `null` for a block means "not indexed yet", never "empty block".
 
+pub(crate) mod calls;
+mod lookups;
+pub(crate) mod receipts;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,11 +17,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use chain::excerpt;
 
-use crate::endpoint::{Endpoint, Request};
 use crate::error::{Error, RequestContext};
 use crate::limits::Limits;
-use crate::origin::{Origin, Reply};
 use crate::pool::Pool;
+use crate::pool::endpoint::{Endpoint, Request};
+use crate::pool::origin::{Origin, Reply};
 use crate::rpc::{self, RpcError, RpcResponse};
 use crate::setup_error::SetupError;
 use crate::url::Url;
@@ -200,7 +204,7 @@ pub(crate) fn classify(at: RequestContext, error: RpcError) -> Error {
     if is_absent("block #") || at.method.starts_with("debug_") && is_absent("transaction") {
         return Error::NotYet { at, tip: None, message };
     }
-    if let Some(error) = crate::gateway::state_is_missing(&at, &message) {
+    if let Some(error) = crate::rest::gateway::state_is_missing(&at, &message) {
         return error;
     }
     match code {

@@ -13,11 +13,11 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use proto::reflection::{PATH, ReflectionClient};
 
 use crate::error::{Error, RequestContext};
-use crate::gateway::{self, GrpcStatus};
 use crate::limits::Limits;
+use crate::pool::transport::{self, Protocol};
 use crate::pool::{better, no_address};
+use crate::rest::gateway::{self, GrpcStatus};
 use crate::setup_error::SetupError;
-use crate::transport::{self, Protocol};
 use crate::url::Url;
 
 /// Queries one chain's gRPC servers.

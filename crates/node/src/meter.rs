@@ -15,7 +15,7 @@ use metrics::{
 };
 
 use crate::error::{Error, Kind};
-use crate::origin::Origin;
+use crate::pool::origin::Origin;
 
 const REQUESTS: &str = "cairn_node_requests_total";
 const SECONDS: &str = "cairn_node_request_seconds";

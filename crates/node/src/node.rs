@@ -1,14 +1,14 @@
 //! The clients of one chain together.
 
 use crate::comet::Comet;
-use crate::cosmos::Rest;
-use crate::endpoint_state::EndpointState;
 use crate::evm::Evm;
 use crate::grpc::Grpc;
 use crate::limits::Limits;
 use crate::observer::Observer;
-use crate::origin::Origin;
 use crate::pool::Pool;
+use crate::pool::endpoint_state::EndpointState;
+use crate::pool::origin::Origin;
+use crate::rest::Rest;
 use crate::setup_error::SetupError;
 use crate::url::Url;
 
@@ -95,7 +95,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opinit_executor::OpinitExecutor;
+    use crate::rest::opinit_executor::OpinitExecutor;
     use crate::retry;
     use crate::state_at::StateAt;
 

@@ -9,6 +9,14 @@
 //!   is not queried while there is another.
 //! * Every request updates the state of its endpoint and the metrics. A request whose future was dropped is counted.
 
+pub(crate) mod endpoint;
+pub(crate) mod endpoint_state;
+mod in_flight;
+mod large_replies;
+pub(crate) mod origin;
+pub(crate) mod outage;
+pub(crate) mod transport;
+
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,19 +30,19 @@ use tokio::time::{Instant, sleep};
 use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, trace_span, warn};
 
-use crate::endpoint::{Endpoint, Request};
-use crate::endpoint_state::{
-    Availability, ChainMismatch, EndpointState, EndpointStats, EndpointStatus, OutageEvent,
-};
 use crate::error::{Error, Kind, RequestContext};
-use crate::in_flight::InFlightLimiter;
-use crate::large_replies::LargeReplies;
 use crate::limits::Limits;
 use crate::meter::{DROPPED, Meter, outcome_label};
 use crate::observer::Observer;
-use crate::origin::{Origin, Reply};
+use crate::pool::endpoint::{Endpoint, Request};
+use crate::pool::endpoint_state::{
+    Availability, ChainMismatch, EndpointState, EndpointStats, EndpointStatus, OutageEvent,
+};
+use crate::pool::in_flight::InFlightLimiter;
+use crate::pool::large_replies::LargeReplies;
+use crate::pool::origin::{Origin, Reply};
+use crate::pool::transport::Transport;
 use crate::setup_error::SetupError;
-use crate::transport::Transport;
 use crate::url::Url;
 
 /// Pause after a 429 that names none.

@@ -12,10 +12,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::endpoint::{Endpoint, Request};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::pool::Pool;
+use crate::pool::endpoint::{Endpoint, Request};
 use crate::setup_error::SetupError;
 use crate::url::Url;
 

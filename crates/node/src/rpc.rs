@@ -10,8 +10,8 @@ use chain::excerpt;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::endpoint::{Endpoint, Request};
 use crate::error::Error;
+use crate::pool::endpoint::{Endpoint, Request};
 
 /// JSON-RPC 2.0 §5.1.
 pub(crate) const INVALID_REQUEST: i64 = -32600;

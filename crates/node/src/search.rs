@@ -18,11 +18,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::comet::Comet;
-use crate::comet_rpc::{classify, is_bad_query, is_index_off, result_of, search_range};
-use crate::cosmos::Rest;
-use crate::endpoint::{Endpoint, Request};
+use crate::comet::reply::{classify, is_bad_query, is_index_off, result_of, search_range};
 use crate::error::{Error, RequestContext};
 use crate::json::{number_at, text_at};
+use crate::pool::endpoint::{Endpoint, Request};
+use crate::rest::Rest;
 use crate::rpc::{self, RpcError, RpcResponse};
 use crate::tx_search_hit::{BlockResults, CometTx, RestTx, TxSearchHit};
 

@@ -21,14 +21,14 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::comet::Comet;
-use crate::cosmos::{NODE_INFO, Rest, json_of};
-use crate::endpoint::{Endpoint, Request};
+use crate::comet::status::Status;
 use crate::error::{Error, RequestContext};
 use crate::evm::{Evm, classify, quantity};
 use crate::json::text_at;
 use crate::node::Node;
+use crate::pool::endpoint::{Endpoint, Request};
 use crate::pool::{PooledEndpoint, better, no_address};
-use crate::status::Status;
+use crate::rest::{NODE_INFO, Rest, json_of};
 
 /// Interval of chain checks for services without heights.
 const CHECK: Duration = Duration::from_mins(1);

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use crate::http_error::HttpError;
-use crate::rate_limit::Client;
+use crate::limits::rate_limit::Client;
 
 /// Bodies up to this size are not counted.
 const SMALL: usize = 16 << 10;

@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use crate::call::Call;
 use crate::event::EventStream;
 use crate::http_error::HttpError;
+use crate::openapi::schema::Object;
 use crate::reply::Reply;
-use crate::schema::Object;
 
 /// One operation. `A` is the shared state of the handlers.
 pub struct Endpoint<A: 'static> {

@@ -76,7 +76,6 @@
 //! # Ok::<(), web::router::RouteError>(())
 //! ```
 
-pub mod api_page;
 pub mod app;
 pub mod bodies;
 pub mod call;
@@ -85,31 +84,17 @@ pub mod cors;
 pub mod endpoint;
 pub mod event;
 pub mod health;
-pub mod http2;
 pub mod http_error;
-pub mod lane;
 pub mod limits;
 pub mod meter;
 pub mod mounts;
 pub mod openapi;
-pub mod priority;
 pub mod reply;
 pub mod router;
-pub mod schema;
 pub mod serve;
-pub mod server;
-pub mod share;
-pub mod swagger2;
 
 mod compress;
-mod concurrency_limit;
 mod encoding;
 mod etag;
-mod flow;
 mod percent;
 mod query;
-mod rate_limit;
-mod request_timer;
-mod response_body;
-mod service;
-mod turns;

@@ -3,6 +3,13 @@
 //! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Sync`]), because a thread cannot be
 //! cancelled: the rows of its page bound its work. Slow requests are counted ([`crate::meter::SLOW`]).
 
+pub(crate) mod concurrency_limit;
+pub mod lane;
+pub mod priority;
+pub(crate) mod rate_limit;
+pub mod share;
+mod turns;
+
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -37,7 +44,7 @@ pub struct Limits {
     /// [`crate::serve::serve_fn`].
     pub light: usize,
     /// Maximum of expensive requests and compressions of large bodies that run at once, half of them for one client;
-    /// further ones wait. See [`crate::lane`].
+    /// further ones wait. See [`crate::limits::lane`].
     pub heavy: usize,
     /// Maximum bytes of response bodies that wait to be read. One client may have as many as are free: see
     /// [`crate::bodies`]. Beyond it the response is 503 or 429.

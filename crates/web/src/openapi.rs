@@ -1,18 +1,21 @@
 //! The OpenAPI 3.1 document of a list of endpoints.
 //!
-//! Paths, parameters and schemas come from the same values that routing and responses use. [`crate::swagger2`] converts
+//! Paths, parameters and schemas come from the same values that routing and responses use. [`crate::openapi::swagger2`] converts
 //! the document for clients of Swagger 2.0.
 
+pub mod api_page;
 mod definitions;
 mod probes;
+pub mod schema;
+pub mod swagger2;
 
 use schemars::JsonSchema as _;
 use serde_json::{Map, Value, json};
 
 use self::definitions::{Definitions, REFERENCE, second};
 use crate::endpoint::{Endpoint, Handler, Method, Param, QueryParam, Type};
+use crate::openapi::schema::ErrorResponse;
 use crate::reply::JSON;
-use crate::schema::ErrorResponse;
 
 /// The texts of a document.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! The accept loop of every server, and HTTP/1.1 connections. [`crate::http2`] has those of HTTP/2.
+//! The accept loop of every server, and HTTP/1.1 connections. [`crate::serve::http2`] has those of HTTP/2.
 //!
 //! # Invariants
 //! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
@@ -6,6 +6,13 @@
 //! * An error of `accept` never ends the loop.
 //! * A stop closes the listener, ends event streams, closes idle connections, then waits for requests in flight, and
 //!   aborts the rest at the deadline.
+
+mod flow;
+pub mod http2;
+mod request_timer;
+mod response_body;
+pub mod server;
+mod service;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,14 +36,14 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 use tokio_util::io::InspectReader;
 
-use crate::concurrency_limit::{ConcurrencyLimit, PerClientLimit};
 use crate::limits::Limits;
+use crate::limits::concurrency_limit::{ConcurrencyLimit, PerClientLimit};
+use crate::limits::rate_limit::Clients;
+use crate::limits::share::Pools;
 use crate::mounts::Apps;
-use crate::rate_limit::Clients;
-use crate::request_timer::RequestTimer;
-use crate::response_body::{ResponseBody, with_permit};
-use crate::service::{AppServer, AppService, acquire, check_size, read, with_close};
-use crate::share::Pools;
+use crate::serve::request_timer::RequestTimer;
+use crate::serve::response_body::{ResponseBody, with_permit};
+use crate::serve::service::{AppServer, AppService, acquire, check_size, read, with_close};
 
 /// Backoff after a failed `accept`: if descriptors run out, only waiting helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
@@ -59,7 +66,7 @@ const WARN_EVERY: Duration = Duration::from_secs(10);
 /// Serves `apps` until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
 ///
 /// Handlers run on the threads of the current runtime. Handlers that block on disk reads need a runtime of their own
-/// ([`crate::server::Server`]).
+/// ([`crate::serve::server::Server`]).
 pub(crate) async fn serve<A: Send + Sync + 'static>(
     listener: TcpListener,
     apps: Apps<A>,

@@ -9,8 +9,8 @@ use twox_hash::XxHash3_64;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema::Text;
 use web::reply::Reply;
-use web::schema::Text;
 
 use crate::explorer::Explorer;
 

@@ -6,8 +6,8 @@ use maud::Markup;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
+use web::openapi::schema::Text;
 use web::reply::Reply;
-use web::schema::Text;
 
 use crate::explorer::Explorer;
 use crate::layout::{self, Page};

@@ -20,7 +20,7 @@ use testkit::{indexed, recording};
 use tonic::transport::Endpoint;
 use web::app::App;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 const ROUNDS: usize = 500;
 

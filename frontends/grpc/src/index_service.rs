@@ -13,8 +13,8 @@ use tonic::{Extensions, Request, Response, Status};
 use web::app::App;
 use web::bodies::Held;
 use web::http_error::HttpError;
-use web::http2::HeldBytes;
-use web::share::Share;
+use web::limits::share::Share;
+use web::serve::http2::HeldBytes;
 
 use crate::status;
 use crate::target::Target;

@@ -16,9 +16,9 @@ use tonic_health::ServingStatus;
 use tonic_health::server::{HealthReporter, health_reporter};
 use tower_service::Service;
 use web::http_error::HttpError;
-use web::http2::{Incoming, RequestHandler, RequestKind, serve_http2};
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::http2::{Incoming, RequestHandler, RequestKind, serve_http2};
+use web::serve::server::Server;
 
 use crate::DESCRIPTORS;
 use crate::index_service::{Index, IndexReader, MAX_RESPONSE, Ready};

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tonic::Status;
 use web::event::{Event, EventStream};
 use web::http_error::HttpError;
-use web::share::Share;
+use web::limits::share::Share;
 
 use crate::status;
 use crate::v1::{Reorg, StreamStart};

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 use bytes::Bytes;
+use chain::comet::proof::{self, Claims, Commitments, EvmChain, Executed, NamedReceipts, WrongReceipts};
 use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
-use chain::proof::{self, Claims, Commitments, EvmChain, Executed, NamedReceipts, WrongReceipts};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
-use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
+use chain::{Account, AccountSet, Timestamp, Vm, evm, evm::erc20, evm::eth_tx, hash, signer};
 use schema::evm_tx::EvmTxs;
 use schema::payload::{Packed, Packer};
 use schema::records::Records as _;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use chain::trace::{self, Frame, TxTrace, write_internal_tx};
+use chain::evm::trace::{self, Frame, TxTrace, write_internal_tx};
 use chain::{Account, AccountSet, hash};
 use schema::internal_tx::Calls;
 use schema::payload::Packer;

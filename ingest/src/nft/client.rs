@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chain::nft::{move_vm, wasm};
-use chain::{Account, Text, U256, Vm, abi};
+use chain::{Account, Text, U256, Vm, evm::abi};
 use futures_util::StreamExt as _;
 use node::{ContractCall, Error, Evm, Node, Probe, Rest, StateAt};
 use schema::nft::{About, Subject};

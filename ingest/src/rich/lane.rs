@@ -68,7 +68,7 @@ pub(super) enum BalanceAnswer {
 impl From<Option<Returned>> for BalanceAnswer {
     fn from(answer: Option<Returned>) -> Self {
         let amount =
-            answer.and_then(|Returned { bytes, latest }| Some((chain::abi::read_uint(&bytes)?, latest)));
+            answer.and_then(|Returned { bytes, latest }| Some((chain::evm::abi::read_uint(&bytes)?, latest)));
         match amount {
             Some((amount, false)) => Self::AtHeight(amount),
             Some((amount, true)) => Self::Latest(amount),
@@ -100,7 +100,7 @@ impl RichList {
     ) -> Result<Vec<BalanceAnswer>, Error> {
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
-            data: chain::abi::balance_of(*account),
+            data: chain::evm::abi::balance_of(*account),
         };
         self.amounts(&accounts.iter().map(call).collect::<Vec<_>>(), height, patience).await
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use chain::erc20::Erc20Event;
+use chain::evm::erc20::Erc20Event;
 use chain::{Account, U256};
 use schema::keys::AccountKey;
 use schema::nft::{Collections, Refusals};

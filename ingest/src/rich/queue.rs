@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use chain::Account;
-use chain::erc20::Erc20Event;
+use chain::evm::erc20::Erc20Event;
 use schema::keys::AccountKey;
 use schema::nft::Collections;
 use schema::rich::{Address, Erc20s, NewContracts};

@@ -111,9 +111,9 @@ impl RichList {
             let contract = sample.contract;
             let balance = move |(account, _): &Holder| ContractCall {
                 to: contract,
-                data: chain::abi::balance_of(*account),
+                data: chain::evm::abi::balance_of(*account),
             };
-            let supply = ContractCall { to: contract, data: chain::abi::total_supply() };
+            let supply = ContractCall { to: contract, data: chain::evm::abi::total_supply() };
             sample.holders.iter().map(balance).chain([supply]).collect::<Vec<_>>()
         };
         let calls: Vec<_> = samples.iter().flat_map(of).collect();
@@ -208,8 +208,10 @@ impl RichList {
         } else {
             self.holders_after(&contract, repair.after)?
         };
-        let call =
-            |(account, _): &Holder| ContractCall { to: contract, data: chain::abi::balance_of(*account) };
+        let call = |(account, _): &Holder| ContractCall {
+            to: contract,
+            data: chain::evm::abi::balance_of(*account),
+        };
         let answers = self.answers(&holders.iter().map(call).collect::<Vec<_>>(), height)?;
         repair.stalled = answers.len() < holders.len();
         store::commit_rows::<Error>(&*self.store, store::Durability::Synced, |txn| {

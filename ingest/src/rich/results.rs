@@ -2,8 +2,8 @@
 //! lane.
 
 use chain::comet;
-use chain::erc20::{self, Erc20Event};
-use chain::proof::Claims;
+use chain::comet::proof::Claims;
+use chain::evm::erc20::{self, Erc20Event};
 use node::{Node, Reply};
 use schema::block::hash_at;
 use schema::meta::{self, Unconfirmed};

@@ -63,7 +63,8 @@ impl RichList {
         let seqs = store::list::slice::<AccountEvmTxs>(&*snapshot, &owner, from..to)?;
         let accounts = accounts(&*snapshot, &self.finality.codec, contract, &seqs)?;
         drop(snapshot);
-        let call = |account: &Address| ContractCall { to: contract, data: chain::abi::balance_of(*account) };
+        let call =
+            |account: &Address| ContractCall { to: contract, data: chain::evm::abi::balance_of(*account) };
         let answers = self.answers(&accounts.iter().map(call).collect::<Vec<_>>(), lane.height)?;
         if answers.len() < accounts.len() {
             queue.postpone();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use chain::erc20::Erc20Event;
+use chain::evm::erc20::Erc20Event;
 
 /// Bound of cached events: some 100 bytes each.
 const MAX_EVENTS: usize = 1 << 17;

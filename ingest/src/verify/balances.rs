@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chain::{U256, abi};
+use chain::{U256, evm::abi};
 use node::{BATCH, ContractCall, Evm, Kind, StateAt};
 use schema::audit::{Report, compare};
 use schema::rich::{Address, Balances, Erc20, Erc20s, amount_of};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use chain::nft::{move_vm, wasm};
-use chain::{Account, U256, Vm, abi};
+use chain::{Account, U256, Vm, evm::abi};
 use futures_util::StreamExt as _;
 use node::retry::Backoff;
 use node::{Kind, Node, StateAt};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use chain::{Account, U256, abi};
+use chain::{Account, U256, evm::abi};
 use ingest::{Config, Ingest};
 use node::{Limits, Node};
 use replay::answers::{Answer, Service};

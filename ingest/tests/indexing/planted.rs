@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chain::{U256, abi};
+use chain::{U256, evm::abi};
 use ingest::{Config, Ingest, Verify};
 use replay::Recording;
 use replay::answers::{Answer, Service};

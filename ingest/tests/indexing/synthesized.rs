@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use chain::{U256, abi};
+use chain::{U256, evm::abi};
 use ingest::verify::Scope;
 use replay::{Options, Recording};
 use schema::internal_tx::Calls;

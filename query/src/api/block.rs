@@ -5,8 +5,8 @@ use store::{Message, Table as _};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::{ListRequest, Tag, one};
 use crate::array::Run;

@@ -8,9 +8,9 @@ use store::Message;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::lane;
+use web::limits::lane;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::{ListRequest, Tag, one};
 use crate::array::Array;

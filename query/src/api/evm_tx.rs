@@ -7,8 +7,8 @@ use schema::parties::{PARTIES, RecipientEvmTxs};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::{ListRequest, Tag, block, candidates, one};
 use crate::array::{Run, Stored};

@@ -5,8 +5,8 @@ use schema::keys::AccountKey;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::{ListRequest, Tag, block, evm_tx};
 use crate::array::{Run, Stored};

@@ -8,8 +8,8 @@ use store::key::Text;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::{ListRequest, Tag};
 use crate::array::{Run, Stored};

@@ -4,8 +4,8 @@ use schema::index::{self, State};
 use web::call::Call;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::Tag;
 use crate::indexer::{Indexer, View};

@@ -5,7 +5,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::event::EventStream;
 use web::http_error::HttpError;
-use web::schema::{Object, of};
+use web::openapi::schema::{Object, of};
 
 use super::tx::MSGS;
 use crate::indexer::Indexer;

@@ -6,8 +6,8 @@ use store::Table as _;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
 
 use super::{ListRequest, Tag, block, candidates};
 use crate::array::{Run, Stored};

@@ -16,7 +16,7 @@ use schema::payload::{Chunk, Codec, Kind};
 use schema::tx::Txs;
 use web::app::App;
 use web::limits::Limits;
-use web::server::{Server, default_workers};
+use web::serve::server::{Server, default_workers};
 
 /// Half a minute is far longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(30);

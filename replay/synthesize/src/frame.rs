@@ -65,7 +65,7 @@ impl Frame {
         let results: Value = serde_json::from_slice(&last.block_results).map_err(|e| e.to_string())?;
         let answer = chain::comet::parse_block(&last.block).map_err(|e| e.to_string())?;
         let parsed = chain::comet::parse_results(&last.block_results).map_err(|e| e.to_string())?;
-        let claims = chain::proof::Claims::of(&parsed).map_err(|e| e.to_string())?;
+        let claims = chain::comet::proof::Claims::of(&parsed).map_err(|e| e.to_string())?;
         let eth_block = last.eth_block.as_deref().map(serde_json::from_slice).transpose();
         Ok(Self {
             height: last.height,
@@ -92,12 +92,12 @@ impl Frame {
                 signature["timestamp"] = self.time(height - 1).into();
             }
         }
-        let read: chain::header::Commit =
+        let read: chain::comet::header::Commit =
             serde_json::from_value(commit.clone()).map_err(|e| e.to_string())?;
         header["height"] = height.to_string().into();
         header["time"] = self.time(height).into();
         header["last_block_id"] = id;
-        header["last_commit_hash"] = hex::encode_upper(chain::header::commit_hash(&read)).into();
+        header["last_commit_hash"] = hex::encode_upper(chain::comet::header::commit_hash(&read)).into();
         header["data_hash"] = hex::encode_upper(data_hash).into();
         header["last_results_hash"] = hex::encode_upper(before.results).into();
         header["app_hash"] = self.app_hash(height - 1).into();

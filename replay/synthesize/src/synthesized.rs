@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chain::Vm;
 use chain::comet::TxResult;
-use chain::proof::{data_hash, results_hash};
+use chain::comet::proof::{data_hash, results_hash};
 use replay::Recording;
 use replay::recording::{Extension, Height, Outcome, RestAnswer, Summary, Trace};
 

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
+use chain::comet::proof::{self, Claims, EvmChain, Executed};
 use chain::comet::{parse_block, parse_results};
 use chain::evm::parse_receipts;
 use chain::hash::tx_hash;
-use chain::proof::{self, Claims, EvmChain, Executed};
 use chain::tx::DecodedTx;
 use replay::Recording;
 use synthesize::BlockSizes;

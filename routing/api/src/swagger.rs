@@ -1,13 +1,13 @@
 //! The documents of the service: OpenAPI 3.1, its Swagger 2.0 form, and the page over them.
 
 use serde_json::Value;
-use web::api_page;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::http_error::HttpError;
 use web::openapi::About;
+use web::openapi::api_page;
+use web::openapi::schema::{Document, Object};
 use web::reply::Reply;
-use web::schema::{Document, Object};
 
 use crate::api::submit::SUBMIT;
 use crate::service::Service;
@@ -55,7 +55,7 @@ pub fn document(version: &str) -> Value {
 
 /// The same in the form of Swagger 2.0.
 pub fn swagger_document(version: &str) -> Value {
-    web::swagger2::document(&document(version))
+    web::openapi::swagger2::document(&document(version))
 }
 
 /// The document of a service: one that relays nothing does not offer it.
@@ -86,5 +86,5 @@ fn openapi(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn swagger(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
-    Ok(Reply::json(web::swagger2::document(&served(service)).to_string()))
+    Ok(Reply::json(web::openapi::swagger2::document(&served(service)).to_string()))
 }

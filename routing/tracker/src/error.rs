@@ -1,6 +1,6 @@
 //! Errors of the tracker, apart from node errors.
 
-use crate::unseen::Limit;
+use crate::queue::unseen::Limit;
 
 /// The tracker cannot continue.
 #[derive(Debug, thiserror::Error)]

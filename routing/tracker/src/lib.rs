@@ -44,45 +44,23 @@
 //! chain will resend it. A packet in the second state stays `TRANSFER_PENDING` without an error of its own until its
 //! timeout is proved to the sending chain. A relayer may never do that, so the transfer may end as `STATE_ABANDONED`.
 
-mod asset_location;
-mod breaker;
-mod chain_clients;
-mod chain_queries;
-mod continuation;
-mod detect;
+pub mod chains;
 mod error;
-mod event;
-mod executor_withdrawals;
-pub mod hop;
-pub mod hop_query;
-mod known_acks;
-pub mod known_chain;
-mod layer_zero;
-mod limiter;
+pub mod evidence;
 mod meter;
 pub mod options;
-mod other_bridges;
-mod poll;
-mod poll_tx;
-mod query_error;
 mod queue;
-mod queue_position;
-mod recent_blocks;
 pub mod record;
-mod search;
-pub mod state;
 pub mod status;
 mod tables;
 mod tracker;
-pub mod transfer;
 mod tx_hash;
-mod unseen;
 
-pub use chain_clients::{ChainClients, Clients, NoAddress};
-pub use detect::detect_hops;
+pub use chains::clients::{ChainClients, Clients, NoAddress};
 pub use error::{BadHash, Error, Refused, StatusError};
+pub use evidence::detect::detect_hops;
 pub use meter::describe as describe_metrics;
 pub use options::Options;
-pub use poll::Polled;
+pub use queue::poll::Polled;
+pub use queue::unseen::Limit;
 pub use tracker::{Tracked, Tracker};
-pub use unseen::Limit;

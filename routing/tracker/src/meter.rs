@@ -6,9 +6,9 @@
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 
-use crate::hop::{Obstacle, Unfollowed};
+use crate::evidence::hop::{Obstacle, Unfollowed};
+use crate::evidence::transfer::State;
 use crate::record::Record;
-use crate::transfer::State;
 
 const OPEN: &str = "cairn_route_open_transfers";
 const ENDED: &str = "cairn_route_ended_transfers_total";

@@ -6,6 +6,11 @@
 //! * A read after a commit finds the committed row.
 //! * Memory holds a few numbers per chain that ever had a row, none per transaction.
 
+pub(crate) mod poll;
+pub(crate) mod poll_tx;
+pub(crate) mod position;
+pub(crate) mod unseen;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +18,7 @@ use chain::hash::Hash;
 use store::key::{All, Text};
 use store::{Order, Store, table};
 
-use crate::queue_position::{Class, QueuePosition};
+use crate::queue::position::{Class, QueuePosition};
 use crate::tables::Queue;
 
 /// By chain, the start of the next read. Deleted rows stay in the files for a while, and a scan from the beginning

@@ -12,11 +12,11 @@ use std::time::Duration;
 use registry::Registry;
 use serde::{Deserialize, Serialize};
 
-use crate::hop::{ObservedHop, TxRef};
-use crate::known_chain::{KnownChain, KnownChains};
+use crate::chains::known_chain::{KnownChain, KnownChains};
+use crate::evidence::hop::{ObservedHop, TxRef};
+use crate::evidence::transfer::{State, Transfer};
 use crate::options::Options;
-use crate::queue_position::{Class, QueuePosition};
-use crate::transfer::{State, Transfer};
+use crate::queue::position::{Class, QueuePosition};
 
 /// A registered transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

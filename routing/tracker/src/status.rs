@@ -11,12 +11,12 @@ use registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::asset_location::tokens;
-use crate::hop::{Ack, Ibc, LayerZero, ObservedHop, Phase, TxRef, Withdrawal};
-use crate::known_chain::KnownChains;
+use crate::chains::known_chain::KnownChains;
+use crate::evidence::asset_location::tokens;
+use crate::evidence::hop::{Ack, Ibc, LayerZero, ObservedHop, Phase, TxRef, Withdrawal};
+use crate::evidence::state::Progress;
+use crate::evidence::transfer::{State, Transfer};
 use crate::record::{Record, Source};
-use crate::state::Progress;
-use crate::transfer::{State, Transfer};
 
 /// Progress of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -53,7 +53,7 @@ impl Table for Others {
     type Value = Vec<u8>;
 }
 
-/// The time of each transaction's next poll, or of its end; see [`crate::queue_position::Class`].
+/// The time of each transaction's next poll, or of its end; see [`crate::queue::position::Class`].
 ///
 /// | chain (text) | class (1) | nanoseconds since 1970 (8, BE) | hash (32) | → nothing
 #[derive(Debug)]

@@ -19,21 +19,21 @@ use store::key::Text;
 use store::{Bounds, Durability, Order, RocksOptions, RocksStore, Store, Table as _, table};
 use tokio::sync::{Notify, watch};
 
-use crate::chain_clients::ChainClients;
-use crate::chain_queries::ChainQueries;
+use crate::chains::clients::ChainClients;
+use crate::chains::known_chain::{KnownChain, KnownChains};
+use crate::chains::limiter::Limiters;
+use crate::chains::queries::ChainQueries;
 use crate::error::{Error, Refused, StatusError};
-use crate::known_chain::{KnownChain, KnownChains};
-use crate::limiter::Limiters;
 use crate::meter::{self, PollLabel};
 use crate::options::Options;
-use crate::poll_tx::poll_tx;
 use crate::queue::Queues;
-use crate::queue_position::{Class, QueuePosition};
+use crate::queue::poll_tx::poll_tx;
+use crate::queue::position::{Class, QueuePosition};
+use crate::queue::unseen::{ClientId, Limit, Unseen};
 use crate::record::Record;
 use crate::status;
 use crate::tables::{Answers, Format, Others, Queue, Records, TABLES, TxKey};
 use crate::tx_hash::{hash_of, spelled};
-use crate::unseen::{ClientId, Limit, Unseen};
 
 /// Follows registered transactions. Share it in an `Arc`.
 pub struct Tracker {

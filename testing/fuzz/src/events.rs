@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use chain::proof::{self, Claims, Commitments};
-use chain::{AccountSet, Vm, comet, erc20, evm, nft};
+use chain::comet::proof::{self, Claims, Commitments};
+use chain::{AccountSet, Vm, comet, evm, evm::erc20, nft};
 use ingest::derive::{self, Block, BlockAnswers, EvmAnswer, Failure, Rendered, WorkerState};
 use replay::recording::Height;
 use serde_json::Value;

@@ -12,7 +12,7 @@ use planner::{Graph, Operation, Plan, Quotes, Request, World};
 use registry::facts::Quote;
 use registry::{AssetRef, ChainKind, ChainRef, Facts, OftRef, Registry};
 use serde_json::{Value, json};
-use tracker::hop::{ObservedHop, Packet, TxRef};
+use tracker::evidence::hop::{ObservedHop, Packet, TxRef};
 
 use crate::edit;
 use crate::input::Input;

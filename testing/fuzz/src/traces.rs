@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use chain::trace;
+use chain::evm::trace;
 use ingest::derive::{self, Failure, Retraced, WorkerState};
 use replay::recording::Trace;
 use serde_json::Value;

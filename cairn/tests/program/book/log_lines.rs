@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::support::repository;
 
 /// Directories of the program's sources.
-const SOURCES: &[&str] = &["cairn", "crates", "frontends", "ingest", "proto", "query", "replay", "routing", "schema"];
+const SOURCES: &[&str] =
+    &["cairn", "crates", "frontends", "ingest", "proto", "query", "replay", "routing", "schema"];
 
 /// Parts that are not in the program.
 const NOT_SHIPPED: &[&str] = &["tests", "examples", "benches", "tests.rs"];

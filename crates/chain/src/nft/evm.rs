@@ -13,7 +13,7 @@ use super::{NftEvent, TokenRef, Updated};
 use crate::address::Account;
 use crate::comet::Event;
 use crate::evm::Log;
-use crate::evm_log::{self, Transfer, TransferLogs};
+use crate::evm::log::{self, Transfer, TransferLogs};
 
 mod logs {
     alloy::sol! {
@@ -65,7 +65,7 @@ impl Reader {
     /// The NFT events in an event of type `evm`.
     pub(super) fn events(&mut self, event: &Event<'_>) -> Vec<NftEvent> {
         let mut events = Vec::new();
-        for text in evm_log::logs(event) {
+        for text in log::logs(event) {
             match self.transfers.token(text) {
                 Some(log) => events.extend(transferred(&log)),
                 None => self.other(text, &mut events),
@@ -77,7 +77,7 @@ impl Reader {
     fn other(&mut self, text: &str, events: &mut Vec<NftEvent>) {
         let Some(kind) = self.first_topic(text).filter(|kind| self.is_known(kind)) else { return };
         let Ok(log) = serde_json::from_str::<Log<'_>>(text) else { return };
-        let Some(contract) = evm_log::bytes::<20>(&log.address) else { return };
+        let Some(contract) = log::bytes::<20>(&log.address) else { return };
         let collection = Account::from(contract);
         if kind == self.consecutive {
             self.consecutive(&log, collection, events);
@@ -104,7 +104,7 @@ impl Reader {
         let data = hex::decode(log.data.strip_prefix("0x").unwrap_or_default()).ok()?;
         let mut words = Vec::new();
         for topic in log.topics.get(1..)? {
-            words.push(U256::from_be_bytes(evm_log::bytes::<32>(topic)?));
+            words.push(U256::from_be_bytes(log::bytes::<32>(topic)?));
         }
         words.extend(data.chunks_exact(32).map(U256::from_be_slice));
         match (kind == self.update, &words[..]) {
@@ -118,8 +118,8 @@ impl Reader {
     /// Each token of a consecutive transfer, up to the bounds.
     fn consecutive(&mut self, log: &Log<'_>, collection: Account, events: &mut Vec<NftEvent>) {
         let [_, first, from, to] = &log.topics[..] else { return };
-        let Some(last) = evm_log::bytes(&log.data).map(U256::from_be_bytes::<32>) else { return };
-        let Some(Transfer { contract, from, to, value }) = evm_log::transfer(&log.address, [from, to, first])
+        let Some(last) = log::bytes(&log.data).map(U256::from_be_bytes::<32>) else { return };
+        let Some(Transfer { contract, from, to, value }) = log::transfer(&log.address, [from, to, first])
         else {
             return;
         };

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::recorded::{heights, states};
 use chain::comet::{ResultsAnswer, parse_results};
-use chain::erc20::{Erc20Event, events};
-use chain::{U256, abi};
+use chain::evm::erc20::{Erc20Event, events};
+use chain::{U256, evm::abi};
 use serde_json::json;
 
 const NOBODY: [u8; 20] = [0; 20];

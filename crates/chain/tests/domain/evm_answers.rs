@@ -1,7 +1,7 @@
 //! Receipts and call trees that recordings lack: creations, missing members, hostile nesting.
 
+use chain::evm::trace::{self, parse_frames, parse_traces, write_internal_tx};
 use chain::evm::{self, check_receipts, parse_receipts, write_evm_tx};
-use chain::trace::{self, parse_frames, parse_traces, write_internal_tx};
 use chain::{Account, AccountSet};
 
 const FROM: &str = "0x1b9f30d48692d9f043a72ca7427cbdacec3788cf";

@@ -3,8 +3,8 @@
 
 use crate::recorded::{Line, heights};
 use base64::Engine as _;
+use chain::comet::proof::{Claims, check_header, check_last_commit, check_parent, check_results, check_txs};
 use chain::comet::{parse_block, parse_results};
-use chain::proof::{Claims, check_header, check_last_commit, check_parent, check_results, check_txs};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use crate::recorded::{CHAINS, heights, states};
 use base64::Engine as _;
+use chain::comet::header::Commit;
+use chain::comet::light::{Power, Validator, Validators, check_commit, check_validators, parse_validators};
 use chain::comet::{BlockAnswer, parse_block};
-use chain::header::Commit;
-use chain::light::{Power, Validator, Validators, check_commit, check_validators, parse_validators};
 use ed25519_consensus::SigningKey;
 use proptest::prelude::*;
 use serde_json::{Value, json};

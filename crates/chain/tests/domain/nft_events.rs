@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::recorded::{State, heights, states};
 use chain::comet::parse_results;
 use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
-use chain::{Account, Text, U256, Vm, abi};
+use chain::{Account, Text, U256, Vm, evm::abi};
 
 /// All NFT events of a recorded chain, with height and index of the transaction.
 fn found(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {

@@ -2,9 +2,9 @@
 
 use crate::recorded::{Line, heights};
 use base64::Engine as _;
+use chain::comet::proof::{Bound, EvmChain, Executed, NamedReceipts, check_receipts, derive_receipts};
 use chain::comet::{Attribute, Event, TxResult, parse_block, parse_results};
 use chain::evm::{self, Receipt, parse_receipts, write_evm_tx};
-use chain::proof::{Bound, EvmChain, Executed, NamedReceipts, check_receipts, derive_receipts};
 use chain::tx::{Coin, DecodedTx, SignMode, SignerInfo, TypedBytes, tx_hash};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -2,11 +2,11 @@
 
 use crate::recorded::{CHAINS, heights};
 use chain::Account;
+use chain::comet::proof::{Claims, check_header, check_last_commit, check_parent, check_results, check_txs};
 use chain::comet::{check_pair, parse_block, parse_results};
+use chain::evm::trace::{parse_traces, write_internal_tx};
 use chain::evm::{check_receipts, parse_receipts, write_evm_tx};
 use chain::hash::Hash;
-use chain::proof::{Claims, check_header, check_last_commit, check_parent, check_results, check_txs};
-use chain::trace::{parse_traces, write_internal_tx};
 use chain::tx::{DecodedTx, is_eth_tx};
 use serde_json::Value;
 

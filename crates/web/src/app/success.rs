@@ -11,7 +11,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use crate::compress::compress;
 use crate::encoding::{Coding, choose};
 use crate::etag;
-use crate::lane;
+use crate::limits::lane;
 use crate::reply::Reply;
 
 /// Minimum size for compression: below it, a compressed body saves no packet.

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value};
 
-use crate::schema::{self, ErrorResponse};
+use crate::openapi::schema::{self, ErrorResponse};
 
 /// The lead of a reference to a definition.
 pub(super) const REFERENCE: &str = "#/components/schemas/";
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::of;
+    use crate::openapi::schema::of;
 
     /// A thing.
     #[derive(JsonSchema)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::socket::Socket;
 use web::clock::Clock;
 use web::limits::{Limits, PathRate, Rate};
-use web::server::Server;
+use web::serve::server::Server;
 
 /// A clock that the test moves.
 #[derive(Clone)]

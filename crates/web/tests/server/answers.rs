@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::socket::Socket;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| crate::shop::open(Limits::default()).0);
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::socket::{Response, Socket};
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 const SOON: Duration = Duration::from_millis(150);
 

@@ -16,7 +16,7 @@ fn openapi(examples: &Value) -> Value {
 
 /// The Swagger form.
 fn document() -> Value {
-    web::swagger2::document(&openapi(&Value::Null))
+    web::openapi::swagger2::document(&openapi(&Value::Null))
 }
 
 #[test]

@@ -9,10 +9,10 @@ use crate::socket::Socket;
 use web::app::App;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::limits::{Limits, Rate};
+use web::openapi::schema::Document;
 use web::reply::Reply;
 use web::router::RouteError;
-use web::schema::Document;
-use web::server::Server;
+use web::serve::server::Server;
 
 #[test]
 fn a_server_that_answers_is_alive_and_by_default_ready() {

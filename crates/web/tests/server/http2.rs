@@ -13,9 +13,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use web::http_error::HttpError;
-use web::http2::{RequestHandler, RequestKind, serve_http2};
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::http2::{RequestHandler, RequestKind, serve_http2};
+use web::serve::server::Server;
 
 const LARGE: usize = 3 << 20;
 /// Far longer than any answer takes here: only a failing test waits so long.

@@ -8,9 +8,9 @@ use http::{HeaderMap, HeaderValue, Method};
 use web::app::App;
 use web::endpoint::{Endpoint, Handler, MaxAge, Param};
 use web::limits::Limits;
+use web::openapi::schema::Document;
 use web::reply::Reply;
-use web::schema::Document;
-use web::server::Server;
+use web::serve::server::Server;
 
 use crate::socket::Socket;
 

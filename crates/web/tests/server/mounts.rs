@@ -11,9 +11,9 @@ use web::clock::Clock;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::limits::{Limits, Rate};
 use web::mounts::{Mount, Mounts, Slot};
+use web::openapi::schema::Document;
 use web::reply::Reply;
-use web::schema::Document;
-use web::server::Server;
+use web::serve::server::Server;
 
 use crate::socket::Socket;
 

@@ -4,9 +4,9 @@ use http::StatusCode;
 use proptest::prelude::*;
 use web::app::App;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::openapi::schema::Document;
 use web::reply::Reply;
 use web::router::{RouteError, Router};
-use web::schema::Document;
 
 fn get(target: &str) -> (u16, String) {
     let response = crate::shop::app().0.get(target);

@@ -5,8 +5,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::socket::{Response, Socket};
-use web::lane::{HEAVY, LIGHT};
 use web::limits::Limits;
+use web::limits::lane::{HEAVY, LIGHT};
 
 /// A body of more bytes than the socket buffers of both sides hold.
 const LARGE: usize = 30_000_000;

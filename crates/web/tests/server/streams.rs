@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 use crate::socket::{Response, Socket};
 

@@ -13,11 +13,11 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, PAGINATION, Param, Type};
 use web::event::{Event, EventStream};
 use web::http_error::HttpError;
-use web::lane;
 use web::limits::Limits;
+use web::limits::lane;
+use web::openapi::schema::of;
 use web::reply::Reply;
-use web::schema::of;
-use web::server::Server;
+use web::serve::server::Server;
 
 /// The state of the handlers: the slow one reports its start and waits for its release.
 pub(crate) struct Shop {

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use tonic::transport::{Channel, Endpoint};
 use web::app::App;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 /// Far longer than anything takes here: only a failing test waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -14,7 +14,7 @@ use testkit::{indexed, recording};
 use tonic::{Code, Status, Streaming};
 use web::app::App;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 use crate::indexed::{Client, PATIENCE, client, connect, eventually, evm, serve};
 

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use chain::comet::proof::Commitments;
 use chain::nft::{NftEvent, TokenRef, Updated};
-use chain::proof::Commitments;
 use chain::record::Proposer;
 use chain::{Account, Text, Timestamp, U256, Vm};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use chain::U256;
-use chain::erc20::Erc20Event;
+use chain::evm::erc20::Erc20Event;
 use proptest::prelude::*;
 use schema::digest::{self, TableDigest};
 use schema::meta::{self, RichLane};

@@ -9,7 +9,7 @@ use query::Indexer;
 use serde_json::Value;
 use web::app::App;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 /// Far longer than anything takes here: only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use chain::proof::{data_hash, results_hash};
+use chain::comet::proof::{data_hash, results_hash};
 use chain::time::Timestamp;
 use serde_json::Value;
 

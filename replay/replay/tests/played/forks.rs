@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use chain::comet::proof::{check_txs, results_hash};
 use chain::comet::{check_pair, parse_block, parse_results};
-use chain::proof::{check_txs, results_hash};
 use replay::header::header_hash;
 use replay::recording::{Height, Trace};
 use replay::{Error, Recording};
@@ -13,7 +13,8 @@ use serde_json::Value;
 const SEED: u64 = 7;
 
 fn open(name: &str) -> Recording {
-    Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/recordings").join(name)).unwrap()
+    Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/recordings").join(name))
+        .unwrap()
 }
 
 fn parse(raw: &[u8]) -> Value {

@@ -12,8 +12,8 @@ use serde::ser::SerializeMap as _;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, Method, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag};
 use crate::errors;

@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::json;
 use crate::body::{self, check_length};
@@ -252,9 +252,9 @@ async fn evm_balance(evm: &node::Evm, chain: &Chain, holder: [u8; 20], denom: &s
     }
     let contract =
         evm_address(denom).ok_or_else(|| format!("`{denom}` is no token of chain `{}`", chain.id))?;
-    let answer = evm.call(contract, &chain::abi::balance_of(holder), None).await;
+    let answer = evm.call(contract, &chain::evm::abi::balance_of(holder), None).await;
     let answer = answer.map_err(|error| not_given(chain, &error))?;
-    chain::abi::read_uint(&answer).ok_or_else(|| format!("`{denom}` gives no balance"))
+    chain::evm::abi::read_uint(&answer).ok_or_else(|| format!("`{denom}` gives no balance"))
 }
 
 /// The message for the client of a node's failure, which has the node's address and text: those are for the log.

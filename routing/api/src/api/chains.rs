@@ -7,8 +7,8 @@ use serde::Serialize;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, Method, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
 use crate::errors;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::assets::{ByChain, ChainAssets};
 use super::reach::{Forms, way};

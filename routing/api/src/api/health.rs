@@ -7,8 +7,8 @@ use serde::Serialize;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::json;
 use crate::service::Service;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::amounts::{self, Planned, RequestedAmount};
 use super::fees::{Fee, fees, warnings};

@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::json;
 use super::tx::{TrackResponse, now, refusal};

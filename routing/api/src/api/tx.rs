@@ -7,8 +7,8 @@ use tracker::{Refused, StatusError, Tracked};
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::http_error::HttpError;
+use web::openapi::schema;
 use web::reply::Reply;
-use web::schema;
 
 use super::json;
 use crate::body::{self, Text};

@@ -78,7 +78,8 @@ async fn view(clients: &ChainClients, chain: &Chain, contract: &str, what: OftVi
         Account::from_hex_literal(contract).and_then(|account| account.as_bytes().try_into().ok());
     let to = to.ok_or_else(|| format!("{contract} is no address of a contract"))?;
     let answer = evm.call(to, &what.calldata(), None).await.map_err(|error| error.to_string())?;
-    chain::abi::read_uint(&answer).ok_or_else(|| format!("{contract} is no contract with the view {what:?}"))
+    chain::evm::abi::read_uint(&answer)
+        .ok_or_else(|| format!("{contract} is no contract with the view {what:?}"))
 }
 
 /// An address as a word of 32 bytes.

@@ -29,7 +29,7 @@ fn every_endpoint_that_does_something_is_described() {
             Method::Post => "post",
         };
         let described = paths.get(endpoint.path).is_some_and(|path| path.get(method).is_some());
-        assert_eq!(described, !web::api_page::has(endpoint.path), "{method} {}", endpoint.path);
+        assert_eq!(described, !web::openapi::api_page::has(endpoint.path), "{method} {}", endpoint.path);
     }
 }
 

@@ -6,11 +6,13 @@ use registry::{
 };
 use serde_json::json;
 use tracker::Options;
-use tracker::hop::{Ack, Deposit, Finalized, Hook, Ibc, ObservedHop, Packet, PacketId, Relation, TxRef};
+use tracker::evidence::hop::{
+    Ack, Deposit, Finalized, Hook, Ibc, ObservedHop, Packet, PacketId, Relation, TxRef,
+};
+use tracker::evidence::state::Observation;
+use tracker::evidence::transfer::Transfer;
 use tracker::record::{Record, Source};
-use tracker::state::Observation;
 use tracker::status;
-use tracker::transfer::Transfer;
 
 use crate::world::chain;
 

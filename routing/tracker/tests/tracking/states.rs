@@ -1,12 +1,12 @@
 //! Effects of observations on a hop and on a transfer: every pair, and any order.
 
 use proptest::prelude::*;
-use tracker::hop::{
+use tracker::evidence::hop::{
     Ack, Deposit, Finalized, Forward, Ibc, ObservedHop, Output, Packet, PacketId, Relation, TxRef, Withdrawal,
 };
-use tracker::hop_query::open_queries;
-use tracker::state::{Observation, Progress, advance, progress};
-use tracker::transfer::{State, Transfer};
+use tracker::evidence::hop_query::open_queries;
+use tracker::evidence::state::{Observation, Progress, advance, progress};
+use tracker::evidence::transfer::{State, Transfer};
 
 fn seen(chain: &str, height: u64) -> TxRef {
     TxRef { chain: chain.to_owned(), hash: Some(format!("{chain}{height}")), height, time: None }

@@ -6,9 +6,9 @@ use chain::Vm;
 use node::{FoundEvent, TxSearchHit};
 use registry::{ChainKind, Endpoints, Registry};
 use serde_json::{Value, json};
-use tracker::hop::{ObservedHop, Obstacle, TxRef};
+use tracker::evidence::hop::{ObservedHop, Obstacle, TxRef};
+use tracker::evidence::transfer::Transfer;
 use tracker::record::{Record, Source};
-use tracker::transfer::Transfer;
 use tracker::{Options, detect_hops, status};
 
 use crate::world::{L1, chain, chains};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use chain::nft::move_vm;
-use chain::{Account, U256, abi};
+use chain::{Account, U256, evm::abi};
 use replay::{Options, Recording};
 use schema::keys::AccountKey;
 use schema::meta::{self, RichLane};

@@ -16,7 +16,7 @@ use tokio::sync::Barrier;
 use tokio::time::timeout;
 use web::app::App;
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 /// Far longer than the chain takes.
 const PATIENCE: Duration = Duration::from_mins(3);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use web::limits::Limits;
-use web::server::Server;
+use web::serve::server::Server;
 
 use super::Client;
 

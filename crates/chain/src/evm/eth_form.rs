@@ -1,0 +1,245 @@
+//! The Ethereum transaction that a Cosmos transaction wraps, and its hash.
+//!
+//! MiniEVM puts an Ethereum transaction into one `MsgCall` or `MsgCreate`, with its remaining fields in the memo, and
+//! its indexer reassembles it (`minievm:x/evm/types/txutils.go`, `ConvertCosmosTxToEthereumTx`; reimplemented here).
+//! The hash covers every field. The decimals of the fee token, by which the value was scaled down, are not in the
+//! transaction; they are found by trying candidates.
+
+use alloy::primitives::{U256, keccak256};
+use alloy::rlp::{Encodable as _, Header};
+
+use crate::address::Account;
+use crate::evm::eth_tx::{self, Memo};
+use crate::evm::log::bytes;
+use crate::hash::Hash;
+use crate::key;
+use crate::tx::DecodedTx;
+use crate::wire::{Value, bytes_field, fields};
+
+/// The largest chain id that wallets accept (`minievm:x/evm/types/chain_config.go`).
+const MAX_CHAIN_ID: u64 = 4_503_599_627_370_476;
+/// Decimals of ether.
+const ETHER: u8 = 18;
+/// Candidate decimals of a fee token, likeliest first; wallets support no more decimals.
+const DECIMALS: [u8; 7] = [18, 6, 0, 8, 9, 12, 24];
+
+/// The fields of an Ethereum transaction.
+#[derive(Debug)]
+pub(crate) struct EthForm {
+    /// 0, 1, 2 or 4.
+    pub(crate) kind: u8,
+    /// The gas price, or the maximum fee per gas.
+    pub(crate) fee_cap: U256,
+    /// The signer.
+    pub(crate) sender: [u8; 20],
+    /// The receiver; `None` for a creation.
+    pub(crate) to: Option<[u8; 20]>,
+    tip_cap: U256,
+    gas_limit: u64,
+    nonce: u64,
+    input: Vec<u8>,
+    value: U256,
+    /// RLP, wrapped.
+    access_list: Vec<u8>,
+    /// RLP, wrapped.
+    authorizations: Vec<u8>,
+    signature: [u8; 65],
+}
+
+/// The Ethereum chain id of a Cosmos chain.
+pub(crate) fn ethereum_chain_id(chain_id: &str) -> u64 {
+    let hash = keccak256(chain_id.as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash[..8]);
+    u64::from_be_bytes(first) % MAX_CHAIN_ID
+}
+
+/// The hash of a successful Cosmos transaction that only emitted logs: that of an empty legacy transaction whose input
+/// is the Cosmos hash (`minievm:indexer/utils.go`).
+pub(crate) fn stand_in_hash(cosmos: &Hash) -> Hash {
+    let mut items = vec![0x80; 5];
+    cosmos.encode(&mut items);
+    items.extend_from_slice(&[0x80; 3]);
+    keccak256(list(&items)).0
+}
+
+impl EthForm {
+    /// The transaction in `tx`; `None` if a node finds none in it.
+    pub(crate) fn of(tx: &DecodedTx, prefix: &str) -> Option<Self> {
+        if !eth_tx::has_shape(tx, prefix) {
+            return None;
+        }
+        let memo = Memo::read(&tx.memo)?;
+        let fee_cap = U256::from_str_radix(memo.gas_fee_cap.get(), 10).ok()?;
+        let message = tx.messages.first()?;
+        let parts = fields(&message.value)?;
+        let creates = message.type_url.ends_with("MsgCreate");
+        let [input, value, access, auths] = if creates { [2, 3, 4, u32::MAX] } else { [3, 4, 5, 6] };
+        let to = if creates { None } else { Some(address(text_field(&parts, 2)?, prefix)?) };
+        let mut signature = [0; 65];
+        match tx.signatures.first()?.as_slice() {
+            whole if whole.len() == 65 || whole.len() == 64 => {
+                signature[..whole.len()].copy_from_slice(whole);
+            }
+            _ => return None,
+        }
+        Some(Self {
+            kind: memo.kind,
+            fee_cap,
+            tip_cap: U256::from_str_radix(memo.gas_tip_cap.get(), 10).ok()?,
+            gas_limit: memo.gas_limit,
+            nonce: tx.signer_infos.first()?.sequence,
+            sender: address(text_field(&parts, 1)?, prefix)?,
+            to,
+            input: hex::decode(text_field(&parts, input)?.strip_prefix("0x")?).ok()?,
+            value: U256::from_str_radix(text_field(&parts, value).unwrap_or("0"), 10).ok()?,
+            access_list: access_list(&parts, access)?,
+            authorizations: authorizations(&parts, auths)?,
+            signature,
+        })
+    }
+
+    /// True if this transaction has the hash. `decimals` are those of the fee token; the matching value is stored, to
+    /// be tried first the next time.
+    pub(crate) fn has_hash(&self, chain_id: u64, wanted: &Hash, decimals: &mut u8) -> bool {
+        if self.value.is_zero() {
+            return self.hash(chain_id, &self.value) == *wanted;
+        }
+        let fits = |decimals: &u8| {
+            scaled(self.value, *decimals).is_some_and(|value| self.hash(chain_id, &value) == *wanted)
+        };
+        if fits(decimals) {
+            return true;
+        }
+        match DECIMALS.into_iter().chain(0..=36).find(fits) {
+            Some(found) => *decimals = found,
+            None => return false,
+        }
+        true
+    }
+
+    /// The address that a node recovers from the signature: the sender, or an arbitrary one if the signature is wrong.
+    pub(crate) fn recovered(&self, chain_id: u64, decimals: u8) -> Option<[u8; 20]> {
+        let mut items = self.content(chain_id, &scaled(self.value, decimals)?);
+        // EIP-155 puts the chain id of a legacy transaction in place of its signature.
+        if self.kind == 0 {
+            chain_id.encode(&mut items);
+            items.extend_from_slice(&[0x80; 2]);
+        }
+        key::recover(&self.enveloped(&items), &self.signature)
+    }
+
+    fn hash(&self, chain_id: u64, value: &U256) -> Hash {
+        let mut items = self.content(chain_id, value);
+        let parity = self.signature[64];
+        // EIP-155 puts the chain id of a legacy transaction into its signature.
+        let v = if self.kind == 0 { u64::from(parity) + 35 + 2 * chain_id } else { u64::from(parity) };
+        v.encode(&mut items);
+        U256::from_be_slice(&self.signature[..32]).encode(&mut items);
+        U256::from_be_slice(&self.signature[32..64]).encode(&mut items);
+        self.enveloped(&items)
+    }
+
+    /// The hash of encoded items as a transaction of this type (EIP-2718).
+    fn enveloped(&self, items: &[u8]) -> Hash {
+        let mut all = list(items);
+        if self.kind != 0 {
+            all.insert(0, self.kind);
+        }
+        keccak256(&all).0
+    }
+
+    /// All fields but the signature, encoded.
+    fn content(&self, chain_id: u64, value: &U256) -> Vec<u8> {
+        let mut items = Vec::with_capacity(self.input.len() + self.access_list.len() + 256);
+        if self.kind != 0 {
+            chain_id.encode(&mut items);
+        }
+        self.nonce.encode(&mut items);
+        if matches!(self.kind, 2 | 4) {
+            self.tip_cap.encode(&mut items);
+        }
+        self.fee_cap.encode(&mut items);
+        self.gas_limit.encode(&mut items);
+        self.to.as_ref().map_or(&[][..], <[u8; 20]>::as_slice).encode(&mut items);
+        value.encode(&mut items);
+        self.input.as_slice().encode(&mut items);
+        if self.kind != 0 {
+            items.extend_from_slice(&self.access_list);
+        }
+        if self.kind == 4 {
+            items.extend_from_slice(&self.authorizations);
+        }
+        items
+    }
+}
+
+/// The value in wei.
+fn scaled(value: U256, decimals: u8) -> Option<U256> {
+    let power = |exponent: u8| U256::from(10).checked_pow(U256::from(exponent));
+    match ETHER.checked_sub(decimals) {
+        Some(up) => value.checked_mul(power(up)?),
+        None => value.checked_div(power(decimals - ETHER)?),
+    }
+}
+
+fn text_field<'a>(parts: &[(u32, Value<'a>)], number: u32) -> Option<&'a str> {
+    std::str::from_utf8(bytes_field(parts, number)?).ok()
+}
+
+/// A 20-byte address in bech32 or in hex of any length up to 20 bytes.
+fn address(text: &str, prefix: &str) -> Option<[u8; 20]> {
+    Account::parse(text, prefix)?.as_bytes().try_into().ok()
+}
+
+fn messages<'a>(parts: &[(u32, Value<'a>)], number: u32) -> impl Iterator<Item = &'a [u8]> {
+    parts.iter().filter_map(move |part| match *part {
+        (n, Value::Bytes(message)) if n == number => Some(message),
+        _ => None,
+    })
+}
+
+/// The RLP list of encoded items.
+fn list(items: &[u8]) -> Vec<u8> {
+    let mut list = Vec::with_capacity(items.len() + 9);
+    Header { list: true, payload_length: items.len() }.encode(&mut list);
+    list.extend_from_slice(items);
+    list
+}
+
+fn access_list(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<u8>> {
+    let mut tuples = Vec::new();
+    for tuple in messages(parts, number) {
+        let tuple = fields(tuple)?;
+        let mut keys = Vec::new();
+        for key in messages(&tuple, 2) {
+            bytes::<32>(std::str::from_utf8(key).ok()?)?.encode(&mut keys);
+        }
+        let mut items = Vec::new();
+        bytes::<20>(text_field(&tuple, 1)?)?.encode(&mut items);
+        items.extend(list(&keys));
+        tuples.extend(list(&items));
+    }
+    Some(list(&tuples))
+}
+
+fn authorizations(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    for authorization in messages(parts, number) {
+        let authorization = fields(authorization)?;
+        let nonce = authorization.iter().rev().find_map(|part| match *part {
+            (3, Value::Varint(nonce)) => Some(nonce),
+            _ => None,
+        });
+        let signature: &[u8; 65] = bytes_field(&authorization, 4)?.try_into().ok()?;
+        let mut items = Vec::new();
+        U256::from_str_radix(text_field(&authorization, 1)?, 10).ok()?.encode(&mut items);
+        bytes::<20>(text_field(&authorization, 2)?)?.encode(&mut items);
+        nonce.unwrap_or(0).encode(&mut items);
+        signature[64].encode(&mut items);
+        U256::from_be_slice(&signature[..32]).encode(&mut items);
+        U256::from_be_slice(&signature[32..64]).encode(&mut items);
+        all.extend(list(&items));
+    }
+    Some(list(&all))
+}

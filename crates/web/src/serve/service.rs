@@ -1,0 +1,388 @@
+//! The hyper service of an [`App`]: enforces the limits, reads the request body and calls the app.
+//!
+//! Rate and concurrency limits apply first, by the head alone: before routing, and before any byte of the body is read.
+//! A cheap request without a body, the common case, is answered without boxing a future. Event streams have limits of
+//! their own and hold no permit of a request.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, Either};
+use http::header::{CONNECTION, HOST};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::service::Service;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::app::success::{CompressLater, compressed};
+use crate::encoding::Choice;
+use crate::endpoint::HandlerKind;
+use crate::event::EventStream;
+use crate::http_error::HttpError;
+use crate::limits::Limits;
+use crate::limits::concurrency_limit::{ConcurrencyLimit, Full, RequestPermit};
+use crate::limits::lane::Lane;
+use crate::limits::rate_limit::{Client, Clients};
+use crate::limits::share::{Pools, Share};
+use crate::mounts::Apps;
+use crate::serve::request_timer::RequestTimer;
+use crate::serve::response_body::{ResponseBody, streaming, with_permit};
+
+/// The values that all connections share.
+pub(crate) struct AppServer<A: 'static> {
+    pub(crate) apps: Apps<A>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) requests: ConcurrencyLimit,
+    pub(crate) streams: ConcurrencyLimit,
+    pub(crate) pools: Arc<Pools>,
+    /// Changes when the server stops.
+    pub(crate) stopped: watch::Receiver<()>,
+}
+
+/// The service of one connection.
+pub(crate) struct AppService<A: 'static> {
+    pub(crate) server: Arc<AppServer<A>>,
+    /// The peer address of the connection.
+    pub(crate) peer: IpAddr,
+    pub(crate) timer: Arc<RequestTimer>,
+}
+
+type Outcome = Result<Response<ResponseBody>, Infallible>;
+
+impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Either<Ready<Outcome>, BoxFuture<'static, Outcome>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.timer.begin();
+        let (mut head, body) = request.into_parts();
+        let limits = &self.server.limits;
+        let answered =
+            |response, permit| Either::Left(ready(Ok(with_permit(response, permit, &self.timer, limits))));
+        if let Err(error) = check_host(&head) {
+            return answered(close_unread(self.server.apps.reject(&head, &error), &body), None);
+        }
+        if let Some(response) = self.server.apps.probe(&head) {
+            return answered(close_unread(response, &body), None);
+        }
+        let app = match self.server.apps.select(&mut head) {
+            Ok(app) => app,
+            Err(response) => {
+                let (response, permit) = match self.server.check_client(&head, self.peer) {
+                    Ok(permit) => (response, Some(permit)),
+                    Err(error) => (self.server.apps.reject(&head, &error), None),
+                };
+                return answered(close_unread(response, &body), permit);
+            }
+        };
+        let found = app.find(&head);
+        let kind = app.kind_at(found.as_ref(), &head);
+        if kind == HandlerKind::Stream {
+            let response = match self.server.open(app, &head, &body, self.peer) {
+                Ok((response, permit)) => {
+                    let mut stopped = self.server.stopped.clone();
+                    // Always an error: the sender is dropped.
+                    let stopped = Box::pin(async move { drop(stopped.changed().await) });
+                    let pools = &self.server.pools;
+                    streaming(response, permit, &self.timer, pools, limits.heartbeat, stopped)
+                }
+                Err(response) => with_permit(response, None, &self.timer, limits),
+            };
+            return Either::Left(ready(Ok(response)));
+        }
+        let permit = match self.server.admit(app, &head, &body, self.peer) {
+            Ok(permit) => permit,
+            Err(response) => return answered(response, None),
+        };
+        // A permit of this server always has a client.
+        let Some(share) = Share::of(&permit, &self.server.pools) else {
+            let error = HttpError::internal("a request without a client");
+            return answered(app.reject(&head, &error), Some(permit));
+        };
+        let mut begun = None;
+        if kind == HandlerKind::Sync && head.method != Method::POST {
+            match share.try_light(|| app.respond_at(found, &head, b"")) {
+                Ok(response) if response.extensions().get::<Choice>().is_none() => {
+                    return answered(counted(app, &head, &share, response), Some(permit));
+                }
+                response => begun = Some(response),
+            }
+        } else {
+            head.extensions.insert(CompressLater);
+            if head.method == Method::POST {
+                // Only handlers of `POST` depend on the client.
+                head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
+            }
+        }
+        let (app, limits, timer) = (Arc::clone(app), Arc::clone(limits), Arc::clone(&self.timer));
+        Either::Right(Box::pin(async move {
+            let response = match begun {
+                Some(Ok(response)) => response,
+                Some(Err(lane)) => later(&app, &head, &share, lane).await,
+                None => with_body(&app, &head, body, kind, &limits).await,
+            };
+            let response = compress_later(&app, &head, &share, response).await;
+            let response = counted(&app, &head, &share, response);
+            Ok(with_permit(response, Some(permit), &timer, &limits))
+        }))
+    }
+}
+
+/// Bytes of bodies that a client has room for, at least, when an expensive request of it begins.
+const LEAST_ROOM: usize = 512 << 10;
+
+/// The response of a synchronous handler that did not run on the thread of its connection.
+async fn later<A: Send + Sync + 'static>(
+    app: &Arc<App<A>>,
+    head: &Parts,
+    share: &Share,
+    lane: Lane,
+) -> Response<Bytes> {
+    // The bytes of the largest pages are counted when they are there; a client that has no room for any gets no turn.
+    if lane != Lane::Light
+        && let Err(error) = share.hold(LEAST_ROOM)
+    {
+        return app.reject(head, &error);
+    }
+    let (this, of) = (Arc::clone(app), head.clone());
+    let response = share.run_in(lane, move || this.respond(&of, b"")).await;
+    response.unwrap_or_else(|error| app.reject(head, &error))
+}
+
+/// The response to a request with a body, or of an asynchronous handler.
+async fn with_body<A: Send + Sync + 'static>(
+    app: &App<A>,
+    head: &Parts,
+    body: Incoming,
+    kind: HandlerKind,
+    limits: &Limits,
+) -> Response<Bytes> {
+    let body = if head.method == Method::POST { read(body, limits).await } else { Ok(Bytes::new()) };
+    match body {
+        Ok(body) if kind == HandlerKind::Async => {
+            match timeout(limits.answer, app.respond_later(head, &body)).await {
+                Ok(response) => response,
+                Err(_) => app.reject(head, &HttpError::unavailable(too_late(limits))),
+            }
+        }
+        Ok(body) => app.respond(head, &body),
+        Err(error) => with_close(app.reject(head, &error)),
+    }
+}
+
+/// Compresses a body whose compression was put off: without a place for it soon, the body is sent as it is.
+async fn compress_later<A>(
+    app: &App<A>,
+    head: &Parts,
+    share: &Share,
+    mut response: Response<Bytes>,
+) -> Response<Bytes> {
+    let Some(choice) = response.extensions_mut().remove::<Choice>() else { return response };
+    let _held = match share.hold(response.body().len()) {
+        Ok(held) => held,
+        Err(error) => return app.reject(head, &error),
+    };
+    let plain = response.clone();
+    match share.compress(move || compressed(response, choice.coding)).await {
+        Some(response) => response,
+        None if choice.identity_excluded => {
+            app.reject(head, &HttpError::unavailable("too many responses are being compressed; try again"))
+        }
+        None => plain,
+    }
+}
+
+/// The response with its bytes counted until they are sent, or an error if there is no room for them.
+fn counted<A>(app: &App<A>, head: &Parts, share: &Share, response: Response<Bytes>) -> Response<Bytes> {
+    let (parts, body) = response.into_parts();
+    if head.method == Method::HEAD {
+        return Response::from_parts(parts, body);
+    }
+    match share.count(body) {
+        Ok(body) => Response::from_parts(parts, body),
+        Err(error) => app.reject(head, &error),
+    }
+}
+
+/// # Errors
+/// 400 if a request of HTTP/1.1 has no host, several, or a malformed one (RFC 9112 §3.2). An empty one is that of a
+/// target without a host.
+fn check_host(head: &Parts) -> Result<(), HttpError> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (host, more) = (hosts.next(), hosts.count());
+    match host {
+        None if head.version < Version::HTTP_11 => Ok(()),
+        Some(host) if more == 0 => {
+            let bytes = host.as_bytes();
+            if bytes.is_empty() || Authority::try_from(bytes).is_ok() && !bytes.contains(&b'@') {
+                return Ok(());
+            }
+            Err(HttpError::bad_request(
+                "the Host header is not a host name or address, with or without a port",
+            ))
+        }
+        _ => {
+            let count = usize::from(host.is_some()) + more;
+            Err(HttpError::bad_request(format!("the request has {count} Host headers, it must have one")))
+        }
+    }
+}
+
+impl<A> AppServer<A> {
+    /// The permit to answer a request; otherwise the response to a health probe or to a request that exceeds a limit.
+    #[expect(clippy::result_large_err, reason = "the caller returns the response")]
+    fn admit(
+        &self,
+        app: &App<A>,
+        head: &Parts,
+        body: &Incoming,
+        peer: IpAddr,
+    ) -> Result<RequestPermit, Response<Bytes>> {
+        let response = if let Some(response) = app.probe(head) {
+            response
+        } else {
+            match self.check_client(head, peer) {
+                Ok(permit) => {
+                    let size = check_size(head, body, &self.limits);
+                    return size.map(|()| permit).map_err(|error| with_close(app.reject(head, &error)));
+                }
+                Err(error) => app.reject(head, &error),
+            }
+        };
+        Err(close_unread(response, body))
+    }
+
+    /// Opens the event stream of a request; otherwise the response.
+    #[expect(clippy::result_large_err, reason = "the caller returns the response")]
+    fn open(
+        &self,
+        app: &App<A>,
+        head: &Parts,
+        body: &Incoming,
+        peer: IpAddr,
+    ) -> Result<(Response<EventStream>, RequestPermit), Response<Bytes>> {
+        let client = self.clients.client_of_request(peer, &head.headers);
+        let admitted = self.clients.admit(client, head.uri.path());
+        let permit = admitted
+            .and_then(|()| check_size(head, body, &self.limits))
+            .and_then(|()| acquire_stream(&self.streams, client, &self.limits))
+            .map_err(|error| app.reject(head, &error));
+        let opened = permit.and_then(|permit| Ok((app.stream(head)?, permit)));
+        opened.map_err(|response| close_unread(response, body))
+    }
+
+    /// # Errors
+    /// 429 or 503.
+    fn check_client(&self, head: &Parts, peer: IpAddr) -> Result<RequestPermit, HttpError> {
+        let client = self.clients.client_of_request(peer, &head.headers);
+        // A web page cannot read the response to a preflight, so preflights are not rate-limited.
+        if head.method != Method::OPTIONS {
+            self.clients.admit(client, head.uri.path())?;
+        }
+        acquire(&self.requests, Some(client), &self.limits)
+    }
+}
+
+/// # Errors
+/// 503 at the request limit of the server, 429 at that of `client`.
+pub(crate) fn acquire(
+    requests: &ConcurrencyLimit,
+    client: Option<Client>,
+    limits: &Limits,
+) -> Result<RequestPermit, HttpError> {
+    requests.acquire(client).map_err(|full| match full {
+        Full::Server => HttpError::unavailable(format!(
+            "{} requests are being answered, which is all at once; try again",
+            limits.requests
+        )),
+        Full::Client => HttpError::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!(
+                "{} requests from your address are being answered, or their answers wait to be read, which is all of \
+                 one address at once; try again",
+                limits.requests_per_client
+            ),
+        ),
+    })
+}
+
+/// # Errors
+/// 503 at the stream limit of the server, 429 at that of `client`.
+pub(crate) fn acquire_stream(
+    streams: &ConcurrencyLimit,
+    client: Client,
+    limits: &Limits,
+) -> Result<RequestPermit, HttpError> {
+    streams.acquire(Some(client)).map_err(|full| match full {
+        Full::Server => HttpError::unavailable(format!(
+            "{} event streams are open, which is all at once; try again later or read the lists instead",
+            limits.streams
+        )),
+        Full::Client => HttpError::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!(
+                "{} event streams are open from your address, which is all of one address at once; close one first",
+                limits.streams_per_client
+            ),
+        ),
+    })
+}
+
+/// Marks a response as the last of its connection.
+pub(crate) fn with_close(mut response: Response<Bytes>) -> Response<Bytes> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Closes the connection of a request whose body is not read. Without a body it stays open: a reconnect costs more.
+fn close_unread(response: Response<Bytes>, body: &Incoming) -> Response<Bytes> {
+    if body.is_end_stream() { response } else { with_close(response) }
+}
+
+/// # Errors
+/// 414, 431, or 413 by the announced length of the body.
+pub(crate) fn check_size(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(), HttpError> {
+    if head.uri.path_and_query().is_some_and(|target| target.as_str().len() > limits.target) {
+        let message = format!("the request target is over {} bytes", limits.target);
+        return Err(HttpError::new(StatusCode::URI_TOO_LONG, message));
+    }
+    // `name: value` and the end of the line.
+    let headers: usize = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if headers > limits.headers {
+        let message = format!("the request headers are over {} bytes or over 100 lines", limits.headers);
+        return Err(HttpError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, message));
+    }
+    if usize::try_from(body.size_hint().lower()).map_or(true, |len| len > limits.body) {
+        return Err(too_large(limits));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// 413 beyond the size limit, 408 after the timeout, 400 if the client disconnects.
+pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, HttpError> {
+    match timeout(limits.body_read, Limited::new(body, limits.body).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits)),
+        Ok(Err(error)) => Err(HttpError::bad_request(format!("the request body broke off: {error}"))),
+        Err(_) => Err(HttpError::new(StatusCode::REQUEST_TIMEOUT, "the request body took too long")),
+    }
+}
+
+fn too_late(limits: &Limits) -> String {
+    format!("the nodes that were asked for this took over {:?}; try again", limits.answer)
+}
+
+fn too_large(limits: &Limits) -> HttpError {
+    HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is over {} bytes", limits.body))
+}
