@@ -7,8 +7,7 @@ use std::path::Path;
 use crate::support::repository;
 
 /// Directories of the sources of what operators run; `replay/` is for those who test.
-const SOURCES: &[&str] =
-    &["cairn", "crates", "frontends", "ingest", "proto", "query", "routing", "schema"];
+const SOURCES: &[&str] = &["cairn", "crates", "frontends", "ingest", "proto", "query", "routing", "schema"];
 
 /// Parts that are not in the program.
 const NOT_SHIPPED: &[&str] = &["tests", "examples", "benches", "tests.rs"];
