@@ -13,6 +13,8 @@ use std::time::Duration;
 use node::{Comet, Evm, Limits, OpinitExecutor, Rest, SetupError, Url};
 use registry::{Chain, ChainKind, Endpoints};
 
+use crate::chains::executor_withdrawals::ExecutorWithdrawals;
+
 /// The clients of all chains that were queried so far.
 pub struct ChainClients {
     limits: Limits,
@@ -25,8 +27,8 @@ pub struct Clients {
     pub(crate) comet: Option<Comet>,
     pub(crate) rest: Option<Rest>,
     pub(crate) evm: Option<Evm>,
-    /// Of the rollup's bridge.
-    pub(crate) executor: Option<OpinitExecutor>,
+    /// Of the rollup's bridge. What one at another address reported does not count.
+    pub(crate) executor: Option<ExecutorWithdrawals>,
     /// When the nodes were last asked for their chain, in nanoseconds.
     checked: tokio::sync::Mutex<Option<i64>>,
 }
@@ -94,7 +96,7 @@ impl ChainClients {
             comet: self.client(chain, rpc, Comet::new),
             rest: self.client(chain, rest, Rest::new),
             evm: self.client(chain, json_rpc, Evm::new),
-            executor: self.client(chain, executor, OpinitExecutor::new),
+            executor: self.client(chain, executor, OpinitExecutor::new).map(ExecutorWithdrawals::new),
             checked: tokio::sync::Mutex::default(),
         }
     }
