@@ -71,7 +71,7 @@ pub(crate) struct Feed {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) start_height: u64,
     pub(crate) slow: SlowReader,
-    /// Places of the streams that read rows far behind the head.
+    /// Places of the streams that read many rows.
     pub(crate) far: Arc<Semaphore>,
     /// Maximum bytes of the row of an event.
     max_row: u64,

@@ -4,8 +4,8 @@
 //!
 //! * The position is that of the last event that was sent.
 //! * It is compared with the stored blocks whenever the rewind counter has changed, before any row is read.
-//! * Rows far behind the head are read on few threads of a lower priority, one page of each stream in turn: no request
-//!   waits for streams that catch up, whether they are read or not.
+//! * Rows far behind the head, and those that are tested, are read on few threads of a lower priority, one page of each
+//!   stream in turn: no request waits for streams that catch up, whether they are read or not.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -132,7 +132,8 @@ impl Reader {
             return Some((Ok(page), self));
         }
         let is_near = self.behind(head).is_some_and(|behind| behind <= NEAR);
-        if is_near {
+        // A filter by types may have to test each row.
+        if is_near && self.filter.types.is_empty() {
             return Some((self.read(), self));
         }
         // Neither fails: the semaphore is never closed, and a panic ends the stream as it would on this thread.
