@@ -207,7 +207,7 @@ fn rename(txn: &mut Txn<'_>, place: &Place, new: &NewName) -> Result<(), Error> 
     txn.put::<CollectionsByName>(&(name, address), &());
     let named = Some(place.clone());
     let (name, name_too_long) = (new.name.clone(), new.name_too_long);
-    txn.put::<Collections>(&address, &Message(Collection { name, name_too_long, origin_name, named, ..row }));
+    txn.put::<Collections>(&address, &Message(Collection { name, origin_name, name_too_long, named, ..row }));
     note_names_changed(txn, address)
 }
 

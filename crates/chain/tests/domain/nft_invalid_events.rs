@@ -541,7 +541,7 @@ fn new_facts_about_a_collection_may_change_its_name() {
     let contract = bech32(7, true);
     let attributes = [("_contract_address", contract.as_str()), ("action", "update_collection_info")];
     let expected = NftEvent::Metadata { collection: object(7), tokens: Updated::Name };
-    assert_eq!(found(Vm::Wasm, &[event("wasm", &attributes)]), [expected.clone()]);
+    assert_eq!(found(Vm::Wasm, &[event("wasm", &attributes)]), std::slice::from_ref(&expected));
     let data = format!(
         r#"{{"collection":"{}","mutated_field_name":"name","old_value":"a","new_value":"b"}}"#,
         object(7).to_hex()
