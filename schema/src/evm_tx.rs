@@ -1,23 +1,18 @@
 //! EVM transactions and their indexes.
 
 use memchr::memmem;
-use store::{Access, List, Table, TableSpec};
+use store::{List as _, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
 use crate::postings::{Hashed, Postings};
 use crate::records::Records;
 
-/// EVM transactions' records (their receipts) as they are served, in chunks.
-///
-/// | seq of the chunk's first record (8, BE) | → compressed records ([`crate::payload::Chunk`])
-#[derive(Debug)]
-pub struct EvmTxs;
-
-impl Table for EvmTxs {
-    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx", tag: 0x20, access: Access::Append };
-    type Key = u64;
-    type Value = Payload;
+store::tables! {
+    /// EVM transactions' records (their receipts) as they are served, in chunks.
+    ///
+    /// | seq of the chunk's first record (8, BE) | → compressed records ([`crate::payload::Chunk`])
+    pub table EvmTxs("evm_tx", 0x20, Append): u64 => Payload;
 }
 
 impl Records for EvmTxs {
@@ -32,27 +27,16 @@ impl Hashed for EvmTxs {
     type ByHash = EvmTxByHash;
 }
 
-/// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
-///
-/// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
-#[derive(Debug)]
-pub struct EvmTxByHash;
+store::tables! {
+    /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
+    ///
+    /// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
+    pub table EvmTxByHash("evm_tx_by_hash", 0x21, Hash): HashPrefix => Postings;
 
-impl Table for EvmTxByHash {
-    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Hash };
-    type Key = HashPrefix;
-    type Value = Postings;
-}
-
-/// EVM transactions of an account, oldest first.
-///
-/// | account (1 + 20 or 32) | role (1) | first ordinal (8, BE) | → up to 32 seqs (varints)
-#[derive(Debug)]
-pub struct AccountEvmTxs;
-
-impl List for AccountEvmTxs {
-    const SPEC: &'static TableSpec = &TableSpec { name: "account_evm_tx", tag: 0x22, access: Access::Scan };
-    type Owner = (AccountKey, Role);
+    /// EVM transactions of an account, oldest first.
+    ///
+    /// | account (1 + 20 or 32) | role (1) | first ordinal (8, BE) | → up to 32 seqs (varints)
+    pub list AccountEvmTxs("account_evm_tx", 0x22): (AccountKey, Role);
 }
 
 /// The member of receipts and logs with the EVM block's hash, up to its digits.

@@ -1,18 +1,13 @@
 //! Metadata rows: the identity of the database and the progress of each lane.
 
 use store::key::Text;
-use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
+use store::{Key as _, Snapshot, Table as _, TableSpec, Txn};
 
-/// Named rows about the database itself.
-///
-/// | name (escaped text) | → a protobuf message, by name: see the constants of this module, and [`crate::index::State`]
-#[derive(Debug)]
-pub struct Meta;
-
-impl Table for Meta {
-    const SPEC: &'static TableSpec = &TableSpec { name: "meta", tag: 0x02, access: Access::Point };
-    type Key = Text;
-    type Value = Vec<u8>;
+store::tables! {
+    /// Named rows about the database itself.
+    ///
+    /// | name (escaped text) | → a protobuf message, by name: see the constants of this module, and [`crate::index::State`]
+    pub table Meta("meta", 0x02, Point): Text => Vec<u8>;
 }
 
 /// A row of [`Meta`]: its name and the message it holds.

@@ -13,8 +13,8 @@
 use std::time::Duration;
 
 use store::{
-    Access, Batch, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table, TableSpec,
-    Txn, UndoRecord,
+    Batch, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table as _, Txn,
+    UndoRecord,
 };
 
 use crate::block::Blocks;
@@ -57,17 +57,12 @@ const LEVEL: i32 = 1;
 /// transactions needs a tenth of this.
 const MAX_RECORD: u64 = 256 << 20;
 
-/// Prior values of the rows that the last commits of a lane changed. A commit that does not add a height becomes the
-/// next part of the last height. Not part of the digest.
-///
-/// | lane: 1 blocks, 2 internal transactions, else the tag of an index's first table (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
-#[derive(Debug)]
-pub struct UndoRecords;
-
-impl Table for UndoRecords {
-    const SPEC: &'static TableSpec = &TableSpec { name: "undo", tag: 0x06, access: Access::Append };
-    type Key = RecordKey;
-    type Value = Message<Record>;
+store::tables! {
+    /// Prior values of the rows that the last commits of a lane changed. A commit that does not add a height becomes the
+    /// next part of the last height. Not part of the digest.
+    ///
+    /// | lane: 1 blocks, 2 internal transactions, else the tag of an index's first table (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
+    pub table UndoRecords("undo", 0x06, Append): RecordKey => Message<Record>;
 }
 
 /// Lane, height and part.
