@@ -84,8 +84,8 @@ struct ListRequest<'a, R> {
 
 impl<'a, R: Row> ListRequest<'a, R> {
     /// Reads the parameters, then takes the snapshot.
-    fn of(indexer: &'a Indexer, call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
-        let paging = Paging::of(call, space)?;
+    fn new(indexer: &'a Indexer, call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+        let paging = Paging::read(call, space)?;
         Ok(Self { indexer, view: indexer.view()?, paging })
     }
 

@@ -17,7 +17,7 @@ store::tables! {
 
 impl Records for EvmTxs {
     /// Receipts are shorter than transactions.
-    const MOST: usize = 6;
+    const MAX_RECORDS: usize = 6;
 }
 
 /// Its list.
@@ -47,7 +47,7 @@ const HASH_DIGITS: usize = 64;
 /// Replaces the digits of each EVM block hash in records by zeros.
 ///
 /// minievm computes this hash itself and no other hash covers it: a node that rebuilds its EVM index after a crash gives
-/// the same blocks other hashes, because it adds up their gas in another way. So it is no part of a comparison.
+/// the same blocks other hashes, because it adds up their gas in another way. So it is not part of a comparison.
 pub fn blank_block_hashes(records: &mut [u8]) {
     let mut from = 0;
     while let Some(at) = memmem::find(&records[from..], BLOCK_HASH) {

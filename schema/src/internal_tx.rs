@@ -37,7 +37,7 @@ store::tables! {
 
 impl Records for Calls {
     /// Frames are small and often read together.
-    const MOST: usize = 32;
+    const MAX_RECORDS: usize = 32;
 }
 
 store::tables! {

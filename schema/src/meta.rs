@@ -134,7 +134,7 @@ impl Named for PendingReindex {
     const NAME: &'static str = "reindex";
 }
 
-/// Rewind counter, incremented in every commit of a rewind. Caches store it beside
+/// Rewind counter, incremented in every commit of a rewind. Caches store it next to
 /// their data and invalidate when it changes. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Rewinds {

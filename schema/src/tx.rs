@@ -16,7 +16,7 @@ store::tables! {
 
 impl Records for Txs {
     /// With 4 of them a transaction has 364 bytes, with 1 it has 444 (`--bench growth`).
-    const MOST: usize = 4;
+    const MAX_RECORDS: usize = 4;
 }
 
 /// Its lists.

@@ -48,7 +48,7 @@ impl Backoff {
 const MAX_AT_TIP: Duration = Duration::from_millis(500);
 
 /// A request without a reply is logged after this time.
-const LONG: Duration = Duration::from_secs(30);
+const LOG_AFTER: Duration = Duration::from_secs(30);
 
 /// Interval between further log lines.
 const REMINDER: Duration = Duration::from_mins(5);
@@ -119,7 +119,7 @@ impl Trouble {
         let lasted = now - self.began;
         let due = match self.logged {
             Some(logged) => now - logged >= REMINDER,
-            None => lasted >= LONG,
+            None => lasted >= LOG_AFTER,
         };
         due.then(|| {
             self.logged = Some(now);

@@ -57,7 +57,7 @@ struct Pushed {
     spec: &'static TableSpec,
     /// Length before this transaction.
     base: u64,
-    /// The first value pushed, beside the others because most lists get only one.
+    /// The first value pushed, next to the others because most lists get only one.
     first: u64,
     others: Vec<u64>,
 }

@@ -48,7 +48,7 @@ impl IndexReader {
     fn app(&self) -> Result<&Arc<App<Indexer>>, Status> {
         self.index.get().ok_or_else(|| {
             let reason = (self.ready)().err().unwrap_or_else(|| "starting".to_owned());
-            status::of(&HttpError::unavailable(format!("not ready: {reason}")))
+            status::from_error(&HttpError::unavailable(format!("not ready: {reason}")))
         })
     }
 
@@ -114,7 +114,7 @@ fn failed(target: &str, error: &HttpError) -> Status {
     if let Some(detail) = error.detail() {
         tracing::error!(target, detail, "request failed");
     }
-    status::of(error)
+    status::from_error(error)
 }
 
 /// Implements the service: `reads` as `rpc(Request { members }) -> Response = target`, and `watches` as
@@ -152,67 +152,67 @@ macro_rules! service {
 
 service! {
     reads {
-        get_status(GetStatusRequest {}) -> GetStatusResponse = Target::of("/status");
+        get_status(GetStatusRequest {}) -> GetStatusResponse = Target::new("/status");
         list_blocks(ListBlocksRequest { pagination }) -> ListBlocksResponse =
-            Target::of("/indexer/block/v1/blocks").page(pagination);
+            Target::new("/indexer/block/v1/blocks").page(pagination);
         get_block(GetBlockRequest { height }) -> GetBlockResponse =
-            Target::of("/indexer/block/v1/blocks").segment("height", height)?;
+            Target::new("/indexer/block/v1/blocks").segment("height", height)?;
         get_average_block_time(GetAverageBlockTimeRequest {}) -> GetAverageBlockTimeResponse =
-            Target::of("/indexer/block/v1/avg_blocktime");
+            Target::new("/indexer/block/v1/avg_blocktime");
         list_txs(ListTxsRequest { pagination, msgs }) -> ListTxsResponse =
-            Target::of("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs);
-        count_txs(CountTxsRequest {}) -> CountTxsResponse = Target::of("/indexer/tx/v1/txs/count");
+            Target::new("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs);
+        count_txs(CountTxsRequest {}) -> CountTxsResponse = Target::new("/indexer/tx/v1/txs/count");
         list_txs_by_account(ListTxsByAccountRequest { account, is_signer, pagination, msgs }) -> ListTxsResponse =
-            Target::of("/indexer/tx/v1/txs/by_account")
+            Target::new("/indexer/tx/v1/txs/by_account")
                 .segment("account", account)?
                 .query("is_signer", is_signer)
                 .page(pagination)
                 .queries("msgs", &msgs);
         list_txs_by_height(ListTxsByHeightRequest { height, pagination, msgs }) -> ListTxsResponse =
-            Target::of("/indexer/tx/v1/txs/by_height")
+            Target::new("/indexer/tx/v1/txs/by_height")
                 .segment("height", height)?
                 .page(pagination)
                 .queries("msgs", &msgs);
         get_tx(GetTxRequest { tx_hash }) -> GetTxResponse =
-            Target::of("/indexer/tx/v1/txs").segment("tx_hash", tx_hash)?;
+            Target::new("/indexer/tx/v1/txs").segment("tx_hash", tx_hash)?;
         list_evm_txs(ListEvmTxsRequest { pagination }) -> ListEvmTxsResponse =
-            Target::of("/indexer/tx/v1/evm-txs").page(pagination);
+            Target::new("/indexer/tx/v1/evm-txs").page(pagination);
         list_evm_txs_by_account(
             ListEvmTxsByAccountRequest { account, is_signer, pagination, is_recipient }
         ) -> ListEvmTxsResponse =
-            Target::of("/indexer/tx/v1/evm-txs/by_account")
+            Target::new("/indexer/tx/v1/evm-txs/by_account")
                 .segment("account", account)?
                 .query("is_signer", is_signer)
                 .query("is_recipient", is_recipient)
                 .page(pagination);
         list_evm_txs_by_height(ListEvmTxsByHeightRequest { height, pagination }) -> ListEvmTxsResponse =
-            Target::of("/indexer/tx/v1/evm-txs/by_height").segment("height", height)?.page(pagination);
+            Target::new("/indexer/tx/v1/evm-txs/by_height").segment("height", height)?.page(pagination);
         get_evm_tx(GetEvmTxRequest { tx_hash }) -> GetEvmTxResponse =
-            Target::of("/indexer/tx/v1/evm-txs").segment("tx_hash", tx_hash)?;
+            Target::new("/indexer/tx/v1/evm-txs").segment("tx_hash", tx_hash)?;
         list_internal_txs(ListInternalTxsRequest { pagination }) -> ListInternalTxsResponse =
-            Target::of("/indexer/tx/v1/evm-internal-txs").page(pagination);
+            Target::new("/indexer/tx/v1/evm-internal-txs").page(pagination);
         list_internal_txs_by_account(
             ListInternalTxsByAccountRequest { account, pagination }
         ) -> ListInternalTxsResponse =
-            Target::of("/indexer/tx/v1/evm-internal-txs/by_account").segment("account", account)?.page(pagination);
+            Target::new("/indexer/tx/v1/evm-internal-txs/by_account").segment("account", account)?.page(pagination);
         list_internal_txs_by_height(ListInternalTxsByHeightRequest { height, pagination }) -> ListInternalTxsResponse =
-            Target::of("/indexer/tx/v1/evm-internal-txs/by_height").segment("height", height)?.page(pagination);
+            Target::new("/indexer/tx/v1/evm-internal-txs/by_height").segment("height", height)?.page(pagination);
         list_internal_txs_by_hash(ListInternalTxsByHashRequest { tx_hash, pagination }) -> ListInternalTxsResponse =
-            Target::of("/indexer/tx/v1/evm-internal-txs").segment("tx_hash", tx_hash)?.page(pagination);
+            Target::new("/indexer/tx/v1/evm-internal-txs").segment("tx_hash", tx_hash)?.page(pagination);
         list_collections(ListCollectionsRequest { pagination }) -> ListCollectionsResponse =
-            Target::of("/indexer/nft/v1/collections").page(pagination);
+            Target::new("/indexer/nft/v1/collections").page(pagination);
         list_collections_by_account(
             ListCollectionsByAccountRequest { account, pagination }
         ) -> ListCollectionsResponse =
-            Target::of("/indexer/nft/v1/collections/by_account").segment("account", account)?.page(pagination);
+            Target::new("/indexer/nft/v1/collections/by_account").segment("account", account)?.page(pagination);
         list_collections_by_name(ListCollectionsByNameRequest { name, pagination }) -> ListCollectionsResponse =
-            Target::of("/indexer/nft/v1/collections/by_name").segment("name", name)?.page(pagination);
+            Target::new("/indexer/nft/v1/collections/by_name").segment("name", name)?.page(pagination);
         get_collection(GetCollectionRequest { collection_addr }) -> GetCollectionResponse =
-            Target::of("/indexer/nft/v1/collections").segment("collection_addr", collection_addr)?;
+            Target::new("/indexer/nft/v1/collections").segment("collection_addr", collection_addr)?;
         list_tokens_by_account(
             ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination }
         ) -> ListTokensResponse =
-            Target::of("/indexer/nft/v1/tokens/by_account")
+            Target::new("/indexer/nft/v1/tokens/by_account")
                 .segment("account", account)?
                 .query("collection_addr", collection_addr)
                 .query("token_id", token_id)
@@ -221,27 +221,27 @@ service! {
         list_tokens_by_collection(
             ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination }
         ) -> ListTokensResponse =
-            Target::of("/indexer/nft/v1/tokens/by_collection")
+            Target::new("/indexer/nft/v1/tokens/by_collection")
                 .segment("collection_addr", collection_addr)?
                 .query("token_id", token_id)
                 .order(order_by)?
                 .page(pagination);
         list_token_txs(ListTokenTxsRequest { collection_addr, token_id, pagination }) -> ListTxsResponse =
-            Target::of("/indexer/nft/v1/txs")
+            Target::new("/indexer/nft/v1/txs")
                 .segment("collection_addr", collection_addr)?
                 .segment("token_id", token_id)?
                 .page(pagination);
         list_holders(ListHoldersRequest { denom, pagination }) -> ListHoldersResponse =
-            Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination);
+            Target::new("/indexer/richlist/v1").segment("denom", denom)?.page(pagination);
     }
 
     watches {
         watch_blocks(WatchBlocksRequest { cursor }) -> WatchBlocksStream of WatchBlocksResponse: watch_blocks_response,
-            Block = Target::of("/indexer/stream/v1/blocks").query("last_event_id", cursor);
+            Block = Target::new("/indexer/stream/v1/blocks").query("last_event_id", cursor);
         watch_txs(
             WatchTxsRequest { cursor, account, is_signer, msgs }
         ) -> WatchTxsStream of WatchTxsResponse: watch_txs_response, Tx =
-            Target::of("/indexer/stream/v1/txs")
+            Target::new("/indexer/stream/v1/txs")
                 .query("last_event_id", cursor)
                 .query("account", account)
                 .query("is_signer", is_signer)
@@ -249,7 +249,7 @@ service! {
         watch_evm_txs(
             WatchEvmTxsRequest { cursor, account, is_signer }
         ) -> WatchEvmTxsStream of WatchEvmTxsResponse: watch_evm_txs_response, Tx =
-            Target::of("/indexer/stream/v1/evm-txs")
+            Target::new("/indexer/stream/v1/evm-txs")
                 .query("last_event_id", cursor)
                 .query("account", account)
                 .query("is_signer", is_signer);

@@ -104,8 +104,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether a contract that is no token may be found to be one by its supply: it was created since the list began, and
-    /// is no collection of NFTs.
+    /// Whether a contract that is not a token may be found to be one by its supply: it was created since the list began, and
+    /// is not a collection of NFTs.
     fn may_become_token(contract: &Address, snapshot: &dyn Snapshot) -> Result<bool, Error> {
         let key = AccountKey(Account::from(*contract));
         Ok(store::table::read::<NewContracts>(snapshot, contract)?.is_some()

@@ -45,7 +45,7 @@ struct Differing {
 impl Settled {
     /// Asks the contracts about each balance that differs between the database and the `indexed` rows, in the state of
     /// `height`, which is that of both.
-    pub(super) async fn of(
+    pub(super) async fn read(
         (stored, indexed): (&dyn Snapshot, &dyn Snapshot),
         evm: Option<&Evm>,
         height: u64,

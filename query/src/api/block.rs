@@ -51,7 +51,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 ];
 
 fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request = ListRequest::of(indexer, call, Space::Blocks)?;
+    let request = ListRequest::new(indexer, call, Space::Blocks)?;
     let (heights, latest) = (heights(indexer, &request.view)?, request.view.blocks()?.height);
     request.respond("blocks", &heights, Some(latest), |out, page| {
         for part in page.chunks(AT_ONCE) {

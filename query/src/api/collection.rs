@@ -65,14 +65,14 @@ impl Row for Item {
 type Request<'a> = ListRequest<'a, Item>;
 
 fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request = Request::of(indexer, call, Space::Collections)?;
+    let request = Request::new(indexer, call, Space::Collections)?;
     let all = Set::<CollectionsByHeight>::all(request.snapshot(), ()).map_err(HttpError::internal)?;
     respond(&request, &all)
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = Request::of(indexer, call, Space::Collections)?;
+    let request = Request::new(indexer, call, Space::Collections)?;
     let owned = Set::<OwnedCollections>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
     respond(&request, &owned)
 }
@@ -81,9 +81,9 @@ fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let part = normalized_name(call.text("name"));
     if part.is_empty() {
         // Every name contains the empty text, but nobody means that by a text without letters and digits.
-        return respond(&Request::of(indexer, call, Space::Collections)?, &InMemory(Vec::new()));
+        return respond(&Request::new(indexer, call, Space::Collections)?, &InMemory(Vec::new()));
     }
-    let paging = Paging::of(call, Space::Collections)?;
+    let paging = Paging::read(call, Space::Collections)?;
     lane::serial()?;
     let (view, found) = indexer.collections_named(&part)?;
     respond(&Request { indexer, view, paging }, &InMemory(found.iter().collect()))

@@ -63,7 +63,7 @@ const IS_RECIPIENT: Param = Param::query_or(
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let request = ListRequest::new(indexer, call, Space::EvmTxs)?;
     let all = Run { first: 1, len: request.view.blocks()?.evm_txs };
     request.records("txs", &all, record::records::<EvmTxs>)
 }
@@ -71,7 +71,7 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let request = ListRequest::new(indexer, call, Space::EvmTxs)?;
     if call.boolean("is_recipient", false) {
         request.view.require(&PARTIES)?;
         if params::role(call) == Role::Signer {
@@ -89,7 +89,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let height = params::height(call)?;
-    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let request = ListRequest::new(indexer, call, Space::EvmTxs)?;
     let block = block::at(&request.view, height)?;
     let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_evm_tx, len: block.evm_txs });
     request.records("txs", &run, record::records::<EvmTxs>)

@@ -54,7 +54,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 
 fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let all = Run { first: 1, len: request.view.calls()?.calls };
     request.records("internal_txs", &all, record::records::<Calls>)
 }
@@ -62,7 +62,7 @@ fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let all = Stored::<AccountCalls>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
     request.records("internal_txs", &all, record::records::<Calls>)
 }
@@ -70,7 +70,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let height = params::height(call)?;
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let row = internal_tx::of_block(request.snapshot(), height).map_err(HttpError::internal)?;
     let run = row.map_or(Run::EMPTY, |calls| Run { first: calls.first, len: calls.count() });
     request.records("internal_txs", &run, record::records::<Calls>)
@@ -79,7 +79,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     // In this order, because the deployed server validates the pagination first here.
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let unknown = || HttpError::not_found(format!("transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
     let (seq, record) = evm_tx::find(indexer, &request.view, &hash)?.ok_or_else(unknown)?;

@@ -37,7 +37,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let token = (AccountKey(params::collection(call, indexer)?), Text::from(call.text("token_id")));
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     let snapshot = request.snapshot();
     if !indexer.is_move() {
         let txs = Stored::<TokenTxs>::all(snapshot, token).map_err(HttpError::internal)?;

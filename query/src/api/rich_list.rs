@@ -60,7 +60,7 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         )));
     }
     let denom = call.text("denom");
-    let request = ListRequest::of(indexer, call, Space::Holders)?;
+    let request = ListRequest::new(indexer, call, Space::Holders)?;
     let Some(contract) = resolve(request.snapshot(), denom)? else {
         let off = request
             .view

@@ -80,7 +80,7 @@ fn of_account<R: TokenRow>(
     owner: AccountKey,
     filter: Filter,
 ) -> Result<Reply, HttpError> {
-    let request = ListRequest::<R>::of(indexer, call, R::SPACE)?;
+    let request = ListRequest::<R>::new(indexer, call, R::SPACE)?;
     let snapshot = request.snapshot();
     let array = match (filter.collection, filter.id) {
         (None, None) => R::of_account(snapshot, owner),
@@ -110,7 +110,7 @@ fn of_collection<R: TokenRow>(
     collection: AccountKey,
     id: Option<Text>,
 ) -> Result<Reply, HttpError> {
-    let request = ListRequest::<R>::of(indexer, call, R::SPACE)?;
+    let request = ListRequest::<R>::new(indexer, call, R::SPACE)?;
     let snapshot = request.snapshot();
     if let Some(id) = id {
         let token = token_list::one(snapshot, collection, id, None).map_err(HttpError::internal)?;

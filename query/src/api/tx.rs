@@ -68,7 +68,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 ];
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     match params::sets(call, request.snapshot())? {
         None => {
             let all = Run { first: 1, len: request.view.blocks()?.txs };
@@ -87,7 +87,7 @@ fn count(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let height = params::height(call)?;
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     let block = block::at(&request.view, height)?;
     let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_tx, len: block.txs });
     match params::sets(call, request.snapshot())? {
@@ -102,7 +102,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     let (snapshot, role) = (request.snapshot(), params::role(call));
     match params::sets(call, snapshot)? {
         None => {
@@ -129,9 +129,9 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let mut found: Option<Vec<u8>> = None;
     for at in candidates {
         let mut body = Vec::with_capacity(4096);
-        body.extend_from_slice(LEAD);
+        body.extend_from_slice(RESPONSE_PREFIX);
         record::append_at::<Txs>(&mut body, view.snapshot(), &indexer.codec, at)?;
-        let record = &body[LEAD.len()..];
+        let record = &body[RESPONSE_PREFIX.len()..];
         if !has_hash(record, &hash) {
             continue;
         }
@@ -148,7 +148,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 }
 
 /// The beginning of the response.
-const LEAD: &[u8] = br#"{"tx":"#;
+const RESPONSE_PREFIX: &[u8] = br#"{"tx":"#;
 
 /// True if a record, which begins with its hash, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {

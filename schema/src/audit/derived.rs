@@ -27,7 +27,7 @@ use crate::evm_tx::EvmTxs;
 use crate::index::{self, Index, State};
 use crate::index_writer::{Rest, Writer};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
-use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
+use crate::keys::{HashPrefix, KEY_END, hash_prefix, record_hash};
 use crate::meta::{self, CallLane, Meta};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
@@ -66,7 +66,7 @@ pub(super) fn rebuilds<'a>(
 ) -> Result<Vec<Check<'a>>, Error> {
     let mut batch = Batch::new();
     for spec in OF_RECORDS {
-        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+        batch.delete_range(spec, Vec::new(), KEY_END.to_vec());
     }
     batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
     copy.commit(batch, Durability::Buffered)?;
@@ -140,7 +140,7 @@ pub fn finish_repair(store: &dyn Store) -> Result<(), Error> {
     let height = meta::read::<meta::BlockLane>(&txn)?.unwrap_or_default().height;
     meta::count_rewind(&mut txn, height)?;
     let (mut batch, _) = txn.finish();
-    batch.delete_range(UndoRecords::SPEC, Vec::new(), BEYOND.to_vec());
+    batch.delete_range(UndoRecords::SPEC, Vec::new(), KEY_END.to_vec());
     Ok(store.commit(batch, Durability::Synced)?)
 }
 

@@ -50,7 +50,7 @@ impl Follower {
         let mut standby = self.secondaries.standby();
         let path = &self.source.primary;
         let previous = self.current();
-        if Listing::of(path)? == *previous.seen() {
+        if Listing::read(path)? == *previous.seen() {
             return Ok(());
         }
         let known = Some(previous.files());

@@ -28,7 +28,7 @@ use crate::derive::Block;
 use crate::index::{BlockIndex as _, IndexContext};
 use crate::nft::plan::final_owners;
 use crate::nft::range::Asked;
-use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
+use crate::nft::{LateReply, NftAt, QuestionKey, Replies, Reply};
 
 /// The first declares ERC-721, the second is recognized by its tokens' owners, the third is not a collection, and the
 /// fourth becomes one at a height.
@@ -113,9 +113,9 @@ fn about_uri(of: Account, token_id: &str, height: u64) -> Reply {
 }
 
 /// All answers of the chain about a block's tokens.
-fn answers(height: u64, nfts: &[NftAt]) -> Answers {
+fn answers(height: u64, nfts: &[NftAt]) -> Replies {
     let owners = final_owners(nfts);
-    let mut answers: Answers = (0..COLLECTIONS)
+    let mut answers: Replies = (0..COLLECTIONS)
         .map(|n| {
             let left = owners.iter().any(|((of, _), owner)| *of == collection(n) && owner.is_some());
             (QuestionKey::Collection(collection(n)), about_collection(collection(n), height, left))
@@ -152,7 +152,7 @@ impl Subject {
         self.counts.absorb(pending);
     }
 
-    fn apply(&mut self, height: u64, nfts: Vec<NftAt>, answers: Answers) {
+    fn apply(&mut self, height: u64, nfts: Vec<NftAt>, answers: Replies) {
         let block = Block {
             height,
             hash: [0; 32],
@@ -195,7 +195,7 @@ impl Subject {
                 continue;
             }
             let asked =
-                Asked::of(&*self.store.snapshot().unwrap(), &[(place.clone(), question.clone())]).unwrap();
+                Asked::read(&*self.store.snapshot().unwrap(), &[(place.clone(), question.clone())]).unwrap();
             let account = |bytes: &[u8]| Account::from_bytes(bytes).unwrap();
             let reply = |about: &About| match about {
                 About::Collection(subject) => {
@@ -208,7 +208,7 @@ impl Subject {
             };
             let replies = asked.abouts().iter().map(|about| Ok(reply(about))).collect();
             let Some(reply) = asked.replies(replies).next().unwrap().unwrap() else { continue };
-            let late = LateAnswer { place: place.clone(), question: question.clone(), reply };
+            let late = LateReply { place: place.clone(), question: question.clone(), reply };
             // A question may be asked twice before its answer is committed.
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
@@ -437,12 +437,12 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
     };
     let lane = |txn: &mut Txn<'_>, height| meta::put(txn, &BlockLane { height, ..BlockLane::default() });
     let answer = about_collection(collection(0), 1, true);
-    subject.apply(1, nfts, Answers::from([(QuestionKey::Collection(collection(0)), answer)]));
+    subject.apply(1, nfts, Replies::from([(QuestionKey::Collection(collection(0)), answer)]));
     subject.write(|_, txn| lane(txn, 1));
     // At the mint, and again after an update of all tokens, with the former URIs as prior values.
     for height in [1, 2] {
         if height == 2 {
-            subject.apply(2, update(2, Updated::All), Answers::new());
+            subject.apply(2, update(2, Updated::All), Replies::new());
             subject.write(|_, txn| lane(txn, 2));
         }
         let (mut text, mut written, mut answered) = (0, 0, 0);
@@ -451,7 +451,8 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
                 store::table::rows::<Questions>(&*subject.store.snapshot().unwrap(), &All, Order::Asc, 256)
                     .unwrap();
             let Some((place, Message(question))) = open.into_iter().next() else { break };
-            let asked = Asked::of(&*subject.store.snapshot().unwrap(), &[(place.clone(), question.clone())]);
+            let asked =
+                Asked::read(&*subject.store.snapshot().unwrap(), &[(place.clone(), question.clone())]);
             let asked = asked.unwrap();
             let replies = asked.abouts().iter().map(|_| {
                 answered += 1;
@@ -460,7 +461,7 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
             });
             let replies = replies.collect();
             let reply = asked.replies(replies).next().unwrap().unwrap().unwrap();
-            let late = LateAnswer { place, question, reply };
+            let late = LateReply { place, question, reply };
             written += commit_with_undo(&mut subject, |rows, txn| rows.late(&late, txn).unwrap());
         }
         eprintln!("height {height}: {answered} late URIs, {text} bytes of text, {written} bytes written");
@@ -472,7 +473,7 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
     let event = NftEvent::Transfer { token, to: owner(1) };
     let before = subject.store.snapshot().unwrap();
     let mut txn = Txn::new(&*before, &mut subject.counts);
-    let (answers, owners) = (Answers::new(), HashMap::new());
+    let (answers, owners) = (Replies::new(), HashMap::new());
     let at = super::applier::At { height: 3, time: 3 };
     let context = &subject.rows.context;
     let mut applier = super::NftApplier::new(context, at, &answers, &owners, &mut txn);
