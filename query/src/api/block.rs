@@ -5,7 +5,6 @@ use store::{Message, Table as _};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, one};
@@ -27,25 +26,22 @@ const TAG: Tag = Tag("Block");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list(
+    TAG.list::<ListBlocksResponse>(
         "/indexer/block/v1/blocks",
         "All blocks. `total` is the latest height.",
         &[PAGES],
-        of::<ListBlocksResponse>(),
         blocks,
     ),
-    TAG.record(
+    TAG.record::<GetBlockResponse>(
         "/indexer/block/v1/blocks/{height}",
         "One block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more.")],
-        of::<GetBlockResponse>(),
         block,
     ),
-    TAG.list(
+    TAG.list::<GetAverageBlockTimeResponse>(
         "/indexer/block/v1/avg_blocktime",
         "The average time between the newest 100 blocks, in seconds.",
         &[],
-        of::<GetAverageBlockTimeResponse>(),
         average,
     ),
 ];

@@ -5,7 +5,6 @@ use schema::keys::AccountKey;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, block, evm_tx};
@@ -22,32 +21,28 @@ const TAG: Tag = Tag("EVM Internal Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list(
+    TAG.list::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs",
         "All call frames, each transaction's depth first.",
         &[PAGES],
-        of::<ListInternalTxsResponse>(),
         all,
     ),
-    TAG.list(
+    TAG.list::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs/by_account/{account}",
         "Call frames that an account calls or is called in.",
         &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
-        of::<ListInternalTxsResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs/by_height/{height}",
         "Call frames of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
-        of::<ListInternalTxsResponse>(),
         by_height,
     ),
-    TAG.record(
+    TAG.record::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs/{tx_hash}",
         "Call frames of an EVM transaction.",
         &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x."), PAGES],
-        of::<ListInternalTxsResponse>(),
         by_hash,
     ),
 ];

@@ -6,7 +6,6 @@ use store::Table as _;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, block, candidates};
@@ -31,15 +30,9 @@ const TAG: Tag = Tag("Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], of::<ListTxsResponse>(), txs),
-    TAG.list(
-        "/indexer/tx/v1/txs/count",
-        "How many transactions there are.",
-        &[],
-        of::<CountTxsResponse>(),
-        count,
-    ),
-    TAG.list(
+    TAG.list::<ListTxsResponse>("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], txs),
+    TAG.list::<CountTxsResponse>("/indexer/tx/v1/txs/count", "How many transactions there are.", &[], count),
+    TAG.list::<ListTxsResponse>(
         "/indexer/tx/v1/txs/by_account/{account}",
         "Transactions that involve an account.",
         &[
@@ -48,21 +41,18 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             PAGES,
             MSGS,
         ],
-        of::<ListTxsResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListTxsResponse>(
         "/indexer/tx/v1/txs/by_height/{height}",
         "Transactions of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES, MSGS],
-        of::<ListTxsResponse>(),
         by_height,
     ),
-    TAG.record(
+    TAG.record::<GetTxResponse>(
         "/indexer/tx/v1/txs/{tx_hash}",
         "One transaction.",
         &[Param::path_of("tx_hash", params::HASH, "Hex, with or without 0x.")],
-        of::<GetTxResponse>(),
         by_hash,
     ),
 ];
