@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use store::{
     Batch, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table as _, Txn,
-    UndoRecord,
+    UndoRecord, Value as _,
 };
 
 use crate::block::Blocks;
@@ -177,9 +177,8 @@ impl UndoLog {
         if !before.is_empty() {
             let part = newest.filter(|((_, at, _), _)| *at == height);
             let part = part.map_or(0, |((_, _, part), _)| part.saturating_add(1));
-            let mut value = Vec::new();
-            store::Value::encode(&Message(Record { time, total, ..Record::new(from, &before) }), &mut value);
-            batch.put(UndoRecords::SPEC, (lane.tag(), height, part).to_bytes(), value);
+            let record = Message(Record { time, total, ..Record::new(from, &before) });
+            batch.put(UndoRecords::SPEC, (lane.tag(), height, part).to_bytes(), record.encoded());
         }
         Ok((batch, pending))
     }

@@ -89,9 +89,7 @@ impl<'a> Txn<'a> {
 
     /// Sets the value of `key`.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
-        let mut bytes = Vec::new();
-        value.encode(&mut bytes);
-        self.write::<T>(key, Some(bytes));
+        self.write::<T>(key, Some(value.encoded()));
     }
 
     /// Removes the row of `key`, if there is one.

@@ -260,9 +260,8 @@ mod tests {
     fn with_tokens(tokens: u32, drifting: u32) -> MemStore {
         let (store, mut batch) = (MemStore::new(), Batch::new());
         for n in 0..tokens {
-            let mut row = Vec::new();
-            Message(Erc20 { complete: true, drifting: n < drifting, silent: false }).encode(&mut row);
-            batch.put(Erc20s::SPEC, contract(n).to_bytes(), row);
+            let row = Message(Erc20 { complete: true, drifting: n < drifting, silent: false });
+            batch.put(Erc20s::SPEC, contract(n).to_bytes(), row.encoded());
         }
         store.commit(batch, Durability::Buffered).unwrap();
         store

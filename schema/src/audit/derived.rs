@@ -17,7 +17,7 @@ use serde::Deserialize;
 use store::key::Text;
 use store::{
     Batch, Bounds, BulkWriter, COUNT, Counts, Durability, Key as _, Message, RANK, Snapshot, Store, Table,
-    TableSpec, Txn, Value,
+    TableSpec, Txn, Value as _,
 };
 
 use super::compare::differences;
@@ -283,7 +283,7 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
     let mut block: Option<(u64, BlockCalls)> = None;
     let mut tx = HashPrefix::default();
     let by_height = |writer: &mut BulkWriter<'_>, (height, calls): (u64, BlockCalls)| {
-        writer.put(CallsByHeight::SPEC, height.to_bytes(), encoded(&Message(calls)))
+        writer.put(CallsByHeight::SPEC, height.to_bytes(), Message(calls).encoded())
     };
     store::for_each_row(context.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
         let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
@@ -359,10 +359,4 @@ fn holders(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) ->
     let mut writer = BulkWriter::new(copy);
     store::ranked::index_items::<Holders>(&*copy.snapshot()?, &mut writer)?;
     Ok(writer.finish(Durability::Buffered)?)
-}
-
-fn encoded(value: &impl Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    value.encode(&mut out);
-    out
 }

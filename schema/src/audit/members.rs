@@ -166,12 +166,7 @@ mod tests {
 
     fn differences<T: Table>(key: &T::Key, stored: &T::Value, expected: &T::Value) -> (String, String) {
         let codec = Codec::load(&*MemStore::new().snapshot().unwrap()).unwrap();
-        let encoded = |value: &T::Value| {
-            let mut bytes = Vec::new();
-            value.encode(&mut bytes);
-            bytes
-        };
-        let (stored, expected) = (encoded(stored), encoded(expected));
+        let (stored, expected) = (stored.encoded(), expected.encoded());
         difference(T::SPEC, &key.to_bytes(), ((&codec, Some(&stored)), (&codec, Some(&expected))))
     }
 
