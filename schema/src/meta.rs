@@ -16,6 +16,25 @@ pub trait Named: prost::Message + Default {
     const NAME: &'static str;
 }
 
+macro_rules! named {
+    ($($message:ident: $name:literal),+ $(,)?) => {
+        $(impl Named for $message {
+            const NAME: &'static str = $name;
+        })+
+    };
+}
+
+named! {
+    Identity: "identity",
+    BlockLane: "lane/blocks",
+    CallLane: "lane/internal_txs",
+    RichLane: "lane/rich_list",
+    PendingReindex: "reindex",
+    Rewinds: "rewinds",
+    Unconfirmed: "unconfirmed",
+    Disabled: "disabled",
+}
+
 /// The identity of the database: format, chain and start height. Written at creation, never changed.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Identity {
@@ -34,10 +53,6 @@ pub struct Identity {
     /// The first height that is or will be indexed.
     #[prost(uint64, tag = "5")]
     pub start_height: u64,
-}
-
-impl Named for Identity {
-    const NAME: &'static str = "identity";
 }
 
 /// Progress of the block lane. Written in the same commit as the rows of its last block.
@@ -59,10 +74,6 @@ pub struct BlockLane {
     #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "5")]
     pub hash: Vec<u8>,
-}
-
-impl Named for BlockLane {
-    const NAME: &'static str = "lane/blocks";
 }
 
 /// Progress of the internal-transaction lane; never ahead of the block lane.
@@ -87,10 +98,6 @@ pub struct CallLane {
 /// Maximum number of heights in [`CallLane::untraced`].
 pub const MAX_UNTRACED: usize = 1_000;
 
-impl Named for CallLane {
-    const NAME: &'static str = "lane/internal_txs";
-}
-
 /// Progress of the rich list; never ahead of the block lane.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct RichLane {
@@ -103,10 +110,6 @@ pub struct RichLane {
     /// While the baseline is being taken: the node's key of the next page of accounts.
     #[prost(string, tag = "3")]
     pub next_accounts: String,
-}
-
-impl Named for RichLane {
-    const NAME: &'static str = "lane/rich_list";
 }
 
 /// A reindex in progress: heights are removed and indexed again. Deleted when every lane has reached the last of them; until
@@ -130,10 +133,6 @@ pub struct PendingReindex {
     pub removed: bool,
 }
 
-impl Named for PendingReindex {
-    const NAME: &'static str = "reindex";
-}
-
 /// Rewind counter, incremented in every commit of a rewind. Caches store it next to
 /// their data and invalidate when it changes. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
@@ -144,10 +143,6 @@ pub struct Rewinds {
     /// The target height of the last rewind.
     #[prost(uint64, tag = "2")]
     pub last_to: u64,
-}
-
-impl Named for Rewinds {
-    const NAME: &'static str = "rewinds";
 }
 
 /// Hashes of the results of the last block, until the next header confirms them. Written in the same commit as
@@ -168,10 +163,6 @@ pub struct Unconfirmed {
     pub app_hash: Option<Vec<u8>>,
 }
 
-impl Named for Unconfirmed {
-    const NAME: &'static str = "unconfirmed";
-}
-
 /// Features that the writing process has disabled, for the processes that serve the API. Written when the writer
 /// starts; not part of the digest.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
@@ -179,10 +170,6 @@ pub struct Disabled {
     /// The reason why there is no rich list, as text; empty if there is one, or if the chain's VM has none.
     #[prost(string, tag = "1")]
     pub rich_list: String,
-}
-
-impl Named for Disabled {
-    const NAME: &'static str = "disabled";
 }
 
 /// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded

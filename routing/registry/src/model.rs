@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub use self::oft::{Leg, LegKind, Oft};
 use crate::{chain_rules, serde_forms};
 
-macro_rules! reference {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+macro_rules! references {
+    ($($(#[$doc:meta])* $name:ident)+) => {
+        $($(#[$doc])*
         ///
         /// Valid only for the registry that it came from; ordered by insertion.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -21,28 +21,20 @@ macro_rules! reference {
             pub fn index(self) -> usize {
                 self.0 as usize
             }
-        }
+        })+
     };
 }
 
-reference! {
+references! {
     /// A chain of a registry.
     ChainRef
-}
-reference! {
     /// An asset of a registry.
     AssetRef
-}
-reference! {
     /// A channel of a registry.
     ChannelRef
-}
-reference! {
-    /// An optimistic bridge of a registry.
+    /// A bridge of a registry.
     BridgeRef
-}
-reference! {
-    /// A group of tokens that LayerZero connects.
+    /// A group of tokens that LayerZero connects, of a registry.
     OftRef
 }
 
