@@ -143,7 +143,7 @@ impl NftApplier<'_, '_> {
         Ok(())
     }
 
-    /// Queries the URIs of `tokens` again.
+    /// Queries the URIs of `tokens`, or the collection's name, again.
     pub(super) fn metadata(
         &mut self,
         place: &Place,
@@ -152,6 +152,12 @@ impl NftApplier<'_, '_> {
         tokens: &Updated,
     ) -> Result<(), Error> {
         let owner = AccountKey(collection);
+        if matches!(tokens, Updated::All | Updated::Name) {
+            // Once for a block, whose end has the state.
+            let part = format!("name/{}", collection.to_hex());
+            let place = Place { ordinal: u32::MAX, part, ..place.clone() };
+            self.question(&place, About::Name(bare_subject(collection)));
+        }
         let range = match tokens {
             Updated::Token(token_id) => {
                 let row = self.txn.get::<Tokens>(&(owner, Text(token_id.clone())))?;
@@ -172,6 +178,7 @@ impl NftApplier<'_, '_> {
             }
             Updated::Range(first, last) => renewal::encode_range(*first, *last),
             Updated::All => Vec::new(),
+            Updated::Name => return Ok(()),
         };
         Ok(renewal::request(self.txn, owner, range, place)?)
     }
