@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use benches::recorded::Played;
 use criterion::{Criterion, Throughput};
-use ingest::derive::{self, BlockAnswers, EvmAnswer, Rendered, Retraced, Rules, WorkerPool, WorkerState};
+use ingest::derive::{self, BlockResponses, EvmResponse, Rendered, Retraced, Rules, WorkerPool, WorkerState};
 use replay::recording::{Height, Trace};
 use schema::meta::Identity;
 use schema::payload::Codec;
@@ -53,11 +53,11 @@ fn main() -> Result<()> {
 
 /// Derives a block; returns the number of its transactions.
 fn block(height: &Height, rules: &Rules, workshop: &mut WorkerState) -> usize {
-    let answers = BlockAnswers {
+    let answers = BlockResponses {
         height: height.height,
         block: &height.block,
         results: &height.block_results,
-        evm: height.eth_receipts.as_deref().map(EvmAnswer::Receipts),
+        evm: height.eth_receipts.as_deref().map(EvmResponse::Receipts),
     };
     let derived = derive::block(&answers, &Rendered::new(), rules, workshop);
     derived.expect("a recorded block can be derived").txs.len()

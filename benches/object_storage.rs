@@ -1,4 +1,4 @@
-//! A chain in a bucket beside the same chain in RocksDB: indexing from empty, the head of the chain, the death of writers,
+//! A chain in a bucket next to the same chain in RocksDB: indexing from empty, the head of the chain, the death of writers,
 //! and query servers, cold and warm. `cairn` and the object store are processes of their own; the node is in this one. All
 //! share the machine's cores.
 //!

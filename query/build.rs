@@ -184,7 +184,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let schema = format!("#[derive(schemars::JsonSchema)]\n#[schemars(rename = {name:?})]");
         config.message_attribute(message, schema);
     }
-    // An absent message is no message of this API.
+    // An absent message is not a message of this API.
     for message in descriptors.file.iter().flat_map(|file| &file.message_type) {
         let of_record = RECORDS.iter().any(|(record, _)| *record == message.name());
         let members = message.field.iter().filter(|field| of_record && field.label() != Label::Repeated);

@@ -61,7 +61,7 @@ fn main() -> Result<()> {
 
     eprintln!("ingest of {txs} transactions");
     let recording = synthesize::extend(open(RECORDING)?, txs, BlockSizes::default())?;
-    let played = Played::of(Arc::new(recording))?;
+    let played = Played::new(Arc::new(recording))?;
     let ingested = played.ingest(LANES)?;
     drop(played);
     ingested.store.flush()?;

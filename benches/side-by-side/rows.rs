@@ -146,7 +146,7 @@ fn involved<L: List>(
         let owner = L::Owner::take(&mut rest).context("an owner that does not decode")?;
         let (account, signer) = role(owner);
         let account = numbers.of(account)?;
-        let place = usize::try_from(u64::decode(value).context("an entry that is no number")?)? - 1;
+        let place = usize::try_from(u64::decode(value).context("an entry that is not a number")?)? - 1;
         if all.len() <= place {
             all.resize_with(place + 1, Vec::new);
         }

@@ -41,11 +41,11 @@ pub struct Played {
 impl Played {
     /// Serves all heights of the recording `name` of this repository.
     pub fn start(name: &str) -> Result<Self> {
-        Self::of(Arc::new(open(name)?))
+        Self::new(Arc::new(open(name)?))
     }
 
     /// Serves all heights of `recording`.
-    pub fn of(recording: Arc<Recording>) -> Result<Self> {
+    pub fn new(recording: Arc<Recording>) -> Result<Self> {
         let runtime = Builder::new_multi_thread().thread_name(NODE_THREADS).enable_all().build()?;
         let node =
             runtime.block_on(ReplayNode::start(recording, Addresses::default(), Options::default()))?;
@@ -73,7 +73,7 @@ impl Played {
         })
     }
 
-    /// Ingests the whole chain into a new RocksDB database, with `lanes` beside that of blocks.
+    /// Ingests the whole chain into a new RocksDB database, with `lanes` in addition to that of blocks.
     pub fn ingest(&self, lanes: Lanes) -> Result<Ingested> {
         // A thread of its own, because some of the work runs on the thread that blocks on the runtime.
         std::thread::scope(|scope| {
@@ -84,7 +84,7 @@ impl Played {
     }
 }
 
-/// The lanes of an ingest beside that of blocks.
+/// The lanes of an ingest in addition to that of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
     /// Internal transactions.
@@ -214,7 +214,7 @@ pub fn longest<L: List>(snapshot: &dyn Snapshot) -> Result<(L::Owner, u64)> {
     let end = store::prefix_end(&tag);
     let mut longest: Option<(Vec<u8>, u64)> = None;
     store::for_each_row(snapshot, COUNT, Bounds { start: &tag, end: end.as_deref() }, |key, value| {
-        let length = u64::decode(value).context("a length that is no number")?;
+        let length = u64::decode(value).context("a length that is not a number")?;
         if longest.as_ref().is_none_or(|(_, most)| length > *most) {
             longest = Some((key[1..].to_vec(), length));
         }

@@ -104,7 +104,7 @@ impl Served {
         caught_up.send_replace(Instant::now());
         let pages = Pages { routing: None, head: Arc::new(|| None) };
         let ready = Arc::clone(ready);
-        let probes = Probes::of(move || ready());
+        let probes = Probes::new(move || ready());
         let app = serve::app(settings, database.store(), &probes, pages, format!("{PREFIX}{id}"))?;
         slot.set(app).ok().context("the database was opened twice")?;
         tracing::info!(chain = id, "serving this chain");

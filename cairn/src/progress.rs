@@ -47,7 +47,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(marks: &ProgressReceivers) -> Self {
+    fn read(marks: &ProgressReceivers) -> Self {
         let (blocks, node) = (*marks.blocks.borrow(), marks.chain.borrow().height);
         Self {
             target: node.max(blocks.height),
@@ -128,13 +128,13 @@ pub(crate) async fn report(
             () = head(&mut moved), if !reporter.at_head => {}
         }
         let is_node_down = heads.borrow().iter().all(|endpoint| endpoint.down_since.is_some());
-        reporter.see(Instant::now(), Snapshot::of(&marks), is_node_down);
+        reporter.see(Instant::now(), Snapshot::read(&marks), is_node_down);
     }
 }
 
 /// Waits until all lanes are at the head of the chain.
 async fn head(marks: &mut ProgressReceivers) {
-    while !Snapshot::of(marks).is_at_head() {
+    while !Snapshot::read(marks).is_at_head() {
         marks.moved().await;
     }
 }
@@ -214,7 +214,7 @@ impl Reporter {
         }
     }
 
-    /// Redraws the bar; the rates beside it change only if `rates` are given.
+    /// Redraws the bar; the rates next to it change only if `rates` are given.
     fn draw(&mut self, snapshot: Snapshot, rates: Option<Rates>) {
         let bars = self.screen.bars();
         let bar = self.bar.get_or_insert_with(|| {

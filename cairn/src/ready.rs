@@ -41,7 +41,7 @@ impl Readiness {
         self.marks.get().map(|marks| marks.chain.borrow().height).filter(|height| *height > 0)
     }
 
-    /// The lanes beside the blocks that are stopped, with the reasons; `None` if there are none.
+    /// The lanes other than the blocks that are stopped, with the reasons; `None` if there are none.
     pub(crate) fn remark(&self) -> Option<String> {
         let stopped = self.marks.get()?.stopped();
         let others = stopped.iter().filter(|stop| stop.lane != BLOCKS).map(describe);
@@ -74,7 +74,7 @@ fn describe(stop: &LaneStop) -> String {
 /// are ignored.
 fn at_head(marks: &ProgressReceivers, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
     let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
-    let statuses = endpoints.iter().filter_map(LastStatus::of).collect::<Vec<_>>();
+    let statuses = endpoints.iter().filter_map(LastStatus::from_endpoint).collect::<Vec<_>>();
     check_freshness(&statuses, blocks.saturating_sub(lag))?;
     let behind = chain.saturating_sub(blocks);
     if behind <= lag {
@@ -93,7 +93,7 @@ struct LastStatus {
 
 impl LastStatus {
     /// `None` before the first status.
-    fn of(endpoint: &EndpointState) -> Option<Self> {
+    fn from_endpoint(endpoint: &EndpointState) -> Option<Self> {
         let (height, trusted) = (endpoint.height.unwrap_or(0), endpoint.is_trusted());
         Some(Self { at: endpoint.seen?, height, trusted })
     }

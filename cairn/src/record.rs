@@ -74,7 +74,7 @@ async fn record(args: &Record, mut settings: Settings) -> anyhow::Result<()> {
         .context("asking the node")?;
     let from = args.from.unwrap_or(status.earliest_height.max(1));
     let to = args.to.unwrap_or(status.latest_height);
-    anyhow::ensure!(from >= 1 && from <= to, "heights {from} to {to} are no range: see --from and --to");
+    anyhow::ensure!(from >= 1 && from <= to, "heights {from} to {to} are not a range: see --from and --to");
     let folder = args.out.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = args.name.clone().or(folder).context("the directory has no name: give --name")?;
     let vm = vm(&node, args.vm).await?;

@@ -75,7 +75,7 @@ pub(crate) async fn index(
         let ready = Arc::clone(&ready);
         Arc::new(move || ready.remark())
     };
-    let probes = Probes { remark, ..Probes::of(is_ready) };
+    let probes = Probes { remark, ..Probes::new(is_ready) };
     let mut serving = serves.then(|| Serving::start(settings, existing, probes, pages)).transpose()?;
     let run_routes = async {
         if let Some(routing) = &routing {

@@ -38,7 +38,7 @@ pub(crate) struct Probes {
 
 impl Probes {
     /// A process that lacks nothing when it is ready.
-    pub(crate) fn of(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { ready: Arc::new(ready), remark: Arc::new(|| None) }
     }
 }

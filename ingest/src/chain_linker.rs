@@ -68,7 +68,7 @@ impl LastBlock {
         Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(claims_of), answer: None }))
     }
 
-    fn of(block: &Block) -> Self {
+    fn from_block(block: &Block) -> Self {
         Self {
             height: block.height,
             hash: block.hash,
@@ -104,7 +104,7 @@ impl LastBlock {
         if block.header.height.checked_sub(1) != Some(self.height) || proof::check_header(&block).is_err() {
             return None;
         }
-        Some((self.check(block.header.last_block_hash, &Commitments::of(&block)).is_ok(), block.hash))
+        Some((self.check(block.header.last_block_hash, &Commitments::from_block(&block)).is_ok(), block.hash))
     }
 }
 
@@ -138,7 +138,7 @@ impl ChainLinker {
         loop {
             let (state, earlier, later) = match &held {
                 Some(held) if held_is_new => (Earlier::Committed, self.last.clone(), held),
-                Some(held) => (Earlier::Held, Some(LastBlock::of(held)), &next),
+                Some(held) => (Earlier::Held, Some(LastBlock::from_block(held)), &next),
                 None => (Earlier::Committed, self.last.clone(), &next),
             };
             let undecided = match state {
@@ -237,7 +237,7 @@ impl ChainLinker {
             && matches!(contradiction, Some(Contradiction::Results(_)))
             && opinions.culprit().is_none()
         {
-            let refetched = LastBlock::of(&self.source.block(earlier.height).await?);
+            let refetched = LastBlock::from_block(&self.source.block(earlier.height).await?);
             opinions.refetched_fits = refetched.check(next.parent, &next.about_previous).is_ok();
         }
         Ok(opinions)
@@ -261,13 +261,13 @@ impl Confirmation<Block> for ChainLinker {
         } else {
             self.held = Some(next);
         }
-        self.last = confirmed.last().map(LastBlock::of).or_else(|| self.last.take());
+        self.last = confirmed.last().map(LastBlock::from_block).or_else(|| self.last.take());
         Ok(confirmed)
     }
 
     fn flush(&mut self) -> Option<Block> {
         let held = self.held.take()?;
-        self.last = Some(LastBlock::of(&held));
+        self.last = Some(LastBlock::from_block(&held));
         Some(held)
     }
 }

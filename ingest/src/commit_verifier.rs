@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chain::comet::light::{self, BadValidators, Validators, WrongValidators};
 use chain::comet::proof;
-use chain::comet::{BlockAnswer, parse_block};
+use chain::comet::{BlockResponse, parse_block};
 use node::Node;
 
 use crate::Error;
@@ -76,7 +76,7 @@ impl CommitVerifier {
 
     /// Fetches the validator set of `block` until it matches the hash in the header. An error if every endpoint returns
     /// keys of an unknown type.
-    async fn update_validators(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
+    async fn update_validators(&mut self, block: &BlockResponse<'_>) -> Result<(), Error> {
         if self.set.as_ref().is_some_and(|set| light::check_validators(block, set).is_ok()) {
             return Ok(());
         }
@@ -118,7 +118,7 @@ enum InvalidValidators {
 
 /// The validators of `block` from the pages of `/validators`.
 fn parse_validator_set<'a>(
-    block: &BlockAnswer<'_>,
+    block: &BlockResponse<'_>,
     pages: impl Iterator<Item = &'a [u8]>,
 ) -> Result<Validators, InvalidValidators> {
     let mut list = Vec::new();
@@ -134,8 +134,8 @@ fn parse_validator_set<'a>(
 fn signed(
     chain_id: &str,
     hash: &[u8; 32],
-    before: &BlockAnswer<'_>,
-    next: &BlockAnswer<'_>,
+    before: &BlockResponse<'_>,
+    next: &BlockResponse<'_>,
     set: &Validators,
 ) -> Result<(), String> {
     proof::check_last_commit(next).map_err(|error| error.to_string())?;

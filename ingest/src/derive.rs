@@ -16,9 +16,9 @@ use chain::record::Proposer;
 use chain::{Account, Timestamp};
 use schema::payload::Packed;
 
-use crate::nft::{Answers, NftAt};
+use crate::nft::{NftAt, Replies};
 
-pub use self::block::{BlockAnswers, EvmAnswer, Rendered, Unrendered, block, confirms};
+pub use self::block::{BlockResponses, EvmResponse, Rendered, Unrendered, block, confirms};
 pub(crate) use self::frames::is_readable;
 pub use self::frames::{Retraced, frames};
 pub use self::worker_state::{Rules, WorkerPool, WorkerState};
@@ -113,7 +113,7 @@ pub struct Block {
     /// Its NFT events, in order.
     pub nfts: Vec<NftAt>,
     /// NFT metadata from the node; fetched after deriving.
-    pub answers: Answers,
+    pub answers: Replies,
     /// Its ERC-20 events, in order.
     pub erc20: Vec<Erc20Event>,
     /// A test that the state after this block passes and earlier states fail; `None` if no transaction yields one.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chain::Account;
-use chain::comet::{Event, ResultsAnswer};
+use chain::comet::{Event, ResultsResponse};
 use chain::tx::is_unordered;
 use node::{ContractCall, Error as NodeError, Evm, Node, Probe, RequestContext, StateAt};
 use schema::block::Blocks;
@@ -29,11 +29,11 @@ use crate::Error;
 
 /// At this many blocks below the tip a state is committed on any endpoint that answers: this is seconds, while lags are
 /// a fraction of one.
-pub(crate) const DEEP: u64 = 16;
+pub(crate) const COMMITTED_DEPTH: u64 = 16;
 
 /// A tip of this age is committed: lags are a fraction of a second. A chain without transactions may have no next block
 /// for a minute.
-const LONG: Duration = Duration::from_secs(5);
+const COMMITTED_AFTER: Duration = Duration::from_secs(5);
 
 /// Transactions of a block that are searched for a probe.
 const CANDIDATES: u64 = 64;
@@ -64,7 +64,7 @@ impl Finality {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let since = seen.filter(|(height, _)| *height == tip).map_or_else(Instant::now, |(_, since)| since);
         *seen = Some((tip, since));
-        state(height, (tip, since.elapsed() >= LONG, self.several()), probe)
+        state(height, (tip, since.elapsed() >= COMMITTED_AFTER, self.several()), probe)
     }
 
     /// True if the answering endpoint may lag behind the tip.
@@ -108,7 +108,7 @@ fn probe_in(record: &[u8], prefix: &str) -> Option<Probe> {
 }
 
 fn is_deep(height: u64, tip: u64) -> bool {
-    tip >= height.saturating_add(DEEP)
+    tip >= height.saturating_add(COMMITTED_DEPTH)
 }
 
 fn state(
@@ -132,7 +132,7 @@ fn state(
 }
 
 /// A probe for the state after these results of the transactions `raw`.
-pub(crate) fn probe(results: &ResultsAnswer<'_>, raw: &[Vec<u8>], prefix: &str) -> Option<Probe> {
+pub(crate) fn probe(results: &ResultsResponse<'_>, raw: &[Vec<u8>], prefix: &str) -> Option<Probe> {
     let txs =
         results.txs_results.iter().zip(raw).filter(|(result, raw)| result.code == 0 && !is_unordered(raw));
     txs.flat_map(|(result, _)| signed(&result.events)).find_map(|value| probe_of(value, prefix))

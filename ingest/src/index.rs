@@ -18,7 +18,7 @@ use store::{Snapshot, Txn};
 
 use crate::Error;
 use crate::derive::Block;
-use crate::nft::LateAnswer;
+use crate::nft::LateReply;
 
 pub(crate) use self::internal_tx::write_calls;
 
@@ -28,7 +28,7 @@ pub(crate) trait BlockIndex: Send {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error>;
 
     /// Writes the changes from an answer that arrived after its block.
-    fn late(&mut self, _: &LateAnswer, _: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, _: &LateReply, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
     }
 }

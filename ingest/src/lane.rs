@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tracing::field::Empty;
 
 use crate::confirmation::Confirmation;
-use crate::nft::LateAnswer;
+use crate::nft::LateReply;
 use crate::optional::{self, OptionalIndexes};
 use crate::{Error, Progress};
 
@@ -59,7 +59,7 @@ pub(crate) trait Sink<I>: Send + 'static {
         None
     }
     /// Writes the changes from an answer that arrived after its height was committed.
-    fn late(&mut self, _: &LateAnswer, _: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, _: &LateReply, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
     }
     /// Its progress.
@@ -85,7 +85,7 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) indexes: OptionalIndexes,
     pub(crate) look_ahead: usize,
     /// Answers about heights that are committed already.
-    pub(crate) late: mpsc::Receiver<LateAnswer>,
+    pub(crate) late: mpsc::Receiver<LateReply>,
     /// Becomes true when the lane is to stop.
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -123,11 +123,11 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
 /// Work for the writer.
 enum Work<I> {
     Height(I),
-    Late(Box<LateAnswer>),
+    Late(Box<LateReply>),
 }
 
 /// Forwards late answers to the writer.
-async fn forward_late<I>(mut late: mpsc::Receiver<LateAnswer>, to: mpsc::Sender<Work<I>>) -> Infallible {
+async fn forward_late<I>(mut late: mpsc::Receiver<LateReply>, to: mpsc::Sender<Work<I>>) -> Infallible {
     while let Some(late) = late.recv().await {
         if to.send(Work::Late(Box::new(late))).await.is_err() {
             break;

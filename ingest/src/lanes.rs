@@ -19,7 +19,7 @@ use crate::index::IndexContext;
 use crate::ingest::{Ingest, wait_for_room};
 use crate::lane::Lane;
 use crate::meter::{self, LaneState};
-use crate::nft::LateAnswer;
+use crate::nft::LateReply;
 use crate::nft::backfill::Backfill;
 use crate::nft::client::MetadataClient;
 use crate::nft::plan::MetadataFetcher;
@@ -74,7 +74,7 @@ impl Ingest {
         &self,
         client: Arc<MetadataClient>,
         proposers: Arc<Proposers>,
-        late: mpsc::Receiver<LateAnswer>,
+        late: mpsc::Receiver<LateReply>,
         stop: watch::Receiver<bool>,
     ) -> Result<Lane<BlockSource, ChainLinker, BlockSink>, Error> {
         let snapshot = self.store.snapshot()?;

@@ -92,7 +92,7 @@ pub(crate) fn count_if_too_long(outcome: Outcome) {
     }
 }
 
-/// The subject of a question, as a key of [`Answers`].
+/// The subject of a question, as a key of [`Replies`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionKey {
     /// A collection.
@@ -105,7 +105,7 @@ pub enum QuestionKey {
 
 impl QuestionKey {
     /// The subject of a stored question; `None` if it holds an invalid address, or is not about one subject of NFTs.
-    pub fn of(about: &About) -> Option<Self> {
+    pub fn about(about: &About) -> Option<Self> {
         Some(match about {
             About::Collection(subject) => Self::Collection(Account::from_bytes(&subject.address)?),
             About::Object(subject) => Self::Object(Account::from_bytes(&subject.address)?),
@@ -116,11 +116,11 @@ impl QuestionKey {
 }
 
 /// The answers for a block's NFTs. Missing ones are asked by the backfill.
-pub type Answers = HashMap<QuestionKey, Reply>;
+pub type Replies = HashMap<QuestionKey, Reply>;
 
 /// An answer from the backfill to a stored question.
 #[derive(Clone, Debug)]
-pub struct LateAnswer {
+pub struct LateReply {
     /// The question's key.
     pub place: Place,
     /// The question.

@@ -35,7 +35,7 @@ use schema::rich::UNDO_HEIGHTS;
 use store::{Counts, Durability, Txn};
 use tokio::time::Instant;
 
-use self::lane::{BalanceAnswer, CONCURRENT_REQUESTS, End};
+use self::lane::{BalanceReply, CONCURRENT_REQUESTS, End};
 use self::ledger::{Group, Plan, UnknownBalance};
 use self::reconcile::Reconciler;
 use crate::{Error, Progress};
@@ -139,7 +139,7 @@ impl RichList {
     }
 
     /// The contracts' answers about the unknown balances of a plan, in the same order.
-    fn unknown_balances(&self, plan: &Plan, height: u64) -> Result<Vec<BalanceAnswer>, End> {
+    fn unknown_balances(&self, plan: &Plan, height: u64) -> Result<Vec<BalanceReply>, End> {
         let ask = |optional: bool, patience| {
             let unknown = plan.unknown.iter().filter(|it| it.is_optional() == optional);
             let accounts: Vec<_> = unknown.map(|it| (it.contract, it.account)).collect();
@@ -148,7 +148,7 @@ impl RichList {
         let mut needed = ask(false, None)??.into_iter();
         let mut optional = ask(true, Some(PATIENCE))??.into_iter();
         let answer = |it: &UnknownBalance| if it.is_optional() { optional.next() } else { needed.next() };
-        Ok(plan.unknown.iter().map(answer).map(|answer| answer.unwrap_or(BalanceAnswer::NoAnswer)).collect())
+        Ok(plan.unknown.iter().map(answer).map(|answer| answer.unwrap_or(BalanceReply::NoReply)).collect())
     }
 
     /// Applies the first of `heights` by its plan and the answers about its unknown balances, and as many of the next
@@ -157,7 +157,7 @@ impl RichList {
         &self,
         lane: &mut RichLane,
         heights: &[HeightEvents],
-        (first, answers): (Plan, &[BalanceAnswer]),
+        (first, answers): (Plan, &[BalanceReply]),
         counts: &mut Counts,
     ) -> Result<usize, Error> {
         let snapshot = self.store.snapshot()?;

@@ -10,7 +10,7 @@ use crate::Progress;
 use crate::derive::{Block, BlockFrames};
 use crate::index::{self, BlockIndex, IndexContext};
 use crate::lane::Sink;
-use crate::nft::LateAnswer;
+use crate::nft::LateReply;
 
 /// Indexes blocks.
 pub(crate) struct BlockSink {
@@ -76,7 +76,7 @@ impl Sink<Block> for BlockSink {
         })
     }
 
-    fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, late: &LateReply, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.indexes.iter_mut().try_for_each(|index| index.late(late, txn))
     }
 

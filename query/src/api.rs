@@ -14,11 +14,12 @@ pub(crate) mod tx;
 use schema::keys::hash_prefix;
 use schema::payload::Codec;
 use schema::postings::Hashed;
+use schemars::JsonSchema;
 use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::Object;
+use web::openapi::schema::of;
 use web::reply::Reply;
 
 use crate::array::Array;
@@ -37,15 +38,14 @@ type ReadHandler = fn(&Indexer, &Call<'_>) -> Result<Reply, HttpError>;
 
 impl Tag {
     /// A `GET` endpoint whose response changes with every block.
-    pub(crate) const fn list(
+    pub(crate) const fn list<Response: JsonSchema + Sync + 'static>(
         self,
         path: &'static str,
         summary: &'static str,
         params: &'static [Param],
-        response: &'static dyn Object,
         handler: ReadHandler,
     ) -> Endpoint<Indexer> {
-        let handler = Handler::Sync(handler);
+        let (response, handler) = (of::<Response>(), Handler::Sync(handler));
         Endpoint {
             method: Method::Get,
             path,
@@ -59,15 +59,14 @@ impl Tag {
     }
 
     /// A `GET` endpoint whose response is final once it exists.
-    pub(crate) const fn record(
+    pub(crate) const fn record<Response: JsonSchema + Sync + 'static>(
         self,
         path: &'static str,
         summary: &'static str,
         params: &'static [Param],
-        response: &'static dyn Object,
         handler: ReadHandler,
     ) -> Endpoint<Indexer> {
-        let endpoint = self.list(path, summary, params, response, handler);
+        let endpoint = self.list::<Response>(path, summary, params, handler);
         Endpoint { cache: MaxAge::RECORD, ..endpoint }
     }
 }
@@ -84,8 +83,8 @@ struct ListRequest<'a, R> {
 
 impl<'a, R: Row> ListRequest<'a, R> {
     /// Reads the parameters, then takes the snapshot.
-    fn of(indexer: &'a Indexer, call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
-        let paging = Paging::of(call, space)?;
+    fn new(indexer: &'a Indexer, call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+        let paging = Paging::read(call, space)?;
         Ok(Self { indexer, view: indexer.view()?, paging })
     }
 

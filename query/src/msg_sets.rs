@@ -48,7 +48,7 @@ pub(crate) fn union<L: List>(
     owners: Vec<L::Owner>,
 ) -> Result<Union<'_, L>, HttpError> {
     spend(owners.len())?;
-    Union::of(snapshot, owners).map_err(HttpError::internal)
+    Union::new(snapshot, owners).map_err(HttpError::internal)
 }
 
 fn spend(lists: usize) -> Result<(), HttpError> {

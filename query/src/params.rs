@@ -53,7 +53,7 @@ pub(crate) struct Paging<R> {
 
 impl<R: Row> Paging<R> {
     /// Reads the limit, then the offset, then the key, so that the error is about the first invalid one.
-    pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+    pub(crate) fn read(call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
         let given = |name| shown(call.first(name).unwrap_or_default());
         let limit = match integer(call, "pagination.limit") {
             None => DEFAULT_LIMIT,

@@ -19,15 +19,18 @@ const TAG: Tag = Tag("App");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.record("/openapi.json", "The OpenAPI 3.1 document.", &[], &OPENAPI, openapi),
-    TAG.record("/swagger/doc.json", "The document in the form of Swagger 2.0.", &[], &SWAGGER, swagger),
+    Endpoint {
+        response: &Document("An OpenAPI 3.1 document."),
+        ..TAG.record::<Value>("/openapi.json", "The OpenAPI 3.1 document.", &[], openapi)
+    },
+    Endpoint {
+        response: &Document("A Swagger 2.0 document."),
+        ..TAG.record::<Value>("/swagger/doc.json", "The document in the form of Swagger 2.0.", &[], swagger)
+    },
 ];
 
 /// The page over the document.
 pub(crate) const PAGE: &[Endpoint<Indexer>] = &api_page::endpoints();
-
-static OPENAPI: Document = Document("An OpenAPI 3.1 document.");
-static SWAGGER: Document = Document("A Swagger 2.0 document.");
 
 /// Requests and answers of the recorded chain `evm-scenario`.
 const EXAMPLES: &str = include_str!("examples.json");

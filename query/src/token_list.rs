@@ -35,7 +35,7 @@ pub(crate) trait TokenRow: Row + 'static {
     const SPACE: Space;
 
     /// The row of a token.
-    fn of(id: Text, height: u64, collection: AccountKey) -> Self;
+    fn new(id: Text, height: u64, collection: AccountKey) -> Self;
 
     /// The token's key in [`Tokens`].
     fn token(&self) -> (AccountKey, Text);
@@ -67,7 +67,7 @@ pub(crate) fn one<R: TokenRow>(
     let key = (collection, id);
     let Some(Message(token)) = store::table::read::<Tokens>(snapshot, &key)? else { return Ok(None) };
     let wanted = owner.is_none_or(|owner| owner.0.as_bytes() == token.owner);
-    Ok(wanted.then(|| R::of(key.1, token.height, collection)))
+    Ok(wanted.then(|| R::new(key.1, token.height, collection)))
 }
 
 /// An array of at most one token.
@@ -105,7 +105,7 @@ impl Row for ByHeight {
 impl TokenRow for ById {
     const SPACE: Space = Space::TokensById;
 
-    fn of(id: Text, height: u64, collection: AccountKey) -> Self {
+    fn new(id: Text, height: u64, collection: AccountKey) -> Self {
         (id, height, collection)
     }
 
@@ -143,7 +143,7 @@ impl TokenRow for ById {
 impl TokenRow for ByHeight {
     const SPACE: Space = Space::TokensByHeight;
 
-    fn of(id: Text, height: u64, collection: AccountKey) -> Self {
+    fn new(id: Text, height: u64, collection: AccountKey) -> Self {
         (height, id, collection)
     }
 

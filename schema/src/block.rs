@@ -1,21 +1,16 @@
 //! Blocks by height.
 
-use store::{Access, Message, Snapshot, Table, TableSpec};
+use store::{Message, Snapshot, Table as _};
 
 use crate::Error;
 
-/// A block.
-///
-/// | height (8, BE) | → [`Block`] (protobuf)
-///
-/// Neighbouring blocks differ little, so they are compressed together in the table's blocks, not one by one.
-#[derive(Debug)]
-pub struct Blocks;
-
-impl Table for Blocks {
-    const SPEC: &'static TableSpec = &TableSpec { name: "block", tag: 0x10, access: Access::Scan };
-    type Key = u64;
-    type Value = Message<Block>;
+store::tables! {
+    /// A block.
+    ///
+    /// | height (8, BE) | → [`Block`] (protobuf)
+    ///
+    /// Neighbouring blocks differ little, so they are compressed together in the table's blocks, not one by one.
+    pub table Blocks("block", 0x10, Scan): u64 => Message<Block>;
 }
 
 /// A block's record and its range of sequences. The transactions of a block have consecutive sequences, so the first

@@ -3,18 +3,13 @@
 //! Transactions are rendered to JSON with them. They are stored so that a database documents how its records were
 //! rendered, and so that a restart does not depend on a node.
 
-use store::{Access, Message, Table, TableSpec};
+use store::Message;
 
-/// Descriptor sets by their SHA-256.
-///
-/// | SHA-256 of the set (32) | → [`DescriptorSet`] (protobuf)
-#[derive(Debug)]
-pub struct Descriptors;
-
-impl Table for Descriptors {
-    const SPEC: &'static TableSpec = &TableSpec { name: "descriptors", tag: 0x04, access: Access::Point };
-    type Key = [u8; 32];
-    type Value = Message<DescriptorSet>;
+store::tables! {
+    /// Descriptor sets by their SHA-256.
+    ///
+    /// | SHA-256 of the set (32) | → [`DescriptorSet`] (protobuf)
+    pub table Descriptors("descriptors", 0x04, Point): [u8; 32] => Message<DescriptorSet>;
 }
 
 /// A descriptor set.

@@ -1,28 +1,23 @@
 //! EVM transactions and their indexes.
 
 use memchr::memmem;
-use store::{Access, List, Table, TableSpec};
+use store::{List as _, TableSpec};
 
 use crate::keys::{AccountKey, HashPrefix, Role};
 use crate::payload::Payload;
 use crate::postings::{Hashed, Postings};
 use crate::records::Records;
 
-/// EVM transactions' records (their receipts) as they are served, in chunks.
-///
-/// | seq of the chunk's first record (8, BE) | → compressed records ([`crate::payload::Chunk`])
-#[derive(Debug)]
-pub struct EvmTxs;
-
-impl Table for EvmTxs {
-    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx", tag: 0x20, access: Access::Append };
-    type Key = u64;
-    type Value = Payload;
+store::tables! {
+    /// EVM transactions' records (their receipts) as they are served, in chunks.
+    ///
+    /// | seq of the chunk's first record (8, BE) | → compressed records ([`crate::payload::Chunk`])
+    pub table EvmTxs("evm_tx", 0x20, Append): u64 => Payload;
 }
 
 impl Records for EvmTxs {
     /// Receipts are shorter than transactions.
-    const MOST: usize = 6;
+    const MAX_RECORDS: usize = 6;
 }
 
 /// Its list.
@@ -32,27 +27,16 @@ impl Hashed for EvmTxs {
     type ByHash = EvmTxByHash;
 }
 
-/// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
-///
-/// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
-#[derive(Debug)]
-pub struct EvmTxByHash;
+store::tables! {
+    /// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
+    ///
+    /// | first 8 bytes of the hash | → sequences with their numbers ([`Postings`])
+    pub table EvmTxByHash("evm_tx_by_hash", 0x21, Hash): HashPrefix => Postings;
 
-impl Table for EvmTxByHash {
-    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Hash };
-    type Key = HashPrefix;
-    type Value = Postings;
-}
-
-/// EVM transactions of an account, oldest first.
-///
-/// | account (1 + 20 or 32) | role (1) | first ordinal (8, BE) | → up to 32 seqs (varints)
-#[derive(Debug)]
-pub struct AccountEvmTxs;
-
-impl List for AccountEvmTxs {
-    const SPEC: &'static TableSpec = &TableSpec { name: "account_evm_tx", tag: 0x22, access: Access::Scan };
-    type Owner = (AccountKey, Role);
+    /// EVM transactions of an account, oldest first.
+    ///
+    /// | account (1 + 20 or 32) | role (1) | first ordinal (8, BE) | → up to 32 seqs (varints)
+    pub list AccountEvmTxs("account_evm_tx", 0x22): (AccountKey, Role);
 }
 
 /// The member of receipts and logs with the EVM block's hash, up to its digits.
@@ -63,7 +47,7 @@ const HASH_DIGITS: usize = 64;
 /// Replaces the digits of each EVM block hash in records by zeros.
 ///
 /// minievm computes this hash itself and no other hash covers it: a node that rebuilds its EVM index after a crash gives
-/// the same blocks other hashes, because it adds up their gas in another way. So it is no part of a comparison.
+/// the same blocks other hashes, because it adds up their gas in another way. So it is not part of a comparison.
 pub fn blank_block_hashes(records: &mut [u8]) {
     let mut from = 0;
     while let Some(at) = memmem::find(&records[from..], BLOCK_HASH) {

@@ -14,7 +14,7 @@ use store::{
 use crate::Error;
 use crate::block::Blocks;
 use crate::index::{Index, PackedBlock, Rows, State, StoredBlock};
-use crate::keys::BEYOND;
+use crate::keys::KEY_END;
 use crate::meta::{self, Identity, Meta};
 use crate::payload::Codec;
 use crate::undo::{self, Horizon, Lane, UndoLog, UndoRecords};
@@ -194,7 +194,7 @@ impl Index {
 
     fn remove_into(&self, batch: &mut Batch) {
         for table in self.tables {
-            batch.delete_range(table, Vec::new(), BEYOND.to_vec());
+            batch.delete_range(table, Vec::new(), KEY_END.to_vec());
             for lengths in [COUNT, RANK] {
                 batch.delete_range(lengths, vec![table.tag], vec![table.tag + 1]);
             }

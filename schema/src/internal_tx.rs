@@ -1,6 +1,6 @@
 //! Internal transactions: the call frames of EVM transactions, and their indexes.
 
-use store::{Access, Bounds, List, Message, Order, Snapshot, Table, TableSpec};
+use store::{Bounds, List as _, Message, Order, Snapshot, Table as _, TableSpec};
 
 use crate::Error;
 use crate::keys::AccountKey;
@@ -28,35 +28,24 @@ pub fn last_block_before(snapshot: &dyn Snapshot, height: u64) -> Result<Option<
     Ok(row.transpose()?.map(|(height, _)| height))
 }
 
-/// Call frames, in chunks, which have frames of several transactions.
-///
-/// | seq of the chunk's first frame (8, BE) | → compressed records ([`crate::payload::Chunk`])
-#[derive(Debug)]
-pub struct Calls;
-
-impl Table for Calls {
-    const SPEC: &'static TableSpec = &TableSpec { name: "internal_tx", tag: 0x30, access: Access::Append };
-    type Key = u64;
-    type Value = Payload;
+store::tables! {
+    /// Call frames, in chunks, which have frames of several transactions.
+    ///
+    /// | seq of the chunk's first frame (8, BE) | → compressed records ([`crate::payload::Chunk`])
+    pub table Calls("internal_tx", 0x30, Append): u64 => Payload;
 }
 
 impl Records for Calls {
     /// Frames are small and often read together.
-    const MOST: usize = 32;
+    const MAX_RECORDS: usize = 32;
 }
 
-/// The frames of a block. Blocks without frames have no row. Those of a transaction are found through its EVM record, which
-/// has the height.
-///
-/// | height (8, BE) | → [`BlockCalls`] (protobuf)
-#[derive(Debug)]
-pub struct CallsByHeight;
-
-impl Table for CallsByHeight {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "internal_tx_by_height", tag: 0x32, access: Access::Scan };
-    type Key = u64;
-    type Value = Message<BlockCalls>;
+store::tables! {
+    /// The frames of a block. Blocks without frames have no row. Those of a transaction are found through its EVM record, which
+    /// has the height.
+    ///
+    /// | height (8, BE) | → [`BlockCalls`] (protobuf)
+    pub table CallsByHeight("internal_tx_by_height", 0x32, Scan): u64 => Message<BlockCalls>;
 }
 
 /// The sequences of a block's frames.
@@ -78,14 +67,9 @@ impl BlockCalls {
     }
 }
 
-/// Frames that an account calls or is called in, oldest first; a frame that calls itself is one row.
-///
-/// | account (1 + 20 or 32) | first ordinal (8, BE) | → up to 32 seqs (varints)
-#[derive(Debug)]
-pub struct AccountCalls;
-
-impl List for AccountCalls {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "account_internal_tx", tag: 0x33, access: Access::Scan };
-    type Owner = AccountKey;
+store::tables! {
+    /// Frames that an account calls or is called in, oldest first; a frame that calls itself is one row.
+    ///
+    /// | account (1 + 20 or 32) | first ordinal (8, BE) | → up to 32 seqs (varints)
+    pub list AccountCalls("account_internal_tx", 0x33): AccountKey;
 }

@@ -7,7 +7,7 @@ use store::Key;
 
 /// An upper bound of every key of every table: numbers take at most 8 bytes, the first byte of an account is its
 /// length, and UTF-8 never contains `ff`.
-pub(crate) const BEYOND: [u8; 64] = [0xff; 64];
+pub(crate) const KEY_END: [u8; 64] = [0xff; 64];
 
 /// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! The on-disk schema: every table with its key, value and options, and the operations over all of them.
 //!
-//! Each table is declared once, in the list `tables!` below. Opening a database, RocksDB options, the digest, the
+//! Each table is declared once, in the list `all_tables!` below. Opening a database, RocksDB options, the digest, the
 //! format golden and `db info` are derived from that list. A table and its secondary indexes are declared in one
 //! file:
 //!
@@ -78,7 +78,7 @@ pub trait Visitor {
     }
 }
 
-macro_rules! tables {
+macro_rules! all_tables {
     (tables: $($table:ty),* ; lists: $($list:ty),* ; ranked: $($ranked:ty),* $(,)?) => {
         /// Every table of the database.
         pub const TABLES: &[&TableSpec] = &[
@@ -104,7 +104,7 @@ macro_rules! tables {
     };
 }
 
-tables! {
+all_tables! {
     tables:
         meta::Meta, payload::Dictionary, descriptors::Descriptors, undo::UndoRecords,
         block::Blocks,

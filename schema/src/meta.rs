@@ -1,24 +1,38 @@
 //! Metadata rows: the identity of the database and the progress of each lane.
 
 use store::key::Text;
-use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
+use store::{Key as _, Snapshot, Table as _, TableSpec, Txn};
 
-/// Named rows about the database itself.
-///
-/// | name (escaped text) | → a protobuf message, by name: see the constants of this module, and [`crate::index::State`]
-#[derive(Debug)]
-pub struct Meta;
-
-impl Table for Meta {
-    const SPEC: &'static TableSpec = &TableSpec { name: "meta", tag: 0x02, access: Access::Point };
-    type Key = Text;
-    type Value = Vec<u8>;
+store::tables! {
+    /// Named rows about the database itself.
+    ///
+    /// | name (escaped text) | → a protobuf message, by name: see the constants of this module, and [`crate::index::State`]
+    pub table Meta("meta", 0x02, Point): Text => Vec<u8>;
 }
 
 /// A row of [`Meta`]: its name and the message it holds.
 pub trait Named: prost::Message + Default {
     /// The row's name.
     const NAME: &'static str;
+}
+
+macro_rules! named {
+    ($($message:ident: $name:literal),+ $(,)?) => {
+        $(impl Named for $message {
+            const NAME: &'static str = $name;
+        })+
+    };
+}
+
+named! {
+    Identity: "identity",
+    BlockLane: "lane/blocks",
+    CallLane: "lane/internal_txs",
+    RichLane: "lane/rich_list",
+    PendingReindex: "reindex",
+    Rewinds: "rewinds",
+    Unconfirmed: "unconfirmed",
+    Disabled: "disabled",
 }
 
 /// The identity of the database: format, chain and start height. Written at creation, never changed.
@@ -41,10 +55,6 @@ pub struct Identity {
     pub start_height: u64,
 }
 
-impl Named for Identity {
-    const NAME: &'static str = "identity";
-}
-
 /// Progress of the block lane. Written in the same commit as the rows of its last block.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct BlockLane {
@@ -64,10 +74,6 @@ pub struct BlockLane {
     #[serde(serialize_with = "crate::json::hex")]
     #[prost(bytes = "vec", tag = "5")]
     pub hash: Vec<u8>,
-}
-
-impl Named for BlockLane {
-    const NAME: &'static str = "lane/blocks";
 }
 
 /// Progress of the internal-transaction lane; never ahead of the block lane.
@@ -92,10 +98,6 @@ pub struct CallLane {
 /// Maximum number of heights in [`CallLane::untraced`].
 pub const MAX_UNTRACED: usize = 1_000;
 
-impl Named for CallLane {
-    const NAME: &'static str = "lane/internal_txs";
-}
-
 /// Progress of the rich list; never ahead of the block lane.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct RichLane {
@@ -108,10 +110,6 @@ pub struct RichLane {
     /// While the baseline is being taken: the node's key of the next page of accounts.
     #[prost(string, tag = "3")]
     pub next_accounts: String,
-}
-
-impl Named for RichLane {
-    const NAME: &'static str = "lane/rich_list";
 }
 
 /// A reindex in progress: heights are removed and indexed again. Deleted when every lane has reached the last of them; until
@@ -135,11 +133,7 @@ pub struct PendingReindex {
     pub removed: bool,
 }
 
-impl Named for PendingReindex {
-    const NAME: &'static str = "reindex";
-}
-
-/// Rewind counter, incremented in every commit of a rewind. Caches store it beside
+/// Rewind counter, incremented in every commit of a rewind. Caches store it next to
 /// their data and invalidate when it changes. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Rewinds {
@@ -149,10 +143,6 @@ pub struct Rewinds {
     /// The target height of the last rewind.
     #[prost(uint64, tag = "2")]
     pub last_to: u64,
-}
-
-impl Named for Rewinds {
-    const NAME: &'static str = "rewinds";
 }
 
 /// Hashes of the results of the last block, until the next header confirms them. Written in the same commit as
@@ -173,10 +163,6 @@ pub struct Unconfirmed {
     pub app_hash: Option<Vec<u8>>,
 }
 
-impl Named for Unconfirmed {
-    const NAME: &'static str = "unconfirmed";
-}
-
 /// Features that the writing process has disabled, for the processes that serve the API. Written when the writer
 /// starts; not part of the digest.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
@@ -184,10 +170,6 @@ pub struct Disabled {
     /// The reason why there is no rich list, as text; empty if there is one, or if the chain's VM has none.
     #[prost(string, tag = "1")]
     pub rich_list: String,
-}
-
-impl Named for Disabled {
-    const NAME: &'static str = "disabled";
 }
 
 /// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded

@@ -6,43 +6,23 @@
 
 use store::key::Text;
 use store::table::decode_row;
-use store::{Access, Bounds, Key as _, Message, Order, RowCursor, Snapshot, Table, TableSpec, prefix_end};
+use store::{Bounds, Key as _, Message, Order, RowCursor, Snapshot, Table as _, prefix_end};
 
-/// The sets by their number.
-///
-/// | set (4, BE) | → [`MsgSet`] (protobuf)
-#[derive(Debug)]
-pub struct MsgSets;
+store::tables! {
+    /// The sets by their number.
+    ///
+    /// | set (4, BE) | → [`MsgSet`] (protobuf)
+    pub table MsgSets("msg_set", 0x18, Point): u32 => Message<MsgSet>;
 
-impl Table for MsgSets {
-    const SPEC: &'static TableSpec = &TableSpec { name: "msg_set", tag: 0x18, access: Access::Point };
-    type Key = u32;
-    type Value = Message<MsgSet>;
-}
+    /// The number of a set, by its names.
+    ///
+    /// | names joined by `,` (escaped text) | → set (varint)
+    pub table MsgSetByNames("msg_set_by_names", 0x19, Point): Text => u64;
 
-/// The number of a set, by its names.
-///
-/// | names joined by `,` (escaped text) | → set (varint)
-#[derive(Debug)]
-pub struct MsgSetByNames;
-
-impl Table for MsgSetByNames {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "msg_set_by_names", tag: 0x19, access: Access::Point };
-    type Key = Text;
-    type Value = u64;
-}
-
-/// The sets that contain a message type.
-///
-/// | type name without leading `/` (escaped text) | set (4, BE) | → nothing
-#[derive(Debug)]
-pub struct MsgSetByType;
-
-impl Table for MsgSetByType {
-    const SPEC: &'static TableSpec = &TableSpec { name: "msg_set_by_type", tag: 0x1a, access: Access::Scan };
-    type Key = (Text, u32);
-    type Value = ();
+    /// The sets that contain a message type.
+    ///
+    /// | type name without leading `/` (escaped text) | set (4, BE) | → nothing
+    pub table MsgSetByType("msg_set_by_type", 0x1a, Scan): (Text, u32) => ();
 }
 
 /// A message-type set.

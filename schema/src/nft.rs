@@ -22,21 +22,16 @@ pub use self::log::{
 pub use self::pending::{About, PendingEvent, Question, RangeCursor, Refusals, Subject, TokenKey};
 pub use self::renewal::Renewal;
 
+use store::Message;
 use store::key::Text;
-use store::{Access, List, Message, Ranked, Table, TableSpec};
 
 use crate::keys::AccountKey;
 
-/// Collections by address.
-///
-/// | collection (1 + 20 or 32) | → [`Collection`] (protobuf)
-#[derive(Debug)]
-pub struct Collections;
-
-impl Table for Collections {
-    const SPEC: &'static TableSpec = &TableSpec { name: "collection", tag: 0x40, access: Access::Point };
-    type Key = AccountKey;
-    type Value = Message<Collection>;
+store::tables! {
+    /// Collections by address.
+    ///
+    /// | collection (1 + 20 or 32) | → [`Collection`] (protobuf)
+    pub table Collections("collection", 0x40, Point): AccountKey => Message<Collection>;
 }
 
 /// A collection.
@@ -66,57 +61,21 @@ pub struct Collection {
     pub named: Option<Place>,
 }
 
-/// All collections, ordered by [`Collection::height`], then by address.
-///
-/// | height (8, BE) | collection (1 + 20 or 32) | → nothing
-#[derive(Debug)]
-pub struct CollectionsByHeight;
+store::tables! {
+    /// All collections, ordered by [`Collection::height`], then by address.
+    ///
+    /// | height (8, BE) | collection (1 + 20 or 32) | → nothing
+    pub set CollectionsByHeight("collection_by_height", 0x41): (), (u64, AccountKey) => ();
 
-impl Table for CollectionsByHeight {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "collection_by_height", tag: 0x41, access: Access::Ranked };
-    type Key = ((), (u64, AccountKey));
-    type Value = ();
-}
+    /// Collections of which an account currently owns tokens, ordered like [`CollectionsByHeight`].
+    ///
+    /// | owner (1 + 20 or 32) | height (8, BE) | collection (1 + 20 or 32) | → nothing
+    pub set OwnedCollections("owned_collection", 0x42): AccountKey, (u64, AccountKey) => ();
 
-impl Ranked for CollectionsByHeight {
-    type Owner = ();
-    type Item = (u64, AccountKey);
-}
-
-/// Collections of which an account currently owns tokens, ordered like [`CollectionsByHeight`].
-///
-/// | owner (1 + 20 or 32) | height (8, BE) | collection (1 + 20 or 32) | → nothing
-#[derive(Debug)]
-pub struct OwnedCollections;
-
-impl Table for OwnedCollections {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "owned_collection", tag: 0x42, access: Access::Ranked };
-    type Key = (AccountKey, (u64, AccountKey));
-    type Value = ();
-}
-
-impl Ranked for OwnedCollections {
-    type Owner = AccountKey;
-    type Item = (u64, AccountKey);
-}
-
-/// Existing tokens by collection, ordered by the bytes of their ids.
-///
-/// | collection (1 + 20 or 32) | token id (escaped text) | → [`Token`] (protobuf)
-#[derive(Debug)]
-pub struct Tokens;
-
-impl Table for Tokens {
-    const SPEC: &'static TableSpec = &TableSpec { name: "token", tag: 0x43, access: Access::Ranked };
-    type Key = (AccountKey, Text);
-    type Value = Message<Token>;
-}
-
-impl Ranked for Tokens {
-    type Owner = AccountKey;
-    type Item = Text;
+    /// Existing tokens by collection, ordered by the bytes of their ids.
+    ///
+    /// | collection (1 + 20 or 32) | token id (escaped text) | → [`Token`] (protobuf)
+    pub set Tokens("token", 0x43): AccountKey, Text => Message<Token>;
 }
 
 /// A token that exists.
@@ -160,128 +119,47 @@ impl Token {
     }
 }
 
-/// Tokens of a collection by the height of their last change, then by id.
-///
-/// | collection (1 + 20 or 32) | height (8, BE) | token id (escaped text) | → nothing
-#[derive(Debug)]
-pub struct TokensByHeight;
+store::tables! {
+    /// Tokens of a collection by the height of their last change, then by id.
+    ///
+    /// | collection (1 + 20 or 32) | height (8, BE) | token id (escaped text) | → nothing
+    pub set TokensByHeight("token_by_height", 0x44): AccountKey, (u64, Text) => ();
 
-impl Table for TokensByHeight {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "token_by_height", tag: 0x44, access: Access::Ranked };
-    type Key = (AccountKey, (u64, Text));
-    type Value = ();
-}
+    /// Tokens of an account by id, then by the height of their last change, then by collection.
+    ///
+    /// | owner (1 + 20 or 32) | token id (escaped text) | height (8, BE) | collection (1 + 20 or 32) | → nothing
+    pub set OwnedTokens("owned_token", 0x45): AccountKey, (Text, u64, AccountKey) => ();
 
-impl Ranked for TokensByHeight {
-    type Owner = AccountKey;
-    type Item = (u64, Text);
-}
+    /// Tokens of an account by the height of their last change, then by id, then by collection.
+    ///
+    /// | owner (1 + 20 or 32) | height (8, BE) | token id (escaped text) | collection (1 + 20 or 32) | → nothing
+    pub set OwnedTokensByHeight("owned_token_by_height", 0x46): AccountKey, (u64, Text, AccountKey) => ();
 
-/// Tokens of an account by id, then by the height of their last change, then by collection.
-///
-/// | owner (1 + 20 or 32) | token id (escaped text) | height (8, BE) | collection (1 + 20 or 32) | → nothing
-#[derive(Debug)]
-pub struct OwnedTokens;
+    /// Tokens of an account in one collection, by id.
+    ///
+    /// | owner (1 + 20 or 32) | collection (1 + 20 or 32) | token id (escaped text) | → nothing
+    pub set Holdings("holding", 0x47): (AccountKey, AccountKey), Text => ();
 
-impl Table for OwnedTokens {
-    const SPEC: &'static TableSpec = &TableSpec { name: "owned_token", tag: 0x45, access: Access::Ranked };
-    type Key = (AccountKey, (Text, u64, AccountKey));
-    type Value = ();
-}
+    /// Tokens of an account in one collection, by the height of their last change, then by id.
+    ///
+    /// | owner (1 + 20 or 32) | collection (1 + 20 or 32) | height (8, BE) | token id (escaped text) | → nothing
+    pub set HoldingsByHeight("holding_by_height", 0x48): (AccountKey, AccountKey), (u64, Text) => ();
 
-impl Ranked for OwnedTokens {
-    type Owner = AccountKey;
-    type Item = (Text, u64, AccountKey);
-}
+    /// Transactions that minted, moved or burnt a token, oldest first; kept after a burn. Empty on Move chains, which use
+    /// the transactions of the token's object ([`crate::tx::AccountTxs`]).
+    ///
+    /// | collection (1 + 20 or 32) | token id (escaped text) | first ordinal (8, BE) | → up to 32 seqs (varints)
+    pub list TokenTxs("token_tx", 0x49): (AccountKey, Text);
 
-/// Tokens of an account by the height of their last change, then by id, then by collection.
-///
-/// | owner (1 + 20 or 32) | height (8, BE) | token id (escaped text) | collection (1 + 20 or 32) | → nothing
-#[derive(Debug)]
-pub struct OwnedTokensByHeight;
+    /// Move: the object of a token; kept after a burn.
+    ///
+    /// | collection (1 + 20 or 32) | token id (escaped text) | → address of the object (32)
+    pub table TokenObjects("token_object", 0x4a, Point): (AccountKey, Text) => Vec<u8>;
 
-impl Table for OwnedTokensByHeight {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "owned_token_by_height", tag: 0x46, access: Access::Ranked };
-    type Key = (AccountKey, (u64, Text, AccountKey));
-    type Value = ();
-}
-
-impl Ranked for OwnedTokensByHeight {
-    type Owner = AccountKey;
-    type Item = (u64, Text, AccountKey);
-}
-
-/// Tokens of an account in one collection, by id.
-///
-/// | owner (1 + 20 or 32) | collection (1 + 20 or 32) | token id (escaped text) | → nothing
-#[derive(Debug)]
-pub struct Holdings;
-
-impl Table for Holdings {
-    const SPEC: &'static TableSpec = &TableSpec { name: "holding", tag: 0x47, access: Access::Ranked };
-    type Key = ((AccountKey, AccountKey), Text);
-    type Value = ();
-}
-
-impl Ranked for Holdings {
-    type Owner = (AccountKey, AccountKey);
-    type Item = Text;
-}
-
-/// Tokens of an account in one collection, by the height of their last change, then by id.
-///
-/// | owner (1 + 20 or 32) | collection (1 + 20 or 32) | height (8, BE) | token id (escaped text) | → nothing
-#[derive(Debug)]
-pub struct HoldingsByHeight;
-
-impl Table for HoldingsByHeight {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "holding_by_height", tag: 0x48, access: Access::Ranked };
-    type Key = ((AccountKey, AccountKey), (u64, Text));
-    type Value = ();
-}
-
-impl Ranked for HoldingsByHeight {
-    type Owner = (AccountKey, AccountKey);
-    type Item = (u64, Text);
-}
-
-/// Transactions that minted, moved or burnt a token, oldest first; kept after a burn. Empty on Move chains, which use
-/// the transactions of the token's object ([`crate::tx::AccountTxs`]).
-///
-/// | collection (1 + 20 or 32) | token id (escaped text) | first ordinal (8, BE) | → up to 32 seqs (varints)
-#[derive(Debug)]
-pub struct TokenTxs;
-
-impl List for TokenTxs {
-    const SPEC: &'static TableSpec = &TableSpec { name: "token_tx", tag: 0x49, access: Access::Scan };
-    type Owner = (AccountKey, Text);
-}
-
-/// Move: the object of a token; kept after a burn.
-///
-/// | collection (1 + 20 or 32) | token id (escaped text) | → address of the object (32)
-#[derive(Debug)]
-pub struct TokenObjects;
-
-impl Table for TokenObjects {
-    const SPEC: &'static TableSpec = &TableSpec { name: "token_object", tag: 0x4a, access: Access::Point };
-    type Key = (AccountKey, Text);
-    type Value = Vec<u8>;
-}
-
-/// Move: the token that an object represents; kept after a burn.
-///
-/// | object (1 + 20 or 32) | → [`TokenName`] (protobuf)
-#[derive(Debug)]
-pub struct ObjectTokens;
-
-impl Table for ObjectTokens {
-    const SPEC: &'static TableSpec = &TableSpec { name: "object_token", tag: 0x4b, access: Access::Point };
-    type Key = AccountKey;
-    type Value = Message<TokenName>;
+    /// Move: the token that an object represents; kept after a burn.
+    ///
+    /// | object (1 + 20 or 32) | → [`TokenName`] (protobuf)
+    pub table ObjectTokens("object_token", 0x4b, Point): AccountKey => Message<TokenName>;
 }
 
 /// Identifies a token.
@@ -296,101 +174,46 @@ pub struct TokenName {
     pub token_id: String,
 }
 
-/// Names of collections on their chain of origin, by their name on this chain.
-///
-/// | name here (escaped text) | → name there (UTF-8)
-#[derive(Debug)]
-pub struct OriginNames;
+store::tables! {
+    /// Names of collections on their chain of origin, by their name on this chain.
+    ///
+    /// | name here (escaped text) | → name there (UTF-8)
+    pub table OriginNames("origin_name", 0x4c, Point): Text => String;
 
-impl Table for OriginNames {
-    const SPEC: &'static TableSpec = &TableSpec { name: "origin_name", tag: 0x4c, access: Access::Point };
-    type Key = Text;
-    type Value = String;
-}
+    /// Collections by exact name.
+    ///
+    /// | name (escaped text) | collection (1 + 20 or 32) | → nothing
+    pub table CollectionsByName("collection_by_name", 0x4d, Scan): (Text, AccountKey) => ();
 
-/// Collections by exact name.
-///
-/// | name (escaped text) | collection (1 + 20 or 32) | → nothing
-#[derive(Debug)]
-pub struct CollectionsByName;
+    /// Change log of collection names: an entry for each new or renamed collection. A cache of names reads on from the last
+    /// number it has applied. A row without an address invalidates all names. Not part of the digest.
+    ///
+    /// | number (8, BE) | → address of the collection (20, 32 or 0)
+    pub table NameChanges("name_change", 0x4e, Scan): u64 => Vec<u8>;
 
-impl Table for CollectionsByName {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "collection_by_name", tag: 0x4d, access: Access::Scan };
-    type Key = (Text, AccountKey);
-    type Value = ();
-}
+    /// The NFT event log. An entry holds what an event, completed by the node's answers, changes.
+    ///
+    /// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Entry`] (protobuf)
+    pub table NftLog("nft_log", 0x4f, Scan): Place => Message<Entry>;
 
-/// Change log of collection names: an entry for each new or renamed collection. A cache of names reads on from the last
-/// number it has applied. A row without an address invalidates all names. Not part of the digest.
-///
-/// | number (8, BE) | → address of the collection (20, 32 or 0)
-#[derive(Debug)]
-pub struct NameChanges;
+    /// Contracts and objects that emitted an NFT-like event but were not NFTs when the node was queried ([`Refusals`]).
+    ///
+    /// | address (1 + 20 or 32) | height at which that was found out (8, BE) | → nothing
+    pub table NonCollections("nft_refused", 0x50, Scan): (AccountKey, u64) => ();
 
-impl Table for NameChanges {
-    const SPEC: &'static TableSpec = &TableSpec { name: "name_change", tag: 0x4e, access: Access::Scan };
-    type Key = u64;
-    type Value = Vec<u8>;
-}
+    /// Pending metadata queries, retried until the node answers, by the event that raised them: the key of the log entry
+    /// that the answer completes. A query about the block itself has position 0.
+    ///
+    /// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Question`] (protobuf)
+    pub table Questions("nft_question", 0x51, Scan): Place => Message<Question>;
 
-/// The NFT event log. An entry holds what an event, completed by the node's answers, changes.
-///
-/// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Entry`] (protobuf)
-#[derive(Debug)]
-pub struct NftLog;
+    /// Pending events: they wait for the metadata query about their contract or object.
+    ///
+    /// | subject (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`PendingEvent`] (protobuf)
+    pub table PendingEvents("nft_waiting", 0x52, Scan): (AccountKey, u64, u32) => Message<PendingEvent>;
 
-impl Table for NftLog {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_log", tag: 0x4f, access: Access::Scan };
-    type Key = Place;
-    type Value = Message<Entry>;
-}
-
-/// Contracts and objects that emitted an NFT-like event but were not NFTs when the node was queried ([`Refusals`]).
-///
-/// | address (1 + 20 or 32) | height at which that was found out (8, BE) | → nothing
-#[derive(Debug)]
-pub struct NonCollections;
-
-impl Table for NonCollections {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_refused", tag: 0x50, access: Access::Scan };
-    type Key = (AccountKey, u64);
-    type Value = ();
-}
-
-/// Pending metadata queries, retried until the node answers, by the event that raised them: the key of the log entry
-/// that the answer completes. A query about the block itself has position 0.
-///
-/// | height (8, BE) | position in the block (4, BE) | part (escaped text) | → [`Question`] (protobuf)
-#[derive(Debug)]
-pub struct Questions;
-
-impl Table for Questions {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_question", tag: 0x51, access: Access::Scan };
-    type Key = Place;
-    type Value = Message<Question>;
-}
-
-/// Pending events: they wait for the metadata query about their contract or object.
-///
-/// | subject (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`PendingEvent`] (protobuf)
-#[derive(Debug)]
-pub struct PendingEvents;
-
-impl Table for PendingEvents {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_waiting", tag: 0x52, access: Access::Scan };
-    type Key = (AccountKey, u64, u32);
-    type Value = Message<PendingEvent>;
-}
-
-/// Renewals by contract. Kept when they are done, to delay the next one.
-///
-/// | collection (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`Renewal`] (protobuf)
-#[derive(Debug)]
-pub struct Renewals;
-
-impl Table for Renewals {
-    const SPEC: &'static TableSpec = &TableSpec { name: "nft_renewal", tag: 0x53, access: Access::Scan };
-    type Key = (AccountKey, u64, u32);
-    type Value = Message<Renewal>;
+    /// Renewals by contract. Kept when they are done, to delay the next one.
+    ///
+    /// | collection (1 + 20 or 32) | height (8, BE) | position in the block (4, BE) | → [`Renewal`] (protobuf)
+    pub table Renewals("nft_renewal", 0x53, Scan): (AccountKey, u64, u32) => Message<Renewal>;
 }

@@ -1,6 +1,6 @@
 //! Opening of a database: checks that it has this format and belongs to the configured chain.
 
-use store::{Counts, Durability, Store, Txn};
+use store::{Durability, Store};
 
 use crate::meta::{self, Identity};
 use crate::{Error, FORMAT, payload};
@@ -74,11 +74,9 @@ pub fn or_create(store: &dyn Store, wanted: &Identity) -> Result<(), Error> {
 
 /// Writes the identity and the shipped dictionaries into a database without records.
 pub fn initialize(store: &dyn Store, identity: &Identity) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    meta::put(&mut txn, identity);
-    payload::put_shipped(&mut txn);
-    let (batch, _) = txn.finish();
-    Ok(store.commit(batch, Durability::Synced)?)
+    store::commit_rows(store, Durability::Synced, |txn| {
+        meta::put(txn, identity);
+        payload::put_shipped(txn);
+        Ok(())
+    })
 }

@@ -2,7 +2,7 @@
 
 use chain::{Account, JsonText};
 use serde::Deserialize;
-use store::{Access, List, TableSpec};
+use store::List as _;
 
 use crate::Error;
 use crate::evm_tx::EvmTxs;
@@ -13,16 +13,12 @@ use crate::records::damaged;
 /// The index.
 pub const PARTIES: Index = Index { name: "parties", version: 1, tables: &[RecipientEvmTxs::SPEC], rows };
 
-/// EVM transactions that an account received from another one, or that created it; oldest first. Together with those that it
-/// sent ([`crate::evm_tx::AccountEvmTxs`]) these are its transactions as explorers list them, each once.
-///
-/// | account (1 + 20) | first ordinal (8, BE) | → up to 32 seqs (varints)
-#[derive(Debug)]
-pub struct RecipientEvmTxs;
-
-impl List for RecipientEvmTxs {
-    const SPEC: &'static TableSpec = &TableSpec { name: "recipient_evm_tx", tag: 0x23, access: Access::Scan };
-    type Owner = AccountKey;
+store::tables! {
+    /// EVM transactions that an account received from another one, or that created it; oldest first. Together with those that it
+    /// sent ([`crate::evm_tx::AccountEvmTxs`]) these are its transactions as explorers list them, each once.
+    ///
+    /// | account (1 + 20) | first ordinal (8, BE) | → up to 32 seqs (varints)
+    pub list RecipientEvmTxs("recipient_evm_tx", 0x23): AccountKey;
 }
 
 /// The members of a receipt that name accounts.

@@ -15,7 +15,7 @@ pub mod training;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use store::{Access, Message, Order, Snapshot, Table, TableSpec, Txn, Value};
+use store::{Message, Order, Snapshot, Table as _, TableSpec, Txn, Value};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe;
 
@@ -34,16 +34,11 @@ const RAW: u8 = 0;
 /// Codec byte: a dictionary's number (varint) and a zstd frame follow.
 const ZSTD: u8 = 1;
 
-/// zstd dictionaries.
-///
-/// | number (2, BE) | → [`DictionaryRow`] (protobuf)
-#[derive(Debug)]
-pub struct Dictionary;
-
-impl Table for Dictionary {
-    const SPEC: &'static TableSpec = &TableSpec { name: "dictionary", tag: 0x03, access: Access::Point };
-    type Key = u16;
-    type Value = Message<DictionaryRow>;
+store::tables! {
+    /// zstd dictionaries.
+    ///
+    /// | number (2, BE) | → [`DictionaryRow`] (protobuf)
+    pub table Dictionary("dictionary", 0x03, Point): u16 => Message<DictionaryRow>;
 }
 
 /// A dictionary and the kind of record it is for.

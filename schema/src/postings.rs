@@ -45,12 +45,6 @@ impl Postings {
     pub fn into_newest_first(self) -> impl ExactSizeIterator<Item = (u64, u64)> {
         self.0.into_iter().rev()
     }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.encode(&mut out);
-        out
-    }
 }
 
 impl Value for Postings {
@@ -118,7 +112,7 @@ impl<'a, T: ByHash> Rebuild<'a, T> {
     pub(crate) fn add(&mut self, (prefix, seq, number): Posting) -> Result<(), Error> {
         if seq > self.last {
             self.last = seq;
-            self.writer.append(T::SPEC, prefix.to_bytes(), Postings::one(seq, number).to_bytes())?;
+            self.writer.append(T::SPEC, prefix.to_bytes(), Postings::one(seq, number).encoded())?;
         }
         Ok(())
     }
@@ -140,7 +134,7 @@ mod tests {
     #[test]
     fn a_row_has_its_sequences_and_numbers() {
         let postings = Postings(vec![(300, 2), (301, 0), (1_000, 3)]);
-        assert_eq!(postings.to_bytes(), [0xac, 2, 2, 0xad, 2, 0, 0xe8, 7, 3]);
+        assert_eq!(postings.encoded(), [0xac, 2, 2, 0xad, 2, 0, 0xe8, 7, 3]);
         assert_eq!(postings.iter().rev().collect::<Vec<_>>(), [(1_000, 3), (301, 0), (300, 2)]);
         for malformed in [&[][..], &[1], &[0, 1], &[1, 0, 1, 0], &[2, 0, 1, 0], &[1, 0, 2], &[0x80, 0, 0]] {
             assert_eq!(Postings::decode(malformed), None, "{malformed:?}");
@@ -151,7 +145,7 @@ mod tests {
         #[test]
         fn a_row_decodes_to_its_records(records in prop::collection::btree_map(1_u64.., any::<u64>(), 1..99)) {
             let postings = Postings(records.iter().map(|(seq, number)| (*seq, *number)).collect());
-            prop_assert_eq!(Postings::decode(&postings.to_bytes()), Some(postings));
+            prop_assert_eq!(Postings::decode(&postings.encoded()), Some(postings));
         }
 
         /// Also if the records of a prefix are in one block, in several blocks of a commit, or in several commits.

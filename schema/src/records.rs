@@ -1,6 +1,6 @@
 //! Records by their sequences.
 //!
-//! A row has up to [`Records::MOST`] consecutive records of one block and is keyed by the first one, so the row of a
+//! A row has up to [`Records::MAX_RECORDS`] consecutive records of one block and is keyed by the first one, so the row of a
 //! record is the last one that begins at its sequence or before.
 
 use std::ops::{ControlFlow, Range};
@@ -13,7 +13,7 @@ use crate::payload::{self, Chunk, Codec, Packed, Payload};
 /// A table of records, in chunks.
 pub trait Records: Table<Key = u64, Value = Payload> {
     /// Maximum number of records in a row, which bounds the decompression work for a page with one of them.
-    const MOST: usize;
+    const MAX_RECORDS: usize;
 }
 
 /// Writes the records from sequence `first` on, which `txn` neither reads nor changes again.
@@ -125,13 +125,13 @@ pub fn walk<T: Records>(
                 return Ok(());
             }
         }
-        batch = (BATCH_BYTES / (read / now.len()).max(1)).clamp(1, MOST_AT_ONCE);
+        batch = (BATCH_BYTES / (read / now.len()).max(1)).clamp(1, MAX_AT_ONCE);
     }
     Ok(())
 }
 
 /// Maximum number of records whose rows [`walk`] reads at once.
-const MOST_AT_ONCE: usize = 1024;
+const MAX_AT_ONCE: usize = 1024;
 
 /// Bytes of a row when it is decompressed; of a damaged one, as stored.
 fn unpacked_len(payload: &[u8]) -> u64 {
@@ -152,7 +152,7 @@ pub fn find<T: Records>(txn: &Txn<'_>, codec: &Codec, seq: u64) -> Result<Vec<u8
 
 /// The sequences with which the row of the record `seq` may begin.
 fn candidates<T: Records>(seq: u64) -> Range<u64> {
-    seq.saturating_sub(T::MOST as u64 - 1)..seq.saturating_add(1)
+    seq.saturating_sub(T::MAX_RECORDS as u64 - 1)..seq.saturating_add(1)
 }
 
 /// Sequences that a scan may pass for one that is wanted. If each is a row of its own, the scan takes about the time of
@@ -160,7 +160,7 @@ fn candidates<T: Records>(seq: u64) -> Range<u64> {
 const DENSE: u64 = 32;
 
 /// Maximum number of candidates of a record that are looked up, rather than found by a scan.
-const FEW: usize = 8;
+const MAX_LOOKUPS: usize = 8;
 
 /// Rows with their sequences, in order.
 type Rows = Vec<(u64, Vec<u8>)>;
@@ -187,13 +187,13 @@ fn rows<T: Records>(snapshot: &dyn Snapshot, seqs: &[u64]) -> Result<Option<Rows
             // A key of another length is reported by the audit.
             let Ok(first) = key.try_into().map(u64::from_be_bytes) else { return };
             while wanted.next_if(|seq| *seq < first).is_some() {}
-            if wanted.peek().is_some_and(|seq| seq - first < T::MOST as u64) {
+            if wanted.peek().is_some_and(|seq| seq - first < T::MAX_RECORDS as u64) {
                 rows.push((first, payload.to_vec()));
             }
         })?;
         return Ok(Some(rows));
     }
-    if T::MOST > FEW {
+    if T::MAX_RECORDS > MAX_LOOKUPS {
         return Ok(None);
     }
     let mut firsts: Vec<u64> = ascending.iter().flat_map(|seq| candidates::<T>(*seq)).collect();

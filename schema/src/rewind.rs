@@ -7,7 +7,7 @@
 use store::{Counts, Durability, Snapshot, Store, Table, Txn};
 
 use crate::descriptors::Descriptors;
-use crate::keys::BEYOND;
+use crate::keys::KEY_END;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingReindex, RichLane};
 use crate::nft::{NameChanges, fold};
 use crate::payload::Dictionary;
@@ -161,7 +161,7 @@ pub fn clear(store: &dyn Store, reindex: Option<&PendingReindex>) -> Result<(), 
     let (mut batch, _) = txn.finish();
     let kept = [Meta::SPEC, Dictionary::SPEC, Descriptors::SPEC, NameChanges::SPEC];
     for spec in TABLES.iter().filter(|spec| !kept.contains(spec)) {
-        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+        batch.delete_range(spec, Vec::new(), KEY_END.to_vec());
     }
     Ok(store.commit(batch, Durability::Synced)?)
 }

@@ -9,22 +9,17 @@ mod undo;
 pub use self::balance::{amount_of, balance, set_balance};
 pub use self::undo::{RewindOutcome, UNDO_HEIGHTS, Undo, UndoBuilder, UndoRow, clear, put_undo, rewind};
 
+use store::Message;
 use store::key::Text;
-use store::{Access, Message, Ranked, Table, TableSpec};
 
 /// An EVM address.
 pub type Address = [u8; 20];
 
-/// ERC-20 contracts with at least one observed transfer, or with a denom in the chain's bank module.
-///
-/// | contract (20) | → [`Erc20`] (protobuf)
-#[derive(Debug)]
-pub struct Erc20s;
-
-impl Table for Erc20s {
-    const SPEC: &'static TableSpec = &TableSpec { name: "erc20", tag: 0x60, access: Access::Point };
-    type Key = Address;
-    type Value = Message<Erc20>;
+store::tables! {
+    /// ERC-20 contracts with at least one observed transfer, or with a denom in the chain's bank module.
+    ///
+    /// | contract (20) | → [`Erc20`] (protobuf)
+    pub table Erc20s("erc20", 0x60, Point): Address => Message<Erc20>;
 }
 
 /// The state of an ERC-20 in the rich list.
@@ -44,79 +39,34 @@ pub struct Erc20 {
     pub silent: bool,
 }
 
-/// Contracts created after the baseline of the rich list, without a transfer so far. All their holders are known.
-///
-/// | contract (20) | → nothing
-#[derive(Debug)]
-pub struct NewContracts;
+store::tables! {
+    /// Contracts created after the baseline of the rich list, without a transfer so far. All their holders are known.
+    ///
+    /// | contract (20) | → nothing
+    pub table NewContracts("newborn", 0x66, Point): Address => ();
 
-impl Table for NewContracts {
-    const SPEC: &'static TableSpec = &TableSpec { name: "newborn", tag: 0x66, access: Access::Point };
-    type Key = Address;
-    type Value = ();
-}
+    /// Balances.
+    ///
+    /// | contract (20) | account (20) | → amount (big-endian, without leading zeros; empty is 0)
+    pub table Balances("balance", 0x61, Point): (Address, Address) => Vec<u8>;
 
-/// Balances.
-///
-/// | contract (20) | account (20) | → amount (big-endian, without leading zeros; empty is 0)
-#[derive(Debug)]
-pub struct Balances;
+    /// Holders of an ERC-20 by amount, then by address.
+    ///
+    /// | contract (20) | amount (32, BE) | account (20) | → nothing
+    pub set Holders("holder", 0x62): Address, ([u8; 32], Address) => ();
 
-impl Table for Balances {
-    const SPEC: &'static TableSpec = &TableSpec { name: "balance", tag: 0x61, access: Access::Point };
-    type Key = (Address, Address);
-    type Value = Vec<u8>;
-}
+    /// Contracts of the denoms in the chain's bank module. `evm/<contract>` needs no row.
+    ///
+    /// | denom as the chain writes it (escaped text) | → contract (20)
+    pub table Denoms("denom", 0x63, Point): Text => Vec<u8>;
 
-/// Holders of an ERC-20 by amount, then by address.
-///
-/// | contract (20) | amount (32, BE) | account (20) | → nothing
-#[derive(Debug)]
-pub struct Holders;
+    /// Denoms by their lower-case form, for case-insensitive lookup; of several the first by bytes is used.
+    ///
+    /// | denom in lower case (escaped text) | denom (escaped text) | → nothing
+    pub table DenomsFolded("denom_folded", 0x64, Scan): (Text, Text) => ();
 
-impl Table for Holders {
-    const SPEC: &'static TableSpec = &TableSpec { name: "holder", tag: 0x62, access: Access::Ranked };
-    type Key = (Address, ([u8; 32], Address));
-    type Value = ();
-}
-
-impl Ranked for Holders {
-    type Owner = Address;
-    type Item = ([u8; 32], Address);
-}
-
-/// Contracts of the denoms in the chain's bank module. `evm/<contract>` needs no row.
-///
-/// | denom as the chain writes it (escaped text) | → contract (20)
-#[derive(Debug)]
-pub struct Denoms;
-
-impl Table for Denoms {
-    const SPEC: &'static TableSpec = &TableSpec { name: "denom", tag: 0x63, access: Access::Point };
-    type Key = Text;
-    type Value = Vec<u8>;
-}
-
-/// Denoms by their lower-case form, for case-insensitive lookup; of several the first by bytes is used.
-///
-/// | denom in lower case (escaped text) | denom (escaped text) | → nothing
-#[derive(Debug)]
-pub struct DenomsFolded;
-
-impl Table for DenomsFolded {
-    const SPEC: &'static TableSpec = &TableSpec { name: "denom_folded", tag: 0x64, access: Access::Scan };
-    type Key = (Text, Text);
-    type Value = ();
-}
-
-/// The undo log of the rich list, for the last [`UNDO_HEIGHTS`] heights: a record for each group of heights, by the last one.
-///
-/// | height (8, BE) | → [`Undo`] (protobuf)
-#[derive(Debug)]
-pub struct RichUndo;
-
-impl Table for RichUndo {
-    const SPEC: &'static TableSpec = &TableSpec { name: "rich_undo", tag: 0x65, access: Access::Scan };
-    type Key = u64;
-    type Value = Message<Undo>;
+    /// The undo log of the rich list, for the last [`UNDO_HEIGHTS`] heights: a record for each group of heights, by the last one.
+    ///
+    /// | height (8, BE) | → [`Undo`] (protobuf)
+    pub table RichUndo("rich_undo", 0x65, Scan): u64 => Message<Undo>;
 }

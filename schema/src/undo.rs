@@ -13,8 +13,8 @@
 use std::time::Duration;
 
 use store::{
-    Access, Batch, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table, TableSpec,
-    Txn, UndoRecord,
+    Batch, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table as _, Txn,
+    UndoRecord, Value as _,
 };
 
 use crate::block::Blocks;
@@ -57,17 +57,12 @@ const LEVEL: i32 = 1;
 /// transactions needs a tenth of this.
 const MAX_RECORD: u64 = 256 << 20;
 
-/// Prior values of the rows that the last commits of a lane changed. A commit that does not add a height becomes the
-/// next part of the last height. Not part of the digest.
-///
-/// | lane: 1 blocks, 2 internal transactions, else the tag of an index's first table (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
-#[derive(Debug)]
-pub struct UndoRecords;
-
-impl Table for UndoRecords {
-    const SPEC: &'static TableSpec = &TableSpec { name: "undo", tag: 0x06, access: Access::Append };
-    type Key = RecordKey;
-    type Value = Message<Record>;
+store::tables! {
+    /// Prior values of the rows that the last commits of a lane changed. A commit that does not add a height becomes the
+    /// next part of the last height. Not part of the digest.
+    ///
+    /// | lane: 1 blocks, 2 internal transactions, else the tag of an index's first table (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
+    pub table UndoRecords("undo", 0x06, Append): RecordKey => Message<Record>;
 }
 
 /// Lane, height and part.
@@ -182,9 +177,8 @@ impl UndoLog {
         if !before.is_empty() {
             let part = newest.filter(|((_, at, _), _)| *at == height);
             let part = part.map_or(0, |((_, _, part), _)| part.saturating_add(1));
-            let mut value = Vec::new();
-            store::Value::encode(&Message(Record { time, total, ..Record::new(from, &before) }), &mut value);
-            batch.put(UndoRecords::SPEC, (lane.tag(), height, part).to_bytes(), value);
+            let record = Message(Record { time, total, ..Record::new(from, &before) });
+            batch.put(UndoRecords::SPEC, (lane.tag(), height, part).to_bytes(), record.encoded());
         }
         Ok((batch, pending))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Measured {
     pub(crate) case: Vec<Case>,
 }
 
-/// Figures of `make bench-slate`: a chain on SlateDB with versitygw, beside RocksDB.
+/// Figures of `make bench-slate`: a chain on SlateDB with versitygw, next to RocksDB.
 #[derive(Debug, Deserialize)]
 struct Bench {
     txs: f64,
@@ -50,7 +50,7 @@ struct Bench {
     page_bytes_small_cache: f64,
 }
 
-/// The object store, from a server beside it.
+/// The object store, from a server next to it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Store {
@@ -70,7 +70,7 @@ pub(crate) struct Data {
     /// In RocksDB, whose files have little overhead.
     #[serde(skip)]
     pub(crate) bytes_per_tx: f64,
-    /// Rows of a block beside those of its transactions, in bytes.
+    /// Rows of a block next to those of its transactions, in bytes.
     pub(crate) bytes_per_block: f64,
     /// Bytes in the store relative to those of the rows: files that wait for compaction or collection included.
     #[serde(skip)]

@@ -48,7 +48,7 @@ pub(super) fn back_up(settings: &Settings, how: &How) -> anyhow::Result<()> {
     }
     let data = settings.data()?;
     refuse_inside(&how.to, data, "backups")?;
-    let source = Source::of(data)?;
+    let source = Source::new(data)?;
     let made = backups.add(&source.path, schema::TABLES)?;
     drop(source);
     output::print(&line(&made)?)?;
@@ -82,7 +82,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(data: &Path) -> anyhow::Result<Self> {
+    fn new(data: &Path) -> anyhow::Result<Self> {
         match UnixStream::connect(data.join(SOCKET)) {
             Ok(connection) => Self::remote(connection),
             // No process listens on the socket: the writer has ended, or has no socket.

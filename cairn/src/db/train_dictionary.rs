@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use schema::payload::Kind;
 use schema::payload::training::{self, Trained};
-use store::{Counts, Durability, RocksStore, Store, Txn};
+use store::{Durability, RocksStore, Store};
 
 use super::{own, view};
 use crate::output;
@@ -24,10 +24,7 @@ pub(super) fn train(settings: &Settings, dry_run: bool) -> anyhow::Result<()> {
     let store = own(data)?;
     let (mut text, added) = trained(&store)?;
     let snapshot = store.snapshot()?;
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    training::add(&mut txn, &*snapshot, &added)?;
-    store.commit(txn.finish().0, Durability::Synced)?;
+    store::commit_rows(&store, Durability::Synced, |txn| training::add(txn, &*snapshot, &added))?;
     writeln!(
         text,
         "dictionaries added: {}; records are compressed with them from the next start on",

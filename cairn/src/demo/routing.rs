@@ -16,7 +16,7 @@ use crate::pages::CurrentRouting;
 use crate::route::{self, Routing};
 use crate::settings::RouteSettings;
 
-/// Path of the example registry, relative to the parent of the recordings' directory: in the repository, and beside an
+/// Path of the example registry, relative to the parent of the recordings' directory: in the repository, and next to an
 /// installed program.
 const REGISTRIES: [&str; 2] = ["routing/registry/example", "registry/example"];
 

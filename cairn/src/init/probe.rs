@@ -93,7 +93,7 @@ impl Report {
             }
             // The results of the last block may not exist yet.
             let executed = latest.saturating_sub(1).max(earliest);
-            // A chain of a few blocks may not have them yet, which is no lack.
+            // A chain of a few blocks may not have them yet, which is not a lack.
             if let Err(error) = comet.block_results(executed).await
                 && error.kind() != Kind::NotYet
             {

@@ -63,7 +63,7 @@ fn entries<'a>(document: DeTable<'a>, known: &[Arg]) -> Vec<(Spanned<String>, De
     entries
 }
 
-/// The reason why `name` is no setting, with the most similar one.
+/// The reason why `name` is not a setting, with the most similar one.
 pub(super) fn unknown(name: &str, known: &[Arg]) -> String {
     let similarity = |arg: &&Arg| strsim::jaro_winkler(&name.replace('-', "_"), arg.get_id().as_str());
     let nearest = known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));

@@ -18,7 +18,7 @@ use chain::comet::proof::{
     Claims, EvmChain, Executed, check_header, check_last_commit, check_parent, check_receipts, check_results,
     check_txs,
 };
-use chain::comet::{BlockAnswer, ResultsAnswer, parse_block, parse_results};
+use chain::comet::{BlockResponse, ResultsResponse, parse_block, parse_results};
 use chain::evm::{Receipt, parse_receipts, write_evm_tx};
 use chain::involved::{StoreOwners, accounts};
 use chain::record::write_tx_record;
@@ -70,8 +70,8 @@ fn main() {
 impl Costs {
     fn hashes(
         &mut self,
-        block: &BlockAnswer<'_>,
-        results: &ResultsAnswer<'_>,
+        block: &BlockResponse<'_>,
+        results: &ResultsResponse<'_>,
         before: Option<&(u64, [u8; 32], Claims)>,
     ) -> Claims {
         let raw = block.raw_txs().unwrap();
@@ -89,11 +89,16 @@ impl Costs {
             if let Some((_, _, claims)) = before {
                 check_results(claims, block).unwrap();
             }
-            Claims::of(results).unwrap()
+            Claims::from_results(results).unwrap()
         })
     }
 
-    fn records(&mut self, block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>, receipts: &[Receipt<'_>]) {
+    fn records(
+        &mut self,
+        block: &BlockResponse<'_>,
+        results: &ResultsResponse<'_>,
+        receipts: &[Receipt<'_>],
+    ) {
         let (height, time, mut out) = (block.header.height, block.header.time, Vec::new());
         for result in &results.txs_results {
             out.clear();
@@ -117,7 +122,12 @@ impl Costs {
         }
     }
 
-    fn receipts(&mut self, block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>, receipts: &[Receipt<'_>]) {
+    fn receipts(
+        &mut self,
+        block: &BlockResponse<'_>,
+        results: &ResultsResponse<'_>,
+        receipts: &[Receipt<'_>],
+    ) {
         let raw = block.raw_txs().unwrap();
         let txs: Vec<_> = raw.iter().map(|raw| (tx_hash(raw), DecodedTx::decode(raw).ok())).collect();
         let executed = txs.iter().zip(&results.txs_results);

@@ -18,30 +18,30 @@ pub type AccountSet = indexmap::IndexSet<Account, rustc_hash::FxBuildHasher>;
 /// Bytes of an ordinary account or EVM address.
 const SHORT: usize = 20;
 /// Bytes of a module, contract or Move object address.
-const LONG: usize = 32;
+const LONG_LEN: usize = 32;
 
 /// The address of an account, contract, object or module: 20 or 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Account {
-    bytes: [u8; LONG],
+    bytes: [u8; LONG_LEN],
     len: u8,
 }
 
 impl Account {
     /// The 20-byte zero address: sender of every EVM mint, receiver of every burn, `from` of the receipts of Cosmos
     /// transactions.
-    pub const ZERO: Self = Self { bytes: [0; LONG], len: 20 };
+    pub const ZERO: Self = Self { bytes: [0; LONG_LEN], len: 20 };
     /// The 32-byte zero address. Only bech32 can express it: hex drops leading zeros, so hex zero is [`Self::ZERO`].
-    pub const ZERO_LONG: Self = Self { bytes: [0; LONG], len: 32 };
+    pub const ZERO_LONG: Self = Self { bytes: [0; LONG_LEN], len: 32 };
 
     /// An address from its bytes; `None` unless there are 20 or 32.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let len = match bytes.len() {
             SHORT => 20,
-            LONG => 32,
+            LONG_LEN => 32,
             _ => return None,
         };
-        let mut all = [0; LONG];
+        let mut all = [0; LONG_LEN];
         all[..bytes.len()].copy_from_slice(bytes);
         Some(Self { bytes: all, len })
     }
@@ -75,7 +75,7 @@ impl Account {
         }
         let parsed = CheckedHrpstring::new::<Bech32>(text).ok()?;
         parsed.validate_segwit_padding().ok()?;
-        let mut bytes = [0; LONG];
+        let mut bytes = [0; LONG_LEN];
         let mut len = 0;
         for byte in parsed.byte_iter() {
             *bytes.get_mut(len)? = byte;
@@ -98,12 +98,12 @@ impl Account {
         let digits = digits.trim_start_matches('0').as_bytes();
         let len = match digits.len() {
             0..=40 => SHORT,
-            41..=64 => LONG,
+            41..=64 => LONG_LEN,
             _ => return None,
         };
-        let mut padded = [b'0'; 2 * LONG];
+        let mut padded = [b'0'; 2 * LONG_LEN];
         padded[2 * len - digits.len()..2 * len].copy_from_slice(digits);
-        let mut bytes = [0; LONG];
+        let mut bytes = [0; LONG_LEN];
         hex::decode_to_slice(&padded[..2 * len], &mut bytes[..len]).ok()?;
         Self::from_bytes(&bytes[..len])
     }
@@ -111,7 +111,7 @@ impl Account {
 
 impl From<[u8; SHORT]> for Account {
     fn from(bytes: [u8; SHORT]) -> Self {
-        let mut all = [0; LONG];
+        let mut all = [0; LONG_LEN];
         all[..SHORT].copy_from_slice(&bytes);
         Self { bytes: all, len: 20 }
     }

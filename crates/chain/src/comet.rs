@@ -21,14 +21,14 @@ use crate::time::{BadTime, Timestamp};
 
 /// The `result` of `/block?height=`.
 #[derive(Debug)]
-pub struct BlockAnswer<'a> {
+pub struct BlockResponse<'a> {
     /// `block_id.hash`.
     pub hash: Hash,
     /// The members of the header that the index uses, checked.
     pub header: Header,
     /// The whole header, for the computation of its hash.
     pub full_header: FullHeader,
-    /// The raw transactions in base64, in block order; see [`BlockAnswer::raw_txs`].
+    /// The raw transactions in base64, in block order; see [`BlockResponse::raw_txs`].
     pub txs: Vec<JsonText<'a>>,
     last_commit: Option<&'a RawValue>,
 }
@@ -55,7 +55,7 @@ pub struct Header {
 /// The `result` of `/block_results?height=`.
 #[derive(Debug, Deserialize)]
 #[serde(from = "ResultsShape<'a>", bound(deserialize = "'de: 'a"))]
-pub struct ResultsAnswer<'a> {
+pub struct ResultsResponse<'a> {
     /// The height that the results belong to.
     pub height: u64,
     /// One result per transaction, in block order; empty also if the node printed `null`.
@@ -209,13 +209,13 @@ impl Error {
 }
 
 /// Reads the `result` of `/block`.
-pub fn parse_block(answer: &[u8]) -> Result<BlockAnswer<'_>, Error> {
+pub fn parse_block(answer: &[u8]) -> Result<BlockResponse<'_>, Error> {
     let shape: BlockShape<'_> = parse("/block", answer)?;
     let (id, block) = match (shape.block_id, shape.block) {
         (Some(id), Some(block)) if !id.hash.is_empty() => (id, block),
         _ => return Err(Error::BlockMissing),
     };
-    Ok(BlockAnswer {
+    Ok(BlockResponse {
         hash: sized("block_id.hash", &id.hash)?,
         header: header(&block.header)?,
         full_header: block.header,
@@ -225,12 +225,12 @@ pub fn parse_block(answer: &[u8]) -> Result<BlockAnswer<'_>, Error> {
 }
 
 /// Reads the `result` of `/block_results`.
-pub fn parse_results(answer: &[u8]) -> Result<ResultsAnswer<'_>, Error> {
+pub fn parse_results(answer: &[u8]) -> Result<ResultsResponse<'_>, Error> {
     parse("/block_results", answer)
 }
 
 /// Checks that both answers are of one height and that each transaction has a result.
-pub fn check_pair(block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>) -> Result<(), Error> {
+pub fn check_pair(block: &BlockResponse<'_>, results: &ResultsResponse<'_>) -> Result<(), Error> {
     let (height, txs) = (block.header.height, block.txs.len());
     if results.height != height {
         return Err(Error::HeightMismatch { block: height, results: results.height });
@@ -242,7 +242,7 @@ pub fn check_pair(block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>) -> Resul
     }
 }
 
-impl BlockAnswer<'_> {
+impl BlockResponse<'_> {
     /// The raw bytes of each transaction, in block order.
     pub fn raw_txs(&self) -> Result<Vec<Vec<u8>>, Error> {
         let decode = |(index, tx): (usize, &JsonText<'_>)| {
@@ -312,7 +312,7 @@ struct ResultsShape<'a> {
     end_block_events: Vec<Event<'a>>,
 }
 
-impl<'a> From<ResultsShape<'a>> for ResultsAnswer<'a> {
+impl<'a> From<ResultsShape<'a>> for ResultsResponse<'a> {
     fn from(shape: ResultsShape<'a>) -> Self {
         let is_old = shape.finalize_block_events.is_none() && shape.app_hash.is_none();
         let old = || shape.begin_block_events.into_iter().chain(shape.end_block_events).collect();
@@ -329,7 +329,7 @@ impl<'a> From<ResultsShape<'a>> for ResultsAnswer<'a> {
     }
 }
 
-impl ResultsAnswer<'_> {
+impl ResultsResponse<'_> {
     /// Decodes attributes that are base64, as Tendermint before 0.37 writes them: if all keys and values are base64, and all
     /// keys are that of text.
     fn decode_attributes(&mut self) {

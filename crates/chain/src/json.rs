@@ -10,7 +10,7 @@ pub(crate) fn push(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let written = serde_json::to_writer(out, value);
     debug_assert!(
         written.is_ok(),
-        "only writers and map keys that are no strings fail, and here are none: {written:?}"
+        "only writers and map keys that are not strings fail, and here are none: {written:?}"
     );
 }
 

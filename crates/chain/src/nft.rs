@@ -21,7 +21,7 @@ use alloy::primitives::U256;
 
 use crate::address::Account;
 use crate::comet::order::in_order;
-use crate::comet::{Event, ResultsAnswer};
+use crate::comet::{Event, ResultsResponse};
 use crate::vm::Vm;
 
 /// A change of an NFT or a collection.
@@ -129,7 +129,7 @@ pub enum Updated {
 
 /// The NFT events of a block, in chain order, each with the index of its transaction; `None` for events of the block
 /// itself. `prefix` is that of account addresses. Nothing on a chain without a virtual machine.
-pub fn events(vm: Vm, prefix: &str, results: &ResultsAnswer<'_>) -> Vec<(Option<usize>, NftEvent)> {
+pub fn events(vm: Vm, prefix: &str, results: &ResultsResponse<'_>) -> Vec<(Option<usize>, NftEvent)> {
     let mut found = Vec::new();
     if vm == Vm::None {
         return found;

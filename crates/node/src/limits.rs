@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! Every wait, body and number of calls in this crate is bounded by a field here or by a constant beside its use. No
+//! Every wait, body and number of calls in this crate is bounded by a field here or by a constant next to its use. No
 //! value means "unlimited".
 
 use std::time::Duration;

@@ -9,20 +9,20 @@
 //!   is not queried while there is another.
 //! * Every request updates the state of its endpoint and the metrics. A request whose future was dropped is counted.
 
+mod best_error;
 pub(crate) mod endpoint;
 pub(crate) mod endpoint_state;
 mod in_flight;
 mod large_replies;
+pub(crate) mod member;
 pub(crate) mod origin;
 pub(crate) mod outage;
 pub(crate) mod transport;
 
-use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use chain::excerpt;
 use futures_util::future::join_all;
 use tokio::sync::watch;
@@ -30,9 +30,11 @@ use tokio::time::{Instant, sleep};
 use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, trace_span, warn};
 
+pub(crate) use self::best_error::{better, no_address};
+pub(crate) use self::member::PooledEndpoint;
 use crate::error::{Error, Kind, RequestContext};
 use crate::limits::Limits;
-use crate::meter::{DROPPED, Meter, outcome_label};
+use crate::meter::{Meter, outcome_label};
 use crate::observer::Observer;
 use crate::pool::endpoint::{Endpoint, Request};
 use crate::pool::endpoint_state::{
@@ -40,7 +42,8 @@ use crate::pool::endpoint_state::{
 };
 use crate::pool::in_flight::InFlightLimiter;
 use crate::pool::large_replies::LargeReplies;
-use crate::pool::origin::{Origin, Reply};
+use crate::pool::member::Timer;
+use crate::pool::origin::Origin;
 use crate::pool::transport::Transport;
 use crate::setup_error::SetupError;
 use crate::url::Url;
@@ -70,14 +73,6 @@ pub(crate) trait Attempt<T>: Fn(Arc<Endpoint>) -> Self::Attempted {
 
 impl<T, F: Fn(Arc<Endpoint>) -> A, A: Future<Output = Result<T, Error>>> Attempt<T> for F {
     type Attempted = A;
-}
-
-/// One URL and its state.
-pub(crate) struct PooledEndpoint {
-    pub(crate) endpoint: Arc<Endpoint>,
-    pub(crate) origin: Origin,
-    meter: Meter,
-    stats: Mutex<EndpointStats>,
 }
 
 impl Pool {
@@ -260,8 +255,7 @@ impl Pool {
         if let Availability::RateLimited(left) = availability {
             return Err(Error::RateLimited { at: member.endpoint.context(request), left });
         }
-        let mut timer =
-            Timer { meter: &member.meter, name: &request.name, began: Instant::now(), outcome: DROPPED };
+        let mut timer = Timer::start(&member.meter, &request.name);
         let span = trace_span!(
             target: "otlp",
             "node request",
@@ -389,68 +383,6 @@ impl Pool {
             self.publish();
         }
         member.wrong_chain(request).map_or(Ok(()), Err)
-    }
-}
-
-impl PooledEndpoint {
-    pub(crate) fn stats(&self) -> MutexGuard<'_, EndpointStats> {
-        // The state is consistent after every single assignment, so a poisoned lock is harmless.
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until its server's rate limit is over.
-    pub(crate) async fn wait_until_allowed(&self) {
-        loop {
-            let availability = self.stats().availability(Instant::now());
-            let Availability::RateLimited(left) = availability else { return };
-            // The server may order a longer pause meanwhile.
-            sleep(left).await;
-        }
-    }
-
-    /// The error for a request while the endpoint serves another chain.
-    fn wrong_chain(&self, request: &Request) -> Option<Error> {
-        let ChainMismatch { want, got } = self.stats().chain_mismatch()?.clone();
-        Some(Error::WrongChain { at: self.endpoint.context(request), want, got })
-    }
-}
-
-/// Counts a request when it ends, also by being dropped.
-struct Timer<'a> {
-    meter: &'a Meter,
-    name: &'a str,
-    began: Instant,
-    outcome: &'static str,
-}
-
-impl Drop for Timer<'_> {
-    fn drop(&mut self) {
-        self.meter.request(self.name, self.outcome, self.began.elapsed());
-    }
-}
-
-impl From<(Bytes, Origin)> for Reply {
-    fn from((bytes, origin): (Bytes, Origin)) -> Self {
-        Self { bytes, origin }
-    }
-}
-
-/// The error of a service without addresses, which no constructor allows.
-pub(crate) fn no_address(at: RequestContext) -> Error {
-    Error::InvalidRequest { at, reason: "no address".to_owned() }
-}
-
-/// The failure with more information about when a reply can come.
-pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
-    // The retry waits as long as the returned error requires, so the shorter pause wins.
-    let rank = |error: &Error| match error.kind() {
-        Kind::NotYet => (2, error.tip(), Reverse(None)),
-        Kind::Transient => (1, None, Reverse(error.pause())),
-        Kind::Permanent => (0, None, Reverse(None)),
-    };
-    match best {
-        Some(best) if rank(&best) >= rank(&new) => best,
-        _ => new,
     }
 }
 

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * A price is the decimal number that the feed sent, without rounding.
-//! * A name that the feed does not know, or a price that is no number above zero, is absent.
+//! * A name that the feed does not know, or a price that is not a number above zero, is absent.
 
 use std::collections::HashMap;
 use std::sync::Arc;

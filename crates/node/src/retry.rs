@@ -9,10 +9,10 @@
 //! * Dropping the future loses only the current attempt.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBuilder};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
@@ -38,15 +38,9 @@ impl Default for Backoff {
 impl Backoff {
     /// The pause after `steps` earlier ones.
     pub fn delay(&self, steps: u32) -> Duration {
-        // The library's jitter adds up to the whole pause.
-        let divisor = if self.jitter { 2 } else { 1 };
-        let schedule = ExponentialBuilder::new()
-            .with_min_delay(self.initial / divisor)
-            .with_max_delay(self.max / divisor)
-            .without_max_times();
-        let schedule = if self.jitter { schedule.with_jitter() } else { schedule };
-        // No schedule here doubles more often before it reaches its longest pause.
-        schedule.build().nth(steps.min(32) as usize).unwrap_or(self.max)
+        let pause = self.initial.saturating_mul(2_u32.saturating_pow(steps)).min(self.max);
+        let random = RandomState::new().hash_one(steps).to_le_bytes()[0];
+        if self.jitter { pause - pause / 2 * u32::from(random) / 256 } else { pause }
     }
 }
 
@@ -54,7 +48,7 @@ impl Backoff {
 const MAX_AT_TIP: Duration = Duration::from_millis(500);
 
 /// A request without a reply is logged after this time.
-const LONG: Duration = Duration::from_secs(30);
+const LOG_AFTER: Duration = Duration::from_secs(30);
 
 /// Interval between further log lines.
 const REMINDER: Duration = Duration::from_mins(5);
@@ -63,31 +57,12 @@ const REMINDER: Duration = Duration::from_mins(5);
 pub async fn until<T, F: Future<Output = Result<T, Error>>>(
     backoff: Backoff,
     what: &str,
-    query: impl FnMut() -> F,
-) -> Result<T, Error> {
-    repeat(|kind| kind != Kind::Permanent, backoff, what, query).await
-}
-
-/// Retries transient failures until there is a reply, a [`Kind::NotYet`] or a [`Kind::Permanent`] error, for
-/// callers that follow the tip and handle "not yet" themselves.
-pub async fn past_failures<T, F: Future<Output = Result<T, Error>>>(
-    backoff: Backoff,
-    what: &str,
-    query: impl FnMut() -> F,
-) -> Result<T, Error> {
-    repeat(|kind| kind == Kind::Transient, backoff, what, query).await
-}
-
-async fn repeat<T, F: Future<Output = Result<T, Error>>>(
-    again: fn(Kind) -> bool,
-    backoff: Backoff,
-    what: &str,
     mut query: impl FnMut() -> F,
 ) -> Result<T, Error> {
     let (mut trouble, mut steps, mut last) = (Trouble::since(Instant::now()), 0u32, None);
     loop {
         let error = match query().await {
-            Err(error) if again(error.kind()) => error,
+            Err(error) if error.kind() != Kind::Permanent => error,
             settled => {
                 trouble.end(what);
                 return settled;
@@ -144,7 +119,7 @@ impl Trouble {
         let lasted = now - self.began;
         let due = match self.logged {
             Some(logged) => now - logged >= REMINDER,
-            None => lasted >= LONG,
+            None => lasted >= LOG_AFTER,
         };
         due.then(|| {
             self.logged = Some(now);
@@ -211,17 +186,6 @@ mod tests {
     async fn a_permanent_error_ends_the_retries() {
         let no = || Error::ResultsDiscarded { at: at() };
         assert_eq!(until(FAST, "block 7", || async { Err::<(), _>(no()) }).await, Err(no()));
-    }
-
-    #[tokio::test]
-    async fn following_the_tip_retries_failures_and_returns_a_wait() {
-        let requested = Cell::new(0);
-        let query = || async {
-            requested.set(requested.get() + 1);
-            Err::<(), _>(if requested.get() < 3 { failure() } else { not_yet() })
-        };
-        assert_eq!(past_failures(FAST, "block 7", query).await, Err(not_yet()));
-        assert_eq!(requested.get(), 3);
     }
 
     #[test]

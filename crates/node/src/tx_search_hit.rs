@@ -32,7 +32,7 @@ pub struct TxSearchHit {
     /// Events in order.
     pub events: Vec<FoundEvent>,
     /// Type URLs of its messages in order, each followed by those that it executes on behalf of others (`MsgExec`);
-    /// empty for bytes that are no transaction of the SDK.
+    /// empty for bytes that are not a transaction of the SDK.
     pub messages: Vec<String>,
 }
 

@@ -70,7 +70,7 @@ impl Url {
     }
 
     /// Texts that no message may show: the path and its parts, the query and its values, user and password, and their
-    /// header. Shorter ones are no keys.
+    /// header. Shorter ones are not keys.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let path = std::iter::once(self.path.trim_end_matches('/')).chain(self.path.split('/'));
         let query = self.query.iter().flat_map(|query| {

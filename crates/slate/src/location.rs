@@ -85,7 +85,7 @@ impl Location {
     }
 
     /// The location of `store` without a prefix, called `url` in messages.
-    pub fn of(url: &str, store: Arc<dyn ObjectStore>) -> Self {
+    pub fn in_store(url: &str, store: Arc<dyn ObjectStore>) -> Self {
         Self { url: url.to_owned(), store, prefix: Path::default(), replaces: true }
     }
 

@@ -1,10 +1,8 @@
 //! A process that reads a database which another one writes.
 //!
-//! A reader of SlateDB has no snapshots. Each view is therefore a reader of its own whose state is pinned by its clock
-//! ([`crate::gate`]). As with RocksDB's followers, no snapshot waits (double buffering): new snapshots use the current
-//! view, while the standby, which no snapshot uses, polls once and then becomes the current one. If snapshots hold the
-//! standby for too long, a third view is opened, and never more. Views share their cached blocks; each holds the rows
-//! of the log in memory.
+//! A reader of SlateDB has no snapshots. Each view ([`DoubleBuffer`]) is therefore a reader of its own whose state is pinned
+//! by its clock ([`crate::gate`]), except that it polls once to catch up. Views share their cached blocks; each holds the
+//! rows of the log in memory.
 //!
 //! # Invariants
 //!
@@ -13,9 +11,9 @@
 //! * Nothing is written to the object store.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::StreamExt as _;
@@ -24,7 +22,7 @@ use slatedb::config::{ReadOptions, ScanOptions};
 use slatedb::db_cache::DbCache;
 use slatedb::object_store::{ObjectStore, path};
 use slatedb::{ByteRangeBounds, DbIterator, DbReadOps, DbReader, DbReaderMode, KeyValue};
-use store::{Batch, Durability, Error, Snapshot, Store};
+use store::{Batch, DoubleBuffer, Durability, Error, Snapshot, Store};
 
 use crate::append::Append;
 use crate::engine::Engine;
@@ -39,10 +37,7 @@ use crate::writer::bytes_of;
 /// A database that this process reads.
 pub struct SlateReader {
     source: Source,
-    /// The view of new snapshots.
-    current: Mutex<Arc<View>>,
-    /// Locked during a catch-up, so catch-ups are serial.
-    standby: Mutex<Standby>,
+    views: DoubleBuffer<View>,
 }
 
 /// Parameters to open a view.
@@ -64,21 +59,6 @@ struct View {
     engine: Arc<Engine>,
 }
 
-/// The views that are not used by new snapshots.
-#[derive(Default)]
-struct Standby {
-    /// The previous current view: the next one to poll. `None` at first, and after an error.
-    next: Option<Arc<View>>,
-    /// A former standby that snapshots held for too long.
-    retired: Weak<View>,
-}
-
-/// Time that a catch-up waits for the snapshots of the next view. Most requests take less.
-const MAX_WAIT: Duration = Duration::from_secs(1);
-
-/// Poll interval for whether snapshots still hold a view.
-const POLL_INTERVAL: Duration = Duration::from_millis(1);
-
 /// Attempts to open a view: the collector may remove a file of the log meanwhile.
 const MAX_ATTEMPTS: u32 = 4;
 
@@ -95,8 +75,8 @@ impl SlateReader {
         let source =
             Source { engine: Arc::clone(engine), name, path, objects, requests, cache: engine.cache() };
         source.check_exists()?;
-        let current = Mutex::new(Arc::new(source.open()?));
-        Ok(Self { source, current, standby: Mutex::default() })
+        let views = DoubleBuffer::new(source.open()?);
+        Ok(Self { source, views })
     }
 
     /// Makes the durable commits of the writer so far visible to new snapshots; false if there are none. Snapshots
@@ -105,27 +85,26 @@ impl SlateReader {
     /// # Errors
     /// If the object store fails. New snapshots keep the previous state; call it again.
     pub fn catch_up(&self) -> Result<bool, Error> {
-        let mut standby = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = match standby.take_unused(&self.source)? {
+        let name = &self.source.name;
+        let mut standby = self.views.standby();
+        let unused = standby.take_unused().map_err(|message| remote(name, FOLLOWING, message))?;
+        let next = match unused {
             Some(mut next) => {
                 // After a timeout its poll may still be under way, so the view is dropped.
-                let failure = self.source.poll(&mut next)?;
-                let next = Arc::new(next);
-                if let Some(error) = failure {
-                    standby.next = Some(next);
+                if let Some(error) = self.source.poll(&mut next)? {
+                    standby.put_back(next);
                     return Err(error);
                 }
                 next
             }
-            None => Arc::new(self.source.open()?),
+            None => self.source.open()?,
         };
-        let mut current = self.lock_current();
-        let (before, after) = (current.commit(), next.commit());
+        let (before, after) = (self.views.current().commit(), next.commit());
         if after < before {
             let message = format!("a poll led from commit {before} back to {after}; try again");
-            return Err(remote(&self.source.name, FOLLOWING, &message));
+            return Err(remote(name, FOLLOWING, &message));
         }
-        standby.next = Some(std::mem::replace(&mut *current, next));
+        self.views.exchange(standby, next);
         Ok(after > before)
     }
 
@@ -138,16 +117,11 @@ impl SlateReader {
     pub fn requests(&self) -> &Requests {
         &self.source.requests
     }
-
-    // The lock is held for an assignment only, which does not panic.
-    fn lock_current(&self) -> MutexGuard<'_, Arc<View>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Store for SlateReader {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        let view = Arc::clone(&self.lock_current());
+        let view = self.views.current();
         Ok(Box::new(Rows { engine: &self.source.engine, name: &self.source.name, view }))
     }
 
@@ -163,31 +137,6 @@ impl Store for SlateReader {
     fn disk_bytes(&self) -> Result<u64, Error> {
         let Source { engine, name, objects, path, .. } = &self.source;
         bytes_of(engine, name, &**objects, path)
-    }
-}
-
-impl Standby {
-    /// The next view, if there is one and no snapshot uses it; one that is held for too long is retired.
-    fn take_unused(&mut self, source: &Source) -> Result<Option<View>, Error> {
-        let Some(mut next) = self.next.take() else { return Ok(None) };
-        let since = Instant::now();
-        loop {
-            // New snapshots do not use it, so its reference count only falls.
-            next = match Arc::try_unwrap(next) {
-                Ok(view) => return Ok(Some(view)),
-                Err(shared) => shared,
-            };
-            if since.elapsed() >= MAX_WAIT {
-                if self.retired.strong_count() > 0 {
-                    self.next = Some(next);
-                    let message = "snapshots hold each of three states for too long; try again";
-                    return Err(remote(&source.name, FOLLOWING, message));
-                }
-                self.retired = Arc::downgrade(&next);
-                return Ok(None);
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
     }
 }
 

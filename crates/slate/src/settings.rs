@@ -21,7 +21,7 @@ use slatedb::{
 /// late upload still cannot hide in a collected log.
 const GRACE: Duration = Duration::from_mins(30);
 
-/// First bytes of a stored key that the filters of table files know, beside whole keys: the tree, the tag of the table, and
+/// First bytes of a stored key that the filters of table files know, in addition to whole keys: the tree, the tag of the table, and
 /// a hash or a sequence. Scans of all rows with such a prefix skip the files that have none.
 pub(crate) const FILTERED_PREFIX: usize = 10;
 
@@ -30,7 +30,7 @@ const FILTER_BITS: u32 = 10;
 
 /// Files of a tree that are not merged yet. With more of them no table file is written, and the log grows in the memory of
 /// each reader, so that a lookup searches ever more tables there. Each tree has compactions of its own, and where other work
-/// takes the processors they are late: with SlateDB's bound, 8, a query server under full load beside a writer at the head
+/// takes the processors they are late: with SlateDB's bound, 8, a query server under full load next to a writer at the head
 /// gave half as many answers by hash.
 const MAX_UNMERGED_FILES: usize = 32;
 

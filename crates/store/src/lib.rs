@@ -9,6 +9,7 @@
 //! | [`bulk`] | [`BulkWriter`]: any number of writes, in commits of bounded size |
 //! | [`rocks`] | the RocksDB engine: [`RocksStore`], with one writing process and any number of followers |
 //! | [`copy_on_write`] | [`CopyOnWrite`]: a store that begins with the rows of another one |
+//! | [`double_buffer`] | [`DoubleBuffer`]: consistent views of a database that another process writes |
 //! | [`mem`] | the reference engine: [`MemStore`] |
 //! | [`key`], [`value`] | order-preserving key encoding; value encoding |
 //! | [`table`] | typed tables and reads |
@@ -21,27 +22,18 @@
 //! through a [`Txn`] and one [`Store::commit`] per batch.
 //!
 //! ```
-//! use store::{Access, Counts, Durability, List, MemStore, Order, Store, Table, TableSpec, Txn, key, list, table};
+//! use store::{Counts, Durability, MemStore, Order, Store, Txn, key, list, table};
 //!
-//! /// A balance by holder.
-//! ///
-//! /// | holder (text) | → amount (varint) |
-//! struct Balance;
+//! store::tables! {
+//!     /// A balance by holder.
+//!     ///
+//!     /// | holder (text) | → amount (varint) |
+//!     pub table Balance("balance", 0x10, Point): key::Text => u64;
 //!
-//! impl Table for Balance {
-//!     const SPEC: &'static TableSpec = &TableSpec { name: "balance", tag: 0x10, access: Access::Point };
-//!     type Key = key::Text;
-//!     type Value = u64;
-//! }
-//!
-//! /// Sequences of the payments that a holder received.
-//! ///
-//! /// | holder (text) | ordinal (8, BE) | → sequence (varint) |
-//! struct Payments;
-//!
-//! impl List for Payments {
-//!     const SPEC: &'static TableSpec = &TableSpec { name: "payments", tag: 0x11, access: Access::Scan };
-//!     type Owner = key::Text;
+//!     /// Sequences of the payments that a holder received.
+//!     ///
+//!     /// | holder (text) | ordinal (8, BE) | → sequence (varint) |
+//!     pub list Payments("payments", 0x11): key::Text;
 //! }
 //!
 //! # fn main() -> Result<(), store::Error> {
@@ -74,6 +66,7 @@
 pub mod batch;
 pub mod bulk;
 pub mod copy_on_write;
+pub mod double_buffer;
 pub mod engine;
 pub mod error;
 pub mod key;
@@ -90,6 +83,7 @@ pub mod value;
 pub use batch::Batch;
 pub use bulk::BulkWriter;
 pub use copy_on_write::CopyOnWrite;
+pub use double_buffer::DoubleBuffer;
 pub use engine::{Bounds, Durability, Order, Row, RowCursor, Snapshot, Store, for_each_row, prefix_end};
 pub use error::Error;
 pub use key::{Key, PrefixOf};

@@ -115,9 +115,7 @@ impl Txn<'_> {
         item: &R::Item,
         value: &R::Value,
     ) -> Result<bool, Error> {
-        let mut bytes = Vec::new();
-        value.encode(&mut bytes);
-        with_set::<R, _>(self, owner, |set| set.insert(&item.to_bytes(), bytes))
+        with_set::<R, _>(self, owner, |set| set.insert(&item.to_bytes(), value.encoded()))
     }
 
     /// Removes `item` from the set of `owner`. Returns true if it was present.

@@ -22,6 +22,6 @@ pub enum Access {
     Append,
     /// Range scans over many small rows.
     Scan,
-    /// Like [`Access::Scan`], of a ranked set: short scans, and few bytes beside those of the other tables.
+    /// Like [`Access::Scan`], of a ranked set: short scans, and few bytes compared with those of the other tables.
     Ranked,
 }

@@ -22,6 +22,54 @@ pub trait Table: 'static {
     type Value: Value;
 }
 
+/// Declares tables with their documentation: their marker types, and what says how their rows are stored.
+///
+/// | declaration | declares |
+/// |---|---|
+/// | `table Name("name", tag, Access): Key => Value;` | a [`Table`] |
+/// | `list Name("name", tag): Owner;` | a [`List`](crate::List) |
+/// | `set Name("name", tag): Owner, Item => Value;` | a ranked set ([`Ranked`](crate::Ranked)) |
+#[macro_export]
+macro_rules! tables {
+    () => {};
+    ($(#[$doc:meta])* $vis:vis table $name:ident($text:literal, $tag:literal, $access:ident): $key:ty => $value:ty;
+        $($rest:tt)*) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        $vis struct $name;
+
+        impl $crate::Table for $name {
+            const SPEC: &'static $crate::TableSpec =
+                &$crate::TableSpec { name: $text, tag: $tag, access: $crate::Access::$access };
+            type Key = $key;
+            type Value = $value;
+        }
+        $crate::tables! { $($rest)* }
+    };
+    ($(#[$doc:meta])* $vis:vis list $name:ident($text:literal, $tag:literal): $owner:ty; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        $vis struct $name;
+
+        impl $crate::List for $name {
+            const SPEC: &'static $crate::TableSpec =
+                &$crate::TableSpec { name: $text, tag: $tag, access: $crate::Access::Scan };
+            type Owner = $owner;
+        }
+        $crate::tables! { $($rest)* }
+    };
+    ($(#[$doc:meta])* $vis:vis set $name:ident($text:literal, $tag:literal): $owner:ty, $item:ty => $value:ty;
+        $($rest:tt)*) => {
+        $crate::tables! { $(#[$doc])* $vis table $name($text, $tag, Ranked): ($owner, $item) => $value; }
+
+        impl $crate::Ranked for $name {
+            type Owner = $owner;
+            type Item = $item;
+        }
+        $crate::tables! { $($rest)* }
+    };
+}
+
 /// Key and value of a row.
 pub type RowOf<T> = (<T as Table>::Key, <T as Table>::Value);
 

@@ -57,7 +57,7 @@ struct Pushed {
     spec: &'static TableSpec,
     /// Length before this transaction.
     base: u64,
-    /// The first value pushed, beside the others because most lists get only one.
+    /// The first value pushed, next to the others because most lists get only one.
     first: u64,
     others: Vec<u64>,
 }
@@ -89,9 +89,7 @@ impl<'a> Txn<'a> {
 
     /// Sets the value of `key`.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
-        let mut bytes = Vec::new();
-        value.encode(&mut bytes);
-        self.write::<T>(key, Some(bytes));
+        self.write::<T>(key, Some(value.encoded()));
     }
 
     /// Removes the row of `key`, if there is one.

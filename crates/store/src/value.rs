@@ -12,6 +12,13 @@ pub trait Value: Sized + std::fmt::Debug {
     /// Appends the encoding to `out`.
     fn encode(&self, out: &mut Vec<u8>);
 
+    /// The encoding.
+    fn encoded(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out
+    }
+
     /// The value whose encoding is all of `bytes`.
     fn decode(bytes: &[u8]) -> Option<Self>;
 
@@ -127,19 +134,13 @@ pub fn take_varint(input: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn encoded(value: &impl Value) -> Vec<u8> {
-        let mut out = Vec::new();
-        value.encode(&mut out);
-        out
-    }
-
     #[test]
     fn a_varint_takes_seven_bits_a_byte() {
         for (value, bytes) in [(0, &[0][..]), (127, &[0x7f]), (128, &[0x80, 1]), (300, &[0xac, 2])] {
-            assert_eq!(encoded(&value), bytes);
+            assert_eq!(value.encoded(), bytes);
             assert_eq!(u64::decode(bytes), Some(value));
         }
-        let largest = encoded(&u64::MAX);
+        let largest = u64::MAX.encoded();
         assert_eq!((largest.len(), u64::decode(&largest)), (10, Some(u64::MAX)));
     }
 
@@ -166,8 +167,8 @@ mod tests {
     #[test]
     fn a_protobuf_message_round_trips_and_damage_is_refused() {
         let message = Message("text".to_owned()); // `String` is the message `{ string value = 1; }`.
-        assert_eq!(encoded(&message), b"\x0a\x04text");
-        assert_eq!(Message::decode(&encoded(&message)), Some(message));
+        assert_eq!(message.encoded(), b"\x0a\x04text");
+        assert_eq!(Message::decode(&message.encoded()), Some(message));
         assert_eq!(Message::<String>::decode(b"\x0a\x05text"), None);
     }
 }

@@ -3,6 +3,8 @@
 //! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500. `stream` opens event
 //! streams.
 
+mod fallback;
+mod request;
 mod stream;
 pub(crate) mod success;
 
@@ -13,12 +15,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use http::header::ALLOW;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use tracing::field::Empty;
-use tracing::{Instrument as _, Span, trace_span};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use tracing::Instrument as _;
 
 use crate::call::Call;
 use crate::cors::Cors;
@@ -26,12 +25,11 @@ use crate::endpoint::{Endpoint, Handler, HandlerKind};
 use crate::health::{self, Health, Probe};
 use crate::http_error::HttpError;
 use crate::limits::lane;
-use crate::limits::rate_limit::Client;
 use crate::meter::{Meter, NO_ENDPOINT};
-use crate::percent::decode_segment;
-use crate::query::Query;
 use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
+pub use fallback::Fallback;
+use request::{STATUS_CODE, call, internal_request, method_not_allowed, no_endpoint, panicked, span_of};
 use success::success;
 
 /// An API: the shared state of its handlers, and its endpoints.
@@ -54,42 +52,6 @@ pub struct App<A: 'static> {
 
 /// The reply in place of an error; `None` for the error in JSON.
 pub type ErrorPage<A> = fn(&A, &Parts, &HttpError) -> Option<Reply>;
-
-/// An [`App`] behind another one (see [`App::with_fallback`]), whatever its state.
-pub trait Fallback: Send + Sync {
-    /// True if an endpoint has the path.
-    fn has(&self, path: &str) -> bool;
-    /// See [`App::kind`].
-    fn kind(&self, request: &Parts) -> HandlerKind;
-    /// See [`App::respond`].
-    fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes>;
-    /// See [`App::respond_later`].
-    fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>>;
-    /// See [`App::with_error_page`]; `None` for the error in JSON.
-    fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>>;
-}
-
-impl<A: Send + Sync> Fallback for App<A> {
-    fn has(&self, path: &str) -> bool {
-        self.router.find(path).is_some()
-    }
-
-    fn kind(&self, request: &Parts) -> HandlerKind {
-        App::kind(self, request)
-    }
-
-    fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
-        App::respond(self, request, body)
-    }
-
-    fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>> {
-        Box::pin(App::respond_later(self, request, body))
-    }
-
-    fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>> {
-        App::error_page(self, request, error)
-    }
-}
 
 impl App<()> {
     /// The server before the database is open: every request but `/healthz` and `/readyz` gets 503 with the reason from
@@ -178,7 +140,7 @@ impl<A> App<A> {
     pub fn read(&self, target: &str) -> Result<Reply, HttpError> {
         let request = internal_request(Method::GET, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
-        let route = found.of(&request.method).ok_or_else(|| no_endpoint(target))?;
+        let route = found.route(&request.method).ok_or_else(|| no_endpoint(target))?;
         self.run(route, &call(route, &found, &request, b"")?)
     }
 
@@ -189,7 +151,7 @@ impl<A> App<A> {
         self.probe(request).unwrap_or_else(|| self.respond_at(self.find(request), request, body))
     }
 
-    /// As [`App::respond`], for a request that is no health probe and whose path was found.
+    /// As [`App::respond`], for a request that is not a health probe and whose path was found.
     pub(crate) fn respond_at(
         &self,
         found: Option<Found<'_, '_, A>>,
@@ -224,12 +186,6 @@ impl<A> App<A> {
         }
     }
 
-    /// The fallback, if it has the path of a request and no endpoint here does.
-    fn fallback_of(&self, request: &Parts) -> Option<&dyn Fallback> {
-        let path = request.uri.path();
-        self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
-    }
-
     /// The response in place of an error, if it is not the error in JSON.
     pub(crate) fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>> {
         let Some(reply) = self.error_page.and_then(|page| page(&self.state, request, error)) else {
@@ -253,7 +209,7 @@ impl<A> App<A> {
 
     /// As [`App::kind`], for a request whose path was found.
     pub(crate) fn kind_at(&self, found: Option<&Found<'_, '_, A>>, request: &Parts) -> HandlerKind {
-        if let Some(route) = found.and_then(|found| found.of(&request.method)) {
+        if let Some(route) = found.and_then(|found| found.route(&request.method)) {
             return route.endpoint.handler.kind();
         }
         let kind = self.fallback_of(request).map(|fallback| fallback.kind(request));
@@ -262,7 +218,7 @@ impl<A> App<A> {
 
     /// The response to `/healthz` or `/readyz`; `None` for other paths.
     pub(crate) fn probe(&self, request: &Parts) -> Option<Response<Bytes>> {
-        let probe = Probe::of(request.uri.path())?;
+        let probe = Probe::from_path(request.uri.path())?;
         let response = match request.method {
             Method::GET | Method::HEAD => self.health.answer(probe),
             Method::OPTIONS => self.options(request, health::METHODS),
@@ -331,7 +287,7 @@ impl<A> App<A> {
     }
 
     fn route(&self, request: &Parts) -> Option<&Route<A>> {
-        self.router.find(request.uri.path())?.of(&request.method)
+        self.router.find(request.uri.path())?.route(&request.method)
     }
 
     /// The endpoint of a request, or the response if there is none.
@@ -347,7 +303,7 @@ impl<A> App<A> {
             let error = if self.starting { self.health.not_ready() } else { not_found() };
             return Err(error.response());
         };
-        match found.of(method) {
+        match found.route(method) {
             Some(route) => Ok((route, found)),
             None if *method == Method::OPTIONS => Err(self.options(request, found.allow())),
             None => Err(method_not_allowed(found.allow())),
@@ -377,7 +333,7 @@ impl<A: Sync> App<A> {
     ) -> Result<Reply, HttpError> {
         let request = internal_request(method, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
-        let route = found.of(&request.method).ok_or_else(|| no_endpoint(target))?;
+        let route = found.route(&request.method).ok_or_else(|| no_endpoint(target))?;
         let call = Call { client, ..call(route, &found, &request, body)? };
         self.run_later(route, &call).await
     }
@@ -410,60 +366,4 @@ impl<A: Sync> App<A> {
         span.record(STATUS_CODE, response.status().as_u16());
         response
     }
-}
-
-/// The field of a request's span that is known at its end.
-const STATUS_CODE: &str = "http.response.status_code";
-
-/// The span of a request, with the names of OpenTelemetry's conventions.
-fn span_of<A>(route: &Route<A>, request: &Parts) -> Span {
-    trace_span!(
-        target: "otlp",
-        "request",
-        otel.kind = "server",
-        http.route = route.endpoint.path,
-        http.request.method = request.method.as_str(),
-        http.response.status_code = Empty,
-    )
-}
-
-/// The decoded request for its handler.
-fn call<'a, A>(
-    route: &'a Route<A>,
-    found: &Found<'_, 'a, A>,
-    request: &'a Parts,
-    body: &'a [u8],
-) -> Result<Call<'a>, HttpError> {
-    let declared = |name: &str| route.endpoint.queries().any(|param| param.name == name);
-    let query =
-        request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
-    let headers = &request.headers;
-    let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
-    let mut call = Call { names: &route.names, values: Default::default(), query, headers, body, client };
-    for ((value, raw), name) in call.values.iter_mut().zip(found.values).zip(&route.names) {
-        *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
-    }
-    Ok(call)
-}
-
-/// The head of a request that does not come from a socket.
-fn internal_request(method: Method, target: &str) -> Result<Parts, HttpError> {
-    let request = Request::builder().method(method).uri(target).body(());
-    request
-        .map(|request| request.into_parts().0)
-        .map_err(|_| HttpError::bad_request("the request target is not a path"))
-}
-
-fn no_endpoint(target: &str) -> HttpError {
-    HttpError::not_found(format!("no endpoint answers {target}"))
-}
-
-fn panicked() -> HttpError {
-    HttpError::internal("the handler panicked")
-}
-
-fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
-    let mut response = HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    response
 }

@@ -154,7 +154,7 @@ pub enum Type {
     Integer,
     /// A decimal number in these bounds.
     Between(i64, i64),
-    /// The same, without an upper bound if it is `i64::MAX`; a text that is no decimal number counts as absent.
+    /// The same, without an upper bound if it is `i64::MAX`; a text that is not a decimal number counts as absent.
     BetweenOrAbsent(i64, i64),
     /// See [`Call::boolean`]: any other text counts as absent.
     Boolean,

@@ -28,7 +28,7 @@ pub(crate) enum Probe {
 
 impl Probe {
     /// `None` for every other path. As with endpoints, case and a trailing slash do not matter.
-    pub(crate) fn of(path: &str) -> Option<Self> {
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
         let is = |name: &str| path.eq_ignore_ascii_case(name);
         if is("/healthz") {

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 pub const MAX_PATH_PARAMS: usize = 4;
 
 /// Bytes a second of a body that a client reads at least.
-pub const LEAST_RATE: u32 = 32 << 10;
+pub const MIN_RATE: u32 = 32 << 10;
 
 /// Limits of a server and of each of its clients.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ pub struct Limits {
     /// Idle timeout between two requests.
     pub keep_alive: Duration,
     /// Timeout of a write while the client reads nothing, event streams included. A body that is not read within this
-    /// time and what [`LEAST_RATE`] allows ends its connection too.
+    /// time and what [`MIN_RATE`] allows ends its connection too.
     pub write_stall: Duration,
     /// Grace period for requests in flight when the server stops; event streams end at once.
     pub stop: Duration,
@@ -92,16 +92,16 @@ impl Limits {
         self.write_stall + Self::time_at_least_rate(bytes)
     }
 
-    /// The time that `bytes` take at [`LEAST_RATE`].
+    /// The time that `bytes` take at [`MIN_RATE`].
     pub(crate) fn time_at_least_rate(bytes: u32) -> Duration {
-        Duration::from_secs(1) * bytes / LEAST_RATE
+        Duration::from_secs(1) * bytes / MIN_RATE
     }
 }
 
 /// The limit per client for a total of `all`: an eighth, at least 16, because a browser opens six connections.
 pub fn share(all: usize) -> usize {
-    const LEAST: usize = 16;
-    LEAST.max(all / 8)
+    const MIN: usize = 16;
+    MIN.max(all / 8)
 }
 
 /// A token-bucket rate per client. A client is an IPv4 address or an IPv6 /64.

@@ -146,7 +146,7 @@ impl<A> Apps<A> {
         }
     }
 
-    /// The app of a request that is no such probe, see [`Mounts`]; otherwise the response.
+    /// The app of a request that is not such a probe, see [`Mounts`]; otherwise the response.
     #[expect(clippy::result_large_err, reason = "the caller returns the response")]
     pub(crate) fn select(&self, head: &mut Parts) -> Result<&Arc<App<A>>, Response<Bytes>> {
         match self {

@@ -118,7 +118,7 @@ impl<A> Router<A> {
 
     fn add(&mut self, endpoint: &'static Endpoint<A>) -> Result<(), RouteError> {
         let path = endpoint.path;
-        if Probe::of(path).is_some() {
+        if Probe::from_path(path).is_some() {
             return Err(RouteError::Taken(path));
         }
         let inner = path.strip_prefix('/').ok_or(RouteError::Template(path))?;
@@ -180,7 +180,7 @@ impl<A> PathRoutes<A> {
 
 impl<'r, A> Found<'r, '_, A> {
     /// The route of this method, `OPTIONS` excepted.
-    pub(crate) fn of(&self, method: &http::Method) -> Option<&'r Route<A>> {
+    pub(crate) fn route(&self, method: &http::Method) -> Option<&'r Route<A>> {
         match *method {
             http::Method::GET | http::Method::HEAD => self.get,
             http::Method::POST => self.post,

@@ -50,7 +50,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// The minimum that hyper accepts.
-const LEAST_BUFFER: usize = 8192;
+const MIN_BUFFER: usize = 8192;
 
 /// Bytes of a request line besides its target: `OPTIONS  HTTP/1.1`, the line end, and some reserve.
 const REQUEST_LINE: usize = 64;
@@ -219,7 +219,7 @@ async fn connection<S>(
     let mut connection = http1::Builder::new()
         .max_header_size(head)
         // hyper's default lets a pipelining client grow the buffer to 400 KiB.
-        .max_buf_size(head.max(LEAST_BUFFER))
+        .max_buf_size(head.max(MIN_BUFFER))
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {

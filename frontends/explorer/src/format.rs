@@ -17,7 +17,7 @@ const CELL: usize = 80;
 const TITLE: usize = 300;
 
 /// Characters of external text that a page shows at all.
-const LONGEST: usize = 20_000;
+const MAX_CHARS: usize = 20_000;
 
 /// A hash or an address, shortened in the middle.
 pub(crate) fn short(text: &str) -> String {
@@ -99,7 +99,7 @@ fn title(text: &str) -> String {
 
 /// External text, cut where a page would become too long.
 pub(crate) fn clipped(text: &str) -> String {
-    chain::truncated(text, LONGEST)
+    chain::truncated(text, MAX_CHARS)
 }
 
 /// In place of a text that is longer than the index accepts.

@@ -11,7 +11,7 @@ pub(crate) fn signed(tx: &Tx) -> SignedTx {
     serde_json::from_str(&tx.tx).unwrap_or_default()
 }
 
-/// True if a record is no transaction: data that the proposer put into the block, for example votes with oracle prices on
+/// True if a record is not a transaction: data that the proposer put into the block, for example votes with oracle prices on
 /// chains with vote extensions. The chain cannot decode it, or finds no message in it, and refuses it.
 pub(crate) fn is_block_data(tx: &Tx) -> bool {
     tx.code != 0 && signed(tx).body.messages.is_empty()

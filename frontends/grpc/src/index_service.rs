@@ -19,20 +19,6 @@ use web::serve::http2::HeldBytes;
 use crate::status;
 use crate::target::Target;
 use crate::v1::index_service_server::IndexService;
-use crate::v1::{
-    CountTxsRequest, CountTxsResponse, GetAverageBlockTimeRequest, GetAverageBlockTimeResponse,
-    GetBlockRequest, GetBlockResponse, GetCollectionRequest, GetCollectionResponse, GetEvmTxRequest,
-    GetEvmTxResponse, GetStatusRequest, GetStatusResponse, GetTxRequest, GetTxResponse, ListBlocksRequest,
-    ListBlocksResponse, ListCollectionsByAccountRequest, ListCollectionsByNameRequest,
-    ListCollectionsRequest, ListCollectionsResponse, ListEvmTxsByAccountRequest, ListEvmTxsByHeightRequest,
-    ListEvmTxsRequest, ListEvmTxsResponse, ListHoldersRequest, ListHoldersResponse,
-    ListInternalTxsByAccountRequest, ListInternalTxsByHashRequest, ListInternalTxsByHeightRequest,
-    ListInternalTxsRequest, ListInternalTxsResponse, ListTokenTxsRequest, ListTokensByAccountRequest,
-    ListTokensByCollectionRequest, ListTokensResponse, ListTxsByAccountRequest, ListTxsByHeightRequest,
-    ListTxsRequest, ListTxsResponse, WatchBlocksRequest, WatchBlocksResponse, WatchEvmTxsRequest,
-    WatchEvmTxsResponse, WatchTxsRequest, WatchTxsResponse, watch_blocks_response, watch_evm_txs_response,
-    watch_txs_response,
-};
 use crate::watch::{self, Content, Messages, Stopped};
 
 /// Maximum bytes of a response, as JSON and as a message, beyond which the status is `RESOURCE_EXHAUSTED`: only a record
@@ -62,7 +48,7 @@ impl IndexReader {
     fn app(&self) -> Result<&Arc<App<Indexer>>, Status> {
         self.index.get().ok_or_else(|| {
             let reason = (self.ready)().err().unwrap_or_else(|| "starting".to_owned());
-            status::of(&HttpError::unavailable(format!("not ready: {reason}")))
+            status::from_error(&HttpError::unavailable(format!("not ready: {reason}")))
         })
     }
 
@@ -77,7 +63,7 @@ impl IndexReader {
         let (of, holder) = (target.clone(), share.clone());
         let read = move || message::<T>(&app, &of, &holder);
         let (message, held) = match share.run(read).await {
-            Ok(Ok(answer)) => answer,
+            Ok(Ok(read)) => read,
             Ok(Err(error)) | Err(error) => return Err(failed(&target, &error)),
         };
         let mut response = Response::new(message);
@@ -128,271 +114,144 @@ fn failed(target: &str, error: &HttpError) -> Status {
     if let Some(detail) = error.detail() {
         tracing::error!(target, detail, "request failed");
     }
-    status::of(error)
+    status::from_error(error)
 }
 
-#[tonic::async_trait]
-impl IndexService for IndexReader {
-    async fn get_status(&self, request: Request<GetStatusRequest>) -> RpcResult<GetStatusResponse> {
-        let (_, extensions, _) = request.into_parts();
-        self.read(&extensions, Target::of("/status")).await
+/// Implements the service: `reads` as `rpc(Request { members }) -> Response = target`, and `watches` as
+/// `rpc(Request { members }) -> Stream of Response: its module, its event with a row = target`.
+macro_rules! service {
+    (
+        reads { $($read:ident($request:ident { $($member:ident),* }) -> $response:ident = $target:expr;)* }
+        watches { $($watch:ident($watched:ident { $($filter:ident),* }) -> $stream:ident of $message:ident: $events:ident,
+            $row:ident = $stream_target:expr;)* }
+    ) => {
+        #[tonic::async_trait]
+        impl IndexService for IndexReader {
+            $(async fn $read(&self, request: Request<crate::v1::$request>) -> RpcResult<crate::v1::$response> {
+                let (_, extensions, crate::v1::$request { $($member),* }) = request.into_parts();
+                self.read(&extensions, $target).await
+            })*
+
+            $(type $stream = Messages<crate::v1::$message>;
+
+            async fn $watch(&self, request: Request<crate::v1::$watched>) -> RpcResult<Self::$stream> {
+                use crate::v1::$events::Event;
+                let (_, extensions, crate::v1::$watched { $($filter),* }) = request.into_parts();
+                self.watch(&extensions, $stream_target, |cursor, content| {
+                    let event = match content {
+                        Content::Start(start) => Event::Start(start),
+                        Content::Row(row) => Event::$row(row),
+                        Content::Reorg(reorg) => Event::Reorg(reorg),
+                    };
+                    crate::v1::$message { cursor, event: Some(event) }
+                })
+            })*
+        }
+    };
+}
+
+service! {
+    reads {
+        get_status(GetStatusRequest {}) -> GetStatusResponse = Target::new("/status");
+        list_blocks(ListBlocksRequest { pagination }) -> ListBlocksResponse =
+            Target::new("/indexer/block/v1/blocks").page(pagination);
+        get_block(GetBlockRequest { height }) -> GetBlockResponse =
+            Target::new("/indexer/block/v1/blocks").segment("height", height)?;
+        get_average_block_time(GetAverageBlockTimeRequest {}) -> GetAverageBlockTimeResponse =
+            Target::new("/indexer/block/v1/avg_blocktime");
+        list_txs(ListTxsRequest { pagination, msgs }) -> ListTxsResponse =
+            Target::new("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs);
+        count_txs(CountTxsRequest {}) -> CountTxsResponse = Target::new("/indexer/tx/v1/txs/count");
+        list_txs_by_account(ListTxsByAccountRequest { account, is_signer, pagination, msgs }) -> ListTxsResponse =
+            Target::new("/indexer/tx/v1/txs/by_account")
+                .segment("account", account)?
+                .query("is_signer", is_signer)
+                .page(pagination)
+                .queries("msgs", &msgs);
+        list_txs_by_height(ListTxsByHeightRequest { height, pagination, msgs }) -> ListTxsResponse =
+            Target::new("/indexer/tx/v1/txs/by_height")
+                .segment("height", height)?
+                .page(pagination)
+                .queries("msgs", &msgs);
+        get_tx(GetTxRequest { tx_hash }) -> GetTxResponse =
+            Target::new("/indexer/tx/v1/txs").segment("tx_hash", tx_hash)?;
+        list_evm_txs(ListEvmTxsRequest { pagination }) -> ListEvmTxsResponse =
+            Target::new("/indexer/tx/v1/evm-txs").page(pagination);
+        list_evm_txs_by_account(
+            ListEvmTxsByAccountRequest { account, is_signer, pagination, is_recipient }
+        ) -> ListEvmTxsResponse =
+            Target::new("/indexer/tx/v1/evm-txs/by_account")
+                .segment("account", account)?
+                .query("is_signer", is_signer)
+                .query("is_recipient", is_recipient)
+                .page(pagination);
+        list_evm_txs_by_height(ListEvmTxsByHeightRequest { height, pagination }) -> ListEvmTxsResponse =
+            Target::new("/indexer/tx/v1/evm-txs/by_height").segment("height", height)?.page(pagination);
+        get_evm_tx(GetEvmTxRequest { tx_hash }) -> GetEvmTxResponse =
+            Target::new("/indexer/tx/v1/evm-txs").segment("tx_hash", tx_hash)?;
+        list_internal_txs(ListInternalTxsRequest { pagination }) -> ListInternalTxsResponse =
+            Target::new("/indexer/tx/v1/evm-internal-txs").page(pagination);
+        list_internal_txs_by_account(
+            ListInternalTxsByAccountRequest { account, pagination }
+        ) -> ListInternalTxsResponse =
+            Target::new("/indexer/tx/v1/evm-internal-txs/by_account").segment("account", account)?.page(pagination);
+        list_internal_txs_by_height(ListInternalTxsByHeightRequest { height, pagination }) -> ListInternalTxsResponse =
+            Target::new("/indexer/tx/v1/evm-internal-txs/by_height").segment("height", height)?.page(pagination);
+        list_internal_txs_by_hash(ListInternalTxsByHashRequest { tx_hash, pagination }) -> ListInternalTxsResponse =
+            Target::new("/indexer/tx/v1/evm-internal-txs").segment("tx_hash", tx_hash)?.page(pagination);
+        list_collections(ListCollectionsRequest { pagination }) -> ListCollectionsResponse =
+            Target::new("/indexer/nft/v1/collections").page(pagination);
+        list_collections_by_account(
+            ListCollectionsByAccountRequest { account, pagination }
+        ) -> ListCollectionsResponse =
+            Target::new("/indexer/nft/v1/collections/by_account").segment("account", account)?.page(pagination);
+        list_collections_by_name(ListCollectionsByNameRequest { name, pagination }) -> ListCollectionsResponse =
+            Target::new("/indexer/nft/v1/collections/by_name").segment("name", name)?.page(pagination);
+        get_collection(GetCollectionRequest { collection_addr }) -> GetCollectionResponse =
+            Target::new("/indexer/nft/v1/collections").segment("collection_addr", collection_addr)?;
+        list_tokens_by_account(
+            ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination }
+        ) -> ListTokensResponse =
+            Target::new("/indexer/nft/v1/tokens/by_account")
+                .segment("account", account)?
+                .query("collection_addr", collection_addr)
+                .query("token_id", token_id)
+                .order(order_by)?
+                .page(pagination);
+        list_tokens_by_collection(
+            ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination }
+        ) -> ListTokensResponse =
+            Target::new("/indexer/nft/v1/tokens/by_collection")
+                .segment("collection_addr", collection_addr)?
+                .query("token_id", token_id)
+                .order(order_by)?
+                .page(pagination);
+        list_token_txs(ListTokenTxsRequest { collection_addr, token_id, pagination }) -> ListTxsResponse =
+            Target::new("/indexer/nft/v1/txs")
+                .segment("collection_addr", collection_addr)?
+                .segment("token_id", token_id)?
+                .page(pagination);
+        list_holders(ListHoldersRequest { denom, pagination }) -> ListHoldersResponse =
+            Target::new("/indexer/richlist/v1").segment("denom", denom)?.page(pagination);
     }
 
-    async fn list_blocks(&self, request: Request<ListBlocksRequest>) -> RpcResult<ListBlocksResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/block/v1/blocks").page(request.pagination)).await
-    }
-
-    async fn get_block(&self, request: Request<GetBlockRequest>) -> RpcResult<GetBlockResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/block/v1/blocks").segment("height", request.height)?)
-            .await
-    }
-
-    async fn get_average_block_time(
-        &self,
-        request: Request<GetAverageBlockTimeRequest>,
-    ) -> RpcResult<GetAverageBlockTimeResponse> {
-        let (_, extensions, _) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/block/v1/avg_blocktime")).await
-    }
-
-    async fn list_txs(&self, request: Request<ListTxsRequest>) -> RpcResult<ListTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListTxsRequest { pagination, msgs } = request;
-        self.read(&extensions, Target::of("/indexer/tx/v1/txs").page(pagination).queries("msgs", &msgs)).await
-    }
-
-    async fn count_txs(&self, request: Request<CountTxsRequest>) -> RpcResult<CountTxsResponse> {
-        let (_, extensions, _) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/tx/v1/txs/count")).await
-    }
-
-    async fn list_txs_by_account(
-        &self,
-        request: Request<ListTxsByAccountRequest>,
-    ) -> RpcResult<ListTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListTxsByAccountRequest { account, is_signer, pagination, msgs } = request;
-        let target = Target::of("/indexer/tx/v1/txs/by_account").segment("account", account)?;
-        self.read(&extensions, target.query("is_signer", is_signer).page(pagination).queries("msgs", &msgs))
-            .await
-    }
-
-    async fn list_txs_by_height(
-        &self,
-        request: Request<ListTxsByHeightRequest>,
-    ) -> RpcResult<ListTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListTxsByHeightRequest { height, pagination, msgs } = request;
-        let target = Target::of("/indexer/tx/v1/txs/by_height").segment("height", height)?;
-        self.read(&extensions, target.page(pagination).queries("msgs", &msgs)).await
-    }
-
-    async fn get_tx(&self, request: Request<GetTxRequest>) -> RpcResult<GetTxResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/tx/v1/txs").segment("tx_hash", request.tx_hash)?).await
-    }
-
-    async fn list_evm_txs(&self, request: Request<ListEvmTxsRequest>) -> RpcResult<ListEvmTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/tx/v1/evm-txs").page(request.pagination)).await
-    }
-
-    async fn list_evm_txs_by_account(
-        &self,
-        request: Request<ListEvmTxsByAccountRequest>,
-    ) -> RpcResult<ListEvmTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListEvmTxsByAccountRequest { account, is_signer, pagination, is_recipient } = request;
-        let target = Target::of("/indexer/tx/v1/evm-txs/by_account").segment("account", account)?;
-        let target = target.query("is_signer", is_signer).query("is_recipient", is_recipient);
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn list_evm_txs_by_height(
-        &self,
-        request: Request<ListEvmTxsByHeightRequest>,
-    ) -> RpcResult<ListEvmTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListEvmTxsByHeightRequest { height, pagination } = request;
-        let target = Target::of("/indexer/tx/v1/evm-txs/by_height").segment("height", height)?;
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn get_evm_tx(&self, request: Request<GetEvmTxRequest>) -> RpcResult<GetEvmTxResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/tx/v1/evm-txs").segment("tx_hash", request.tx_hash)?)
-            .await
-    }
-
-    async fn list_internal_txs(
-        &self,
-        request: Request<ListInternalTxsRequest>,
-    ) -> RpcResult<ListInternalTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/tx/v1/evm-internal-txs").page(request.pagination)).await
-    }
-
-    async fn list_internal_txs_by_account(
-        &self,
-        request: Request<ListInternalTxsByAccountRequest>,
-    ) -> RpcResult<ListInternalTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListInternalTxsByAccountRequest { account, pagination } = request;
-        let target = Target::of("/indexer/tx/v1/evm-internal-txs/by_account").segment("account", account)?;
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn list_internal_txs_by_height(
-        &self,
-        request: Request<ListInternalTxsByHeightRequest>,
-    ) -> RpcResult<ListInternalTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListInternalTxsByHeightRequest { height, pagination } = request;
-        let target = Target::of("/indexer/tx/v1/evm-internal-txs/by_height").segment("height", height)?;
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn list_internal_txs_by_hash(
-        &self,
-        request: Request<ListInternalTxsByHashRequest>,
-    ) -> RpcResult<ListInternalTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListInternalTxsByHashRequest { tx_hash, pagination } = request;
-        let target = Target::of("/indexer/tx/v1/evm-internal-txs").segment("tx_hash", tx_hash)?;
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn list_collections(
-        &self,
-        request: Request<ListCollectionsRequest>,
-    ) -> RpcResult<ListCollectionsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        self.read(&extensions, Target::of("/indexer/nft/v1/collections").page(request.pagination)).await
-    }
-
-    async fn list_collections_by_account(
-        &self,
-        request: Request<ListCollectionsByAccountRequest>,
-    ) -> RpcResult<ListCollectionsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListCollectionsByAccountRequest { account, pagination } = request;
-        let target = Target::of("/indexer/nft/v1/collections/by_account").segment("account", account)?;
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn list_collections_by_name(
-        &self,
-        request: Request<ListCollectionsByNameRequest>,
-    ) -> RpcResult<ListCollectionsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListCollectionsByNameRequest { name, pagination } = request;
-        let target = Target::of("/indexer/nft/v1/collections/by_name").segment("name", name)?;
-        self.read(&extensions, target.page(pagination)).await
-    }
-
-    async fn get_collection(
-        &self,
-        request: Request<GetCollectionRequest>,
-    ) -> RpcResult<GetCollectionResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let collection = request.collection_addr;
-        self.read(
-            &extensions,
-            Target::of("/indexer/nft/v1/collections").segment("collection_addr", collection)?,
-        )
-        .await
-    }
-
-    async fn list_tokens_by_account(
-        &self,
-        request: Request<ListTokensByAccountRequest>,
-    ) -> RpcResult<ListTokensResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListTokensByAccountRequest { account, collection_addr, token_id, order_by, pagination } = request;
-        let target = Target::of("/indexer/nft/v1/tokens/by_account").segment("account", account)?;
-        let target = target.query("collection_addr", collection_addr).query("token_id", token_id);
-        self.read(&extensions, target.order(order_by)?.page(pagination)).await
-    }
-
-    async fn list_tokens_by_collection(
-        &self,
-        request: Request<ListTokensByCollectionRequest>,
-    ) -> RpcResult<ListTokensResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListTokensByCollectionRequest { collection_addr, token_id, order_by, pagination } = request;
-        let target =
-            Target::of("/indexer/nft/v1/tokens/by_collection").segment("collection_addr", collection_addr)?;
-        self.read(&extensions, target.query("token_id", token_id).order(order_by)?.page(pagination)).await
-    }
-
-    async fn list_token_txs(&self, request: Request<ListTokenTxsRequest>) -> RpcResult<ListTxsResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListTokenTxsRequest { collection_addr, token_id, pagination } = request;
-        let target = Target::of("/indexer/nft/v1/txs").segment("collection_addr", collection_addr)?;
-        self.read(&extensions, target.segment("token_id", token_id)?.page(pagination)).await
-    }
-
-    async fn list_holders(&self, request: Request<ListHoldersRequest>) -> RpcResult<ListHoldersResponse> {
-        let (_, extensions, request) = request.into_parts();
-        let ListHoldersRequest { denom, pagination } = request;
-        self.read(&extensions, Target::of("/indexer/richlist/v1").segment("denom", denom)?.page(pagination))
-            .await
-    }
-
-    type WatchBlocksStream = Messages<WatchBlocksResponse>;
-
-    async fn watch_blocks(&self, request: Request<WatchBlocksRequest>) -> RpcResult<Self::WatchBlocksStream> {
-        use watch_blocks_response::Event;
-        let (_, extensions, request) = request.into_parts();
-        let target = Target::of("/indexer/stream/v1/blocks").query("last_event_id", request.cursor);
-        self.watch(&extensions, target, |cursor, content| {
-            let event = match content {
-                Content::Start(start) => Event::Start(start),
-                Content::Row(block) => Event::Block(block),
-                Content::Reorg(reorg) => Event::Reorg(reorg),
-            };
-            WatchBlocksResponse { cursor, event: Some(event) }
-        })
-    }
-
-    type WatchTxsStream = Messages<WatchTxsResponse>;
-
-    async fn watch_txs(&self, request: Request<WatchTxsRequest>) -> RpcResult<Self::WatchTxsStream> {
-        use watch_txs_response::Event;
-        let (_, extensions, request) = request.into_parts();
-        let WatchTxsRequest { cursor, account, is_signer, msgs } = request;
-        let target = Target::of("/indexer/stream/v1/txs").query("last_event_id", cursor);
-        let target = target.query("account", account).query("is_signer", is_signer);
-        self.watch(&extensions, target.queries("msgs", &msgs), |cursor, content| {
-            let event = match content {
-                Content::Start(start) => Event::Start(start),
-                Content::Row(tx) => Event::Tx(tx),
-                Content::Reorg(reorg) => Event::Reorg(reorg),
-            };
-            WatchTxsResponse { cursor, event: Some(event) }
-        })
-    }
-
-    type WatchEvmTxsStream = Messages<WatchEvmTxsResponse>;
-
-    async fn watch_evm_txs(
-        &self,
-        request: Request<WatchEvmTxsRequest>,
-    ) -> RpcResult<Self::WatchEvmTxsStream> {
-        use watch_evm_txs_response::Event;
-        let (_, extensions, request) = request.into_parts();
-        let WatchEvmTxsRequest { cursor, account, is_signer } = request;
-        let target = Target::of("/indexer/stream/v1/evm-txs").query("last_event_id", cursor);
-        let target = target.query("account", account).query("is_signer", is_signer);
-        self.watch(&extensions, target, |cursor, content| {
-            let event = match content {
-                Content::Start(start) => Event::Start(start),
-                Content::Row(tx) => Event::Tx(tx),
-                Content::Reorg(reorg) => Event::Reorg(reorg),
-            };
-            WatchEvmTxsResponse { cursor, event: Some(event) }
-        })
+    watches {
+        watch_blocks(WatchBlocksRequest { cursor }) -> WatchBlocksStream of WatchBlocksResponse: watch_blocks_response,
+            Block = Target::new("/indexer/stream/v1/blocks").query("last_event_id", cursor);
+        watch_txs(
+            WatchTxsRequest { cursor, account, is_signer, msgs }
+        ) -> WatchTxsStream of WatchTxsResponse: watch_txs_response, Tx =
+            Target::new("/indexer/stream/v1/txs")
+                .query("last_event_id", cursor)
+                .query("account", account)
+                .query("is_signer", is_signer)
+                .queries("msgs", &msgs);
+        watch_evm_txs(
+            WatchEvmTxsRequest { cursor, account, is_signer }
+        ) -> WatchEvmTxsStream of WatchEvmTxsResponse: watch_evm_txs_response, Tx =
+            Target::new("/indexer/stream/v1/evm-txs")
+                .query("last_event_id", cursor)
+                .query("account", account)
+                .query("is_signer", is_signer);
     }
 }

@@ -14,7 +14,7 @@ type IsStream = bool;
 
 impl Methods {
     /// The RPCs in the encoded `FileDescriptorSet`s.
-    pub(crate) fn of(descriptors: &[&[u8]]) -> Result<Self, DecodeError> {
+    pub(crate) fn from_descriptors(descriptors: &[&[u8]]) -> Result<Self, DecodeError> {
         let mut methods = HashMap::new();
         for descriptors in descriptors {
             for file in FileDescriptorSet::decode(*descriptors)?.file {

@@ -58,7 +58,7 @@ pub fn start(
         health: health.max_decoding_message_size(limits.body),
         reflection: reflection().build_v1().map_err(io::Error::other)?.max_decoding_message_size(limits.body),
         alpha: reflection().build_v1alpha().map_err(io::Error::other)?.max_decoding_message_size(limits.body),
-        methods: Methods::of(&[
+        methods: Methods::from_descriptors(&[
             DESCRIPTORS,
             tonic_health::pb::FILE_DESCRIPTOR_SET,
             tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
@@ -140,7 +140,7 @@ impl<H: GrpcService, V1: GrpcService, V1Alpha: GrpcService> RequestHandler for S
     }
 
     fn reject(&self, path: &str, error: &HttpError) -> Response<Body> {
-        let status = status::of(error);
+        let status = status::from_error(error);
         meter::observe(self.methods.name(path), Some(&status), Duration::ZERO);
         status.into_http()
     }

@@ -15,7 +15,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// A path without parameters.
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) fn new(path: &str) -> Self {
         Self { path: path.to_owned(), query: String::new() }
     }
 

@@ -47,7 +47,7 @@ where
     events
         .map(move |event| {
             drop(held.take());
-            held = share.hold(2 * event.data().len()).map_err(|error| status::of(&error))?;
+            held = share.hold(2 * event.data().len()).map_err(|error| status::from_error(&error))?;
             let content = content(&event)?;
             Ok(message(String::from_utf8_lossy(event.id()).into_owned(), content))
         })
@@ -75,6 +75,6 @@ fn content<T: DeserializeOwned>(event: &Event) -> Result<Content<T>, Status> {
     };
     content.map_err(|error| {
         tracing::error!(%error, event = event.name(), "an event cannot be read");
-        status::of(&HttpError::internal(error))
+        status::from_error(&HttpError::internal(error))
     })
 }

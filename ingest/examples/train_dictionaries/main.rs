@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use chain::Vm;
-use ingest::derive::{self, BlockAnswers, EvmAnswer, Rendered, Retraced, Rules, WorkerPool};
+use ingest::derive::{self, BlockResponses, EvmResponse, Rendered, Retraced, Rules, WorkerPool};
 use pseudonyms::Pseudonyms;
 use replay::recording::Trace;
 use replay::{Addresses, Options, Recording, ReplayNode};
@@ -85,11 +85,11 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
         Ok(record)
     };
     for height in recording.heights() {
-        let answers = BlockAnswers {
+        let answers = BlockResponses {
             height: height.height,
             block: &height.block,
             results: &height.block_results,
-            evm: height.eth_receipts.as_deref().filter(|_| vm == Vm::Evm).map(EvmAnswer::Unchecked),
+            evm: height.eth_receipts.as_deref().filter(|_| vm == Vm::Evm).map(EvmResponse::Unchecked),
         };
         let block = workers.with(|worker| derive::block(&answers, &Rendered::new(), &rules, worker))??;
         // Single records: trained on chunks, of which there are fewer, a dictionary saves 2 % less.

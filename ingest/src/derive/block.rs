@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 use chain::comet::proof::{self, Claims, Commitments, EvmChain, Executed, NamedReceipts, WrongReceipts};
-use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
+use chain::comet::{self, BlockResponse, ResultsResponse, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
 use chain::record::{Proposer, write_tx_record};
@@ -18,12 +18,12 @@ use schema::tx::Txs;
 
 use super::{Block, EvmTx, Failure, Part, Rules, Tx, WorkerState};
 use crate::finality;
-use crate::nft::{Answers, NftAt};
+use crate::nft::{NftAt, Replies};
 use crate::priority::yield_core;
 
 /// The node's answers about one height.
 #[derive(Clone, Copy, Debug)]
-pub struct BlockAnswers<'a> {
+pub struct BlockResponses<'a> {
     /// The requested height.
     pub height: u64,
     /// `result` of `/block`.
@@ -31,12 +31,12 @@ pub struct BlockAnswers<'a> {
     /// `result` of `/block_results`.
     pub results: &'a [u8],
     /// The answer about its EVM transactions, if it was requested.
-    pub evm: Option<EvmAnswer<'a>>,
+    pub evm: Option<EvmResponse<'a>>,
 }
 
 /// An answer that a block's EVM transactions are derived from.
 #[derive(Clone, Copy, Debug)]
-pub enum EvmAnswer<'a> {
+pub enum EvmResponse<'a> {
     /// `result` of `eth_getBlockReceipts`; checked against the transactions if answers are verified.
     Receipts(&'a [u8]),
     /// The same, not checked.
@@ -67,14 +67,14 @@ pub fn confirms(next: &[u8], block: &[u8], results: &[u8]) -> Option<bool> {
     if next.header.last_block_hash != Some(block.hash) || proof::check_header(&next).is_err() {
         return None;
     }
-    let claims = Claims::of(&comet::parse_results(results).ok()?).ok()?;
+    let claims = Claims::from_results(&comet::parse_results(results).ok()?).ok()?;
     Some(proof::check_results(&claims, &next).is_ok())
 }
 
 /// Derives a block. `rendered` holds the node's renderings of the transactions that an earlier attempt returned in
 /// [`Failure::Unrendered`].
 pub fn block(
-    answers: &BlockAnswers<'_>,
+    answers: &BlockResponses<'_>,
     rendered: &Rendered,
     rules: &Rules,
     worker: &mut WorkerState,
@@ -93,7 +93,7 @@ pub fn block(
     comet::check_pair(&block, &results).map_err(Failure::ask_again)?;
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
-    cosmos.keeps_decoded = rules.verified || matches!(answers.evm, Some(EvmAnswer::Block(_)));
+    cosmos.keeps_decoded = rules.verified || matches!(answers.evm, Some(EvmResponse::Block(_)));
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
         cosmos.add(index, raw, result, worker)?;
         yield_core();
@@ -108,13 +108,13 @@ pub fn block(
         }
         None => (Vec::new(), Vec::new()),
     };
-    let claims = rules.verified.then(|| Claims::of(&results));
+    let claims = rules.verified.then(|| Claims::from_results(&results));
     Ok(Block {
         height: block.header.height,
         hash: block.hash,
         parent: block.header.last_block_hash,
         claims: claims.transpose().map_err(|error| invalid(Part::Results)(&error))?,
-        about_previous: Commitments::of(&block),
+        about_previous: Commitments::from_block(&block),
         answer: None,
         origins: None,
         chain_id: block.header.chain_id,
@@ -130,14 +130,14 @@ pub fn block(
         evm_txs,
         evm_tx_records,
         nfts: nfts(&results, rules),
-        answers: Answers::new(),
+        answers: Replies::new(),
         probe: finality::probe(&results, &raw, &rules.prefix),
         erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
     })
 }
 
 /// Event ordinals are even, from 2: the uneven one before an event is reserved for the collection that it reveals.
-fn nfts(results: &ResultsAnswer<'_>, rules: &Rules) -> Vec<NftAt> {
+fn nfts(results: &ResultsResponse<'_>, rules: &Rules) -> Vec<NftAt> {
     let events = chain::nft::events(rules.vm, &rules.prefix, results);
     let places = (2..).step_by(2);
     places.zip(events).map(|(place, (tx, event))| NftAt { place, tx, event }).collect()
@@ -167,8 +167,8 @@ struct CosmosTxs<'a> {
 
 impl<'a> CosmosTxs<'a> {
     fn new(
-        block: &BlockAnswer<'_>,
-        results: &ResultsAnswer<'_>,
+        block: &BlockResponse<'_>,
+        results: &ResultsResponse<'_>,
         rendered: &'a Rendered,
         rules: &'a Rules,
     ) -> Self {
@@ -181,7 +181,7 @@ impl<'a> CosmosTxs<'a> {
             rules,
             owners,
             txs: Vec::with_capacity(block.txs.len()),
-            records: Packer::new(Txs::MOST),
+            records: Packer::new(Txs::MAX_RECORDS),
             unrendered: Vec::new(),
             fees: FeeTotals::new(),
             eth_txs: 0,
@@ -241,26 +241,26 @@ impl<'a> CosmosTxs<'a> {
     /// The receipts of the block, in the form in which they are stored.
     fn receipts<'r>(
         &'r self,
-        answer: &EvmAnswer<'r>,
+        answer: &EvmResponse<'r>,
         chain_id: &str,
         results: &'r [TxResult<'r>],
     ) -> Result<Vec<evm::Receipt<'r>>, Failure> {
         let chain = EvmChain { chain_id, prefix: &self.rules.prefix, fee_denom: None };
         let wrong = |error: WrongReceipts| Failure::Invalid(Part::Receipts, error.to_string());
         match answer {
-            EvmAnswer::Block(text) => {
+            EvmResponse::Block(text) => {
                 let block = evm::parse_block(text, self.height).map_err(Failure::ask_again)?;
                 let hashes: Vec<&str> = block.transactions.iter().map(AsRef::as_ref).collect();
                 let names = NamedReceipts { block_hash: &block.hash, hashes: &hashes };
                 let derived = proof::derive_receipts(&chain, self.height, self.executed(results), &names);
                 derived.map(|derived| derived.receipts).map_err(wrong)
             }
-            EvmAnswer::Receipts(text) if self.rules.verified => {
+            EvmResponse::Receipts(text) if self.rules.verified => {
                 let receipts = receipts(text, self.height, self.eth_txs)?;
                 let derived = proof::check_receipts(&chain, self.height, self.executed(results), &receipts);
                 derived.map(|derived| derived.receipts).map_err(wrong)
             }
-            EvmAnswer::Receipts(text) | EvmAnswer::Unchecked(text) => {
+            EvmResponse::Receipts(text) | EvmResponse::Unchecked(text) => {
                 let mut receipts = receipts(text, self.height, self.eth_txs)?;
                 evm::normalise(&mut receipts);
                 Ok(receipts)
@@ -321,7 +321,7 @@ fn evm_txs(
     receipts: &[evm::Receipt<'_>],
     worker: &mut WorkerState,
 ) -> Result<(Vec<EvmTx>, Vec<Packed>), evm::Error> {
-    let mut records = Packer::new(EvmTxs::MOST);
+    let mut records = Packer::new(EvmTxs::MAX_RECORDS);
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
         worker.record.clear();
         evm::write_evm_tx(&mut worker.record, receipt);

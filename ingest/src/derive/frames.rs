@@ -47,7 +47,7 @@ pub fn frames(
     if !untraced.is_empty() {
         return Err(Failure::Untraced(untraced));
     }
-    let mut packer = Packer::new(Calls::MOST);
+    let mut packer = Packer::new(Calls::MAX_RECORDS);
     let mut add = |hash: [u8; 32], frames: &[Frame<'_>]| -> Result<Vec<Parties>, trace::Error> {
         for frame in frames {
             worker.record.clear();

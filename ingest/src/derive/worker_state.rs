@@ -40,13 +40,13 @@ pub struct WorkerState {
 }
 
 /// Capacity of a buffer that is kept: few records are larger.
-const KEPT: usize = 4 << 20;
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 impl WorkerState {
     /// Frees buffers that a large record has grown.
     fn release(&mut self) {
         for buffer in [&mut self.record, &mut self.body] {
-            if buffer.capacity() > KEPT {
+            if buffer.capacity() > MAX_KEPT_BYTES {
                 *buffer = Vec::new();
             }
         }

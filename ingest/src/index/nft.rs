@@ -32,7 +32,7 @@ use crate::Error;
 use crate::derive::Block;
 use crate::meter;
 use crate::nft::plan::final_owners;
-use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply, count_if_too_long};
+use crate::nft::{LateReply, NftAt, QuestionKey, Replies, Reply, count_if_too_long};
 
 /// Writes the tables of [`schema::nft`].
 pub(super) struct NftRows {
@@ -60,7 +60,7 @@ impl BlockIndex for NftRows {
         Ok(())
     }
 
-    fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, late: &LateReply, txn: &mut Txn<'_>) -> Result<(), Error> {
         // The question was asked twice, or rewound meanwhile; an event may raise several questions in turn. It may have
         // noted transfers since it was asked.
         let Some(Message(open)) = txn.get::<Questions>(&late.place)? else { return Ok(()) };
@@ -77,7 +77,7 @@ impl BlockIndex for NftRows {
             }
             Some(About::Range(_)) => renew(txn, late, open),
             Some(About::Name(subject)) => rename(txn, late, subject),
-            Some(about @ (About::Collection(_) | About::Object(_))) => match QuestionKey::of(about) {
+            Some(about @ (About::Collection(_) | About::Object(_))) => match QuestionKey::about(about) {
                 Some(key @ (QuestionKey::Collection(subject) | QuestionKey::Object(subject))) => {
                     // The answer belongs to the first event; later ones use its effects, or raise their own questions.
                     let answers = (!open.rest).then(|| (key, late.reply.clone())).into_iter().collect();
@@ -104,7 +104,7 @@ impl BlockIndex for NftRows {
 }
 
 /// Stores the URIs of some tokens of a renewal, and how far it has come.
-fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result<(), Error> {
+fn renew(txn: &mut Txn<'_>, late: &LateReply, mut question: Question) -> Result<(), Error> {
     let (Some(About::Range(cursor)), Reply::Range { tokens, after, done }) =
         (&mut question.about, &late.reply)
     else {
@@ -133,7 +133,7 @@ fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result
 }
 
 /// Stores the name of a collection as of the query.
-fn rename(txn: &mut Txn<'_>, late: &LateAnswer, subject: &Subject) -> Result<(), Error> {
+fn rename(txn: &mut Txn<'_>, late: &LateReply, subject: &Subject) -> Result<(), Error> {
     let Reply::Collection { name, .. } = late.reply.clone() else { return Ok(()) };
     let name_too_long = name == Name::TooLong;
     if name_too_long {
@@ -156,7 +156,7 @@ impl NftRows {
     fn resume_pending(
         &self,
         subject: Account,
-        mut answers: Answers,
+        mut answers: Replies,
         txn: &mut Txn<'_>,
     ) -> Result<Option<(u64, u32)>, Error> {
         loop {
@@ -180,7 +180,7 @@ impl NftRows {
     fn apply_pending(
         &self,
         rows: Vec<PendingRow>,
-        answers: &mut Answers,
+        answers: &mut Replies,
         txn: &mut Txn<'_>,
     ) -> Result<(), Error> {
         let mut blocks: BTreeMap<u64, (i64, Vec<(NftAt, u64)>)> = BTreeMap::new();

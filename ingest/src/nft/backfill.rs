@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use super::client::MetadataClient;
 use super::range::Asked;
-use super::{LateAnswer, Reply};
-use crate::finality::DEEP;
+use super::{LateReply, Reply};
+use crate::finality::COMMITTED_DEPTH;
 use crate::source::Proposers;
 use crate::{Error, Progress, meter};
 
@@ -44,7 +44,7 @@ pub(crate) struct Backfill {
     pub(crate) store: Arc<dyn Store>,
     /// Progress of the block lane, which stores questions and takes answers.
     pub(crate) blocks: watch::Receiver<Progress>,
-    pub(crate) answers: mpsc::Sender<LateAnswer>,
+    pub(crate) answers: mpsc::Sender<LateReply>,
 }
 
 type Keyed = (Place, Question);
@@ -56,7 +56,7 @@ impl Backfill {
         let mut log = FailureLog::default();
         loop {
             let last = self.blocks.borrow_and_update().height;
-            let newest = Place::of_event(last.saturating_sub(DEEP), 0);
+            let newest = Place::of_event(last.saturating_sub(COMMITTED_DEPTH), 0);
             // A renewal may wait for a height to come.
             let end = Place::of_event(last.saturating_add(1), 0);
             let mut round = self.questions(Some(&newest), &end)?;
@@ -124,14 +124,14 @@ impl Backfill {
         &self,
         mut round: Vec<Keyed>,
         newest: &Place,
-    ) -> Result<(Vec<LateAnswer>, Option<String>), Error> {
+    ) -> Result<(Vec<LateReply>, Option<String>), Error> {
         round.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut failure = None;
         let mut answered = self.take_proposers(&mut round).await;
         for questions in round.chunk_by(|(a, _), (b, _)| a.height == b.height) {
             let height = questions.first().map_or(0, |(place, _)| place.height);
             let probe = self.client.probe(height)?;
-            let asked = Asked::of(&*self.store.snapshot()?, questions)?;
+            let asked = Asked::read(&*self.store.snapshot()?, questions)?;
             let request = self.client.ask(height, probe.as_ref(), asked.abouts());
             let Ok(replies) = tokio::time::timeout(ANSWER_TIMEOUT, request).await else {
                 failure.get_or_insert_with(|| {
@@ -147,7 +147,7 @@ impl Backfill {
             for ((place, question), reply) in questions.iter().zip(asked.replies(replies)) {
                 let (place, question) = (place.clone(), question.clone());
                 match reply {
-                    Ok(Some(reply)) => answered.push(LateAnswer { place, question, reply }),
+                    Ok(Some(reply)) => answered.push(LateReply { place, question, reply }),
                     Ok(None) => {}
                     Err(error) => not_yet(error, &place),
                 }
@@ -159,7 +159,7 @@ impl Backfill {
 
 impl Backfill {
     /// Removes the questions about proposers from `round`, and returns the answers to them.
-    async fn take_proposers(&self, round: &mut Vec<Keyed>) -> Vec<LateAnswer> {
+    async fn take_proposers(&self, round: &mut Vec<Keyed>) -> Vec<LateReply> {
         let mut answered = Vec::new();
         let is_of_block = |(_, question): &mut Keyed| matches!(question.about, Some(About::Proposer(_)));
         for (place, question) in round.extract_if(.., is_of_block) {
@@ -168,7 +168,7 @@ impl Backfill {
                 Ok(address) => self.proposers.late(&self.node, &address).await.map(Reply::Proposer),
                 Err(_) => Some(Reply::No),
             };
-            answered.extend(reply.map(|reply| LateAnswer { place, question, reply }));
+            answered.extend(reply.map(|reply| LateReply { place, question, reply }));
         }
         answered
     }

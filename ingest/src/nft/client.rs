@@ -56,7 +56,7 @@ impl MetadataClient {
         }
     }
 
-    /// True if a contract that was no collection may become one. A Move object gets its type when it is made.
+    /// True if a contract that was not a collection may become one. A Move object gets its type when it is made.
     pub(crate) fn asks_again(&self) -> bool {
         self.vm != Vm::Move
     }

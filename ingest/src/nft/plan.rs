@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::client::MetadataClient;
-use super::{Answers, NftAt, QuestionKey, Reply};
+use super::{NftAt, QuestionKey, Replies, Reply};
 use crate::Error;
 
 /// Time that a block waits for answers about its NFTs.
@@ -69,7 +69,7 @@ impl MetadataFetcher {
         height: u64,
         probe: Option<&Probe>,
         nfts: &[NftAt],
-    ) -> Result<Answers, Error> {
+    ) -> Result<Replies, Error> {
         // The sender is ours, so this cannot fail.
         drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
         let plan = if nfts.is_empty() || !self.client.can_ask() {
@@ -88,7 +88,7 @@ impl MetadataFetcher {
             }
             first
         });
-        let mut answers = Answers::new();
+        let mut answers = Replies::new();
         let at = (height, probe);
         self.put(at, plan.subjects, &mut answers).await;
         self.put(at, self.collections_of_objects(&answers)?, &mut answers).await;
@@ -108,7 +108,7 @@ impl MetadataFetcher {
         &self,
         (height, probe): (u64, Option<&Probe>),
         questions: Vec<About>,
-        answers: &mut Answers,
+        answers: &mut Replies,
     ) {
         if questions.is_empty() {
             return;
@@ -119,7 +119,7 @@ impl MetadataFetcher {
             return;
         };
         for (about, reply) in questions.iter().zip(replies) {
-            let key = QuestionKey::of(about);
+            let key = QuestionKey::about(about);
             answers.extend(key.zip(reply.ok()));
         }
     }
@@ -225,7 +225,7 @@ impl MetadataFetcher {
     }
 
     /// The collections of the tokens in `answers`, if they are unknown.
-    fn collections_of_objects(&self, answers: &Answers) -> Result<Vec<About>, Error> {
+    fn collections_of_objects(&self, answers: &Replies) -> Result<Vec<About>, Error> {
         let snapshot = self.store.snapshot()?;
         let mut questions = Vec::new();
         let mut seen = HashSet::new();

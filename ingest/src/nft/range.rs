@@ -34,7 +34,7 @@ enum Queries {
 
 impl Asked {
     /// The queries for questions of one height.
-    pub(crate) fn of(snapshot: &dyn Snapshot, questions: &[(Place, Question)]) -> Result<Self, Error> {
+    pub(crate) fn read(snapshot: &dyn Snapshot, questions: &[(Place, Question)]) -> Result<Self, Error> {
         let mut asked = Self { abouts: Vec::new(), of: Vec::new() };
         for (place, question) in questions {
             let queries = match &question.about {

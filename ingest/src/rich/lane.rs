@@ -56,23 +56,23 @@ impl<E: Into<Error>> From<E> for End {
 
 /// A contract's answer for a balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BalanceAnswer {
+pub(super) enum BalanceReply {
     /// The balance at the requested height.
     AtHeight(U256),
     /// The current balance: the node has pruned the height.
     Latest(U256),
     /// No usable answer.
-    NoAnswer,
+    NoReply,
 }
 
-impl From<Option<Returned>> for BalanceAnswer {
+impl From<Option<Returned>> for BalanceReply {
     fn from(answer: Option<Returned>) -> Self {
         let amount =
             answer.and_then(|Returned { bytes, latest }| Some((chain::evm::abi::read_uint(&bytes)?, latest)));
         match amount {
             Some((amount, false)) => Self::AtHeight(amount),
             Some((amount, true)) => Self::Latest(amount),
-            None => Self::NoAnswer,
+            None => Self::NoReply,
         }
     }
 }
@@ -97,7 +97,7 @@ impl RichList {
         accounts: &[(Address, Address)],
         height: u64,
         patience: Option<u32>,
-    ) -> Result<Vec<BalanceAnswer>, Error> {
+    ) -> Result<Vec<BalanceReply>, Error> {
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::evm::abi::balance_of(*account),
@@ -111,7 +111,7 @@ impl RichList {
         calls: &[ContractCall],
         height: u64,
         patience: Option<u32>,
-    ) -> Result<Vec<BalanceAnswer>, Error> {
+    ) -> Result<Vec<BalanceReply>, Error> {
         let batches =
             futures_util::stream::iter(calls.chunks(BATCH)).map(|batch| self.batch(batch, height, patience));
         batches.buffered(CONCURRENT_REQUESTS).try_concat().await
@@ -122,16 +122,16 @@ impl RichList {
         calls: &[ContractCall],
         height: u64,
         patience: Option<u32>,
-    ) -> Result<Vec<BalanceAnswer>, Error> {
-        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; calls.len()]) };
+    ) -> Result<Vec<BalanceReply>, Error> {
+        let Some(evm) = &self.node.evm else { return Ok(vec![BalanceReply::NoReply; calls.len()]) };
         let attempts = AtomicU32::new(0);
         let request = || async {
             let attempt = attempts.fetch_add(1, Ordering::Relaxed) + 1;
             let gives_up = patience.is_some_and(|patience| attempt >= patience);
             let answers = call_all(evm, &self.finality.contract_state(height), calls).await;
             let answers = answers.into_iter().map(|answer| match answer {
-                Err(node::Error::Faulty { .. }) if gives_up => Ok(BalanceAnswer::NoAnswer),
-                answer => answer.map(BalanceAnswer::from),
+                Err(node::Error::Faulty { .. }) if gives_up => Ok(BalanceReply::NoReply),
+                answer => answer.map(BalanceReply::from),
             });
             answers.collect::<Result<Vec<_>, node::Error>>()
         };

@@ -13,7 +13,7 @@ use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Erc20, Erc20s,
 use store::key::Text;
 use store::{Message, Snapshot, Txn};
 
-use super::lane::BalanceAnswer;
+use super::lane::BalanceReply;
 use crate::Error;
 use crate::meter::Event;
 
@@ -258,14 +258,14 @@ impl Plan {
 pub(super) fn write(
     height: u64,
     plan: Plan,
-    answers: &[BalanceAnswer],
+    answers: &[BalanceReply],
     group: &mut Group,
     txn: &mut Txn<'_>,
 ) -> Result<(), Error> {
     let Plan { mut created, denoms, mut tokens, mut candidates, mut balances, unknown, mut drifting } = plan;
     for (UnknownBalance { contract, account, held, flow }, answer) in unknown.into_iter().zip(answers) {
         // An optional one.
-        if flow.is_none() && *answer == BalanceAnswer::NoAnswer {
+        if flow.is_none() && *answer == BalanceReply::NoReply {
             continue;
         }
         let token = tokens.entry(contract).or_insert_with(|| {
@@ -273,8 +273,8 @@ pub(super) fn write(
             candidates.remove(&contract).unwrap_or_default()
         });
         let amount = match answer {
-            BalanceAnswer::AtHeight(amount) => *amount,
-            BalanceAnswer::Latest(amount) => {
+            BalanceReply::AtHeight(amount) => *amount,
+            BalanceReply::Latest(amount) => {
                 // What was sent to the zero address stays there, so the current amount is the one after the last event.
                 if account != ZERO {
                     let reason = "the node has pruned its balances of this height";
@@ -282,7 +282,7 @@ pub(super) fn write(
                 }
                 *amount
             }
-            BalanceAnswer::NoAnswer => {
+            BalanceReply::NoReply => {
                 token.silent = true;
                 flow.unwrap_or_default().after_or_zero(held.unwrap_or_default())
             }

@@ -104,8 +104,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether a contract that is no token may be found to be one by its supply: it was created since the list began, and
-    /// is no collection of NFTs.
+    /// Whether a contract that is not a token may be found to be one by its supply: it was created since the list began, and
+    /// is not a collection of NFTs.
     fn may_become_token(contract: &Address, snapshot: &dyn Snapshot) -> Result<bool, Error> {
         let key = AccountKey(Account::from(*contract));
         Ok(store::table::read::<NewContracts>(snapshot, contract)?.is_some()
@@ -260,9 +260,8 @@ mod tests {
     fn with_tokens(tokens: u32, drifting: u32) -> MemStore {
         let (store, mut batch) = (MemStore::new(), Batch::new());
         for n in 0..tokens {
-            let mut row = Vec::new();
-            Message(Erc20 { complete: true, drifting: n < drifting, silent: false }).encode(&mut row);
-            batch.put(Erc20s::SPEC, contract(n).to_bytes(), row);
+            let row = Message(Erc20 { complete: true, drifting: n < drifting, silent: false });
+            batch.put(Erc20s::SPEC, contract(n).to_bytes(), row.encoded());
         }
         store.commit(batch, Durability::Buffered).unwrap();
         store

@@ -15,7 +15,7 @@ use schema::meta::RichLane;
 use schema::rich::{self, Address, Balances, Erc20s, Holders, UndoBuilder};
 use store::{Message, Order};
 
-use super::lane::{BalanceAnswer, End, RichList};
+use super::lane::{BalanceReply, End, RichList};
 use super::ledger::{hex, put_balance, put_token};
 use super::queue::{Queue, Touched};
 use super::search::Searched;
@@ -136,7 +136,7 @@ impl RichList {
                     queue.repair(Touched { contract: sample.contract, accounts });
                 }
                 None => {
-                    if let BalanceAnswer::AtHeight(supply) = supply
+                    if let BalanceReply::AtHeight(supply) = supply
                         && supply::check(&*self.store, &sample.contract, *supply, height)?
                     {
                         queue.search(sample.contract);
@@ -193,7 +193,7 @@ impl RichList {
     }
 
     /// The amounts that `calls` return; fewer if they do not arrive in time.
-    pub(super) fn answers(&self, calls: &[ContractCall], height: u64) -> Result<Vec<BalanceAnswer>, End> {
+    pub(super) fn answers(&self, calls: &[ContractCall], height: u64) -> Result<Vec<BalanceReply>, End> {
         let request = tokio::time::timeout(ANSWER_TIMEOUT, self.amounts(calls, height, Some(1)));
         self.wait_for(async { request.await.unwrap_or_else(|_| Ok(Vec::new())) })?.map_err(End::from)
     }
@@ -221,7 +221,7 @@ impl RichList {
             token.drifting = true;
             put_token(&contract, &token, &mut before, txn)?;
             for ((account, held), answer) in holders.iter().zip(answers) {
-                if let BalanceAnswer::AtHeight(amount) | BalanceAnswer::Latest(amount) = answer
+                if let BalanceReply::AtHeight(amount) | BalanceReply::Latest(amount) = answer
                     && amount != *held
                 {
                     put_balance(&contract, account, amount, token.complete, &mut before, txn)?;
@@ -269,8 +269,8 @@ impl RichList {
 
 impl Sample {
     /// The first account whose balance differs from the contract's, with the stored balance.
-    fn difference(&self, answers: &[BalanceAnswer]) -> Option<Holder> {
-        let differs = |held: U256, answer: &BalanceAnswer| matches!(answer, BalanceAnswer::AtHeight(amount) if *amount != held);
+    fn difference(&self, answers: &[BalanceReply]) -> Option<Holder> {
+        let differs = |held: U256, answer: &BalanceReply| matches!(answer, BalanceReply::AtHeight(amount) if *amount != held);
         let mut wrong = self.holders.iter().zip(answers).filter(|((_, held), answer)| differs(*held, answer));
         wrong.next().map(|(holder, _)| *holder)
     }

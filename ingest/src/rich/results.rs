@@ -55,8 +55,9 @@ fn is_proved(block: &Reply, results: &Reply, next: Option<&Reply>, row: Option<&
     match (next, row) {
         (Some(next), _) => derive::confirms(&next.bytes, &block.bytes, &results.bytes) == Some(true),
         (None, Some(row)) => {
-            let claims =
-                comet::parse_results(&results.bytes).ok().and_then(|results| Claims::of(&results).ok());
+            let claims = comet::parse_results(&results.bytes)
+                .ok()
+                .and_then(|results| Claims::from_results(&results).ok());
             claims.is_some_and(|claims| {
                 claims.results_hash.as_slice() == row.results_hash && claims.app_hash == row.app_hash
             })

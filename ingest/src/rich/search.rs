@@ -17,7 +17,7 @@ use schema::rich::{self, Address, Erc20, Erc20s, UndoBuilder};
 use serde::Deserialize;
 use store::{Message, Snapshot};
 
-use super::lane::{BalanceAnswer, End, RichList};
+use super::lane::{BalanceReply, End, RichList};
 use super::ledger::{ZERO, put_balance, put_token};
 use super::queue::Queue;
 use crate::Error;
@@ -71,8 +71,8 @@ impl RichList {
             return Ok(());
         }
         let told = accounts.iter().zip(answers).filter_map(|(account, answer)| match answer {
-            BalanceAnswer::AtHeight(amount) => Some((*account, amount)),
-            BalanceAnswer::Latest(_) | BalanceAnswer::NoAnswer => None,
+            BalanceReply::AtHeight(amount) => Some((*account, amount)),
+            BalanceReply::Latest(_) | BalanceReply::NoReply => None,
         });
         let told: Vec<_> = told.collect();
         store::commit_rows::<Error>(&*self.store, store::Durability::Buffered, |txn| {
@@ -104,7 +104,7 @@ impl RichList {
     }
 }
 
-/// The accounts that the records `seqs` name beside `contract`, and that have no balance row.
+/// The accounts that the records `seqs` name in addition to `contract`, and that have no balance row.
 fn accounts(
     snapshot: &dyn Snapshot,
     codec: &Codec,

@@ -8,7 +8,7 @@ use node::{EndpointStatus, EvmBlock, Node, Origin, ReceiptFailures, Reply};
 
 use super::room::{Reservation, Room};
 use crate::Error;
-use crate::derive::EvmAnswer;
+use crate::derive::EvmResponse;
 use crate::retry::{retry_until, retry_with};
 
 /// The answers of one height with the endpoints that gave them.
@@ -38,11 +38,11 @@ impl EvmRaw {
         }
     }
 
-    pub(super) fn to_derive(&self) -> EvmAnswer<'_> {
+    pub(super) fn to_derive(&self) -> EvmResponse<'_> {
         match self {
-            Self::Checked(EvmBlock::Receipts(receipts)) => EvmAnswer::Receipts(&receipts.bytes),
-            Self::Checked(EvmBlock::Hashes { block, .. }) => EvmAnswer::Block(&block.bytes),
-            Self::Unchecked(receipts) => EvmAnswer::Unchecked(&receipts.bytes),
+            Self::Checked(EvmBlock::Receipts(receipts)) => EvmResponse::Receipts(&receipts.bytes),
+            Self::Checked(EvmBlock::Hashes { block, .. }) => EvmResponse::Block(&block.bytes),
+            Self::Unchecked(receipts) => EvmResponse::Unchecked(&receipts.bytes),
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::answers::{AnswerSource, EvmRaw, Raw};
 use super::{Proposers, ReceiptFallback, Refresher, Tools};
 use crate::Error;
-use crate::derive::{self, Block, BlockAnswers, BlockOrigins, Failure, Part, Rendered, Unrendered};
+use crate::derive::{self, Block, BlockOrigins, BlockResponses, Failure, Part, Rendered, Unrendered};
 use crate::error::causes;
 use crate::lane::Source;
 use crate::meter::Event;
@@ -69,7 +69,7 @@ impl BlockSource {
             let mismatching_for = mismatch_since.map(|since| since.elapsed()).unwrap_or_default();
             let failure = match self.attempt(height, raw, mismatching_for).await? {
                 Ok((raw, mut block)) => {
-                    let proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
+                    let proposer = self.proposers.proposer(&self.tools.node, &block.proposer_address).await;
                     block.proposer_is_open = proposer.is_none();
                     block.proposer =
                         proposer.unwrap_or_else(|| self.proposers.unnamed(&block.proposer_address));
@@ -236,7 +236,7 @@ impl BlockSource {
         let work = move |worker: &mut derive::WorkerState, rules: &derive::Rules| {
             let (block, results) = (&*raw.block.bytes, &*raw.results.bytes);
             let evm = raw.evm.as_ref().map(EvmRaw::to_derive);
-            let answers = BlockAnswers { height, block, results, evm };
+            let answers = BlockResponses { height, block, results, evm };
             derive::block(&answers, &rendered, rules, worker)
         };
         self.tools.derive(height, work).await

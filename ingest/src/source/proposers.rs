@@ -78,7 +78,7 @@ impl Proposers {
 
     /// The validator with the consensus address `address`; if the node has none, one without a name. `None` if the node
     /// does not list its validators now.
-    pub(crate) async fn of(&self, node: &Node, address: &[u8; 20]) -> Option<Proposer> {
+    pub(crate) async fn proposer(&self, node: &Node, address: &[u8; 20]) -> Option<Proposer> {
         let mut list = self.list.lock().await;
         if list.is_due(address, Instant::now()) {
             let validators = self.validators(node).await;

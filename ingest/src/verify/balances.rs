@@ -45,7 +45,7 @@ struct Differing {
 impl Settled {
     /// Asks the contracts about each balance that differs between the database and the `indexed` rows, in the state of
     /// `height`, which is that of both.
-    pub(super) async fn of(
+    pub(super) async fn read(
         (stored, indexed): (&dyn Snapshot, &dyn Snapshot),
         evm: Option<&Evm>,
         height: u64,
@@ -125,9 +125,7 @@ pub(super) fn token_row(stored: Option<&[u8]>, indexed: Option<&[u8]>) -> Option
     let (Some(stored), Some(indexed)) = (decoded(stored), decoded(indexed)) else {
         return indexed.map(<[u8]>::to_vec);
     };
-    let mut row = Vec::new();
-    Message(Erc20 { silent: indexed.silent, ..stored }).encode(&mut row);
-    Some(row)
+    Some(Message(Erc20 { silent: indexed.silent, ..stored }).encoded())
 }
 
 fn token(snapshot: &dyn Snapshot, contract: &Address) -> Result<Erc20, Error> {

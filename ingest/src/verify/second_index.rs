@@ -158,7 +158,7 @@ impl SecondIndex {
         let mut index = Self::new(&context, rows, report)?;
         if !index.left_out.contains(&rich::Balances::SPEC) {
             let indexed = index.rows.snapshot()?;
-            index.settled = Settled::of((&*snapshot, &*indexed), node.evm.as_ref(), last, report).await?;
+            index.settled = Settled::read((&*snapshot, &*indexed), node.evm.as_ref(), last, report).await?;
             drop(indexed);
             if index.settled.keeps_rows {
                 // The undo log of the new index would restore its own balances.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use ingest::Config;
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use replay::{Addresses, Call, Options, Pace, Recording, ReplayNode};
 use store::{MemStore, RocksOptions, RocksStore, Store};
 use testkit::live::Live;
@@ -45,7 +45,7 @@ async fn at_the_head_block_results_and_receipts_are_requested_concurrently() {
     let (seen, last) = (Arc::new(Seen::default()), format!("\"{LAST:#x}\""));
     let (noted, together) = (Arc::clone(&seen), Arc::new(Mutex::new(None)));
     let outcome = Arc::clone(&together);
-    let override_answer = move |exchange: RecordedExchange<'_>| -> Answer {
+    let override_answer = move |exchange: RecordedExchange<'_>| -> HttpReply {
         if exchange.is_comet("block_results", LAST) {
             noted.note("results");
         } else if exchange.is_rpc("eth_getBlockReceipts", &last) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ingest::{Config, Error, Ingest, Verify};
 use node::{Limits, Node};
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use replay::{Options, Recording};
 use schema::block::Blocks;
 use schema::digest::TableDigest;
@@ -45,7 +45,7 @@ pub(crate) fn config() -> Config {
 }
 
 /// The recording cut off at [`LAST`]: `/status` reports it, and no height above it is requested.
-pub(crate) fn ending(exchange: RecordedExchange<'_>) -> Answer {
+pub(crate) fn ending(exchange: RecordedExchange<'_>) -> HttpReply {
     if exchange.service == Service::Comet && exchange.request.uri().path() == "/status" {
         return exchange
             .with_change(|status| status["sync_info"]["latest_block_height"] = LAST.to_string().into());
@@ -55,7 +55,7 @@ pub(crate) fn ending(exchange: RecordedExchange<'_>) -> Answer {
 
 /// Indexes from a node with overridden answers and returns the database.
 pub(crate) async fn indexed_with(
-    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
 ) -> Arc<MemStore> {
     let node = OverriddenNode::start(evm(), override_answer).await.unwrap();
     let store = Arc::new(MemStore::new());
@@ -66,7 +66,7 @@ pub(crate) async fn indexed_with(
 
 /// Indexes from a node with overridden answers until that fails; returns the error, and the last height.
 async fn failure_with(
-    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
 ) -> (Error, u64) {
     let node = OverriddenNode::start(evm(), override_answer).await.unwrap();
     let store = Arc::new(MemStore::new());
@@ -92,8 +92,8 @@ fn node_error(error: Error) -> (u64, node::Error) {
 pub(crate) fn at_first(
     times: u64,
     is_asked: impl Fn(&RecordedExchange<'_>) -> bool + Send + Sync + 'static,
-    invalid: impl Fn(u64, RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
-) -> impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static {
+    invalid: impl Fn(u64, RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
+) -> impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static {
     let requests = AtomicU64::new(0);
     move |exchange| {
         if !is_asked(&exchange) {
@@ -163,7 +163,7 @@ async fn a_text_that_looks_like_an_empty_block_does_not_hide_its_transactions() 
         let text = String::from_utf8(exchange.answer.body.to_vec()).unwrap();
         let invalid = text.replacen(r#""result":{"#, r#""result":{"more":{"txs":[]},"#, 1);
         assert_ne!(invalid, text);
-        Answer { status: exchange.answer.status, body: invalid.into() }
+        HttpReply { status: exchange.answer.status, body: invalid.into() }
     })
     .await;
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
@@ -254,7 +254,7 @@ async fn blocks_are_indexed_without_proposer_names_until_rest_lists_the_validato
         let is_list =
             exchange.request.uri().path().ends_with("/validators") && exchange.service == Service::Rest;
         if is_list && !repaired.load(Ordering::Relaxed) {
-            return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
+            return HttpReply { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
         }
         ending(exchange)
     });
@@ -376,7 +376,7 @@ async fn an_undecodable_transaction_is_stored_opaque_and_never_stops_the_chain()
             let body = String::from_utf8_lossy(exchange.request.body()).into_owned();
             requested.lock().unwrap().insert(body);
             let body = r#"{"code":2,"message":"unable to resolve type URL /no.such.Msg: tx parse error","details":[]}"#;
-            return Answer { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: body.into() };
+            return HttpReply { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: body.into() };
         }
         exchange.answer
     });

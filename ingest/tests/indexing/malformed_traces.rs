@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ingest::Ingest;
-use replay::answers::Answer;
+use replay::answers::HttpReply;
 use schema::meta::{self, CallLane};
 use serde_json::{Value, json};
 use store::{MemStore, Store};
@@ -61,7 +61,7 @@ async fn a_transaction_is_traced_by_itself_after_any_outage() {
             return exchange.with_change(|traces| untrace(&mut traces[0]));
         }
         if exchange.is_rpc("debug_traceTransaction", "") && refusals.fetch_add(1, Ordering::Relaxed) < 5 {
-            return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
+            return HttpReply { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
         }
         ending(exchange)
     })

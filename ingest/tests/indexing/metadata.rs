@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chain::Account;
 use ingest::{Config, Ingest, Verify};
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use replay::{Options, Recording};
 use schema::keys::AccountKey;
 use schema::nft::{Collections, NonCollections, Outcome, Token, Tokens};
@@ -58,7 +58,7 @@ async fn index(name: &str) -> Arc<MemStore> {
 
 async fn index_with(
     name: &str,
-    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
 ) -> Arc<MemStore> {
     let ((recording, config), store) = (open(name), Arc::new(MemStore::new()));
     let last = recording.last();
@@ -150,7 +150,7 @@ async fn every_token_of_a_wasm_event_with_several_is_minted() {
         let path = exchange.request.uri().path().to_owned();
         if exchange.service == Service::Rest && path.contains("/smart/") && exchange.answer.status != 200 {
             let body = r#"{"data":{"token_uri":"","extension":null}}"#;
-            return Answer { status: http::StatusCode::OK, body: body.into() };
+            return HttpReply { status: http::StatusCode::OK, body: body.into() };
         }
         exchange.answer
     })

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use chain::{Account, U256, evm::abi};
 use ingest::{Config, Ingest};
 use node::{Limits, Node};
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use replay::{Options, Recording};
 use schema::keys::AccountKey;
 use schema::nft::{Collection, Collections, NonCollections, Outcome, Questions, Token, Tokens};
@@ -66,7 +66,7 @@ fn is_about_nfts(exchange: &RecordedExchange<'_>) -> bool {
 
 /// Indexes all heights from a node with overridden answers, and waits until no question is open.
 async fn indexed_with(
-    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
 ) -> Arc<MemStore> {
     let store = Arc::new(MemStore::new());
     index_up_to(evm().last(), &store, override_answer).await;
@@ -77,7 +77,7 @@ async fn indexed_with(
 async fn index_up_to(
     height: u64,
     store: &Arc<MemStore>,
-    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
 ) {
     let recording = evm();
     let node = OverriddenNode::start(Arc::clone(&recording), override_answer).await.unwrap();
@@ -96,7 +96,7 @@ async fn index_up_to(
 }
 
 /// Answers of a node or a gateway that cannot call contracts.
-const UNANSWERED: [fn(RecordedExchange<'_>) -> Answer; 6] = [
+const UNANSWERED: [fn(RecordedExchange<'_>) -> HttpReply; 6] = [
     |exchange| exchange.with_error(-32603, "the machine is on fire"),
     |exchange| exchange.with_error(-32601, "the method eth_call does not exist/is not available"),
     |exchange| exchange.with_error(-32602, "too many arguments"),
@@ -319,7 +319,7 @@ async fn move_and_wasm_tokens_from_before_the_index_are_completed_too() {
         let override_answer = move |exchange: RecordedExchange<'_>| {
             let answer = recorded.get(&exchange.request.uri().to_string());
             match answer.filter(|_| exchange.answer.status == 501) {
-                Some(answer) => Answer { status: http::StatusCode::OK, body: answer.to_string().into() },
+                Some(answer) => HttpReply { status: http::StatusCode::OK, body: answer.to_string().into() },
                 None => exchange.answer,
             }
         };

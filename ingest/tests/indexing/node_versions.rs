@@ -1,4 +1,4 @@
-//! Nodes of different versions beside one chain, and a node that is upgraded while it is indexed.
+//! Nodes of different versions next to one chain, and a node that is upgraded while it is indexed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use ingest::{Config, Verify};
 use prost::Message as _;
 use proto::descriptor::FileDescriptorSet;
 use replay::Recording;
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use schema::digest::TableDigest;
 use serde_json::{Value, json};
 use store::{MemStore, Store};
@@ -23,7 +23,7 @@ use crate::malformed_answers::{LAST, ending, evm, undisturbed};
 use crate::verify::database::scratch;
 
 /// Receipts as a node of a later version writes them.
-fn later_version(exchange: RecordedExchange<'_>) -> Answer {
+fn later_version(exchange: RecordedExchange<'_>) -> HttpReply {
     if !exchange.is_rpc("eth_getBlockReceipts", "") {
         return ending(exchange);
     }
@@ -43,7 +43,7 @@ fn later_version(exchange: RecordedExchange<'_>) -> Answer {
     })
 }
 
-async fn digest_beside(answers: fn(RecordedExchange<'_>) -> Answer, verify: Verify) -> Vec<TableDigest> {
+async fn digest_beside(answers: fn(RecordedExchange<'_>) -> HttpReply, verify: Verify) -> Vec<TableDigest> {
     let node = OverriddenNode::start(evm(), answers).await.unwrap();
     let config = Config { verify, ..indexed::config(&evm()).unwrap() };
     let store = Arc::new(MemStore::new());
@@ -79,7 +79,7 @@ async fn a_setting_of_the_node_about_its_own_index_is_not_stored() {
                 return ending(exchange);
             }
             let text = String::from_utf8(exchange.answer.body.to_vec()).unwrap();
-            Answer {
+            HttpReply {
                 status: exchange.answer.status,
                 body: text.replace(r#""index":true"#, r#""index":false"#).into(),
             }
@@ -110,7 +110,7 @@ fn without_access_list(answer: &mut Value) {
 fn upgraded_once(
     is_new: Arc<AtomicBool>,
     tip: Arc<AtomicU64>,
-) -> impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static {
+) -> impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static {
     move |exchange| {
         let path = exchange.request.uri().path().to_owned();
         match path.as_str() {

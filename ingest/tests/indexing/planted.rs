@@ -7,7 +7,7 @@ use std::time::Duration;
 use chain::{U256, evm::abi};
 use ingest::{Config, Ingest, Verify};
 use replay::Recording;
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use schema::rich::{Address, Balances, Erc20, Erc20s};
 use serde_json::{Value, json};
 use store::{MemStore, Message, Order, Store};
@@ -68,7 +68,7 @@ pub(crate) async fn node_with(
     reply: impl Fn(&ContractCall) -> ContractReply + Send + Sync + 'static,
     renamed: (&'static str, &'static str),
 ) -> OverriddenNode {
-    let alter = move |mut exchange: RecordedExchange<'_>| -> Answer {
+    let alter = move |mut exchange: RecordedExchange<'_>| -> HttpReply {
         if !renamed.0.is_empty() {
             let text = String::from_utf8_lossy(&exchange.answer.body).replace(renamed.0, renamed.1);
             exchange.answer.body = text.into();

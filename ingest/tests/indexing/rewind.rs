@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ingest::Ingest;
 use ingest::verify::{Scope, verify};
-use replay::answers::Answer;
+use replay::answers::HttpReply;
 use replay::{Options, Recording};
 use schema::block::{Blocks, hash_at};
 use schema::descriptors::Descriptors;
@@ -299,7 +299,7 @@ async fn a_rewind_reverts_a_late_answer_and_its_question_is_open_again() {
     let healthy = Arc::new(AtomicBool::new(false));
     let override_answer = {
         let healthy = Arc::clone(&healthy);
-        move |exchange: RecordedExchange<'_>| -> Answer {
+        move |exchange: RecordedExchange<'_>| -> HttpReply {
             if is_about_nfts(&exchange) && !healthy.load(Ordering::Relaxed) {
                 return exchange.with_error(-32603, "the machine is on fire");
             }

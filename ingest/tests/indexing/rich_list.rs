@@ -7,7 +7,7 @@ use std::time::Duration;
 use chain::{Account, U256};
 use ingest::{Config, Verify};
 use replay::Recording;
-use replay::answers::{Answer, Service};
+use replay::answers::{HttpReply, Service};
 use schema::digest::TableDigest;
 use schema::meta::{self, RichLane};
 use schema::rich::{Address, Erc20, Erc20s, Holders, balance};
@@ -46,7 +46,7 @@ fn amounts(store: &MemStore, contract: &str) -> Vec<U256> {
 /// Indexes all of `recording` from a node with overridden answers, and continues until `done`.
 async fn index(
     config: Config,
-    override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+    override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
     done: impl Fn(&MemStore) -> bool,
 ) -> Arc<MemStore> {
     let recording = evm();
@@ -107,10 +107,10 @@ async fn index_without_balances_of_gas(refused: impl Fn(&str) -> bool + Send + S
         if target.starts_with("/cosmos/auth/v1beta1/accounts") && !is_second && !refused(&target) {
             let mut page: serde_json::Value = serde_json::from_slice(&exchange.answer.body).unwrap();
             page["pagination"]["next_key"] = "AQ==".into();
-            return Answer { status: exchange.answer.status, body: page.to_string().into() };
+            return HttpReply { status: exchange.answer.status, body: page.to_string().into() };
         }
         if refused(&target) {
-            return Answer {
+            return HttpReply {
                 status: http::StatusCode::NOT_IMPLEMENTED,
                 body: r#"{"code":12,"message":"Not Implemented","details":[]}"#.into(),
             };
@@ -162,12 +162,12 @@ async fn fetched_again(false_answers: u64) -> Vec<TableDigest> {
                 });
             }
             if exchange.is_rpc("eth_call", "") && unresponsive.load(Ordering::Relaxed) {
-                return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
+                return HttpReply { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
             }
             // No balance is stored, so that contracts have to be queried.
             if path.starts_with("/cosmos/auth/v1beta1/accounts") {
                 let body = r#"{"code":12,"message":"Not Implemented","details":[]}"#.into();
-                return Answer { status: http::StatusCode::NOT_IMPLEMENTED, body };
+                return HttpReply { status: http::StatusCode::NOT_IMPLEMENTED, body };
             }
             let one_less = |left: u64| left.checked_sub(1);
             if path == "/block_results"

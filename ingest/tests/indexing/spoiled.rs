@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ingest::{Config, Error, Ingest, Verify};
 use prost::Message as _;
 use proto::descriptor::FileDescriptorSet;
-use replay::answers::Answer;
+use replay::answers::HttpReply;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::meta::{self, CallLane};
 use serde_json::{Value, json};
@@ -58,12 +58,12 @@ async fn a_log_without_topics_does_not_stop_the_index() {
 /// A node that refuses, hangs up on, or cannot write the receipts of one block, or has too few of them for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn receipts_of_one_block_that_no_attempt_gives_are_derived() {
-    type Spoil = fn(RecordedExchange<'_>) -> Answer;
+    type Spoil = fn(RecordedExchange<'_>) -> HttpReply;
     let spoils: [Spoil; 6] = [
         |exchange| exchange.with_error(-32603, "internal jsonrpc error: failed to get block receipts"),
         |exchange| exchange.with_error(3, "execution reverted"),
-        |_| Answer { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: "<html>".into() },
-        |_| Answer {
+        |_| HttpReply { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: "<html>".into() },
+        |_| HttpReply {
             status: http::StatusCode::OK,
             body: "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[{".into(),
         },
@@ -128,7 +128,7 @@ async fn a_node_whose_evm_index_is_pruned_is_an_error_although_its_transactions_
 /// Whatever the reason, the transactions of a block whose traces cannot be had together are traced one by one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_cannot_be_traced_as_a_whole_is_traced_by_transaction() {
-    type Spoil = fn(RecordedExchange<'_>) -> Answer;
+    type Spoil = fn(RecordedExchange<'_>) -> HttpReply;
     let spoils: [Spoil; 3] = [
         |exchange| exchange.with_error(-32000, "execution timeout"),
         |exchange| exchange.with_error(3, "tracing failed"),
@@ -222,7 +222,7 @@ async fn transactions_that_the_node_fails_to_decode_every_time_are_stored_with_t
         }
         if target.contains("/cosmos/tx/v1beta1/decode") {
             let body = r#"{"code":2,"message":"panic: out of memory","details":[]}"#;
-            return Answer { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: body.into() };
+            return HttpReply { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: body.into() };
         }
         ending(exchange)
     })

@@ -1,6 +1,6 @@
 //! Patches of descriptors: fields that a chain prints but that its descriptors lack.
 //!
-//! A chain serves descriptors from two places of its source: those beside its Go types, and a second, generated copy
+//! A chain serves descriptors from two places of its source: those next to its Go types, and a second, generated copy
 //! (`api/`), which takes precedence where it exists. While the copy is outdated, the node prints members that its own
 //! descriptors lack. An entry here needs a recording or the chain's source as proof; a field in the descriptors is
 //! never changed, so an entry has no effect once the copy is regenerated.

@@ -74,7 +74,7 @@ impl Copy<'_, '_> {
 
     fn member(&mut self, depth: usize) -> Result<(), WireError> {
         if self.next().ok_or(CUT_OFF)? != b'"' {
-            return Err("JSON with a key that is no string");
+            return Err("JSON with a key that is not a string");
         }
         self.string()?;
         if self.next().ok_or(CUT_OFF)? != b':' {

@@ -5,7 +5,6 @@ use store::{Message, Table as _};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, one};
@@ -27,31 +26,28 @@ const TAG: Tag = Tag("Block");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list(
+    TAG.list::<ListBlocksResponse>(
         "/indexer/block/v1/blocks",
         "All blocks. `total` is the latest height.",
         &[PAGES],
-        of::<ListBlocksResponse>(),
         blocks,
     ),
-    TAG.record(
+    TAG.record::<GetBlockResponse>(
         "/indexer/block/v1/blocks/{height}",
         "One block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more.")],
-        of::<GetBlockResponse>(),
         block,
     ),
-    TAG.list(
+    TAG.list::<GetAverageBlockTimeResponse>(
         "/indexer/block/v1/avg_blocktime",
         "The average time between the newest 100 blocks, in seconds.",
         &[],
-        of::<GetAverageBlockTimeResponse>(),
         average,
     ),
 ];
 
 fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request = ListRequest::of(indexer, call, Space::Blocks)?;
+    let request = ListRequest::new(indexer, call, Space::Blocks)?;
     let (heights, latest) = (heights(indexer, &request.view)?, request.view.blocks()?.height);
     request.respond("blocks", &heights, Some(latest), |out, page| {
         for part in page.chunks(AT_ONCE) {

@@ -9,7 +9,6 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::limits::lane;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, one};
@@ -27,26 +26,23 @@ const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/nft/v1/collections", "All collections, by height.", &[PAGES], of::<ListCollectionsResponse>(), all),
-    TAG.list(
+    TAG.list::<ListCollectionsResponse>("/indexer/nft/v1/collections", "All collections, by height.", &[PAGES], all),
+    TAG.list::<ListCollectionsResponse>(
         "/indexer/nft/v1/collections/by_account/{account}",
         "Collections that an account owns a token of, by height.",
         &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
-        of::<ListCollectionsResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListCollectionsResponse>(
         "/indexer/nft/v1/collections/by_name/{name}",
         "Collections whose name, here or where they came from, has a part, by height.",
         &[Param::path("name", "A part of a name; only its letters and digits count, in either case. Without any, nothing is found."), PAGES],
-        of::<ListCollectionsResponse>(),
         by_name,
     ),
-    TAG.record(
+    TAG.record::<GetCollectionResponse>(
         "/indexer/nft/v1/collections/{collection_addr}",
         "One collection.",
         &[Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex.")],
-        of::<GetCollectionResponse>(),
         by_address,
     ),
 ];
@@ -65,14 +61,14 @@ impl Row for Item {
 type Request<'a> = ListRequest<'a, Item>;
 
 fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request = Request::of(indexer, call, Space::Collections)?;
+    let request = Request::new(indexer, call, Space::Collections)?;
     let all = Set::<CollectionsByHeight>::all(request.snapshot(), ()).map_err(HttpError::internal)?;
     respond(&request, &all)
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = Request::of(indexer, call, Space::Collections)?;
+    let request = Request::new(indexer, call, Space::Collections)?;
     let owned = Set::<OwnedCollections>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
     respond(&request, &owned)
 }
@@ -81,9 +77,9 @@ fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let part = normalized_name(call.text("name"));
     if part.is_empty() {
         // Every name contains the empty text, but nobody means that by a text without letters and digits.
-        return respond(&Request::of(indexer, call, Space::Collections)?, &InMemory(Vec::new()));
+        return respond(&Request::new(indexer, call, Space::Collections)?, &InMemory(Vec::new()));
     }
-    let paging = Paging::of(call, Space::Collections)?;
+    let paging = Paging::read(call, Space::Collections)?;
     lane::serial()?;
     let (view, found) = indexer.collections_named(&part)?;
     respond(&Request { indexer, view, paging }, &InMemory(found.iter().collect()))

@@ -7,7 +7,6 @@ use schema::parties::{PARTIES, RecipientEvmTxs};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, block, candidates, one};
@@ -24,8 +23,8 @@ const TAG: Tag = Tag("EVM Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGES], of::<ListEvmTxsResponse>(), txs),
-    TAG.list(
+    TAG.list::<ListEvmTxsResponse>("/indexer/tx/v1/evm-txs", "All EVM transactions.", &[PAGES], txs),
+    TAG.list::<ListEvmTxsResponse>(
         "/indexer/tx/v1/evm-txs/by_account/{account}",
         "EVM transactions that involve an account.",
         &[
@@ -34,21 +33,18 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             IS_RECIPIENT,
             PAGES,
         ],
-        of::<ListEvmTxsResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListEvmTxsResponse>(
         "/indexer/tx/v1/evm-txs/by_height/{height}",
         "EVM transactions of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
-        of::<ListEvmTxsResponse>(),
         by_height,
     ),
-    TAG.record(
+    TAG.record::<GetEvmTxResponse>(
         "/indexer/tx/v1/evm-txs/{tx_hash}",
         "One EVM transaction.",
         &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x.")],
-        of::<GetEvmTxResponse>(),
         by_hash,
     ),
 ];
@@ -63,7 +59,7 @@ const IS_RECIPIENT: Param = Param::query_or(
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let request = ListRequest::new(indexer, call, Space::EvmTxs)?;
     let all = Run { first: 1, len: request.view.blocks()?.evm_txs };
     request.records("txs", &all, record::records::<EvmTxs>)
 }
@@ -71,7 +67,7 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let request = ListRequest::new(indexer, call, Space::EvmTxs)?;
     if call.boolean("is_recipient", false) {
         request.view.require(&PARTIES)?;
         if params::role(call) == Role::Signer {
@@ -89,7 +85,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let height = params::height(call)?;
-    let request = ListRequest::of(indexer, call, Space::EvmTxs)?;
+    let request = ListRequest::new(indexer, call, Space::EvmTxs)?;
     let block = block::at(&request.view, height)?;
     let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_evm_tx, len: block.evm_txs });
     request.records("txs", &run, record::records::<EvmTxs>)

@@ -5,7 +5,6 @@ use schema::keys::AccountKey;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, block, evm_tx};
@@ -22,39 +21,35 @@ const TAG: Tag = Tag("EVM Internal Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list(
+    TAG.list::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs",
         "All call frames, each transaction's depth first.",
         &[PAGES],
-        of::<ListInternalTxsResponse>(),
         all,
     ),
-    TAG.list(
+    TAG.list::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs/by_account/{account}",
         "Call frames that an account calls or is called in.",
         &[Param::path_of("account", params::ADDRESS, "Bech32 or hex."), PAGES],
-        of::<ListInternalTxsResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs/by_height/{height}",
         "Call frames of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES],
-        of::<ListInternalTxsResponse>(),
         by_height,
     ),
-    TAG.record(
+    TAG.record::<ListInternalTxsResponse>(
         "/indexer/tx/v1/evm-internal-txs/{tx_hash}",
         "Call frames of an EVM transaction.",
         &[Param::path_of("tx_hash", params::HASH, "The EVM hash in hex, with or without 0x."), PAGES],
-        of::<ListInternalTxsResponse>(),
         by_hash,
     ),
 ];
 
 fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let all = Run { first: 1, len: request.view.calls()?.calls };
     request.records("internal_txs", &all, record::records::<Calls>)
 }
@@ -62,7 +57,7 @@ fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let all = Stored::<AccountCalls>::all(request.snapshot(), owner).map_err(HttpError::internal)?;
     request.records("internal_txs", &all, record::records::<Calls>)
 }
@@ -70,7 +65,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     let height = params::height(call)?;
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let row = internal_tx::of_block(request.snapshot(), height).map_err(HttpError::internal)?;
     let run = row.map_or(Run::EMPTY, |calls| Run { first: calls.first, len: calls.count() });
     request.records("internal_txs", &run, record::records::<Calls>)
@@ -79,7 +74,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     indexer.evm_only()?;
     // In this order, because the deployed server validates the pagination first here.
-    let request = ListRequest::of(indexer, call, Space::Calls)?;
+    let request = ListRequest::new(indexer, call, Space::Calls)?;
     let unknown = || HttpError::not_found(format!("transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
     let (seq, record) = evm_tx::find(indexer, &request.view, &hash)?.ok_or_else(unknown)?;

@@ -8,7 +8,6 @@ use store::key::Text;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag};
@@ -23,7 +22,7 @@ const PAGES: Param = Param::Group(&params::pages(Space::Txs));
 const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
-pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list::<ListTxsResponse>(
     "/indexer/nft/v1/txs/{collection_addr}/{token_id}",
     "Transactions that minted, moved or burnt a token; on a Move chain those that involve its object.",
     &[
@@ -31,13 +30,12 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
         Param::path("token_id", "Exactly as the token has it, percent-encoded."),
         PAGES,
     ],
-    of::<ListTxsResponse>(),
     txs,
 )];
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let token = (AccountKey(params::collection(call, indexer)?), Text::from(call.text("token_id")));
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     let snapshot = request.snapshot();
     if !indexer.is_move() {
         let txs = Stored::<TokenTxs>::all(snapshot, token).map_err(HttpError::internal)?;

@@ -8,7 +8,6 @@ use store::{Message, Order, Snapshot, Table as _};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag};
@@ -27,7 +26,7 @@ const PAGES: Param = Param::Group(&params::pages(Space::Holders));
 const TAG: Tag = Tag("Rich List");
 
 /// The group's endpoints.
-pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list::<ListHoldersResponse>(
     "/indexer/richlist/v1/{denom}",
     "Holders of a token, by amount.",
     &[
@@ -38,7 +37,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list(
         ),
         PAGES,
     ],
-    of::<ListHoldersResponse>(),
     holders,
 )];
 
@@ -60,7 +58,7 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         )));
     }
     let denom = call.text("denom");
-    let request = ListRequest::of(indexer, call, Space::Holders)?;
+    let request = ListRequest::new(indexer, call, Space::Holders)?;
     let Some(contract) = resolve(request.snapshot(), denom)? else {
         let off = request
             .view

@@ -4,7 +4,6 @@ use schema::index::{self, State};
 use web::call::Call;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::Tag;
@@ -15,7 +14,7 @@ const TAG: Tag = Tag("App");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] =
-    &[TAG.list("/status", "What is indexed, and how far.", &[], of::<GetStatusResponse>(), status)];
+    &[TAG.list::<GetStatusResponse>("/status", "What is indexed, and how far.", &[], status)];
 
 fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
     Ok(Reply::json(indexer.body(&indexer.status, |view| progress(indexer, view))?))

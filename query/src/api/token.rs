@@ -5,7 +5,6 @@ use store::key::Text;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag};
@@ -32,7 +31,7 @@ const TAG: Tag = Tag("NFT");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list(
+    TAG.list::<ListTokensResponse>(
         "/indexer/nft/v1/tokens/by_account/{account}",
         "Tokens that an account owns.",
         &[
@@ -46,14 +45,12 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             ORDER_BY,
             PAGES,
         ],
-        of::<ListTokensResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListTokensResponse>(
         "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
         "Tokens of a collection.",
         &[Param::path_of("collection_addr", params::ADDRESS, "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGES],
-        of::<ListTokensResponse>(),
         by_collection,
     ),
 ];
@@ -80,7 +77,7 @@ fn of_account<R: TokenRow>(
     owner: AccountKey,
     filter: Filter,
 ) -> Result<Reply, HttpError> {
-    let request = ListRequest::<R>::of(indexer, call, R::SPACE)?;
+    let request = ListRequest::<R>::new(indexer, call, R::SPACE)?;
     let snapshot = request.snapshot();
     let array = match (filter.collection, filter.id) {
         (None, None) => R::of_account(snapshot, owner),
@@ -110,7 +107,7 @@ fn of_collection<R: TokenRow>(
     collection: AccountKey,
     id: Option<Text>,
 ) -> Result<Reply, HttpError> {
-    let request = ListRequest::<R>::of(indexer, call, R::SPACE)?;
+    let request = ListRequest::<R>::new(indexer, call, R::SPACE)?;
     let snapshot = request.snapshot();
     if let Some(id) = id {
         let token = token_list::one(snapshot, collection, id, None).map_err(HttpError::internal)?;

@@ -6,7 +6,6 @@ use store::Table as _;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
-use web::openapi::schema::of;
 use web::reply::Reply;
 
 use super::{ListRequest, Tag, block, candidates};
@@ -31,15 +30,9 @@ const TAG: Tag = Tag("Tx");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
-    TAG.list("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], of::<ListTxsResponse>(), txs),
-    TAG.list(
-        "/indexer/tx/v1/txs/count",
-        "How many transactions there are.",
-        &[],
-        of::<CountTxsResponse>(),
-        count,
-    ),
-    TAG.list(
+    TAG.list::<ListTxsResponse>("/indexer/tx/v1/txs", "All transactions.", &[PAGES, MSGS], txs),
+    TAG.list::<CountTxsResponse>("/indexer/tx/v1/txs/count", "How many transactions there are.", &[], count),
+    TAG.list::<ListTxsResponse>(
         "/indexer/tx/v1/txs/by_account/{account}",
         "Transactions that involve an account.",
         &[
@@ -48,27 +41,24 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             PAGES,
             MSGS,
         ],
-        of::<ListTxsResponse>(),
         by_account,
     ),
-    TAG.list(
+    TAG.list::<ListTxsResponse>(
         "/indexer/tx/v1/txs/by_height/{height}",
         "Transactions of a block.",
         &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), PAGES, MSGS],
-        of::<ListTxsResponse>(),
         by_height,
     ),
-    TAG.record(
+    TAG.record::<GetTxResponse>(
         "/indexer/tx/v1/txs/{tx_hash}",
         "One transaction.",
         &[Param::path_of("tx_hash", params::HASH, "Hex, with or without 0x.")],
-        of::<GetTxResponse>(),
         by_hash,
     ),
 ];
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     match params::sets(call, request.snapshot())? {
         None => {
             let all = Run { first: 1, len: request.view.blocks()?.txs };
@@ -87,7 +77,7 @@ fn count(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, HttpError> {
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let height = params::height(call)?;
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     let block = block::at(&request.view, height)?;
     let run = block.map_or(Run::EMPTY, |block| Run { first: block.first_tx, len: block.txs });
     match params::sets(call, request.snapshot())? {
@@ -102,7 +92,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let owner = AccountKey(params::account(call, indexer)?);
-    let request = ListRequest::of(indexer, call, Space::Txs)?;
+    let request = ListRequest::new(indexer, call, Space::Txs)?;
     let (snapshot, role) = (request.snapshot(), params::role(call));
     match params::sets(call, snapshot)? {
         None => {
@@ -129,9 +119,9 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let mut found: Option<Vec<u8>> = None;
     for at in candidates {
         let mut body = Vec::with_capacity(4096);
-        body.extend_from_slice(LEAD);
+        body.extend_from_slice(RESPONSE_PREFIX);
         record::append_at::<Txs>(&mut body, view.snapshot(), &indexer.codec, at)?;
-        let record = &body[LEAD.len()..];
+        let record = &body[RESPONSE_PREFIX.len()..];
         if !has_hash(record, &hash) {
             continue;
         }
@@ -148,7 +138,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 }
 
 /// The beginning of the response.
-const LEAD: &[u8] = br#"{"tx":"#;
+const RESPONSE_PREFIX: &[u8] = br#"{"tx":"#;
 
 /// True if a record, which begins with its hash, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {

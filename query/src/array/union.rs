@@ -42,7 +42,7 @@ pub struct Union<'a, L: List> {
 
 impl<'a, L: List> Union<'a, L> {
     /// The union of the lists of `owners`, which must be disjoint.
-    pub fn of(snapshot: &'a dyn Snapshot, owners: Vec<L::Owner>) -> Result<Self, Error> {
+    pub fn new(snapshot: &'a dyn Snapshot, owners: Vec<L::Owner>) -> Result<Self, Error> {
         let mut lens = Vec::with_capacity(owners.len());
         for owners in owners.chunks(AT_ONCE) {
             lens.extend(store::list::lens::<L>(snapshot, owners)?);
@@ -317,7 +317,7 @@ mod tests {
             let mut whole: Vec<u64> = lists.concat();
             whole.retain(|seq| (first..first + len).contains(seq));
             whole.sort_unstable();
-            let union = Union::<Lists>::of(&*snapshot, owners(&lists)).unwrap();
+            let union = Union::<Lists>::new(&*snapshot, owners(&lists)).unwrap();
             let union = union.within(Run { first, len }).unwrap();
             prop_assert_eq!(union.len(), whole.len() as u64);
             let place = whole.partition_point(|have| *have < seq);
@@ -339,10 +339,10 @@ mod tests {
         let (mut by_offset, mut by_cursor) = (0, 0);
         for place in (0..=20).map(|twentieth| last * twentieth / 20) {
             let counting = Counting(&*snapshot, AtomicU64::new(0));
-            let union = Union::<Lists>::of(&counting, owners(lists)).unwrap();
+            let union = Union::<Lists>::new(&counting, owners(lists)).unwrap();
             let page = union.slice(place..place + n).unwrap();
             by_offset = by_offset.max(counting.1.swap(0, Ordering::Relaxed));
-            let union = Union::<Lists>::of(&counting, owners(lists)).unwrap();
+            let union = Union::<Lists>::new(&counting, owners(lists)).unwrap();
             let at = union.position(&page[0]).unwrap();
             assert_eq!((at, union.slice(at..at + n).unwrap()), (place, page));
             by_cursor = by_cursor.max(counting.1.into_inner());
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_page_by_offset_reads_no_more_than_one_by_cursor_however_many_lists_there_are() {
-        // Lists of consecutive sequences, interleaved ones, and thousands of one entry each beside two long ones.
+        // Lists of consecutive sequences, interleaved ones, and thousands of one entry each next to two long ones.
         let consecutive = |lists: u64| (0..lists).map(|n| (n * 999 + 1..(n + 1) * 999).collect()).collect();
         let interleaved = |lists: u64| {
             (0..lists).map(|n| (0..30_000 / lists).map(|i| i * lists + n + 1).collect()).collect()

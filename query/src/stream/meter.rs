@@ -25,7 +25,7 @@ pub fn describe() {
         "event streams that were ended because their client read too slowly, by stream"
     );
     for kind in [Kind::Blocks, Kind::Txs, Kind::EvmTxs] {
-        let (clients, events, dropped) = of(kind);
+        let (clients, events, dropped) = metrics(kind);
         clients.set(0.0);
         events.increment(0);
         dropped.increment(0);
@@ -33,7 +33,7 @@ pub fn describe() {
 }
 
 /// Open streams, events and dropped streams of a kind.
-fn of(kind: Kind) -> (Gauge, Counter, Counter) {
+fn metrics(kind: Kind) -> (Gauge, Counter, Counter) {
     let stream = match kind {
         Kind::Blocks => "blocks",
         Kind::Txs => "txs",
@@ -55,7 +55,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn open(kind: Kind) -> Self {
-        let (clients, events, dropped) = of(kind);
+        let (clients, events, dropped) = metrics(kind);
         clients.increment(1.0);
         Self { clients, events, dropped }
     }

@@ -133,7 +133,7 @@ pub(crate) struct Hashes<'a> {
 }
 
 impl<'a> Hashes<'a> {
-    pub(crate) fn of(snapshot: &'a dyn Snapshot, first: u64) -> Self {
+    pub(crate) fn new(snapshot: &'a dyn Snapshot, first: u64) -> Self {
         Self { snapshot, first, known: BTreeMap::new() }
     }
 

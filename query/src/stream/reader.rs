@@ -53,7 +53,7 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
     let kind = filter.kind;
     let head = feed.follow()?;
     let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
-    let mut hashes = Hashes::of(&*snapshot, feed.start_height);
+    let mut hashes = Hashes::new(&*snapshot, feed.start_height);
     let now = Head::read(&*snapshot).map_err(HttpError::internal)?;
     let mut page = VecDeque::new();
     let (position, compared) = match id {
@@ -170,7 +170,7 @@ impl Reader {
         let feed = Arc::clone(&self.feed);
         let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
         let head = Head::read(&*snapshot).map_err(HttpError::internal)?;
-        let mut hashes = Hashes::of(&*snapshot, feed.start_height);
+        let mut hashes = Hashes::new(&*snapshot, feed.start_height);
         if self.compared != Some(head.rewinds) || head.height < self.position.height {
             let was_here = self.compared.is_some();
             match self.position.base(&mut hashes, head.height).map_err(HttpError::internal)? {

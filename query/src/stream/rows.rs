@@ -90,10 +90,10 @@ impl Filter {
         };
         let array = match (self.kind, self.account, sets) {
             (Kind::EvmTxs, Some(list), _) => Stored::<AccountEvmTxs>::all(snapshot, list).map(boxed),
-            (_, None, Some(sets)) => Union::<SetTxs>::of(snapshot, sets).map(boxed),
+            (_, None, Some(sets)) => Union::<SetTxs>::new(snapshot, sets).map(boxed),
             (_, Some((account, role)), Some(sets)) => {
                 let owners = sets.into_iter().map(|set| (account, role, set)).collect();
-                Union::<AccountSetTxs>::of(snapshot, owners).map(boxed)
+                Union::<AccountSetTxs>::new(snapshot, owners).map(boxed)
             }
             (_, Some(list), None) => {
                 let all = Stored::<AccountTxs>::all(snapshot, list).map_err(HttpError::internal)?;

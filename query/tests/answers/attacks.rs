@@ -46,7 +46,7 @@ fn chain(n: usize, bytes: usize) -> HandMade {
             let record = format!(
                 r#"{{"txhash":"{hash}","n":{seq},"events":[{{"attributes":[{attributes}{{"n":{seq}}}]}}]}}"#
             );
-            txn.put::<Txs>(&seq, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
+            txn.put::<Txs>(&seq, &encoder.encode(&Chunk::single(record.as_bytes()).take()));
         }
     });
     made

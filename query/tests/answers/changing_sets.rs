@@ -64,7 +64,7 @@ fn items() -> impl Strategy<Value = BTreeSet<Item>> {
     prop::collection::btree_set(item(), 0..40)
 }
 
-/// Makes the set equal to `model`, with rows of other owners beside it.
+/// Makes the set equal to `model`, with rows of other owners next to it.
 fn filled(model: &BTreeSet<Item>) -> MemStore {
     let store = MemStore::new();
     let stranger = Item(1, Text::from("b"));

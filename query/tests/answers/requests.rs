@@ -255,7 +255,7 @@ fn of_the_same_transaction_in_several_blocks_the_successful_or_else_the_last_is_
         made.write(|txn| {
             for (seq, code) in (1_u64..).zip(codes) {
                 let record = format!(r#"{{"txhash":"{hex}","height":"1","code":{code},"n":{seq}}}"#);
-                txn.put::<Txs>(&seq, &Payload([&[0], &Chunk::of(record.as_bytes()).take()[..]].concat()));
+                txn.put::<Txs>(&seq, &Payload([&[0], &Chunk::single(record.as_bytes()).take()[..]].concat()));
                 txn.append_unread::<TxByHash>(&hash_prefix(&hash), &Postings::one(seq, 0));
             }
         });

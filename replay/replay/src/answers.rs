@@ -139,14 +139,14 @@ impl View<'_> {
 
 /// An answer: JSON, or the executor's plain text of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct HttpReply {
     /// The HTTP status.
     pub status: StatusCode,
     /// The body; empty only for a method that is not allowed.
     pub body: Bytes,
 }
 
-impl Answer {
+impl HttpReply {
     pub(crate) fn new(status: StatusCode, body: impl Into<Bytes>) -> Self {
         Self { status, body: body.into() }
     }
@@ -158,7 +158,7 @@ fn hash_of(raw: &str) -> Result<String, base64::DecodeError> {
 }
 
 /// Answers a request to a service.
-pub fn answer(service: Service, view: View<'_>, request: &Request<Bytes>) -> Answer {
+pub fn answer(service: Service, view: View<'_>, request: &Request<Bytes>) -> HttpReply {
     match service {
         Service::Comet => comet::answer(view, request),
         Service::Rest => rest::answer(view, request),

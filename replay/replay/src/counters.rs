@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// Number of texts kept of requests without a recorded answer.
-const KEPT: usize = 100;
+const MAX_KEPT: usize = 100;
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
@@ -143,7 +143,7 @@ impl Counters {
         tracing::warn!(request = question, "no recorded answer");
         self.missing.fetch_add(1, Relaxed);
         let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
-        if questions.len() == KEPT {
+        if questions.len() == MAX_KEPT {
             questions.pop_front();
         }
         questions.push_back(question.to_owned());
@@ -170,7 +170,7 @@ mod tests {
         let counters = Counters::default();
         (0..250).for_each(|i| assert_eq!(counters.miss(&format!("q{i}")), format!("not recorded: q{i}")));
         let missing = counters.missing();
-        assert_eq!((missing.count, missing.questions.len()), (250, KEPT));
+        assert_eq!((missing.count, missing.questions.len()), (250, MAX_KEPT));
         assert_eq!(missing.questions.last().map(String::as_str), Some("q249"));
     }
 }

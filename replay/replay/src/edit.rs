@@ -13,7 +13,7 @@ pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Result<&'a Value, String> 
 
 /// The text at a path.
 pub(crate) fn text<'a>(json: &'a Value, path: &str) -> Result<&'a str, String> {
-    get(json, path)?.as_str().ok_or_else(|| format!("{path} is no text"))
+    get(json, path)?.as_str().ok_or_else(|| format!("{path} is not text"))
 }
 
 /// The items at a path; `null` is an empty list.
@@ -21,7 +21,7 @@ pub(crate) fn list<'a>(json: &'a Value, path: &str) -> Result<&'a [Value], Strin
     match get(json, path)? {
         Value::Null => Ok(&[]),
         Value::Array(items) => Ok(items),
-        _ => Err(format!("{path} is no array")),
+        _ => Err(format!("{path} is not an array")),
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn number(json: &Value, path: &str) -> Result<u64, String> {
         },
         _ => None,
     };
-    number.ok_or_else(|| format!("{path} is no whole number"))
+    number.ok_or_else(|| format!("{path} is not a whole number"))
 }
 
 /// Replaces the member at a path.

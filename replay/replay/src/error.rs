@@ -84,7 +84,7 @@ pub enum Error {
     Setup(#[from] node::SetupError),
     /// An answer of a live node does not match the call.
     #[error("recording: {call}: {message}")]
-    Answer {
+    Response {
         /// The call.
         call: String,
         /// The defect of the answer.

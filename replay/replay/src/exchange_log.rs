@@ -43,7 +43,7 @@ const NOT_RECORDED: &str = "not recorded: ";
 
 /// The answers so far.
 #[derive(Debug, Default)]
-pub(crate) struct ExchangeLog(Mutex<BTreeMap<Question, Answer>>);
+pub(crate) struct ExchangeLog(Mutex<BTreeMap<Question, HttpReply>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Question {
@@ -53,7 +53,7 @@ enum Question {
 }
 
 #[derive(Debug)]
-struct Answer {
+struct HttpReply {
     status: u16,
     /// Whether it is a result and no error.
     good: bool,
@@ -129,7 +129,7 @@ impl ExchangeLog {
         }
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if good || all.get(&question).is_none_or(|before| !before.good) {
-            all.insert(question, Answer { status, good, text });
+            all.insert(question, HttpReply { status, good, text });
         }
     }
 
@@ -191,13 +191,13 @@ fn one_or_many<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<Vec<T>, serde_j
 
 fn raw(text: &str) -> Result<&RawValue, Error> {
     serde_json::from_str(text)
-        .map_err(|e| Error::Answer { call: "an answer to the index".to_owned(), message: e.to_string() })
+        .map_err(|e| Error::Response { call: "an answer to the index".to_owned(), message: e.to_string() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Outcome, StateAnswers};
+    use crate::recording::{Outcome, StateReplies};
 
     fn rest(path: &'static str, height: u64, status: u16, answer: &'static str) -> Exchange<'static> {
         let state_height = Some(height);
@@ -281,7 +281,7 @@ mod tests {
         log.write(&mut writer, 5).unwrap();
         drop(writer);
         let text = std::fs::read_to_string(dir.path().join("state.ndjson.partial")).unwrap();
-        let mut state = StateAnswers::default();
+        let mut state = StateReplies::default();
         text.lines().for_each(|line| state.add_line(line));
         assert_eq!(state.len(), 2, "{text}");
         assert_eq!(state.rest("GET", "/a?k=x=", Some(5), None).unwrap().status, 404);

@@ -69,7 +69,7 @@ pub struct Fault {
 
 /// The text is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no fault: {reason}; {ALLOWED}")]
+#[error("{text:?} is not a fault: {reason}; {ALLOWED}")]
 pub struct FaultError {
     text: String,
     reason: String,
@@ -111,7 +111,9 @@ impl FromStr for Fault {
         };
         let (what, probability) = match rest.split_once('@') {
             None => (rest, 1.0),
-            Some((what, share)) => (what, share.parse().map_err(|_| error("the probability is no number"))?),
+            Some((what, share)) => {
+                (what, share.parse().map_err(|_| error("the probability is not a number"))?)
+            }
         };
         if !(0.0..=1.0).contains(&probability) {
             return Err(error("the probability is not between 0 and 1"));

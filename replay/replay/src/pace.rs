@@ -88,7 +88,7 @@ mod tests {
         let txs = f64::from(u32::try_from(recording.summary().txs).unwrap());
         let (mut clock, begun) = (Clock::default(), Instant::now());
         let mut ask = |service, request: &Request<Bytes>| {
-            clock.book(begun, pace().time(Work::of(&recording, service, request)))
+            clock.book(begun, pace().time(Work::new(&recording, service, request)))
         };
         let mut done = begun;
         for height in 1..=recording.last() {
@@ -112,7 +112,7 @@ mod tests {
             (Service::Rest, get("/cosmos/base/tendermint/v1beta1/blocks/189")),
             (Service::JsonRpc, rpc("[]")),
         ] {
-            assert_eq!(Work::of(&recording, service, &request), Work::default());
+            assert_eq!(Work::new(&recording, service, &request), Work::default());
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) use bridging::Bridging;
 pub(crate) use events::{Event, Indexed};
 pub use extension::Extension;
 use heights::Heights;
-pub use state::{BotAnswer, Outcome, RestAnswer, StateAnswers};
+pub use state::{BotReply, Outcome, RestReply, StateReplies};
 pub(crate) use state::{cometbft_path, query_pairs};
 pub use write::{Line, RecordingWriter};
 
@@ -105,7 +105,7 @@ pub(crate) type Place = (u64, usize);
 pub struct Recording {
     summary: Summary,
     heights: Heights,
-    state: Arc<StateAnswers>,
+    state: Arc<StateReplies>,
     /// The height above which the history is forged, not recorded.
     forked_above: Option<u64>,
     /// Computed heights after the recorded ones.
@@ -128,13 +128,13 @@ impl Recording {
         let summary = read_summary(&dir.join(SUMMARY_FILE))?;
         let heights =
             if summary.vm == ETHEREUM { Vec::new() } else { read_heights(&dir.join(BLOCKS_FILE), &summary)? };
-        let mut state = StateAnswers::default();
+        let mut state = StateReplies::default();
         lines::for_each_line(&dir.join(STATE_FILE), |line| state.add(line))?;
         let extra = dir.join(EXTRA_FILE);
         if extra.exists() {
             lines::for_each_line(&extra, |line| state.add(line))?;
         }
-        Ok(Self::of(summary, heights, Arc::new(state)))
+        Ok(Self::new(summary, heights, Arc::new(state)))
     }
 
     /// The same chain under another name, with its last heights replaced by these.
@@ -146,11 +146,11 @@ impl Recording {
         summary.txs = (summary.txs + new.txs).saturating_sub(old.txs);
         summary.evm_txs = (summary.evm_txs + new.evm_txs).saturating_sub(old.evm_txs);
         summary.trace_frames = (summary.trace_frames + new.trace_frames).saturating_sub(old.trace_frames);
-        let recording = Self::of(summary, [same, last].concat(), Arc::clone(&self.state));
+        let recording = Self::new(summary, [same, last].concat(), Arc::clone(&self.state));
         Ok(Self { forked_above: self.forked_above, ..recording })
     }
 
-    fn of(summary: Summary, heights: Vec<Height>, state: Arc<StateAnswers>) -> Self {
+    fn new(summary: Summary, heights: Vec<Height>, state: Arc<StateReplies>) -> Self {
         Self {
             summary,
             heights: Heights::Text(heights),
@@ -247,7 +247,7 @@ impl Recording {
     }
 
     /// The answers about state.
-    pub fn state(&self) -> &StateAnswers {
+    pub fn state(&self) -> &StateReplies {
         &self.state
     }
 
@@ -292,7 +292,7 @@ impl Recording {
     /// Accounts: their sequences, and the node's own JSON of them. The first call reads the results of
     /// every height.
     pub(crate) fn accounts(&self) -> &Accounts {
-        self.accounts.get_or_init(|| Accounts::of(self.heights.iter(), &self.state))
+        self.accounts.get_or_init(|| Accounts::collect(self.heights.iter(), &self.state))
     }
 
     fn index_txs(&self) -> HashMap<[u8; 32], Place> {
@@ -363,7 +363,7 @@ fn read_summary(path: &Path) -> Result<Summary, Error> {
     let no_heights = summary.first_height == 0 && summary.last_height == 0;
     let sound = if summary.vm == ETHEREUM { no_heights } else { summary.first_height > 0 };
     if !sound || summary.last_height < summary.first_height {
-        let message = format!("heights {} to {} are no range", summary.first_height, summary.last_height);
+        let message = format!("heights {} to {} are not a range", summary.first_height, summary.last_height);
         return Err(Error::file(path, message));
     }
     Ok(summary)

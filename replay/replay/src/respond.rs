@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::answers::{Answer, Service, Work, answer};
+use crate::answers::{HttpReply, Service, Work, answer};
 use crate::state::{NodeState, until_stopped};
 use crate::websocket::{self, plain_text};
 
@@ -141,7 +141,7 @@ async fn respond(
     if service == Service::Comet && request.uri().path() == websocket::PATH {
         return Ok(whole(websocket::open(state, &request, effects.websocket, upgrade, stopped)));
     }
-    let waited = state.take_time(|| Work::of(&snapshot.recording, service, &request)).await;
+    let waited = state.take_time(|| Work::new(&snapshot.recording, service, &request)).await;
     if waited && state.snapshot().down {
         return Err(Closed);
     }
@@ -168,8 +168,8 @@ fn truncated(response: Response<Bytes>) -> Response<Body> {
     Response::from_parts(head, StreamBody::new(half.chain(close)).boxed_unsync())
 }
 
-fn response(service: Service, answer: Answer) -> Response<Bytes> {
-    let Answer { status, body } = answer;
+fn response(service: Service, answer: HttpReply) -> Response<Bytes> {
+    let HttpReply { status, body } = answer;
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

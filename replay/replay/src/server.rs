@@ -40,7 +40,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    fn of(&mut self, service: Service) -> &mut SocketAddr {
+    fn address_mut(&mut self, service: Service) -> &mut SocketAddr {
         match service {
             Service::Comet => &mut self.comet,
             Service::Rest => &mut self.rest,
@@ -99,8 +99,8 @@ impl ReplayNode {
         let (stop, stopped) = watch::channel(false);
         let (mut addresses, mut tasks) = (at, JoinSet::new());
         for service in services(&recording) {
-            let (listener, bound) = listen(service, *addresses.of(service)).await?;
-            *addresses.of(service) = bound;
+            let (listener, bound) = listen(service, *addresses.address_mut(service)).await?;
+            *addresses.address_mut(service) = bound;
             tasks.spawn(serve(Arc::clone(&state), service, listener, stopped.clone()));
         }
         if let Some(every) = block_every {

@@ -98,7 +98,7 @@ impl Accounts {
 
     fn signer(&self, member: Member) -> Account {
         let mut secret = digest("key", member.pool, member.index);
-        // One of 2^128 hashes is no key.
+        // One of 2^128 hashes is not a key.
         let secret = loop {
             match SecretKey::from_slice(&secret) {
                 Ok(key) => break key,

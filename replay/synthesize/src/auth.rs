@@ -12,7 +12,7 @@ pub(crate) struct Auth<'a> {
 }
 
 impl<'a> Auth<'a> {
-    pub(crate) fn of(raw: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(raw: &'a [u8]) -> Option<Self> {
         let raw = fields(raw)?;
         let [(1, _), (2, Value::Bytes(auth)), (3, _)] = raw[..] else { return None };
         let auth = fields(auth)?;

@@ -39,7 +39,7 @@ struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// The only message of a raw transaction.
-    fn of(raw: &'a [u8]) -> Option<Self> {
+    fn parse(raw: &'a [u8]) -> Option<Self> {
         let body = fields(bytes(&fields(raw)?, 1))?;
         let messages = body.iter().filter(|(field, _)| *field == 1).count();
         let any = fields(bytes(&body, 1)).filter(|_| messages == 1)?;
@@ -104,9 +104,9 @@ fn kind_index(kind: &Kind) -> usize {
 }
 
 fn candidate(found: &Found<'_>, vm: Vm, prefix: &str) -> Option<(Candidate, Option<Metadata>)> {
-    let auth = Auth::of(&found.raw)?;
+    let auth = Auth::parse(&found.raw)?;
     let (sender, sequence) = (auth.account(prefix)?, auth.sequence);
-    let message = Message::of(&found.raw)?;
+    let message = Message::parse(&found.raw)?;
     let result = TxResult::parse(found.result)?;
     let reading = if result.code != 0 {
         (message.text(1) == Some(&sender.bech32) && result.log.len() <= LONGEST_LOG)

@@ -22,7 +22,7 @@ const ZERO: &str = "0000000000000000000000000000000000000000";
 /// Templates of transactions of one shape.
 const SAMPLES: u64 = 4;
 /// A shape with less than this share of the transactions is left out.
-const LEAST_SHARE: u64 = 300;
+const MIN_SHARE: u64 = 300;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,12 +73,12 @@ pub(crate) fn candidates(recording: &Recording, prefix: &str) -> (Vec<Candidate>
             };
             let (count, samples) = shapes.entry(shape).or_default();
             *count += 1;
-            // Later transactions have higher numbers, which are no parts of other words.
+            // Later transactions have higher numbers, which are not parts of other words.
             if samples.len() as u64 >= SAMPLES || *count % 8 != 1 {
                 continue;
             }
             let Some((auth, sender)) =
-                Auth::of(&found.raw.raw).and_then(|a| a.account(prefix).map(|s| (a.sequence, s)))
+                Auth::parse(&found.raw.raw).and_then(|a| a.account(prefix).map(|s| (a.sequence, s)))
             else {
                 continue;
             };
@@ -108,7 +108,7 @@ pub(crate) fn candidates(recording: &Recording, prefix: &str) -> (Vec<Candidate>
         }
     }
     let all: u64 = shapes.values().map(|(count, _)| count).sum();
-    let frequent = shapes.into_values().filter(|(count, _)| count * LEAST_SHARE >= all);
+    let frequent = shapes.into_values().filter(|(count, _)| count * MIN_SHARE >= all);
     let candidates = frequent.flat_map(|(count, samples)| {
         let weight = count * SAMPLES / (samples.len() as u64).max(1);
         samples.into_iter().map(move |(template, kind, sender)| Candidate { template, kind, sender, weight })

@@ -116,15 +116,15 @@ impl EvmTemplate {
             Needle::new(head.transaction_hash.get(2..)?, Slot::EthHash),
             Needle::new(head.block_hash.get(2..)?, Slot::EthBlock),
             Needle::new(head.logs_bloom.get(2..)?, Slot::Bloom),
-            Needle::of(
+            Needle::with_parts(
                 member("blockNumber", head.block_number),
                 &[Part::Constant(r#""blockNumber":"0x"#), Part::Slot(Slot::Height), end.clone()],
             ),
-            Needle::of(
+            Needle::with_parts(
                 member("transactionIndex", head.transaction_index),
                 &[Part::Constant(r#""transactionIndex":"0x"#), Part::Slot(Slot::Position), end.clone()],
             ),
-            Needle::of(
+            Needle::with_parts(
                 member("cumulativeGasUsed", head.cumulative_gas_used),
                 &[Part::Constant(r#""cumulativeGasUsed":"0x"#), Part::Slot(Slot::GasSoFar), end],
             ),

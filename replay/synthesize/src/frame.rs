@@ -60,12 +60,12 @@ pub(crate) struct Header {
 
 impl Frame {
     /// The error is the reason why the height cannot be followed.
-    pub(crate) fn of(last: &Height) -> Result<Self, String> {
+    pub(crate) fn after(last: &Height) -> Result<Self, String> {
         let block: Value = serde_json::from_slice(&last.block).map_err(|e| e.to_string())?;
         let results: Value = serde_json::from_slice(&last.block_results).map_err(|e| e.to_string())?;
         let answer = chain::comet::parse_block(&last.block).map_err(|e| e.to_string())?;
         let parsed = chain::comet::parse_results(&last.block_results).map_err(|e| e.to_string())?;
-        let claims = chain::comet::proof::Claims::of(&parsed).map_err(|e| e.to_string())?;
+        let claims = chain::comet::proof::Claims::from_results(&parsed).map_err(|e| e.to_string())?;
         let eth_block = last.eth_block.as_deref().map(serde_json::from_slice).transpose();
         Ok(Self {
             height: last.height,

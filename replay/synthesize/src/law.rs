@@ -16,7 +16,7 @@ const GROWTH: u32 = 6;
 /// The last pool whose accounts have keys.
 const LAST_WITH_KEYS: u32 = 2;
 /// Pools above have as many members as this one, more than any chain has draws.
-const LARGEST: u32 = 6;
+const MAX_POOL: u32 = 6;
 
 /// The two laws. They share the pools 0 and 1, so that frequent senders are frequent recipients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ pub(crate) struct Progression {
 
 /// Members of a pool.
 pub(crate) fn pool_size(pool: u32) -> u64 {
-    SMALLEST << (GROWTH * pool.min(LARGEST))
+    SMALLEST << (GROWTH * pool.min(MAX_POOL))
 }
 
 /// Pools whose accounts have keys, and the number of their members that `draws` draws reach.

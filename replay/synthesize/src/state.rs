@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bytes::Bytes;
 use chain::Vm;
-use replay::recording::{Outcome, RestAnswer};
+use replay::recording::{Outcome, RestReply};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ enum Query {
 }
 
 impl Synthesized {
-    pub(crate) fn rest_state(&self, path: &str, height: u64) -> Option<RestAnswer> {
+    pub(crate) fn rest_state(&self, path: &str, height: u64) -> Option<RestReply> {
         let decoded = percent_decoded(path);
         let path = decoded.as_str();
         let executed = self.executed(height);
@@ -49,7 +49,7 @@ impl Synthesized {
         } else {
             self.cw721(path.strip_prefix(WASM)?, executed)?
         };
-        Some(RestAnswer { status: 200, body: answer.to_string().into() })
+        Some(RestReply { status: 200, body: answer.to_string().into() })
     }
 
     /// An account: of the law, or a recorded sender.

@@ -17,7 +17,7 @@ use chain::Vm;
 use chain::comet::TxResult;
 use chain::comet::proof::{data_hash, results_hash};
 use replay::Recording;
-use replay::recording::{Extension, Height, Outcome, RestAnswer, Summary, Trace};
+use replay::recording::{Extension, Height, Outcome, RestReply, Summary, Trace};
 
 use crate::accounts::Accounts;
 use crate::auth::Auth;
@@ -78,7 +78,7 @@ impl Synthesized {
         let vm: Vm =
             summary.vm.parse().map_err(|_| fail(format!("its virtual machine is {}", summary.vm)))?;
         let last = recording.heights().last().ok_or_else(|| fail("it has no blocks".to_owned()))?;
-        let frame = Frame::of(last).map_err(|e| fail(format!("height {}: {e}", last.height)))?;
+        let frame = Frame::after(last).map_err(|e| fail(format!("height {}: {e}", last.height)))?;
         let prefix =
             prefix(recording).ok_or_else(|| fail("the prefix of its addresses is unknown".to_owned()))?;
         let (candidates, metadata, first_token) = match vm {
@@ -218,7 +218,7 @@ impl Extension for Synthesized {
         self.schedule.size(height)
     }
 
-    fn rest(&self, path: &str, height: u64) -> Option<RestAnswer> {
+    fn rest(&self, path: &str, height: u64) -> Option<RestReply> {
         self.rest_state(path, height)
     }
 
@@ -255,7 +255,7 @@ fn prefix(recording: &Recording) -> Option<String> {
 fn sequences(recording: &Recording, prefix: &str) -> BTreeMap<[u8; 20], u64> {
     let mut sequences = BTreeMap::new();
     for raw in recording.heights().iter().flat_map(raw_txs) {
-        if let Some(auth) = Auth::of(&raw)
+        if let Some(auth) = Auth::parse(&raw)
             && let Some(account) = auth.account(prefix)
         {
             sequences.insert(account.address, auth.sequence + 1);

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! - A template with the values of its recorded transaction renders the recorded texts byte for byte; a transaction
-//!   for which this fails is no template. So no hash, filter or address in it is left unchanged.
+//!   for which this fails is not a template. So no hash, filter or address in it is left unchanged.
 
 use alloy::primitives::Bloom;
 use base64::Engine as _;
@@ -56,7 +56,7 @@ struct ResultHead<'a> {
 impl Template {
     /// The template of a transaction in which these values are to be replaced.
     pub(crate) fn compile(recorded: &Recorded<'_>, values: &Values, dialect: &Dialect) -> Option<Self> {
-        let auth = Auth::of(&recorded.raw)?;
+        let auth = Auth::parse(&recorded.raw)?;
         let raw = fields(&recorded.raw)?;
         let (body, signature) = (bytes(&raw, 1), bytes(&raw, 3));
         let head: ResultHead<'_> = serde_json::from_str(&recorded.result).ok()?;

@@ -75,10 +75,10 @@ pub(crate) enum Part {
 
 impl Needle {
     pub(crate) fn new(text: impl Into<Vec<u8>>, slot: Slot) -> Self {
-        Self::of(text, &[Part::Slot(slot)])
+        Self::with_parts(text, &[Part::Slot(slot)])
     }
 
-    pub(crate) fn of(text: impl Into<Vec<u8>>, parts: &[Part]) -> Self {
+    pub(crate) fn with_parts(text: impl Into<Vec<u8>>, parts: &[Part]) -> Self {
         Self { text: text.into(), parts: parts.to_vec() }
     }
 }

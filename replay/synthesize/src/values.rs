@@ -112,7 +112,7 @@ pub(crate) fn needles(values: &Values, dialect: &Dialect) -> Vec<Needle> {
         needles.push(Needle::new(&*account.bech32, slot(Form::Bech32)));
         needles.push(Needle::new(account.address, slot(Form::Bytes)));
     }
-    needles.push(Needle::of(
+    needles.push(Needle::with_parts(
         format!("{}/{}", values.sender.bech32, values.sequence),
         &[
             Part::Slot(Slot::Account(Role::Sender, Form::Bech32)),

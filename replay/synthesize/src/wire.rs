@@ -7,7 +7,7 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message in order; `None` if the bytes are no message of numbers and bytes.
+/// The fields of a message in order; `None` if the bytes are not a message of numbers and bytes.
 pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u32, Value<'_>)>> {
     let mut fields = Vec::new();
     while !message.is_empty() {

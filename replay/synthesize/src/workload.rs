@@ -244,13 +244,13 @@ impl Workload {
         self.payments.keys().map(String::as_str)
     }
 
-    /// What an account of the law has received of an asset before transaction `before`; `None` if it is no asset of
+    /// What an account of the law has received of an asset before transaction `before`; `None` if it is not an asset of
     /// payments.
     pub(crate) fn received(&self, asset: &str, member: Member, before: u64) -> Option<u128> {
         self.payments.get(asset).map(|effects| effects.sum(member, before))
     }
 
-    /// What a recorded sender has paid of an asset before transaction `before`; `None` if it is no such sender.
+    /// What a recorded sender has paid of an asset before transaction `before`; `None` if it is not such a sender.
     pub(crate) fn paid(&self, asset: &str, address: [u8; 20], before: u64) -> Option<u128> {
         let fixed = self.fixed.iter().find(|fixed| fixed.account.address == address)?;
         let of_asset = || fixed.pays.iter().filter(|(_, paid, _)| paid == asset);

@@ -30,7 +30,7 @@ fn is_proven(recorded: u64, chain: &Recording) {
         proof::check_txs(&block, &raw).unwrap();
         proof::check_parent(&earlier.hash, &block).unwrap();
         proof::check_last_commit(&block).unwrap();
-        let claims = Claims::of(&parse_results(&before.block_results).unwrap()).unwrap();
+        let claims = Claims::from_results(&parse_results(&before.block_results).unwrap()).unwrap();
         proof::check_results(&claims, &block).unwrap();
         txs += raw.len();
         let Some(receipts) = &this.eth_receipts else { continue };

@@ -106,7 +106,7 @@ impl Assembly {
         let mut problems = self.outcome.problems;
         problems.sort();
         problems.dedup();
-        let hash = fingerprint::of(self.builder.so_far());
+        let hash = fingerprint::sha256(self.builder.so_far());
         Ok((self.builder.finish(hash), problems))
     }
 

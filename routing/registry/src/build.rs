@@ -46,7 +46,7 @@ pub enum BadPart {
 }
 
 /// Maximum number of hops in the path of a denomination.
-const MOST_HOPS: usize = 32;
+const MAX_HOPS: usize = 32;
 
 /// A registry under construction.
 #[derive(Debug, Default)]
@@ -168,7 +168,7 @@ impl Builder {
     }
 
     fn add(&mut self, mut asset: Asset, path: String) -> Result<AssetRef, BadPart> {
-        if denom::split(&path).0.len() > MOST_HOPS {
+        if denom::split(&path).0.len() > MAX_HOPS {
             return Err(value("denom", &asset.denom, "a path of at most 32 hops"));
         }
         let reference = AssetRef(index(self.registry.assets.len()));

@@ -124,7 +124,7 @@ impl Check<'_> {
                 self.warning(format!("fees are paid in `{denom}`, which is in no list: add an [[asset]]"));
             }
             if [low, average, high].iter().any(|price| !price.is_empty() && !decimal::is_plain(price)) {
-                self.error(format!("a price of `{denom}` is no decimal number"));
+                self.error(format!("a price of `{denom}` is not a decimal number"));
             }
         }
         if !self.is_connected(reference) {
@@ -143,7 +143,7 @@ impl Check<'_> {
     fn asset(&mut self, reference: AssetRef, asset: &Asset) {
         let registry = self.registry;
         if asset.price_usd.as_deref().is_some_and(|price| !decimal::is_plain(price)) {
-            self.error("price_usd is no decimal number such as 0.15");
+            self.error("price_usd is not a decimal number such as 0.15");
         }
         if let Some(contract) = &asset.contract {
             self.contract("contract", contract);
@@ -180,7 +180,7 @@ impl Check<'_> {
     fn contract(&mut self, key: &str, address: &str) {
         let case_matters = key == "denom" && self.about.starts_with("evm/");
         match checksummed(address) {
-            None => self.error(format!("{key} is no address of 20 bytes in hex with 0x")),
+            None => self.error(format!("{key} is not an address of 20 bytes in hex with 0x")),
             Some(right) if right == address => {}
             Some(right) if case_matters => {
                 self.error(format!("the case of {key} is part of it and must be that of {right}"));
@@ -245,7 +245,7 @@ impl Check<'_> {
             self.warning("the rollup has no endpoints.executor: withdrawals cannot be proved");
         }
         if !registry[bridge.l1].l1 {
-            self.error(format!("leads to `{}`, which is no l1", registry[bridge.l1].id));
+            self.error(format!("leads to `{}`, which is not an l1", registry[bridge.l1].id));
         }
     }
 
@@ -275,7 +275,7 @@ impl Check<'_> {
             self.error(format!("a native_adapter, and only that, holds the coin of `{}`", chain.id));
         }
         if leg.options.strip_prefix("0x").is_none_or(|digits| hex::decode(digits).is_err()) {
-            self.error(format!("the options of the leg on `{}` are no hex with 0x", chain.id));
+            self.error(format!("the options of the leg on `{}` are not hex with 0x", chain.id));
         }
     }
 }

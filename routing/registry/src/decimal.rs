@@ -5,13 +5,13 @@
 //! A result has digits with an optional point and fraction, and is no longer than the longest price.
 
 /// Maximum length of a text; prices and 256-bit amounts are shorter.
-const LONGEST: usize = 100;
+const MAX_LEN: usize = 100;
 
 /// Whether a text is digits, optionally followed by a point and more digits.
 pub(crate) fn is_plain(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.len() <= LONGEST && digits(whole) && digits(fraction)
+    text.len() <= MAX_LEN && digits(whole) && digits(fraction)
 }
 
 #[cfg(test)]

@@ -98,13 +98,13 @@ impl Facts {
 
     /// Reason why a bridge must not be used now.
     pub fn stopped<'a>(&'a self, registry: &'a Registry, bridge: BridgeRef) -> Option<&'a str> {
-        let disabled = self.of(registry, bridge).is_some_and(|facts| facts.disabled);
+        let disabled = self.bridge_facts(registry, bridge).is_some_and(|facts| facts.disabled);
         registry[bridge].paused.as_deref().or_else(|| disabled.then_some("the bridge is disabled on the L1"))
     }
 
     /// Seconds from an output to the time when a withdrawal can be claimed, and seconds between two outputs.
     pub fn periods(&self, registry: &Registry, bridge: BridgeRef) -> (u64, u64) {
-        let (files, facts) = (&registry[bridge], self.of(registry, bridge));
+        let (files, facts) = (&registry[bridge], self.bridge_facts(registry, bridge));
         (
             facts.and_then(|facts| facts.finalization_seconds).unwrap_or(files.finalization_seconds),
             facts.and_then(|facts| facts.submission_seconds).unwrap_or(files.submission_seconds),
@@ -113,7 +113,8 @@ impl Facts {
 
     /// The channel that carries transfers of a migrated L1 denomination instead of the bridge; `None` if not migrated.
     pub fn migrated(&self, registry: &Registry, bridge: BridgeRef, l1_denom: &str) -> Option<ChannelRef> {
-        if let Some(fact) = self.of(registry, bridge).and_then(|facts| facts.migrated.get(l1_denom)) {
+        if let Some(fact) = self.bridge_facts(registry, bridge).and_then(|facts| facts.migrated.get(l1_denom))
+        {
             let (port, channel) = fact.as_ref()?;
             return registry.channel_at(registry[bridge].l1, port, channel);
         }
@@ -186,7 +187,7 @@ impl Facts {
         answer.copied().unwrap_or(chain.forwards)
     }
 
-    fn of(&self, registry: &Registry, bridge: BridgeRef) -> Option<&BridgeFacts> {
+    fn bridge_facts(&self, registry: &Registry, bridge: BridgeRef) -> Option<&BridgeFacts> {
         let bridge = &registry[bridge];
         self.bridges.get(&(registry[bridge.l1].id.clone(), bridge.id))
     }

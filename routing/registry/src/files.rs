@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use crate::problem::LoadError;
 
 /// Maximum size of a file in bytes: ten times the largest known asset list.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Maximum number of entries of a folder.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// The text of a file.
 pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
     let failed = |reason: String| LoadError::Read { path: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     let mut text = String::new();
-    file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
-    if text.len() as u64 > LARGEST {
-        return Err(failed(format!("it is larger than {LARGEST} bytes")));
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(failed(format!("it is larger than {MAX_FILE_BYTES} bytes")));
     }
     // A byte order mark, which some editors write.
     if text.starts_with('\u{feff}') {
@@ -37,8 +37,8 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
         if !entry.file_name().to_string_lossy().starts_with('.') {
             paths.push(entry.path());
         }
-        if paths.len() > MOST_ENTRIES {
-            let reason = format!("it has more than {MOST_ENTRIES} entries");
+        if paths.len() > MAX_ENTRIES {
+            let reason = format!("it has more than {MAX_ENTRIES} entries");
             return Err(LoadError::Read { path: dir.to_owned(), reason });
         }
     }

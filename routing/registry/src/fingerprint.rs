@@ -25,7 +25,7 @@ struct Content<'a> {
 }
 
 /// SHA-256 of all parts, in lower-case hex.
-pub(crate) fn of(registry: &Registry) -> String {
+pub(crate) fn sha256(registry: &Registry) -> String {
     let content = Content {
         chains: &registry.chains,
         assets: &registry.assets,

@@ -1,13 +1,16 @@
 //! Types of a registry. Plain values; [`crate::build`] enforces the rules between them.
 
+mod oft;
+
 use chain::{U256, Vm};
 use serde::{Deserialize, Serialize};
 
+pub use self::oft::{Leg, LegKind, Oft};
 use crate::{chain_rules, serde_forms};
 
-macro_rules! reference {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+macro_rules! references {
+    ($($(#[$doc:meta])* $name:ident)+) => {
+        $($(#[$doc])*
         ///
         /// Valid only for the registry that it came from; ordered by insertion.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -18,28 +21,20 @@ macro_rules! reference {
             pub fn index(self) -> usize {
                 self.0 as usize
             }
-        }
+        })+
     };
 }
 
-reference! {
+references! {
     /// A chain of a registry.
     ChainRef
-}
-reference! {
     /// An asset of a registry.
     AssetRef
-}
-reference! {
     /// A channel of a registry.
     ChannelRef
-}
-reference! {
-    /// An optimistic bridge of a registry.
+    /// A bridge of a registry.
     BridgeRef
-}
-reference! {
-    /// A group of tokens that LayerZero connects.
+    /// A group of tokens that LayerZero connects, of a registry.
     OftRef
 }
 
@@ -325,51 +320,6 @@ pub struct Bridge {
     pub submission_seconds: u64,
     /// Migrated L1 denominations, with the channel that carries their transfers; the chain's answer has precedence.
     pub migrated: Vec<(String, ChannelRef)>,
-}
-
-/// A group of tokens on several chains that LayerZero moves one to one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Oft {
-    /// Symbol of the group.
-    pub symbol: String,
-    /// At least two, one per chain.
-    pub legs: Vec<Leg>,
-}
-
-/// One chain's end of an [`Oft`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Leg {
-    /// The token.
-    pub asset: AssetRef,
-    /// Kind of the contract.
-    pub kind: LegKind,
-    /// The OFT contract, `0x…` (EVM), or the address of the module (Move).
-    pub contract: String,
-    /// LayerZero endpoint id of the chain.
-    pub eid: u32,
-    /// Decimals of amounts in cross-chain messages.
-    pub shared_decimals: u8,
-    /// Options of every message, hex with `0x`; `0x` selects the contract's own.
-    pub options: String,
-    /// Default messaging fee in base units of the chain's coin, if the contract does not answer.
-    #[serde(serialize_with = "serde_forms::display_option")]
-    pub messaging_fee: Option<U256>,
-    /// Terms of sending from this leg.
-    pub terms: Terms,
-}
-
-/// Kind of an OFT contract, by its custody of the token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all(deserialize = "snake_case"))]
-pub enum LegKind {
-    /// The token itself is the OFT: it is burnt and minted.
-    Token,
-    /// The token is locked in an adapter, which needs an allowance.
-    Adapter,
-    /// The chain's coin is locked in an adapter; it is sent as value.
-    NativeAdapter,
-    /// A module of a Move chain.
-    Move,
 }
 
 /// A place where tokens are exchanged, listed for clients; no route uses it.

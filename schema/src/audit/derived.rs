@@ -17,7 +17,7 @@ use serde::Deserialize;
 use store::key::Text;
 use store::{
     Batch, Bounds, BulkWriter, COUNT, Counts, Durability, Key as _, Message, RANK, Snapshot, Store, Table,
-    TableSpec, Txn, Value,
+    TableSpec, Txn, Value as _,
 };
 
 use super::compare::differences;
@@ -27,7 +27,7 @@ use crate::evm_tx::EvmTxs;
 use crate::index::{self, Index, State};
 use crate::index_writer::{Rest, Writer};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
-use crate::keys::{BEYOND, HashPrefix, hash_prefix, record_hash};
+use crate::keys::{HashPrefix, KEY_END, hash_prefix, record_hash};
 use crate::meta::{self, CallLane, Meta};
 use crate::nft::rebuild::{self, FOLDED};
 use crate::nft::{NftLog, fold};
@@ -66,7 +66,7 @@ pub(super) fn rebuilds<'a>(
 ) -> Result<Vec<Check<'a>>, Error> {
     let mut batch = Batch::new();
     for spec in OF_RECORDS {
-        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+        batch.delete_range(spec, Vec::new(), KEY_END.to_vec());
     }
     batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
     copy.commit(batch, Durability::Buffered)?;
@@ -140,7 +140,7 @@ pub fn finish_repair(store: &dyn Store) -> Result<(), Error> {
     let height = meta::read::<meta::BlockLane>(&txn)?.unwrap_or_default().height;
     meta::count_rewind(&mut txn, height)?;
     let (mut batch, _) = txn.finish();
-    batch.delete_range(UndoRecords::SPEC, Vec::new(), BEYOND.to_vec());
+    batch.delete_range(UndoRecords::SPEC, Vec::new(), KEY_END.to_vec());
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
@@ -283,7 +283,7 @@ fn calls(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> R
     let mut block: Option<(u64, BlockCalls)> = None;
     let mut tx = HashPrefix::default();
     let by_height = |writer: &mut BulkWriter<'_>, (height, calls): (u64, BlockCalls)| {
-        writer.put(CallsByHeight::SPEC, height.to_bytes(), encoded(&Message(calls)))
+        writer.put(CallsByHeight::SPEC, height.to_bytes(), Message(calls).encoded())
     };
     store::for_each_row(context.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
         let Some(seq) = u64::from_bytes(key) else { return Ok(()) };
@@ -359,10 +359,4 @@ fn holders(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) ->
     let mut writer = BulkWriter::new(copy);
     store::ranked::index_items::<Holders>(&*copy.snapshot()?, &mut writer)?;
     Ok(writer.finish(Durability::Buffered)?)
-}
-
-fn encoded(value: &impl Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    value.encode(&mut out);
-    out
 }

@@ -12,7 +12,7 @@ use store::TableSpec;
 use super::members::{self, Coded, value_or_nothing};
 
 /// Findings of one kind, and notes, that are stored.
-const KEPT: usize = 100;
+const MAX_KEPT: usize = 100;
 
 /// The kind of a row that differs from the one that follows from other tables.
 pub const DERIVED_ROW: &str = "derived row";
@@ -62,7 +62,7 @@ pub struct Report {
     pub checked: BTreeMap<&'static str, u64>,
     /// Number of items by name that could not be compared because the node does not return them.
     pub unchecked: BTreeMap<&'static str, u64>,
-    /// Differences that are no damage, readable, in the order in which they were found.
+    /// Differences that are not damage, readable, in the order in which they were found.
     pub notes: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl Report {
     pub fn add(&mut self, finding: Finding) {
         let count = self.counts.entry(finding.kind).or_default();
         *count += 1;
-        if *count <= KEPT as u64 {
+        if *count <= MAX_KEPT as u64 {
             self.findings.push(finding);
         }
     }
@@ -100,7 +100,7 @@ impl Report {
 
     /// Adds a note, unless it is there, or there are too many.
     pub fn note(&mut self, note: String) {
-        if self.notes.len() < KEPT && !self.notes.contains(&note) {
+        if self.notes.len() < MAX_KEPT && !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
@@ -119,7 +119,7 @@ impl Report {
             }
         }
         for finding in findings {
-            if self.findings.iter().filter(|stored| stored.kind == finding.kind).count() < KEPT {
+            if self.findings.iter().filter(|stored| stored.kind == finding.kind).count() < MAX_KEPT {
                 self.findings.push(finding);
             }
         }

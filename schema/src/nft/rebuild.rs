@@ -17,7 +17,7 @@ use super::{
     TokensByHeight,
 };
 use crate::Error;
-use crate::keys::BEYOND;
+use crate::keys::KEY_END;
 use crate::progress::Progress;
 
 /// Size of a commit in bytes, about a second of work.
@@ -48,7 +48,7 @@ pub const FOLDED: [&TableSpec; 14] = [
 pub fn rebuild(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     for spec in FOLDED {
-        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+        batch.delete_range(spec, Vec::new(), KEY_END.to_vec());
         for of_all in [COUNT, RANK] {
             batch.delete_range(of_all, vec![spec.tag], vec![spec.tag + 1]);
         }

@@ -17,7 +17,7 @@ pub struct Chunk {
 
 impl Chunk {
     /// A chunk of one record.
-    pub fn of(record: &[u8]) -> Self {
+    pub fn single(record: &[u8]) -> Self {
         let mut chunk = Self::default();
         chunk.push(record);
         chunk

@@ -13,7 +13,7 @@ use crate::tx::Txs;
 const HELD_OUT: usize = 8;
 
 /// Chunks that are read at most: some 50 MB.
-const MOST: usize = 1 << 12;
+const MAX_CHUNKS: usize = 1 << 12;
 
 /// A dictionary trained on a database, and its effect on records that it was not trained on.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub fn add(txn: &mut Txn<'_>, snapshot: &dyn Snapshot, trained: &[Trained]) -> R
     Ok(())
 }
 
-/// At most [`MOST`] chunks, evenly chosen.
+/// At most [`MAX_CHUNKS`] chunks, evenly chosen.
 fn sample(snapshot: &dyn Snapshot, codec: &Codec, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
     let last = match kind {
         Kind::Tx => meta::read::<BlockLane>(snapshot)?.unwrap_or_default().txs,
@@ -119,7 +119,7 @@ fn sample(snapshot: &dyn Snapshot, codec: &Codec, kind: Kind) -> Result<Vec<Vec<
         Kind::Calls => meta::read::<CallLane>(snapshot)?.unwrap_or_default().calls,
     };
     let table = kind.table();
-    let step = last.div_ceil(MOST as u64).max(1);
+    let step = last.div_ceil(MAX_CHUNKS as u64).max(1);
     let (mut chunks, mut next) = (Vec::new(), 1_u64);
     loop {
         let start = next.to_be_bytes();
@@ -177,7 +177,7 @@ mod tests {
         let reader = Codec::load(&*snapshot).unwrap();
         let trained = train_on(&*snapshot, Kind::Tx).unwrap().unwrap();
         assert!(trained.after * 10 < trained.before * 9, "{} {}", trained.before, trained.after);
-        assert!(trained.chunks + trained.measured <= MOST, "{trained:?}");
+        assert!(trained.chunks + trained.measured <= MAX_CHUNKS, "{trained:?}");
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
         add(&mut txn, &*snapshot, &[trained]).unwrap();

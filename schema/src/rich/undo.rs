@@ -12,7 +12,7 @@ use super::{
     Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo, amount_of, set_balance,
 };
 use crate::Error;
-use crate::keys::BEYOND;
+use crate::keys::KEY_END;
 use crate::meta::{self, Meta, RichLane};
 
 /// Heights that the undo log covers.
@@ -167,7 +167,7 @@ pub fn clear(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     batch.delete(Meta::SPEC, store::Key::to_bytes(&meta::key::<RichLane>()));
     for spec in TABLES {
-        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
+        batch.delete_range(spec, Vec::new(), KEY_END.to_vec());
     }
     batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
     Ok(store.commit(batch, Durability::Synced)?)

@@ -38,29 +38,21 @@ struct Described {
     doc: String,
 }
 
-/// The doc comments of the marker types in one source file, by table name.
+/// The doc comments of the tables that one source file declares, by table name.
 fn described(module: &str, source: &str) -> BTreeMap<String, Described> {
-    let (mut doc, mut docs, mut found) = (String::new(), BTreeMap::new(), BTreeMap::new());
-    let mut implementing = String::new();
-    for line in source.lines() {
+    let (mut doc, mut found) = (String::new(), BTreeMap::new());
+    for line in source.lines().map(str::trim_start) {
         if let Some(text) = line.strip_prefix("///") {
             doc.push_str(text.strip_prefix(' ').unwrap_or(text));
             doc.push('\n');
-        } else if let Some(name) = line.strip_prefix("pub struct ").and_then(|rest| rest.strip_suffix(';')) {
-            docs.insert(name.to_owned(), std::mem::take(&mut doc));
-        } else if let Some((_, name)) = line
-            .strip_prefix("impl ")
-            .filter(|_| line.ends_with('{'))
-            .and_then(|rest| rest.split_once(" for "))
-        {
-            name.trim_end_matches(" {").clone_into(&mut implementing);
-        } else if let Some((_, rest)) = line.split_once("TableSpec { name: \"") {
+            continue;
+        }
+        let doc = std::mem::take(&mut doc);
+        let kinds = ["pub table ", "pub list ", "pub set "];
+        if let Some(declared) = kinds.into_iter().find_map(|kind| line.strip_prefix(kind)) {
+            let (name, rest) = declared.split_once("(\"").unwrap();
             let (table, _) = rest.split_once('"').unwrap();
-            let doc = docs.remove(&implementing).unwrap_or_default();
-            let path = format!("{module}::{implementing}");
-            found.insert(table.to_owned(), Described { path, doc });
-        } else if !line.starts_with("#[") {
-            doc.clear();
+            found.insert(table.to_owned(), Described { path: format!("{module}::{name}"), doc });
         }
     }
     found

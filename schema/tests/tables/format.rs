@@ -108,7 +108,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
 
 fn cosmos(txn: &mut Txn<'_>) {
     let names = vec!["a.MsgOne".to_owned(), "b.MsgTwo".to_owned()];
-    txn.put::<Txs>(&7, &plain(&Chunk::of(br#"{"txhash":"C0"}"#).take()));
+    txn.put::<Txs>(&7, &plain(&Chunk::single(br#"{"txhash":"C0"}"#).take()));
     postings::add::<TxByHash>(txn, [(hash_prefix(&[0xc0; 32]), 7, 0)]);
     txn.put::<MsgSetByNames>(&Text(joined(&names)), &300);
     txn.put::<MsgSetByType>(&(Text(names[0].clone()), 300), &());
@@ -122,7 +122,7 @@ fn evm(txn: &mut Txn<'_>) {
     let mut chunk = Chunk::default();
     chunk.push(b"{}");
     chunk.push(b"[1]");
-    txn.put::<EvmTxs>(&5, &plain(&Chunk::of(br#"{"type":"0x2"}"#).take()));
+    txn.put::<EvmTxs>(&5, &plain(&Chunk::single(br#"{"type":"0x2"}"#).take()));
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.push::<RecipientEvmTxs>(&person(), 5).unwrap();

@@ -1,4 +1,4 @@
-//! The writer of an optional index: killed while it builds, and beside blocks that are not the next ones.
+//! The writer of an optional index: killed while it builds, and next to blocks that are not the next ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;

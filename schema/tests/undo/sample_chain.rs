@@ -70,7 +70,7 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
 
     let mut encoder = codec.encoder(Kind::Tx).unwrap();
     let record = format!(r#"{{"txhash":"{}","height":"{height}"}}"#, digits.to_uppercase());
-    txn.put_unread::<Txs>(&height, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
+    txn.put_unread::<Txs>(&height, &encoder.encode(&Chunk::single(record.as_bytes()).take()));
     postings::add::<TxByHash>(txn, [(hash_prefix(&hash), height, 0)]);
     let set = u32::try_from(height / 64).unwrap();
     if height.is_multiple_of(64) {
@@ -87,7 +87,7 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
 
     let (from, to) = (hex::encode(busy.as_bytes()), hex::encode(fresh.as_bytes()));
     let record = format!(r#"{{"transactionHash":"0x{digits}","from":"0x{from}","to":"0x{to}","logs":[]}}"#);
-    txn.put_unread::<EvmTxs>(&height, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
+    txn.put_unread::<EvmTxs>(&height, &encoder.encode(&Chunk::single(record.as_bytes()).take()));
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&hash), height, 0)]);
     for owner in [(busy, Role::Involved), (fresh, Role::Involved), (busy, Role::Signer)] {
         txn.push::<AccountEvmTxs>(&(AccountKey(owner.0), owner.1), height).unwrap();

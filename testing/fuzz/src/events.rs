@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use chain::comet::proof::{self, Claims, Commitments};
 use chain::{AccountSet, Vm, comet, evm, evm::erc20, nft};
-use ingest::derive::{self, Block, BlockAnswers, EvmAnswer, Failure, Rendered, WorkerState};
+use ingest::derive::{self, Block, BlockResponses, EvmResponse, Failure, Rendered, WorkerState};
 use replay::recording::Height;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub const WORDS: &[&str] = &[
 ];
 
 /// Maximum length of the answers of a height in a seed, together.
-const LARGEST: usize = 24_000;
+const MAX_BYTES: usize = 24_000;
 
 /// Input: a byte for the chain, a byte for the form, and then: block, results and receipts, one line each; or the
 /// number of a recorded height, and edits of its answers.
@@ -51,13 +51,13 @@ pub fn run(data: &[u8]) -> bool {
     let height = comet::parse_block(block).map_or(0, |block| block.header.height);
     let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
     // Hashes would reject mutated answers, so they are checked by `proofs` only.
-    let answers = BlockAnswers { height, block, results, evm: receipts.map(EvmAnswer::Unchecked) };
+    let answers = BlockResponses { height, block, results, evm: receipts.map(EvmResponse::Unchecked) };
     proofs(block, results);
     if let Some(receipts) = receipts {
         of_receipts(receipts);
     }
     if let Some(block) = receipts.and_then(evm_block) {
-        let answers = BlockAnswers { evm: Some(EvmAnswer::Block(&block)), ..answers };
+        let answers = BlockResponses { evm: Some(EvmResponse::Block(&block)), ..answers };
         chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap();
     }
     chain.workers.with(|worker| derived(chain, &answers, worker)).unwrap()
@@ -82,9 +82,9 @@ fn proofs(block: &[u8], results: &[u8]) {
     assert_eq!(proof::check_header(&block), proof::check_header(&block));
     assert_eq!(proof::check_last_commit(&block).is_ok(), proof::check_last_commit(&block).is_ok());
     if let Ok(results) = comet::parse_results(results)
-        && let Ok(claims) = Claims::of(&results)
+        && let Ok(claims) = Claims::from_results(&results)
     {
-        assert_eq!(proof::check_results(&claims, &block), Commitments::of(&block).check(&claims));
+        assert_eq!(proof::check_results(&claims, &block), Commitments::from_block(&block).check(&claims));
     }
 }
 
@@ -118,7 +118,7 @@ fn recorded(chain: &Chain) -> Vec<&Height> {
     };
     let heights = chain.recording.heights().iter();
     heights
-        .filter(|height| size(height) <= LARGEST && height.rest_txs.is_some())
+        .filter(|height| size(height) <= MAX_BYTES && height.rest_txs.is_some())
         .step_by(3)
         .take(64)
         .collect()
@@ -138,7 +138,7 @@ fn any_chain(results: &[u8]) {
     assert_eq!(hash.is_ok(), all_base64);
 }
 
-fn derived(chain: &Chain, answers: &BlockAnswers<'_>, worker: &mut WorkerState) -> bool {
+fn derived(chain: &Chain, answers: &BlockResponses<'_>, worker: &mut WorkerState) -> bool {
     let mut rendered = Rendered::new();
     let mut derive = |rendered: &Rendered| derive::block(answers, rendered, &chain.rules, worker);
     let mut outcome = derive(&rendered);
@@ -158,7 +158,7 @@ fn derived(chain: &Chain, answers: &BlockAnswers<'_>, worker: &mut WorkerState) 
 }
 
 /// Checks that stored records are JSON, one for each transaction, and that lists of accounts have no duplicates.
-fn whole(chain: &Chain, answers: &BlockAnswers<'_>, block: &Block) {
+fn whole(chain: &Chain, answers: &BlockResponses<'_>, block: &Block) {
     assert_eq!(block.height, answers.height);
     assert_eq!(chain.records(&block.tx_records), block.txs.len());
     assert_eq!(chain.records(&block.evm_tx_records), block.evm_txs.len());

@@ -38,7 +38,7 @@ pub const WORDS: &[&str] = &[
 ];
 
 /// Maximum length of a line in a seed.
-const LARGEST: usize = 5_000;
+const MAX_BYTES: usize = 5_000;
 
 /// Input: a byte for the form: the three files as they are, their lines compressed here, or requests to a recorded
 /// chain.
@@ -155,7 +155,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.extend((0_u8..3).map(|which| [&[2, which], compressed(HEIGHT.as_bytes()).as_slice()].concat()));
     seeds.push([&[2, 0], summary(0).as_slice()].concat());
     for (number, chain) in (0_u8..).zip(chains()) {
-        for height in chain.recording.heights().iter().filter(|height| height.block.len() < LARGEST).take(2) {
+        for height in chain.recording.heights().iter().filter(|height| height.block.len() < MAX_BYTES).take(2)
+        {
             let mut line = br#"{"height":1,"block":"#.to_vec();
             line.extend_from_slice(&height.block);
             line.extend_from_slice(br#","block_results":"#);

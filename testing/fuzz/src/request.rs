@@ -135,7 +135,7 @@ fn page(app: &App<Indexer>, target: &Uri, body: &Value) {
     assert_eq!(back.as_ref().and_then(rows), shown, "{target}");
 }
 
-/// The rows of a list: its only member beside `pagination`.
+/// The rows of a list: its only member apart from `pagination`.
 fn rows(body: &Value) -> Option<&Vec<Value>> {
     body.as_object()?.iter().find(|(name, _)| *name != "pagination")?.1.as_array()
 }

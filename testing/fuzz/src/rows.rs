@@ -101,7 +101,7 @@ fn value_of<V: Value + 'static>(bytes: &[u8]) {
         return exact::<V>(bytes);
     }
     if let Some(value) = V::decode(bytes) {
-        let written = encoded(&value);
+        let written = value.encoded();
         exact::<V>(&written);
         assert!(V::decode(&written).is_some(), "an encoded value decodes");
     }
@@ -109,14 +109,8 @@ fn value_of<V: Value + 'static>(bytes: &[u8]) {
 
 fn exact<V: Value>(bytes: &[u8]) {
     if let Some(value) = V::decode(bytes) {
-        assert_eq!(encoded(&value), bytes, "a value is written as it was read");
+        assert_eq!(value.encoded(), bytes, "a value is written as it was read");
     }
-}
-
-fn encoded(value: &impl Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    value.encode(&mut out);
-    out
 }
 
 /// Checks that encoded key parts sort like their values.

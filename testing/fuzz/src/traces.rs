@@ -28,7 +28,7 @@ pub const WORDS: &[&str] = &[
 ];
 
 /// Maximum length of an answer in a seed.
-const LARGEST: usize = 6_000;
+const MAX_BYTES: usize = 6_000;
 
 /// Input: a byte, then an answer; or the number of a recorded answer, and edits of it.
 pub fn run(data: &[u8]) -> bool {
@@ -53,7 +53,7 @@ pub fn run(data: &[u8]) -> bool {
 /// Small recorded traces.
 static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
     let traces = chains()[0].recording.heights().iter().filter_map(|height| match &height.eth_trace {
-        Some(Trace::Result(trace)) if trace.len() <= LARGEST => Some(&trace[..]),
+        Some(Trace::Result(trace)) if trace.len() <= MAX_BYTES => Some(&trace[..]),
         _ => None,
     });
     traces.step_by(4).collect()

@@ -44,7 +44,7 @@ const NAMES: [&str; 16] = [
 ];
 
 /// Maximum length of a transaction in a seed.
-const LARGEST: usize = 3_000;
+const MAX_BYTES: usize = 3_000;
 
 /// Input: a byte for the chain, a byte for a transaction or a type, and its bytes.
 pub fn run(data: &[u8]) -> bool {
@@ -107,7 +107,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let mut seeds = Vec::new();
         for (number, chain) in (0_u8..).zip(chains()) {
             let mut seen = Vec::new();
-            for raw in chain.txs().filter(|raw| raw.len() <= LARGEST) {
+            for raw in chain.txs().filter(|raw| raw.len() <= MAX_BYTES) {
                 let types = DecodedTx::decode(&raw).map(|tx| tx.message_types).unwrap_or_default();
                 if !seen.contains(&types) {
                     seen.push(types);

@@ -41,7 +41,7 @@ fn eth_call(line: &Line) -> Result<EthCall> {
         let text = line[name].as_str().with_context(|| format!("no {name}"))?;
         Ok(hex::decode(text.trim_start_matches("0x"))?)
     };
-    let to = <[u8; 20]>::try_from(bytes("to")?).ok().context("`to` is no address")?;
+    let to = <[u8; 20]>::try_from(bytes("to")?).ok().context("`to` is not an address")?;
     Ok(EthCall {
         height: line["height"].as_u64().context("no height")?,
         to,

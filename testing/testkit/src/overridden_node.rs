@@ -12,7 +12,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use node::{Endpoints, Limits, Node};
 use replay::Recording;
-use replay::answers::{Answer, Deviations, Service, View, answer};
+use replay::answers::{Deviations, HttpReply, Service, View, answer};
 use replay::counters::Counters;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -35,14 +35,14 @@ pub struct RecordedExchange<'a> {
     /// The request.
     pub request: &'a Request<Bytes>,
     /// The recorded answer.
-    pub answer: Answer,
+    pub answer: HttpReply,
 }
 
 impl OverriddenNode {
     /// Plays all of `recording`; `override_answer` may replace each answer.
     pub async fn start(
         recording: Arc<Recording>,
-        override_answer: impl Fn(RecordedExchange<'_>) -> Answer + Send + Sync + 'static,
+        override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
     ) -> Result<Self> {
         let (override_answer, counters) = (Arc::new(override_answer), Arc::new(Counters::default()));
         let (mut urls, mut tasks) = (Vec::new(), JoinSet::new());
@@ -121,24 +121,24 @@ impl RecordedExchange<'_> {
     }
 
     /// Replaces the `result` of the answer.
-    pub fn with_result(self, result: &Value) -> Answer {
+    pub fn with_result(self, result: &Value) -> HttpReply {
         let id = &self.call()["id"];
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
-        Answer { status: StatusCode::OK, body: body.into() }
+        HttpReply { status: StatusCode::OK, body: body.into() }
     }
 
     /// Replaces the answer by this JSON-RPC error.
-    pub fn with_error(self, code: i64, message: &str) -> Answer {
+    pub fn with_error(self, code: i64, message: &str) -> HttpReply {
         let (id, message) = (&self.call()["id"], Value::from(message));
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#);
-        Answer { status: StatusCode::OK, body: body.into() }
+        HttpReply { status: StatusCode::OK, body: body.into() }
     }
 
     /// Applies `change` to the recorded `result`.
-    pub fn with_change(self, change: impl FnOnce(&mut Value)) -> Answer {
+    pub fn with_change(self, change: impl FnOnce(&mut Value)) -> HttpReply {
         let mut body: Value = serde_json::from_slice(&self.answer.body).unwrap_or_default();
         change(&mut body["result"]);
-        Answer { status: self.answer.status, body: body.to_string().into() }
+        HttpReply { status: self.answer.status, body: body.to_string().into() }
     }
 
     /// The JSON-RPC call; null for a `GET`.
@@ -154,12 +154,12 @@ fn calls(request: &Request<Bytes>) -> Option<Vec<Request<Bytes>>> {
     Some(calls.iter().map(alone).collect())
 }
 
-fn batch(answers: &[Answer]) -> Answer {
+fn batch(answers: &[HttpReply]) -> HttpReply {
     let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
-    Answer { status: StatusCode::OK, body: [b"[", &bodies.join(&b","[..])[..], b"]"].concat().into() }
+    HttpReply { status: StatusCode::OK, body: [b"[", &bodies.join(&b","[..])[..], b"]"].concat().into() }
 }
 
-fn response(answer: Answer) -> Response<Bytes> {
+fn response(answer: HttpReply) -> Response<Bytes> {
     let mut response = Response::new(answer.body);
     *response.status_mut() = answer.status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

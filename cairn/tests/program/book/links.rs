@@ -108,7 +108,7 @@ fn every_link_of_the_book_leads_to_a_chapter() {
     for (from, to) in redirects {
         let page = Path::new(from.trim_start_matches('/')).parent().unwrap().join(to.as_str().unwrap());
         let chapter = plain(&book.join(page)).with_extension("md");
-        assert!(chapter.is_file(), "docs/book.toml redirects {from} to {to}, which is no chapter");
+        assert!(chapter.is_file(), "docs/book.toml redirects {from} to {to}, which is not a chapter");
     }
 }
 

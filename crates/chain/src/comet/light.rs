@@ -18,7 +18,7 @@ use thiserror::Error;
 mod batch_factors;
 
 use self::batch_factors::FactorSeed;
-use crate::comet::BlockAnswer;
+use crate::comet::BlockResponse;
 use crate::comet::header::{Commit, CommitSig, validators_hash};
 use crate::hash::{Hash, to_hex};
 use crate::serde_lenient::{JsonText, list, number};
@@ -77,7 +77,7 @@ pub enum BadValidators {
     },
     /// More or less power than a set can have, or too many validators.
     #[error(
-        "{validators} validators with power {power} are no set, expected 1 to {MAX_VALIDATORS} with a \
+        "{validators} validators with power {power} are not a set, expected 1 to {MAX_VALIDATORS} with a \
          power of 1 to {MAX_POWER}: ask another endpoint"
     )]
     Size {
@@ -135,7 +135,7 @@ pub struct WrongValidators {
 
 /// Checks that these are the validators of a block, whose header must itself have passed
 /// [`crate::comet::proof::check_header`].
-pub fn check_validators(block: &BlockAnswer<'_>, set: &Validators) -> Result<(), WrongValidators> {
+pub fn check_validators(block: &BlockResponse<'_>, set: &Validators) -> Result<(), WrongValidators> {
     let named = &block.full_header.validators_hash;
     if set.are_named(named) {
         return Ok(());

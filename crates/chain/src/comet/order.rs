@@ -2,7 +2,7 @@
 //!
 //! Replaying effects (tokens, balances) event by event needs this order, block events included.
 
-use crate::comet::{Event, ResultsAnswer};
+use crate::comet::{Event, ResultsResponse};
 
 /// Every event with the index of its transaction (`None` for events of the block itself): first those before the
 /// transactions, then the transactions' own, then those of the block's end.
@@ -11,7 +11,7 @@ use crate::comet::{Event, ResultsAnswer};
 /// earlier `mode` is the emitter's own; newer SDKs append `event_index` after it. A block event without a mode
 /// counts as before the transactions.
 pub fn in_order<'r, 'a>(
-    results: &'r ResultsAnswer<'a>,
+    results: &'r ResultsResponse<'a>,
 ) -> impl Iterator<Item = (Option<usize>, &'r Event<'a>)> {
     let of_block = |wanted: bool| {
         let events = results.finalize_block_events.iter();

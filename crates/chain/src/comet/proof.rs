@@ -17,7 +17,7 @@ use cosmrs::proto::tendermint::v0_38::abci::ExecTxResult;
 use thiserror::Error;
 
 use crate::comet::header::{commit_hash, header_hash, merkle_root};
-use crate::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
+use crate::comet::{self, BlockResponse, ResultsResponse, TxResult};
 use crate::hash::{Hash, to_hex, tx_hash};
 
 pub use receipts::{
@@ -49,7 +49,7 @@ pub struct WrongHeader {
 }
 
 /// Checks that the answer's header hashes to the answer's `block_id.hash`.
-pub fn check_header(block: &BlockAnswer<'_>) -> Result<(), WrongHeader> {
+pub fn check_header(block: &BlockResponse<'_>) -> Result<(), WrongHeader> {
     let computed = header_hash(&block.full_header);
     if computed == block.hash {
         return Ok(());
@@ -74,7 +74,7 @@ pub struct WrongParent {
 }
 
 /// Checks that the block's parent is the block with this hash.
-pub fn check_parent(previous: &Hash, block: &BlockAnswer<'_>) -> Result<(), WrongParent> {
+pub fn check_parent(previous: &Hash, block: &BlockResponse<'_>) -> Result<(), WrongParent> {
     match &block.header.last_block_hash {
         Some(parent) if parent == previous => Ok(()),
         other => Err(WrongParent {
@@ -93,10 +93,10 @@ pub struct WrongTxs {
     pub height: u64,
 }
 
-/// Checks a block's transactions, decoded by [`BlockAnswer::raw_txs`], against its own header.
+/// Checks a block's transactions, decoded by [`BlockResponse::raw_txs`], against its own header.
 ///
 /// A header without `data_hash` commits to nothing and fits no transactions, as in `CometBFT`.
-pub fn check_txs<T: AsRef<[u8]>>(block: &BlockAnswer<'_>, raw_txs: &[T]) -> Result<(), WrongTxs> {
+pub fn check_txs<T: AsRef<[u8]>>(block: &BlockResponse<'_>, raw_txs: &[T]) -> Result<(), WrongTxs> {
     if block.header.data_hash == Some(data_hash(raw_txs)) {
         return Ok(());
     }
@@ -125,7 +125,7 @@ pub enum WrongLastCommit {
 }
 
 /// Checks the signatures that a block carries against its own header.
-pub fn check_last_commit(block: &BlockAnswer<'_>) -> Result<(), WrongLastCommit> {
+pub fn check_last_commit(block: &BlockResponse<'_>) -> Result<(), WrongLastCommit> {
     let height = block.header.height;
     let commit = block.last_commit().map_err(|source| WrongLastCommit::Unreadable { height, source })?;
     if commit_hash(&commit) == *block.full_header.last_commit_hash {
@@ -184,7 +184,7 @@ pub enum WrongResults {
 
 impl Claims {
     /// Computes the hashes.
-    pub fn of(results: &ResultsAnswer<'_>) -> Result<Self, WrongResults> {
+    pub fn from_results(results: &ResultsResponse<'_>) -> Result<Self, WrongResults> {
         let height = results.height;
         let wrong = |member| move |source| WrongResults::NotBase64 { height, member, source };
         let app_hash = results.app_hash.as_deref().map(|text| BASE64.decode(text.as_bytes())).transpose();
@@ -209,7 +209,7 @@ pub struct Commitments {
 
 impl Commitments {
     /// The commitments of the header of `block`, which must itself have passed [`check_header`].
-    pub fn of(block: &BlockAnswer<'_>) -> Self {
+    pub fn from_block(block: &BlockResponse<'_>) -> Self {
         Self {
             height: block.header.height,
             last_results_hash: block.header.last_results_hash,
@@ -234,8 +234,8 @@ impl Commitments {
 }
 
 /// Checks results against the next header, which must itself have passed [`check_header`].
-pub fn check_results(claims: &Claims, next: &BlockAnswer<'_>) -> Result<(), WrongResults> {
-    Commitments::of(next).check(claims)
+pub fn check_results(claims: &Claims, next: &BlockResponse<'_>) -> Result<(), WrongResults> {
+    Commitments::from_block(next).check(claims)
 }
 
 /// The protobuf of a result's fields that all nodes agree on (`CometBFT` `types.deterministicExecTxResult`).

@@ -14,7 +14,7 @@ use alloy::sol_types::SolEvent as _;
 use memchr::memmem::Finder;
 
 use crate::comet::order::in_order;
-use crate::comet::{Event, ResultsAnswer};
+use crate::comet::{Event, ResultsResponse};
 use crate::evm::Log;
 use crate::evm::log::bytes;
 
@@ -67,7 +67,7 @@ pub enum Erc20Event {
 ///
 /// A log of the standard has three topics of 32 bytes, two of them addresses, and 32 bytes of data. Another split of the
 /// three values between topics and data is a question to the contract: it may be an ERC-721 as well.
-pub fn events(results: &ResultsAnswer<'_>) -> Vec<Erc20Event> {
+pub fn events(results: &ResultsResponse<'_>) -> Vec<Erc20Event> {
     let logs = Logs::new();
     let (mut found, mut active) = (Vec::new(), BTreeSet::new());
     for (_, event) in in_order(results) {

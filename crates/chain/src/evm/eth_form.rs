@@ -65,7 +65,7 @@ pub(crate) fn stand_in_hash(cosmos: &Hash) -> Hash {
 
 impl EthForm {
     /// The transaction in `tx`; `None` if a node finds none in it.
-    pub(crate) fn of(tx: &DecodedTx, prefix: &str) -> Option<Self> {
+    pub(crate) fn from_tx(tx: &DecodedTx, prefix: &str) -> Option<Self> {
         if !eth_tx::has_shape(tx, prefix) {
             return None;
         }

@@ -213,7 +213,7 @@ pub fn object_owner(answer: &[u8]) -> Option<Account> {
 /// The node returns a resource as JSON in a JSON string.
 fn resource<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Response {
         resource: Resource,
     }
     #[derive(Deserialize)]
@@ -224,6 +224,6 @@ fn resource<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
     struct Annotated<T> {
         data: T,
     }
-    let answer: Answer = serde_json::from_slice(answer).ok()?;
+    let answer: Response = serde_json::from_slice(answer).ok()?;
     serde_json::from_str::<Annotated<T>>(&answer.resource.move_resource).ok().map(|resource| resource.data)
 }

@@ -167,14 +167,14 @@ pub fn contract_name(answer: &[u8]) -> Option<Text> {
 /// The instantiator of a contract, in the answer of `/cosmwasm/wasm/v1/contract/{address}`.
 pub fn contract_creator(answer: &[u8], prefix: &str) -> Option<Account> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Response {
         contract_info: Info,
     }
     #[derive(Deserialize)]
     struct Info {
         creator: String,
     }
-    let answer: Answer = serde_json::from_slice(answer).ok()?;
+    let answer: Response = serde_json::from_slice(answer).ok()?;
     Account::from_bech32(&answer.contract_info.creator, prefix)
 }
 
@@ -199,8 +199,8 @@ pub fn token_owner(answer: &[u8], prefix: &str) -> Option<Account> {
 /// The gateway wraps a contract's answer in a member.
 fn data<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
     #[derive(Deserialize)]
-    struct Answer<T> {
+    struct Response<T> {
         data: T,
     }
-    serde_json::from_slice::<Answer<T>>(answer).ok().map(|answer| answer.data)
+    serde_json::from_slice::<Response<T>>(answer).ok().map(|answer| answer.data)
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::recorded::{heights, states};
-use chain::comet::{ResultsAnswer, parse_results};
+use chain::comet::{ResultsResponse, parse_results};
 use chain::evm::erc20::{Erc20Event, events};
 use chain::{U256, evm::abi};
 use serde_json::json;
@@ -111,7 +111,7 @@ fn word(number: u64) -> String {
 
 fn read(answer: &serde_json::Value) -> Vec<Erc20Event> {
     let text = answer.to_string();
-    let results: ResultsAnswer<'_> = parse_results(text.as_bytes()).unwrap();
+    let results: ResultsResponse<'_> = parse_results(text.as_bytes()).unwrap();
     events(&results)
 }
 

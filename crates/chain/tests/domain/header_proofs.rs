@@ -81,7 +81,7 @@ fn every_change_to_a_body_or_to_results_is_refused_with_the_member() {
     let (line, next) = pair();
     let height = line.height;
     let results = parse_results(line.block_results.get().as_bytes()).unwrap();
-    let claims = Claims::of(&results).unwrap();
+    let claims = Claims::from_results(&results).unwrap();
     let parent = parse_block(line.block.get().as_bytes()).unwrap().hash;
     refusal(&claims, &parent, next.block.get()).unwrap();
     let error = refusal(&claims, &[7; 32], next.block.get()).unwrap_err();
@@ -124,7 +124,7 @@ fn every_change_to_a_body_or_to_results_is_refused_with_the_member() {
         ("app_hash", json!("AAAA"), "app_hash in the results of block"),
     ] {
         let answer = edited(line.block_results.get(), &format!("/{member}"), value);
-        let claims = Claims::of(&parse_results(answer.as_bytes()).unwrap()).unwrap();
+        let claims = Claims::from_results(&parse_results(answer.as_bytes()).unwrap()).unwrap();
         let error = refusal(&claims, &parent, next.block.get()).unwrap_err();
         let names = error.contains(&format!("of block {height} ")) && error.ends_with("ask another endpoint");
         assert!(error.contains(says) && names, "{member}: {error}");
@@ -137,7 +137,7 @@ fn every_change_to_a_body_or_to_results_is_refused_with_the_member() {
 fn events_and_logs_of_results_are_not_bound_to_a_header() {
     let (line, next) = pair();
     let answer = edited(line.block_results.get(), "/txs_results/0/events", json!([]));
-    let claims = Claims::of(&parse_results(answer.as_bytes()).unwrap()).unwrap();
+    let claims = Claims::from_results(&parse_results(answer.as_bytes()).unwrap()).unwrap();
     check_results(&claims, &parse_block(next.block.get().as_bytes()).unwrap()).unwrap();
 }
 

@@ -4,7 +4,7 @@ use crate::recorded::{CHAINS, heights, states};
 use base64::Engine as _;
 use chain::comet::header::Commit;
 use chain::comet::light::{Power, Validator, Validators, check_commit, check_validators, parse_validators};
-use chain::comet::{BlockAnswer, parse_block};
+use chain::comet::{BlockResponse, parse_block};
 use ed25519_consensus::SigningKey;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ fn every_digit_of_a_time_counts() {
 fn validators_of_another_key_or_power_are_another_set() {
     let set = validators("l1-l2/l1");
     let block = heights("l1-l2/l1").next().unwrap();
-    let block: BlockAnswer<'_> = parse_block(block.block.get().as_bytes()).unwrap();
+    let block: BlockResponse<'_> = parse_block(block.block.get().as_bytes()).unwrap();
     check_validators(&block, &set).unwrap();
     let error = check_validators(&block, &validators("move-scenario")).unwrap_err().to_string();
     assert!(error.starts_with("validators_hash of block 150 is "), "{error}");

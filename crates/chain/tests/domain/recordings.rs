@@ -27,7 +27,7 @@ fn every_block_passes_every_check_against_its_header_its_parent_and_the_next_hea
                 check_results(&claims, &block).unwrap();
                 assert!(claims.app_hash.is_some());
             }
-            last = Some((block.hash, Claims::of(&results).unwrap()));
+            last = Some((block.hash, Claims::from_results(&results).unwrap()));
             blocks += 1;
         }
         assert_eq!(blocks, expected, "{chain}");

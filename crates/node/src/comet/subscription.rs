@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::retry::Backoff;
 
-/// Interval of status polls beside a live websocket; an event that is this late is missing.
+/// Interval of status polls next to a live websocket; an event that is this late is missing.
 pub(crate) const CHECK: Duration = Duration::from_secs(5);
 
 /// Pauses between attempts to open a websocket.

@@ -19,7 +19,7 @@ use crate::pool::origin::Reply;
 const PER_PAGE: usize = 100;
 
 /// Allows 10,000 validators, more than any chain has.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 impl Comet {
     /// The validators of the block at a height: the `result` of every page of `/validators`, all from one endpoint.
@@ -53,7 +53,7 @@ async fn pages_of(endpoint: &Endpoint, height: u64) -> Result<Vec<Bytes>, Error>
         if seen >= total {
             return Ok(pages);
         }
-        if count == 0 || pages.len() == MOST_PAGES {
+        if count == 0 || pages.len() == MAX_PAGES {
             return Err(bad(format!("{seen} of {total} validators in {} pages", pages.len())));
         }
     }

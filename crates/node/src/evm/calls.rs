@@ -9,7 +9,7 @@
 //! eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in. For its newest indexed height H a
 //! minievm reads the state of H-1 until H is committed, then that of H, then that of H+1 if H+1 is committed before it
 //! is indexed, and again that of H once H+1 is indexed. So the calls count only if both `NUMBER` return H and H+1 was
-//! not indexed between the two `eth_blockNumber`. (Measured beside minievm v1.2.18: without the second condition 19 of
+//! not indexed between the two `eth_blockNumber`. (Measured next to minievm v1.2.18: without the second condition 19 of
 //! 4,892 requests had a reply of H+1, with it none of 4,448.)
 
 use std::sync::Arc;

@@ -63,11 +63,11 @@ impl InFlightLimiter {
 }
 
 fn units(bytes: usize) -> u32 {
-    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, LARGEST)
+    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, MAX_PERMITS)
 }
 
 /// 512 GiB in units: fits in a semaphore on every platform.
-const LARGEST: u32 = 1 << 29;
+const MAX_PERMITS: u32 = 1 << 29;
 
 #[cfg(test)]
 mod tests {

@@ -60,3 +60,9 @@ impl fmt::Debug for Origin {
         write!(f, "{self} (address {})", self.place + 1)
     }
 }
+
+impl From<(Bytes, Origin)> for Reply {
+    fn from((bytes, origin): (Bytes, Origin)) -> Self {
+        Self { bytes, origin }
+    }
+}

@@ -59,7 +59,7 @@ impl Rest {
         height: Option<u64>,
     ) -> Result<Receipt, Error> {
         let read = |answer: Value| {
-            let received = answer.get("received").and_then(Value::as_bool).ok_or("received is no bool")?;
+            let received = answer.get("received").and_then(Value::as_bool).ok_or("received is not a bool")?;
             Ok(Receipt { received, height: proof_height(&answer, height)? })
         };
         let path = packet.item("packet_receipts");
@@ -88,7 +88,7 @@ impl Rest {
         }
         let read = |answer: Reply| {
             let hash = STANDARD.decode(&answer.acknowledgement).ok().and_then(|hash| hash.try_into().ok());
-            hash.ok_or_else(|| "the acknowledgement is no hash of 32 bytes in base64".to_owned())
+            hash.ok_or_else(|| "the acknowledgement is not a hash of 32 bytes in base64".to_owned())
         };
         let path = packet.item("packet_acks");
         present(self.query_for(Request::get("packet_acks", path).in_state(height), read).await)
@@ -98,7 +98,7 @@ impl Rest {
     pub async fn is_packet_open(&self, packet: PacketPath<'_>, height: Option<u64>) -> Result<bool, Error> {
         let read = |answer: Value| {
             let is_there = answer.get("commitment").is_some_and(Value::is_string);
-            if is_there { Ok(()) } else { Err("the commitment is no text".to_owned()) }
+            if is_there { Ok(()) } else { Err("the commitment is not text".to_owned()) }
         };
         let path = packet.item("packet_commitments");
         let answer = self.query_for(Request::get("packet_commitments", path).in_state(height), read).await;

@@ -17,10 +17,10 @@ use crate::rest::Rest;
 use crate::state_at::StateAt;
 
 /// The largest page size that the modules accept.
-const LARGEST: usize = 1000;
+const MAX_PAGE: usize = 1000;
 
 /// No list here has more pages; more mean that the node repeats pages.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// A page's reference to the next one.
 #[derive(Deserialize)]
@@ -65,8 +65,8 @@ impl Rest {
         };
         let state = state.into();
         let (mut all, mut key) = (Vec::new(), None);
-        for _ in 0..MOST_PAGES {
-            let page = page_path(path, LARGEST, key.as_deref());
+        for _ in 0..MAX_PAGES {
+            let page = page_path(path, MAX_PAGE, key.as_deref());
             let request = Request::get(&page, page.clone()).in_state(state.clone());
             let (items, next) = self.query_for(request, read).await?;
             all.extend(items);
@@ -81,6 +81,6 @@ impl Rest {
             method: path.into(),
             height: state.height,
         };
-        Err(Error::Malformed { at, reason: format!("more than {MOST_PAGES} pages of {LARGEST} items") })
+        Err(Error::Malformed { at, reason: format!("more than {MAX_PAGES} pages of {MAX_PAGE} items") })
     }
 }

@@ -27,7 +27,7 @@ static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Engine::start(Options::d
 
 /// A new object store.
 fn bucket() -> Location {
-    Location::of("memory://test", Arc::new(InMemory::new()))
+    Location::in_store("memory://test", Arc::new(InMemory::new()))
 }
 
 /// Where a test of the contract has its database.

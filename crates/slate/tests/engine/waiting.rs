@@ -19,7 +19,8 @@ fn slow_reader(engine: &Arc<Engine>, wait: Duration) -> SlateReader {
     store.commit(block(1), Durability::Synced).unwrap();
     store.flush().unwrap();
     let slow = Arc::new(ThrottledStore::new(bucket.object_store(), ThrottleConfig::default()));
-    let reader = SlateReader::open(engine, &Location::of("memory://slow", slow.clone()), CHAIN).unwrap();
+    let reader =
+        SlateReader::open(engine, &Location::in_store("memory://slow", slow.clone()), CHAIN).unwrap();
     slow.config_mut(|config| config.wait_get_per_call = wait);
     reader
 }

@@ -118,7 +118,7 @@ impl ObjectStore for ChecksThenWrites {
 
 #[test]
 fn a_store_where_two_creators_win_is_refused() {
-    let bucket = Location::of("memory://not-exclusive", Arc::new(ChecksThenWrites(InMemory::new())));
+    let bucket = Location::in_store("memory://not-exclusive", Arc::new(ChecksThenWrites(InMemory::new())));
     let refused = SlateStore::open(&ENGINE, &bucket, CHAIN).err().unwrap();
     assert!(matches!(refused, Error::NotExclusive { .. }), "{refused}");
     assert!(refused.to_string().contains("8 of 8 objects"), "{refused}");

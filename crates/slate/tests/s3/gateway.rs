@@ -113,7 +113,7 @@ pub(crate) fn bucket_at(port: u16) -> Location {
         .with_secret_access_key(SECRET)
         .with_retry(retry)
         .build();
-    Location::of("s3://chains", Arc::new(store.unwrap()))
+    Location::in_store("s3://chains", Arc::new(store.unwrap()))
 }
 
 impl Drop for Gateway {

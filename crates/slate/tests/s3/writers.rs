@@ -98,7 +98,7 @@ impl Writer {
 }
 
 fn open_below(gateway: &Gateway) -> SlateStore {
-    let below = Location::of("s3://chains/below", std::sync::Arc::new(gateway.prefixed("below")));
+    let below = Location::in_store("s3://chains/below", std::sync::Arc::new(gateway.prefixed("below")));
     SlateStore::open(&ENGINE, &below, CHAIN).unwrap()
 }
 

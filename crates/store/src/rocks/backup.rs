@@ -5,7 +5,7 @@
 //! * An interrupted backup leaves the earlier ones intact. A restore gives the backed-up bytes or an error. The backup
 //!   engine ensures both by a checksum of every file.
 //! * A restore writes into a directory of its own inside the target, and moves the files when all are there: an
-//!   interrupted one is no database, and the next one begins anew.
+//!   interrupted one is not a database, and the next one begins anew.
 
 use std::{
     fs,
@@ -112,7 +112,7 @@ impl Backups {
             return Err(self.none(&found));
         };
         let staging = to.join(format!("{STAGING}{}", chosen.number));
-        match Target::of(to, &staging).map_err(|error| unwritten(to, &error))? {
+        match Target::new(to, &staging).map_err(|error| unwritten(to, &error))? {
             Target::Vacant => {}
             Target::Occupied => return Err(occupied(to)),
             Target::Restored => {
@@ -187,7 +187,7 @@ enum Target {
 }
 
 impl Target {
-    fn of(to: &Path, staging: &Path) -> io::Result<Self> {
+    fn new(to: &Path, staging: &Path) -> io::Result<Self> {
         let entries = match fs::read_dir(to) {
             Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::Vacant),
@@ -201,7 +201,7 @@ impl Target {
             let is_whole = fs::read_dir(staging).is_ok_and(|mut files| files.next().is_none());
             return Ok(if is_whole { Self::Restored } else { Self::Occupied });
         }
-        // The files beside the directory of an interrupted restore were moved out of it.
+        // The files next to the directory of an interrupted restore were moved out of it.
         if !entries.iter().any(is_staging) {
             return Ok(Self::Occupied);
         }

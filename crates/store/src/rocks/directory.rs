@@ -117,7 +117,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn of(path: &Path) -> Result<Self, Error> {
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let current = fs::read_to_string(path.join(CURRENT)).map_err(|error| unreadable(path, &error))?;
         let manifest = current.trim_end().to_owned();
         // An owner that starts replaces the manifest and then deletes the old one.
@@ -238,16 +238,16 @@ mod tests {
             file(name, text);
         }
         file("LOG", "text");
-        let before = Listing::of(path).unwrap();
+        let before = Listing::read(path).unwrap();
         assert_eq!((before.manifest.as_str(), before.manifest_len), ("MANIFEST-000005", 0));
         assert_eq!(before.newest_written_log(), Some(9));
         file("000010.log", "record");
         file("MANIFEST-000005", "edits");
-        let after = Listing::of(path).unwrap();
+        let after = Listing::read(path).unwrap();
         assert_eq!((after.manifest_len, after.newest_written_log()), (5, Some(10)));
         assert!(before.has_all_logs_in(&after));
         fs::remove_file(path.join("000009.log")).unwrap();
-        assert!(!before.has_all_logs_in(&Listing::of(path).unwrap()));
+        assert!(!before.has_all_logs_in(&Listing::read(path).unwrap()));
     }
 
     #[test]

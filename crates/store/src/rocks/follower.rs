@@ -1,20 +1,13 @@
-//! Follower: consistent read-only views of a database that another process writes, by double buffering.
+//! Follower: consistent read-only views of a database that another process writes ([`DoubleBuffer`]).
 //!
-//! No snapshot waits for a catch-up: new snapshots use the current secondary, while the standby, which no snapshot uses,
-//! catches up and then becomes the current one. Each holds in memory what the owner holds there, the rows that are in no
-//! table file yet; they share the block cache. If snapshots hold the standby for too long, a third secondary is opened,
-//! and never more.
+//! Each secondary holds in memory what the owner holds there, the rows that are in no table file yet; they share the block
+//! cache.
 //!
 //! # Invariants
 //!
 //! Views change only by a catch-up, and each is the state of all tables after one commit of the owner.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use rocksdb::Options;
 
@@ -23,31 +16,12 @@ use super::{
     options::RocksOptions,
     secondary::{Secondary, Source},
 };
-use crate::{error::Error, spec::TableSpec};
+use crate::{double_buffer::DoubleBuffer, error::Error, spec::TableSpec};
 
 pub(super) struct Follower {
     source: Source,
-    /// The secondary of new snapshots, with the number of catch-ups that changed it.
-    current: Mutex<(Arc<Secondary>, u64)>,
-    /// Locked during a catch-up, so catch-ups are serial.
-    standby: Mutex<Standby>,
+    secondaries: DoubleBuffer<Secondary>,
 }
-
-/// The secondaries that are not used by new snapshots.
-#[derive(Default)]
-struct Standby {
-    /// The previous current secondary: the next one to catch up. `None` at first, and after an error.
-    next: Option<Arc<Secondary>>,
-    /// A former standby that snapshots held for too long. It closes with the last of these snapshots.
-    retired: Weak<Secondary>,
-}
-
-/// Time that a catch-up waits for the snapshots of the next secondary. Most requests take less, and another secondary
-/// costs as much memory as the owner has for writes.
-const MAX_WAIT: Duration = Duration::from_secs(1);
-
-/// Poll interval for whether snapshots still hold a secondary.
-const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Follower {
     pub(super) fn new(
@@ -58,29 +32,34 @@ impl Follower {
         rocks: Options,
     ) -> Result<Self, Error> {
         let source = Source { primary, own, tables, options, rocks, cache: options.cache() };
-        let current = Mutex::new((Arc::new(source.open(None)?), 0));
-        Ok(Self { source, current, standby: Mutex::default() })
+        let secondaries = DoubleBuffer::new(source.open(None)?);
+        Ok(Self { source, secondaries })
     }
 
     /// The secondary of the last catch-up, which does not change while it is held.
     pub(super) fn current(&self) -> Arc<Secondary> {
-        Arc::clone(&self.lock_current().0)
+        self.secondaries.current()
     }
 
     /// See [`crate::Store::version`].
     pub(super) fn version(&self) -> u64 {
-        self.lock_current().1
+        self.secondaries.version()
     }
 
     pub(super) fn catch_up(&self) -> Result<(), Error> {
-        let mut standby = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
-        let primary = &self.source.primary;
+        let mut standby = self.secondaries.standby();
+        let path = &self.source.primary;
         let previous = self.current();
-        if Listing::of(primary)? == *previous.seen() {
+        if Listing::read(path)? == *previous.seen() {
             return Ok(());
         }
         let known = Some(previous.files());
-        let next = match standby.take_unused(primary)? {
+        let unused = standby.take_unused().map_err(|message| Error::Engine {
+            path: path.clone(),
+            doing: "following",
+            message: message.to_owned(),
+        })?;
+        let next = match unused {
             // An outdated one is closed before its replacement is opened: it uses as much memory.
             Some(next) => self.source.advance(next, known)?,
             None => None,
@@ -89,40 +68,8 @@ impl Follower {
             Some(next) => next,
             None => self.source.open(known)?,
         };
-        let mut current = self.lock_current();
-        current.1 += 1;
-        standby.next = Some(std::mem::replace(&mut current.0, Arc::new(next)));
+        self.secondaries.exchange(standby, next);
         Ok(())
-    }
-
-    // The lock is held for an assignment only, which does not panic.
-    fn lock_current(&self) -> MutexGuard<'_, (Arc<Secondary>, u64)> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Standby {
-    /// The next secondary, if there is one and no snapshot uses it; one that is held for too long is retired.
-    fn take_unused(&mut self, primary: &Path) -> Result<Option<Secondary>, Error> {
-        let Some(mut next) = self.next.take() else { return Ok(None) };
-        let since = Instant::now();
-        loop {
-            // New snapshots do not use it, so its reference count only falls.
-            next = match Arc::try_unwrap(next) {
-                Ok(unused) => return Ok(Some(unused)),
-                Err(used) => used,
-            };
-            if since.elapsed() >= MAX_WAIT {
-                if self.retired.strong_count() > 0 {
-                    self.next = Some(next);
-                    let message = "snapshots hold each of three states for too long; try again".to_owned();
-                    return Err(Error::Engine { path: primary.to_owned(), doing: "following", message });
-                }
-                self.retired = Arc::downgrade(&next);
-                return Ok(None);
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
     }
 }
 

@@ -39,7 +39,7 @@ pub struct RocksOptions {
 }
 
 impl Default for RocksOptions {
-    /// Keeps the process, and a follower beside it, under 1 GiB each while it indexes at full speed. The reserve is four
+    /// Keeps the process, and a follower next to it, under 1 GiB each while it indexes at full speed. The reserve is four
     /// times the memory for writes.
     fn default() -> Self {
         Self {

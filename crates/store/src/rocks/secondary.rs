@@ -132,12 +132,12 @@ impl Source {
     ) -> Result<Option<Secondary>, Error> {
         let newest_log = secondary.seen.newest_log();
         for attempt in 1..=MAX_ATTEMPTS {
-            let before = Listing::of(&self.primary)?;
+            let before = Listing::read(&self.primary)?;
             // After a catch-up that failed half-way, a secondary has no consistent state.
             if secondary.db().try_catch_up_with_primary().is_err() {
                 return Ok(None);
             }
-            match secondary.judge(before, &Listing::of(&self.primary)?, self)? {
+            match secondary.judge(before, &Listing::read(&self.primary)?, self)? {
                 Outcome::Complete if secondary.seen.newest_log() == newest_log => return Ok(Some(secondary)),
                 Outcome::Complete => return self.checked(secondary, known),
                 Outcome::Incomplete => pause(attempt),
@@ -162,10 +162,10 @@ impl Source {
     /// One attempt to open a secondary; `None` if the owner changed the files too fast.
     fn open_once(&self, known: Option<&BTreeSet<String>>) -> Result<Option<Secondary>, Error> {
         let Self { primary, own, tables, rocks, cache, .. } = self;
-        let before = Listing::of(primary)?;
+        let before = Listing::read(primary)?;
         let families = RocksOptions::default().families(tables, &BTreeSet::new(), cache);
         let opened = DB::open_cf_descriptors_as_secondary(rocks, primary, own, families).map(Handle);
-        let after = Listing::of(primary)?;
+        let after = Listing::read(primary)?;
         let has_all_logs = before.has_all_logs_in(&after);
         let is_undisturbed =
             has_all_logs && (&before.manifest, before.manifest_len) == (&after.manifest, after.manifest_len);
@@ -238,7 +238,7 @@ mod tests {
     fn a_catch_up_is_complete_if_the_manifest_and_the_logs_are_unchanged() {
         let (_owner, source, _directories) = owned();
         let mut secondary = source.open(None).unwrap();
-        let before = Listing::of(&source.primary).unwrap();
+        let before = Listing::read(&source.primary).unwrap();
         let mut judge = |after: &Listing| secondary.judge(before.clone(), after, &source).unwrap();
 
         let mut longer = before.clone();
@@ -260,7 +260,7 @@ mod tests {
         let (owner, source, _directories) = owned();
         let mut secondary = source.open(None).unwrap();
         let read_in_part = secondary.log;
-        let before = Listing::of(&source.primary).unwrap();
+        let before = Listing::read(&source.primary).unwrap();
         // A log that the owner has started; no table file has a higher number.
         let mut started = before.clone();
         started.logs.insert(read_in_part + 1, 0);
@@ -274,7 +274,7 @@ mod tests {
         put(&owner, 1);
         owner.flush().unwrap();
         secondary.db().try_catch_up_with_primary().unwrap();
-        let mut after = Listing::of(&source.primary).unwrap();
+        let mut after = Listing::read(&source.primary).unwrap();
         after.logs.insert(read_in_part, before.logs[&read_in_part]);
         assert_eq!(secondary.judge(before, &after, &source).unwrap(), Outcome::Outdated);
     }

@@ -74,7 +74,7 @@ impl<'a> UndoBuilder<'a> {
             return;
         }
         hash_row(&mut self.left, spec, key, new);
-        of(&mut self.before.rows, spec).push((key.to_vec(), old));
+        part_of(&mut self.before.rows, spec).push((key.to_vec(), old));
     }
 
     /// The rows that `batch` appends to, whose prior values are in `snapshot`.
@@ -82,7 +82,7 @@ impl<'a> UndoBuilder<'a> {
         let mut tables: Vec<(&'static TableSpec, Appends<'_>)> = Vec::new();
         for (spec, key, change) in batch.iter() {
             if let Change::Append(bytes) = change {
-                of(&mut tables, spec).entry(key).or_default().extend_from_slice(bytes);
+                part_of(&mut tables, spec).entry(key).or_default().extend_from_slice(bytes);
             }
         }
         for (spec, rows) in tables {
@@ -100,7 +100,7 @@ impl<'a> UndoBuilder<'a> {
     /// A list that grows by `added` entries from length `base`.
     pub(super) fn list(&mut self, spec: &'static TableSpec, count_key: &[u8], (base, added): (u64, u64)) {
         let owner = count_key[1..].to_vec();
-        of(&mut self.before.lists, spec).push(ListGrowth { owner, base, added });
+        part_of(&mut self.before.lists, spec).push(ListGrowth { owner, base, added });
     }
 
     pub(super) fn done(self) -> UndoRecord {
@@ -109,7 +109,10 @@ impl<'a> UndoBuilder<'a> {
 }
 
 /// The part of `parts` for the table `spec`.
-fn of<'a, T: Default>(parts: &'a mut Vec<(&'static TableSpec, T)>, spec: &'static TableSpec) -> &'a mut T {
+fn part_of<'a, T: Default>(
+    parts: &'a mut Vec<(&'static TableSpec, T)>,
+    spec: &'static TableSpec,
+) -> &'a mut T {
     // Rows come table by table.
     if parts.last().is_none_or(|(last, _)| last.tag != spec.tag) {
         parts.push((spec, T::default()));

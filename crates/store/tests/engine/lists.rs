@@ -205,7 +205,7 @@ fn a_gap_in_a_list_is_an_error_with_the_row() {
     store_lists(&store, 1, 100);
     let owner = Text::from("0");
     let missing = (owner.clone(), list::ROW).to_bytes();
-    // Lost, shorter by an entry, and bytes that are no entries.
+    // Lost, shorter by an entry, and bytes that are not entries.
     let short: Vec<u8> = (32..62_u64).flat_map(|ordinal| encoded(ordinal * 10)).collect();
     for row in [None, Some(short), Some(vec![0x80])] {
         let mut batch = Batch::new();

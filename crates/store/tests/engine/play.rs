@@ -1,4 +1,4 @@
-//! A plain map beside an engine: random batches, long-lived snapshots and reads of every kind. Also included by the tests of
+//! A plain map next to an engine: random batches, long-lived snapshots and reads of every kind. Also included by the tests of
 //! crates/slate.
 
 use std::collections::BTreeMap;

@@ -8,7 +8,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
-use super::{App, call, internal_request, no_endpoint, panicked};
+use super::App;
+use super::request::{call, internal_request, no_endpoint, panicked};
 use crate::call::Call;
 use crate::endpoint::Handler;
 use crate::event::{EVENT_STREAM, EventStream};
@@ -27,7 +28,7 @@ impl<A> App<A> {
     pub fn open(&self, target: &str) -> Result<EventStream, HttpError> {
         let request = internal_request(Method::GET, target)?;
         let found = self.router.find(request.uri.path()).ok_or_else(|| no_endpoint(target))?;
-        let route = found.of(&request.method).ok_or_else(|| no_endpoint(target))?;
+        let route = found.route(&request.method).ok_or_else(|| no_endpoint(target))?;
         self.events(route, &call(route, &found, &request, b"")?)
     }
 
@@ -55,7 +56,7 @@ impl<A> App<A> {
 
     fn events(&self, route: &Route<A>, call: &Call<'_>) -> Result<EventStream, HttpError> {
         let Handler::Stream(handler) = route.endpoint.handler else {
-            return Err(HttpError::internal("an endpoint that is no stream was opened as one"));
+            return Err(HttpError::internal("an endpoint that is not a stream was opened as one"));
         };
         catch_unwind(AssertUnwindSafe(|| handler(&self.state, call))).unwrap_or_else(|_| Err(panicked()))
     }

@@ -50,7 +50,7 @@ impl Pools {
         Arc::new(Self { light, heavy, giant, serial, bodies, wait: limits.answer })
     }
 
-    fn of(&self, lane: Lane) -> &Arc<Semaphore> {
+    fn places(&self, lane: Lane) -> &Arc<Semaphore> {
         match lane {
             Lane::Light => &self.light,
             Lane::Heavy => &self.heavy,
@@ -73,7 +73,7 @@ type Place = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 impl Share {
     /// The share of the client of `permit`; `None` if the permit has no client.
-    pub(crate) fn of(permit: &RequestPermit, pools: &Arc<Pools>) -> Option<Self> {
+    pub(crate) fn from_permit(permit: &RequestPermit, pools: &Arc<Pools>) -> Option<Self> {
         let (client, turns) = permit.client()?;
         Some(Self { client, turns: Arc::clone(turns), pools: Arc::clone(pools) })
     }
@@ -136,7 +136,7 @@ impl Share {
     async fn place(&self, lane: Lane) -> Result<Place, AcquireError> {
         let turns = if lane == Lane::Light { &self.turns.light } else { &self.turns.heavy };
         let turn = Arc::clone(turns).acquire_owned().await?;
-        Ok((turn, Arc::clone(self.pools.of(lane)).acquire_owned().await?))
+        Ok((turn, Arc::clone(self.pools.places(lane)).acquire_owned().await?))
     }
 
     /// Counts `bytes` of a response; `None` if they are few.
@@ -180,7 +180,7 @@ mod tests {
         let (requests, pools) = (ConcurrencyLimit::of_requests(&limits), Pools::new(&limits));
         let share = |n| {
             let permit = requests.acquire(Some(Client::V4(Ipv4Addr::new(192, 0, 2, n)))).unwrap();
-            (Share::of(&permit, &pools).unwrap(), permit)
+            (Share::from_permit(&permit, &pools).unwrap(), permit)
         };
         let others = [share(101), share(102)];
         let all_places = [others[0].0.place(Lane::Light).await, others[1].0.place(Lane::Light).await];

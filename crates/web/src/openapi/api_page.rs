@@ -12,7 +12,7 @@ use crate::reply::Reply;
 /// Path of the page.
 pub const PATH: &str = "/swagger";
 
-/// The page and its files, for the endpoint list of an API. They describe the API and are no part of it.
+/// The page and its files, for the endpoint list of an API. They describe the API and are not part of it.
 pub const fn endpoints<A: 'static>() -> [Endpoint<A>; 3] {
     [
         file(PATH, &HTML, Handler::Sync(page)),

@@ -74,7 +74,7 @@ impl Flow {
         }
     }
 
-    /// `bytes` are ready to be sent, beside those of other streams that wait.
+    /// `bytes` are ready to be sent, in addition to those of other streams that wait.
     fn begin(&self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut sending = self.sending();

@@ -162,7 +162,7 @@ impl<H: RequestHandler> Http2Server<H> {
             Err(error) => return (self.handler.reject(uri.path(), &error), None),
         };
         let mut request = Request::from_parts(head, body);
-        if let Some(share) = permit.as_ref().and_then(|permit| Share::of(permit, &self.pools)) {
+        if let Some(share) = permit.as_ref().and_then(|permit| Share::from_permit(permit, &self.pools)) {
             request.extensions_mut().insert(share);
         }
         let response = self.handler.respond(request);

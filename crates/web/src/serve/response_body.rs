@@ -78,7 +78,7 @@ pub(crate) fn streaming(
 ) -> Response<ResponseBody> {
     response.map(|events| {
         let heartbeat = (heartbeat, Box::pin(sleep(heartbeat)));
-        let share = Share::of(&permit, pools);
+        let share = Share::from_permit(&permit, pools);
         let events = Events { rest: events, heartbeat, stopped, share, held: None, is_over: false };
         ResponseBody::new(Content::Events(events), Some(permit), timer)
     })

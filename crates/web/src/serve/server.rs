@@ -31,9 +31,9 @@ const LEFT_WORK: Duration = Duration::from_millis(200);
 
 /// Eight, or four per core if that is more, so that threads waiting for the disk leave no core idle.
 pub fn default_workers() -> usize {
-    const LEAST: usize = 8;
+    const MIN: usize = 8;
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-    LEAST.max(4 * cores)
+    MIN.max(4 * cores)
 }
 
 /// Resolves when a server is stopped.

@@ -105,7 +105,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             Err(response) => return answered(response, None),
         };
         // A permit of this server always has a client.
-        let Some(share) = Share::of(&permit, &self.server.pools) else {
+        let Some(share) = Share::from_permit(&permit, &self.server.pools) else {
             let error = HttpError::internal("a request without a client");
             return answered(app.reject(&head, &error), Some(permit));
         };
@@ -139,7 +139,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
 }
 
 /// Bytes of bodies that a client has room for, at least, when an expensive request of it begins.
-const LEAST_ROOM: usize = 512 << 10;
+const MIN_ROOM: usize = 512 << 10;
 
 /// The response of a synchronous handler that did not run on the thread of its connection.
 async fn later<A: Send + Sync + 'static>(
@@ -150,7 +150,7 @@ async fn later<A: Send + Sync + 'static>(
 ) -> Response<Bytes> {
     // The bytes of the largest pages are counted when they are there; a client that has no room for any gets no turn.
     if lane != Lane::Light
-        && let Err(error) = share.hold(LEAST_ROOM)
+        && let Err(error) = share.hold(MIN_ROOM)
     {
         return app.reject(head, &error);
     }

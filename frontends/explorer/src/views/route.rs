@@ -149,7 +149,7 @@ fn missing(denom: Option<&str>, chain: &str) -> Markup {
     let chain = chain::truncated(chain, NAME);
     refusal(&match denom {
         Some(denom) => {
-            format!("`{}` is no asset of {chain}: choose one of the list", chain::truncated(denom, NAME))
+            format!("`{}` is not an asset of {chain}: choose one of the list", chain::truncated(denom, NAME))
         }
         None => format!("no route begins on {chain}: choose another chain"),
     })

@@ -23,7 +23,7 @@ impl View for TokenPage {
     const PARAMS: &'static [Param] = &[
         Param::path("collection", "Bech32 or hex."),
         Param::query("id", Type::String, "The id of the token in its collection."),
-        Param::query("a", Type::String, "As id, if it is no address: the form of Etherscan."),
+        Param::query("a", Type::String, "As id, if it is not an address: the form of Etherscan."),
         KEY,
     ];
 

@@ -24,7 +24,7 @@ const BLOCK_DATA: Param = Param::query_or(
     "block_data",
     Type::Boolean,
     "false",
-    "Whether block data that is no transaction is listed.",
+    "Whether block data that is not a transaction is listed.",
 );
 
 /// The parameters of a page with such a list.
@@ -90,7 +90,7 @@ impl TxList {
         html! {
             @if self.hidden > 0 {
                 p.dim.more {
-                    "Block data that is no transaction is not listed (" (count(self.hidden)) "). "
+                    "Block data that is not a transaction is not listed (" (count(self.hidden)) "). "
                     a href=(self.page_of_all.clone().into_string()) { "Show it" }
                 }
             }

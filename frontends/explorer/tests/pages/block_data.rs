@@ -1,4 +1,4 @@
-//! Rows of the L1 that are no transactions: the votes that its proposers put into blocks.
+//! Rows of the L1 that are not transactions: the votes that its proposers put into blocks.
 
 use crate::dom::Document;
 use crate::site::Site;
@@ -52,5 +52,5 @@ async fn a_row_of_block_data_is_no_failed_transaction() {
     }
     // A block of nothing else has an empty list that says why.
     let block = site.get(&format!("/block/{}", tx["height"].as_str().unwrap())).await.document().text;
-    assert!(block.contains("Block data that is no transaction is not listed"), "{block}");
+    assert!(block.contains("Block data that is not a transaction is not listed"), "{block}");
 }

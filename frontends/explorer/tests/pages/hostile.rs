@@ -83,7 +83,7 @@ fn hostile() -> Arc<MemStore> {
         let mut rest = record.clone();
         rest.as_object_mut().unwrap().remove("txhash");
         let record = format!("{{\"txhash\":\"{hex}\",{}", &rest.to_string()[1..]);
-        txn.put::<Txs>(&seq, &encoder.encode(&Chunk::of(record.as_bytes()).take()));
+        txn.put::<Txs>(&seq, &encoder.encode(&Chunk::single(record.as_bytes()).take()));
         postings::add::<TxByHash>(&mut txn, [(hash_prefix(&hash), seq, 0)]);
         txn.push::<AccountTxs>(&(owner, Role::Involved), seq).unwrap();
     }

@@ -140,7 +140,7 @@ async fn a_choice_that_is_gone_is_named_and_the_lists_still_lead_somewhere() {
     // As without scripts, after another chain was chosen.
     let target = form((L2, "uinit"), (L2, WRAPPED), "1");
     let document = page(&local, &target).await.document();
-    assert!(document.text.contains("`uinit` is no asset of e2e-l2-1"), "{}", document.text);
+    assert!(document.text.contains("`uinit` is not an asset of e2e-l2-1"), "{}", document.text);
     let text = page(&local, &submitted(&document)).await.document().text;
     assert!(text.contains("Best route"), "{text}");
 }

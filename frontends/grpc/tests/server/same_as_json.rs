@@ -127,7 +127,7 @@ fn typed(name: &str, value: &str) -> Option<Value> {
     match name {
         "height" => Some(json!(value.parse::<u64>().ok()?)),
         "offset" => Some(json!(value.parse::<i64>().ok()?)),
-        // 0 is no limit here, and an error there.
+        // 0 means no limit here, and an error there.
         "limit" => Some(json!(value.parse::<u32>().ok().filter(|limit| *limit > 0)?)),
         "count_total" | "reverse" | "is_signer" => Some(json!(value.parse::<bool>().ok()?)),
         "order_by" => match value {

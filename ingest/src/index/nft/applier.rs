@@ -1,27 +1,27 @@
 //! Applies the NFT events of one block, in order.
 
+mod tokens;
+
 use std::collections::HashMap;
 
-use chain::nft::{NftEvent, TokenRef, Updated};
+use chain::nft::{NftEvent, TokenRef};
 use chain::{Account, Text as Name, Vm};
 use schema::block::Blocks;
 use schema::keys::AccountKey;
 use schema::nft::fold;
 use schema::nft::{
-    About, Change, Collection, Collections, Entry, Mint, NewCollection, NewUri, NonCollections, ObjectTokens,
-    Origin, Outcome, PendingEvents, Place, Question, Questions, Refusals, TokenKey, TokenName, Tokens,
-    Transfer, renewal,
+    About, Change, Collection, Collections, Entry, NewCollection, NewUri, NonCollections, ObjectTokens,
+    Origin, Outcome, PendingEvents, Place, Question, Questions, Refusals, TokenName,
 };
-use store::key::Text;
 use store::{Message, Order, Txn};
 
 use super::first_tx::first_tx;
-use super::{earlier, pending, refusal};
+use super::{earlier, pending};
 use crate::Error;
 use crate::index::IndexContext;
 use crate::meter;
-use crate::nft::plan::{bare_subject, subject};
-use crate::nft::{Answers, NftAt, QuestionKey, Reply, count_if_too_long};
+use crate::nft::plan::subject;
+use crate::nft::{NftAt, QuestionKey, Replies, Reply};
 
 /// The owner of each token at the end of the block; `None` if it is burnt.
 type FinalOwners = HashMap<(Account, String), Option<Account>>;
@@ -38,7 +38,7 @@ pub(super) struct At {
 pub(super) struct NftApplier<'s, 't> {
     context: &'s IndexContext,
     at: At,
-    answers: &'s Answers,
+    answers: &'s Replies,
     owners: &'s FinalOwners,
     txn: &'s mut Txn<'t>,
     /// True if it was logged that tokens are not read: a block may have many such events.
@@ -49,7 +49,7 @@ impl<'s, 't> NftApplier<'s, 't> {
     pub(super) fn new(
         context: &'s IndexContext,
         at: At,
-        answers: &'s Answers,
+        answers: &'s Replies,
         owners: &'s FinalOwners,
         txn: &'s mut Txn<'t>,
     ) -> Self {
@@ -257,166 +257,6 @@ impl<'s, 't> NftApplier<'s, 't> {
     /// The token of an object, if known.
     fn object(&self, object: Account) -> Result<Option<TokenName>, Error> {
         Ok(self.txn.get::<ObjectTokens>(&AccountKey(object))?.map(|Message(token)| token))
-    }
-
-    /// Mints a token of which only the object is known: the node identifies it.
-    fn mint_object(
-        &mut self,
-        nft: &NftAt,
-        tx: u64,
-        object: Account,
-        owner: Option<Account>,
-    ) -> Result<(), Error> {
-        if self.wait_behind_others(object, nft, tx)?
-            || Refusals::read(self.txn, AccountKey(object))?.is_some()
-        {
-            return Ok(());
-        }
-        match self.answers.get(&QuestionKey::Object(object)) {
-            Some(reply @ Reply::Token { collection, token_id, .. }) => {
-                let (collection, token_id, uri) = (*collection, token_id.clone(), reply.clone().into_uri());
-                // A transfer does not contain the collection, which may be unknown.
-                if !self.is_collection(collection, nft, tx)? {
-                    return Ok(());
-                }
-                let (place, token) = (self.place(nft.place), token_name(collection, &token_id));
-                self.mint(&place, tx, token, owner, Some(object), Some(uri))
-            }
-            Some(_) => {
-                self.txn.put::<NonCollections>(&(AccountKey(object), self.at.height), &());
-                Ok(())
-            }
-            None => {
-                self.question(&self.place(nft.place), About::Object(bare_subject(object)));
-                self.wait(object, nft, tx);
-                Ok(())
-            }
-        }
-    }
-
-    /// Mints a token that did not exist or was unknown. Without a URI from the event or the node, the URI is filled in
-    /// later.
-    fn mint(
-        &mut self,
-        place: &Place,
-        tx: u64,
-        token: TokenName,
-        owner: Option<Account>,
-        object: Option<Account>,
-        uri: Option<(Outcome, String)>,
-    ) -> Result<(), Error> {
-        let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
-        let Some(owner) = owner.or(self.creator(collection)?) else { return Ok(()) };
-        self.end(place, &token)?;
-        let object = object.map(|object| object.as_bytes().to_vec()).unwrap_or_default();
-        let (outcome, uri) = match uri {
-            Some(uri) => uri,
-            None => self.uri(place, collection, &token, &object),
-        };
-        count_if_too_long(outcome);
-        let owner = owner.as_bytes().to_vec();
-        let mint = Mint { token, owner, uri, object, outcome: outcome.into() };
-        self.entry(place, tx, Change::Mint(mint))
-    }
-
-    /// The node's answer about the URI of a token. Without one the query is stored.
-    fn uri(
-        &mut self,
-        place: &Place,
-        collection: Account,
-        token: &TokenName,
-        object: &[u8],
-    ) -> (Outcome, String) {
-        // A token that is burnt by the end of the block has no URI then.
-        let stays = self.owners.get(&(collection, token.token_id.clone())).is_none_or(Option::is_some);
-        match self.answers.get(&QuestionKey::Uri(collection, token.token_id.clone())) {
-            Some(reply) => reply.clone().into_uri(),
-            None if stays => {
-                let TokenName { collection, token_id } = token.clone();
-                self.question(place, About::Uri(TokenKey { collection, token_id, object: object.to_vec() }));
-                (Outcome::Open, String::new())
-            }
-            None => (Outcome::Refused, String::new()),
-        }
-    }
-
-    /// Older Move chains do not emit the first owner: it is the collection's creator.
-    fn creator(&self, collection: Account) -> Result<Option<Account>, Error> {
-        let row = self.txn.get::<Collections>(&AccountKey(collection))?;
-        Ok(row.and_then(|Message(row)| Account::from_bytes(&row.creator)))
-    }
-
-    fn transfer(&mut self, place: &Place, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
-        let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
-        let key = (AccountKey(collection), Text(token.token_id.clone()));
-        let Some(Message(row)) = self.txn.get::<Tokens>(&key)? else {
-            // First seen in a transfer: the token was minted before the index began.
-            return self.mint(place, tx, token, Some(to), None, None);
-        };
-        let transfer = Transfer { token: token.clone(), owner: to.as_bytes().to_vec() };
-        self.entry(place, tx, Change::Transfer(transfer))?;
-        if self.context.vm == Vm::Move {
-            return Ok(());
-        }
-        refusal::ask_again(self.txn, (place, self.at.time), &token, &row)
-    }
-
-    fn burn(&mut self, place: &Place, tx: u64, token: TokenName) -> Result<(), Error> {
-        self.end(place, &token)?;
-        self.entry(place, tx, Change::Burn(token))
-    }
-
-    /// A token ends by a burn, or by a mint without one. The queries for its URI that a renewal has not reached are stored:
-    /// they are about states in which it exists.
-    fn end(&mut self, place: &Place, token: &TokenName) -> Result<(), Error> {
-        let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
-        let key = (AccountKey(collection), Text(token.token_id.clone()));
-        let Some(Message(row)) = self.txn.get::<Tokens>(&key)? else { return Ok(()) };
-        for place in renewal::unreached(self.txn, token, &row, place)? {
-            let time = block_time(self.txn, place.height)?;
-            refusal::ask(self.txn, (&place.of_token(token), time), token, 0, Vec::new())?;
-        }
-        Ok(())
-    }
-
-    /// Queries the URIs of `tokens`, or the collection's name, again.
-    fn metadata(
-        &mut self,
-        place: &Place,
-        tx: u64,
-        collection: Account,
-        tokens: &Updated,
-    ) -> Result<(), Error> {
-        let owner = AccountKey(collection);
-        if matches!(tokens, Updated::All | Updated::Name) {
-            // Once for a block, whose end has the state.
-            let part = format!("name/{}", collection.to_hex());
-            let place = Place { ordinal: u32::MAX, part, ..place.clone() };
-            self.question(&place, About::Name(bare_subject(collection)));
-        }
-        let range = match tokens {
-            Updated::Token(token_id) => {
-                let row = self.txn.get::<Tokens>(&(owner, Text(token_id.clone())))?;
-                // On an EVM chain a mint of the same block has the URI from the same state. A query at a transfer does not
-                // count: whether there is one depends on when the node answers.
-                let is_known = |asked: &Place| {
-                    self.context.vm == Vm::Evm && asked.height == place.height && asked.part.is_empty()
-                };
-                let stays = self.owners.get(&(collection, token_id.clone())).is_none_or(Option::is_some);
-                if row.is_none_or(|Message(row)| is_known(row.asked())) || !stays {
-                    return Ok(());
-                }
-                let token = token_name(collection, token_id);
-                let (outcome, uri) = self.uri(place, collection, &token, &[]);
-                count_if_too_long(outcome);
-                let new = NewUri { token, uri, outcome: outcome.into(), refusals: 0 };
-                return self.entry(place, tx, Change::Uri(new));
-            }
-            Updated::Range(first, last) => renewal::encode_range(*first, *last),
-            Updated::All => Vec::new(),
-            Updated::Name => return Ok(()),
-        };
-        Ok(renewal::request(self.txn, owner, range, place)?)
     }
 
     fn entry(&mut self, place: &Place, tx: u64, change: Change) -> Result<(), Error> {

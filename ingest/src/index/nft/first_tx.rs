@@ -49,7 +49,7 @@ pub(super) fn first_tx(
     };
     let json = records::find::<Txs>(txn, codec, seq)?;
     let record: Record<'_> = serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
-    let height = record.height.parse().map_err(|_| damaged("its height is no number".to_owned()))?;
+    let height = record.height.parse().map_err(|_| damaged("its height is not a number".to_owned()))?;
     let Message(block) = txn.find::<Blocks>(&height)?.ok_or(Error::BlockMissing { height })?;
     Ok(Some(FirstTx { height, time: block.time, signer: signer(&record, prefix) }))
 }

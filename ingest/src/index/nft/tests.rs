@@ -28,7 +28,7 @@ use crate::derive::Block;
 use crate::index::{BlockIndex as _, IndexContext};
 use crate::nft::plan::final_owners;
 use crate::nft::range::Asked;
-use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
+use crate::nft::{LateReply, NftAt, QuestionKey, Replies, Reply};
 
 /// The first declares ERC-721, the second is recognized by its tokens' owners, the third is not a collection, and the
 /// fourth becomes one at a height.
@@ -125,9 +125,9 @@ fn about_uri(of: Account, token_id: &str, height: u64) -> Reply {
 }
 
 /// All answers of the chain about a block's tokens.
-fn answers(height: u64, nfts: &[NftAt]) -> Answers {
+fn answers(height: u64, nfts: &[NftAt]) -> Replies {
     let owners = final_owners(nfts);
-    let mut answers: Answers = (0..COLLECTIONS)
+    let mut answers: Replies = (0..COLLECTIONS)
         .map(|n| {
             let left = owners.iter().any(|((of, _), owner)| *of == collection(n) && owner.is_some());
             (QuestionKey::Collection(collection(n)), about_collection(collection(n), height, left))
@@ -164,7 +164,7 @@ impl Subject {
         self.counts.absorb(pending);
     }
 
-    fn apply(&mut self, height: u64, nfts: Vec<NftAt>, answers: Answers) {
+    fn apply(&mut self, height: u64, nfts: Vec<NftAt>, answers: Replies) {
         let block = Block {
             height,
             hash: [0; 32],
@@ -207,7 +207,7 @@ impl Subject {
                 continue;
             }
             let asked =
-                Asked::of(&*self.store.snapshot().unwrap(), &[(place.clone(), question.clone())]).unwrap();
+                Asked::read(&*self.store.snapshot().unwrap(), &[(place.clone(), question.clone())]).unwrap();
             let account = |bytes: &[u8]| Account::from_bytes(bytes).unwrap();
             let reply = |about: &About| match about {
                 About::Collection(subject) => {
@@ -221,7 +221,7 @@ impl Subject {
             };
             let replies = asked.abouts().iter().map(|about| Ok(reply(about))).collect();
             let Some(reply) = asked.replies(replies).next().unwrap().unwrap() else { continue };
-            let late = LateAnswer { place: place.clone(), question: question.clone(), reply };
+            let late = LateReply { place: place.clone(), question: question.clone(), reply };
             // A question may be asked twice before its answer is committed.
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
@@ -450,12 +450,12 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
     };
     let lane = |txn: &mut Txn<'_>, height| meta::put(txn, &BlockLane { height, ..BlockLane::default() });
     let answer = about_collection(collection(0), 1, true);
-    subject.apply(1, nfts, Answers::from([(QuestionKey::Collection(collection(0)), answer)]));
+    subject.apply(1, nfts, Replies::from([(QuestionKey::Collection(collection(0)), answer)]));
     subject.write(|_, txn| lane(txn, 1));
     // At the mint, and again after an update of all tokens, with the former URIs as prior values.
     for height in [1, 2] {
         if height == 2 {
-            subject.apply(2, update(2, Updated::All), Answers::new());
+            subject.apply(2, update(2, Updated::All), Replies::new());
             subject.write(|_, txn| lane(txn, 2));
         }
         let (mut text, mut written, mut answered) = (0, 0, 0);
@@ -465,7 +465,8 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
                     .unwrap();
             let open = open.into_iter().find(|(_, row)| !matches!(row.0.about, Some(About::Name(_))));
             let Some((place, Message(question))) = open else { break };
-            let asked = Asked::of(&*subject.store.snapshot().unwrap(), &[(place.clone(), question.clone())]);
+            let asked =
+                Asked::read(&*subject.store.snapshot().unwrap(), &[(place.clone(), question.clone())]);
             let asked = asked.unwrap();
             let replies = asked.abouts().iter().map(|_| {
                 answered += 1;
@@ -474,7 +475,7 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
             });
             let replies = replies.collect();
             let reply = asked.replies(replies).next().unwrap().unwrap().unwrap();
-            let late = LateAnswer { place, question, reply };
+            let late = LateReply { place, question, reply };
             written += commit_with_undo(&mut subject, |rows, txn| rows.late(&late, txn).unwrap());
         }
         eprintln!("height {height}: {answered} late URIs, {text} bytes of text, {written} bytes written");
@@ -486,7 +487,7 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
     let event = NftEvent::Transfer { token, to: owner(1) };
     let before = subject.store.snapshot().unwrap();
     let mut txn = Txn::new(&*before, &mut subject.counts);
-    let (answers, owners) = (Answers::new(), HashMap::new());
+    let (answers, owners) = (Replies::new(), HashMap::new());
     let at = super::applier::At { height: 3, time: 3 };
     let context = &subject.rows.context;
     let mut applier = super::NftApplier::new(context, at, &answers, &owners, &mut txn);
@@ -576,7 +577,7 @@ fn a_collection_has_the_name_of_its_newest_event_whenever_the_replies_come() {
         subject.apply(1, mint, replies);
         // At 3 the contract refuses, at 5 it has a name, at 8 another.
         for height in [3, 5, 8] {
-            subject.apply(height, rename(), Answers::new());
+            subject.apply(height, rename(), Replies::new());
             let open =
                 store::table::rows::<Questions>(&*subject.store.snapshot().unwrap(), &All, Order::Asc, 9);
             let names = open
@@ -592,7 +593,7 @@ fn a_collection_has_the_name_of_its_newest_event_whenever_the_replies_come() {
                 store::table::rows::<Questions>(&*subject.store.snapshot().unwrap(), &All, Order::Asc, 9);
             for (place, Message(question)) in open.unwrap().into_iter().filter(|(of, _)| place(of)) {
                 if let Some(About::Name(_)) = question.about {
-                    let late = LateAnswer { place, question, reply: about_name(height) };
+                    let late = LateReply { place, question, reply: about_name(height) };
                     subject.write(|rows, txn| rows.late(&late, txn).unwrap());
                 }
             }

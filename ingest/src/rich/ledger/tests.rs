@@ -14,7 +14,7 @@ use store::key::All;
 use store::{Bounds, BulkWriter, Counts, Durability, MemStore, Order, RANK, Snapshot, Store, Txn};
 
 use super::{Flow, Group, balance, flows, plan, write};
-use crate::rich::lane::BalanceAnswer;
+use crate::rich::lane::BalanceReply;
 use schema::rich::Erc20;
 
 fn transfer(from: u8, to: u8, amount: u64) -> Erc20Event {
@@ -119,7 +119,7 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
     let mut txn = Txn::new(&*snapshot, &mut counts);
     let mut group = Group::default();
     let plan = plan(&txn, &group, events).unwrap();
-    let answer = |it: &super::UnknownBalance| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account));
+    let answer = |it: &super::UnknownBalance| BalanceReply::AtHeight(held(ledger, it.contract, it.account));
     let answers: Vec<_> = plan.unknown.iter().map(answer).collect();
     write(height, plan, &answers, &mut group, &mut txn).unwrap();
     group.finish(height..=height, &mut txn).unwrap();
@@ -147,7 +147,7 @@ fn commit_grouped(store: &MemStore, played: &[(u64, Vec<Erc20Event>, Ledger)]) {
                 break;
             }
             let answer =
-                |it: &super::UnknownBalance| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account));
+                |it: &super::UnknownBalance| BalanceReply::AtHeight(held(ledger, it.contract, it.account));
             let answers: Vec<_> = plan.unknown.iter().map(answer).collect();
             write(*height, plan, &answers, &mut group, &mut txn).unwrap();
             applied += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use replay::Recording;
-use replay::answers::Answer;
+use replay::answers::HttpReply;
 use schema::nft::{Change, Entry, NftLog, NonCollections};
 use schema::rich::{Erc20, Erc20s};
 use serde_json::Value;
@@ -31,7 +31,7 @@ async fn node_that_tells_owners(wrong: &'static str) -> OverriddenNode {
             reply.insert(key, (height, line["result"].clone()));
         }
     }
-    let alter = move |exchange: RecordedExchange<'_>| -> Answer {
+    let alter = move |exchange: RecordedExchange<'_>| -> HttpReply {
         let call: Value = serde_json::from_slice(exchange.request.body()).unwrap_or_default();
         let text = |name: &str| call["params"][0][name].as_str().unwrap_or_default().to_owned();
         match reply.get(&(text("to"), text("data"))) {

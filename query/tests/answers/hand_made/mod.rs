@@ -200,7 +200,7 @@ impl HandMade {
             self.fork,
             messages.join(",")
         );
-        txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::of(record.as_bytes()).take()));
+        txn.put::<Txs>(&seq, &self.encoders[0].encode(&Chunk::single(record.as_bytes()).take()));
         postings::add::<TxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         let set = self.set(&plan.types, seq, txn);
         txn.push::<SetTxs>(&set, seq).unwrap();
@@ -237,13 +237,13 @@ impl HandMade {
         let record = format!(
             r#"{{"n":{seq},"blockNumber":"0x{height:x}","from":"{from}","to":"{to}","transactionHash":"0x{hex}","type":"0x2"}}"#
         );
-        txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::of(record.as_bytes()).take()));
+        txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(&Chunk::single(record.as_bytes()).take()));
         postings::add::<EvmTxByHash>(txn, [(hash_prefix(&hash), seq, 0)]);
         for n in &plan.involved {
             txn.push::<AccountEvmTxs>(&(AccountKey(account(*n)), Role::Involved), seq).unwrap();
         }
         txn.push::<AccountEvmTxs>(&(AccountKey(account(plan.from)), Role::Signer), seq).unwrap();
-        for part in plan.frames.chunks(Calls::MOST) {
+        for part in plan.frames.chunks(Calls::MAX_RECORDS) {
             self.add_frames(part, height, hash, txn);
         }
         self.evm_txs.push(Placed { height, hash, plan: plan.clone() });

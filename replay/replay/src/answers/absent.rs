@@ -8,8 +8,8 @@ use http::StatusCode;
 
 use super::envelope::Reply;
 use super::rest_reply::{error, unknown};
-use super::{Answer, View};
-use crate::recording::{Outcome, RestAnswer};
+use super::{HttpReply, View};
+use crate::recording::{Outcome, RestReply};
 
 /// `balanceOf(address)`.
 const BALANCE_OF: &str = "0x70a08231";
@@ -28,11 +28,11 @@ pub(super) fn eth_call(view: View<'_>, to: &str, data: &str, height: u64) -> Rep
 }
 
 /// The answer to a REST request in the state of `height`.
-pub(super) fn rest(view: View<'_>, method: &str, path: &str, body: &[u8], height: u64) -> Answer {
+pub(super) fn rest(view: View<'_>, method: &str, path: &str, body: &[u8], height: u64) -> HttpReply {
     match view.recording.state().rest_up_to(method, path, height, body) {
-        Some(RestAnswer { status, body }) => {
+        Some(RestReply { status, body }) => {
             let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            Answer::new(status, body.clone())
+            HttpReply::new(status, body.clone())
         }
         None if path.starts_with("/cosmos/bank/v1beta1/balances/") => empty("balances"),
         None if path.starts_with("/cosmos/auth/v1beta1/accounts") => empty("accounts"),
@@ -49,7 +49,7 @@ pub(super) fn rest(view: View<'_>, method: &str, path: &str, body: &[u8], height
     }
 }
 
-fn empty(list: &str) -> Answer {
+fn empty(list: &str) -> HttpReply {
     let body = format!(r#"{{"{list}":[],"pagination":{{"next_key":null,"total":"0"}}}}"#);
-    Answer::new(StatusCode::OK, Bytes::from(body))
+    HttpReply::new(StatusCode::OK, Bytes::from(body))
 }

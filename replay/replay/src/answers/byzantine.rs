@@ -90,7 +90,9 @@ pub(super) fn results(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, Str
 /// An answer to `eth_getBlockReceipts`.
 pub(super) fn receipts(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
     let Some(random) = deviations.get(Deviation::FalseReceipts) else { return Ok(raw.clone()) };
-    let Value::Array(mut receipts) = parse(raw)? else { return Err("the receipts are no array".to_owned()) };
+    let Value::Array(mut receipts) = parse(raw)? else {
+        return Err("the receipts are not an array".to_owned());
+    };
     if receipts.is_empty() {
         return Ok(raw.clone());
     }

@@ -14,11 +14,11 @@ use serde_json::value::RawValue;
 
 use super::comet_reply::{Params, internal, invalid_params, malformed, missing, recorded, unreadable};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, Deviation, View, byzantine, comet_txs};
+use super::{Deviation, HttpReply, View, byzantine, comet_txs};
 use crate::counters::Call;
 use crate::recording::{Height, Outcome, cometbft_path};
 
-pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> HttpReply {
     match *request.method() {
         Method::GET => {
             let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
@@ -27,7 +27,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
                 None => invalid_params(&format!("{path} is not UTF-8")),
             };
             let failed = matches!(reply, Reply::Error(_));
-            Answer::new(
+            HttpReply::new(
                 if failed { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK },
                 reply.body(b"-1"),
             )
@@ -38,11 +38,11 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
                     Ok(params) => reply(view, &call.method, &params),
                     Err(message) => invalid_params(&message),
                 });
-                Answer::new(StatusCode::OK, body)
+                HttpReply::new(StatusCode::OK, body)
             }
-            Err(error) => Answer::new(StatusCode::INTERNAL_SERVER_ERROR, error.body(b"-1")),
+            Err(error) => HttpReply::new(StatusCode::INTERNAL_SERVER_ERROR, error.body(b"-1")),
         },
-        _ => Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new()),
+        _ => HttpReply::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new()),
     }
 }
 

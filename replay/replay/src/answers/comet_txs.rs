@@ -41,7 +41,7 @@ pub(super) fn tx(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
 /// take it, so it rejects it.
 pub(super) fn broadcast(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let raw = params.get("tx").map_or("", String::as_str);
-    let hash = super::hash_of(raw).map_err(|e| invalid_params(&format!("tx is no base64: {e}")))?;
+    let hash = super::hash_of(raw).map_err(|e| invalid_params(&format!("tx is not base64: {e}")))?;
     let bytes: Option<[u8; 32]> = hex::decode(&hash).ok().and_then(|bytes| bytes.try_into().ok());
     let (code, log) = match bytes.and_then(|bytes| view.recording.place_of_tx(&bytes)) {
         Some((height, _)) if height <= view.executed() => return Err(internal("tx already exists in cache")),

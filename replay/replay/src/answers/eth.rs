@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::comet_reply::{array, missing};
 use super::envelope::{self, Calls, Reply};
 use super::eth_reply::{invalid_params, number_of, recorded, recorded_at, unserved};
-use super::{Answer, Deviation, View, absent, byzantine, ethereum, logs};
+use super::{Deviation, HttpReply, View, absent, byzantine, ethereum, logs};
 use crate::counters::Call;
 use crate::recording::{Height, Outcome, Trace};
 
@@ -21,15 +21,15 @@ const NUMBER: &str = r#"{"data":"0x4360005260206000f3"}"#;
 
 const UNREADABLE_RECEIPTS: &str = "internal jsonrpc error: failed to get block receipts";
 
-pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> HttpReply {
     if request.method() != Method::POST {
-        return Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
+        return HttpReply::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
     }
     let body = match Calls::parse(request.body()) {
         Ok(calls) => calls.answer(|call| reply(view, call)),
         Err(error) => error.body(b"null"),
     };
-    Answer::new(StatusCode::OK, body)
+    HttpReply::new(StatusCode::OK, body)
 }
 
 fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {

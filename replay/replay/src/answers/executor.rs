@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 
 use bytes::Bytes;
 
-use super::{Answer, Deviation, View};
+use super::{Deviation, HttpReply, View};
 use crate::counters::Call;
-use crate::recording::{BotAnswer, query_pairs};
+use crate::recording::{BotReply, query_pairs};
 
 const WITHDRAWAL: &str = "/withdrawal/";
 const WITHDRAWALS: &str = "/withdrawals/";
@@ -27,10 +27,10 @@ const LIMITS: (usize, usize) = (10, 100);
 /// The members that only a closed tree has.
 const OF_CLOSED: [&str; 3] = ["withdrawal_proofs", "storage_root", "last_block_hash"];
 
-pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> HttpReply {
     view.counters.count(Call::Executor);
     if request.method() != Method::GET {
-        return Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
+        return HttpReply::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
     }
     let path = request.uri().path();
     let answer = if let Some(sequence) = path.strip_prefix(WITHDRAWAL) {
@@ -52,7 +52,7 @@ struct Seen<'a> {
     height: u64,
     /// The last block of its output; none if the tree was still open.
     closed: Option<String>,
-    answer: &'a BotAnswer,
+    answer: &'a BotReply,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ struct Withdrawal {
 }
 
 impl<'a> Seen<'a> {
-    fn read(answer: &'a BotAnswer) -> Option<Result<Self, String>> {
+    fn read(answer: &'a BotReply) -> Option<Result<Self, String>> {
         let of_one = answer.path.starts_with(WITHDRAWAL) && answer.status == 200;
         of_one.then(|| {
             let read: Withdrawal = serde_json::from_slice(&answer.body).map_err(|e| e.to_string())?;
@@ -75,7 +75,7 @@ impl<'a> Seen<'a> {
     }
 
     /// The answer of the executor at the shown height.
-    fn answer_at(&self, view: View<'_>) -> Result<String, Answer> {
+    fn answer_at(&self, view: View<'_>) -> Result<String, HttpReply> {
         let text = String::from_utf8_lossy(&self.answer.body);
         let Some(hash) = &self.closed else { return Ok(text.into_owned()) };
         let Some(closed) = view.recording.height_of_block(hash) else {
@@ -93,7 +93,7 @@ impl<'a> Seen<'a> {
 }
 
 /// The recorded withdrawals by sequence, each with its last answer.
-fn all(view: View<'_>) -> Result<Vec<Seen<'_>>, Answer> {
+fn all(view: View<'_>) -> Result<Vec<Seen<'_>>, HttpReply> {
     let read: Result<Vec<_>, _> = view.recording.state().bots().iter().filter_map(Seen::read).collect();
     let mut seen = read.map_err(|e| missing(view, &format!("a well-formed withdrawal: {e}")))?;
     seen.reverse();
@@ -102,7 +102,7 @@ fn all(view: View<'_>) -> Result<Vec<Seen<'_>>, Answer> {
     Ok(seen)
 }
 
-fn withdrawal(view: View<'_>, sequence: &str) -> Result<Answer, Answer> {
+fn withdrawal(view: View<'_>, sequence: &str) -> Result<HttpReply, HttpReply> {
     let Ok(wanted) = sequence.parse::<u64>() else {
         let parsing = format!("strconv.ParseUint: parsing {sequence:?}: invalid syntax");
         return Err(failure(&format!("failed to parse sequence: {parsing}")));
@@ -117,12 +117,12 @@ fn withdrawal(view: View<'_>, sequence: &str) -> Result<Answer, Answer> {
     if seen.height > view.executed() || view.deviations.has(Deviation::UnseenWithdrawals) {
         return Err(unseen());
     }
-    Ok(Answer::new(StatusCode::OK, seen.answer_at(view)?))
+    Ok(HttpReply::new(StatusCode::OK, seen.answer_at(view)?))
 }
 
 /// A page of the withdrawals to an address: from the newest on, or in order `asc` from the oldest; `offset` is the
 /// first sequence.
-fn withdrawals(view: View<'_>, address: &str, query: &str) -> Result<Answer, Answer> {
+fn withdrawals(view: View<'_>, address: &str, query: &str) -> Result<HttpReply, HttpReply> {
     let all = all(view)?;
     if all.iter().zip(1..).any(|(seen, sequence)| seen.sequence != sequence) {
         return Err(missing(view, &format!("every withdrawal, to tell those of {address}")));
@@ -142,11 +142,11 @@ fn withdrawals(view: View<'_>, address: &str, query: &str) -> Result<Answer, Ans
     }
     let page: Vec<_> = own.iter().take(limit).map(|seen| seen.answer_at(view)).collect::<Result<_, _>>()?;
     let next = own.get(limit).map(|seen| format!(r#","next":{}"#, seen.sequence)).unwrap_or_default();
-    Ok(Answer::new(StatusCode::OK, format!(r#"{{"withdrawals":[{}]{next}}}"#, page.join(","))))
+    Ok(HttpReply::new(StatusCode::OK, format!(r#"{{"withdrawals":[{}]{next}}}"#, page.join(","))))
 }
 
 /// The recorded status, as of the shown height.
-fn status(view: View<'_>) -> Result<Answer, Answer> {
+fn status(view: View<'_>) -> Result<HttpReply, HttpReply> {
     let recorded = recorded(view, "/status")?;
     let malformed = |e: String| missing(view, &format!("a well-formed /status: {e}"));
     let mut status: Value = serde_json::from_slice(&recorded.body).map_err(|e| malformed(e.to_string()))?;
@@ -155,24 +155,24 @@ fn status(view: View<'_>) -> Result<Answer, Answer> {
     let seen = all(view)?.into_iter().filter(|seen| seen.height <= view.executed());
     child["last_withdrawal_l2_sequence"] = seen.map(|seen| seen.sequence).max().unwrap_or_default().into();
     child["node"]["last_block_height"] = read.min(view.executed()).into();
-    Ok(Answer::new(StatusCode::OK, status.to_string()))
+    Ok(HttpReply::new(StatusCode::OK, status.to_string()))
 }
 
-fn recorded(view: View<'_>, path: &str) -> Result<Answer, Answer> {
+fn recorded(view: View<'_>, path: &str) -> Result<HttpReply, HttpReply> {
     let found = view.recording.state().bots().iter().find(|bot| bot.path == path);
     let found = found.ok_or_else(|| missing(view, &format!("GET {path} of the executor")))?;
     let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok(Answer::new(status, found.body.clone()))
+    Ok(HttpReply::new(status, found.body.clone()))
 }
 
-fn unseen() -> Answer {
+fn unseen() -> HttpReply {
     failure("failed to query withdrawal")
 }
 
-fn failure(text: &str) -> Answer {
-    Answer::new(StatusCode::INTERNAL_SERVER_ERROR, text.to_owned())
+fn failure(text: &str) -> HttpReply {
+    HttpReply::new(StatusCode::INTERNAL_SERVER_ERROR, text.to_owned())
 }
 
-fn missing(view: View<'_>, question: &str) -> Answer {
-    Answer::new(StatusCode::NOT_IMPLEMENTED, view.counters.miss(question))
+fn missing(view: View<'_>, question: &str) -> HttpReply {
+    HttpReply::new(StatusCode::NOT_IMPLEMENTED, view.counters.miss(question))
 }

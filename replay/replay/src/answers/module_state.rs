@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use sha3::Sha3_256;
 
 use super::rest_reply::{error, ok, unknown};
-use super::{Answer, View};
+use super::{HttpReply, View};
 use crate::recording::{Bridging, query_pairs};
 
 /// `codes.NotFound` of gRPC.
@@ -19,7 +19,7 @@ const NOT_FOUND: u8 = 5;
 
 /// The answer to a `GET` of `path` in the state of `height`; none if it is not about these modules, or about a channel
 /// without packets, whose state has to be recorded.
-pub(super) fn answer(view: View<'_>, path: &str, query: &str, height: u64) -> Option<Answer> {
+pub(super) fn answer(view: View<'_>, path: &str, query: &str, height: u64) -> Option<HttpReply> {
     let all = || view.recording.bridging();
     // Not before the path is known: a state that lags is counted.
     let state = || {
@@ -70,16 +70,16 @@ impl End<'_> {
 }
 
 impl<'a> State<'a> {
-    fn of<'k>(&self, kind: &'k str) -> impl DoubleEndedIterator<Item = &'a Bridging> + use<'a, 'k> {
+    fn events_of<'k>(&self, kind: &'k str) -> impl DoubleEndedIterator<Item = &'a Bridging> + use<'a, 'k> {
         self.events.iter().filter(move |event| event.kind == kind)
     }
 
-    fn packet(&self, end: &End<'_>, item: &str, sequence: u64) -> Option<Answer> {
+    fn packet(&self, end: &End<'_>, item: &str, sequence: u64) -> Option<HttpReply> {
         let one = |kind, side| {
             let is_it = move |event: &&Bridging| {
                 end.is(event, side) && event.number("packet_sequence") == Some(sequence)
             };
-            self.of(kind).find(is_it)
+            self.events_of(kind).find(is_it)
         };
         let absent =
             |what: &str| error(StatusCode::NOT_FOUND, NOT_FOUND, &format!("packet {what} hash not found"));
@@ -107,15 +107,15 @@ impl<'a> State<'a> {
         })
     }
 
-    fn next_sequence(&self, end: &End<'_>) -> Answer {
-        let received = || self.of("recv_packet").filter(|event| end.is(event, "dst"));
-        let sent = || self.of("send_packet").filter(|event| end.is(event, "src"));
+    fn next_sequence(&self, end: &End<'_>) -> HttpReply {
+        let received = || self.events_of("recv_packet").filter(|event| end.is(event, "dst"));
+        let sent = || self.events_of("send_packet").filter(|event| end.is(event, "src"));
         let ordered = received().chain(sent()).any(is_ordered);
         let next = if ordered { 1 + received().count() } else { 0 };
         self.proved(json!({ "next_sequence_receive": next.to_string() }))
     }
 
-    fn proved(&self, mut answer: Value) -> Answer {
+    fn proved(&self, mut answer: Value) -> HttpReply {
         let id = &self.view.recording.summary().chain_id;
         let revision = id.rsplit_once('-').and_then(|(_, number)| number.parse::<u64>().ok()).unwrap_or(0);
         let height = self.height.to_string();
@@ -139,7 +139,7 @@ impl<'a> State<'a> {
         live.into_iter().map(|(_, output)| output).collect()
     }
 
-    fn outputs(&self, bridge: &str, query: &str) -> Option<Answer> {
+    fn outputs(&self, bridge: &str, query: &str) -> Option<HttpReply> {
         let pairs = query_pairs(query)?;
         let value =
             |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -153,7 +153,7 @@ impl<'a> State<'a> {
     }
 
     /// None for an output from before the first height, which has to be recorded.
-    fn output(&self, bridge: &str, index: u64) -> Option<Answer> {
+    fn output(&self, bridge: &str, index: u64) -> Option<HttpReply> {
         let indexes = |output: &Value| output["output_index"].as_str()?.parse::<u64>().ok();
         let live = self.live_outputs(bridge);
         let is_earlier = live.first().and_then(indexes).is_some_and(|first| index < first);
@@ -167,17 +167,19 @@ impl<'a> State<'a> {
         }
     }
 
-    fn claimed(&self, bridge: &str, query: &str) -> Option<Answer> {
+    fn claimed(&self, bridge: &str, query: &str) -> Option<HttpReply> {
         let pairs = query_pairs(query)?;
         let (_, wanted) = pairs.iter().find(|(name, _)| name == "withdrawal_hash")?;
         let wanted = STANDARD.decode(wanted).ok()?;
-        let claims = self.of("finalize_token_withdrawal").filter(|event| event.get("bridge_id") == bridge);
+        let claims =
+            self.events_of("finalize_token_withdrawal").filter(|event| event.get("bridge_id") == bridge);
         let claimed = claims.filter_map(withdrawal_hash).any(|hash| hash[..] == wanted);
         Some(ok(&[&json!({ "claimed": claimed }).to_string()]))
     }
 
-    fn next_l1_sequence(&self) -> Answer {
-        let done = self.of("finalize_token_deposit").filter_map(|event| event.number("l1_sequence")).max();
+    fn next_l1_sequence(&self) -> HttpReply {
+        let done =
+            self.events_of("finalize_token_deposit").filter_map(|event| event.number("l1_sequence")).max();
         ok(&[&json!({ "next_l1_sequence": (done.unwrap_or(0) + 1).to_string() }).to_string()])
     }
 }

@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
-use super::{Answer, Deviation, View, absent, byzantine, module_state, rest_txs};
+use super::{Deviation, HttpReply, View, absent, byzantine, module_state, rest_txs};
 use crate::counters::Call;
-use crate::recording::{Height, RestAnswer, items, query_pairs};
+use crate::recording::{Height, RestReply, items, query_pairs};
 
 /// The header that selects the height of a state request.
 const HEIGHT_HEADER: &str = "x-cosmos-block-height";
@@ -30,7 +30,7 @@ const BECH32: &str = "/cosmos/auth/v1beta1/bech32";
 /// Page size of a request without pagination (`query.DefaultLimit`).
 const DEFAULT_LIMIT: u64 = 100;
 
-pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> HttpReply {
     let path = request.uri().path();
     let get = request.method() == Method::GET;
     let (call, answer) = if let Some(height) = path.strip_prefix(BLOCKS).filter(|_| get) {
@@ -51,7 +51,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     answer.unwrap_or_else(|error| error)
 }
 
-fn block(view: View<'_>, height: &str) -> Result<Answer, Answer> {
+fn block(view: View<'_>, height: &str) -> Result<HttpReply, HttpReply> {
     let height = if height == "latest" { view.shown } else { number("height", height)? };
     if height > view.shown {
         let message = "requested block height is bigger then the chain length";
@@ -64,7 +64,7 @@ fn block(view: View<'_>, height: &str) -> Result<Answer, Answer> {
 
 /// `GetBlockWithTxs` of `cosmos-sdk` `x/auth/tx/service.go`: only `offset` and `limit` have an effect, `next_key` is
 /// null, and the total includes transactions that do not decode although they are omitted.
-fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer> {
+fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<HttpReply, HttpReply> {
     let height = number("height", height)?;
     if height == 0 || height > view.shown {
         let shown = view.shown;
@@ -87,7 +87,12 @@ fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer
 }
 
 /// The recorded transactions of a page.
-fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> Result<Vec<&'a str>, Answer> {
+fn page<'a>(
+    view: View<'_>,
+    recorded: &'a Height,
+    total: usize,
+    query: &str,
+) -> Result<Vec<&'a str>, HttpReply> {
     let pairs = query_pairs(query).ok_or_else(|| invalid("the query is not UTF-8"))?;
     let pagination =
         |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(n, v)| number(n, v)).transpose();
@@ -119,7 +124,7 @@ fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> 
 }
 
 /// The node's own JSON of a recorded transaction, found by its bytes.
-fn decode(view: View<'_>, body: &[u8]) -> Result<Answer, Answer> {
+fn decode(view: View<'_>, body: &[u8]) -> Result<HttpReply, HttpReply> {
     #[derive(Deserialize)]
     struct Wanted<'a> {
         tx_bytes: &'a str,
@@ -137,7 +142,7 @@ fn decode(view: View<'_>, body: &[u8]) -> Result<Answer, Answer> {
     Ok(ok(&[r#"{"tx":"#, tx.get(), "}"]))
 }
 
-fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
+fn state(view: View<'_>, request: &Request<Bytes>) -> Result<HttpReply, HttpReply> {
     let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let height = match request.headers().get(HEIGHT_HEADER) {
         None => None,
@@ -158,8 +163,8 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         let computed = extension.rest(path, view.state_of(height.unwrap_or(view.shown)));
         let computed = computed.filter(|_| request.method() == Method::GET);
         let found = || view.recording.state().rest_up_to(method, path, first - 1, request.body()).cloned();
-        if let Some(RestAnswer { status, body }) = computed.or_else(|| height.and_then(|_| found())) {
-            return Ok(Answer::new(StatusCode::from_u16(status).unwrap_or_default(), body));
+        if let Some(RestReply { status, body }) = computed.or_else(|| height.and_then(|_| found())) {
+            return Ok(HttpReply::new(StatusCode::from_u16(status).unwrap_or_default(), body));
         }
     }
     if let Some(account) = account(view, request, height) {
@@ -191,17 +196,17 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     })?;
     let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if path != NODE_INFO || !view.deviations.has(Deviation::WrongChain) {
-        return Ok(Answer::new(status, found.body.clone()));
+        return Ok(HttpReply::new(status, found.body.clone()));
     }
     let malformed = |e: &str| missing(view, &format!("a well-formed {path}: {e}"));
     let body = std::str::from_utf8(&found.body).map_err(|e| malformed(&e.to_string()))?;
     let body = byzantine::network(body, "/default_node_info/network", &view.deviations)
         .map_err(|e| malformed(&e))?;
-    Ok(Answer::new(status, body))
+    Ok(HttpReply::new(status, body))
 }
 
 /// An account derived from its transactions; `None` if that is impossible, or the answer was recorded.
-fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<Answer> {
+fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<HttpReply> {
     let path = request.uri().path();
     let address = path.strip_prefix(ACCOUNT).filter(|_| request.method() == Method::GET)?;
     let requested = height.unwrap_or(view.shown);
@@ -213,7 +218,7 @@ fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Opt
     Some(ok(&[&serde_json::json!({ "account": account }).to_string()]))
 }
 
-fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answer> {
+fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, HttpReply> {
     #[derive(Deserialize)]
     struct Bech32<'a> {
         bech32_prefix: &'a str,
@@ -225,7 +230,7 @@ fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answ
     gateway_block(&height.block, prefix.bech32_prefix).map_err(|e| unreadable(view, height.height, &e))
 }
 
-fn number(name: &str, text: &str) -> Result<u64, Answer> {
+fn number(name: &str, text: &str) -> Result<u64, HttpReply> {
     text.parse()
-        .map_err(|_| invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is no number")))
+        .map_err(|_| invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is not a number")))
 }

@@ -2,7 +2,7 @@
 //! transaction.
 //!
 //! Behaviour of `x/auth/tx` of SDK 0.50 (`service.go`, `query.go`): `query`, `page`, `limit` and `order_by` have an
-//! effect; `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are no transaction (vote
+//! effect; `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are not a transaction (vote
 //! data) is not derived: it must be recorded.
 
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
 use super::search::{Page, SearchError, Wanted, hex_as_go, search};
-use super::{Answer, Deviation, View};
+use super::{Deviation, HttpReply, View};
 use crate::recording::{Height, items, query_pairs};
 
 /// The placeholder of the gateway for a transaction that does not decode.
@@ -35,11 +35,11 @@ struct Found {
 enum NotGiven {
     /// It is in the block, but the gateway could not decode it, or its decoded form is unknown.
     Undecoded,
-    Failed(Answer),
+    Failed(HttpReply),
 }
 
 /// `txs/{hash}`; `path` is the whole path.
-pub(super) fn tx(view: View<'_>, path: &str, hash: &str) -> Result<Answer, Answer> {
+pub(super) fn tx(view: View<'_>, path: &str, hash: &str) -> Result<HttpReply, HttpReply> {
     let bytes = hex_as_go(hash).map_err(|message| unknown(&message))?;
     if let Some(off) = view.no_index() {
         return Err(unknown(off));
@@ -56,7 +56,7 @@ pub(super) fn tx(view: View<'_>, path: &str, hash: &str) -> Result<Answer, Answe
 }
 
 /// `txs?query=`; `path` is the whole path with its query string.
-pub(super) fn txs(view: View<'_>, path: &str) -> Result<Answer, Answer> {
+pub(super) fn txs(view: View<'_>, path: &str) -> Result<HttpReply, HttpReply> {
     if view.deviations.has(Deviation::NoSearch) {
         return Err(error(StatusCode::NOT_IMPLEMENTED, 12, "Not Implemented"));
     }
@@ -105,19 +105,19 @@ pub(super) fn txs(view: View<'_>, path: &str) -> Result<Answer, Answer> {
 }
 
 /// A number from 1; an invalid one is replaced by the default, as in `QueryTxsByEvents`.
-fn whole(name: &str, text: &str, default: i64) -> Result<i64, Answer> {
+fn whole(name: &str, text: &str, default: i64) -> Result<i64, HttpReply> {
     if text.is_empty() {
         return Ok(default);
     }
-    let number: u64 = text
-        .parse()
-        .map_err(|_| invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is no number")))?;
+    let number: u64 = text.parse().map_err(|_| {
+        invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is not a number"))
+    })?;
     let number = i64::try_from(number).map_err(|_| invalid(&format!("{name} {number} is too large")))?;
     Ok(if number == 0 { default } else { number })
 }
 
 /// The gateway accepts an enum by name and by number.
-fn order(text: &str) -> Result<&'static str, Answer> {
+fn order(text: &str) -> Result<&'static str, HttpReply> {
     match text {
         "" | "0" | "ORDER_BY_UNSPECIFIED" => Ok(""),
         "1" | "ORDER_BY_ASC" => Ok("asc"),
@@ -126,11 +126,11 @@ fn order(text: &str) -> Result<&'static str, Answer> {
     }
 }
 
-fn recorded(view: View<'_>, path: &str) -> Result<Answer, Answer> {
+fn recorded(view: View<'_>, path: &str) -> Result<HttpReply, HttpReply> {
     let found = view.recording.state().rest("GET", path, None, None);
     let found = found.ok_or_else(|| missing(view, &format!("GET {path}")))?;
     let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok(Answer::new(status, found.body.clone()))
+    Ok(HttpReply::new(status, found.body.clone()))
 }
 
 fn found(view: View<'_>, height: u64, index: usize) -> Result<Found, NotGiven> {
@@ -196,7 +196,7 @@ fn response(block: &Height, index: usize, tx: &str) -> Result<String, String> {
     let time = block.head().map_err(|e| e.to_string())?.time;
     // `2026-11-21T08:04:30`, without the fraction of the second: block times are in UTC.
     let time = time.get(..19).ok_or_else(|| format!("time {time:?}"))?;
-    let tx = tx.strip_prefix('{').ok_or("a transaction that is no object")?;
+    let tx = tx.strip_prefix('{').ok_or("a transaction that is not an object")?;
     let events = result.events.map_or("[]", RawValue::get);
     let TxResult { code, log, info, gas_wanted, gas_used, codespace, .. } = result;
     let height = block.height;

@@ -15,7 +15,7 @@ use super::{Deviation, View, query};
 use crate::recording::{Event, Indexed};
 
 /// `maxQueryLength` of `rpc/core/env.go`.
-const LONGEST_QUERY: usize = 512;
+const MAX_QUERY: usize = 512;
 const TX_HASH: &str = "tx.hash";
 const TX_HEIGHT: &str = "tx.height";
 
@@ -52,7 +52,7 @@ pub(super) fn search<'a>(view: View<'a>, wanted: Wanted<'_>) -> Result<Page<'a>,
     if let Some(off) = view.no_index() {
         return error(off);
     }
-    if wanted.query.len() > LONGEST_QUERY {
+    if wanted.query.len() > MAX_QUERY {
         return error("maximum query length exceeded");
     }
     let conditions = query::parse(wanted.query).map_err(|e| match e {

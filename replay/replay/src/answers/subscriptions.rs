@@ -112,7 +112,7 @@ fn topic(view: View<'_>, query: &str) -> Result<Topic, Reply> {
 }
 
 #[derive(Deserialize)]
-struct BlockAnswer<'a> {
+struct RecordedBlock<'a> {
     #[serde(borrow)]
     block_id: &'a RawValue,
     #[serde(borrow)]
@@ -126,7 +126,7 @@ struct Headed<'a> {
 }
 
 #[derive(Deserialize)]
-struct ResultsAnswer<'a> {
+struct RecordedResults<'a> {
     #[serde(borrow)]
     finalize_block_events: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -192,11 +192,11 @@ struct Finalized<'a> {
 
 impl Subscription {
     fn event(&self, topic: Topic, height: &Height) -> Result<Bytes, serde_json::Error> {
-        let BlockAnswer { block_id, block } = serde_json::from_slice(&height.block)?;
+        let RecordedBlock { block_id, block } = serde_json::from_slice(&height.block)?;
         let query = self.query.as_str();
         let result = match topic {
             Topic::NewBlock => {
-                let results: ResultsAnswer<'_> = serde_json::from_slice(&height.block_results)?;
+                let results: RecordedResults<'_> = serde_json::from_slice(&height.block_results)?;
                 let mut events = tags(results.finalize_block_events)?;
                 events.entry(KIND.to_owned()).or_default().push("NewBlock".to_owned());
                 let value = NewBlock { block, block_id, result_finalize_block: results.into() };
@@ -215,8 +215,8 @@ impl Subscription {
     }
 }
 
-impl<'a> From<ResultsAnswer<'a>> for Finalized<'a> {
-    fn from(results: ResultsAnswer<'a>) -> Self {
+impl<'a> From<RecordedResults<'a>> for Finalized<'a> {
+    fn from(results: RecordedResults<'a>) -> Self {
         Self {
             events: non_null(results.finalize_block_events),
             tx_results: non_null(results.txs_results),

@@ -22,7 +22,7 @@ pub(crate) struct Work {
 impl Work {
     /// The work of a request; zero for a kind that is not modelled (a `POST` to `CometBFT`, a tag in place of a
     /// height).
-    pub(crate) fn of(recording: &Recording, service: Service, request: &Request<Bytes>) -> Self {
+    pub(crate) fn new(recording: &Recording, service: Service, request: &Request<Bytes>) -> Self {
         let mut work = Self::default();
         match service {
             Service::Comet => {

@@ -78,6 +78,6 @@ fn filtered(items: &[Value], kept: &[bool]) -> Result<Vec<Value>, String> {
 }
 
 fn raw_tx(tx: &Value) -> Result<Vec<u8>, String> {
-    let tx = tx.as_str().ok_or("a transaction is no text")?;
+    let tx = tx.as_str().ok_or("a transaction is not text")?;
     STANDARD.decode(tx).map_err(|e| format!("a transaction is not base64: {e}"))
 }

@@ -69,7 +69,7 @@ pub(super) fn forge(
 
 /// The receipts of the kept transactions, and those of the others.
 fn split(receipts: Value, results: &[u8], kept: &[bool]) -> Result<(Vec<Value>, Vec<Value>), String> {
-    let Value::Array(receipts) = receipts else { return Err("the receipts are no array".to_owned()) };
+    let Value::Array(receipts) = receipts else { return Err("the receipts are not an array".to_owned()) };
     let results = parse(results)?;
     let mut txs = list(&results, "/txs_results")?.iter().zip(kept);
     let (mut stay, mut go) = (Vec::new(), Vec::new());

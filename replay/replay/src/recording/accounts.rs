@@ -12,7 +12,7 @@ use chain::comet::parse_results;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Height, StateAnswers};
+use super::{Height, StateReplies};
 
 /// The list of all accounts, page by page.
 const LIST: &str = "/cosmos/auth/v1beta1/accounts";
@@ -33,7 +33,7 @@ struct Sequences {
 }
 
 impl Accounts {
-    pub(super) fn of(heights: impl Iterator<Item = Height>, state: &StateAnswers) -> Self {
+    pub(super) fn collect(heights: impl Iterator<Item = Height>, state: &StateReplies) -> Self {
         let mut accounts = Self::default();
         for height in heights {
             match parse_results(&height.block_results) {

@@ -22,7 +22,7 @@ pub struct Height {
     pub rest_txs: Option<Bytes>,
     /// `eth_getBlockByNumber(height, false)`.
     pub eth_block: Option<Bytes>,
-    /// `eth_getBlockReceipts(height)`; absent beside `eth_block` if the node cannot read them.
+    /// `eth_getBlockReceipts(height)`; absent with `eth_block` if the node cannot read them.
     pub eth_receipts: Option<Bytes>,
     /// `debug_traceBlockByNumber(height, callTracer)`; absent on blocks without transactions.
     pub eth_trace: Option<Trace>,

@@ -78,7 +78,7 @@ fn of_height(height: &Height) -> Result<Vec<Indexed>, String> {
     let mut txs = Vec::with_capacity(results.len());
     for (index, (raw, result)) in raw_txs.iter().zip(results).enumerate() {
         let bytes =
-            STANDARD.decode(raw.as_bytes()).map_err(|e| format!("transaction {index} is no base64: {e}"))?;
+            STANDARD.decode(raw.as_bytes()).map_err(|e| format!("transaction {index} is not base64: {e}"))?;
         let events = result.events.unwrap_or_default().into_iter().map(event).collect();
         txs.push(Indexed { height: height.height, index, hash: Sha256::digest(bytes).into(), events });
     }

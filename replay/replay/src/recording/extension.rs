@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::{Height, Outcome, RestAnswer};
+use super::{Height, Outcome, RestReply};
 
 /// A chain that continues a recording.
 ///
@@ -16,7 +16,7 @@ pub trait Extension: Debug + Send + Sync {
     fn txs_at(&self, height: u64) -> u64;
 
     /// The answer to a `GET` of the REST gateway in the state after a height; `path` with its query string, as sent.
-    fn rest(&self, path: &str, height: u64) -> Option<RestAnswer>;
+    fn rest(&self, path: &str, height: u64) -> Option<RestReply>;
 
     /// The answer to `eth_call` in the state after a height.
     fn eth_call(&self, to: &str, data: &str, height: u64) -> Option<Outcome>;

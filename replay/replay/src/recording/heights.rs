@@ -1,7 +1,7 @@
 //! The recorded heights of a chain: their text, or each compressed by itself.
 //!
 //! A chain that is played once in order needs the text of few heights at a time, so an extended recording, which is
-//! played beside programs whose memory is measured, has them compressed (`evm-load`: 194 MB of text).
+//! played next to programs whose memory is measured, has them compressed (`evm-load`: 194 MB of text).
 
 use super::block::{Height, block_line};
 

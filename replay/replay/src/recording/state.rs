@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 /// A recorded REST answer: the status and the raw JSON body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RestAnswer {
+pub struct RestReply {
     /// The HTTP status.
     pub status: u16,
     /// The body, JSON.
@@ -32,7 +32,7 @@ pub enum Outcome {
 
 /// A recorded REST answer of the bridge's executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BotAnswer {
+pub struct BotReply {
     /// Path and query string, as sent.
     pub path: String,
     /// The HTTP status.
@@ -46,15 +46,15 @@ type ByHeight<T> = BTreeMap<Option<u64>, T>;
 
 /// Every recorded state request, by its normal form.
 #[derive(Debug, Default)]
-pub struct StateAnswers {
-    rest: HashMap<String, ByHeight<RestAnswer>>,
+pub struct StateReplies {
+    rest: HashMap<String, ByHeight<RestReply>>,
     cometbft: HashMap<String, Outcome>,
     eth: HashMap<String, Outcome>,
     eth_call: HashMap<String, ByHeight<Outcome>>,
     /// The lowest height at which each contract was called.
     called_from: HashMap<String, u64>,
     receipts: Vec<Bytes>,
-    bots: Vec<BotAnswer>,
+    bots: Vec<BotReply>,
 }
 
 #[derive(Deserialize)]
@@ -84,7 +84,7 @@ struct Line<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl StateAnswers {
+impl StateReplies {
     /// The answer to a REST request; `path` with its query string, as sent.
     pub fn rest(
         &self,
@@ -92,7 +92,7 @@ impl StateAnswers {
         path: &str,
         height: Option<u64>,
         body: Option<&[u8]>,
-    ) -> Option<&RestAnswer> {
+    ) -> Option<&RestReply> {
         self.rest.get(&rest_key(method, path, body)?)?.get(&height)
     }
 
@@ -103,12 +103,12 @@ impl StateAnswers {
         path: &str,
         height: u64,
         body: &[u8],
-    ) -> Option<&RestAnswer> {
+    ) -> Option<&RestReply> {
         last_up_to(self.rest.get(&rest_key(method, path, Some(body))?)?, height)
     }
 
     /// The recorded answers to `GET`s of a path with any query string, in ascending order of height.
-    pub(crate) fn pages(&self, path: &str) -> Vec<&RestAnswer> {
+    pub(crate) fn pages(&self, path: &str) -> Vec<&RestReply> {
         let first_line = format!("GET {path}");
         let of_path = self.rest.iter().filter(|(key, _)| key.lines().next() == Some(&first_line));
         let mut pages: Vec<_> = of_path.flat_map(|(_, answers)| answers).collect();
@@ -147,7 +147,7 @@ impl StateAnswers {
     }
 
     /// The answers of the bridge's executor, in the order of the recording; a request may occur more than once.
-    pub fn bots(&self) -> &[BotAnswer] {
+    pub fn bots(&self) -> &[BotReply] {
         &self.bots
     }
 
@@ -177,7 +177,7 @@ impl StateAnswers {
                 let (method, path) = (want(line.method, "method")?, want(line.path.as_deref(), "path")?);
                 let body = line.body.map(|b| b.get().as_bytes());
                 let key = rest_key(method, path, body).ok_or("`path` or `body` is malformed")?;
-                let answer = RestAnswer {
+                let answer = RestReply {
                     status: want(line.status, "status")?,
                     body: copy(want(line.answer, "answer")?),
                 };
@@ -213,7 +213,7 @@ impl StateAnswers {
                     .entry(Some(height))
                     .or_insert(outcome);
             }
-            "bot" => self.bots.push(BotAnswer {
+            "bot" => self.bots.push(BotReply {
                 path: want(line.path, "path")?,
                 status: want(line.status, "status")?,
                 body: copy(want(line.answer, "answer")?),
@@ -339,8 +339,8 @@ fn copy(raw: &RawValue) -> Bytes {
 mod tests {
     use super::*;
 
-    fn with(lines: &[&str]) -> StateAnswers {
-        let mut answers = StateAnswers::default();
+    fn with(lines: &[&str]) -> StateReplies {
+        let mut answers = StateReplies::default();
         for line in lines {
             answers.add(line.as_bytes()).unwrap();
         }
@@ -394,7 +394,7 @@ mod tests {
             (r#"{"kind":"eth","method":"m"}"#, "result"),
             (r#"{"kind":"soap"}"#, "soap"),
         ] {
-            let message = StateAnswers::default().add(line.as_bytes()).unwrap_err();
+            let message = StateReplies::default().add(line.as_bytes()).unwrap_err();
             assert!(message.contains(reason), "{message}");
         }
     }

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use http::Request;
 use replay::Recording;
-use replay::answers::{Answer, Deviations, Service, View, answer};
+use replay::answers::{Deviations, HttpReply, Service, View, answer};
 use replay::counters::Counters;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ impl Chain {
     ) -> Reply {
         let counters = Counters::default();
         let view = View { recording: &self.recording, shown, deviations, lagging, counters: &counters };
-        let Answer { status, body } = answer(service, view, request);
+        let HttpReply { status, body } = answer(service, view, request);
         let text = String::from_utf8(body.to_vec()).unwrap();
         let (missing, lagged) = (counters.missing().count, counters.lagged());
         Reply { status: status.as_u16(), text, missing, lagged }

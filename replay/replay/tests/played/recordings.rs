@@ -154,5 +154,5 @@ fn an_incomplete_file_and_another_format_are_named() {
     fs::write(&summary, text.replace("\"format\": 1", "\"format\": 2")).unwrap();
     assert!(refusal(&copy).contains("format 2; this program reads format 1"));
     fs::write(&summary, text.replace("\"first_height\": 4", "\"first_height\": 0")).unwrap();
-    assert!(refusal(&copy).contains("heights 0 to 67 are no range"));
+    assert!(refusal(&copy).contains("heights 0 to 67 are not a range"));
 }

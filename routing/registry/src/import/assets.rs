@@ -31,12 +31,12 @@ impl Imported<'_> {
 
 /// An asset without its origin.
 pub(super) fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
-    let base = text(&json["base"]).ok_or("`base` is no text")?;
+    let base = text(&json["base"]).ok_or("`base` is not text")?;
     let contract = text(&json["address"]).filter(|address| address.starts_with("0x"));
     Ok(AssetDraft {
         chain: chain.to_owned(),
         decimals: Some(decimals(json).ok_or("no unit of `denom_units` is the one of `display`")?),
-        symbol: Some(text(&json["symbol"]).ok_or("`symbol` is no text")?),
+        symbol: Some(text(&json["symbol"]).ok_or("`symbol` is not text")?),
         name: text(&json["name"]),
         contract,
         logo_uri: logo(json),

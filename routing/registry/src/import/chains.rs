@@ -20,7 +20,7 @@ pub(super) fn chain(
     if status == Some(ChainStatus::Killed) || !is_cosmos {
         return Ok(None);
     }
-    let id = text(&json["chain_id"]).ok_or("`chain_id` is no text")?;
+    let id = text(&json["chain_id"]).ok_or("`chain_id` is not text")?;
     let fees: Vec<_> = list(&json["fees"]["fee_tokens"]).iter().filter_map(fee_asset).collect();
     let apis = |kind| addresses(&json["apis"][kind]);
     Ok(Some(ChainDraft {

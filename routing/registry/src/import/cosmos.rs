@@ -16,7 +16,7 @@ use crate::files;
 use crate::problem::{LoadError, Place};
 
 impl Imported<'_> {
-    /// Reads the chains of `folders` and the pairs beside them in `root`; files are named relative to `dir`.
+    /// Reads the chains of `folders` and the pairs next to them in `root`; files are named relative to `dir`.
     pub(super) fn cosmos(&mut self, dir: &Path, root: &Path, folders: &[PathBuf]) -> Result<(), LoadError> {
         let mut chains = Vec::new();
         for folder in self.folders(root, folders)? {
@@ -25,7 +25,7 @@ impl Imported<'_> {
                 chains.push((folder, Place::new(&file, "*"), value));
             }
         }
-        let (names, problems) = Names::of(chains.iter().map(|(_, place, value)| (value, place)));
+        let (names, problems) = Names::from_chains(chains.iter().map(|(_, place, value)| (value, place)));
         self.problems.extend(problems);
         let (mut lists, mut ids) = (Vec::new(), BTreeMap::new());
         for (folder, place, value) in chains {

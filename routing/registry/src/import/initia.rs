@@ -35,7 +35,7 @@ impl Imported<'_> {
             Layout::Site(chains) => self.site(dir, root, chains)?,
             Layout::Chains(folders) | Layout::Network(folders) => self.network(dir, root, folders)?,
         };
-        let (names, problems) = Names::of(found.iter().map(|(place, value, _)| (value, place)));
+        let (names, problems) = Names::from_chains(found.iter().map(|(place, value, _)| (value, place)));
         self.problems.extend(problems);
         let (mut chains, mut ids) = (Vec::new(), BTreeMap::new());
         for (place, value, assets) in found {
@@ -75,7 +75,7 @@ impl Imported<'_> {
         let json = self.read(dir, root, chains, Kind::Chains);
         let Some(Json { file, value: Value::Array(entries) }) = json else {
             let broken =
-                self.problems.pop().unwrap_or_else(|| Place::about("chains.json").error("is no list"));
+                self.problems.pop().unwrap_or_else(|| Place::about("chains.json").error("is not a list"));
             return Err(broken.into());
         };
         let folder = chains.with_file_name("chains");

@@ -40,7 +40,7 @@ pub(crate) fn recognize(dir: &Path, network: Option<&str>) -> Result<Option<Layo
     Ok(None)
 }
 
-/// The folders in `dir` with a `chain.json`; a folder whose name begins with `_` is no chain.
+/// The folders in `dir` with a `chain.json`; a folder whose name begins with `_` is not a chain.
 pub(crate) fn chain_folders(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let chain = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -61,7 +61,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The members of a list; empty if it is no list.
+/// The members of a list; empty if it is not a list.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

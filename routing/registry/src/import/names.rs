@@ -13,7 +13,9 @@ pub(super) struct Names(BTreeMap<String, Option<String>>);
 
 impl Names {
     /// The names of chains, each with its place. A dead chain gives its name up to a living one.
-    pub(super) fn of<'j>(chains: impl Iterator<Item = (&'j Value, &'j Place)>) -> (Self, Vec<Problem>) {
+    pub(super) fn from_chains<'j>(
+        chains: impl Iterator<Item = (&'j Value, &'j Place)>,
+    ) -> (Self, Vec<Problem>) {
         let (mut names, mut problems) = (Self::default(), Vec::new());
         let is_dead = |json: &Value| {
             json["status"].as_str().is_some_and(|status| status.eq_ignore_ascii_case("killed"))

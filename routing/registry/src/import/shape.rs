@@ -135,7 +135,7 @@ const PAIR: Members = &[
 ];
 
 /// Most flaws of a file that are reported.
-const MOST_FLAWS: usize = 20;
+const MAX_FLAWS: usize = 20;
 
 impl Kind {
     /// Members without which a file says nothing.
@@ -179,10 +179,10 @@ pub(super) fn parse(text: &str, kind: Kind) -> Result<(Value, Flaws), String> {
     if kind == Kind::Chains {
         let chains = value.as_array().ok_or("must be an array of chains")?;
         for (index, chain) in chains.iter().enumerate() {
-            flaws.of(chain, kind, &format!("[{}]", label(chain, index)));
+            flaws.check_members(chain, kind, &format!("[{}]", label(chain, index)));
         }
     } else {
-        flaws.of(&value, kind, "");
+        flaws.check_members(&value, kind, "");
         if let Some(name) = kind.required().iter().find(|name| !is_given(&value[**name])) {
             return Err(format!("`{name}` is missing or has the wrong type"));
         }
@@ -210,12 +210,12 @@ fn label(element: &Value, index: usize) -> String {
 
 impl Flaws {
     fn add(&mut self, flaw: String) {
-        if self.wrong.len() < MOST_FLAWS {
+        if self.wrong.len() < MAX_FLAWS {
             self.wrong.insert(flaw);
         }
     }
 
-    fn of(&mut self, value: &Value, kind: Kind, at: &str) {
+    fn check_members(&mut self, value: &Value, kind: Kind, at: &str) {
         for (path, ty) in kind.members() {
             self.check(value, path, *ty, at);
         }
@@ -280,6 +280,15 @@ impl<'de> DeserializeSeed<'de> for Keys<'_> {
     }
 }
 
+/// Visits of values that have no keys.
+macro_rules! visits {
+    ($($visit:ident: $type:ty),+) => {
+        $(fn $visit<E>(self, _: $type) -> Result<(), E> {
+            Ok(())
+        })+
+    };
+}
+
 impl<'de> Visitor<'de> for Keys<'_> {
     type Value = ();
 
@@ -304,25 +313,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
+    visits! { visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str }
 
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())

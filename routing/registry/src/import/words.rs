@@ -135,7 +135,7 @@ pub(super) const OF_ICS20: &str = "the channel counts as one of ICS-20, because 
 pub(super) struct UnknownWords(BTreeMap<(&'static str, String), (usize, &'static str, Place)>);
 
 /// Unknown words that are kept apart; a file may have any number of them.
-const MOST_WORDS: usize = 200;
+const MAX_WORDS: usize = 200;
 
 impl UnknownWords {
     /// The meaning of a word; `None` if it is absent or unknown.
@@ -151,7 +151,7 @@ impl UnknownWords {
     /// Records an unknown word.
     pub(super) fn add(&mut self, member: &'static str, word: &str, neutral: &'static str, place: &Place) {
         let key = (member, chain::truncated(word, 64));
-        if self.0.len() < MOST_WORDS || self.0.contains_key(&key) {
+        if self.0.len() < MAX_WORDS || self.0.contains_key(&key) {
             self.0.entry(key).or_insert_with(|| (0, neutral, place.clone())).0 += 1;
         }
     }

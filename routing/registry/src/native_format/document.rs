@@ -167,8 +167,8 @@ fn explain(path: &[Segment], message: &str) -> String {
 
 /// A text of the file within a message: without control characters, and bounded.
 fn one_line(text: &str) -> String {
-    const MOST: usize = 400;
-    text.chars().map(|char| if char.is_control() { ' ' } else { char }).take(MOST).collect()
+    const MAX_CHARS: usize = 400;
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).take(MAX_CHARS).collect()
 }
 
 #[cfg(test)]

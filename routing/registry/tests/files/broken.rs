@@ -101,7 +101,7 @@ fn broken(good: &str) -> Vec<(&'static str, Vec<u8>)> {
         ("an empty object", b"{}".to_vec()),
         ("an array", format!("[{good}]").into()),
         ("null", b"null".to_vec()),
-        ("bytes that are no text", [&b"\xff\xfe"[..], good.as_bytes()].concat()),
+        ("bytes that are not text", [&b"\xff\xfe"[..], good.as_bytes()].concat()),
         ("text behind the end", format!("{good} x").into()),
     ]
 }

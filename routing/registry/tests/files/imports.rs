@@ -161,7 +161,7 @@ fn a_broken_chain_and_a_broken_asset_are_skipped_and_reported_with_their_file() 
     let reported = problems_with(&loaded, "mainnets/broken/chain.json");
     assert_eq!(reported.len(), 1);
     assert!(reported[0].what.contains("cannot be read") && reported[0].severity == Severity::Error);
-    assert_eq!(problems_with(&loaded, "`NONE`: `base` is no text").len(), 1, "{:?}", loaded.problems);
+    assert_eq!(problems_with(&loaded, "`NONE`: `base` is not text").len(), 1, "{:?}", loaded.problems);
 }
 
 #[test]

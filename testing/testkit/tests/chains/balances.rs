@@ -9,7 +9,7 @@ use std::time::Duration;
 use chain::U256;
 use ingest::{Config, Ingest};
 use replay::Recording;
-use replay::answers::Answer;
+use replay::answers::HttpReply;
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Erc20s};
 use serde_json::Value;
@@ -92,7 +92,7 @@ impl Oracle {
 
 async fn node(recording: &Arc<Recording>, oracle: &Arc<Oracle>) -> OverriddenNode {
     let oracle = Arc::clone(oracle);
-    let alter = move |exchange: RecordedExchange<'_>| -> Answer {
+    let alter = move |exchange: RecordedExchange<'_>| -> HttpReply {
         let call: Value = serde_json::from_slice(exchange.request.body()).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().trim_start_matches("0x").to_owned();
         let (to, data) = (text(&call["params"][0]["to"]), text(&call["params"][0]["data"]));

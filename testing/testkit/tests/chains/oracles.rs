@@ -307,7 +307,7 @@ async fn every_token_of_the_l1_agrees_with_its_resource_and_a_voucher_has_its_or
     assert_eq!(row.name, "ibc/0AB7456FAC59E9A3733187696736F0B544B5BC1E6BE3EE961E15E40BF84BBCC3");
     assert_eq!(row.origin_name, "Rollup Apes");
     assert_eq!(row.creator, Account::from_hex_literal("0x1").unwrap().as_bytes());
-    // `cat1` went to the rollup, returned and was transferred: a returning token is no voucher.
+    // `cat1` went to the rollup, returned and was transferred: a returning token is not a voucher.
     let cats =
         Account::from_hex_literal("0xa955cbcbaf04e15fcd20511785fbf5a61ebf62463494f1e08a1f97df89de3a8c")
             .unwrap();

@@ -208,7 +208,7 @@ pub fn check_receipts<'a>(
         from.make_ascii_lowercase();
         derived.receipts[*place].from = from.into();
     }
-    let mut numbering = Numbering::of(receipts);
+    let mut numbering = Numbering::from_receipts(receipts);
     for (receipt, expected) in receipts.iter().zip(&derived.receipts) {
         numbering.compare(receipt, expected).map_err(|wrong| WrongReceipts::Member {
             height,
@@ -239,7 +239,7 @@ struct Derivation<'c, 'n, 'a> {
 impl<'a> Derivation<'_, '_, 'a> {
     fn tx(&mut self, executed: &Executed<'a>) -> Result<(), WrongReceipts> {
         let succeeded = executed.result.code == 0;
-        let form = executed.tx.and_then(|tx| EthForm::of(tx, self.chain.prefix));
+        let form = executed.tx.and_then(|tx| EthForm::from_tx(tx, self.chain.prefix));
         if !succeeded && form.is_none() {
             return Ok(());
         }

@@ -298,7 +298,7 @@ fn the_last_error_is_that_of_the_endpoint_and_not_that_of_a_request() {
     stats.fail(refused(), now);
     stats.fail(not_yet(5), now);
     assert_eq!(last(&stats), None);
-    assert!(stats.fail(pruned(), now) && !stats.fail(pruned(), now), "the same text is no news");
+    assert!(stats.fail(pruned(), now) && !stats.fail(pruned(), now), "the same text is not news");
     assert_eq!(last(&stats), Some(pruned().to_string()));
     stats.answer(5, now);
     assert_eq!(last(&stats), Some(pruned().to_string()), "an answer does not end it");

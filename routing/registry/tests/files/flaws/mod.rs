@@ -163,15 +163,15 @@ const FLAWS: &[(&str, &str, &str)] = &[
     (r#"symbol = "INIT.ibc""#, "decimals = 7", "has 7 decimals, but what it stands for has 6"),
     ("evm/5aAeb", "evm/5AAeb", "the case of denom is part of it"),
     (WRAPPER, "0xfb6916095Ca1df60bB79Ce92cE3Ea74c37c5d359", "the checksum of wrapped.contract is wrong"),
-    (WRAPPER, "0xfB69", "error: `oft ETH`: the contract on 1 is no address of 20 bytes"),
-    ("endpoint = \"0x5a", "endpoint = \"5a", "error: `chain 1`: layer_zero.endpoint is no address"),
+    (WRAPPER, "0xfB69", "error: `oft ETH`: the contract on 1 is not an address of 20 bytes"),
+    ("endpoint = \"0x5a", "endpoint = \"5a", "error: `chain 1`: layer_zero.endpoint is not an address"),
     (
         r#"ibc = { channel = "channel-0", from = "uinit" }"#,
         r#"denom = "ibc/00"
         decimals = 6"#,
         "warning: `ibc/00 of l2-1`: the origin of this voucher is unknown",
     ),
-    (BRIDGED, "0x1D14", "contract is no address of 20 bytes in hex with 0x; no route uses it"),
+    (BRIDGED, "0x1D14", "contract is not an address of 20 bytes in hex with 0x; no route uses it"),
     (BRIDGED, "0x1D14AE89516E15E050bf6C4A1f549b9deB5f6Efb", "the checksum of contract is wrong"),
     (r#""0.15""#, r#""much""#, "must be a decimal number such as"),
     ("symbol = \"ONYX\"\ndecimals = 18", "symbol = \"ONYX\"\ndecimals = 6", "what it stands for has 6"),
@@ -188,5 +188,5 @@ wrapped = { contract = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", from = "l2/
 [[oft]]"#,
         "the wrapper cannot have made both it and `evm/",
     ),
-    ("l1 = true", "initia = true", "leads to `l1-1`, which is no l1"),
+    ("l1 = true", "initia = true", "leads to `l1-1`, which is not an l1"),
 ];

@@ -71,7 +71,7 @@ pub(super) struct Numbering {
 
 impl Numbering {
     /// The numbering of `receipts`, all of one block.
-    pub(super) fn of(receipts: &[Receipt<'_>]) -> Self {
+    pub(super) fn from_receipts(receipts: &[Receipt<'_>]) -> Self {
         let first = receipts.first().and_then(|first| quantity(&first.transaction_index));
         Self { txs_from_zero: first == Some(0), logs_before: 0 }
     }

@@ -1,0 +1,54 @@
+//! The app behind another one.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::Response;
+use http::request::Parts;
+
+use super::App;
+use crate::endpoint::HandlerKind;
+use crate::http_error::HttpError;
+
+/// An [`App`] behind another one (see [`App::with_fallback`]), whatever its state.
+pub trait Fallback: Send + Sync {
+    /// True if an endpoint has the path.
+    fn has(&self, path: &str) -> bool;
+    /// See [`App::kind`].
+    fn kind(&self, request: &Parts) -> HandlerKind;
+    /// See [`App::respond`].
+    fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes>;
+    /// See [`App::respond_later`].
+    fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>>;
+    /// See [`App::with_error_page`]; `None` for the error in JSON.
+    fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>>;
+}
+
+impl<A: Send + Sync> Fallback for App<A> {
+    fn has(&self, path: &str) -> bool {
+        self.router.find(path).is_some()
+    }
+
+    fn kind(&self, request: &Parts) -> HandlerKind {
+        App::kind(self, request)
+    }
+
+    fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
+        App::respond(self, request, body)
+    }
+
+    fn respond_later<'a>(&'a self, request: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<Bytes>> {
+        Box::pin(App::respond_later(self, request, body))
+    }
+
+    fn error_page(&self, request: &Parts, error: &HttpError) -> Option<Response<Bytes>> {
+        App::error_page(self, request, error)
+    }
+}
+
+impl<A> App<A> {
+    /// The fallback, if it has the path of a request and no endpoint here does.
+    pub(super) fn fallback_of(&self, request: &Parts) -> Option<&dyn Fallback> {
+        let path = request.uri.path();
+        self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
+    }
+}
