@@ -89,7 +89,7 @@ fn whole_requests(case: Case) -> Result<Vec<String>> {
     let service = Service::open(made.registry, dir.path(), Config::default(), "bench")?;
     service.learn(made.facts);
     if case != Case::Plain {
-        service.learn_market(market);
+        service.learn_market(market, Instant::now());
     }
     let app = App::new(service, routing_api::ENDPOINTS)?;
     let head = http::Request::post("/v2/fungible/route").body(())?.into_parts().0;

@@ -187,9 +187,9 @@ impl Service {
         }
     }
 
-    /// Replaces the pools of a chain.
-    pub fn learn_market(&self, market: Market) {
-        let known = KnownMarket { market, read_at: Instant::now() };
+    /// Replaces the pools of a chain, as they were read at a time.
+    pub fn learn_market(&self, market: Market, read_at: Instant) {
+        let known = KnownMarket { market, read_at };
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut world.markets).insert(known.market.chain.clone(), Arc::new(known));
     }

@@ -202,16 +202,15 @@ async fn with_swaps<'a>(
     let (mut best, mut refusal): (Option<Planned<'a>>, Option<NoRoute>) = (None, None);
     for known in world.markets.values() {
         let age = known.read_at.elapsed();
-        if age > pools::MAX_AGE {
-            let (chain, age, most) = (&known.market.chain, age.as_secs(), pools::MAX_AGE.as_secs());
-            refusal = Some(NoRoute::NoPoolState(format!(
-                "the pools of {chain} were last read {age} s ago, and are quoted up to {most} s; try again later"
-            )));
-            continue;
-        }
         let swaps =
             |view: planner::World<'_>| plan_swaps(&world.graph, view, &known.market, request, rules, amount);
         match quoted(service, world, swaps).await {
+            Ok(_) if age > pools::MAX_AGE => {
+                let (chain, age, most) = (&known.market.chain, age.as_secs(), pools::MAX_AGE.as_secs());
+                refusal = Some(NoRoute::NoPoolState(format!(
+                    "the pools of {chain} were last read {age} s ago, and are quoted up to {most} s; try again later"
+                )));
+            }
             Ok(planned) => {
                 let gives_more =
                     |best: &Planned<'_>| planned.plans[0].amount_out() > best.plans[0].amount_out();
@@ -222,8 +221,12 @@ async fn with_swaps<'a>(
             Err(why) => refusal = Some(why),
         }
     }
-    let unread = pools::chains(&world.registry).find(|(_, chain)| !world.markets.contains_key(&chain.id));
-    if let (None, Some((_, chain))) = (&refusal, unread) {
+    let registry = &*world.registry;
+    let unread = pools::chains(registry).find(|(chain, about)| {
+        let is_all = registry[request.from].chain == *chain && registry[request.to].chain == *chain;
+        is_all && !world.markets.contains_key(&about.id)
+    });
+    if let (None, Some((_, chain)), Err(NoRoute::NoPath { .. })) = (&refusal, unread, &plain) {
         refusal = Some(NoRoute::NoPoolState(format!("the pools of {} were not read yet", chain.id)));
     }
     match (best, plain) {

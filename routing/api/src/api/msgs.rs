@@ -175,6 +175,9 @@ struct MsgsDirectRequest {
 /// Members that real clients send and that have no effect here: warnings about gas, and who pays fees on Solana.
 const WITHOUT_EFFECT: &[&str] = &["enable_gas_warnings", "fee_payer_address"];
 
+/// Members of a route request that its operations stand for.
+const OF_OPERATIONS: &[&str] = &["allow_swaps", "swap_venue", "swap_venues", "smart_swap_options"];
+
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 300;
 /// Skip's default, in percent.
@@ -253,8 +256,11 @@ struct WireApproval {
 
 fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: MsgsRequest =
-            body::read(&service.config, call, &[WITHOUT_EFFECT, route::WITHOUT_EFFECT].concat())?;
+        let request: MsgsRequest = body::read(
+            &service.config,
+            call,
+            &[WITHOUT_EFFECT, OF_OPERATIONS, route::WITHOUT_EFFECT].concat(),
+        )?;
         let addresses = request.address_list.unwrap_or_default();
         check_length("address_list", addresses.len())?;
         let count = request.operations.len();

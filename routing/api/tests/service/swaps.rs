@@ -2,8 +2,10 @@
 
 use std::future::pending;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use chain::U256;
+use planner::swap::{Market, MinitswapPool, Pool, PoolState, WeightedPool, Weights};
 use registry::{Endpoints, Registry};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use serde_json::{Value, json};
@@ -206,19 +208,22 @@ async fn an_amount_out_takes_what_the_adapter_quotes_or_less() {
     for (args, reply) in recorded("simulate_swap_exact_asset_out") {
         let Some(first) = args[3][0].as_array().and_then(|coins| coins.first()) else { continue };
         let last = args[3].as_array().unwrap().last().unwrap().as_array().unwrap().last().unwrap();
+        if number(&reply) == 0 {
+            continue;
+        }
         let mut ask = between((L1, first.as_str().unwrap()), (L1, last.as_str().unwrap()), "1");
         ask.as_object_mut().unwrap().remove("amount_in");
         ask["amount_out"] = args[0].clone();
-        let answer = chains.client.post("/v2/fungible/route", &ask).await;
-        if answer.status != 200 {
-            assert_eq!(number(&reply), 0, "{ask} {reply} {}", answer.json());
-            continue;
-        }
-        let route = answer.ok();
-        assert!(number(&route["amount_in"]) <= number(&reply), "{ask} {reply} {route}");
-        assert_eq!(route["amount_out"], args[0]);
-        assert_eq!(route["operations"][0]["swap"]["swap_out"]["swap_amount_out"], args[0]);
-        compared += 1;
+        let route = chains.route(&ask).await;
+        // Where the chain's own quote gives less than 99 % of what is wanted, more is offered.
+        let is_out = route["operations"][0]["swap"]["swap_out"].is_object();
+        assert!(!is_out || number(&route["amount_in"]) <= number(&reply), "{ask} {reply} {route}");
+        assert!(number(&route["amount_out"]) >= number(&args[0]), "{route}");
+        let swap = &route["operations"][0]["swap"];
+        let out =
+            swap["swap_out"]["swap_amount_out"].as_str().or(swap["swap_in"]["estimated_amount_out"].as_str());
+        assert!(number(&json!(out)) >= number(&args[0]), "{route}");
+        compared += usize::from(is_out);
     }
     assert!(compared > 10, "{compared}");
 }
@@ -226,14 +231,14 @@ async fn an_amount_out_takes_what_the_adapter_quotes_or_less() {
 #[tokio::test]
 async fn an_amount_is_split_where_that_gives_more_and_the_client_asks_for_it() {
     let chains = Chains::start().await;
-    let mut ask = between((L1, INIT), (L1, "uusdc"), "1000000000000");
+    let mut ask = between((L1, INIT), (L1, "uusdc"), "6000000000000");
     let whole = chains.route(&ask).await;
     ask["smart_swap_options"] = json!({ "split_routes": true });
     let split = chains.route(&ask).await;
     assert!(number(&split["amount_out"]) > number(&whole["amount_out"]));
     let parts = split["operations"][0]["swap"]["smart_swap_in"]["swap_routes"].as_array().unwrap();
     let sum: u64 = parts.iter().map(|part| number(&part["swap_amount_in"])).sum();
-    assert!(parts.len() > 1 && sum == 1_000_000_000_000);
+    assert!(parts.len() > 1 && sum == 6_000_000_000_000);
 }
 
 #[tokio::test]
@@ -281,4 +286,76 @@ async fn a_node_that_fails_leaves_the_last_pools() {
         () = failed => {}
     }
     assert_eq!(chains.route(&ask).await, before);
+}
+
+/// A service that knows one pool of each kind that a test alters.
+fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Duration) -> Client {
+    let one = U256::from(1_000_000_000_000_000_000u64);
+    let weights = Weights { weights: [one / U256::from(2); 2], time: 0 };
+    let mut weighted = WeightedPool {
+        reserves: [1_000_000_000; 2],
+        weights_before: weights.clone(),
+        weights_after: weights,
+        fee_rate: U256::ZERO,
+    };
+    let mut minitswap = MinitswapPool {
+        init: 1_000_000_000,
+        voucher: 1_000_000_000,
+        size: 1_000_000_000,
+        peg_keeper_owned: 0,
+        ann: 3_000,
+        recover_velocity: one,
+        max_ratio: one / U256::from(10) * U256::from(7),
+        recover_param: one,
+        last_recovered: 0,
+        active: true,
+        fee_rate: U256::ZERO,
+        arb_fee_rate: U256::ZERO,
+    };
+    alter(&mut weighted, &mut minitswap);
+    let pool = |id: &str, coins: [&str; 2], state| Pool {
+        id: id.to_owned(),
+        coins: coins.map(str::to_owned).into(),
+        state,
+    };
+    let pools = vec![
+        pool("move/1", [INIT, "uusdc"], PoolState::Weighted(weighted)),
+        pool(RETURNED, [RETURNED, INIT], PoolState::Minitswap(minitswap)),
+    ];
+    let registry = registry::load(&here(FOLDER).join("registry")).unwrap().registry;
+    let client = Client::over(registry.with_endpoints(|_| Some(Endpoints::default())));
+    let read_at = Instant::now().checked_sub(age).unwrap();
+    client.service().learn_market(Market::new(L1.to_owned(), 1, 1, pools), read_at);
+    client
+}
+
+#[tokio::test]
+async fn a_pool_that_is_empty_off_or_known_of_old_is_not_quoted() {
+    let now = Duration::ZERO;
+    let usdc = between((L1, INIT), (L1, "uusdc"), "1000000");
+    let returned = between((L1, RETURNED), (L1, INIT), "1000000");
+    let bought = between((L1, INIT), (L1, RETURNED), "1000000");
+    for ask in [&usdc, &returned] {
+        let client = with_pools(|_, _| {}, now);
+        assert_eq!(client.post("/v2/fungible/route", ask).await.ok()["does_swap"], true);
+    }
+    let cases: [(_, &Value, &str); 5] = [
+        (
+            with_pools(|weighted, _| weighted.reserves[1] = 0, now),
+            &usdc,
+            "cannot be swapped: the pool is empty",
+        ),
+        (with_pools(|weighted, _| weighted.weights_before.time = 2, now), &usdc, "the pool has not started"),
+        (with_pools(|_, minitswap| minitswap.active = false, now), &returned, "the pool is switched off"),
+        (with_pools(|_, _| {}, now), &bought, "has sold too little of the coin"),
+        (
+            with_pools(|_, _| {}, Duration::from_secs(31)),
+            &usdc,
+            "the pools of swap-l1-1 were last read 31 s ago",
+        ),
+    ];
+    for (client, ask, why) in cases {
+        let (status, _, message) = client.post("/v2/fungible/route", ask).await.refusal();
+        assert!(status == 400 && message.contains(why), "{message}");
+    }
 }

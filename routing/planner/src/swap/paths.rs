@@ -106,7 +106,7 @@ pub(crate) fn best(
                     Ok(quote) => quote,
                     Err(reason) => {
                         if is_target {
-                            refusal = Some(refusal.map_or(reason, |old| worse(old, reason)));
+                            refusal = Some(refusal.map_or(reason, |old| clearer(old, reason)));
                         }
                         continue;
                     }
@@ -145,16 +145,9 @@ impl Path {
     }
 }
 
-/// The reason to tell of two: one that another amount does not change comes first.
-fn worse(a: Refusal, b: Refusal) -> Refusal {
-    let lasting = |refusal| matches!(refusal, Refusal::SwitchedOff | Refusal::NotStarted | Refusal::Empty);
-    if lasting(b) && !lasting(a) {
-        a
-    } else if lasting(a) {
-        b
-    } else {
-        a
-    }
+/// The reason to report of two: the first that another amount avoids.
+fn clearer(a: Refusal, b: Refusal) -> Refusal {
+    if matches!(a, Refusal::SwitchedOff | Refusal::NotStarted | Refusal::Empty) { b } else { a }
 }
 
 /// The same pool in the other direction.

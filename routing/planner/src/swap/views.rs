@@ -65,7 +65,9 @@ impl MinitswapPool {
             max_ratio: rate(pool, "max_ratio")?,
             recover_param: decimal(pool, "recover_param")?,
             last_recovered: number(pool, "last_recovered_timestamp")?,
-            active: pool["active"].as_bool().ok_or(Unreadable("active"))?,
+            // The module stops all pools in an emergency.
+            active: pool["active"].as_bool().ok_or(Unreadable("active"))?
+                && module["emergency_state"] != true,
             fee_rate: rate(module, "swap_fee_rate")?,
             arb_fee_rate: rate(module, "arb_fee_rate")?,
         };

@@ -79,6 +79,9 @@ impl WeightedPool {
         if time < self.weights_before.time {
             return Err(Refusal::NotStarted);
         }
+        if self.reserves.contains(&0) {
+            return Err(Refusal::Empty);
+        }
         self.side(time, offered)
     }
 
