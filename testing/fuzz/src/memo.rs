@@ -188,7 +188,7 @@ fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<ObservedHop> {
         height: 7,
         time: None,
     };
-    tracker::detect_hops(&EXAMPLES.registry, &tx, &seen)
+    tracker::detect_hops(&EXAMPLES.registry, &tx, &seen).concat()
 }
 
 /// Checks that the memos in a plan's messages round-trip.
