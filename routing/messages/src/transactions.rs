@@ -129,6 +129,7 @@ fn fits(registry: &Registry, hop: &Hop) -> bool {
         Step::Withdraw { bridge } => up(&registry[bridge]),
         Step::Wrap => wraps(hop.to, hop.from),
         Step::Unwrap => wraps(hop.from, hop.to),
+        Step::Swap => from.chain == to.chain && hop.from != hop.to,
         Step::LayerZero { oft, from: leaves, to: lands, .. } => {
             let legs = &registry[oft].legs;
             let is =

@@ -43,6 +43,7 @@ pub(crate) fn step_name(step: Step) -> &'static str {
         Step::Withdraw { .. } => "withdrawal",
         Step::Wrap => "wrap",
         Step::Unwrap => "unwrap",
+        Step::Swap => "swap",
         Step::LayerZero { .. } => "LayerZero transfer",
     }
 }

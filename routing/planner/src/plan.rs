@@ -4,6 +4,8 @@ use chain::U256;
 use registry::facts::Quote;
 use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
+use crate::swap::Swap;
+
 /// Maximum number of hops of a plan. Useful routes, up to the chain that issued a token and down again, need at most
 /// half.
 pub const MAX_HOPS: usize = 8;
@@ -50,6 +52,8 @@ pub struct Request {
 pub struct Plan {
     /// At least one, in order; each starts with the output of the one before.
     pub hops: Vec<Hop>,
+    /// Details of the hop with [`Step::Swap`], of which a plan has at most one.
+    pub swap: Option<Swap>,
 }
 
 impl Plan {
@@ -184,6 +188,8 @@ pub enum Step {
     Wrap,
     /// The ERC20Wrapper's `toRemote`.
     Unwrap,
+    /// A swap in pools of the chain, see [`Plan::swap`].
+    Swap,
     /// An omnichain fungible token's `send`.
     LayerZero {
         /// The group.
@@ -216,7 +222,7 @@ impl Step {
             }
             Self::Deposit { .. } | Self::Withdraw { .. } => Some(BridgeKind::OpInit),
             Self::LayerZero { .. } => Some(BridgeKind::LayerZero),
-            Self::Send | Self::Wrap | Self::Unwrap => None,
+            Self::Send | Self::Wrap | Self::Unwrap | Self::Swap => None,
         }
     }
 }
