@@ -91,9 +91,12 @@ fn failed(message: &[FoundEvent], is_own: &dyn Fn(&str) -> bool) -> Option<Swapp
     Some(Swapped { offered, outcome: Err(reason), called: false })
 }
 
-/// Whether the first deposit of these tokens is to an account of the message; a chain without events of owners has none
-/// that says otherwise.
+/// Whether the first deposit of these tokens is to an account of the message; nothing is not deposited. A chain without
+/// events of owners has none that says otherwise.
 fn goes_to(events: &[FoundEvent], tokens: &Tokens, is_own: &dyn Fn(&str) -> bool) -> bool {
+    if tokens.amount == "0" {
+        return true;
+    }
     let is_it = |event: &FoundEvent| moved(event, &[DEPOSIT]).and_then(tokens_in).as_ref() == Some(tokens);
     let Some(at) = events.iter().position(is_it) else { return false };
     let owner = events.get(at + 1).and_then(|event| moved::<Owner>(event, &[DEPOSIT_OWNER]));
