@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn metadata_objects_have_the_addresses_that_the_l1_gives_them() {
-        let of = |denom| hex::encode(metadata(denom));
+        let of = |denom: &str| hex::encode(metadata(denom));
         assert_eq!(of("uinit"), "8e4733bdabcf7d4afc3d14f0dd46c9bf52fb0fce9e4b996c939e195b8bc891d9");
         let voucher = "ibc/82EB1C694C571F954E68BFD68CFCFCD6123B0EBB69AAA8BAB7A082939B45E802";
         assert_eq!(of(voucher), "972188e32b2ccec557eed98bbea9d42a1a6dc270da9009926365deb7c49db7dd");
