@@ -19,7 +19,7 @@ use crate::request_graph::RequestGraph;
 use crate::search::MAX_PLANS;
 
 /// Rounds in which an amount in is raised until enough arrives.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 16;
 
 /// What a request says about swaps.
 #[derive(Debug, Clone, Default)]
@@ -197,7 +197,13 @@ impl Swaps<'_> {
             let before = self.plan(self.request.from, entry.asset, sent.unwrap_or(U256::from(offered)))?;
             let carried = before.last().map_or(U256::from(offered), |hop| hop.amount_out);
             let carried = u64::try_from(carried).map_err(|_| refused(Refusal::TooLarge))?;
-            let path = path.for_amount(self.market, carried).map_err(refused)?;
+            let path = match path.for_amount(self.market, carried) {
+                Err(Refusal::TooSmall) => {
+                    offered = carried.saturating_mul(2);
+                    continue;
+                }
+                path => path.map_err(refused)?,
+            };
             if path.amount_out() >= returned {
                 let after = self.plan(exit.asset, to, U256::from(path.amount_out()))?;
                 return self.join(&before, (entry, exit), Exact::In, &[path], &after);
