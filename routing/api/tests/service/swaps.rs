@@ -359,3 +359,46 @@ async fn a_pool_that_is_empty_off_or_known_of_old_is_not_quoted() {
         assert!(status == 400 && message.contains(why), "{message}");
     }
 }
+
+#[tokio::test]
+async fn messages_of_a_swap_carry_the_minimum_of_the_route_and_keep_its_pools() {
+    let chains = Chains::start().await;
+    let user = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let cases = [
+        ((L1, "uusdc"), (L1, INIT), "/initia.move.v1.MsgExecute"),
+        ((L1, "uusdc"), (L2, BRIDGED), "/initia.move.v1.MsgExecute"),
+        ((L2, BRIDGED), (L1, INIT), "/ibc.applications.transfer.v1.MsgTransfer"),
+        ((L2, BRIDGED), (L1, "uusdc"), "/ibc.applications.transfer.v1.MsgTransfer"),
+    ];
+    for (source, dest, kind) in cases {
+        let mut ask = between(source, dest, "41000000");
+        let route = chains.route(&ask).await;
+        for name in ["amount_out", "operations"] {
+            ask[name] = route[name].clone();
+        }
+        ask["address_list"] = json!([user, user]);
+        ask["slippage_tolerance_percent"] = json!("1");
+        let made = chains.client.post("/v2/fungible/msgs", &ask).await.ok();
+        let msgs = made["txs"][0]["cosmos_tx"]["msgs"].as_array().unwrap();
+        assert_eq!(msgs[0]["msg_type_url"], kind, "{made}");
+        let out = number(&route["amount_out"]);
+        assert_eq!(number(&made["min_amount_out"]), (out * 99).div_ceil(100), "{made}");
+        for (slippage, why) in
+            [("0", "must be more than 0"), ("100", "less than 100"), ("11", "allow_unsafe permits it")]
+        {
+            ask["slippage_tolerance_percent"] = json!(slippage);
+            let (status, _, message) = chains.client.post("/v2/fungible/msgs", &ask).await.refusal();
+            assert!(status == 400 && message.contains(why), "{message}");
+        }
+        ask["slippage_tolerance_percent"] = json!("11");
+        ask["allow_unsafe"] = json!(true);
+        chains.client.post("/v2/fungible/msgs", &ask).await.ok();
+    }
+    let mut ask = between((L1, "uusdc"), (L1, INIT), "41000000");
+    let route = chains.route(&ask).await;
+    ask["operations"] = route["operations"].clone();
+    ask["operations"][0]["swap"]["swap_in"]["swap_operations"][0]["pool"] = json!("move/00");
+    ask["address_list"] = json!([user, user]);
+    let (status, _, message) = chains.client.post("/v2/fungible/msgs", &ask).await.refusal();
+    assert!(status == 400 && message.contains("no pool swaps uusdc"), "{message}");
+}
