@@ -117,6 +117,12 @@ impl From<[u8; SHORT]> for Account {
     }
 }
 
+impl From<[u8; LONG]> for Account {
+    fn from(bytes: [u8; LONG]) -> Self {
+        Self { bytes, len: 32 }
+    }
+}
+
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_hex())

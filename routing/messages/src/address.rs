@@ -96,6 +96,8 @@ pub(crate) struct Signers {
     signers: Vec<Party>,
     /// Recipient of the last hop.
     recipient: Party,
+    /// The user's own address on each chain for which one was given.
+    own: Vec<(ChainRef, Party)>,
 }
 
 impl Signers {
@@ -124,6 +126,11 @@ impl Signers {
     /// Signer of a transaction; `None` if the plan has fewer transactions.
     pub(crate) fn signer(&self, tx: usize) -> Option<&Party> {
         self.signers.get(tx)
+    }
+
+    /// The user's own address on a chain, or the recipient's if no other was given for it.
+    pub(crate) fn own(&self, chain: ChainRef) -> Option<&Party> {
+        self.own.iter().find(|(of, _)| *of == chain).map(|(_, party)| party)
     }
 
     /// Account that holds the tokens after the transaction: the next signer, or the recipient.
@@ -158,7 +165,8 @@ impl Layout {
 
     /// The layout of `chain_ids`.
     fn visited(registry: &Registry, plan: &Plan) -> Self {
-        let passed = |hops: &[Hop]| Plan { hops: hops.to_vec() }.chains(registry).len().saturating_sub(1);
+        let passed =
+            |hops: &[Hop]| Plan { hops: hops.to_vec(), swap: None }.chains(registry).len().saturating_sub(1);
         let signers = first_hops(plan).map(|(index, _)| passed(&plan.hops[..index])).collect();
         Self { chains: plan.chains(registry), signers }
     }
@@ -170,6 +178,7 @@ impl Layout {
         let all: Vec<Party> = self.chains.iter().zip(list).enumerate().map(read).collect::<Result<_, _>>()?;
         let signers = self.signers.iter().filter_map(|position| all.get(*position).cloned()).collect();
         let recipient = all.last().cloned().ok_or_else(|| BuildError::Plan("it has no hops".to_owned()))?;
-        Ok(Signers { signers, recipient })
+        let own = self.chains.iter().copied().zip(all).collect();
+        Ok(Signers { signers, recipient, own })
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Members have the names and the order of the protobuf fields; 64-bit numbers are strings, bytes are base64.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chain::U256;
 use serde::Serialize;
 
@@ -127,16 +129,56 @@ impl Invocation {
     }
 }
 
-/// A function of a Move module.
+/// A call of a function of a Move module.
 #[derive(Serialize)]
 pub(crate) struct Execute {
-    pub(crate) sender: String,
-    pub(crate) module_address: String,
-    pub(crate) module_name: &'static str,
-    pub(crate) function_name: &'static str,
-    pub(crate) type_args: [(); 0],
+    sender: String,
+    module_address: String,
+    module_name: &'static str,
+    function_name: &'static str,
+    type_args: [(); 0],
+    args: Vec<String>,
+}
+
+impl Execute {
+    pub(crate) fn new(sender: String, function: Function) -> Self {
+        let Function { args, function_name, module_address, module_name, type_args } = function;
+        Self { sender, module_address, module_name, function_name, type_args, args }
+    }
+}
+
+/// A function of a Move module with its arguments, in the form of a packet's memo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Function {
     /// BCS, base64.
-    pub(crate) args: Vec<String>,
+    args: Vec<String>,
+    function_name: &'static str,
+    module_address: String,
+    module_name: &'static str,
+    type_args: [(); 0],
+}
+
+impl Function {
+    pub(crate) fn new(address: &str, module: &'static str, function: &'static str, args: Vec<String>) -> Self {
+        let module_address = address.to_owned();
+        Self { args, function_name: function, module_address, module_name: module, type_args: [] }
+    }
+
+    /// `address::module::function`.
+    pub(crate) fn path(&self) -> String {
+        format!("{}::{}::{}", self.module_address, self.module_name, self.function_name)
+    }
+}
+
+/// BCS of a Move argument.
+#[expect(clippy::expect_used, reason = "stated in the message")]
+pub(crate) fn bytes_of<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    bcs::to_bytes(value).expect("numbers, texts and short lists have a BCS form")
+}
+
+/// A Move argument as the base64 text of a `MsgExecute`.
+pub(crate) fn argument<T: Serialize + ?Sized>(value: &T) -> String {
+    STANDARD.encode(bytes_of(value))
 }
 
 /// JSON of a struct of this crate.

@@ -13,7 +13,7 @@ use registry::{BridgeRef, End};
 
 use crate::address::{Party, contract, evm_address};
 use crate::amino::{CALL, Call, Coin, Deposit, Invocation, Migration, Withdrawal};
-use crate::calls::{Erc20, Wrapper, WrapperWithMemo};
+use crate::calls::{Erc20, WrapAll, Wrapper, WrapperWithMemo};
 use crate::error::BuildError;
 use crate::request::Msg;
 use crate::tx_builder::{TxBuilder, invalid_plan};
@@ -26,14 +26,18 @@ impl TxBuilder<'_> {
 
     /// The rollup credits the hook's signer; the calls of the hook then wrap the balance for the recipient.
     pub(crate) fn deposit_and_wrap(&self, bridge: BridgeRef) -> Result<Msg, BuildError> {
-        let hop = &self.hops[1];
-        let chain = self.chain_of(hop.to);
+        let (to, hook) = self.signed_calls(&self.hops[1])?;
+        Ok(self.deposit_to(bridge, to, hook))
+    }
+
+    /// The account that a deposit credits so that its signed calls wrap the coin, and those calls.
+    pub(crate) fn signed_calls(&self, wrap: &Hop) -> Result<(String, String), BuildError> {
+        let chain = self.chain_of(wrap.to);
         let given = self.request.signed_hook.ok_or(BuildError::HookRequired)?;
         let signer = self.signer.account;
-        let calls = hook::calls(self.request.registry, self.request.facts, hop.to, signer, self.end)?;
+        let calls = hook::calls(self.request.registry, self.request.facts, wrap.to, signer, self.end)?;
         signed::check(self.request.registry, chain, given, &calls, signer)?;
-        let to = signer.to_bech32(&self.request.registry[chain].bech32_prefix);
-        Ok(self.deposit_to(bridge, to, given.hook.clone()))
+        Ok((signer.to_bech32(&self.request.registry[chain].bech32_prefix), given.hook.clone()))
     }
 
     fn deposit_to(&self, bridge: BridgeRef, to: String, data: String) -> Msg {
@@ -78,6 +82,16 @@ impl TxBuilder<'_> {
             receiver: evm_address(self.request.registry, self.chain_of(hop.to), self.end)?,
             remoteDenom: self.denom(hop.from).to_owned(),
             remoteAmount: hop.amount_in,
+            remoteDecimals: self.request.registry[hop.from].decimals,
+        };
+        Ok(call.abi_encode())
+    }
+
+    /// Calldata that wraps all that the caller has, for the recipient.
+    pub(crate) fn wrap_all_call(&self, hop: &Hop) -> Result<Vec<u8>, BuildError> {
+        let call = WrapAll::toLocalCall {
+            receiver: evm_address(self.request.registry, self.chain_of(hop.to), self.end)?,
+            remoteDenom: self.denom(hop.from).to_owned(),
             remoteDecimals: self.request.registry[hop.from].decimals,
         };
         Ok(call.abi_encode())

@@ -28,6 +28,7 @@ impl TxBuilder<'_> {
                 Ok(vec![self.transfer(self.hops, denom)?])
             }
             [Step::Unwrap, Step::Ibc { .. }, ..] => self.unwrap_and_transfer(),
+            [Step::Swap, ..] => self.swap(),
             _ => Err(invalid_plan(format!("no single transaction does this: {}", self.describe()))),
         }
     }

@@ -46,6 +46,17 @@ pub enum BuildError {
         "slippage_tolerance_percent `{0}` must be a decimal from 0 to 100 with at most 18 digits after the point"
     )]
     Slippage(String),
+    /// A swap that could return nothing.
+    #[error("slippage_tolerance_percent 100 leaves the swap without a minimum: give less than 100")]
+    NoMinimum,
+    /// Nowhere to return what could not be swapped.
+    #[error(
+        "the user's own address on chain `{chain}` is needed, for what the swap there may give back: give one address for each of chain_ids"
+    )]
+    NoRecoverAddress {
+        /// The chain's id.
+        chain: String,
+    },
     /// Invalid timeout.
     #[error(
         "timeout_seconds {0} must be at least 1, and the time it ends must fit into 64 bits of nanoseconds; leave it out for 300"

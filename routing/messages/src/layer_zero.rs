@@ -6,15 +6,12 @@ use std::ops::Range;
 
 use alloy::primitives::{B256, Bytes};
 use alloy::sol_types::SolCall as _;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chain::{Account, U256, Vm};
 use planner::{Hop, Step};
 use registry::{ChainRef, Leg, LegKind, OftRef, Registry};
-use serde::Serialize;
 
 use crate::address::{contract, evm_address};
-use crate::amino::{CALL, Call, Execute, Invocation};
+use crate::amino::{CALL, Call, Execute, Function, Invocation, argument};
 use crate::calls::{Erc20, MessagingFee, Oft, SendParam};
 use crate::error::BuildError;
 use crate::hook;
@@ -143,14 +140,8 @@ impl TxBuilder<'_> {
             argument(&small(crossing.fee)?),
             argument(&0u64),
         ];
-        let execute = Execute {
-            sender: self.signer.text.clone(),
-            module_address: leg.contract.clone(),
-            module_name: "oft",
-            function_name: "send_withdraw",
-            type_args: [],
-            args,
-        };
+        let function = Function::new(&leg.contract, "oft", "send_withdraw", args);
+        let execute = Execute::new(self.signer.text.clone(), function);
         Ok(Msg::new("/initia.move.v1.MsgExecute", &execute))
     }
 
@@ -206,12 +197,6 @@ fn padded(account: Account) -> B256 {
     B256::left_padding_from(account.as_bytes())
 }
 
-/// A Move argument as the base64 text of a `MsgExecute`: BCS.
-#[expect(clippy::expect_used, reason = "stated in the message")]
-fn argument<T: Serialize + ?Sized>(value: &T) -> String {
-    STANDARD.encode(bcs::to_bytes(value).expect("numbers and short byte lists have a BCS form"))
-}
-
 /// The parameters of a message without composed message or command.
 pub(crate) fn send_param(
     leg: &Leg,
@@ -242,6 +227,9 @@ fn options(leg: &Leg) -> Result<Vec<u8>, BuildError> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     #[test]

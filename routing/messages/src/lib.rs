@@ -13,7 +13,8 @@
 //! |---|---|
 //! | [`request`] | input and output types |
 //! | [`transactions`](fn@transactions) | splits a plan into transactions and validates it |
-//! | `tx_builder`, `cosmos`, `evm`, `bridge`, `transfer`, `cw20`, `layer_zero` | messages of one transaction |
+//! | `tx_builder`, `cosmos`, `evm`, `bridge`, `transfer`, `cw20`, `layer_zero`, `swap` | messages of one transaction |
+//! | `adapter` | arguments of the adapter that swaps and sends on |
 //! | `amino`, `memo`, `calls` | encodings: amino JSON, packet memos, Solidity interfaces |
 //! | [`hook`], `signed` | op hooks: the calls that a deposit executes on the rollup, and their verification |
 //! | [`address`] | address parsing and the addresses that a plan needs |
@@ -23,6 +24,7 @@
 //! | [`slippage`] | minimum amount out |
 //! | [`wrapper`] | queries of the ERC20Wrapper, and the pairs that messages may name |
 
+mod adapter;
 pub mod address;
 mod amino;
 mod bridge;
@@ -40,6 +42,7 @@ pub mod quote;
 pub mod request;
 mod signed;
 pub mod slippage;
+mod swap;
 mod transactions;
 mod transfer;
 mod tx_builder;

@@ -1,11 +1,11 @@
 //! Packet memos: forwarding and contract calls on arrival.
 //!
-//! The packet forward middleware reads `forward`, minievm's IBC hooks read `evm`.
+//! The packet forward middleware reads `forward`, minievm's IBC hooks read `evm`, those of Move chains `move`.
 //! Both reject unknown members, so a memo has no others.
 
 use serde::Serialize;
 
-use crate::amino::{Invocation, json};
+use crate::amino::{Function, Invocation, json};
 use crate::error::BuildError;
 
 /// Maximum memo of ibc-go, in bytes.
@@ -18,7 +18,8 @@ const MAX_RECEIVER: usize = 2_048;
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Memo {
     Forward(Forward),
-    Evm(Hook),
+    Evm(Hook<Invocation>),
+    Move(Hook<Function>),
 }
 
 /// Forwards the packet.
@@ -34,10 +35,10 @@ pub(crate) struct Forward {
     next: Option<Box<Memo>>,
 }
 
-/// Calls a contract from the packet's own account.
+/// Calls a contract or module from the packet's own account.
 #[derive(Serialize)]
-pub(crate) struct Hook {
-    message: Invocation,
+pub(crate) struct Hook<T> {
+    message: T,
 }
 
 /// Receiver and memo of a packet.
@@ -55,6 +56,11 @@ impl Arrival {
     /// Arrival with a call of a contract. The IBC hook requires that the receiver equals the contract's text.
     pub(crate) fn calling(input: Invocation) -> Self {
         Self { receiver: input.contract_addr.clone(), memo: Some(Memo::Evm(Hook { message: input })) }
+    }
+
+    /// Arrival with a call of a function of a Move module, from which the IBC hook derives `receiver`.
+    pub(crate) fn executing(receiver: String, function: Function) -> Self {
+        Self { receiver, memo: Some(Memo::Move(Hook { message: function })) }
     }
 
     /// Arrival at `receiver`, which forwards the packet over a channel of its chain; the next arrival is `self`.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::address::{self, Party};
-use crate::amino::{Call, Execute, Invocation, Never, NftTransfer};
+use crate::amino::{Call, Execute, Function, Invocation, Never, NftTransfer, argument};
 use crate::calls::Erc721;
 use crate::error::BuildError;
 
@@ -229,15 +229,9 @@ fn move_objects(
                 format!("`{}` must be 0x and hex digits", crate::error::truncated(object)),
             )
         })?;
-        let execute = Execute {
-            sender: owner.text.clone(),
-            module_address: "0x1".to_owned(),
-            module_name: "object",
-            function_name: "transfer_call",
-            type_args: [],
-            args: [object, receiver.account].map(|account| STANDARD.encode(padded(account))).into(),
-        };
-        msg("move/MsgExecute", &execute)
+        let args = [object, receiver.account].map(|account| argument(&padded(account))).into();
+        let function = Function::new("0x1", "object", "transfer_call", args);
+        msg("move/MsgExecute", &Execute::new(owner.text.clone(), function))
     };
     request.objects.iter().map(transfer).collect()
 }

@@ -40,6 +40,18 @@ impl Slippage {
         // Division comes first, so that no product exceeds 256 bits; the remainder makes the result exact.
         amount / whole * kept + amount % whole * kept / whole
     }
+
+    /// `amount × (100 − slippage) / 100`, rounded up.
+    pub fn least_rounded_up(self, amount: U256) -> U256 {
+        let (whole, kept) = (U256::from(WHOLE), U256::from(WHOLE - self.missing));
+        amount / whole * kept + (amount % whole * kept).div_ceil(whole)
+    }
+
+    /// `amount × (100 + slippage) / 100`, rounded down, within 64 bits.
+    pub fn most(self, amount: u64) -> u64 {
+        let (whole, amount) = (U256::from(WHOLE), U256::from(amount));
+        u64::try_from(amount * U256::from(WHOLE + self.missing) / whole).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +72,13 @@ mod tests {
         assert_eq!(least(7, "0"), U256::from(7));
         assert_eq!(least(7, "0.0"), U256::from(7));
         assert_eq!(least(7, "100"), U256::ZERO);
+        let up = |amount: u64, percent| Slippage::parse(percent).unwrap().least_rounded_up(U256::from(amount));
+        // Of transactions of the mainnet.
+        assert_eq!(up(40_801_114, "1"), U256::from(40_393_103));
+        assert_eq!(up(10_185_848_708, "0.1"), U256::from(10_175_662_860u64));
+        assert_eq!((up(1, "99.9"), up(7, "0"), up(7, "100")), (U256::ONE, U256::from(7), U256::ZERO));
+        let most = |amount, percent| Slippage::parse(percent).unwrap().most(amount);
+        assert_eq!((most(199, "0.5"), most(200, "0.5"), most(u64::MAX, "1")), (199, 201, u64::MAX));
         assert_eq!(Slippage::parse("0").unwrap().least(U256::MAX), U256::MAX);
         assert_eq!(Slippage::parse("50").unwrap().least(U256::MAX), U256::MAX >> 1);
     }

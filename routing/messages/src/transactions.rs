@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use chain::{U256, Vm};
+use planner::swap::Exact;
 use planner::{Hop, Plan, Step};
 use registry::{AssetRef, Bridge, ChainKind, ChainRef, ChannelRef, Registry};
 
@@ -14,6 +15,7 @@ use crate::error::BuildError;
 use crate::layer_zero;
 use crate::request::{BuildRequest, BuiltTxs, Tx};
 use crate::slippage::Slippage;
+use crate::swap;
 use crate::tx_builder::{TxBuilder, invalid_plan, step_name};
 
 /// Maximum number of hops; chains do not forward a packet further.
@@ -22,6 +24,7 @@ const MAX_HOPS: usize = 32;
 /// Builds the transactions of a plan; hops with the same `tx` form one transaction.
 pub fn transactions(request: &BuildRequest<'_>) -> Result<BuiltTxs, BuildError> {
     let parts = parts(request.registry, request.plan)?;
+    swap::check(request.registry, request.plan)?;
     let slippage = Slippage::parse(request.slippage_percent)?;
     let timeout = deadline(request)?;
     let signers_of = Signers::read(request.registry, request.plan, request.addresses)?;
@@ -29,7 +32,7 @@ pub fn transactions(request: &BuildRequest<'_>) -> Result<BuiltTxs, BuildError> 
     for (tx, range) in parts.into_iter().enumerate() {
         let signer = signers_of.signer(tx).ok_or_else(|| invalid_plan("a transaction has no signer"))?;
         let hops = &request.plan.hops[range.clone()];
-        let builder = TxBuilder { request, hops, signer, end: signers_of.end(tx), timeout, slippage };
+        let builder = TxBuilder { request, hops, signer, end: signers_of.end(tx), timeout, slippage, signers: &signers_of };
         txs.push(builder.tx(range)?);
     }
     Ok(BuiltTxs { txs, min_amount_out: least(request, slippage)? })
@@ -52,13 +55,19 @@ impl TxBuilder<'_> {
     }
 }
 
-/// Minimum amount out. Only an OFT group with a fee determines its amount at execution.
+/// Minimum amount out. Only a swap and an OFT group with a fee determine their amount at execution.
 fn least(request: &BuildRequest<'_>, slippage: Slippage) -> Result<U256, BuildError> {
     let mut exact = true;
     for hop in &request.plan.hops {
         exact &= !layer_zero::keeps_a_fee(request.registry, hop)?;
     }
     let planned = request.plan.hops.last().map(|hop| hop.amount_out).unwrap_or_default();
+    match request.plan.swap.as_ref().map(|swap| swap.exact) {
+        Some(Exact::In) => return Ok(slippage.least_rounded_up(planned)),
+        // The adapter accepts 99 %.
+        Some(Exact::Out) => return Ok(planned - planned.div_ceil(U256::from(100))),
+        None => {}
+    }
     Ok(if exact { planned } else { slippage.least(planned) })
 }
 
@@ -129,6 +138,7 @@ fn fits(registry: &Registry, hop: &Hop) -> bool {
         Step::Withdraw { bridge } => up(&registry[bridge]),
         Step::Wrap => wraps(hop.to, hop.from),
         Step::Unwrap => wraps(hop.from, hop.to),
+        Step::Swap => from.chain == to.chain && hop.from != hop.to,
         Step::LayerZero { oft, from: leaves, to: lands, .. } => {
             let legs = &registry[oft].legs;
             let is =

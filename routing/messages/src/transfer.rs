@@ -34,14 +34,17 @@ impl TxBuilder<'_> {
 
     /// Receiver and memo of the packet that `sender` sends in the first of `hops`; the memo contains the other hops.
     pub(crate) fn arrival(&self, hops: &[Hop], sender: &str) -> Result<Arrival, BuildError> {
-        let (packets, wrap) = match hops {
-            [packets @ .., wrap] if wrap.step == Step::Wrap => (packets, Some(wrap)),
-            _ => (hops, None),
-        };
-        let receivers = self.receivers_between(packets, sender)?;
-        let mut arrival = match wrap {
-            Some(wrap) => Arrival::calling(self.wrapping(wrap)?),
-            None => Arrival::at(self.end.text.clone()),
+        let called = hops.iter().position(|hop| matches!(hop.step, Step::Swap | Step::Wrap));
+        let (packets, rest) = hops.split_at(called.unwrap_or(hops.len()));
+        let (receivers, holder) = self.receivers_between(packets, sender)?;
+        let mut arrival = match rest {
+            [] => Arrival::at(self.end.text.clone()),
+            [wrap] if wrap.step == Step::Wrap => Arrival::calling(self.wrapping(wrap)?),
+            [swap, ..] if swap.step == Step::Swap => {
+                let account = self.hook_caller(packets, &holder)?;
+                self.swap_on_arrival(rest, &account)?
+            }
+            _ => return Err(invalid_plan(format!("no single transaction does this: {}", self.describe()))),
         };
         for (hop, receiver) in packets.iter().skip(1).zip(receivers).rev() {
             let (source, _) = self.ends(hop)?;
@@ -52,8 +55,9 @@ impl TxBuilder<'_> {
 
     /// The receiver of each packet that is forwarded: an address of the chain, because some read it (Noble does for its own
     /// USDC). The middleware replaces it by the account of which it sends on; a chain that has lost the middleware pays
-    /// it, so it is the account of the signer's key there, unless the rollup reads the receiver for more.
-    fn receivers_between(&self, packets: &[Hop], sender: &str) -> Result<Vec<String>, BuildError> {
+    /// it, so it is the account of the signer's key there, unless the rollup reads the receiver for more. Also the sender of
+    /// the last packet.
+    fn receivers_between(&self, packets: &[Hop], sender: &str) -> Result<(Vec<String>, String), BuildError> {
         let (mut receivers, mut sender) = (Vec::new(), sender.to_owned());
         for hop in &packets[..packets.len().saturating_sub(1)] {
             let chain = self.chain_of(hop.to);
@@ -78,7 +82,17 @@ impl TxBuilder<'_> {
             });
             sender = holder;
         }
-        Ok(receivers)
+        Ok((receivers, sender))
+    }
+
+    /// The account that executes the memo of the last of `packets` on the receiving chain.
+    fn hook_caller(&self, packets: &[Hop], sender: &str) -> Result<String, BuildError> {
+        let last = packets.last().ok_or_else(|| invalid_plan("no packet carries the swap"))?;
+        let (_, arrives) = self.ends(last)?;
+        let at = &self.request.registry[self.chain_of(last.to)];
+        let caller = intermediary::hook_caller(at.vm, &arrives.channel, sender);
+        let caller = caller.ok_or_else(|| invalid_plan(format!("chain `{}` executes no memo", at.id)))?;
+        Ok(caller.to_bech32(&at.bech32_prefix))
     }
 
     /// Whether a chain converts what its receivers get before the middleware sends it on: a rollup with migrated
@@ -99,7 +113,9 @@ impl TxBuilder<'_> {
             return Err(invalid_plan(format!("chain `{}` does not let packets call its wrapper", at.id)));
         }
         let (wrapper, _) = self.wrapper_of(hop)?;
-        Ok(Invocation::new(wrapper, &self.wrap_call(hop)?))
+        // The amount of a swap is not known beforehand.
+        let call = if self.follows_swap(hop) { self.wrap_all_call(hop)? } else { self.wrap_call(hop)? };
+        Ok(Invocation::new(wrapper, &call))
     }
 
     /// The sending and the receiving end of a hop's channel.

@@ -3,7 +3,7 @@
 use planner::{Hop, Step};
 use registry::{AssetRef, ChainRef};
 
-use crate::address::Party;
+use crate::address::{Party, Signers};
 use crate::error::BuildError;
 use crate::request::BuildRequest;
 use crate::slippage::Slippage;
@@ -19,6 +19,8 @@ pub(crate) struct TxBuilder<'a> {
     /// Time at which packets are returned, Unix time in nanoseconds.
     pub(crate) timeout: u64,
     pub(crate) slippage: Slippage,
+    /// All addresses of the request.
+    pub(crate) signers: &'a Signers,
 }
 
 impl TxBuilder<'_> {
@@ -43,6 +45,7 @@ pub(crate) fn step_name(step: Step) -> &'static str {
         Step::Withdraw { .. } => "withdrawal",
         Step::Wrap => "wrap",
         Step::Unwrap => "unwrap",
+        Step::Swap => "swap",
         Step::LayerZero { .. } => "LayerZero transfer",
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum TxTail {
     Unwrapped,
     /// A deposit, which can carry a transaction of the rollup that the user signed before.
     Deposited,
+    /// A swapped coin, which the swap's adapter can transfer or deposit in the same call.
+    Swapped,
     /// No continuation: the next hop needs a transaction on the chain of the asset.
     Closed,
 }
@@ -50,6 +52,7 @@ impl TxTail {
             Step::MigratedDeposit { .. } => Self::Migrated,
             Step::Unwrap => Self::Unwrapped,
             Step::Deposit { .. } => Self::Deposited,
+            Step::Swap => Self::Swapped,
             Step::Send | Step::Withdraw { .. } | Step::Wrap | Step::LayerZero { .. } => Self::Closed,
         }
     }
@@ -62,6 +65,7 @@ impl TxTail {
             (Self::Packet | Self::Migrated, Step::Wrap) => features.hooks,
             (Self::Unwrapped, Step::Ibc { .. }) => !migrated,
             (Self::Unwrapped, Step::Withdraw { .. } | Step::MigratedWithdraw { .. }) => true,
+            (Self::Swapped, Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::Deposit { .. }) => true,
             (Self::Deposited, Step::Wrap) => return Joining::Hook,
             _ => false,
         };

@@ -19,7 +19,7 @@ pub struct Mismatch {
 }
 
 /// Members of operations that determine the route. Amounts, fees and pictures may change from one quote to the next.
-const ROUTE_FIELDS: [&str; 14] = [
+const ROUTE_FIELDS: [&str; 18] = [
     "port",
     "channel",
     "from_chain_id",
@@ -34,6 +34,10 @@ const ROUTE_FIELDS: [&str; 14] = [
     "destination_endpoint_id",
     "swap_in.swap_venue.name",
     "swap_in.swap_operations",
+    "swap_out.swap_venue.name",
+    "swap_out.swap_operations",
+    "smart_swap_in.swap_venue.name",
+    "smart_swap_in.swap_routes",
 ];
 
 /// Compares the operations that a client sends back with those of the current plan: the kinds and `ROUTE_FIELDS`
@@ -72,8 +76,9 @@ fn member(body: &Value, field: &str) -> String {
         Value::String(text) => text.clone(),
         Value::Number(number) if number.as_u64() != Some(0) => number.to_string(),
         Value::Array(steps) => {
-            let step = |step| ["pool", "denom_in", "denom_out"].map(|key| member(step, key)).join(" ");
-            steps.iter().map(step).collect::<Vec<_>>().join(", ")
+            let keys = ["swap_operations", "pool", "denom_in", "denom_out"];
+            let step = |step| keys.map(|key| member(step, key)).join(" ");
+            steps.iter().map(step).map(|step| step.trim().to_owned()).collect::<Vec<_>>().join(", ")
         }
         _ => String::new(),
     }

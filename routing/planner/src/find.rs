@@ -39,7 +39,7 @@ fn send(request: &Request) -> Result<Plan, NoRoute> {
     }
     let (from, to) = (request.from, request.to);
     let hop = Hop { step: Step::Send, from, to, amount_in: amount, amount_out: amount, tx: 0, seconds: 0 };
-    Ok(Plan { hops: vec![hop] })
+    Ok(Plan { hops: vec![hop], swap: None })
 }
 
 /// Converts a path of the search to a plan; `None` if an edge is unusable, which the search excludes.
@@ -60,5 +60,5 @@ fn to_plan(conditions: &mut Conditions<'_>, path: &[PathEdge], amount_in: U256) 
         });
         amount = amount_out;
     }
-    (!hops.is_empty()).then_some(Plan { hops })
+    (!hops.is_empty()).then_some(Plan { hops, swap: None })
 }

@@ -15,6 +15,7 @@
 //! | `chaining` | hops that one signature covers |
 //! | `search`, `heuristic` | A* search for the best paths, and its lower bound |
 //! | `exact_out` | least amount in for an amount out |
+//! | [`swap`] | swaps: the pools' arithmetic |
 //! | `reason` | why no route exists |
 //! | [`operation`], [`asset`], [`usd`] | JSON form of a plan |
 //! | [`client_operations`] | operations that clients send back |
@@ -34,6 +35,7 @@ pub mod plan;
 mod reason;
 mod request_graph;
 mod search;
+pub mod swap;
 pub mod usd;
 
 pub use asset::WireAsset;

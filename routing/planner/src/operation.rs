@@ -3,15 +3,18 @@
 //! One operation is one bridge transfer. Wrapping and unwrapping have no operation kind: they are folded into the
 //! adjacent transfer of the same transaction, and become a `swap` if there is none.
 
-use registry::{Origin, Registry};
+mod swap;
+
+use registry::Registry;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::{WireAsset, fee_coin};
 use crate::plan::{Hop, Plan, Step, World};
 use crate::usd;
 
-/// The venue of a conversion without an adjacent transfer.
-pub const WRAPPER_VENUE: &str = "erc20-wrapper";
+pub use swap::{
+    MINITSWAP_VENUE, SmartSwapIn, Swap, SwapIn, SwapOperation, SwapOut, SwapRoute, SwapVenue, WRAPPER_VENUE,
+};
 
 /// One operation, with amounts in base units.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +39,7 @@ pub enum OperationKind {
     Transfer(Transfer),
     /// A send to another account of the same chain.
     BankSend(BankSend),
-    /// A conversion by the ERC20Wrapper.
+    /// A swap in pools, or a conversion by the ERC20Wrapper.
     Swap(Swap),
     /// A deposit into an optimistic bridge, or a withdrawal.
     OpInitTransfer(OpInitTransfer),
@@ -94,58 +97,6 @@ pub struct BankSend {
     pub denom: String,
 }
 
-/// A conversion on one chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names of the wire")]
-pub struct Swap {
-    pub swap_in: SwapIn,
-    #[serde(default)]
-    pub estimated_affiliate_fee: String,
-    #[serde(default)]
-    pub from_chain_id: String,
-    #[serde(default)]
-    pub chain_id: String,
-    #[serde(default)]
-    pub denom_in: String,
-    #[serde(default)]
-    pub denom_out: String,
-    #[serde(default)]
-    pub swap_venues: Vec<SwapVenue>,
-}
-
-/// How a conversion is made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[expect(missing_docs, reason = "the names of the wire")]
-pub struct SwapIn {
-    pub swap_venue: SwapVenue,
-    pub swap_operations: Vec<SwapOperation>,
-    pub swap_amount_in: Option<String>,
-    pub price_impact_percent: Option<String>,
-    pub estimated_amount_out: Option<String>,
-}
-
-/// One step of a conversion; `pool` is the wrapper.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[expect(missing_docs, reason = "the names of the wire")]
-pub struct SwapOperation {
-    pub pool: String,
-    pub denom_in: String,
-    pub denom_out: String,
-    pub interface: Option<String>,
-}
-
-/// Where a conversion is made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[expect(missing_docs, reason = "the names of the wire")]
-pub struct SwapVenue {
-    pub name: String,
-    pub chain_id: String,
-    pub logo_uri: Option<String>,
-}
-
 /// A deposit into an optimistic bridge, or a withdrawal from the rollup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -186,7 +137,7 @@ pub fn operations(world: World<'_>, plan: &Plan) -> Vec<Operation> {
     let (mut operations, mut done) = (Vec::new(), 0);
     while let Some(rest) = plan.hops.get(done..).filter(|rest| !rest.is_empty()) {
         let hops = &rest[..together(rest)];
-        operations.extend(operation(world, hops));
+        operations.extend(operation(world, plan, hops));
         done += hops.len();
     }
     operations
@@ -197,13 +148,13 @@ fn together(hops: &[Hop]) -> usize {
     let follows = |at: usize, wanted: fn(Step) -> bool| {
         hops.get(at).is_some_and(|hop| hop.tx == hops[0].tx && wanted(hop.step))
     };
-    let transfers = |step| !matches!(step, Step::Wrap | Step::Unwrap | Step::Send);
+    let transfers = |step| !matches!(step, Step::Wrap | Step::Unwrap | Step::Send | Step::Swap);
     let unwraps = usize::from(hops[0].step == Step::Unwrap && follows(1, transfers));
     let wraps = transfers(hops[unwraps].step) && follows(unwraps + 1, |step| step == Step::Wrap);
     unwraps + 1 + usize::from(wraps)
 }
 
-fn operation(world: World<'_>, hops: &[Hop]) -> Option<Operation> {
+fn operation(world: World<'_>, plan: &Plan, hops: &[Hop]) -> Option<Operation> {
     let World { registry, facts, .. } = world;
     let (first, last) = (hops.first()?, hops.last()?);
     let moved = hops.iter().find(|hop| !matches!(hop.step, Step::Wrap | Step::Unwrap)).unwrap_or(first);
@@ -229,7 +180,8 @@ fn operation(world: World<'_>, hops: &[Hop]) -> Option<Operation> {
                 smart_relay: false,
             })
         }
-        Step::Wrap | Step::Unwrap => OperationKind::Swap(swap(registry, moved, ends)),
+        Step::Wrap | Step::Unwrap => OperationKind::Swap(Swap::by_wrapper(registry, moved, ends)),
+        Step::Swap => OperationKind::Swap(Swap::in_pools(registry, moved, plan.swap.as_ref()?, ends)),
         Step::LayerZero { oft, from, to, fee } => {
             let (leg, other) = (registry[oft].legs.get(from)?, registry[oft].legs.get(to)?);
             let coin = fee_coin(registry, registry[moved.from].chain)?;
@@ -289,41 +241,6 @@ fn transfer(world: World<'_>, end: &registry::End, hop: &Hop, ends: Ends) -> Tra
         fee_asset: fee.map(|_| WireAsset::of(registry, hop.from)),
         bridge_id: "IBC".to_owned(),
         ..Transfer::default()
-    }
-}
-
-fn swap(registry: &Registry, hop: &Hop, ends: Ends) -> Swap {
-    let chain = registry[hop.from].chain;
-    let known = registry.venues().iter().find(|venue| venue.chain == chain && venue.name == WRAPPER_VENUE);
-    let venue = SwapVenue {
-        name: WRAPPER_VENUE.to_owned(),
-        chain_id: ends.from_chain_id.clone(),
-        logo_uri: known.and_then(|venue| venue.logo_uri.clone()),
-    };
-    let pool = [hop.from, hop.to].into_iter().find_map(|asset| match &registry[asset].origin {
-        Origin::Wrapped { contract, parent } if [hop.from, hop.to].contains(parent) => Some(contract.clone()),
-        _ => None,
-    });
-    let step = SwapOperation {
-        pool: pool.unwrap_or_default(),
-        denom_in: ends.denom_in.clone(),
-        denom_out: ends.denom_out.clone(),
-        interface: None,
-    };
-    Swap {
-        swap_in: SwapIn {
-            swap_venue: venue.clone(),
-            swap_operations: vec![step],
-            swap_amount_in: Some(hop.amount_in.to_string()),
-            price_impact_percent: None,
-            estimated_amount_out: Some(hop.amount_out.to_string()),
-        },
-        estimated_affiliate_fee: format!("0{}", ends.denom_out),
-        from_chain_id: ends.from_chain_id.clone(),
-        chain_id: ends.from_chain_id,
-        denom_in: ends.denom_in,
-        denom_out: ends.denom_out,
-        swap_venues: vec![venue],
     }
 }
 

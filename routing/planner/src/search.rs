@@ -317,6 +317,7 @@ fn trust(step: Step) -> Trust {
         | Step::MigratedDeposit { .. }
         | Step::MigratedWithdraw { .. }
         | Step::Wrap
-        | Step::Unwrap => (0, 0),
+        | Step::Unwrap
+        | Step::Swap => (0, 0),
     }
 }

@@ -243,9 +243,15 @@ impl Assembly {
     fn venues(&mut self, mut drafts: Vec<Located<VenueDraft>>) {
         drafts.sort_by(|a, b| a.place.cmp(&b.place));
         let venue = |assembly: &Self, draft: &VenueDraft| {
-            let (chain, VenueDraft { name, logo_uri, .. }) =
-                (assembly.known_chain(&draft.chain)?, draft.clone());
-            Ok((draft.chain.clone(), Venue { name, chain, logo_uri }))
+            let chain = assembly.known_chain(&draft.chain)?;
+            let VenueDraft { name, logo_uri, adapter, pools, .. } = draft.clone();
+            if let Some(bad) = adapter.as_ref().filter(|adapter| !is_address(adapter)) {
+                return Err(format!("adapter `{bad}` is no Move address: 0x and up to 64 hex digits"));
+            }
+            if let Some(bad) = pools.iter().find(|pool| !is_pool(pool)) {
+                return Err(format!("pool `{bad}` is not `move/` and 64 lower-case hex digits"));
+            }
+            Ok((draft.chain.clone(), Venue { name, chain, logo_uri, adapter, pools }))
         };
         let order = |(chain, venue): &(String, Venue)| (venue.name.clone(), chain.clone());
         self.add_all(drafts, venue, order, |builder, (_, venue)| {
@@ -253,6 +259,19 @@ impl Assembly {
             Ok(())
         });
     }
+}
+
+/// Whether a text is the address of a Move account.
+fn is_address(text: &str) -> bool {
+    text.strip_prefix("0x").is_some_and(|digits| {
+        (1..=64).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+/// Whether a text is the denomination of a Move object in the chain's spelling.
+fn is_pool(text: &str) -> bool {
+    let is_digit = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+    text.strip_prefix("move/").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(is_digit))
 }
 
 /// A chain with defaults for missing members.

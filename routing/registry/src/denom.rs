@@ -87,6 +87,21 @@ pub fn bridged(bridge_id: u64, l1_denom: &str) -> String {
     format!("l2/{}", hex::encode(digest))
 }
 
+/// Address of the metadata object of a denomination on a Move chain (initia `x/move/types/denom.go`): that in `move/…`,
+/// else that of the object which 0x1 named so.
+pub fn metadata(denom: &str) -> [u8; 32] {
+    /// Move's scheme of addresses of named objects.
+    const NAMED_OBJECT: u8 = 0xFE;
+    let mut address = [0; 32];
+    let given = denom.strip_prefix("move/").map(|digits| hex::decode_to_slice(digits, &mut address));
+    if given.is_none_or(|given| given.is_err()) {
+        let mut one = [0; 32];
+        one[31] = 1;
+        address = Sha3_256::new().chain_update(one).chain_update(denom).chain_update([NAMED_OBJECT]).finalize().into();
+    }
+    address
+}
+
 /// The ERC-20 that a denomination names: `evm/…` on minievm, `0x…` on EVM chains.
 pub fn contract(denom: &str) -> Option<String> {
     match denom.strip_prefix("evm/") {
@@ -107,6 +122,17 @@ pub fn is_denom(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metadata_objects_have_the_addresses_that_the_l1_gives_them() {
+        let of = |denom: &str| hex::encode(metadata(denom));
+        assert_eq!(of("uinit"), "8e4733bdabcf7d4afc3d14f0dd46c9bf52fb0fce9e4b996c939e195b8bc891d9");
+        let voucher = "ibc/82EB1C694C571F954E68BFD68CFCFCD6123B0EBB69AAA8BAB7A082939B45E802";
+        assert_eq!(of(voucher), "972188e32b2ccec557eed98bbea9d42a1a6dc270da9009926365deb7c49db7dd");
+        let own = "f80e121ceeaeded7a600422115f11d1fbb037285ef622b7878fc93b1cab47c4c";
+        assert_eq!(of(&format!("move/{own}")), own);
+        assert_ne!(of("move/?"), of("uinit"));
+    }
 
     #[test]
     fn vouchers_have_the_denominations_that_the_chains_give_them() {

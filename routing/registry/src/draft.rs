@@ -271,6 +271,9 @@ tables! {
         pub(crate) name: String,
         pub(crate) chain: String,
         pub(crate) logo_uri: Option<String>,
+        pub(crate) adapter: Option<String>,
+        #[serde(default)]
+        pub(crate) pools: Vec<String>,
     }
 
     /// A picture for a kind of bridge.

@@ -30,6 +30,13 @@ pub fn hook_caller(vm: Vm, channel: &str, sender: &str) -> Option<Account> {
     Account::from_bytes(&derived(kind, channel, sender))
 }
 
+/// The receiver that a packet must name to call a Move function (initia `x/ibc-hooks/move-hooks/util.go`
+/// `validateReceiver`): 32 bytes. `path` is `address::module::function`, with the address as the memo spells it.
+pub fn move_hook_receiver(path: &str) -> Account {
+    let hash: [u8; 32] = Sha256::digest(path).into();
+    Account::from(hash)
+}
+
 /// `address.Hash` of the cosmos-sdk over `<channel>/<sender>`.
 fn derived(kind: &str, channel: &str, sender: &str) -> [u8; 32] {
     let kind = Sha256::digest(kind.as_bytes());
@@ -39,6 +46,16 @@ fn derived(kind: &str, channel: &str, sender: &str) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_receiver_of_a_call_is_that_of_recorded_packets() {
+        let module = "0xd921c61c7e7d2eead33bdff4c5c2941e66d488f0a15fe7fbc432565dc04b3710::entry_point";
+        let receiver = |function| move_hook_receiver(&format!("{module}::{function}")).to_bech32("init");
+        let plain = "init1222ugqjstnx03xg48c49hf3eau2e592wpkp8ag0x59gsjugemuvs65u8jh";
+        assert_eq!(receiver("swap_and_action"), plain);
+        let with_recover = "init1kvms7tk5dpg9v2e24f3k69v6gwwu8vls0q3dahxluw5g0qwp02nsm8934k";
+        assert_eq!(receiver("swap_and_action_with_recover"), with_recover);
+    }
 
     const SENDER: &str = "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0";
 

@@ -322,7 +322,7 @@ pub struct Bridge {
     pub migrated: Vec<(String, ChannelRef)>,
 }
 
-/// A place where tokens are exchanged, listed for clients; no route uses it.
+/// A place where tokens are exchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Venue {
     /// For example `initia-dex`.
@@ -331,6 +331,12 @@ pub struct Venue {
     pub chain: ChainRef,
     /// Image URL.
     pub logo_uri: Option<String>,
+    /// Address of the modules that swap and then send the coin on (`entry_point` and its siblings), `0x…` as the
+    /// registry spells it: the receivers of packets depend on the spelling.
+    pub adapter: Option<String>,
+    /// Denominations of LP tokens of `StableSwap` pools, `move/` and 64 hex digits; the chain lists these pools without
+    /// them.
+    pub pools: Vec<String>,
 }
 
 /// Kinds of bridges that routes use, with their names on the wire (`BridgeType`).

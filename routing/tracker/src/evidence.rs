@@ -10,4 +10,5 @@ pub(crate) mod known_acks;
 pub(crate) mod layer_zero;
 mod other_bridges;
 pub mod state;
+pub(crate) mod swap;
 pub mod transfer;

@@ -22,7 +22,7 @@
 //! | [`mod@status`] | response of `/v2/tx/status` |
 //! | [`ChainClients`] | node clients by chain |
 //! | `chain_queries`, `search`, `query_error` | node queries and their results |
-//! | `detect`, `continuation`, `event`, `layer_zero` | parsing of transactions and events |
+//! | `detect`, `continuation`, `event`, `layer_zero`, `swap` | parsing of transactions and events |
 //! | [`known_chain`] | what a record keeps of its chains |
 //! | `known_acks` | acknowledgements by their hash |
 //! | `other_bridges` | steps over bridges that are not tracked |

@@ -4,7 +4,8 @@
 //!
 //! * Members and their order are those of the worked examples, and nulls are written.
 //! * The top level repeats the first transfer, because clients differ in which of the two they read.
-//! * A `withdrawal` member, which clients ignore if unknown, adds the phase that no state expresses.
+//! * A `withdrawal` member, which clients ignore if unknown, adds the phase that no state expresses; a `swaps` member adds
+//!   the steps for which `transfer_sequence` has no form.
 
 use chain::Timestamp;
 use registry::Registry;
@@ -42,6 +43,9 @@ struct Status {
     next_blocking_transfer: Option<Blocking>,
     /// Location of the tokens, now or later.
     transfer_asset_release: Option<Release>,
+    /// Swaps of the transfer, in order; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    swaps: Vec<SwapEvent>,
     /// Why it failed or was abandoned. A pending transfer has one if it cannot be followed any further; the message then
     /// begins with "cannot be followed: ". A submitted one has one if its chain has no index of transactions.
     error: Option<TransferError>,
@@ -123,6 +127,23 @@ enum Txs {
 
 #[derive(Debug, Serialize, Clone, JsonSchema)]
 #[schemars(inline)]
+struct SwapEvent {
+    chain_id: String,
+    tx: Option<Tx>,
+    /// Number of the hops before it.
+    transfer_sequence_index: usize,
+    /// What was paid; null while the chain has not named it.
+    denom_in: Option<String>,
+    amount_in: String,
+    /// What came of it; null if it failed or is not named yet.
+    denom_out: Option<String>,
+    amount_out: Option<String>,
+    /// Why it failed.
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize, Clone, JsonSchema)]
+#[schemars(inline)]
 struct WithdrawalAt {
     l2_sequence: String,
     phase: &'static str,
@@ -183,20 +204,25 @@ fn top(state: State, transfers: &[Status]) -> Status {
     if let [only] = transfers {
         return only.clone();
     }
-    let mut sequence = Vec::new();
+    let (mut sequence, mut swaps) = (Vec::new(), Vec::new());
     let mut blocking = None;
     for transfer in transfers {
         if let (None, Some(of)) = (&blocking, &transfer.next_blocking_transfer) {
             let transfer_sequence_index = sequence.len() + of.transfer_sequence_index;
             blocking = Some(Blocking { transfer_sequence_index });
         }
+        swaps.extend(transfer.swaps.iter().cloned().map(|mut swap| {
+            swap.transfer_sequence_index += sequence.len();
+            swap
+        }));
         sequence.extend(transfer.transfer_sequence.iter().cloned());
     }
     Status {
         state: name(state),
         transfer_sequence: sequence,
         next_blocking_transfer: blocking.filter(|_| !state.is_final()),
-        transfer_asset_release: transfers.last().and_then(|last| last.transfer_asset_release.clone()),
+        transfer_asset_release: transfers.first().and_then(|first| first.transfer_asset_release.clone()),
+        swaps,
         error: transfers.iter().find_map(|transfer| transfer.error.clone()),
     }
 }
@@ -207,6 +233,7 @@ fn bare(state: State, error: Option<TransferError>) -> Status {
         transfer_sequence: Vec::new(),
         next_blocking_transfer: None,
         transfer_asset_release: None,
+        swaps: Vec::new(),
         error,
     }
 }
@@ -279,13 +306,32 @@ impl Writer<'_> {
             next_blocking_transfer: verdict
                 .blocking
                 .filter(|at| !matches!(transfer.hops[*at], ObservedHop::Unfollowed(_)))
-                .map(|transfer_sequence_index| Blocking { transfer_sequence_index }),
+                .map(|at| Blocking { transfer_sequence_index: shown_before(transfer, at) }),
             transfer_asset_release: release,
+            swaps: self.swaps(transfer),
             error,
         }
     }
 
-    /// None for a step that cannot be followed: the wire has no member for it.
+    fn swaps(&self, transfer: &Transfer) -> Vec<SwapEvent> {
+        let swap = |(at, hop): (usize, &ObservedHop)| {
+            let ObservedHop::Swap(hop) = hop else { return None };
+            let returned = hop.outcome.as_ref().ok();
+            Some(SwapEvent {
+                chain_id: hop.chain.clone(),
+                tx: self.tx(&hop.sent),
+                transfer_sequence_index: shown_before(transfer, at),
+                denom_in: hop.offered.denom.clone(),
+                amount_in: hop.offered.amount.clone(),
+                denom_out: returned.and_then(|coin| coin.denom.clone()),
+                amount_out: returned.map(|coin| coin.amount.clone()),
+                error: hop.outcome.as_ref().err().cloned(),
+            })
+        };
+        transfer.hops.iter().enumerate().filter_map(swap).collect()
+    }
+
+    /// None for a swap and for a step that cannot be followed: the wire has no member for them here.
     fn event(&self, transfer: &Transfer, at: usize) -> Option<Event> {
         let progress = transfer.progress(at);
         let hop = &transfer.hops[at];
@@ -318,7 +364,7 @@ impl Writer<'_> {
                 };
                 (lz_state(hop, progress, transfer.abandoned.is_some()), txs)
             }
-            ObservedHop::Unfollowed(_) => return None,
+            ObservedHop::Swap(_) | ObservedHop::Unfollowed(_) => return None,
         };
         let (from, to) = (hop.from().to_owned(), hop.to().unwrap_or_default().to_owned());
         let event = HopEvent {
@@ -338,7 +384,7 @@ impl Writer<'_> {
             ObservedHop::Ibc(_) => Some(Event::IbcTransfer(event)),
             ObservedHop::Deposit(_) | ObservedHop::Withdrawal(_) => Some(Event::OpInitTransfer(event)),
             ObservedHop::LayerZero(_) => Some(Event::LayerZeroTransfer(event)),
-            ObservedHop::Unfollowed(_) => None,
+            ObservedHop::Swap(_) | ObservedHop::Unfollowed(_) => None,
         }
     }
 
@@ -366,6 +412,11 @@ impl Writer<'_> {
             on_chain_at: at.time.map(seconds),
         })
     }
+}
+
+/// The number of hops in `transfer_sequence` before a hop.
+fn shown_before(transfer: &Transfer, at: usize) -> usize {
+    transfer.hops[..at].iter().filter(|hop| !matches!(hop, ObservedHop::Swap(_))).count()
 }
 
 fn seconds(nanos: i64) -> String {

@@ -33,6 +33,10 @@ pub const WORDS: &[&str] = &[
     "initiate_token_deposit",
     "initiate_token_withdrawal",
     "packet_data_hex",
+    "type_tag=0x1::stableswap::SwapEvent",
+    "type_tag=0x1::minitswap::SwapEvent",
+    "submsg\nsuccess=false",
+    "msg_index=1",
     "transfer/channel-0/",
     "null",
 ];
@@ -149,6 +153,11 @@ fn events(data: &[u8]) -> bool {
         for hop in hops {
             assert_eq!(hop.from(), EXAMPLES.registry[chain].id);
             assert!(hop.to().is_none_or(|to| EXAMPLES.registry.chain(to).is_some()));
+            if let ObservedHop::Swap(swap) = &hop {
+                for coin in swap.coins() {
+                    assert!(coin.metadata.len() == 66 && U256::from_str_radix(&coin.amount, 10).is_ok());
+                }
+            }
         }
     }
     started
@@ -188,7 +197,7 @@ fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<ObservedHop> {
         height: 7,
         time: None,
     };
-    tracker::detect_hops(&EXAMPLES.registry, &tx, &seen)
+    tracker::detect_hops(&EXAMPLES.registry, &tx, &seen).concat()
 }
 
 /// Checks that the memos in a plan's messages round-trip.
@@ -291,10 +300,25 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let withdrawal =
         b"initiate_token_withdrawal\nl2_sequence=7\nfrom=a\nto=b\ndenom=l2/00\nbase_denom=uinit\namount=5";
     let layer_zero = b"move\ntype_tag=0x1::oft::OftSent\ndata={\"guid\":\"0x01\",\"dst_eid\":30110,\"amount_sent_ld\":\"7\"}";
+    let swap = concat!(
+        "execute\nsender=0xa\nmodule_addr=0xb\nmove\ntype_tag=0x1::dex::SwapEvent\n",
+        r#"data={"offer_coin":"0x1","return_coin":"0x2","offer_amount":"5","return_amount":"4"}"#,
+        "\nmove\ntype_tag=0x1::fungible_asset::DepositEvent\n",
+        r#"data={"metadata_addr":"0x2","amount":"4"}"#,
+        "\nmove\ntype_tag=0x1::fungible_asset::DepositOwnerEvent\n",
+        r#"data={"owner":"0xa"}"#,
+    );
+    let recovered = concat!(
+        "submsg\nsuccess=false\nreason=no\n",
+        "execute\nsender=0xa\nmodule_name=ack_callback\nfunction_name=recover\n",
+        "move\ntype_tag=0x1::fungible_asset::DepositEvent\n",
+        r#"data={"metadata_addr":"0x1","amount":"5"}"#,
+    );
     let tx = [&[0x0a, 6, 0x0a, 4, 0x0a, 0, 0x12, 0, 0x12, 2, 0x0a, 0, 0x1a, 1, 1][..]].concat();
     let mut seeds: Vec<Vec<u8>> = [(0, &forward[..]), (0, hook), (0, b"hello"), (1, ics20), (1, ics721)]
         .into_iter()
         .chain([(2, &deposit[..]), (2, withdrawal), (2, layer_zero)])
+        .chain([(2, swap.as_bytes()), (2, recovered.as_bytes())])
         .map(|(form, text)| [&[form], text].concat())
         .collect();
     for number in 0_u8..16 {

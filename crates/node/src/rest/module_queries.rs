@@ -108,6 +108,12 @@ impl Rest {
         known(self.query_for(Request::get(&path, path.clone()), read).await)
     }
 
+    /// `/initia/move/v1/denom?metadata={address}`: the denomination of a metadata object, `0x` and hex digits. `None` if the
+    /// chain has none there.
+    pub async fn denom_of_metadata(&self, address: &str) -> Result<Option<String>, Error> {
+        known(self.text_at(&format!("/initia/move/v1/denom?metadata={}", encoded(address)), "/denom").await)
+    }
+
     /// `/minievm/evm/v1/denoms/{contract}`: the denom whose balances a contract holds. `None` if the contract is
     /// unknown to the chain.
     pub async fn denom_of_erc20(&self, contract: [u8; 20]) -> Result<Option<String>, Error> {

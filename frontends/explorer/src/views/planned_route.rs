@@ -3,7 +3,9 @@
 #![expect(clippy::struct_field_names, reason = "the names of the API")]
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use chain::{Timestamp, U256};
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -12,10 +14,12 @@ use web::http_error::HttpError;
 
 use super::route_end::{Asset, Chain, symbol};
 use crate::explorer::Explorer;
-use crate::format::{base_units, clipped, coin, duration, pre};
+use crate::format::{base_units, clipped, coin, duration, none, pre, whole_time};
 use crate::layout::{facts, section, sentence};
 use crate::routing::Unit;
 
+/// The venue of a conversion by the ERC20Wrapper.
+const WRAPPER: &str = "erc20-wrapper";
 /// Characters of a name.
 const NAME: usize = 60;
 
@@ -27,6 +31,9 @@ struct Route {
     estimated_route_duration_seconds: u64,
     estimated_fees: Vec<Fee>,
     required_op_hook: bool,
+    #[serde(default)]
+    does_swap: bool,
+    swap_price_impact_percent: Option<String>,
     warning: Option<Value>,
     usd_amount_in: Option<String>,
     usd_amount_out: Option<String>,
@@ -51,6 +58,12 @@ struct Hop {
     denom_in: String,
     denom_out: String,
     bridge_id: String,
+    swap_venues: Vec<Venue>,
+}
+
+#[derive(Deserialize)]
+struct Venue {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -118,6 +131,13 @@ fn drawn(explorer: &Explorer, ends: &Ends<'_>, amount_in: &str, route: &Route, c
             ("Transactions to sign", html! { (route.txs_required) @if route.required_op_hook { ", with a signed hook" } }),
             ("Fees of bridges", fees(explorer, &route.estimated_fees)),
         ]))
+        @if route.does_swap {
+            (facts(vec![
+                ("Received at least", html! { (coin(&least(&route.amount_out), &ends.to.denom, unit(ends.to).as_ref())) " with a tolerance of " (TOLERANCE) " %" }),
+                ("Price impact", route.swap_price_impact_percent.as_ref().map_or_else(none, |percent| html! { bdi { (clipped(percent)) } " %" })),
+                ("Quoted", whole_time(&now())),
+            ]))
+        }
         @if let Some(warning) = route.warning.as_ref().and_then(|warning| warning["message"].as_str()) {
             p.problem role="alert" { (clipped(warning)) }
         }
@@ -126,6 +146,28 @@ fn drawn(explorer: &Explorer, ends: &Ends<'_>, amount_in: &str, route: &Route, c
         }
     };
     section("Best route", &body)
+}
+
+/// Usual tolerance of a swap, in percent.
+const TOLERANCE: &str = "0.5";
+
+/// An amount less the usual tolerance, rounded down.
+fn least(amount: &str) -> String {
+    let kept = U256::from_str_radix(amount, 10).ok().and_then(|amount| amount.checked_mul(U256::from(995)));
+    kept.map(|kept| (kept / U256::from(1_000)).to_string()).unwrap_or_default()
+}
+
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_unix_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)).seconds()
+}
+
+/// How much of the one asset there is for one unit of the other, in base units.
+fn rate(operation: &Operation, unit: &Unit) -> Option<String> {
+    let number = |text: &str| U256::from_str_radix(text, 10).ok();
+    let one = U256::from(10).checked_pow(U256::from(unit.decimals))?;
+    let rate = number(&operation.amount_out)?.checked_mul(one)?.checked_div(number(&operation.amount_in)?)?;
+    Some(rate.to_string())
 }
 
 fn fees(explorer: &Explorer, fees: &[Fee]) -> Markup {
@@ -151,14 +193,22 @@ fn hop(explorer: &Explorer, operation: &Operation, chains: &[Chain]) -> Markup {
     };
     let from = if hop.from_chain_id.is_empty() { &hop.chain_id } else { &hop.from_chain_id };
     let to = if hop.to_chain_id.is_empty() { from } else { &hop.to_chain_id };
+    let (unit_in, unit_out) = (explorer.unit_on(from, &hop.denom_in), explorer.unit_on(to, &hop.denom_out));
+    let is_swap = kind == "swap" && hop.swap_venues.iter().any(|venue| venue.name != WRAPPER);
+    let rate = unit_in.as_ref().filter(|_| is_swap).and_then(|unit| Some((unit, rate(operation, unit)?)));
+    let venues: Vec<_> = hop.swap_venues.iter().map(|venue| chain::truncated(&venue.name, NAME)).collect();
     html! {
         li {
-            div.end { strong { (name(from)) } (coin(&operation.amount_in, &hop.denom_in, explorer.unit_on(from, &hop.denom_in).as_ref())) }
+            div.end { strong { (name(from)) } (coin(&operation.amount_in, &hop.denom_in, unit_in.as_ref())) }
             div.via {
-                span.tag { (label(kind, &hop.bridge_id)) }
+                span.tag { @if is_swap { "Swap" } @else { (label(kind, &hop.bridge_id)) } }
+                @if is_swap { span.dim { "at " bdi { (venues.join(", ")) } } }
+                @if let Some((unit, rate)) = rate {
+                    span.dim { "1 " bdi { (unit.symbol) } " = " (coin(&rate, &hop.denom_out, unit_out.as_ref())) }
+                }
                 span.dim { "transaction " (operation.tx_index + 1) }
             }
-            div.end { strong { (name(to)) } (coin(&operation.amount_out, &hop.denom_out, explorer.unit_on(to, &hop.denom_out).as_ref())) }
+            div.end { strong { (name(to)) } (coin(&operation.amount_out, &hop.denom_out, unit_out.as_ref())) }
         }
     }
 }

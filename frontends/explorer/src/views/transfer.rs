@@ -30,7 +30,22 @@ struct Status {
     transfer_sequence: Vec<BTreeMap<String, Hop>>,
     next_blocking_transfer: Option<Blocking>,
     transfer_asset_release: Option<Release>,
+    #[serde(default)]
+    swaps: Vec<Swap>,
     error: Option<TransferError>,
+}
+
+#[derive(Deserialize)]
+struct Swap {
+    chain_id: String,
+    tx: Option<Tx>,
+    /// Number of hops before it.
+    transfer_sequence_index: usize,
+    denom_in: Option<String>,
+    amount_in: String,
+    denom_out: Option<String>,
+    amount_out: Option<String>,
+    error: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -177,6 +192,8 @@ async fn track(explorer: &Explorer, call: &Call<'_>) -> Result<Response, HttpErr
 fn progress(explorer: &Explorer, status: &Status) -> Markup {
     let is_final = status.state.starts_with("STATE_COMPLETED") || status.state == "STATE_ABANDONED";
     let waiting = status.next_blocking_transfer.as_ref().map(|of| of.transfer_sequence_index);
+    let hops: Vec<_> = status.transfer_sequence.iter().flatten().collect();
+    let swaps_before = |place| status.swaps.iter().filter(move |swap| swap.transfer_sequence_index == place);
     html! {
         div #progress data-live data-poll=[(!is_final).then_some(POLL)] aria-live="polite" {
             (section("Progress", &html! {
@@ -186,11 +203,14 @@ fn progress(explorer: &Explorer, status: &Status) -> Markup {
                     ("Error", status.error.as_ref().map_or_else(none, |error| text(&error.message))),
                 ]))
                 ol.hops {
-                    @for (place, hop) in status.transfer_sequence.iter().flatten().enumerate() {
-                        (drawn(explorer, hop.0, hop.1, waiting == Some(place)))
+                    @for place in 0..=hops.len() {
+                        @for swap in swaps_before(place) { (swapped(explorer, swap)) }
+                        @if let Some((kind, hop)) = hops.get(place) {
+                            (drawn(explorer, kind, hop, waiting == Some(place)))
+                        }
                     }
                 }
-                @if status.transfer_sequence.is_empty() { p.empty { "No hop has been found yet." } }
+                @if hops.is_empty() && status.swaps.is_empty() { p.empty { "No hop has been found yet." } }
             }))
         }
     }
@@ -247,6 +267,29 @@ fn drawn(explorer: &Explorer, kind: &str, hop: &Hop, is_waiting: bool) -> Markup
                 @if let Some(error) = &hop.txs.error { span.problem { bdi { (clipped(&error.message)) } } }
             }
             div.end { strong { bdi { @if hop.to_chain_id.is_empty() { "?" } @else { (hop.to_chain_id) } } } }
+        }
+    }
+}
+
+/// A swap, with what was paid and what came of it.
+fn swapped(explorer: &Explorer, swap: &Swap) -> Markup {
+    let tokens = |amount: Option<&String>, denom: Option<&String>| match (amount, denom) {
+        (Some(amount), Some(denom)) => {
+            coin(amount, denom, explorer.unit_on(&swap.chain_id, denom).as_ref())
+        }
+        (Some(amount), None) => html! { (amount) " of an unnamed token" },
+        (None, _) => none(),
+    };
+    html! {
+        li {
+            div.end { strong { bdi { (swap.chain_id) } } (tokens(Some(&swap.amount_in), swap.denom_in.as_ref())) }
+            div.via {
+                span.tag { "Swap" }
+                span { @if swap.error.is_some() { "failed" } @else { "done" } }
+                @if let Some(tx) = &swap.tx { (step(explorer, "swapped", tx)) }
+                @if let Some(error) = &swap.error { span.problem { bdi { (clipped(error)) } } }
+            }
+            div.end { strong { bdi { (swap.chain_id) } } (tokens(swap.amount_out.as_ref(), swap.denom_out.as_ref())) }
         }
     }
 }

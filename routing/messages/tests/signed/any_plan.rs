@@ -83,7 +83,7 @@ fn plan(scenario: &Scenario, start: usize, amount: u128, choices: &[(usize, usiz
     if let Some(last) = hops.last_mut().filter(|_| choices.last().is_some_and(|choice| choice.2 == 7)) {
         last.tx += 2;
     }
-    Plan { hops }
+    Plan { hops, swap: None }
 }
 
 fn an_address(scenario: &Scenario, chain: ChainRef) -> String {

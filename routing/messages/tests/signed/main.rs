@@ -14,5 +14,6 @@ mod op_hooks;
 mod quotes;
 mod recordings;
 mod support;
+mod swaps;
 mod transactions;
 mod worked_examples;

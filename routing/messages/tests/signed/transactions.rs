@@ -140,7 +140,7 @@ fn each_transaction_is_signed_by_the_account_that_the_one_before_paid() {
     let out = scenario.hop(cross, ("1", "ethereum-native"), (L1, ETH_L1), finer(9), 9);
     let send = in_tx(scenario.hop(Step::Send, (L1, ETH_L1), (L1, ETH_L1), 9, 9), 1);
     let hops = vec![out, send];
-    let plan = planner::Plan { hops: hops.clone() };
+    let plan = planner::Plan { hops: hops.clone(), swap: None };
     let ids = |chains: Vec<registry::ChainRef>| -> Vec<String> {
         chains.into_iter().map(|chain| scenario.registry[chain].id.clone()).collect()
     };

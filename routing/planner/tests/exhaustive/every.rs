@@ -25,7 +25,7 @@ impl Every<'_> {
     fn go(&mut self, hops: &mut Vec<Hop>) {
         let at = hops.last().map_or(self.request.from, |hop| hop.to);
         if at == self.request.to {
-            self.found.push(Plan { hops: hops.clone() });
+            self.found.push(Plan { hops: hops.clone(), swap: None });
             return;
         }
         if hops.len() == planner::MAX_HOPS || self.structure && !self.found.is_empty() {
@@ -41,7 +41,7 @@ impl Every<'_> {
             for tx in self.txs(step, at, hops) {
                 let seconds = self.seconds(step, at, to);
                 hops.push(Hop { step, from: at, to, amount_in, amount_out, tx, seconds });
-                let plan = Plan { hops: hops.clone() };
+                let plan = Plan { hops: hops.clone(), swap: None };
                 let signed = self.request.multi_tx || tx == 0;
                 let hooked = self.request.op_hook || !plan.required_op_hook();
                 if self.structure || signed && hooked {
@@ -336,7 +336,7 @@ pub(crate) fn names(made: &GeneratedWorld, plan: &Plan) -> Vec<(String, String, 
         Step::Wrap => 3,
         Step::Unwrap => 4,
         Step::LayerZero { .. } => 5,
-        Step::Send => 6,
+        Step::Send | Step::Swap => 6,
     };
     let group = |step: Step| match step {
         Step::LayerZero { oft, from, .. } => {

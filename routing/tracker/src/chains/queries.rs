@@ -25,7 +25,7 @@ use crate::chains::query_error::QueryError;
 use crate::chains::search::Search;
 use crate::evidence::detect;
 use crate::evidence::event::evm_calls;
-use crate::evidence::hop::{ObservedHop, TxRef};
+use crate::evidence::hop::{ObservedHop, Swap, TxRef};
 use crate::evidence::hop_query::HopQuery;
 use crate::evidence::layer_zero::Receipt;
 use crate::evidence::state::Observation;
@@ -92,8 +92,8 @@ pub(crate) enum Outcome {
     Unsure,
     /// It failed.
     Failed { code: Option<u64>, message: String },
-    /// It was executed and started these hops.
-    Executed { tx: TxRef, is_final: bool, hops: Vec<ObservedHop>, other_hash: Option<String> },
+    /// It was executed and started transfers with these hops.
+    Executed { tx: TxRef, is_final: bool, hops: Vec<Vec<ObservedHop>>, other_hash: Option<String> },
 }
 
 impl ChainQueries<'_> {
@@ -164,9 +164,10 @@ impl ChainQueries<'_> {
         clients: &Clients,
         hashes: &[Hash],
         tx: &TxRef,
-    ) -> Result<Option<Vec<ObservedHop>>, QueryError> {
+    ) -> Result<Option<Vec<Vec<ObservedHop>>>, QueryError> {
+        let unseen = || Ok(Some(vec![vec![detect::without_logs(tx, hashes.len())]]));
         if hashes.len() > EVM_CALLS {
-            return Ok(Some(vec![detect::without_logs(tx, hashes.len())]));
+            return unseen();
         }
         let mut logs = Vec::new();
         for hash in hashes {
@@ -181,7 +182,7 @@ impl ChainQueries<'_> {
                 {
                     return Ok(None);
                 }
-                None => return Ok(Some(vec![detect::without_logs(tx, hashes.len())])),
+                None => return unseen(),
             }
         }
         Ok(Some(detect::detect_evm_hops(self.registry, &logs, tx)))
@@ -235,9 +236,22 @@ impl ChainQueries<'_> {
             (ObservedHop::Withdrawal(hop), HopQuery::Output) => self.output(hop).await,
             (ObservedHop::Withdrawal(hop), HopQuery::Claimed) => self.claimed(hop).await,
             (ObservedHop::LayerZero(hop), HopQuery::Delivered) => self.delivered(hop).await,
+            (ObservedHop::Swap(hop), HopQuery::Denoms) => self.denoms(hop).await,
             // No other combination is generated.
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// The denominations of swapped tokens that the registry does not have.
+    async fn denoms(&self, hop: &Swap) -> Result<Vec<Observation>, QueryError> {
+        let search = self.search(&hop.chain)?;
+        let rest = search.clients.rest()?;
+        let mut named = Vec::new();
+        for coin in hop.coins().filter(|coin| coin.denom.is_none()) {
+            let denom = rest.denom_of_metadata(&coin.metadata).await?;
+            named.extend(denom.map(|denom| Observation::Named { metadata: coin.metadata.clone(), denom }));
+        }
+        Ok(named)
     }
 
     fn search(&self, chain: &str) -> Result<Search<'_>, QueryError> {

@@ -4,7 +4,7 @@
 //! them, the location names the wrapped token in its own decimals, provided that the registry has it.
 
 use chain::U256;
-use registry::{ChainRef, Leg, Oft, Origin, Pair, Registry};
+use registry::{ChainRef, Leg, Oft, Origin, Pair, Registry, denom};
 
 use crate::evidence::hop::{LayerZero, ObservedHop, Packet};
 use crate::evidence::transfer::Place;
@@ -36,6 +36,9 @@ fn sent(registry: &Registry, hop: &ObservedHop) -> Option<Tokens> {
     Some(match hop {
         ObservedHop::Ibc(hop) => {
             let packet = &hop.packet;
+            if let Some((denom, amount)) = &hop.refund {
+                return Some(plain(&packet.id.chain, denom, amount));
+            }
             let tokens = plain(&packet.id.chain, &packet.sent_denom(), &packet.amount);
             match contract_of(&packet.sender) {
                 Some(sender) => wrapped(registry, &tokens, &sender).unwrap_or(tokens),
@@ -49,6 +52,7 @@ fn sent(registry: &Registry, hop: &ObservedHop) -> Option<Tokens> {
             let denom = leg(registry, chain, &hop.sender_oft)?;
             plain(&hop.from, &denom, &hop.amount)
         }
+        ObservedHop::Swap(hop) => plain(&hop.chain, hop.offered.denom.as_deref()?, &hop.offered.amount),
         ObservedHop::Unfollowed(_) => return None,
     })
 }
@@ -77,6 +81,11 @@ fn received(registry: &Registry, hop: &ObservedHop, is_called: bool) -> Option<T
             let (_, amount) = hop.received.as_ref()?;
             plain(registry[receiving_leg(registry, hop)?.asset].denom.clone(), amount)
         }
+        // What a call did with the result is unknown.
+        ObservedHop::Swap(hop) => {
+            let coin = hop.outcome.as_ref().ok().filter(|_| !hop.called)?;
+            plain(coin.denom.clone()?, &coin.amount)
+        }
         ObservedHop::Unfollowed(_) => return None,
     })
 }
@@ -103,8 +112,21 @@ fn scaled(amount: &str, from: u8, to: u8) -> Option<String> {
     Some(amount.to_string())
 }
 
+/// The denomination of a metadata object of a Move chain, if the registry has the token.
+pub(crate) fn denom_of(registry: &Registry, chain: &str, metadata: &str) -> Option<String> {
+    let chain = registry.chain(chain)?;
+    let listed = registry.assets().map(|(asset, _)| asset).filter(|asset| registry.chain_of(*asset) == chain);
+    let denoms = listed.chain(registry.derived_on(chain)).map(|asset| registry.passing(asset).0.denom.clone());
+    denoms.into_iter().find(|denom| hex_address(&denom::metadata(denom)) == metadata)
+}
+
+/// An address of a Move chain as texts of hops have it.
+pub(crate) fn hex_address(address: &[u8; 32]) -> String {
+    format!("0x{}", hex::encode(address))
+}
+
 /// The contract address of an account, in hex; for a bech32 account of 20 bytes.
-fn contract_of(account: &str) -> Option<String> {
+pub(crate) fn contract_of(account: &str) -> Option<String> {
     let (_, bytes) = bech32::decode(account).ok()?;
     (bytes.len() == 20).then(|| format!("0x{}", hex::encode(bytes)))
 }

@@ -2,16 +2,19 @@
 //! sent again. Pure.
 
 use bech32::{Bech32, Hrp};
-use chain::excerpt;
+use chain::{U256, excerpt};
 use node::FoundEvent;
 use registry::Registry;
 use sha2::{Digest as _, Sha256};
 
-use crate::evidence::detect::{called_step, first, packet};
+use crate::evidence::asset_location::{contract_of, same_contract};
+use crate::evidence::detect::{called_steps, first, packet};
 use crate::evidence::hop::{Ack, ObservedHop, Obstacle, Packet, Relation, TxRef, Unfollowed};
+use crate::evidence::other_bridges::event_logs;
+use crate::evidence::state::Observation;
 
-/// The step that the receiving chain took in the same message: a packet that it forwarded, or what a called contract
-/// sent.
+/// The steps that the receiving chain took in the same message: a packet that it forwarded, or what a called contract
+/// swapped and sent.
 pub(crate) fn continuation(
     registry: &Registry,
     bech32_prefix: &str,
@@ -19,26 +22,28 @@ pub(crate) fn continuation(
     ack: Option<&Ack>,
     message: &[FoundEvent],
     at: &TxRef,
-) -> Option<ObservedHop> {
+) -> Vec<ObservedHop> {
+    let is_good = ack == Some(&Ack::Good);
     let Some(forward) = &packet.forward else {
-        return ack.filter(|ack| **ack == Ack::Good).and_then(|_| called_step(registry, message, at));
+        return if is_good { called_steps(registry, message, at) } else { Vec::new() };
     };
-    let account = forwarder(bech32_prefix, &packet.dst_channel, &packet.sender)?;
-    let is_it = |next: &Packet| next.id.channel == forward.channel && next.sender == account;
+    let account = forwarder(bech32_prefix, &packet.dst_channel, &packet.sender);
+    let is_it = |next: &Packet| next.id.channel == forward.channel && Some(&next.sender) == account.as_ref();
     if let Some(next) = sends(registry, &at.chain, message).find(is_it) {
-        return Some(ObservedHop::Ibc(first(next, Relation::Forward, at)));
+        return vec![ObservedHop::Ibc(first(next, Relation::Forward, at))];
     }
     // A chain that forwards a packet acknowledges it after the next one, in another message.
-    (ack == Some(&Ack::Good)).then(|| {
-        let (port, channel, sequence) = (&packet.dst_port, &packet.dst_channel, packet.id.sequence);
-        let what = format!(
-            "{} did not forward packet {sequence} of {port}/{channel}: its receiver there has the tokens",
-            at.chain
-        );
-        let (chain, link, obstacle) = (at.chain.clone(), Relation::Hook, Obstacle::NotForwarded);
-        let what = excerpt(what);
-        ObservedHop::Unfollowed(Unfollowed { chain, link, obstacle, what, sent: at.clone() })
-    })
+    if account.is_none() || !is_good {
+        return Vec::new();
+    }
+    let (port, channel, sequence) = (&packet.dst_port, &packet.dst_channel, packet.id.sequence);
+    let what = format!(
+        "{} did not forward packet {sequence} of {port}/{channel}: its receiver there has the tokens",
+        at.chain
+    );
+    let (chain, link, obstacle) = (at.chain.clone(), Relation::Hook, Obstacle::NotForwarded);
+    let what = excerpt(what);
+    vec![ObservedHop::Unfollowed(Unfollowed { chain, link, obstacle, what, sent: at.clone() })]
 }
 
 /// The packets that a message sent.
@@ -56,6 +61,28 @@ pub(crate) fn again(registry: &Registry, old: &Packet, message: &[FoundEvent]) -
     sends(registry, &old.id.chain, message)
         .find(|new| new.sender == old.sender && new.denom == old.denom && new.id.sequence > old.id.sequence)
 }
+
+/// The token that the sending contract of a returned packet made of the refund in its callback, in the message that
+/// returned the packet: one that it minted or paid to another account.
+pub(crate) fn refund(packet: &Packet, message: &[FoundEvent]) -> Option<Observation> {
+    let contract = contract_of(&packet.sender)?;
+    let is_callback = |event: &FoundEvent| {
+        let called = event.get("contract").filter(|_| event.kind == "call");
+        called.is_some_and(|called| same_contract(called, &contract))
+    };
+    let at = message.iter().rposition(is_callback)?;
+    let paid = message[at..].iter().flat_map(event_logs).filter_map(|log| {
+        let [_, from, to] = log.topics.as_slice() else { return None };
+        let is_paid = (same_contract(from, "0x0") || same_contract(from, &contract)) && !same_contract(to, &contract);
+        let amount = log.word(0).filter(|_| log.is(TRANSFER) && is_paid)?;
+        Some((format!("evm/{}", log.address.strip_prefix("0x")?), U256::from_be_bytes(amount).to_string()))
+    });
+    let (denom, amount) = paid.last()?;
+    Some(Observation::Refunded { packet: packet.id.clone(), denom, amount })
+}
+
+/// `Transfer(address,address,uint256)` of ERC-20.
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /// The account that the packet forward middleware sends from: `x/packet-forward/keeper`, with its misspelt name.
 fn forwarder(prefix: &str, channel: &str, sender: &str) -> Option<String> {
@@ -114,9 +141,10 @@ mod tests {
         let mut transfer =
             Transfer::new(Some(ObservedHop::Ibc(first(packet, Relation::Start, &at("a-1")))), 0);
         let received =
-            Observation::Received { packet: id, at: at("b-1"), ack, next: next.clone().map(Box::new) };
+            Observation::Received { packet: id, at: at("b-1"), ack, next: next.clone() };
         transfer.observe(0, &received, 1);
-        (next, transfer.state())
+        assert!(next.len() < 2);
+        (next.into_iter().next(), transfer.state())
     }
 
     #[test]
@@ -175,15 +203,15 @@ mod tests {
             ],
         );
         for message in [vec![withdrawal], vec![send("")], vec![]] {
-            let next = called_step(&registry, &message, &at("l2"));
-            assert_eq!(next.is_some(), !message.is_empty());
-            let mut transfer = Transfer::new(Some(first.clone()), 0);
-            let is_on_its_way = next.is_some();
+            let next = called_steps(&registry, &message, &at("l2"));
+            assert_eq!(next.is_empty(), message.is_empty());
+            let mut transfer = Transfer::new(first.clone(), 0);
+            let is_on_its_way = !next.is_empty();
             let finalized = Observation::Finalized {
                 sequence: 3,
                 at: at("l2"),
                 how: Finalized::Good,
-                next: next.map(Box::new),
+                next,
             };
             transfer.observe(0, &finalized, 1);
             let state = if is_on_its_way { State::Pending } else { State::CompletedSuccess };

@@ -1,31 +1,31 @@
 //! Detection of the hops that a transaction or a call starts. Pure.
 //!
-//! Each detected hop starts a separate transfer, in event order.
+//! Each detected hop starts a separate transfer, in event order, but for what takes swapped tokens further.
 
 use chain::excerpt;
 use node::{FoundEvent, TxSearchHit};
-use registry::{Bridge, Registry};
+use registry::{Bridge, Registry, denom};
 
-use crate::evidence::asset_location::{same_contract, wrapper_in};
-use crate::evidence::event::{self, around, is_amount, number};
+use crate::evidence::asset_location::{denom_of, hex_address, same_contract, wrapper_in};
+use crate::evidence::event::{self, is_amount, messages, number};
 use crate::evidence::hop::{
-    Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, TxRef, Unfollowed, Withdrawal,
+    Coin, Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, Swap, TxRef, Unfollowed,
+    Withdrawal,
 };
 use crate::evidence::layer_zero::{self, Log};
 use crate::evidence::other_bridges;
 use crate::evidence::state::resent;
+use crate::evidence::swap::{Tokens, accounts, swapped};
 
-/// The first hops of the transfers that a transaction starts, in the order of its events; none if it stayed on its chain.
-/// A step that cannot be followed is one too. `sent` is the block of the transaction.
-pub fn detect_hops(registry: &Registry, tx: &TxSearchHit, sent: &TxRef) -> Vec<ObservedHop> {
-    let mut steps = Steps { registry, sent, link: Relation::Start, taken: 0, hops: Vec::new() };
-    for (at, event) in tx.events.iter().enumerate() {
-        steps.take(event, || around(tx, at));
-    }
+/// The first hops of each transfer that a transaction starts, in the order of its events; none if it stayed on its chain
+/// and swapped nothing. A step that cannot be followed is one too. `sent` is the block of the transaction.
+pub fn detect_hops(registry: &Registry, tx: &TxSearchHit, sent: &TxRef) -> Vec<Vec<ObservedHop>> {
+    let mut steps = Steps::new(registry, sent, Relation::Start);
+    messages(tx).for_each(|message| steps.take(message));
     steps.take_others(&tx.events);
     let is_bridge =
         |hop: &ObservedHop| matches!(hop, ObservedHop::Unfollowed(hop) if hop.obstacle == Obstacle::Bridge);
-    if let Some(name) = other_bridges::message(tx).filter(|_| !steps.hops.iter().any(is_bridge)) {
+    if let Some(name) = other_bridges::message(tx).filter(|_| !steps.hops().any(is_bridge)) {
         steps.unfollowed(Obstacle::Bridge, format!("{} is of another bridge", excerpt(name)));
     }
     let leaving: Vec<_> = tx.messages.iter().filter(|name| leaves_the_chain(name)).collect();
@@ -36,10 +36,10 @@ pub fn detect_hops(registry: &Registry, tx: &TxSearchHit, sent: &TxRef) -> Vec<O
         );
     }
     // Every transaction that succeeds has events: its fee, its messages.
-    if tx.events.is_empty() && steps.hops.is_empty() {
+    if tx.events.is_empty() && steps.transfers.is_empty() {
         steps.unfollowed(Obstacle::NoLogs, format!("{} shows no events of the transaction", sent.chain));
     }
-    steps.hops
+    steps.transfers
 }
 
 /// Whether a message always sends a packet, a deposit or a withdrawal.
@@ -61,56 +61,109 @@ struct Steps<'a> {
     link: Relation,
     /// Packets, deposits and withdrawals, of any account.
     taken: usize,
-    hops: Vec<ObservedHop>,
+    /// The first hops of each transfer.
+    transfers: Vec<Vec<ObservedHop>>,
 }
 
-impl Steps<'_> {
-    fn take<'e>(&mut self, event: &FoundEvent, message: impl FnOnce() -> &'e [FoundEvent]) {
+impl<'a> Steps<'a> {
+    fn new(registry: &'a Registry, sent: &'a TxRef, link: Relation) -> Self {
+        Self { registry, sent, link, taken: 0, transfers: Vec::new() }
+    }
+
+    fn hops(&self) -> impl Iterator<Item = &ObservedHop> {
+        self.transfers.iter().flatten()
+    }
+
+    /// The steps of a message.
+    fn take(&mut self, message: &[FoundEvent]) {
+        let swap = swapped(message).map(|swapped| {
+            let coin = |tokens: Tokens| coin(self.registry, &self.sent.chain, tokens);
+            let (chain, sent, called) = (self.sent.chain.clone(), self.sent.clone(), swapped.called);
+            let (offered, outcome) = (coin(swapped.offered), swapped.outcome.map(coin));
+            Swap { chain, link: self.link, offered, outcome, called, sent }
+        });
+        self.transfers.extend(swap.clone().map(|swap| vec![ObservedHop::Swap(swap)]));
+        let mut swap = swap.map(|swap| (self.transfers.len() - 1, swap));
+        for event in message {
+            let link = if swap.is_some() { Relation::Hook } else { self.link };
+            match self.step(event, message, link) {
+                Some(hop) if swap.as_ref().is_some_and(|(_, swap)| takes_further(&hop, swap)) => {
+                    let at = swap.take().map_or(0, |(at, _)| at);
+                    self.transfers[at].push(hop);
+                }
+                Some(hop) => self.transfers.push(vec![hop]),
+                None => {}
+            }
+        }
+    }
+
+    /// The step that an event shows.
+    fn step(&mut self, event: &FoundEvent, message: &[FoundEvent], link: Relation) -> Option<ObservedHop> {
         let malformed = || (Obstacle::Malformed, format!("{} cannot be read", excerpt(&event.kind)));
         let hop = match event.kind.as_str() {
             "send_packet" => match packet(self.registry, &self.sent.chain, event) {
-                Ok(packet) if is_of_another_account(message(), &packet.sender) => {
+                Ok(packet) if is_of_another_account(message, &packet.sender) => {
                     self.taken += 1;
-                    return;
+                    return None;
                 }
-                packet => packet.map(|packet| ObservedHop::Ibc(first(packet, self.link, self.sent))),
+                packet => packet.map(|packet| ObservedHop::Ibc(first(packet, link, self.sent))),
             },
             "initiate_token_deposit" => {
                 deposit(self.registry, event, self.sent).map(ObservedHop::Deposit).ok_or_else(malformed)
             }
-            "initiate_token_withdrawal" => withdrawal(self.registry, event, self.link, self.sent)
+            "initiate_token_withdrawal" => withdrawal(self.registry, event, link, self.sent)
                 .map(ObservedHop::Withdrawal)
                 .ok_or_else(malformed),
             "move" if layer_zero::is_oft_sent(event) => self::message(self.registry, event, self.sent)
                 .map(ObservedHop::LayerZero)
                 .ok_or_else(malformed),
-            _ => return,
+            _ => return None,
         };
         self.taken += 1;
-        match hop {
-            Ok(hop) => self.hops.push(hop),
-            Err((obstacle, what)) => self.unfollowed(obstacle, what),
-        }
+        Some(hop.unwrap_or_else(|(obstacle, what)| self.obstacle(obstacle, what, link)))
     }
 
     /// Steps over LayerZero by an EVM, and over other bridges. One of the latter stands for all.
     fn take_others(&mut self, events: &[FoundEvent]) {
         let logs: Vec<_> = events.iter().flat_map(other_bridges::event_logs).collect();
         let messages = layer_zero::sent(self.registry, &logs, self.sent);
-        self.hops.extend(messages.into_iter().map(ObservedHop::LayerZero));
+        self.transfers.extend(messages.into_iter().map(|hop| vec![ObservedHop::LayerZero(hop)]));
         let is_followed = |hop: &ObservedHop| matches!(hop, ObservedHop::LayerZero(_));
         if let Some(name) = events.iter().find_map(other_bridges::event) {
             self.unfollowed(Obstacle::Bridge, format!("{} is of another bridge", excerpt(name)));
-        } else if !self.hops.iter().any(is_followed) && events.iter().any(other_bridges::is_layer_zero_packet)
+        } else if !self.hops().any(is_followed) && events.iter().any(other_bridges::is_layer_zero_packet)
         {
             self.unfollowed(Obstacle::Bridge, NO_OFT.to_owned());
         }
     }
 
     fn unfollowed(&mut self, obstacle: Obstacle, what: String) {
-        let (chain, sent) = (self.sent.chain.clone(), self.sent.clone());
-        self.hops.push(ObservedHop::Unfollowed(Unfollowed { chain, link: self.link, obstacle, what, sent }));
+        let hop = self.obstacle(obstacle, what, self.link);
+        self.transfers.push(vec![hop]);
     }
+
+    fn obstacle(&self, obstacle: Obstacle, what: String, link: Relation) -> ObservedHop {
+        let (chain, sent) = (self.sent.chain.clone(), self.sent.clone());
+        ObservedHop::Unfollowed(Unfollowed { chain, link, obstacle, what, sent })
+    }
+}
+
+/// Whether a step leaves with the tokens that the swap before it returned.
+fn takes_further(hop: &ObservedHop, swap: &Swap) -> bool {
+    let Ok(returned) = &swap.outcome else { return false };
+    let is_returned = |denom: &str| hex_address(&denom::metadata(denom)) == returned.metadata;
+    match hop {
+        ObservedHop::Ibc(hop) => is_returned(&hop.packet.sent_denom()),
+        ObservedHop::Deposit(hop) => is_returned(&hop.l1_denom),
+        ObservedHop::Withdrawal(hop) => is_returned(&hop.l2_denom),
+        ObservedHop::LayerZero(_) | ObservedHop::Unfollowed(_) => true,
+        ObservedHop::Swap(_) => false,
+    }
+}
+
+fn coin(registry: &Registry, chain: &str, tokens: Tokens) -> Coin {
+    let Tokens { metadata, amount } = tokens;
+    Coin { denom: denom_of(registry, chain, &metadata), metadata, amount }
 }
 
 const NO_OFT: &str = "a message of LayerZero moves no token in a known way";
@@ -124,28 +177,25 @@ pub(crate) fn without_logs(sent: &TxRef, calls: usize) -> ObservedHop {
 }
 
 /// The hops of a transaction of an EVM chain.
-pub(crate) fn detect_evm_hops(registry: &Registry, logs: &[Log], sent: &TxRef) -> Vec<ObservedHop> {
+pub(crate) fn detect_evm_hops(registry: &Registry, logs: &[Log], sent: &TxRef) -> Vec<Vec<ObservedHop>> {
     let messages = layer_zero::sent(registry, logs, sent);
-    let hops = messages.into_iter().map(ObservedHop::LayerZero).collect();
-    let mut steps = Steps { registry, sent, link: Relation::Start, taken: 0, hops };
+    let mut steps = Steps::new(registry, sent, Relation::Start);
+    steps.transfers.extend(messages.into_iter().map(|hop| vec![ObservedHop::LayerZero(hop)]));
     if let Some(name) = logs.iter().find_map(other_bridges::log) {
         steps.unfollowed(Obstacle::Bridge, format!("{name} is of another bridge"));
-    } else if steps.hops.is_empty() && logs.iter().any(|log| log.is(layer_zero::PACKET_SENT)) {
+    } else if steps.transfers.is_empty() && logs.iter().any(|log| log.is(layer_zero::PACKET_SENT)) {
         steps.unfollowed(Obstacle::Bridge, NO_OFT.to_owned());
     }
-    steps.hops
+    steps.transfers
 }
 
 /// Whether a packet belongs to another account than the ones that a message executes Move calls for, such as the
 /// arbitrage of a pool inside of a swap. Chains with another VM move a user's tokens in the name of contracts.
 fn is_of_another_account(message: &[FoundEvent], sender: &str) -> bool {
-    // The chain's own calls are signed by 0x1 first.
-    let own = |callers: &&str| *callers != "0x1" && !callers.starts_with("0x1,");
-    let calls = message.iter().filter(|event| event.kind == "execute" || event.kind == "script");
-    let mut callers = calls.filter_map(|event| event.get("sender")).filter(own).peekable();
-    let Some((_, sender)) = callers.peek().and_then(|_| bech32::decode(sender).ok()) else { return false };
+    let accounts = accounts(message);
+    let Some((_, sender)) = accounts.first().and_then(|_| bech32::decode(sender).ok()) else { return false };
     let sender = hex::encode(sender);
-    !callers.flat_map(|callers| callers.split(',')).any(|caller| same_contract(caller, &sender))
+    !accounts.into_iter().any(|account| same_contract(account, &sender))
 }
 
 pub(crate) fn first(packet: Packet, link: Relation, sent: &TxRef) -> Ibc {
@@ -184,6 +234,12 @@ pub(crate) fn resolve(registry: &Registry, hop: &mut ObservedHop) {
         ObservedHop::LayerZero(hop) if hop.to.is_none() => {
             hop.to = layer_zero::chain_of(registry, &hop.from, &hop.sender_oft, hop.dst_eid);
         }
+        ObservedHop::Swap(hop) => {
+            let chain = hop.chain.clone();
+            for coin in hop.coins_mut().filter(|coin| coin.denom.is_none()) {
+                coin.denom = denom_of(registry, &chain, &coin.metadata);
+            }
+        }
         _ => {}
     }
 }
@@ -199,17 +255,15 @@ fn bridge_to<'a>(registry: &'a Registry, rollup: &str) -> Option<&'a Bridge> {
     Some(&registry[registry.bridge_to(registry.chain(rollup)?)?])
 }
 
-/// The step to another chain that a call took with the tokens of a packet or deposit; one that cannot be followed counts
-/// first.
-pub(crate) fn called_step(registry: &Registry, message: &[FoundEvent], at: &TxRef) -> Option<ObservedHop> {
-    let mut steps = Steps { registry, sent: at, link: Relation::Hook, taken: 0, hops: Vec::new() };
-    for event in message {
-        steps.take(event, || message);
-    }
+/// The steps that a call took with the tokens of a packet or deposit: a swap, and one to another chain. One that cannot be
+/// followed counts first.
+pub(crate) fn called_steps(registry: &Registry, message: &[FoundEvent], at: &TxRef) -> Vec<ObservedHop> {
+    let mut steps = Steps::new(registry, at, Relation::Hook);
+    steps.take(message);
     steps.take_others(message);
-    let is_unfollowed = |hop: &ObservedHop| matches!(hop, ObservedHop::Unfollowed(_));
-    let at = steps.hops.iter().position(is_unfollowed).unwrap_or(0);
-    steps.hops.into_iter().nth(at)
+    let is_unfollowed = |hops: &Vec<ObservedHop>| matches!(hops.last(), Some(ObservedHop::Unfollowed(_)));
+    let at = steps.transfers.iter().position(is_unfollowed).unwrap_or(0);
+    steps.transfers.into_iter().nth(at).unwrap_or_default()
 }
 
 fn deposit(registry: &Registry, event: &FoundEvent, sent: &TxRef) -> Option<Deposit> {

@@ -35,12 +35,24 @@ pub(crate) fn names(packet: &Packet) -> [(&'static str, String); 5] {
     ]
 }
 
+/// Events that begin a message of a relayer.
+const BOUNDS: [&str; 3] = ["recv_packet", "acknowledge_packet", "timeout_packet"];
+
+/// The message of an event, by its indices.
+fn message(event: &FoundEvent) -> (Option<&str>, Option<&str>) {
+    (event.get("msg_index"), event.get("authz_msg_index"))
+}
+
+/// The events of each message of a transaction, and those before the first one.
+pub(crate) fn messages(tx: &TxSearchHit) -> impl Iterator<Item = &[FoundEvent]> {
+    tx.events.chunk_by(|before, event| {
+        let is_begin = || message(event).0.is_none() && BOUNDS.contains(&event.kind.as_str());
+        message(before) == message(event) && !is_begin()
+    })
+}
+
 /// The events of the message of the event `at`.
 pub(crate) fn around(tx: &TxSearchHit, at: usize) -> &[FoundEvent] {
-    const BOUNDS: [&str; 3] = ["recv_packet", "acknowledge_packet", "timeout_packet"];
-    let message = |event: &FoundEvent| {
-        (event.get("msg_index").map(str::to_owned), event.get("authz_msg_index").map(str::to_owned))
-    };
     let own = message(&tx.events[at]);
     let is_other = |event: &FoundEvent| match own.0 {
         Some(_) => message(event) != own,

@@ -116,6 +116,9 @@ pub struct Ibc {
     /// `expired`, which a search that found nothing could set.
     #[serde(default, rename = "expired_in_state")]
     pub expired: bool,
+    /// What the sending contract made of the refund: a token and its base units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refund: Option<(String, String)>,
 }
 
 /// Relation of a hop to the previous one.
@@ -264,6 +267,34 @@ pub struct LayerZero {
     pub scanned: Option<u64>,
 }
 
+/// One or more swaps in a row, in one message on one Move chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swap {
+    /// The chain's id.
+    pub chain: String,
+    /// Relation to the previous hop.
+    pub link: Relation,
+    /// What was paid, or came back.
+    pub offered: Coin,
+    /// What came of it, or why nothing did.
+    pub outcome: Result<Coin, String>,
+    /// Whether a call took the result further on the same chain.
+    pub called: bool,
+    /// Its transaction.
+    pub sent: TxRef,
+}
+
+/// An amount of a token of a Move chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coin {
+    /// Address of its metadata: `0x` and 64 hex digits in lower case.
+    pub metadata: String,
+    /// The denomination of that metadata, once it is known.
+    pub denom: Option<String>,
+    /// Base units.
+    pub amount: String,
+}
+
 /// A step whose further course cannot be followed: it is not known where the tokens are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfollowed {
@@ -307,6 +338,8 @@ pub enum ObservedHop {
     Withdrawal(Withdrawal),
     /// LayerZero.
     LayerZero(LayerZero),
+    /// A swap.
+    Swap(Swap),
     /// A step that cannot be followed.
     Unfollowed(Unfollowed),
 }
@@ -326,6 +359,7 @@ impl ObservedHop {
             Self::Deposit(hop) => &hop.from,
             Self::Withdrawal(hop) => &hop.from,
             Self::LayerZero(hop) => &hop.from,
+            Self::Swap(hop) => &hop.chain,
             Self::Unfollowed(hop) => &hop.chain,
         }
     }
@@ -337,6 +371,7 @@ impl ObservedHop {
             Self::Deposit(hop) => hop.to.as_deref(),
             Self::Withdrawal(hop) => hop.to.as_ref().map(|(chain, _)| chain.as_str()),
             Self::LayerZero(hop) => hop.to.as_deref(),
+            Self::Swap(hop) => Some(&hop.chain),
             Self::Unfollowed(_) => None,
         }
     }
@@ -346,9 +381,21 @@ impl ObservedHop {
         match self {
             Self::Ibc(hop) => hop.link,
             Self::Withdrawal(hop) => hop.link,
+            Self::Swap(hop) => hop.link,
             Self::Unfollowed(hop) => hop.link,
             Self::Deposit(_) | Self::LayerZero(_) => Relation::Start,
         }
+    }
+}
+
+impl Swap {
+    /// The tokens that it names.
+    pub fn coins(&self) -> impl Iterator<Item = &Coin> {
+        [Some(&self.offered), self.outcome.as_ref().ok()].into_iter().flatten()
+    }
+
+    pub(crate) fn coins_mut(&mut self) -> impl Iterator<Item = &mut Coin> {
+        [Some(&mut self.offered), self.outcome.as_mut().ok()].into_iter().flatten()
     }
 }
 

@@ -28,6 +28,8 @@ pub enum HopQuery {
     Claimed,
     /// Did the message arrive?
     Delivered,
+    /// Which denominations have the swapped tokens?
+    Denoms,
 }
 
 impl HopQuery {
@@ -39,6 +41,7 @@ impl HopQuery {
             (ObservedHop::Deposit(hop), _) => hop.to.as_deref(),
             (ObservedHop::Withdrawal(hop), _) => hop.to.as_ref().map(|(l1, _)| l1.as_str()),
             (ObservedHop::LayerZero(hop), _) => hop.to.as_deref(),
+            (ObservedHop::Swap(hop), _) => Some(&hop.chain),
             (ObservedHop::Unfollowed(_), _) => None,
         }
     }
@@ -54,6 +57,7 @@ pub fn open_queries(hop: &ObservedHop, now: i64) -> Vec<HopQuery> {
         ObservedHop::Deposit(hop) => hop.to.iter().map(|_| HopQuery::Finalized).collect(),
         ObservedHop::Withdrawal(hop) => of_withdrawal(hop),
         ObservedHop::LayerZero(hop) => hop.to.iter().map(|_| HopQuery::Delivered).collect(),
+        ObservedHop::Swap(_) => vec![HopQuery::Denoms],
         ObservedHop::Unfollowed(_) => Vec::new(),
     }
 }

@@ -90,7 +90,7 @@ impl Log {
     }
 
     /// The number in a word of the data.
-    fn word(&self, at: usize) -> Option<[u8; WORD]> {
+    pub(crate) fn word(&self, at: usize) -> Option<[u8; WORD]> {
         self.bytes()?.get(at * WORD..(at + 1) * WORD)?.try_into().ok()
     }
 }

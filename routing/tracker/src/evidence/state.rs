@@ -9,15 +9,15 @@
 //! * A hop that ended one way never ends another way; later evidence only completes its transactions.
 
 use crate::evidence::hop::{
-    Ack, Claim, Deposit, Finalized, Ibc, LayerZero, ObservedHop, Output, Packet, PacketId, Relation, TxRef,
+    Ack, Claim, Deposit, Finalized, Ibc, LayerZero, ObservedHop, Output, Packet, PacketId, Relation, Swap, TxRef,
     Withdrawal,
 };
 
 /// Evidence found on a chain about a hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// A packet was received, by a transaction or by a state; with the acknowledgement that was written in the same message, if any, and the packet
-    /// that the same message forwarded, if any.
+    /// A packet was received, by a transaction or by a state; with the acknowledgement that was written in the same message, if any, and the steps
+    /// that the same message took.
     Received {
         /// Id of the packet.
         packet: PacketId,
@@ -25,8 +25,8 @@ pub enum Observation {
         at: TxRef,
         /// The acknowledgement.
         ack: Option<Ack>,
-        /// The packet that the same message forwarded, as a separate hop.
-        next: Option<Box<ObservedHop>>,
+        /// The steps that the same message took: a swap, the packet that it forwarded or sent.
+        next: Vec<ObservedHop>,
     },
     /// An acknowledgement was written.
     Written {
@@ -53,12 +53,21 @@ pub enum Observation {
         /// The packet sent in its place.
         again: Option<Box<(Packet, TxRef)>>,
     },
+    /// The sending contract of a returned packet made another token of it.
+    Refunded {
+        /// Id of the packet.
+        packet: PacketId,
+        /// The token's denomination.
+        denom: String,
+        /// Base units.
+        amount: String,
+    },
     /// The receiving chain is past the timeout and has not received the packet.
     Expired {
         /// Id of the packet.
         packet: PacketId,
     },
-    /// A deposit was finalized; with the step that the same message took, if any.
+    /// A deposit was finalized; with the steps that the same message took.
     Finalized {
         /// `l1_sequence`.
         sequence: u64,
@@ -66,8 +75,8 @@ pub enum Observation {
         at: TxRef,
         /// Outcome.
         how: Finalized,
-        /// The withdrawal that returns the tokens, or the step that the deposit's call took with them.
-        next: Option<Box<ObservedHop>>,
+        /// The withdrawal that returns the tokens, or the steps that the deposit's call took with them.
+        next: Vec<ObservedHop>,
     },
     /// The output that covers a withdrawal at L1 height `as_of`; none if none existed, or it was deleted.
     Output {
@@ -108,6 +117,13 @@ pub enum Observation {
         /// Its transaction.
         at: TxRef,
     },
+    /// The denomination of a swapped token.
+    Named {
+        /// Address of its metadata.
+        metadata: String,
+        /// The denomination.
+        denom: String,
+    },
     /// The receiving chain was scanned up to this block, exclusive.
     Scanned {
         /// The message's guid.
@@ -147,25 +163,26 @@ pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
         ObservedHop::Deposit(hop) => ObservedHop::Deposit(deposit(hop, observation)),
         ObservedHop::Withdrawal(hop) => ObservedHop::Withdrawal(withdrawal(hop, observation)),
         ObservedHop::LayerZero(hop) => ObservedHop::LayerZero(layer_zero(hop, observation)),
+        ObservedHop::Swap(hop) => ObservedHop::Swap(swap(hop, observation)),
         ObservedHop::Unfollowed(_) => hop,
     }
 }
 
-/// The next hop according to this observation: a forwarded packet, the step of a call, or the withdrawal of a refused
+/// The next hops according to this observation: a forwarded packet, the steps of a call, or the withdrawal of a refused
 /// deposit. `hop` is the hop after [`advance`].
-pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<&'a ObservedHop> {
+pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> &'a [ObservedHop] {
     match (hop, observation) {
         (ObservedHop::Ibc(hop), Observation::Received { packet, at, next, .. })
             if hop.packet.id == *packet && hop.received.as_ref() == Some(at) =>
         {
-            next.as_deref()
+            next
         }
         (ObservedHop::Deposit(hop), Observation::Finalized { sequence, next, .. })
             if hop.l1_sequence == *sequence && hop.finalized.is_some() =>
         {
-            next.as_deref()
+            next
         }
-        _ => None,
+        _ => &[],
     }
 }
 
@@ -190,6 +207,9 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
             None if is_open(&hop) || hop.timed_out.is_some() => see(&mut hop.timed_out, at),
             _ => {}
         },
+        Observation::Refunded { packet, denom, amount } if of(&hop, packet) => {
+            hop.refund.get_or_insert_with(|| (denom.clone(), amount.clone()));
+        }
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}
     }
@@ -211,7 +231,17 @@ fn see(known: &mut Option<TxRef>, new: &TxRef) {
 
 /// A packet that was sent, without further evidence.
 pub(crate) fn resent(link: Relation, packet: Packet, sent: TxRef) -> Ibc {
-    Ibc { packet, link, sent, received: None, acknowledged: None, timed_out: None, ack: None, expired: false }
+    Ibc {
+        packet,
+        link,
+        sent,
+        received: None,
+        acknowledged: None,
+        timed_out: None,
+        ack: None,
+        expired: false,
+        refund: None,
+    }
 }
 
 fn of(hop: &Ibc, packet: &PacketId) -> bool {
@@ -289,6 +319,15 @@ fn layer_zero(mut hop: LayerZero, observation: &Observation) -> LayerZero {
     hop
 }
 
+fn swap(mut hop: Swap, observation: &Observation) -> Swap {
+    if let Observation::Named { metadata, denom } = observation {
+        for coin in hop.coins_mut().filter(|coin| coin.metadata == *metadata && coin.denom.is_none()) {
+            coin.denom = Some(denom.clone());
+        }
+    }
+    hop
+}
+
 /// Progress of a hop by its own evidence.
 pub fn progress(hop: &ObservedHop) -> Progress {
     match hop {
@@ -317,6 +356,8 @@ pub fn progress(hop: &ObservedHop) -> Progress {
             (None, None) => Progress::Unknown,
             (None, Some(_)) => Progress::Sent,
         },
+        ObservedHop::Swap(hop) if hop.outcome.is_ok() => Progress::Done,
+        ObservedHop::Swap(_) => Progress::Failed,
         ObservedHop::Unfollowed(_) => Progress::Unknown,
     }
 }
@@ -328,6 +369,7 @@ pub fn is_refunded(hop: &ObservedHop) -> bool {
             hop.timed_out.is_some()
                 || (matches!(hop.ack, Some(Ack::Error { .. })) && hop.acknowledged.is_some())
         }
+        ObservedHop::Swap(hop) => hop.outcome.is_err(),
         ObservedHop::Deposit(_)
         | ObservedHop::Withdrawal(_)
         | ObservedHop::LayerZero(_)
@@ -348,6 +390,7 @@ pub fn is_settled(hop: &ObservedHop) -> bool {
         }
         ObservedHop::Withdrawal(hop) => hop.claimed.as_ref().is_some_and(|claim| claim.tx.is_some()),
         ObservedHop::LayerZero(hop) => progress(&ObservedHop::LayerZero(hop.clone())).is_end(),
+        ObservedHop::Swap(hop) => hop.coins().all(|coin| coin.denom.is_some()),
         ObservedHop::Unfollowed(_) => true,
     }
 }

@@ -71,8 +71,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// A transfer with one hop, or none.
-    pub fn new(first: Option<ObservedHop>, now: i64) -> Self {
+    /// A transfer with its first hops; none for a transaction that stayed on its chain.
+    pub fn new(first: impl IntoIterator<Item = ObservedHop>, now: i64) -> Self {
         Self { hops: first.into_iter().collect(), changed: now, abandoned: None }
     }
 
@@ -82,16 +82,18 @@ impl Transfer {
         let ended = Some(self.verdict()).filter(|verdict| verdict.state.is_final());
         let after = advance(hop.clone(), observation);
         // After the end, only forwarded packets are still added.
-        let next = following(&after, observation).filter(|next| {
-            self.hops.len() == at + 1 && (ended.is_none() || next.link() == Relation::Forward)
-        });
-        if after == *hop && next.is_none() {
+        let mut next = following(&after, observation);
+        let may_add = |next: &ObservedHop| ended.is_none() || next.link() == Relation::Forward;
+        if self.hops.len() != at + 1 || !next.first().is_some_and(may_add) {
+            next = &[];
+        }
+        if after == *hop && next.is_empty() {
             return false;
         }
-        let is_news = next.is_some() || !is_only_scanned(hop, &after);
+        let is_news = !next.is_empty() || !is_only_scanned(hop, &after);
         let mut hops = self.hops.clone();
         hops[at] = after;
-        hops.extend(next.cloned());
+        hops.extend_from_slice(next);
         let candidate = Self { hops, ..self.clone() };
         if ended.is_some_and(|ended| candidate.verdict().state != ended.state) {
             // Chains do not contradict themselves, so the observation belongs to another transfer.
@@ -242,9 +244,14 @@ fn is_only_scanned(before: &ObservedHop, after: &ObservedHop) -> bool {
 }
 
 fn reason(hop: &ObservedHop) -> Option<String> {
-    let ObservedHop::Deposit(hop) = hop else { return None };
-    match &hop.finalized {
-        Some((_, Finalized::HookFailed(reason) | Finalized::DepositFailed(reason))) => Some(reason.clone()),
+    match hop {
+        ObservedHop::Deposit(hop) => match &hop.finalized {
+            Some((_, Finalized::HookFailed(reason) | Finalized::DepositFailed(reason))) => {
+                Some(reason.clone())
+            }
+            _ => None,
+        },
+        ObservedHop::Swap(hop) => hop.outcome.as_ref().err().cloned(),
         _ => None,
     }
 }

@@ -94,11 +94,11 @@ impl TxPoll<'_> {
             Outcome::Executed { tx, is_final, hops, other_hash } => {
                 let is_same = matches!(&record.source, Source::Executed { tx: known, .. } if *known == tx);
                 if !is_same {
-                    hops.iter().for_each(count_unfollowed);
+                    hops.iter().flatten().for_each(count_unfollowed);
                     record.transfers = if hops.is_empty() {
                         vec![Transfer::new(None, now)]
                     } else {
-                        hops.into_iter().map(|hop| Transfer::new(Some(hop), now)).collect()
+                        hops.into_iter().map(|hops| Transfer::new(hops, now)).collect()
                     };
                 }
                 record.other_hash = other_hash.or(record.other_hash.take());

@@ -140,6 +140,7 @@ fn ibc() -> ObservedHop {
         timed_out: None,
         ack: None,
         expired: false,
+        refund: None,
     })
 }
 
@@ -149,7 +150,7 @@ fn refused() -> Observation {
         packet: packet_id(),
         at: seen(OTHER, RECEIVED, "2026-01-15T08:00:11Z"),
         ack: Some(Ack::Error { message, reason: None }),
-        next: None,
+        next: Vec::new(),
     }
 }
 
@@ -203,7 +204,7 @@ fn a_deposit_is_sent_and_then_completed_with_the_token_that_its_hook_made() {
         sequence: 5123,
         at: seen(ROLLUP, RECEIVED, "2026-01-15T08:00:21Z"),
         how: Finalized::Good,
-        next: None,
+        next: Vec::new(),
     };
     check("done", &executed(deposit(), &[done]));
 }
@@ -232,7 +233,7 @@ fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
         packet: id,
         at: seen(ROLLUP, RECEIVED, "2026-01-15T08:00:11Z"),
         ack: Some(Ack::Good),
-        next: None,
+        next: Vec::new(),
     };
     assert_eq!(release(ObservedHop::Ibc(home), &[received]), expected);
     // To the L1, sent by the wrapper, and refused there.
@@ -243,7 +244,7 @@ fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
         packet: id.clone(),
         at: seen(L1, RECEIVED, "2026-01-15T08:00:11Z"),
         ack: Some(Ack::Error { message: "no".to_owned(), reason: None }),
-        next: None,
+        next: Vec::new(),
     };
     let at = seen(ROLLUP, RETURNED, "2026-01-15T08:00:19Z");
     let returned = Observation::Acknowledged { packet: id, at, ack: None };

@@ -16,6 +16,7 @@ mod silent;
 mod states;
 mod steps;
 mod storage;
+mod swaps;
 mod unfollowed;
 mod whole;
 mod world;

@@ -48,6 +48,7 @@ fn hop(packet: Packet, link: Relation, at: u64) -> ObservedHop {
         timed_out: None,
         ack: None,
         expired: false,
+        refund: None,
     })
 }
 
@@ -56,7 +57,7 @@ fn refused() -> Ack {
 }
 
 fn received(packet: PacketId, ack: Option<Ack>, next: Option<ObservedHop>) -> Observation {
-    Observation::Received { packet, at: seen("b", 10), ack, next: next.map(Box::new) }
+    Observation::Received { packet, at: seen("b", 10), ack, next: next.into_iter().collect() }
 }
 
 fn acknowledged(packet: PacketId, ack: Option<Ack>) -> Observation {
@@ -130,7 +131,7 @@ fn every_pair_of_observations_about_a_packet_has_its_outcome() {
 fn a_transaction_replaces_the_state_that_showed_its_effect_in_any_order() {
     let in_state = |height| TxRef { chain: "b".to_owned(), hash: None, height, time: None };
     let by_state =
-        |height| Observation::Received { packet: id("a", 1), at: in_state(height), ack: None, next: None };
+        |height| Observation::Received { packet: id("a", 1), at: in_state(height), ack: None, next: Vec::new() };
     let all = [by_state(40), by_state(50), received(id("a", 1), Some(Ack::Good), None)];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
         let mut hop = hop(packet("a", "b", 1), Relation::Start, 1);
@@ -308,7 +309,7 @@ fn deposit() -> ObservedHop {
 }
 
 fn finalized(how: Finalized, refund: Option<ObservedHop>) -> Observation {
-    Observation::Finalized { sequence: 7, at: seen("l2", 4), how, next: refund.map(Box::new) }
+    Observation::Finalized { sequence: 7, at: seen("l2", 4), how, next: refund.into_iter().collect() }
 }
 
 fn not_credited() -> Observation {

@@ -55,7 +55,7 @@ fn hops(events: Vec<FoundEvent>, messages: &[&str]) -> Vec<ObservedHop> {
     let messages = messages.iter().map(|name| (*name).to_owned()).collect();
     let (codespace, log) = (String::new(), String::new());
     let tx = TxSearchHit { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events, messages };
-    detect_hops(&registry, &tx, &sent())
+    detect_hops(&registry, &tx, &sent()).concat()
 }
 
 fn sent() -> TxRef {
@@ -292,7 +292,7 @@ fn an_oft_that_a_rollup_with_an_evm_sends_is_followed() {
         events,
         messages,
     };
-    let hops = detect_hops(&registry, &tx, &TxRef { chain: "oft-1".to_owned(), ..sent() });
+    let hops = detect_hops(&registry, &tx, &TxRef { chain: "oft-1".to_owned(), ..sent() }).concat();
     let [ObservedHop::LayerZero(hop)] = &hops[..] else { panic!("{hops:?}") };
     assert_eq!((hop.guid.as_str(), hop.amount.as_str(), hop.dst_eid), (guid.as_str(), "5", 40_101));
 }

@@ -73,7 +73,7 @@ impl Scenario {
         transactions(&BuildRequest {
             registry: &self.registry,
             facts: &self.facts,
-            plan: &Plan { hops },
+            plan: &Plan { hops, swap: None },
             addresses: &addresses,
             now_nanos: self.now,
             timeout_seconds: self.timeout,

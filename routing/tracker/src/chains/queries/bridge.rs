@@ -43,7 +43,7 @@ impl ChainQueries<'_> {
                 match search.event_at_change((1, tip), holds, &wanted).await? {
                     None => {
                         let (at, how) = (search.in_state(tip), Finalized::Unknown);
-                        return Ok(vec![Observation::Finalized { sequence, at, how, next: None }]);
+                        return Ok(vec![Observation::Finalized { sequence, at, how, next: Vec::new() }]);
                     }
                     found => found,
                 }
@@ -54,11 +54,11 @@ impl ChainQueries<'_> {
         let at = search.located(&found).await?;
         let message = around(&found.0, event);
         let next = match how {
-            Finalized::DepositFailed(_) => self.refund(message, &at),
-            Finalized::Good => detect::called_step(self.registry, message, &at),
-            Finalized::HookFailed(_) | Finalized::Unknown => None,
+            Finalized::DepositFailed(_) => self.refund(message, &at).into_iter().collect(),
+            Finalized::Good => detect::called_steps(self.registry, message, &at),
+            Finalized::HookFailed(_) | Finalized::Unknown => Vec::new(),
         };
-        Ok(vec![Observation::Finalized { sequence, at, how, next: next.map(Box::new) }])
+        Ok(vec![Observation::Finalized { sequence, at, how, next }])
     }
 
     /// The withdrawal that a refused deposit starts in its own message.

@@ -72,7 +72,7 @@ impl ChainQueries<'_> {
         let packet = packet.id.clone();
         let Some((found, event)) = found else {
             let at = search.in_state(height.unwrap_or_default());
-            return Ok(vec![Observation::Received { packet, at, ack: None, next: None }]);
+            return Ok(vec![Observation::Received { packet, at, ack: None, next: Vec::new() }]);
         };
         let at = search.located(&found).await?;
         let message = around(&found.0, event);
@@ -81,7 +81,6 @@ impl ChainQueries<'_> {
         let chain = self.chain(to)?;
         let prefix = &chain.bech32_prefix;
         let next = continuation::continuation(self.registry, prefix, &hop.packet, ack.as_ref(), message, &at);
-        let next = next.map(Box::new);
         Ok(vec![Observation::Received { packet, at, ack, next }])
     }
 
@@ -149,7 +148,14 @@ impl ChainQueries<'_> {
         Ok(match self.closed(hop, &search, "acknowledge_packet", is_known).await? {
             Closed::By(found, event) => {
                 let at = search.located(&found).await?;
-                vec![Observation::Acknowledged { packet, at, ack: returned_ack(around(&found.0, event)) }]
+                let message = around(&found.0, event);
+                let ack = returned_ack(message);
+                let refund = match ack {
+                    Some(Ack::Error { .. }) => continuation::refund(&hop.packet, message),
+                    _ => None,
+                };
+                let acknowledged = Observation::Acknowledged { packet, at, ack };
+                [acknowledged].into_iter().chain(refund).collect()
             }
             // A packet that was received cannot time out.
             Closed::At(height) if hop.received.is_some() && !is_known => {
@@ -166,9 +172,11 @@ impl ChainQueries<'_> {
         Ok(match self.closed(hop, &search, "timeout_packet", is_known).await? {
             Closed::By(found, event) => {
                 let at = search.located(&found).await?;
-                let again = continuation::again(self.registry, &hop.packet, around(&found.0, event));
+                let message = around(&found.0, event);
+                let again = continuation::again(self.registry, &hop.packet, message);
                 let again = again.map(|packet| Box::new((packet, at.clone())));
-                vec![Observation::TimedOut { packet, at, again }]
+                let refund = continuation::refund(&hop.packet, message).filter(|_| again.is_none());
+                [Observation::TimedOut { packet, at, again }].into_iter().chain(refund).collect()
             }
             // A packet that can no longer be received has no acknowledgement. One that the chain forwarded may have been
             // sent again.
