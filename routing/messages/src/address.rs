@@ -165,7 +165,8 @@ impl Layout {
 
     /// The layout of `chain_ids`.
     fn visited(registry: &Registry, plan: &Plan) -> Self {
-        let passed = |hops: &[Hop]| Plan { hops: hops.to_vec(), swap: None }.chains(registry).len().saturating_sub(1);
+        let passed =
+            |hops: &[Hop]| Plan { hops: hops.to_vec(), swap: None }.chains(registry).len().saturating_sub(1);
         let signers = first_hops(plan).map(|(index, _)| passed(&plan.hops[..index])).collect();
         Self { chains: plan.chains(registry), signers }
     }
