@@ -18,6 +18,8 @@ use web::app::App;
 mod beside;
 #[path = "../routing/planner/tests/random/mod.rs"]
 mod random;
+#[path = "route/swaps.rs"]
+mod swaps;
 
 /// Groups of LayerZero tokens, and the rate of parts that are paused, unknown or have a fee.
 const REGISTRIES: [(&str, usize, usize); 3] = [
@@ -51,24 +53,44 @@ fn main() -> Result<()> {
     if benches::measuring() {
         let heads =
             ["POST /v2/fungible/route, one core, no sockets", "requests/s", "p50 µs", "p99 µs", "found"];
-        report::table(&heads, &[whole_requests()?]);
+        report::table(
+            &heads,
+            &[whole_requests(Case::Plain)?, whole_requests(Case::WithPools)?, whole_requests(Case::Swaps)?],
+        );
         report::table(&beside::HEADS, &beside::rows()?);
     }
     criterion.final_summary();
     Ok(())
 }
 
+/// What whole requests ask.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Plain,
+    /// The same requests, while the service knows 200 pools.
+    WithPools,
+    /// Swaps over these pools.
+    Swaps,
+}
+
 /// Whole requests, from the request's bytes to the response's, sequentially on one thread.
-fn whole_requests() -> Result<Vec<String>> {
+fn whole_requests(case: Case) -> Result<Vec<String>> {
     let size = Size { chains: 200, assets: 5_000, ofts: 0, trouble: 30 };
     let parts = random::parts(1, size);
     let made = random::build(&parts, 0, size);
     let (mut dice, neighbours) = (Dice(3), random::neighbours(&parts));
-    let bodies: Vec<_> =
+    let mut bodies: Vec<_> =
         (0..REQUESTS).map(|_| body(&made, &random::request(&mut dice, &made, &neighbours))).collect();
+    let market = swaps::market(&made.registry)?;
+    if case == Case::Swaps {
+        bodies = swaps::bodies(&market, REQUESTS);
+    }
     let dir = tempfile::tempdir()?;
     let service = Service::open(made.registry, dir.path(), Config::default(), "bench")?;
     service.learn(made.facts);
+    if case != Case::Plain {
+        service.learn_market(market, Instant::now());
+    }
     let app = App::new(service, routing_api::ENDPOINTS)?;
     let head = http::Request::post("/v2/fungible/route").body(())?.into_parts().0;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -83,7 +105,12 @@ fn whole_requests() -> Result<Vec<String>> {
     times.sort_unstable();
     let rate = report::per_second(u64::try_from(times.len())?, sum);
     Ok(vec![
-        "200 chains, 5,000 assets".to_owned(),
+        match case {
+            Case::Plain => "200 chains, 5,000 assets",
+            Case::WithPools => "the same, 200 pools known",
+            Case::Swaps => "swaps over the 200 pools",
+        }
+        .to_owned(),
         format!("{rate:.0}"),
         at(&times, 500)?,
         at(&times, 990)?,

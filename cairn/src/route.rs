@@ -139,6 +139,7 @@ impl Routing {
             outcome = service.tracker().run(shutdown::stopped(stop)) => outcome,
             () = service.refresh(shutdown::stopped(stop)) => Ok(()),
             () = service.follow_prices(shutdown::stopped(stop)) => Ok(()),
+            () = service.follow_pools(shutdown::stopped(stop)) => Ok(()),
             () = reloads => Ok(()),
         };
         Ok(outcome?)

@@ -68,6 +68,11 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// The collection's name, and nothing of its creator.
+    pub(crate) fn named(name: Text) -> Self {
+        Self::Collection { name, creator: None }
+    }
+
     /// What a reply about the URI of a token says of it.
     pub(crate) fn into_uri(self) -> (Outcome, String) {
         match self {
@@ -105,7 +110,7 @@ impl QuestionKey {
             About::Collection(subject) => Self::Collection(Account::from_bytes(&subject.address)?),
             About::Object(subject) => Self::Object(Account::from_bytes(&subject.address)?),
             About::Uri(token) => Self::Uri(Account::from_bytes(&token.collection)?, token.token_id.clone()),
-            About::Range(_) | About::Proposer(_) => return None,
+            About::Range(_) | About::Name(_) | About::Proposer(_) => return None,
         })
     }
 }

@@ -16,7 +16,9 @@ mod pending;
 pub mod rebuild;
 pub mod renewal;
 
-pub use self::log::{Change, Entry, Mint, NewCollection, NewUri, Origin, Outcome, Place, Transfer, uris};
+pub use self::log::{
+    Change, Entry, Mint, NewCollection, NewName, NewUri, Origin, Outcome, Place, Transfer, uris,
+};
 pub use self::pending::{About, PendingEvent, Question, RangeCursor, Refusals, Subject, TokenKey};
 pub use self::renewal::Renewal;
 
@@ -59,6 +61,9 @@ pub struct Collection {
     /// True if its name is longer than the index accepts; the name is empty then.
     #[prost(bool, tag = "6")]
     pub name_too_long: bool,
+    /// The place of the query that had this name; none if it is that of its creation.
+    #[prost(message, optional, tag = "7")]
+    pub named: Option<Place>,
 }
 
 /// All collections, ordered by [`Collection::height`], then by address.

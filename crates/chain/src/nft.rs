@@ -73,7 +73,7 @@ pub enum NftEvent {
         /// The URI, without NULs.
         uri: String,
     },
-    /// The metadata of tokens may have changed: the chain can be queried for it.
+    /// The metadata of tokens or of a collection may have changed: the chain can be queried for it.
     Metadata {
         /// The contract.
         collection: Account,
@@ -121,8 +121,10 @@ pub enum Updated {
     Token(String),
     /// EVM: the tokens from this id to that one.
     Range(U256, U256),
-    /// All tokens of the contract: its code was replaced.
+    /// All tokens of the contract, and its name: its code was replaced.
     All,
+    /// No token: the contract's own name.
+    Name,
 }
 
 /// The NFT events of a block, in chain order, each with the index of its transaction; `None` for events of the block

@@ -251,7 +251,10 @@ pub enum Error {
         message: String,
     },
     /// The reply exceeds this client's size limit.
-    #[error("{at}: the answer is larger than {limit} bytes, the most that is read")]
+    #[error(
+        "{at}: the reply is larger than {limit} bytes, the most that is read; an index that stops here needs a version \
+         of this program that reads more: report the request, or begin a new index above with `start_height`"
+    )]
     TooLarge {
         /// The failed request.
         at: RequestContext,

@@ -52,6 +52,7 @@ pub use price_feed::PriceFeed;
 pub use rest::bridge_state::BridgeOutput;
 pub use rest::ibc_state::{PacketPath, Receipt};
 pub use rest::module_queries::AccountsPage;
+pub use rest::move_views::MoveView;
 pub use rest::opinit_executor::{OpinitExecutor, Withdrawal};
 pub use rest::validators::Validator;
 pub use rest::{NodeInfo, Rest};

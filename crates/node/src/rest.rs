@@ -9,6 +9,7 @@ pub(crate) mod bridge_state;
 pub(crate) mod gateway;
 pub(crate) mod ibc_state;
 pub(crate) mod module_queries;
+pub(crate) mod move_views;
 pub(crate) mod opinit_executor;
 mod pagination;
 pub(crate) mod validators;

@@ -74,7 +74,8 @@ impl Node {
     /// Checks the chain of the REST servers and of the EVM servers.
     async fn verify_others(&self, chain_id: &str) -> [Option<Result<(), Error>>; 2] {
         let rest = OptionFuture::from(self.rest.as_ref().map(|rest| rest.verify_chain(chain_id)));
-        let evm = OptionFuture::from(self.evm.as_ref().map(|evm| evm.verify_chain(&self.comet, chain_id)));
+        let evm =
+            OptionFuture::from(self.evm.as_ref().map(|evm| evm.verify_chain(Some(&self.comet), chain_id)));
         join(rest, evm).await.into()
     }
 }
@@ -111,12 +112,17 @@ impl Rest {
 }
 
 impl Evm {
+    /// Decides the EIP-155 chain id, before any server reports one.
+    pub fn expect_number(&self, number: u64) {
+        self.chain.get_or_init(|| number);
+    }
+
     /// Queries every server for its EIP-155 chain id. A server whose blocks have other times than those of `comet` is of
     /// another chain than `chain_id`. Of servers that cannot be compared, those that differ
     /// from the majority, or from the first of two, are. They are logged and not queried any more.
     ///
     /// Fails if no server answers, and with [`Error::WrongChain`] if every server is of another chain.
-    pub async fn verify_chain(&self, comet: &Comet, chain_id: &str) -> Result<(), Error> {
+    pub async fn verify_chain(&self, comet: Option<&Comet>, chain_id: &str) -> Result<(), Error> {
         let members = self.pool.members();
         let request = &self.request("eth_chainId", "[]");
         let attempt = &async |endpoint: Arc<Endpoint>| {
@@ -130,7 +136,7 @@ impl Evm {
         let is_open = self.chain.get().is_none();
         let proofs = members
             .iter()
-            .map(|member| async move { if is_open { self.is_of_chain(member, comet).await } else { None } });
+            .map(|member| async move { self.is_of_chain(member, comet.filter(|_| is_open)?).await });
         let proofs: Vec<Option<bool>> = join_all(proofs).await;
         let reported = |wanted: fn(Option<bool>) -> bool| -> Vec<Option<u64>> {
             let ids = answers.iter().zip(&proofs);

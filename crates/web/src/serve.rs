@@ -158,7 +158,8 @@ impl AcceptLoop {
     {
         let mut shutdown = pin!(shutdown);
         let permits = Arc::new(Semaphore::new(self.limits.connections));
-        let per_client = PerClientLimit::new(self.limits.connections_per_client, &self.limits);
+        let per_client =
+            PerClientLimit::new(self.limits.connections_per_client, self.limits.connections, &self.limits);
         let mut warned: Option<Instant> = None;
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
@@ -175,11 +176,10 @@ impl AcceptLoop {
             // The semaphore is never closed.
             let Ok((permit, (stream, peer))) = next else { break };
             let client = self.clients.as_ref().and_then(|clients| clients.client_of_peer(peer));
-            let client_permit = client.map(|client| per_client.acquire(client));
-            if let Some(None) = client_permit {
+            let client_permit = client.map(|client| per_client.acquire(client, permits.available_permits()));
+            if let Some(Err(limit)) = client_permit {
                 if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
                     warned = Some(Instant::now());
-                    let limit = self.limits.connections_per_client;
                     tracing::warn!(%peer, limit, "connection limit of a client reached; is it an untrusted proxy?");
                 }
                 continue;

@@ -15,13 +15,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use chain::Account;
+use chain::{Account, Text as Name};
 use schema::keys::AccountKey;
 use schema::meta::BlockLane;
 use schema::nft::fold;
 use schema::nft::{
-    About, Change, Collections, Entry, NewUri, ObjectTokens, PendingEvent, PendingEvents, Place, Question,
-    Questions, Refusals, Subject, TokenName, Tokens,
+    About, Change, Collections, Entry, NewName, NewUri, ObjectTokens, PendingEvent, PendingEvents, Place,
+    Question, Questions, Refusals, Subject, TokenName, Tokens,
 };
 use store::key::Text;
 use store::{Message, Order, Table, Txn};
@@ -30,6 +30,7 @@ use self::applier::{At, NftApplier, block_time};
 use super::{BlockIndex, IndexContext, block};
 use crate::Error;
 use crate::derive::Block;
+use crate::meter;
 use crate::nft::plan::final_owners;
 use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply, count_if_too_long};
 
@@ -75,6 +76,7 @@ impl BlockIndex for NftRows {
                 refusal::refused(txn, token, refusals, open.later)
             }
             Some(About::Range(_)) => renew(txn, late, open),
+            Some(About::Name(subject)) => rename(txn, late, subject),
             Some(about @ (About::Collection(_) | About::Object(_))) => match QuestionKey::of(about) {
                 Some(key @ (QuestionKey::Collection(subject) | QuestionKey::Object(subject))) => {
                     // The answer belongs to the first event; later ones use its effects, or raise their own questions.
@@ -128,6 +130,19 @@ fn renew(txn: &mut Txn<'_>, late: &LateAnswer, mut question: Question) -> Result
         txn.put::<Questions>(&late.place, &Message(question));
     }
     Ok(())
+}
+
+/// Stores the name of a collection as of the query.
+fn rename(txn: &mut Txn<'_>, late: &LateAnswer, subject: &Subject) -> Result<(), Error> {
+    let Reply::Collection { name, .. } = late.reply.clone() else { return Ok(()) };
+    let name_too_long = name == Name::TooLong;
+    if name_too_long {
+        meter::Event::TooLong.count();
+    }
+    let (address, name) = (subject.address.clone(), name.plain().unwrap_or_default());
+    let change = Some(Change::Name(NewName { address, name, name_too_long }));
+    let time = block_time(txn, late.place.height)?;
+    Ok(fold::record(txn, &late.place, Entry { time, tx: 0, change })?)
 }
 
 impl NftRows {

@@ -114,7 +114,7 @@ impl MetadataClient {
             account.map(|account| account.to_bech32(prefix)).unwrap_or_default()
         };
         match about {
-            About::Collection(subject) => {
+            About::Collection(subject) | About::Name(subject) => {
                 let contract = bech32(&subject.address);
                 let info = answer_or_refusal(state, |state| {
                     rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, state)
@@ -123,6 +123,9 @@ impl MetadataClient {
                 let Some(name) = info.and_then(|info| wasm::contract_name(&info)) else {
                     return Ok(Reply::No);
                 };
+                if matches!(about, About::Name(_)) {
+                    return Ok(Reply::named(name));
+                }
                 let contract = answer_or_refusal(state, |state| rest.wasm_contract(&contract, state)).await?;
                 let creator = contract.and_then(|contract| wasm::contract_creator(&contract, prefix));
                 Ok(Reply::Collection { name, creator })
@@ -149,7 +152,7 @@ async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Repl
         })
     };
     Ok(match about {
-        About::Collection(subject) => {
+        About::Collection(subject) | About::Name(subject) => {
             let answer = resource(&subject.address, "0x1::collection::Collection").await?;
             let collection = answer.and_then(|answer| move_vm::collection_resource(&answer));
             collection.map_or(Reply::No, |it| Reply::Collection { name: it.name, creator: Some(it.creator) })
@@ -187,6 +190,7 @@ enum Step {
 async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<Reply, Error>> {
     let first = |about: &About| match about {
         About::Collection(_) => Step::Erc165,
+        About::Name(_) => Step::Name,
         About::Uri(_) => Step::Uri,
         // The backfill asks for each token of a range by itself, and for proposers elsewhere.
         About::Object(_) | About::Range(_) | About::Proposer(_) => Step::Done(Ok(Reply::Unknown)),
@@ -224,7 +228,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
 
 fn call(step: &Step, about: &About) -> Option<ContractCall> {
     let (contract, token_id) = match about {
-        About::Collection(subject) => (&subject.address, &subject.token_id),
+        About::Collection(subject) | About::Name(subject) => (&subject.address, &subject.token_id),
         About::Uri(token) => (&token.collection, &token.token_id),
         About::Object(_) | About::Range(_) | About::Proposer(_) => return None,
     };
@@ -254,8 +258,12 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
             _ => done(Reply::No),
         },
         Step::Name => {
-            let name = answer.and_then(abi::read_string).unwrap_or(Text::Plain(String::new()));
-            done(Reply::Collection { name, creator: None })
+            let name = answer.and_then(abi::read_string);
+            // A contract that refuses its name now keeps the one that it had.
+            done(match (name, about) {
+                (None, About::Name(_)) => Reply::No,
+                (name, _) => Reply::named(name.unwrap_or(Text::Plain(String::new()))),
+            })
         }
         Step::Uri => done(answer.and_then(abi::read_string).map_or(Reply::No, Reply::Uri)),
         Step::Done(reply) => Step::Done(reply.clone()),

@@ -15,7 +15,7 @@ use schema::evm_tx::EvmTxs;
 use schema::payload::Codec;
 use schema::tx::Txs;
 use store::{Message, Snapshot, Store};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use web::event::Event;
 use web::http_error::HttpError;
 
@@ -71,6 +71,8 @@ pub(crate) struct Feed {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) start_height: u64,
     pub(crate) slow: SlowReader,
+    /// Places of the streams that read many rows.
+    pub(crate) far: Arc<Semaphore>,
     /// Maximum bytes of the row of an event.
     max_row: u64,
     codec: Arc<Codec>,
@@ -88,10 +90,12 @@ impl Feed {
         slow: SlowReader,
         max_row: usize,
     ) -> Self {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
         Self {
             store,
             start_height,
             slow,
+            far: Arc::new(Semaphore::new(cores.max(2))),
             max_row: max_row as u64,
             codec,
             head: watch::Sender::default(),

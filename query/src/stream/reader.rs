@@ -4,6 +4,8 @@
 //!
 //! * The position is that of the last event that was sent.
 //! * It is compared with the stored blocks whenever the rewind counter has changed, before any row is read.
+//! * Rows far behind the head, and those that are tested, are read on few threads of a lower priority, one page of each
+//!   stream in turn: no request waits for streams that catch up, whether they are read or not.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +14,19 @@ use std::time::Instant;
 use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 use web::event::{Event, EventStream};
 use web::http_error::HttpError;
+use web::limits::priority;
 
 use super::feed::{END, Feed, Placed, Rows};
 use super::head::Head;
 use super::meter::Meter;
 use super::position::{Base, Hashes, Position};
 use super::rows::Filter;
+
+/// Blocks behind the head within which a stream that once had every event reads the next ones at once.
+const NEAR: u64 = 16;
 
 /// The state of a stream.
 struct Reader {
@@ -81,12 +88,12 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
         is_over: false,
         meter,
     };
-    Ok(unfold(reader, |mut reader| async move { Some((reader.next().await?, reader)) }).boxed())
+    Ok(unfold(reader, Reader::next).boxed())
 }
 
 impl Reader {
     /// The next event; `None` after the last.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(mut self) -> Option<(Event, Self)> {
         loop {
             if let Some(placed) = self.page.pop_front() {
                 self.position = placed.position;
@@ -95,13 +102,15 @@ impl Reader {
                     self.page.clear();
                 }
                 self.meter.event();
-                return Some(placed.event);
+                return Some((placed.event, self));
             }
             if self.is_over {
                 return None;
             }
             let head = *self.head.borrow_and_update();
-            match self.read(head) {
+            let (page, reader) = self.page(head).await?;
+            self = reader;
+            match page {
                 Ok(page) if !page.placed.is_empty() => self.page = page.placed.into(),
                 Ok(page) if page.is_last => {
                     self.head.changed().await.ok()?;
@@ -118,24 +127,47 @@ impl Reader {
     }
 
     /// The next events; none if the stream has them all, or if none of many rows matches its filter.
-    fn read(&mut self, head: Head) -> Result<Rows, HttpError> {
-        let only = |placed| Rows { placed, tested: 0, is_last: true };
+    async fn page(mut self, head: Head) -> Option<(Result<Rows, HttpError>, Self)> {
+        if let Some(page) = self.ready(head) {
+            return Some((Ok(page), self));
+        }
+        let is_near = self.behind(head).is_some_and(|behind| behind <= NEAR);
+        // A filter by types may have to test each row.
+        if is_near && self.filter.types.is_empty() {
+            return Some((self.read(), self));
+        }
+        // Neither fails: the semaphore is never closed, and a panic ends the stream as it would on this thread.
+        let place = Arc::clone(&self.feed.far).acquire_owned().await.ok()?;
+        let read = move || {
+            let _place = place;
+            priority::lower(priority::EXPENSIVE);
+            (self.read(), self)
+        };
+        spawn_blocking(read).await.ok()
+    }
+
+    /// The next events if they are in memory, or the last one of a slow stream.
+    fn ready(&mut self, head: Head) -> Option<Rows> {
         if let Some(behind) = self.is_too_slow(head) {
             self.meter.dropped();
             tracing::debug!(stream = self.filter.kind.event(), blocks = behind, "a slow stream was ended");
-            return Ok(only(vec![self.last(&format!(
+            return Some(only(vec![self.last(&format!(
                 "this client reads too slowly: it is {behind} blocks behind; resume with the id of this event"
             ))]));
         }
-        let feed = Arc::clone(&self.feed);
         if self.filter.is_all() && self.compared == Some(head.rewinds) && head.height >= self.position.height
         {
-            let cached = feed.cached(self.filter.kind, self.position.row, &head);
-            let last = self.filter.kind.all(feed.start_height, &head);
+            let cached = self.feed.cached(self.filter.kind, self.position.row, &head);
+            let last = self.filter.kind.all(self.feed.start_height, &head);
             if !cached.is_empty() || self.position.row + 1 >= last.first + last.len {
-                return Ok(only(cached));
+                return Some(only(cached));
             }
         }
+        None
+    }
+
+    fn read(&mut self) -> Result<Rows, HttpError> {
+        let feed = Arc::clone(&self.feed);
         let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
         let head = Head::read(&*snapshot).map_err(HttpError::internal)?;
         let mut hashes = Hashes::of(&*snapshot, feed.start_height);
@@ -165,10 +197,15 @@ impl Reader {
 
     /// The number of blocks that a slow reader is behind, if it is too slow.
     fn is_too_slow(&self, head: Head) -> Option<u64> {
-        let (at, height) = self.caught_up?;
-        let behind = head.height.saturating_sub(self.position.height.max(height));
+        let ((at, _), behind) = (self.caught_up?, self.behind(head)?);
         let slow = self.feed.slow;
         (behind > slow.blocks && at.elapsed() > slow.time).then_some(behind)
+    }
+
+    /// The blocks since it last had every event; `None` if it never had.
+    fn behind(&self, head: Head) -> Option<u64> {
+        let (_, height) = self.caught_up?;
+        Some(head.height.saturating_sub(self.position.height.max(height)))
     }
 
     /// The last event.
@@ -183,6 +220,10 @@ impl Reader {
         let last = self.last(reason);
         self.page.push_back(last);
     }
+}
+
+fn only(placed: Vec<Placed>) -> Rows {
+    Rows { placed, tested: 0, is_last: true }
 }
 
 /// An event about a position: `{"height":"…"}`.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use query::SlowReader;
 use serde_json::Value;
 use web::app::App;
@@ -275,4 +275,21 @@ fn a_slow_reader_is_dropped_with_an_event_that_names_the_reason_and_resumes() {
         |event: &web::event::Event| std::future::ready(!event.data().starts_with(last.as_bytes()));
     let rest: Vec<_> = runtime.block_on(rest.take_while(is_before).collect());
     assert!(rest.len() > 4 && rest.iter().all(|event| event.name() == "block"));
+}
+
+#[test]
+fn a_stream_that_catches_up_is_not_read_on_the_thread_of_the_requests() {
+    let mut made = HandMade::new("evm", 1);
+    let app = Arc::new(App::new(indexer(&made.store), query::ENDPOINTS).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut first = app.open(BLOCKS).unwrap();
+    let start = runtime.block_on(first.next()).unwrap();
+    add(&mut made, 1..=40);
+    let id = std::str::from_utf8(start.id()).unwrap();
+    let mut late = app.open(&format!("{BLOCKS}?last_event_id={id}")).unwrap();
+    runtime.block_on(async {
+        assert!(late.next().now_or_never().is_none(), "the rows were read at once");
+        let all: Vec<_> = late.take(40).collect().await;
+        assert!(all.iter().all(|event| event.name() == "block"));
+    });
 }

@@ -21,6 +21,7 @@ mod executor;
 mod gateway;
 mod logs;
 mod module_state;
+mod move_views;
 mod query;
 mod rest;
 mod rest_reply;

@@ -22,7 +22,8 @@ const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50
                        503, 504, cut, hang-up, stale or stale=3, null-receipts, no-results, discard-abci-responses, \
                        no-tracing, pruned=100, pruned-receipts=100, block-hashes=100, state-lag=400ms, lie-txs, lie-header, \
                        lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, no-search, no-index, \
-                       pruned-index=100, search-range=100, search-delay=20s, late-tip=86400, ws-silent or ws-refused, \
+                       pruned-index=100, search-range=100, search-delay=20s, late-tip=86400, unseen-withdrawals, \
+                       ws-silent or ws-refused, \
                        then [@probability, 0 to 1]";
 
 /// The kind of a fault.

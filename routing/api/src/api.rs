@@ -16,6 +16,8 @@ mod reach;
 pub(crate) mod registry;
 pub(crate) mod route;
 pub(crate) mod submit;
+mod swap_limits;
+mod swap_options;
 pub(crate) mod tx;
 mod wire;
 

@@ -52,6 +52,17 @@ pub(crate) fn unsafe_price(value_in: &str, value_out: &str) -> HttpError {
     HttpError::bad_request(message).with_details(entry)
 }
 
+/// A swap whose price cannot be judged or is bad, for a client that accepts no such route.
+pub(crate) fn unsafe_swap(warning: &str, message: &str) -> HttpError {
+    let entry = json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": warning.replace("WARNING", "ERROR"),
+        "domain": "cairn",
+        "metadata": {},
+    });
+    HttpError::bad_request(format!("{message} allow_unsafe is false")).with_details(entry)
+}
+
 /// The registry has no such chain or asset.
 pub(crate) fn unknown_asset(which: &str, denom: &str, chain: &str) -> HttpError {
     let message = format!("no routes found: {which} `{denom}` of chain `{chain}` is not in the registry");

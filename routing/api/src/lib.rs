@@ -37,6 +37,7 @@ mod body;
 mod errors;
 mod heavy;
 mod lists;
+mod pools;
 mod prices;
 mod quotes;
 mod swagger;

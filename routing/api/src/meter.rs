@@ -139,6 +139,9 @@ pub(crate) fn count<T>(outcome: &Result<T, NoRoute>) {
         Err(NoRoute::SeveralTxs { .. }) => "several_txs",
         Err(NoRoute::NeedsHook) => "needs_hook",
         Err(NoRoute::NoQuote(_)) => "no_quote",
+        Err(NoRoute::NoPool { .. }) => "no_pool",
+        Err(NoRoute::Swap { .. }) => "swap_refused",
+        Err(NoRoute::NoPoolState(_)) => "no_pool_state",
     };
     counter!(PLANS, "outcome" => outcome).increment(1);
 }

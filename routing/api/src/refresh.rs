@@ -148,11 +148,12 @@ pub(crate) async fn query_all(clients: &ChainClients, registry: &Registry) -> Ve
         }
     }
     for (reference, chain) in registry.chains() {
+        let adapter = registry.adapter(reference);
         let wrapper = registry.assets().find_map(|(_, asset)| match &asset.origin {
-            Origin::Wrapped { contract, .. } if asset.chain == reference => Some(contract),
+            Origin::Wrapped { contract, .. } if asset.chain == reference => Some(contract.as_str()),
             _ => None,
         });
-        if let Some(wrapper) = wrapper {
+        if let Some(wrapper) = wrapper.or(adapter) {
             queries.push(query(format!("hooks of {}", chain.id), async move {
                 query_hooks(clients, chain, wrapper)
                     .await
@@ -316,10 +317,15 @@ fn address(text: &str) -> Result<[u8; 20], String> {
     bytes.ok_or_else(|| format!("{text} is no address of a contract"))
 }
 
-/// Whether packets may call the wrapper (`initia.ibchooks.v1`): its own entry of the list, else the default.
-async fn query_hooks(clients: &ChainClients, chain: &Chain, wrapper: &str) -> Result<bool, String> {
-    let wrapper = chain::Account::from_hex_literal(wrapper).ok_or("the wrapper's address is none")?;
-    let address = wrapper.to_bech32(&chain.bech32_prefix);
+/// Whether packets may call a rollup's wrapper or the L1's swap adapter (`initia.ibchooks.v1`): its own entry of the list,
+/// else the default.
+async fn query_hooks(clients: &ChainClients, chain: &Chain, called: &str) -> Result<bool, String> {
+    let digits = called.strip_prefix("0x").unwrap_or(called);
+    // A Move address of an ordinary account is its 20 bytes after zeros.
+    let digits = digits.strip_prefix(&"0".repeat(24)).filter(|digits| digits.len() == 40).unwrap_or(digits);
+    let called =
+        chain::Account::from_hex_literal(&format!("0x{digits}")).ok_or("the called address is none")?;
+    let address = called.to_bech32(&chain.bech32_prefix);
     let list = get(clients, chain, "/initia/ibchooks/v1/acls").await?;
     let entries = list.as_ref().and_then(|list| list.get("acls")?.as_array());
     let entry = entries.into_iter().flatten().find(|entry| entry["address"] == address);

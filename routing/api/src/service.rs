@@ -8,9 +8,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use planner::Graph;
+use planner::swap::Market;
 use registry::{AssetRef, Facts, Files, Origin, Registry};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -19,6 +20,7 @@ use tracker::{ChainClients, Tracker};
 use crate::config::Config;
 use crate::lists::Lists;
 use crate::meter;
+use crate::pools::{self, KnownMarket, Markets, PoolReaders};
 use crate::prices::PriceCache;
 use crate::quotes::Quoter;
 use crate::refresh;
@@ -32,6 +34,8 @@ pub struct World {
     pub graph: Arc<Graph>,
     /// From nodes.
     pub facts: Arc<Facts>,
+    /// From nodes, by chain id.
+    pub(crate) markets: Arc<Markets>,
 }
 
 /// When the registry in use was read.
@@ -87,7 +91,7 @@ impl Service {
         meter::start();
         meter::set_registry(&registry);
         Ok(Self {
-            world: RwLock::new(World { registry, graph, facts: Arc::default() }),
+            world: RwLock::new(World { registry, graph, facts: Arc::default(), markets: Arc::default() }),
             registry: sender,
             tracker,
             loaded: Mutex::new(Loaded::now(Files::default())),
@@ -129,7 +133,8 @@ impl Service {
         let graph = Arc::new(Graph::new(&registry));
         {
             let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
-            *world = World { registry: Arc::clone(&registry), graph, facts: Arc::clone(&world.facts) };
+            world.registry = Arc::clone(&registry);
+            world.graph = graph;
         }
         meter::set_registry(&registry);
         let mut loaded = self.loaded();
@@ -179,6 +184,35 @@ impl Service {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         if *world.facts.prices != prices {
             world.facts = Arc::new(Facts { prices: Arc::new(prices), ..Facts::clone(&world.facts) });
+        }
+    }
+
+    /// Replaces the pools of a chain, as they were read at a time.
+    pub fn learn_market(&self, market: Market, read_at: Instant) {
+        let known = KnownMarket { market, read_at };
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut world.markets).insert(known.market.chain.clone(), Arc::new(known));
+    }
+
+    /// Reads the pools of each L1 once a block until `stop`.
+    pub async fn follow_pools(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        let mut readers = PoolReaders::new();
+        loop {
+            let world = self.world();
+            tokio::select! {
+                () = &mut stop => return,
+                markets = readers.refresh(self.clients(), &world.registry, &world.markets) => {
+                    self.world.write().unwrap_or_else(PoisonError::into_inner).markets = Arc::new(markets);
+                }
+            }
+            let block = pools::chains(&world.registry).map(|(_, chain)| chain.block_seconds.max(1)).min();
+            let block = Duration::from_secs(block.map_or(60, u64::from));
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(block) => {}
+                () = self.reloaded(&world.registry) => {}
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use chain::U256;
 use registry::facts::Quote;
 use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
-use crate::swap::Swap;
+use crate::swap::{Refusal, Swap};
 
 /// Maximum number of hops of a plan. Useful routes, up to the chain that issued a token and down again, need at most
 /// half.
@@ -281,6 +281,27 @@ pub enum NoRoute {
         "no routes found without an op hook, which this request cannot carry; use /v2/fungible/msgs with signed_op_hook"
     )]
     NeedsHook,
+    /// No pool, or no path over three of them, leads from one asset to the other.
+    #[error("no routes found: no pool swaps {from} for {to}, directly or over two others")]
+    NoPool {
+        /// `<denom> on <chain>`.
+        from: String,
+        /// The same.
+        to: String,
+    },
+    /// The pools refuse the amount, or any.
+    #[error("no routes found: {amount} of {denom} cannot be swapped: {refusal}")]
+    Swap {
+        /// Base units.
+        amount: U256,
+        /// Of the coin offered, or of the coin returned if the amount out is set.
+        denom: String,
+        /// The pool's reason.
+        refusal: Refusal,
+    },
+    /// The state of the pools is unknown or too old to quote.
+    #[error("no routes found: {0}")]
+    NoPoolState(String),
     /// No LayerZero quote is available.
     #[error("no routes found: {0} does not answer what it costs")]
     NoQuote(String),

@@ -7,6 +7,7 @@ use registry::{AssetRef, Registry};
 
 use crate::biconnected::BiconnectedComponents;
 use crate::graph::{Edge, Graph, edges_to_parent};
+use crate::plan::MAX_HOPS;
 
 /// Graph of one request.
 #[derive(Clone, Copy)]
@@ -38,6 +39,12 @@ impl<'a> RequestGraph<'a> {
     pub(crate) fn listed(&self, asset: AssetRef) -> AssetRef {
         let up = self.added.iter().flatten().map(|[up, _]| up).find(|up| up.from == asset);
         up.map_or(asset, |up| up.to)
+    }
+
+    /// Whether hops without a swap may lead from one end of the request to the other.
+    pub(crate) fn connects(&self, from: AssetRef, to: AssetRef) -> bool {
+        let (from, to) = (self.listed(from).index(), self.listed(to).index());
+        self.lists.components().between(from, to, MAX_HOPS).is_some()
     }
 
     /// The edges that leave an asset, with their numbers.

@@ -1,7 +1,70 @@
-//! Swaps of Initia's L1: what a plan says about one.
+//! Swaps of Initia's L1: what a plan says about one, and the routes with one.
+//!
+//! | module | one job |
+//! |---|---|
+//! | `weighted`, `stable`, `minitswap`, `decimal` | arithmetic of the three kinds of pools |
+//! | `views` | their states from the chain's JSON |
+//! | `market` | the pools of a chain at a height |
+//! | `paths` | the best legs between two coins |
+//! | `route` | routes: hops before, the swap, hops after |
 //!
 //! The arithmetic of the three kinds of pools is that of the modules `dex`, `stableswap` and `minitswap` of movevm, with
 //! the chain's own rounding, so a quote equals what the chain would give at that height and time.
+
+pub mod decimal;
+mod market;
+mod minitswap;
+mod paths;
+mod route;
+mod stable;
+mod views;
+mod weighted;
+
+pub use market::{Market, Pool, PoolState};
+pub use minitswap::{MinitswapPool, Recovered};
+pub use route::{SwapAmount, SwapRules, plan_swaps};
+pub use stable::StablePool;
+pub use views::Unreadable;
+pub use weighted::{WeightedPool, Weights};
+
+/// An amount that a pool gives or takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote {
+    /// Base units returned after the fee, or offered with it.
+    pub amount: u64,
+    /// Base units, in the coin that the pool takes its fee from.
+    pub fee: u64,
+}
+
+/// Why a pool does not swap an amount. The chain aborts where one is returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Nothing is offered.
+    #[error("the amount is 0")]
+    Zero,
+    /// More than the pool can take or give: a weighted pool takes less than 99 times its reserve, and gives less than
+    /// half of it where the amount out is set.
+    #[error("the amount is more than the pool can swap")]
+    TooLarge,
+    /// Fees or rounding leave nothing.
+    #[error("the amount is too small for the pool to give anything")]
+    TooSmall,
+    /// The weights' first time is to come.
+    #[error("the pool has not started")]
+    NotStarted,
+    /// Governance switched the pool off.
+    #[error("the pool is switched off")]
+    SwitchedOff,
+    /// The voucher of a Minitswap pool can be bought only as far as it was sold.
+    #[error("the pool has sold too little of the coin to buy that much of it back")]
+    AtPar,
+    /// A reserve is 0.
+    #[error("the pool is empty")]
+    Empty,
+    /// The pool does not have the coin.
+    #[error("the pool does not have the coin")]
+    NoSuchCoin,
+}
 
 /// The kinds of pools, which are modules at `0x1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

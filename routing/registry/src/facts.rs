@@ -21,7 +21,8 @@ pub struct Facts {
     pub bridges: HashMap<(String, u64), BridgeFacts>,
     /// ERC-20 behind a denomination, `0x…`, by (chain id, denom).
     pub contracts: HashMap<(String, String), String>,
-    /// Whether a chain lets IBC packets call its ERC20Wrapper (`initia.ibchooks.v1`), by chain id.
+    /// Whether a chain lets IBC packets call its ERC20Wrapper, or the L1 its swap adapter (`initia.ibchooks.v1`), by chain
+    /// id.
     pub hooks: HashMap<String, bool>,
     /// Whether a chain has the module of the packet forward middleware, by chain id.
     pub forwards: HashMap<String, bool>,
@@ -174,7 +175,7 @@ impl Facts {
         (chain, pair.contract.to_owned(), local)
     }
 
-    /// Whether packets may call the wrapper of a chain; false if unknown, because chains refuse by default.
+    /// Whether packets may call the wrapper of a chain, or the swap adapter of the L1; false if unknown, because chains refuse by default.
     pub fn hooks_allowed(&self, registry: &Registry, chain: ChainRef) -> bool {
         self.hooks.get(&registry[chain].id).copied().unwrap_or(false)
     }

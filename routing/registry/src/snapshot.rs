@@ -110,6 +110,11 @@ impl Registry {
         references!(self.ofts, OftRef)
     }
 
+    /// Address of a chain's swap adapter, `0x…` as the files spell it.
+    pub fn adapter(&self, chain: ChainRef) -> Option<&str> {
+        self.venues.iter().filter(|venue| venue.chain == chain).find_map(|venue| venue.adapter.as_deref())
+    }
+
     /// All venues.
     pub fn venues(&self) -> &[Venue] {
         &self.venues

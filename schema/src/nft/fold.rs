@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! The tables depend only on the entries and on their order within each collection; an entry about a URI may also be
-//! applied after later ones. Collections are independent of each
+//! The tables depend only on the entries and on their order within each collection; an entry about a URI or a name may
+//! also be applied after later ones. Collections are independent of each
 //! other except in [`super::OriginNames`], where the first name wins. The sets other than [`Tokens`] follow from the rows
 //! of [`Tokens`] and [`Collections`] (`nft::indexes`).
 
@@ -14,8 +14,8 @@ use super::indexes;
 use super::log::{account, damaged, token_key};
 use super::{
     Change, Collection, Collections, CollectionsByHeight, CollectionsByName, Entry, NameChanges,
-    NewCollection, NewUri, NftLog, ObjectTokens, Origin, OriginNames, Outcome, Place, Token, TokenObjects,
-    TokenTxs, Tokens,
+    NewCollection, NewName, NewUri, NftLog, ObjectTokens, Origin, OriginNames, Outcome, Place, Token,
+    TokenObjects, TokenTxs, Tokens,
 };
 use crate::Error;
 use crate::keys::AccountKey;
@@ -65,6 +65,7 @@ fn apply_with(
 ) -> Result<(), Error> {
     let change = match &entry.change {
         Some(Change::Origin(origin)) => return add_origin(txn, origin),
+        Some(Change::Name(new)) => return rename(txn, place, new),
         Some(change) => change,
         // Only corruption leads here: a program with other entries would have another format version.
         None => return Err(damaged("nft_log", &place.height.to_string(), "an entry says nothing")),
@@ -114,7 +115,7 @@ pub(super) fn token_after(
         }
         Change::Burn(_) => None,
         Change::Uri(new) => before.map(|row| with_uri(row, (place, time), new)),
-        Change::Collection(_) | Change::Origin(_) => before,
+        Change::Collection(_) | Change::Origin(_) | Change::Name(_) => before,
     }
 }
 
@@ -191,6 +192,23 @@ fn add_collection(txn: &mut Txn<'_>, new: &NewCollection) -> Result<Option<(u64,
     txn.put::<Collections>(&address, &Message(row));
     note_names_changed(txn, address)?;
     Ok(Some(item))
+}
+
+/// Gives a collection another name, unless it has a newer one.
+fn rename(txn: &mut Txn<'_>, place: &Place, new: &NewName) -> Result<(), Error> {
+    let address = account(&new.address)?;
+    let Some(Message(row)) = txn.get::<Collections>(&address)? else { return Ok(()) };
+    if row.named.as_ref().is_some_and(|named| named > place) {
+        return Ok(());
+    }
+    let name = Text(new.name.clone());
+    let origin_name = txn.get::<OriginNames>(&name)?.unwrap_or_default();
+    txn.delete::<CollectionsByName>(&(Text(row.name.clone()), address));
+    txn.put::<CollectionsByName>(&(name, address), &());
+    let named = Some(place.clone());
+    let (name, name_too_long) = (new.name.clone(), new.name_too_long);
+    txn.put::<Collections>(&address, &Message(Collection { name, name_too_long, origin_name, named, ..row }));
+    note_names_changed(txn, address)
 }
 
 /// Adds a name on the chain of origin, also to the collections of this name.

@@ -72,7 +72,7 @@ pub struct Entry {
     #[prost(uint64, tag = "2")]
     pub tx: u64,
     /// The change.
-    #[prost(oneof = "Change", tags = "3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "Change", tags = "3, 4, 5, 6, 7, 8, 9")]
     pub change: Option<Change>,
 }
 
@@ -109,6 +109,9 @@ pub enum Change {
     /// A class of tokens has another name on its chain of origin.
     #[prost(message, tag = "8")]
     Origin(Origin),
+    /// A collection has another name, or the same one again.
+    #[prost(message, tag = "9")]
+    Name(NewName),
 }
 
 impl Change {
@@ -119,7 +122,7 @@ impl Change {
             Self::Transfer(transfer) => Some(&transfer.token),
             Self::Burn(token) => Some(token),
             Self::Uri(uri) => Some(&uri.token),
-            Self::Collection(_) | Self::Origin(_) => None,
+            Self::Collection(_) | Self::Origin(_) | Self::Name(_) => None,
         }
     }
 
@@ -238,6 +241,21 @@ pub enum Outcome {
     Refused = 2,
     /// It is longer than the index accepts.
     TooLong = 3,
+}
+
+/// The name of a collection after an event that may have changed it.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
+pub struct NewName {
+    /// Its address, 20 or 32 bytes.
+    #[serde(serialize_with = "crate::json::hex")]
+    #[prost(bytes = "vec", tag = "1")]
+    pub address: Vec<u8>,
+    /// The name; empty if it has none.
+    #[prost(string, tag = "2")]
+    pub name: String,
+    /// True if it is longer than the index accepts; the name is empty then.
+    #[prost(bool, tag = "3")]
+    pub name_too_long: bool,
 }
 
 /// The two names of a token class that was transferred by IBC.

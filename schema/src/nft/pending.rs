@@ -9,7 +9,7 @@ use crate::keys::AccountKey;
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct Question {
     /// The requested metadata.
-    #[prost(oneof = "About", tags = "1, 2, 3, 4, 7")]
+    #[prost(oneof = "About", tags = "1, 2, 3, 4, 7, 8")]
     pub about: Option<About>,
     /// Transfers of the token since, at which the query is repeated as long as the contract refuses it.
     #[prost(message, repeated, tag = "5")]
@@ -38,6 +38,9 @@ pub enum About {
     /// The validator that proposed the block, by its consensus address.
     #[prost(message, tag = "7")]
     Proposer(Subject),
+    /// The name of a collection, which may have changed.
+    #[prost(message, tag = "8")]
+    Name(Subject),
 }
 
 /// The contract or object whose metadata pending events need.
@@ -93,7 +96,7 @@ pub struct PendingEvent {
     /// Sequence of the transaction; 0 outside of transactions.
     #[prost(uint64, tag = "2")]
     pub tx: u64,
-    /// 0 instantiation, 1 mint, 2 transfer, 3 burn, 4 new URI, 5 metadata update.
+    /// 0 instantiation, 1 mint, 2 transfer, 3 burn, 4 new URI, 5 metadata update, 6 new name.
     #[prost(uint32, tag = "3")]
     pub kind: u32,
     /// The collection, if the event names it.

@@ -16,7 +16,7 @@ use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds,
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
 use schema::nft::{
-    About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, Outcome,
+    About, Change, Collection, Entry, Mint, NewCollection, NewName, NewUri, NonCollections, Origin, Outcome,
     PendingEvent, PendingEvents, Place, Question, Questions, Renewal, Renewals, Subject, TokenName, Transfer,
 };
 use schema::parties::RecipientEvmTxs;
@@ -158,6 +158,7 @@ fn nfts(txn: &mut Txn<'_>) {
         Change::Transfer(Transfer { token: token("#7"), owner: vec![4; 20] }),
         Change::Uri(NewUri { token: token("#7"), uri: "ipfs://8".to_owned(), ..NewUri::default() }),
         Change::Burn(token("#8")),
+        Change::Name(NewName { address: address.clone(), name: "ibc/A2".to_owned(), name_too_long: false }),
     ];
     for (ordinal, change) in (1..).zip(changes) {
         let entry = Entry { time, tx: 7, change: Some(change) };

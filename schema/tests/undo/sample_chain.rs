@@ -10,7 +10,7 @@ use schema::meta::{self, BlockLane, CallLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
 use schema::nft::fold;
 use schema::nft::{
-    About, Change, Collection, Entry, Mint, NewCollection, NewUri, NonCollections, Origin, Outcome,
+    About, Change, Collection, Entry, Mint, NewCollection, NewName, NewUri, NonCollections, Origin, Outcome,
     PendingEvent, PendingEvents, Place, Question, Questions, TokenKey, TokenName, Transfer, renewal,
 };
 use schema::payload::{Chunk, Codec, Kind};
@@ -188,6 +188,11 @@ fn changes_of_earlier_tokens(collection: &[u8], height: u64) -> Vec<Change> {
         mint(named(0, height % 2), height / 3),
         Change::Transfer(Transfer { token: named(0, 1), owner: owner(height) }),
         Change::Origin(Origin { local, origin: format!("origin {height}") }),
+        Change::Name(NewName {
+            address: collection.to_vec(),
+            name: format!("name {}", height % 5),
+            ..NewName::default()
+        }),
     ]
 }
 

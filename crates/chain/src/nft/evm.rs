@@ -1,5 +1,6 @@
 //! ERC-721: tokens in the logs of contracts, and the events of its extensions ERC-2309 (consecutive transfers) and
-//! ERC-4906 (metadata updates); the upgrade of a proxy (ERC-1967), which may change all metadata.
+//! ERC-4906 (metadata updates); the event of ERC-7572 about the contract's own metadata, and the upgrade of a proxy
+//! (ERC-1967), which may change all metadata.
 //!
 //! Contracts that are not an ERC-721 can log the same shapes (an ERC-20 that indexes its amounts): query the contract
 //! before creating a collection for it. ERC-1155 has other events and never matches.
@@ -8,7 +9,7 @@ use alloy::primitives::U256;
 use alloy::sol_types::SolEvent as _;
 use memchr::memmem::Finder;
 
-use self::logs::{BatchMetadataUpdate, ConsecutiveTransfer, MetadataUpdate, Upgraded};
+use self::logs::{BatchMetadataUpdate, ConsecutiveTransfer, ContractURIUpdated, MetadataUpdate, Upgraded};
 use super::{NftEvent, TokenRef, Updated};
 use crate::address::Account;
 use crate::comet::Event;
@@ -20,6 +21,7 @@ mod logs {
         event ConsecutiveTransfer(uint256 indexed first, uint256 last, address indexed from, address indexed to);
         event MetadataUpdate(uint256 token);
         event BatchMetadataUpdate(uint256 first, uint256 last);
+        event ContractURIUpdated();
         event Upgraded(address indexed implementation);
     }
 }
@@ -44,6 +46,7 @@ pub(super) struct Reader {
     consecutive: String,
     update: String,
     batch: String,
+    contract: String,
     upgraded: String,
     /// Tokens of consecutive transfers that may still be read.
     left: u64,
@@ -57,6 +60,7 @@ impl Reader {
             consecutive: ConsecutiveTransfer::SIGNATURE_HASH.to_string(),
             update: MetadataUpdate::SIGNATURE_HASH.to_string(),
             batch: BatchMetadataUpdate::SIGNATURE_HASH.to_string(),
+            contract: ContractURIUpdated::SIGNATURE_HASH.to_string(),
             upgraded: Upgraded::SIGNATURE_HASH.to_string(),
             left: CONSECUTIVE_OF_BLOCK,
         }
@@ -93,13 +97,18 @@ impl Reader {
     }
 
     fn is_known(&self, kind: &str) -> bool {
-        [&self.consecutive, &self.update, &self.batch, &self.upgraded].into_iter().any(|known| known == kind)
+        let known = [&self.consecutive, &self.update, &self.batch, &self.contract, &self.upgraded];
+        known.into_iter().any(|known| known == kind)
     }
 
-    /// The tokens of a log about metadata. The standard indexes no argument; some contracts do.
+    /// What a log about metadata is about. The standard indexes no argument; some contracts do.
     fn updated(&self, kind: &str, log: &Log<'_>) -> Option<Updated> {
         if kind == self.upgraded {
             return Some(Updated::All);
+        }
+        // The name is not part of what the event is about, and may change with it.
+        if kind == self.contract {
+            return Some(Updated::Name);
         }
         let data = hex::decode(log.data.strip_prefix("0x").unwrap_or_default()).ok()?;
         let mut words = Vec::new();

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{NftEvent, TokenRef};
+use super::{NftEvent, TokenRef, Updated};
 use crate::address::Account;
 use crate::comet::Event;
 use crate::sanitize::{Text, bounded, without_nuls};
@@ -44,11 +44,12 @@ struct Data<'a> {
 }
 
 /// The types whose data is worth parsing: most events are about fungible assets.
-const TYPES: [&str; 8] = [
+const TYPES: [&str; 9] = [
     "collection::CreateCollectionEvent",
     "collection::CreateEvent",
     "collection::MintEvent",
     "collection::BurnEvent",
+    "collection::MutationEvent",
     "nft::CreateEvent",
     "nft::MutationEvent",
     "object::CreateEvent",
@@ -76,6 +77,7 @@ impl Joins {
             "collection::CreateCollectionEvent" | "collection::CreateEvent" => self.create(&data),
             "collection::MintEvent" => self.mint(&data, out.len()),
             "collection::BurnEvent" => account(data.nft.as_deref()).map(burn),
+            "collection::MutationEvent" => rename(&data),
             "nft::MutationEvent" => mutate(&data),
             "nft::CreateEvent" => self.describe(&data, out),
             "object::TransferEvent" => self.transfer(&data),
@@ -127,6 +129,11 @@ impl Joins {
 
 fn burn(object: Account) -> NftEvent {
     NftEvent::Burn { token: TokenRef::Object(object) }
+}
+
+fn rename(data: &Data<'_>) -> Option<NftEvent> {
+    let collection = account(data.collection.as_deref()).filter(|_| data.mutated_field_name == "name")?;
+    Some(NftEvent::Metadata { collection, tokens: Updated::Name })
 }
 
 fn mutate(data: &Data<'_>) -> Option<NftEvent> {

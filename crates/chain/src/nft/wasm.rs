@@ -34,6 +34,11 @@ fn of_contract(collection: Account, attributes: &[Attribute<'_>], prefix: &str, 
     if has("minter") && (has("creator") || has("owner")) {
         found.push(NftEvent::Instantiate { collection });
     }
+    // Of cw721 since 0.19, and of sg721.
+    let renames = |it: &Attribute<'_>| it.key == "action" && it.value == "update_collection_info";
+    if attributes.iter().any(renames) {
+        found.push(NftEvent::Metadata { collection, tokens: Updated::Name });
+    }
     let account = |text: &str| Account::from_bech32(text, prefix);
     for group in groups(attributes) {
         found.extend(acts(group).filter_map(|act| act.meaning(collection, account)));

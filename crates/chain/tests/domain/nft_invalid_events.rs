@@ -303,6 +303,8 @@ fn metadata_updates_name_a_token_or_a_range() {
     }
     // A proxy has other code: ERC-1967.
     assert_eq!(of("Upgraded(address)", &[topic(5)], &[]), updated(Updated::All));
+    // The contract's own metadata: ERC-7572.
+    assert_eq!(of("ContractURIUpdated()", &[], &[]), updated(Updated::Name));
 }
 
 #[test]
@@ -532,6 +534,20 @@ fn attributes_of_two_contracts_in_one_event_belong_to_each() {
     let made = NftEvent::Instantiate { collection: object(7) };
     let expected = [made, with_uri(minted("x/1", 2)), NftEvent::Burn { token }];
     assert_eq!(found(Vm::Wasm, &[event("wasm", &attributes)]), expected);
+}
+
+#[test]
+fn new_facts_about_a_collection_may_change_its_name() {
+    let contract = bech32(7, true);
+    let attributes = [("_contract_address", contract.as_str()), ("action", "update_collection_info")];
+    let expected = NftEvent::Metadata { collection: object(7), tokens: Updated::Name };
+    assert_eq!(found(Vm::Wasm, &[event("wasm", &attributes)]), [expected.clone()]);
+    let data = format!(
+        r#"{{"collection":"{}","mutated_field_name":"name","old_value":"a","new_value":"b"}}"#,
+        object(7).to_hex()
+    );
+    let tag = ("type_tag", "0x1::collection::MutationEvent");
+    assert_eq!(found(Vm::Move, &[event("move", &[tag, ("data", &data)])]), [expected]);
 }
 
 #[test]

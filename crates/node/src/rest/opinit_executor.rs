@@ -75,6 +75,17 @@ struct Coin {
     amount: String,
 }
 
+/// `/status`: `child` is the part that reads the rollup.
+#[derive(Deserialize)]
+struct Status {
+    child: Child,
+}
+
+#[derive(Deserialize)]
+struct Child {
+    last_withdrawal_l2_sequence: u64,
+}
+
 /// The executor's text for an unknown withdrawal (`executor/querier.go`).
 const UNKNOWN: &str = "failed to query withdrawal";
 
@@ -89,19 +100,37 @@ impl OpinitExecutor {
     pub async fn withdrawal(&self, sequence: u64) -> Result<Option<Withdrawal>, Error> {
         let path = format!("/withdrawal/{sequence}");
         let request = Request::get(&path, path.clone());
-        let attempt = async |endpoint: Arc<Endpoint>| withdrawal_of(&endpoint, &request).await;
+        let attempt = async |endpoint: Arc<Endpoint>| withdrawal_of(&endpoint, &request, sequence).await;
         match self.pool.query(&request, attempt).await {
             Err(Error::Refused { .. }) => Ok(None),
             outcome => outcome.map(Some),
         }
     }
+
+    /// The `l2_sequence` of the newest withdrawal that the executor has read (`/status`); 0 if there is none.
+    pub async fn last_withdrawal(&self) -> Result<u64, Error> {
+        let request = Request::get("/status", "/status".to_owned());
+        let attempt = async |endpoint: Arc<Endpoint>| {
+            let response = endpoint.send(&request).await?;
+            if !response.status().is_success() {
+                return Err(endpoint.unreadable(&request, &response, "not a status of the executor"));
+            }
+            let body = endpoint.json(&request, response)?;
+            endpoint.parse::<Status>(&request, &body)
+        };
+        Ok(self.pool.query(&request, attempt).await?.child.last_withdrawal_l2_sequence)
+    }
 }
 
-async fn withdrawal_of(endpoint: &Endpoint, request: &Request) -> Result<Withdrawal, Error> {
+async fn withdrawal_of(endpoint: &Endpoint, request: &Request, sequence: u64) -> Result<Withdrawal, Error> {
     let response = endpoint.send(request).await?;
     if response.status().is_success() {
         let body = endpoint.json(request, response)?;
-        return Ok(endpoint.parse::<Reply>(request, &body)?.into());
+        let reply = endpoint.parse::<Reply>(request, &body)?;
+        if reply.sequence != sequence {
+            return Err(endpoint.malformed(request, format!("this is withdrawal {}", reply.sequence)));
+        }
+        return Ok(reply.into());
     }
     let message = excerpt(response.body());
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR && message.contains(UNKNOWN) {

@@ -305,12 +305,11 @@ pub(crate) fn acquire(
             "{} requests are being answered, which is all at once; try again",
             limits.requests
         )),
-        Full::Client => HttpError::new(
+        Full::Client(held) => HttpError::new(
             StatusCode::TOO_MANY_REQUESTS,
             format!(
-                "{} requests from your address are being answered, or their answers wait to be read, which is all of \
-                 one address at once; try again",
-                limits.requests_per_client
+                "{held} requests from your address are being answered, or their answers wait to be read, which is all \
+                 of one address at once; try again"
             ),
         ),
     })
@@ -328,11 +327,10 @@ pub(crate) fn acquire_stream(
             "{} event streams are open, which is all at once; try again later or read the lists instead",
             limits.streams
         )),
-        Full::Client => HttpError::new(
+        Full::Client(held) => HttpError::new(
             StatusCode::TOO_MANY_REQUESTS,
             format!(
-                "{} event streams are open from your address, which is all of one address at once; close one first",
-                limits.streams_per_client
+                "{held} event streams are open from your address, which is all of one address at once; close one first"
             ),
         ),
     })

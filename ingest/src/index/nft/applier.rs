@@ -379,7 +379,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         Ok(())
     }
 
-    /// Queries the URIs of `tokens` again.
+    /// Queries the URIs of `tokens`, or the collection's name, again.
     fn metadata(
         &mut self,
         place: &Place,
@@ -388,6 +388,12 @@ impl<'s, 't> NftApplier<'s, 't> {
         tokens: &Updated,
     ) -> Result<(), Error> {
         let owner = AccountKey(collection);
+        if matches!(tokens, Updated::All | Updated::Name) {
+            // Once for a block, whose end has the state.
+            let part = format!("name/{}", collection.to_hex());
+            let place = Place { ordinal: u32::MAX, part, ..place.clone() };
+            self.question(&place, About::Name(bare_subject(collection)));
+        }
         let range = match tokens {
             Updated::Token(token_id) => {
                 let row = self.txn.get::<Tokens>(&(owner, Text(token_id.clone())))?;
@@ -408,6 +414,7 @@ impl<'s, 't> NftApplier<'s, 't> {
             }
             Updated::Range(first, last) => renewal::encode_range(*first, *last),
             Updated::All => Vec::new(),
+            Updated::Name => return Ok(()),
         };
         Ok(renewal::request(self.txn, owner, range, place)?)
     }

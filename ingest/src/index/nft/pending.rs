@@ -12,6 +12,7 @@ const TRANSFER: u32 = 2;
 const BURN: u32 = 3;
 const SET_URI: u32 = 4;
 const METADATA: u32 = 5;
+const NAME: u32 = 6;
 
 /// A waiting event in its stored form.
 pub(super) fn encode(event: &NftEvent, tx: u64, time: i64) -> PendingEvent {
@@ -52,6 +53,7 @@ pub(super) fn encode(event: &NftEvent, tx: u64, time: i64) -> PendingEvent {
                 Updated::Token(token_id) => PendingEvent { token_id: Some(token_id.clone()), ..row },
                 Updated::Range(first, last) => PendingEvent { range: encode_range(*first, *last), ..row },
                 Updated::All => row,
+                Updated::Name => PendingEvent { kind: NAME, ..row },
             }
         }
         // Such events change no token, and never wait.
@@ -83,6 +85,7 @@ pub(super) fn decode(row: &PendingEvent) -> Option<NftEvent> {
         TRANSFER => NftEvent::Transfer { token: token()?, to: owner? },
         BURN => NftEvent::Burn { token: token()? },
         SET_URI => NftEvent::SetUri { object: object?, uri: row.uri.clone()? },
+        NAME => NftEvent::Metadata { collection: collection?, tokens: Updated::Name },
         METADATA => NftEvent::Metadata {
             collection: collection?,
             tokens: match (&row.token_id, decode_range(&row.range)) {

@@ -45,6 +45,7 @@ enum Event {
     Update(u8, u8),
     Range(u8, u8, u8),
     All(u8),
+    Name(u8),
 }
 
 /// Events of the first `collections`, about ranges of tokens or not.
@@ -58,6 +59,7 @@ fn event(collections: u8, ranges: bool) -> impl Strategy<Value = Event> {
         3 => token.clone().prop_map(|(c, t)| Event::Update(c, t)),
         3 * range => (token, 0..TOKENS).prop_map(|((c, a), b)| Event::Range(c, a.min(b), a.max(b))),
         range => (0..collections).prop_map(Event::All),
+        2 * range => (0..collections).prop_map(Event::Name),
     ]
 }
 
@@ -85,6 +87,7 @@ fn nfts(events: &[Event]) -> Vec<NftAt> {
         Event::Update(c, t) => metadata(c, Updated::Token(t.to_string())),
         Event::Range(c, a, b) => metadata(c, Updated::Range(U256::from(a), U256::from(b))),
         Event::All(c) => metadata(c, Updated::All),
+        Event::Name(c) => metadata(c, Updated::Name),
     };
     let places = (2..).step_by(2);
     places.zip(events).map(|(place, of)| NftAt { place, tx: None, event: event(of) }).collect()
@@ -99,6 +102,15 @@ fn about_collection(of: Account, height: u64, by_a_token: bool) -> Reply {
         1 => Reply::Unknown,
         3 if height >= BECOMES_ONE => found("three"),
         _ => Reply::No,
+    }
+}
+
+/// The chain's answer about the name of a collection, which is refused at some heights.
+fn about_name(height: u64) -> Reply {
+    match height % 3 {
+        0 => Reply::No,
+        1 => Reply::named(Text::TooLong),
+        _ => Reply::named(Text::Plain(format!("name@{height}"))),
     }
 }
 
@@ -202,6 +214,7 @@ impl Subject {
                     about_collection(account(&subject.address), place.height, !subject.owner.is_empty())
                 }
                 About::Uri(token) => about_uri(account(&token.collection), &token.token_id, place.height),
+                About::Name(_) => about_name(place.height),
                 About::Object(_) | About::Range(_) | About::Proposer(_) => {
                     unreachable!("no chain is asked about these")
                 }
@@ -450,7 +463,8 @@ fn late_answers_write_at_most_three_times_their_text_undo_included() {
             let open =
                 store::table::rows::<Questions>(&*subject.store.snapshot().unwrap(), &All, Order::Asc, 256)
                     .unwrap();
-            let Some((place, Message(question))) = open.into_iter().next() else { break };
+            let open = open.into_iter().find(|(_, row)| !matches!(row.0.about, Some(About::Name(_))));
+            let Some((place, Message(question))) = open else { break };
             let asked = Asked::of(&*subject.store.snapshot().unwrap(), &[(place.clone(), question.clone())]);
             let asked = asked.unwrap();
             let replies = asked.abouts().iter().map(|_| {
@@ -550,4 +564,58 @@ proptest! {
         rebuild::rebuild(&late.store).unwrap();
         prop_assert_eq!(late.tokens(), at_once.tokens());
     }
+}
+
+#[test]
+fn a_collection_has_the_name_of_its_newest_event_whenever_the_replies_come() {
+    let rename = || nfts(&[Event::Name(0), Event::All(0), Event::Name(2)]);
+    let of = |answered: [u64; 3]| {
+        let mut subject = Subject::new();
+        let mint = nfts(&[Event::Mint(0, 0, 0), Event::Mint(2, 0, 0)]);
+        let replies = answers(1, &mint);
+        subject.apply(1, mint, replies);
+        // At 3 the contract refuses, at 5 it has a name, at 8 another.
+        for height in [3, 5, 8] {
+            subject.apply(height, rename(), Answers::new());
+            let open =
+                store::table::rows::<Questions>(&*subject.store.snapshot().unwrap(), &All, Order::Asc, 9);
+            let names = open
+                .unwrap()
+                .into_iter()
+                .filter(|(place, row)| place.height == height && matches!(row.0.about, Some(About::Name(_))));
+            assert_eq!(names.count(), 1, "one a block, and none about an address without tokens");
+        }
+        let mut names = Vec::new();
+        for height in answered {
+            let place = |place: &schema::nft::Place| place.height == height;
+            let open =
+                store::table::rows::<Questions>(&*subject.store.snapshot().unwrap(), &All, Order::Asc, 9);
+            for (place, Message(question)) in open.unwrap().into_iter().filter(|(of, _)| place(of)) {
+                if let Some(About::Name(_)) = question.about {
+                    let late = LateAnswer { place, question, reply: about_name(height) };
+                    subject.write(|rows, txn| rows.late(&late, txn).unwrap());
+                }
+            }
+            let row = store::table::read::<Collections>(
+                &*subject.store.snapshot().unwrap(),
+                &AccountKey(collection(0)),
+            );
+            names.push(row.unwrap().unwrap().0.name);
+        }
+        let by_name = store::table::rows::<schema::nft::CollectionsByName>(
+            &*subject.store.snapshot().unwrap(),
+            &All,
+            Order::Asc,
+            9,
+        );
+        let by_name: Vec<_> = by_name.unwrap().into_iter().map(|((name, _), ())| name.0).collect();
+        assert_eq!(by_name, ["name@8"]);
+        subject.answer_all(8);
+        (names, subject.digest())
+    };
+    let in_order = of([3, 5, 8]);
+    assert_eq!(in_order.0, ["zero", "name@5", "name@8"]);
+    let backwards = of([8, 5, 3]);
+    assert_eq!(backwards.0, ["name@8", "name@8", "name@8"]);
+    assert_eq!(in_order.1, backwards.1);
 }

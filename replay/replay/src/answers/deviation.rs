@@ -51,11 +51,13 @@ pub enum Deviation {
     SearchRange,
     /// `/header` of the tip: later by this number of seconds.
     LateTip,
+    /// `/withdrawal/…` of the executor: not seen.
+    UnseenWithdrawals,
 }
 
 impl Deviation {
     /// Every deviation with its name on the command line.
-    pub(crate) const ALL: [(&str, Self); 20] = [
+    pub(crate) const ALL: [(&str, Self); 21] = [
         ("null-receipts", Self::NullReceipts),
         ("no-results", Self::NoResults),
         ("discard-abci-responses", Self::DiscardAbciResponses),
@@ -76,6 +78,7 @@ impl Deviation {
         ("pruned-index", Self::PrunedIndex),
         ("search-range", Self::SearchRange),
         ("late-tip", Self::LateTip),
+        ("unseen-withdrawals", Self::UnseenWithdrawals),
     ];
 
     /// Its name on the command line.

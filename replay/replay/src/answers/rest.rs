@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
-use super::{Answer, Deviation, View, absent, byzantine, module_state, rest_txs};
+use super::{Answer, Deviation, View, absent, byzantine, module_state, move_views, rest_txs};
 use crate::counters::Call;
 use crate::recording::{Height, RestAnswer, items, query_pairs};
 
@@ -174,6 +174,9 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         }
     }
     let found = view.recording.state().rest(method, path, height, Some(request.body()));
+    if found.is_none() && path == move_views::BATCH && request.method() == Method::POST {
+        return move_views::batch(view, request, height);
+    }
     if let (Some(height), Some(_)) = (height, found)
         && view.state_of(height) < height
     {

@@ -4,13 +4,15 @@
 //! An amount out is turned into the least amount in by planning, counting back along the hops, and planning again.
 
 use chain::U256;
-use planner::{NoRoute, Plan, Request, least_amount_in};
+use planner::swap::{SwapAmount, SwapRules, plan_swaps};
+use planner::{NoRoute, Plan, Request, Step, least_amount_in};
 use registry::{AssetRef, Registry};
 use web::http_error::HttpError;
 
 use crate::body::Amount;
 use crate::errors;
 use crate::meter;
+use crate::pools;
 use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
 
@@ -54,11 +56,20 @@ pub(super) async fn plans<'a>(
     service: &Service,
     world: &'a World,
     request: &Request,
+    rules: Option<&SwapRules>,
     amount: RequestedAmount,
 ) -> Result<Planned<'a>, HttpError> {
     let outcome = match amount {
-        RequestedAmount::In(amount) => for_amount_in(service, world, request, amount).await,
-        RequestedAmount::Out(amount) => for_amount_out(service, world, request, amount).await,
+        RequestedAmount::In(amount) => for_amount_in(service, world, (request, rules), amount).await,
+        RequestedAmount::Out(amount) => match for_amount_out(service, world, request, amount).await {
+            outcome if is_settled(&outcome, request) => outcome,
+            outcome => match rules {
+                Some(rules) => {
+                    with_swaps(service, world, (request, rules), SwapAmount::Out(amount), outcome).await
+                }
+                None => outcome,
+            },
+        },
     };
     outcome.map_err(|reason| errors::no_route(&reason))
 }
@@ -66,10 +77,10 @@ pub(super) async fn plans<'a>(
 async fn for_amount_in<'a>(
     service: &Service,
     world: &'a World,
-    request: &Request,
+    (request, rules): (&Request, Option<&SwapRules>),
     amount: U256,
 ) -> Result<Planned<'a>, NoRoute> {
-    let (mut planned, rounded) = without_dust(service, world, request, amount).await?;
+    let (mut planned, rounded) = without_dust(service, world, (request, rules), amount).await?;
     if rounded < amount {
         let rest = text(&world.registry, request.from, amount - rounded);
         let sent = text(&world.registry, request.from, rounded);
@@ -84,13 +95,13 @@ async fn for_amount_in<'a>(
 async fn without_dust<'a>(
     service: &Service,
     world: &'a World,
-    request: &Request,
+    (request, rules): (&Request, Option<&SwapRules>),
     amount: U256,
 ) -> Result<(Planned<'a>, U256), NoRoute> {
     let mut request = Request { amount_in: amount, ..request.clone() };
     let mut rounds = 1;
     loop {
-        match search(service, world, &request).await {
+        match search(service, world, &request, rules).await {
             Err(NoRoute::Dust { usable: Some(usable), .. }) if rounds < MAX_ROUNDS => {
                 request.amount_in = usable;
             }
@@ -110,7 +121,7 @@ async fn for_amount_out<'a>(
     let mut amount = same_value(registry, request.from, request.to, wanted);
     let (mut best, mut refusal): (Option<Planned<'_>>, Option<NoRoute>) = (None, None);
     for _ in 0..MAX_ROUNDS {
-        let (planned, sent) = match without_dust(service, world, request, amount).await {
+        let (planned, sent) = match without_dust(service, world, (request, None), amount).await {
             Ok(found) => found,
             // Fees leave nothing of this amount.
             Err(NoRoute::TooSmall { minimum, .. }) if minimum > amount && minimum < U256::MAX => {
@@ -155,26 +166,102 @@ async fn for_amount_out<'a>(
     Ok(planned)
 }
 
-/// Plans for a request as it is.
+/// Plans for a request as it is. A swap is planned where the assets are not connected without one, or only by a
+/// withdrawal with days of waiting.
 pub(super) async fn search<'a>(
     service: &Service,
     world: &'a World,
     request: &Request,
+    rules: Option<&SwapRules>,
+) -> Result<Planned<'a>, NoRoute> {
+    let plain = quoted(service, world, |view| planner::plan(&world.graph, view, request)).await;
+    let outcome = match rules {
+        Some(rules) if !is_settled(&plain, request) => {
+            with_swaps(service, world, (request, rules), SwapAmount::In(request.amount_in), plain).await
+        }
+        _ => plain,
+    };
+    meter::count(&outcome);
+    outcome
+}
+
+/// Whether no swap is to be planned in place of an outcome.
+fn is_settled(outcome: &Result<Planned<'_>, NoRoute>, request: &Request) -> bool {
+    let waits = |plan: &Plan| plan.hops.iter().any(|hop| matches!(hop.step, Step::Withdraw { .. }));
+    request.op_withdraw || outcome.as_ref().is_ok_and(|planned| !waits(&planned.plans[0]))
+}
+
+/// Plans with a swap, then those without one. The error is that of the pools where they have one.
+async fn with_swaps<'a>(
+    service: &Service,
+    world: &'a World,
+    (request, rules): (&Request, &SwapRules),
+    amount: SwapAmount,
+    plain: Result<Planned<'a>, NoRoute>,
+) -> Result<Planned<'a>, NoRoute> {
+    let (mut best, mut refusal): (Option<Planned<'a>>, Option<NoRoute>) = (None, None);
+    for known in world.markets.values() {
+        let age = known.read_at.elapsed();
+        let swaps =
+            |view: planner::World<'_>| plan_swaps(&world.graph, view, &known.market, request, rules, amount);
+        match quoted(service, world, swaps).await {
+            Ok(_) if age > pools::MAX_AGE => {
+                let (chain, age, most) = (&known.market.chain, age.as_secs(), pools::MAX_AGE.as_secs());
+                refusal = Some(NoRoute::NoPoolState(format!(
+                    "the pools of {chain} were last read {age} s ago, and are quoted up to {most} s; try again later"
+                )));
+            }
+            Ok(planned) => {
+                let gives_more =
+                    |best: &Planned<'_>| planned.plans[0].amount_out() > best.plans[0].amount_out();
+                if best.as_ref().is_none_or(gives_more) {
+                    best = Some(planned);
+                }
+            }
+            Err(why) => refusal = Some(why),
+        }
+    }
+    let registry = &*world.registry;
+    let unread = pools::chains(registry).find(|(chain, about)| {
+        let is_all = registry[request.from].chain == *chain && registry[request.to].chain == *chain;
+        is_all && !world.markets.contains_key(&about.id)
+    });
+    if let (None, Some((_, chain)), Err(NoRoute::NoPath { .. })) = (&refusal, unread, &plain) {
+        refusal = Some(NoRoute::NoPoolState(format!("the pools of {} were not read yet", chain.id)));
+    }
+    match (best, plain) {
+        (Some(mut best), Ok(plain)) => {
+            best.plans.extend(plain.plans);
+            Ok(best)
+        }
+        (Some(best), Err(_)) => Ok(best),
+        (None, Ok(plain)) => Ok(plain),
+        (None, Err(why @ (NoRoute::Dust { .. } | NoRoute::TooSmall { .. }))) => Err(why),
+        (None, Err(why)) => match refusal {
+            Some(swap @ (NoRoute::Swap { .. } | NoRoute::NoPoolState(_) | NoRoute::Dust { .. })) => Err(swap),
+            Some(swap) if matches!(why, NoRoute::NoPath { .. }) => Err(swap),
+            _ => Err(why),
+        },
+    }
+}
+
+/// What `plan` finds once all quotes that it needs are known.
+async fn quoted<'a>(
+    service: &Service,
+    world: &'a World,
+    plan: impl Fn(planner::World<'_>) -> Result<Vec<Plan>, NoRoute>,
 ) -> Result<Planned<'a>, NoRoute> {
     let registry = &*world.registry;
     let mut quotes = QuoteSet::empty(registry);
     // Answers change the amounts that later hops are quoted for, so each round settles at least one hop.
     for _ in 0..=planner::MAX_HOPS {
         let view = planner::World { registry, facts: &world.facts, quotes: &quotes };
-        let outcome = planner::plan(&world.graph, view, request);
+        let outcome = plan(view);
         if !quotes.complete(&service.quoter, service.clients()).await {
-            meter::count(&outcome);
             return outcome.map(|plans| Planned { plans, quotes, infos: Vec::new() });
         }
     }
-    let outcome = Err(NoRoute::NoQuote("LayerZero".to_owned()));
-    meter::count(&outcome);
-    outcome
+    Err(NoRoute::NoQuote("LayerZero".to_owned()))
 }
 
 /// The number of base units of `from` with the same number of whole tokens as `amount` of `to`, at least one.

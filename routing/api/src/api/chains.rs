@@ -1,6 +1,7 @@
 //! The chains, the kinds of bridges, the venues.
 
 use futures_util::future::BoxFuture;
+use planner::operation::SwapVenue;
 use registry::{Chain, ChainKind, ChainRef};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use web::http_error::HttpError;
 use web::openapi::schema;
 use web::reply::Reply;
 
-use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json};
+use super::{CATALOGUE, CHAIN_IDS, OLD_CHAIN_IDS, ONLY_TESTNETS, Selection, flag, json, swap_options};
 use crate::errors;
 use crate::service::{Service, World};
 
@@ -255,10 +256,14 @@ fn bridges(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
 fn venues(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
     let selection = Selection::of(call)?;
     let world = service.world();
-    let venues = world.registry.venues().iter().map(|venue| (venue, &world.registry[venue.chain]));
-    let venues = venues.filter(|(_, chain)| selection.has(chain)).map(|(venue, chain)| Venue {
+    let selected = |venue: &SwapVenue| {
+        let chain = world.registry.chain(&venue.chain_id);
+        chain.is_some_and(|chain| selection.has(&world.registry[chain]))
+    };
+    let listed: Vec<SwapVenue> = swap_options::venues(&world).into_iter().filter(selected).collect();
+    let venues = listed.iter().map(|venue| Venue {
         name: &venue.name,
-        chain_id: &chain.id,
+        chain_id: &venue.chain_id,
         logo_uri: venue.logo_uri.as_deref(),
     });
     json(&VenuesResponse { venues: venues.collect() })

@@ -23,6 +23,8 @@ use super::fees::{Fee, fees};
 use super::json;
 use super::price_warning;
 use super::route::{self, RouteQuery};
+use super::swap_limits;
+use super::swap_options::{self, AllowedVenue, SmartSwapOptions};
 use super::wire::{Free, WireMsg};
 use crate::body::{
     self, Amount, DENOM, Decimal, Expected, NoAffiliates, NoFee, Text, TimeoutSeconds, Unsupported,
@@ -143,6 +145,14 @@ struct MsgsDirectRequest {
     timeout_seconds: Option<TimeoutSeconds>,
     /// As for a route.
     allow_unsafe: Option<bool>,
+    /// As for a route.
+    allow_swaps: Option<bool>,
+    /// As for a route.
+    swap_venues: Option<Vec<AllowedVenue>>,
+    /// As for a route.
+    swap_venue: Option<AllowedVenue>,
+    /// As for a route.
+    smart_swap_options: Option<SmartSwapOptions>,
     #[expect(dead_code, reason = "another value does not parse")]
     cumulative_affiliate_fee_bps: Option<NoFee>,
     #[schemars(with = "Option<Free>")]
@@ -165,10 +175,13 @@ struct MsgsDirectRequest {
 /// Members that real clients send and that have no effect here: warnings about gas, and who pays fees on Solana.
 const WITHOUT_EFFECT: &[&str] = &["enable_gas_warnings", "fee_payer_address"];
 
+/// Members of a route request that its operations stand for.
+const OF_OPERATIONS: &[&str] = &["allow_swaps", "swap_venue", "swap_venues", "smart_swap_options"];
+
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 300;
 /// Skip's default, in percent.
-const SLIPPAGE_PERCENT: &str = "1";
+pub(super) const SLIPPAGE_PERCENT: &str = "1";
 
 /// Transactions to sign, in order.
 #[derive(Serialize, JsonSchema)]
@@ -243,8 +256,11 @@ struct WireApproval {
 
 fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async {
-        let request: MsgsRequest =
-            body::read(&service.config, call, &[WITHOUT_EFFECT, route::WITHOUT_EFFECT].concat())?;
+        let request: MsgsRequest = body::read(
+            &service.config,
+            call,
+            &[WITHOUT_EFFECT, OF_OPERATIONS, route::WITHOUT_EFFECT].concat(),
+        )?;
         let addresses = request.address_list.unwrap_or_default();
         check_length("address_list", addresses.len())?;
         let count = request.operations.len();
@@ -260,8 +276,10 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
         )?;
         query.request.amount_in = request.amount_in.0;
         world.facts = service.with_contract(&world, query.request.to).await;
-        let (plan, quotes) =
-            planned_again(service, &world, query.request.clone(), &request.operations).await?;
+        let slippage = request.slippage_tolerance_percent;
+        let expected = [request.amount_out, request.estimated_amount_out];
+        let (mut plan, quotes) =
+            planned_again(service, &world, query.request.clone(), &request.operations, &expected).await?;
         let first = &request.operations[0].amount_in;
         if !first.is_empty() && *first != request.amount_in.0.to_string() {
             let why = format!("it is {}, and that of the first operation {first}", request.amount_in.0);
@@ -269,9 +287,11 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
         }
         price_warning::check(&world, &query.request, &plan, request.allow_unsafe)?;
         let hook = request.signed_op_hook.map(|SignedOpHook { signer, hook }| SignedHook { signer, hook });
-        let (timeout, slippage) = (request.timeout_seconds, request.slippage_tolerance_percent);
-        check_expected([request.amount_out, request.estimated_amount_out], &plan, slippage.as_ref())?;
-        let built = build(&world, &plan, &addresses, timeout, slippage, hook.as_ref())?;
+        swap_limits::check(&plan, slippage.as_ref(), request.allow_unsafe)?;
+        check_expected(expected, &plan, slippage.as_ref())?;
+        swap_limits::check_amount_in(&plan, request.amount_in.0, slippage.as_ref())?;
+        swap_limits::keep_expected(&mut plan, expected);
+        let built = build(&world, &plan, &addresses, request.timeout_seconds, slippage, hook.as_ref())?;
         json(&answer(&world, &quotes, &plan, built))
     })
 }
@@ -293,11 +313,19 @@ fn msgs_direct<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Re
         query.request.op_withdraw = request.is_op_withdraw == Some(true);
         query.request.op_hook = false;
         query.request.bridges = route::bridges(&request.bridges.unwrap_or_default())?;
-        let planned = amounts::plans(service, &world, &query.request, amount).await?;
+        let rules = swap_options::rules(
+            &world,
+            request.allow_swaps,
+            request.swap_venues,
+            request.swap_venue,
+            request.smart_swap_options.as_ref(),
+        )?;
+        let planned = amounts::plans(service, &world, &query.request, rules.as_ref(), amount).await?;
         let plan = &planned.plans[0];
         price_warning::check(&world, &query.request, plan, request.allow_unsafe)?;
         let addresses = addresses_of(&request.chain_ids_to_addresses, &world.registry, plan)?;
         let (timeout, slippage) = (request.timeout_seconds, request.slippage_tolerance_percent);
+        swap_limits::check(plan, slippage.as_ref(), request.allow_unsafe)?;
         check_expected([request.amount_out, request.estimated_amount_out], plan, slippage.as_ref())?;
         let built = build(&world, plan, &addresses, timeout, slippage, None)?;
         let route = query.answer(&world, &planned);
@@ -312,15 +340,29 @@ async fn planned_again<'a>(
     world: &'a World,
     request: Request,
     echoed: &[Operation],
+    expected: &[Option<Expected>; 2],
 ) -> Result<(Plan, QuoteSet<'a>), HttpError> {
+    let rules = swap_options::rules_of(echoed);
+    let wanted = expected.iter().flatten().find_map(|expected| expected.0);
+    let wanted = wanted.filter(|_| swap_options::sets_amount_out(echoed));
     let withdraw = Request { op_withdraw: true, ..request.clone() };
     let several = Request { multi_tx: true, ..request.clone() };
     let mut refusal = None;
     for request in [request, withdraw, several] {
-        let Planned { plans, quotes, .. } = match amounts::search(service, world, &request).await {
+        let found = match wanted {
+            Some(wanted) => {
+                let amount = RequestedAmount::Out(wanted);
+                amounts::plans(service, world, &request, rules.as_ref(), amount).await
+            }
+            None => {
+                let found = amounts::search(service, world, &request, rules.as_ref()).await;
+                found.map_err(|reason| errors::no_route(&reason))
+            }
+        };
+        let Planned { plans, quotes, .. } = match found {
             Ok(found) => found,
-            Err(no_route) => {
-                refusal.get_or_insert(errors::no_route(&no_route));
+            Err(why) => {
+                refusal.get_or_insert(why);
                 continue;
             }
         };

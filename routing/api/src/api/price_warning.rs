@@ -18,7 +18,7 @@ const LEAST_CENTS: u64 = 100;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "fungible.PriceWarning")]
 pub(super) struct PriceWarning {
-    /// Always `BAD_PRICE_WARNING`.
+    /// `BAD_PRICE_WARNING` or `LOW_INFO_WARNING`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// For the user.
@@ -36,20 +36,45 @@ pub(super) fn check(
         return Ok(());
     }
     let value = |asset, amount| usd::of(&world.registry, &world.facts, asset, amount);
-    let (Some(value_in), Some(value_out)) =
-        (value(request.from, plan.amount_in()), value(request.to, plan.amount_out()))
-    else {
-        return Ok(());
-    };
-    if PriceWarning::of((&value_in, &value_out)).is_none() {
-        return Ok(());
+    let (value_in, value_out) = (value(request.from, plan.amount_in()), value(request.to, plan.amount_out()));
+    match PriceWarning::of(plan, value_in.as_deref(), value_out.as_deref()) {
+        None => Ok(()),
+        Some(PriceWarning { kind: BAD_PRICE, .. }) if value_in.is_some() && value_out.is_some() => {
+            Err(errors::unsafe_price(&value_in.unwrap_or_default(), &value_out.unwrap_or_default()))
+        }
+        Some(warning) => Err(errors::unsafe_swap(warning.kind, &warning.message)),
     }
-    Err(errors::unsafe_price(&value_in, &value_out))
 }
 
+const BAD_PRICE: &str = "BAD_PRICE_WARNING";
+const LOW_INFO: &str = "LOW_INFO_WARNING";
+
 impl PriceWarning {
-    /// The warning for values in and out in US dollars with two places; `None` if enough arrives.
-    pub(super) fn of((value_in, value_out): (&str, &str)) -> Option<Self> {
+    /// The warning for a plan and its values in and out in US dollars with two places; `None` if enough arrives.
+    pub(super) fn of(plan: &Plan, value_in: Option<&str>, value_out: Option<&str>) -> Option<Self> {
+        match (value_in, value_out, &plan.swap) {
+            (Some(value_in), Some(value_out), _) => Self::of_values(value_in, value_out),
+            (_, _, None) => None,
+            (_, _, Some(swap)) => Some(Self::of_swap(swap.price_impact_percent.as_deref())),
+        }
+    }
+
+    /// The warning for a swap of a token without a price: pools alone say what it gives.
+    fn of_swap(price_impact_percent: Option<&str>) -> Self {
+        let percent = |text: &str| text.split('.').next().and_then(|whole| whole.parse::<u64>().ok());
+        match price_impact_percent {
+            Some(impact) if percent(impact).is_none_or(|percent| percent >= 100 - LEAST_PERCENT) => {
+                let message = format!("The amount moves the pools' price by {impact} %.");
+                Self { kind: BAD_PRICE, message }
+            }
+            _ => {
+                let message = "There is no market price to compare this swap with.".to_owned();
+                Self { kind: LOW_INFO, message }
+            }
+        }
+    }
+
+    fn of_values(value_in: &str, value_out: &str) -> Option<Self> {
         let cents = |value: &str| U256::from_str_radix(&value.replace('.', ""), 10).ok();
         let (cents_in, cents_out) = (cents(value_in)?, cents(value_out)?);
         let least = cents_in.checked_mul(U256::from(LEAST_PERCENT))?.div_ceil(U256::from(100));
@@ -58,7 +83,7 @@ impl PriceWarning {
         }
         let lost = (cents_in - cents_out).checked_mul(U256::from(100))? / cents_in;
         let message = format!("{lost} % of the value is lost: ${value_in} are sent, ${value_out} arrive.");
-        Some(Self { kind: "BAD_PRICE_WARNING", message })
+        Some(Self { kind: BAD_PRICE, message })
     }
 }
 
@@ -76,7 +101,7 @@ mod tests {
             ("100.00", "250.00", None),
             ("0.99", "0.00", None),
         ] {
-            let warning = PriceWarning::of((value_in, value_out)).map(|warning| warning.message);
+            let warning = PriceWarning::of_values(value_in, value_out).map(|warning| warning.message);
             assert_eq!(warning.as_deref(), lost, "{value_in} {value_out}");
         }
     }

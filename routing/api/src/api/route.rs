@@ -5,7 +5,8 @@
 
 use chain::U256;
 use futures_util::future::BoxFuture;
-use planner::{Operation, Plan, Request, operations, usd};
+use planner::operation::SwapVenue;
+use planner::{Operation, OperationKind, Plan, Request, operations, usd};
 use registry::{BridgeKind, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
 use super::price_warning::{self, PriceWarning};
+use super::swap_options::{self, AllowedVenue, SmartSwapOptions};
 use super::wire::Free;
 use crate::body::{self, Amount, DENOM, NoFee, Text, check_length};
 use crate::errors;
@@ -64,20 +66,23 @@ struct RouteRequest {
     bridges: Option<Vec<String>>,
     /// Whether a route may lose more than a tenth of the value, which is a warning then; true.
     allow_unsafe: Option<bool>,
+    /// Whether the route may swap; true.
+    allow_swaps: Option<bool>,
+    /// Only these venues; all.
+    swap_venues: Option<Vec<AllowedVenue>>,
+    /// The old form, of one venue.
+    swap_venue: Option<AllowedVenue>,
+    /// How swaps may be made.
+    smart_swap_options: Option<SmartSwapOptions>,
     #[expect(dead_code, reason = "another value does not parse")]
     cumulative_affiliate_fee_bps: Option<NoFee>,
 }
 
-/// Members that real clients send and that have no effect here: they permit or limit swaps and relayers, and there are
-/// none.
+/// Members that real clients send and that have no effect here: they permit or limit relayers, and there are none.
 pub(super) const WITHOUT_EFFECT: &[&str] = &[
-    "allow_swaps",
     "smart_relay",
     "go_fast",
     "fast_transfer",
-    "swap_venue",
-    "swap_venues",
-    "smart_swap_options",
     "experimental_features",
     "ignore_blacklist",
     "unsafe",
@@ -113,12 +118,17 @@ pub(super) struct Answer<'a> {
     chain_ids: Vec<&'a str>,
     /// Chains of `address_list`, in order.
     required_chain_addresses: Vec<&'a str>,
-    /// Always false.
+    /// Whether an operation swaps in pools.
     does_swap: bool,
     /// `amount_out` once more.
     estimated_amount_out: String,
-    /// Always empty.
-    swap_venues: Vec<Free>,
+    /// Where it swaps.
+    #[schemars(with = "Vec<Free>")]
+    swap_venues: Vec<SwapVenue>,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Free>")]
+    swap_venue: Option<SwapVenue>,
     /// Transactions that the user signs.
     txs_required: usize,
     /// In US dollars, if there is a price.
@@ -127,9 +137,9 @@ pub(super) struct Answer<'a> {
     /// In US dollars, if there is a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     usd_amount_out: Option<String>,
-    /// Always null.
+    /// How much worse the swap is than its pools' price, fees apart; null without a swap.
     swap_price_impact_percent: Option<String>,
-    /// If less than nine tenths of the value arrives; null without prices.
+    /// If less than nine tenths of the value arrives, or a swap cannot be compared for want of prices.
     warning: Option<PriceWarning>,
     /// Fees deducted in transit, and fees paid in addition.
     estimated_fees: Vec<Fee<'a>>,
@@ -169,7 +179,14 @@ fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<R
         query.request.multi_tx = request.allow_multi_tx == Some(true);
         query.request.op_withdraw = request.is_op_withdraw == Some(true);
         query.request.bridges = bridges(&request.bridges.unwrap_or_default())?;
-        let planned = amounts::plans(service, &world, &query.request, amount).await?;
+        let rules = swap_options::rules(
+            &world,
+            request.allow_swaps,
+            request.swap_venues,
+            request.swap_venue,
+            request.smart_swap_options.as_ref(),
+        )?;
+        let planned = amounts::plans(service, &world, &query.request, rules.as_ref(), amount).await?;
         price_warning::check(&world, &query.request, &planned.plans[0], request.allow_unsafe)?;
         json(&query.answer(&world, &planned))
     })
@@ -206,7 +223,9 @@ impl RouteQuery {
         };
         let usd_amount_in = usd::of(registry, &world.facts, self.request.from, best.amount_in());
         let usd_amount_out = usd::of(registry, &world.facts, self.request.to, best.amount_out());
-        let warning = usd_amount_in.as_deref().zip(usd_amount_out.as_deref()).and_then(PriceWarning::of);
+        let warning = PriceWarning::of(best, usd_amount_in.as_deref(), usd_amount_out.as_deref());
+        let best_operations = operations(view, best);
+        let swap_venues = swap_venues(best, &best_operations);
         Answer {
             source_asset_denom: &self.pair.source.denom,
             source_asset_chain_id: &self.pair.source.chain_id,
@@ -214,16 +233,17 @@ impl RouteQuery {
             dest_asset_chain_id: &self.pair.dest.chain_id,
             amount_in: best.amount_in().to_string(),
             amount_out: best.amount_out().to_string(),
-            operations: operations(view, best),
+            operations: best_operations,
             chain_ids: best.chain_ids(registry),
             required_chain_addresses: best.required_chain_addresses(registry),
-            does_swap: false,
+            does_swap: best.swap.is_some(),
             estimated_amount_out: best.amount_out().to_string(),
-            swap_venues: Vec::new(),
+            swap_venue: swap_venues.first().cloned(),
+            swap_venues,
             txs_required: best.txs(),
             usd_amount_in,
             usd_amount_out,
-            swap_price_impact_percent: None,
+            swap_price_impact_percent: best.swap.as_ref().and_then(|swap| swap.price_impact_percent.clone()),
             warning,
             estimated_fees: fees(world, best),
             estimated_route_duration_seconds: best.seconds(registry),
@@ -233,6 +253,15 @@ impl RouteQuery {
             alternatives: plans[1..].iter().map(alternative).collect(),
         }
     }
+}
+
+/// The venues of a plan's swap in pools.
+fn swap_venues(plan: &Plan, operations: &[Operation]) -> Vec<SwapVenue> {
+    let venues = operations.iter().filter_map(|operation| match &operation.kind {
+        OperationKind::Swap(swap) if plan.swap.is_some() => Some(swap.swap_venues.clone()),
+        _ => None,
+    });
+    venues.flatten().collect()
 }
 
 /// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.

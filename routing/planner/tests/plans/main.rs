@@ -7,4 +7,5 @@
 mod echo;
 mod examples;
 mod mainnet;
+mod quotes;
 mod reasons;

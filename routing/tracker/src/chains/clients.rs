@@ -13,6 +13,8 @@ use std::time::Duration;
 use node::{Comet, Evm, Limits, OpinitExecutor, Rest, SetupError, Url};
 use registry::{Chain, ChainKind, Endpoints};
 
+use crate::chains::executor_withdrawals::ExecutorWithdrawals;
+
 /// The clients of all chains that were queried so far.
 pub struct ChainClients {
     limits: Limits,
@@ -25,8 +27,8 @@ pub struct Clients {
     pub(crate) comet: Option<Comet>,
     pub(crate) rest: Option<Rest>,
     pub(crate) evm: Option<Evm>,
-    /// Of the rollup's bridge.
-    pub(crate) executor: Option<OpinitExecutor>,
+    /// Of the rollup's bridge. What one at another address reported does not count.
+    pub(crate) executor: Option<ExecutorWithdrawals>,
     /// When the nodes were last asked for their chain, in nanoseconds.
     checked: tokio::sync::Mutex<Option<i64>>,
 }
@@ -89,12 +91,16 @@ impl ChainClients {
             ChainKind::Evm if json_rpc.is_empty() => (&[][..], rpc),
             ChainKind::Evm => (&[][..], json_rpc),
         };
+        let evm = self.client(chain, json_rpc, Evm::new);
+        if let (ChainKind::Evm, Some(evm), Ok(number)) = (kind, &evm, chain.parse()) {
+            evm.expect_number(number);
+        }
         Clients {
             chain: chain.to_owned(),
             comet: self.client(chain, rpc, Comet::new),
             rest: self.client(chain, rest, Rest::new),
-            evm: self.client(chain, json_rpc, Evm::new),
-            executor: self.client(chain, executor, OpinitExecutor::new),
+            evm,
+            executor: self.client(chain, executor, OpinitExecutor::new).map(ExecutorWithdrawals::new),
             checked: tokio::sync::Mutex::default(),
         }
     }
@@ -118,8 +124,8 @@ impl ChainClients {
 }
 
 impl Clients {
-    /// Excludes the nodes that are of another chain. Returns no error: what is excluded fails when it is queried. EVM
-    /// nodes are not checked: a registry need not give their chain's number.
+    /// Excludes the nodes that are of another chain. Returns no error: what is excluded fails when it is queried. The EVM
+    /// of a Cosmos chain, whose number the registry does not have, is recognized by the times of its blocks.
     pub(crate) async fn check_chain(&self, now: i64) {
         let mut checked = self.checked.lock().await;
         if checked.is_some_and(|at| now.saturating_sub(at) < CHECK) {
@@ -131,6 +137,9 @@ impl Clients {
         }
         if let Some(rest) = &self.rest {
             outcomes.push(rest.verify_chain(&self.chain).await);
+        }
+        if let Some(evm) = &self.evm {
+            outcomes.push(evm.verify_chain(self.comet.as_ref(), &self.chain).await);
         }
         let is_complete = outcomes.iter().all(Result::is_ok);
         *checked = Some(if is_complete { now } else { now.saturating_sub(CHECK - CHECK_AGAIN) });

@@ -4,87 +4,105 @@
 //! # Invariants
 //!
 //! * The executor names a height and nothing else: the transaction is read from the node.
-//! * Requests of one call are bounded by [`READ`] and the search for the newest, memory by [`KEPT`]. Each withdrawal is
-//!   read once for all transactions that are looked for.
+//! * Requests and the time of one call are bounded by [`READ`], [`AGAIN`] and [`PATIENCE`], memory by [`KEPT`]. A withdrawal
+//!   that the executor reports is read once for all transactions that are looked for.
+//! * However many transactions are looked for, the executor is queried once a second.
+//! * A withdrawal that the executor did not report is requested again, after those that were never requested.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use chain::hash::Hash;
 use node::{Error, OpinitExecutor};
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
-/// Withdrawals read at once.
+/// Withdrawals read at once ...
 const READ: usize = 128;
+/// ... and requested again.
+const AGAIN: usize = 16;
 /// Withdrawals kept, the newest.
-const KEPT: usize = 4_096;
+const KEPT: u64 = 4_096;
+/// Nanoseconds between two calls that query the executor.
+const INTERVAL: i64 = 1_000_000_000;
+/// The longest time of a call, and of the wait for another one. It takes a slot of the chain's queries, which others
+/// about the chain's state wait for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) struct ExecutorWithdrawals {
+    executor: OpinitExecutor,
+    /// Locked while the executor is queried, so that other polls find them read.
+    read: Mutex<Read>,
+}
 
 #[derive(Default)]
-pub(crate) struct ExecutorWithdrawals {
-    /// Hash and height by sequence, without gaps. Locked while the executor is queried, so that other polls find them
-    /// read.
-    read: Mutex<BTreeMap<u64, Option<(Hash, u64)>>>,
+struct Read {
+    /// Hash and height by sequence; none without a transaction.
+    txs: BTreeMap<u64, Option<(Hash, u64)>>,
+    /// The sequences that the executor did not report, the longest ago first.
+    missing: VecDeque<u64>,
+    /// When the executor was last queried, in nanoseconds.
+    queried: Option<i64>,
 }
 
 impl ExecutorWithdrawals {
-    /// The height of a withdrawal's transaction, if it is one of the newest [`KEPT`]. These are read over several calls:
-    /// first what is new, then what is older.
-    pub(crate) async fn height_of(
-        &self,
+    pub(crate) fn new(executor: OpinitExecutor) -> Self {
+        Self { executor, read: Mutex::default() }
+    }
+
+    /// The height of a withdrawal's transaction, if it is one of the newest [`KEPT`]. These are read over several calls,
+    /// the newest first.
+    pub(crate) async fn height_of(&self, now: i64, hash: Hash) -> Result<Option<u64>, Error> {
+        let search = async { self.read.lock().await.height_of(&self.executor, now, hash).await };
+        timeout(PATIENCE, search).await.unwrap_or(Ok(None))
+    }
+}
+
+impl Read {
+    // May be dropped while it waits: all that was read until then counts.
+    async fn height_of(
+        &mut self,
         executor: &OpinitExecutor,
+        now: i64,
         hash: Hash,
     ) -> Result<Option<u64>, Error> {
-        let mut read = self.read.lock().await;
-        let mut budget = READ;
-        if read.is_empty() {
-            let Some((sequence, tx)) = newest(executor).await? else { return Ok(None) };
-            read.insert(sequence, tx);
+        let known = self.find(hash);
+        if known.is_some() || self.queried.is_some_and(|at| (0..INTERVAL).contains(&now.saturating_sub(at))) {
+            return Ok(known);
         }
-        while budget > 0
-            && let Some((&last, _)) = read.last_key_value()
-            && let Some(newer) = executor.withdrawal(last + 1).await?
-        {
-            read.insert(last + 1, newer.tx);
-            budget -= 1;
+        self.queried = Some(now);
+        let last = executor.last_withdrawal().await?;
+        let kept = last.saturating_sub(KEPT - 1).max(1)..=last;
+        self.txs.retain(|sequence, _| kept.contains(sequence));
+        self.missing.retain(|sequence| kept.contains(sequence));
+        let again = self.missing.len().min(AGAIN);
+        let unread = kept.rev().filter(|sequence| !self.txs.contains_key(sequence));
+        for sequence in unread.take(READ).collect::<Vec<_>>() {
+            self.read(executor, sequence).await?;
         }
-        while read.len() > KEPT {
-            read.pop_first();
+        for _ in 0..again {
+            let Some(&sequence) = self.missing.front() else { break };
+            let outcome = self.read(executor, sequence).await;
+            self.missing.pop_front();
+            outcome?;
         }
-        while budget > 0
-            && read.len() < KEPT
-            && find(&read, hash).is_none()
-            && let Some((&first, _)) = read.first_key_value()
-            && first > 1
-        {
-            let older = executor.withdrawal(first - 1).await?;
-            read.insert(first - 1, older.and_then(|withdrawal| withdrawal.tx));
-            budget -= 1;
-        }
-        Ok(find(&read, hash))
+        Ok(self.find(hash))
     }
-}
 
-fn find(read: &BTreeMap<u64, Option<(Hash, u64)>>, wanted: Hash) -> Option<u64> {
-    read.values().flatten().find(|(hash, _)| *hash == wanted).map(|(_, height)| *height)
-}
+    async fn read(&mut self, executor: &OpinitExecutor, sequence: u64) -> Result<(), Error> {
+        let reply = executor.withdrawal(sequence).await;
+        if !matches!(reply, Ok(Some(_))) {
+            self.missing.push_back(sequence);
+        }
+        let (reported, outcome) = match reply {
+            Ok(reported) => (reported, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.txs.insert(sequence, reported.and_then(|withdrawal| withdrawal.tx));
+        outcome
+    }
 
-/// The withdrawal with the highest sequence, by doubling and bisection.
-async fn newest(executor: &OpinitExecutor) -> Result<Option<(u64, Option<(Hash, u64)>)>, Error> {
-    let (mut low, mut high) = (0, 1_u64);
-    let mut newest = None;
-    while let Some(withdrawal) = executor.withdrawal(high).await? {
-        newest = Some((high, withdrawal.tx));
-        low = high;
-        high = high.saturating_mul(2);
-        if low == high {
-            return Ok(newest);
-        }
+    fn find(&self, wanted: Hash) -> Option<u64> {
+        self.txs.values().flatten().find(|(hash, _)| *hash == wanted).map(|(_, height)| *height)
     }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        match executor.withdrawal(middle).await? {
-            Some(withdrawal) => (low, newest) = (middle, Some((middle, withdrawal.tx))),
-            None => high = middle,
-        }
-    }
-    Ok(newest)
 }

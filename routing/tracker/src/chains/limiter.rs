@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::chains::breaker::{Breaker, State};
-use crate::chains::executor_withdrawals::ExecutorWithdrawals;
 use crate::chains::query_error::QueryError;
 use crate::chains::recent_blocks::RecentBlocks;
 use crate::meter;
@@ -44,7 +43,6 @@ pub(crate) struct Limiter {
     searches: Mutex<Searches>,
     /// In place of an index.
     pub(crate) recent_blocks: RecentBlocks,
-    pub(crate) executor_withdrawals: ExecutorWithdrawals,
 }
 
 /// Searches for transactions, which a node may refuse while it answers everything else.
@@ -90,7 +88,6 @@ impl Limiters {
             breaker: Mutex::default(),
             searches: Mutex::default(),
             recent_blocks: RecentBlocks::default(),
-            executor_withdrawals: ExecutorWithdrawals::default(),
         });
         chains.insert(chain.to_owned(), Arc::clone(&limiter));
         meter::chain_up(chain, true);

@@ -66,9 +66,8 @@ impl Search<'_> {
         let mut height = self.limiter.recent_blocks.height_of(comet, tip, hash).await?;
         if let (None, Some(executor)) = (height, &self.clients.executor) {
             let outage = |error: &_| tracing::debug!(chain = self.chain, %error, "no reply of the executor");
-            let withdrawals = &self.limiter.executor_withdrawals;
             // Without the executor, the search is as without its address.
-            height = withdrawals.height_of(executor, hash).await.inspect_err(outage).ok().flatten();
+            height = executor.height_of((self.clock)(), hash).await.inspect_err(outage).ok().flatten();
         }
         let Some(height) = height else { return Ok(None) };
         let txs = comet.txs_of_block(height).await?;

@@ -166,3 +166,43 @@ async fn withdrawals_have_the_output_that_covers_them_now_and_their_claim() {
         assert!(claimed == 3, "{claimed}");
     }
 }
+
+#[tokio::test]
+async fn no_fault_of_the_nodes_makes_a_false_end() {
+    let faults: [&[&str]; 9] = [
+        &["no-index"],
+        &["discard-abci-responses"],
+        &["no-search", "discard-abci-responses"],
+        &["pruned-index=400"],
+        &["pruned=300"],
+        &["search-range=20"],
+        &["rest:stale=200"],
+        &["no-search", "rest:stale=200"],
+        &["no-index", "hang-up@0.3"],
+    ];
+    for faults in faults {
+        let world = World::tracked(faults).await;
+        let all = packets();
+        for (chain, hash, key) in &all {
+            if all.iter().filter(|(_, other, _)| other == hash).count() > 1 {
+                continue;
+            }
+            let answer = world.answer(chain, hash);
+            let (ends, state) = (ends(&TABLES["packets"][key]), answer["state"].as_str().unwrap());
+            let is_open = match state {
+                "STATE_SUBMITTED" | "STATE_PENDING" => true,
+                "STATE_PENDING_ERROR" => ends.contains(&"STATE_COMPLETED_ERROR"),
+                _ => false,
+            };
+            assert!(is_open || ends.contains(&state), "{faults:?} {key}: {answer}");
+        }
+        for (chain, hash, key) in withdrawals() {
+            let answer = world.answer(chain, &hash);
+            let is_claimed = TABLES["withdrawals"][&key]["claimed"].as_bool().unwrap();
+            let is_it = |hop: &&Value| hop["op_init_transfer"]["withdrawal"]["l2_sequence"] == key.as_str();
+            let hop = answer["transfer_sequence"].as_array().unwrap().iter().find(is_it);
+            let is_done = hop.is_some_and(|hop| hop["op_init_transfer"]["withdrawal"]["phase"] == "CLAIMED");
+            assert!(is_claimed || !is_done, "{faults:?} {key}: {answer}");
+        }
+    }
+}

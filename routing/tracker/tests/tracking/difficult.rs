@@ -1,17 +1,17 @@
 //! Nodes that refuse searches, have no index or a pruned one, limit ranges or rates, or search slowly: every transfer
 //! reaches its recorded end where states tell it, and none a false one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chain::Timestamp;
-use registry::Builder;
+use registry::{Builder, Endpoints};
 use replay::Call;
 use serde_json::Value;
 
 use crate::expected::{expected, packets, withdrawals};
 use crate::life::after;
 use crate::whole::{afterwards, check_end};
-use crate::world::{L1, L2, Services, UNDER_WAY, World, chain, chains, endpoints};
+use crate::world::{L1, L2, Services, UNDER_WAY, World, chain, chains, endpoints, play, recording};
 
 /// Registers every recorded transfer and polls until the states have settled.
 async fn track_all(world: &World, now: Timestamp) {
@@ -25,14 +25,19 @@ async fn track_all(world: &World, now: Timestamp) {
 
 /// Checks that no transfer ended otherwise than recorded; returns how many have their recorded state.
 fn check_no_false_end(world: &World) -> usize {
+    check_states(world, |state, _| ["STATE_PENDING", "STATE_SUBMITTED"].contains(&state))
+}
+
+/// Checks that each transfer has its recorded state, or one that `may_be` before it; returns how many have the recorded
+/// one.
+fn check_states(world: &World, may_be: impl Fn(&str, &[Value]) -> bool) -> usize {
     let mut right = 0;
     for ((chain, hash), wanted) in expected() {
         let answer = world.status(&chain, &hash);
         for transfer in answer["transfers"].as_array().unwrap() {
             let state = transfer["state"].as_str().unwrap();
             let is_recorded = wanted.iter().any(|wanted| wanted["state"] == state);
-            let is_open = ["STATE_PENDING", "STATE_SUBMITTED"].contains(&state);
-            assert!(is_recorded || is_open, "{chain} {hash} is {state}: {wanted:?}");
+            assert!(is_recorded || may_be(state, &wanted), "{chain} {hash} is {state}: {wanted:?}");
             right += usize::from(is_recorded);
         }
     }
@@ -68,6 +73,47 @@ async fn states_alone_decide_where_neither_a_search_nor_a_block_tells_the_transa
     assert_eq!(answer["state"], "STATE_COMPLETED_SUCCESS");
     let txs = &answer["transfer_sequence"][0]["ibc_transfer"]["packet_txs"];
     assert_eq!((&txs["receive_tx"], &txs["acknowledge_tx"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test]
+async fn no_fault_of_the_nodes_makes_a_false_end_and_good_nodes_complete_what_they_left_open() {
+    let faults = [
+        "no-search",
+        "no-index",
+        "pruned-index=600",
+        "search-range=10",
+        "discard-abci-responses",
+        "pruned=400",
+        "comet:stale=300",
+        "rest:stale=300",
+        "json-rpc:null-receipts",
+        "cut@0.3",
+        "hang-up@0.3",
+        "500@0.3",
+        "rest:502",
+        "comet:502",
+        "executor:unseen-withdrawals@0.5",
+    ];
+    let others = (0..).step_by(7).skip(3).map(|at: usize| faults[at % faults.len()]);
+    for (at, (fault, other)) in faults.into_iter().zip(others).enumerate() {
+        let played = [fault, other];
+        let played = if at % 3 == 0 { &played[..] } else { &played[..1] };
+        let world = World::whole(Services::All).await;
+        world.play(played, played);
+        track_all(&world, afterwards()).await;
+        let may_be = |state: &str, wanted: &[Value]| match state {
+            "STATE_PENDING" | "STATE_SUBMITTED" => true,
+            "STATE_PENDING_ERROR" => wanted.iter().any(|of| of["state"] == "STATE_COMPLETED_ERROR"),
+            _ => false,
+        };
+        let right = check_states(&world, may_be);
+        println!("{played:?}: {right} of {}", all());
+        world.play(&[], &[]);
+        for minutes in 5..9 {
+            world.tracker().poll_due(after(afterwards(), minutes * 61)).await.unwrap();
+        }
+        check_states(&world, |_, _| false);
+    }
 }
 
 #[tokio::test]
@@ -201,6 +247,56 @@ async fn without_an_index_every_withdrawal_is_found_by_the_executor_and_reaches_
 }
 
 #[tokio::test]
+async fn a_withdrawal_that_the_executor_does_not_report_at_first_is_requested_again() {
+    let world = World::whole(Services::All).await;
+    world.play(&[], &["no-index", "executor:unseen-withdrawals"]);
+    let now = afterwards();
+    let submitted = track_withdrawals(&world, now).await;
+    assert!(submitted > 5, "{submitted}");
+    let requests = world.l2.call_count(Call::Executor);
+    assert!(requests < 250, "{requests}");
+    world.play(&[], &["no-index"]);
+    assert_eq!(track_withdrawals(&world, after(now, 300)).await, 1, "the last one was not recorded");
+}
+
+#[tokio::test]
+async fn what_the_executor_of_another_bridge_reported_does_not_count_once_its_address_is_corrected() {
+    let world = World::whole(Services::All).await;
+    let other = play(&recording("bridge-cases/l2"), None, &[]).await;
+    world.play(&[], &["no-index"]);
+    let (l1, l2) = (endpoints(&world.l1, Services::All), endpoints(&world.l2, Services::All));
+    let of_other = Endpoints { executor: vec![other.executor_url().unwrap()], ..l2.clone() };
+    world.reload(chains(l1.clone(), of_other).finish("with another executor".to_owned()));
+    let now = afterwards();
+    assert!(track_withdrawals(&world, now).await > 5);
+    world.reload(chains(l1, l2).finish("corrected".to_owned()));
+    assert_eq!(track_withdrawals(&world, after(now, 300)).await, 1);
+}
+
+#[tokio::test]
+async fn an_executor_that_hangs_holds_up_no_query_about_the_chains_state() {
+    let world = World::whole(Services::All).await;
+    world.play(&[], &["no-index", "executor:delay=60s"]);
+    let began = Instant::now();
+    world.tracker().track(L1, UNDER_WAY, afterwards()).unwrap();
+    assert!(track_withdrawals(&world, afterwards()).await > 5);
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert_eq!(world.status(L1, UNDER_WAY)["state"], "STATE_COMPLETED_SUCCESS");
+}
+
+/// Registers all withdrawals and polls them a few times; returns how many have not been found.
+async fn track_withdrawals(world: &World, now: Timestamp) -> usize {
+    let hashes: Vec<_> = withdrawals().iter().map(|of| of["initiated"]["hash"].as_str().unwrap()).collect();
+    for hash in &hashes {
+        world.tracker().track(L2, hash, now).unwrap();
+    }
+    for minutes in 0..4 {
+        world.tracker().poll_due(after(now, minutes * 61)).await.unwrap();
+    }
+    hashes.iter().filter(|hash| world.status(L2, hash)["state"] == "STATE_SUBMITTED").count()
+}
+
+#[tokio::test]
 async fn slow_searches_open_a_circuit_of_their_own_and_states_are_still_queried() {
     let mut world = World::whole(Services::All).await;
     world.restart_with(Duration::from_secs(2));
@@ -244,7 +340,7 @@ async fn a_registry_that_loses_a_chain_stops_no_transfer() {
     let mut world = World::with_packet_under_way(start).await;
     let mut other = Builder::new();
     let kind = registry::ChainKind::Cosmos;
-    other.chain(chain("other-1", kind, ::chain::Vm::None, registry::Endpoints::default())).unwrap();
+    other.chain(chain("other-1", kind, ::chain::Vm::None, Endpoints::default())).unwrap();
     world.reload(other.finish("without both".to_owned()));
     world.restart();
     world.l2.show(448).unwrap();

@@ -97,6 +97,8 @@ pub(crate) fn connected(
     channels: &[(&str, &str, &str)],
 ) -> Builder {
     let mut builder = Builder::new();
+    // The L1 has no EVM.
+    let l1 = (l1.0, Endpoints { json_rpc: Vec::new(), ..l1.1 });
     let first = builder.chain(chain(l1.0, ChainKind::Cosmos, Vm::Move, l1.1)).unwrap();
     let second = builder.chain(chain(l2.0, ChainKind::Cosmos, Vm::Evm, l2.1)).unwrap();
     for &(port, a, b) in channels {

@@ -1,0 +1,131 @@
+//! The pools of one chain at one height.
+
+use std::collections::HashMap;
+
+use chain::U256;
+
+use super::{MinitswapPool, PoolKind, Quote, Refusal, StablePool, WeightedPool};
+
+/// A pool and its coins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// As in [`super::SwapLeg::pool`].
+    pub id: String,
+    /// Denominations, in the order of the state; of a Minitswap pool the voucher, then the L1's coin.
+    pub coins: Vec<String>,
+    /// Reserves and parameters.
+    pub state: PoolState,
+}
+
+/// State of a pool of any kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the kinds of `PoolKind`")]
+pub enum PoolState {
+    Weighted(WeightedPool),
+    Stable(StablePool),
+    Minitswap(MinitswapPool),
+}
+
+/// All pools of a chain at a height: immutable, so that all quotes of a request fit together.
+#[derive(Debug, Clone, Default)]
+pub struct Market {
+    /// Chain id.
+    pub chain: String,
+    /// The state's height.
+    pub height: u64,
+    /// Unix seconds of that block; quotes are for it.
+    pub time: u64,
+    pools: Vec<Pool>,
+    coins: Vec<String>,
+    by_denom: HashMap<String, usize>,
+    /// By coin: the ways to leave it.
+    edges: Vec<Vec<Way>>,
+}
+
+/// One direction of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    pub(crate) pool: usize,
+    /// The other coin.
+    pub(crate) to: usize,
+    /// Positions in the pool.
+    offered: usize,
+    returned: usize,
+}
+
+impl Market {
+    /// A chain's pools at a height.
+    pub fn new(chain: String, height: u64, time: u64, pools: Vec<Pool>) -> Self {
+        let mut market = Self { chain, height, time, ..Self::default() };
+        for (number, pool) in pools.iter().enumerate() {
+            let coins: Vec<usize> = pool.coins.iter().map(|coin| market.add(coin)).collect();
+            for (offered, from) in coins.iter().enumerate() {
+                for (returned, to) in coins.iter().enumerate().filter(|(returned, _)| *returned != offered) {
+                    market.edges[*from].push(Way { pool: number, to: *to, offered, returned });
+                }
+            }
+        }
+        market.pools = pools;
+        market
+    }
+
+    fn add(&mut self, coin: &str) -> usize {
+        if let Some(known) = self.by_denom.get(coin) {
+            return *known;
+        }
+        self.coins.push(coin.to_owned());
+        self.edges.push(Vec::new());
+        self.by_denom.insert(coin.to_owned(), self.coins.len() - 1);
+        self.coins.len() - 1
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// Denominations of all coins.
+    pub fn coins(&self) -> &[String] {
+        &self.coins
+    }
+
+    pub(crate) fn leaving(&self, coin: usize) -> &[Way] {
+        &self.edges[coin]
+    }
+
+    /// What a way gives for an amount, or takes for one.
+    pub(crate) fn quote(&self, way: Way, amount: u64, is_out: bool) -> Result<Quote, Refusal> {
+        let Way { offered, returned, .. } = way;
+        let quote = match (&self.pools[way.pool].state, is_out) {
+            (PoolState::Weighted(pool), false) => pool.amount_out(self.time, offered, amount),
+            (PoolState::Weighted(pool), true) => pool.amount_in(self.time, offered, amount),
+            (PoolState::Stable(pool), false) => pool.amount_out(offered, returned, amount),
+            (PoolState::Stable(pool), true) => pool.amount_in(offered, returned, amount),
+            (PoolState::Minitswap(pool), false) => pool.amount_out(self.time, offered == 0, amount),
+            (PoolState::Minitswap(pool), true) => pool.amount_in(self.time, offered == 0, amount),
+        }?;
+        if quote.amount == 0 { Err(Refusal::TooSmall) } else { Ok(quote) }
+    }
+
+    /// Returned for one offered, after the fee's rate but without impact, in units of 10^-18.
+    pub(crate) fn price(&self, way: Way) -> Result<U256, Refusal> {
+        let Way { offered, returned, .. } = way;
+        let (price, fee) = match &self.pools[way.pool].state {
+            PoolState::Weighted(pool) => (pool.spot_price(self.time, offered)?, pool.fee_rate),
+            PoolState::Stable(pool) => (pool.spot_price(offered, returned)?, pool.fee_rate),
+            PoolState::Minitswap(pool) => (pool.spot_price(self.time, offered == 0)?, pool.fee_rate),
+        };
+        super::decimal::mul(price, super::decimal::ONE.saturating_sub(fee))
+    }
+}
+
+impl Pool {
+    /// The kind of its module.
+    pub fn kind(&self) -> PoolKind {
+        match self.state {
+            PoolState::Weighted(_) => PoolKind::Weighted,
+            PoolState::Stable(_) => PoolKind::Stable,
+            PoolState::Minitswap(_) => PoolKind::Minitswap,
+        }
+    }
+}
