@@ -159,7 +159,12 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    pub(crate) fn new(address: &str, module: &'static str, function: &'static str, args: Vec<String>) -> Self {
+    pub(crate) fn new(
+        address: &str,
+        module: &'static str,
+        function: &'static str,
+        args: Vec<String>,
+    ) -> Self {
         let module_address = address.to_owned();
         Self { args, function_name: function, module_address, module_name: module, type_args: [] }
     }

@@ -72,7 +72,8 @@ mod tests {
         assert_eq!(least(7, "0"), U256::from(7));
         assert_eq!(least(7, "0.0"), U256::from(7));
         assert_eq!(least(7, "100"), U256::ZERO);
-        let up = |amount: u64, percent| Slippage::parse(percent).unwrap().least_rounded_up(U256::from(amount));
+        let up =
+            |amount: u64, percent| Slippage::parse(percent).unwrap().least_rounded_up(U256::from(amount));
         // Of transactions of the mainnet.
         assert_eq!(up(40_801_114, "1"), U256::from(40_393_103));
         assert_eq!(up(10_185_848_708, "0.1"), U256::from(10_175_662_860u64));

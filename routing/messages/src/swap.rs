@@ -118,7 +118,8 @@ impl TxBuilder<'_> {
             }
             (Step::Deposit { bridge }, [_, wrap]) if wrap.step == Step::Wrap => {
                 let (to, hook) = self.signed_calls(wrap)?;
-                let data = STANDARD.decode(hook).map_err(|_| BuildError::Hook("it is no base64".to_owned()))?;
+                let data =
+                    STANDARD.decode(hook).map_err(|_| BuildError::Hook("it is no base64".to_owned()))?;
                 Ok(PostAction::Deposit { bridge: self.request.registry[bridge].id, to, data })
             }
             _ => Err(invalid_plan(format!("no single transaction does this: {}", self.describe()))),
@@ -143,8 +144,7 @@ impl TxBuilder<'_> {
 
     /// Whether a hop's amount is only known at execution.
     pub(crate) fn follows_swap(&self, hop: &Hop) -> bool {
-        let before = self.hops.iter().take_while(|other| *other != hop);
-        before.into_iter().any(|other| other.step == Step::Swap)
+        self.hops.iter().take_while(|other| *other != hop).any(|other| other.step == Step::Swap)
     }
 }
 
@@ -163,9 +163,10 @@ pub(crate) fn check(registry: &Registry, plan: &Plan) -> Result<(), BuildError> 
         _ => return Err(invalid_plan("its swap and the pools of it do not match")),
     };
     let joins = |part: &SwapPart| {
-        let is_row = part.legs.windows(2).all(|pair| {
-            pair[0].denom_out == pair[1].denom_in && pair[0].amount_out == pair[1].amount_in
-        });
+        let is_row = part
+            .legs
+            .windows(2)
+            .all(|pair| pair[0].denom_out == pair[1].denom_in && pair[0].amount_out == pair[1].amount_in);
         let ends = part.legs.first().zip(part.legs.last());
         let is_between = ends.is_some_and(|(first, last)| {
             first.denom_in == registry[hop.from].denom && last.denom_out == registry[hop.to].denom

@@ -32,7 +32,15 @@ pub fn transactions(request: &BuildRequest<'_>) -> Result<BuiltTxs, BuildError> 
     for (tx, range) in parts.into_iter().enumerate() {
         let signer = signers_of.signer(tx).ok_or_else(|| invalid_plan("a transaction has no signer"))?;
         let hops = &request.plan.hops[range.clone()];
-        let builder = TxBuilder { request, hops, signer, end: signers_of.end(tx), timeout, slippage, signers: &signers_of };
+        let builder = TxBuilder {
+            request,
+            hops,
+            signer,
+            end: signers_of.end(tx),
+            timeout,
+            slippage,
+            signers: &signers_of,
+        };
         txs.push(builder.tx(range)?);
     }
     Ok(BuiltTxs { txs, min_amount_out: least(request, slippage)? })

@@ -97,7 +97,12 @@ pub fn metadata(denom: &str) -> [u8; 32] {
     if given.is_none_or(|given| given.is_err()) {
         let mut one = [0; 32];
         one[31] = 1;
-        address = Sha3_256::new().chain_update(one).chain_update(denom).chain_update([NAMED_OBJECT]).finalize().into();
+        address = Sha3_256::new()
+            .chain_update(one)
+            .chain_update(denom)
+            .chain_update([NAMED_OBJECT])
+            .finalize()
+            .into();
     }
     address
 }

@@ -274,9 +274,7 @@ fn drawn(explorer: &Explorer, kind: &str, hop: &Hop, is_waiting: bool) -> Markup
 /// A swap, with what was paid and what came of it.
 fn swapped(explorer: &Explorer, swap: &Swap) -> Markup {
     let tokens = |amount: Option<&String>, denom: Option<&String>| match (amount, denom) {
-        (Some(amount), Some(denom)) => {
-            coin(amount, denom, explorer.unit_on(&swap.chain_id, denom).as_ref())
-        }
+        (Some(amount), Some(denom)) => coin(amount, denom, explorer.unit_on(&swap.chain_id, denom).as_ref()),
         (Some(amount), None) => html! { (amount) " of an unnamed token" },
         (None, _) => none(),
     };

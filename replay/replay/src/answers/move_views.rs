@@ -9,8 +9,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::rest_reply::{invalid, missing};
-use super::{Answer, View};
-use crate::recording::RestAnswer;
+use super::{HttpReply, View};
+use crate::recording::RestReply;
 
 pub(super) const BATCH: &str = "/initia/move/v1/view/batch";
 
@@ -30,14 +30,14 @@ struct Call<'a> {
 }
 
 /// The replies of a batch in order, or the first that is an error, as the node gives them.
-pub(super) fn batch(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Result<Answer, Answer> {
+pub(super) fn batch(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Result<HttpReply, HttpReply> {
     let batch: Batch<'_> =
         serde_json::from_slice(request.body()).map_err(|error| invalid(&error.to_string()))?;
     let mut body = br#"{"responses":["#.to_vec();
     for (index, call) in batch.requests.iter().enumerate() {
-        let RestAnswer { status, body: reply } = one(view, call, height)?;
+        let RestReply { status, body: reply } = one(view, call, height)?;
         if *status != 200 {
-            return Ok(Answer::new(StatusCode::from_u16(*status).unwrap_or_default(), reply.clone()));
+            return Ok(HttpReply::new(StatusCode::from_u16(*status).unwrap_or_default(), reply.clone()));
         }
         if index > 0 {
             body.push(b',');
@@ -45,10 +45,10 @@ pub(super) fn batch(view: View<'_>, request: &Request<Bytes>, height: Option<u64
         body.extend_from_slice(reply);
     }
     body.extend_from_slice(b"]}");
-    Ok(Answer::new(StatusCode::OK, body))
+    Ok(HttpReply::new(StatusCode::OK, body))
 }
 
-fn one<'a>(view: View<'a>, call: &Call<'_>, height: Option<u64>) -> Result<&'a RestAnswer, Answer> {
+fn one<'a>(view: View<'a>, call: &Call<'_>, height: Option<u64>) -> Result<&'a RestReply, HttpReply> {
     let Call { address, module_name, function_name, args } = call;
     let path =
         format!("/initia/move/v1/accounts/{address}/modules/{module_name}/view_functions/{function_name}");

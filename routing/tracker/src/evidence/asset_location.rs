@@ -116,8 +116,9 @@ fn scaled(amount: &str, from: u8, to: u8) -> Option<String> {
 pub(crate) fn denom_of(registry: &Registry, chain: &str, metadata: &str) -> Option<String> {
     let chain = registry.chain(chain)?;
     let listed = registry.assets().map(|(asset, _)| asset).filter(|asset| registry.chain_of(*asset) == chain);
-    let denoms = listed.chain(registry.derived_on(chain)).map(|asset| registry.passing(asset).0.denom.clone());
-    denoms.into_iter().find(|denom| hex_address(&denom::metadata(denom)) == metadata)
+    let mut denoms =
+        listed.chain(registry.derived_on(chain)).map(|asset| registry.passing(asset).0.denom.clone());
+    denoms.find(|denom| hex_address(&denom::metadata(denom)) == metadata)
 }
 
 /// An address of a Move chain as texts of hops have it.

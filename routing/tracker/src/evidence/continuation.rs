@@ -73,7 +73,8 @@ pub(crate) fn refund(packet: &Packet, message: &[FoundEvent]) -> Option<Observat
     let at = message.iter().rposition(is_callback)?;
     let paid = message[at..].iter().flat_map(event_logs).filter_map(|log| {
         let [_, from, to] = log.topics.as_slice() else { return None };
-        let is_paid = (same_contract(from, "0x0") || same_contract(from, &contract)) && !same_contract(to, &contract);
+        let is_paid =
+            (same_contract(from, "0x0") || same_contract(from, &contract)) && !same_contract(to, &contract);
         let amount = log.word(0).filter(|_| log.is(TRANSFER) && is_paid)?;
         Some((format!("evm/{}", log.address.strip_prefix("0x")?), U256::from_be_bytes(amount).to_string()))
     });
@@ -140,8 +141,7 @@ mod tests {
         let id = packet.id.clone();
         let mut transfer =
             Transfer::new(Some(ObservedHop::Ibc(first(packet, Relation::Start, &at("a-1")))), 0);
-        let received =
-            Observation::Received { packet: id, at: at("b-1"), ack, next: next.clone() };
+        let received = Observation::Received { packet: id, at: at("b-1"), ack, next: next.clone() };
         transfer.observe(0, &received, 1);
         assert!(next.len() < 2);
         (next.into_iter().next(), transfer.state())
@@ -207,12 +207,7 @@ mod tests {
             assert_eq!(next.is_empty(), message.is_empty());
             let mut transfer = Transfer::new(first.clone(), 0);
             let is_on_its_way = !next.is_empty();
-            let finalized = Observation::Finalized {
-                sequence: 3,
-                at: at("l2"),
-                how: Finalized::Good,
-                next,
-            };
+            let finalized = Observation::Finalized { sequence: 3, at: at("l2"), how: Finalized::Good, next };
             transfer.observe(0, &finalized, 1);
             let state = if is_on_its_way { State::Pending } else { State::CompletedSuccess };
             assert_eq!(transfer.state(), state);

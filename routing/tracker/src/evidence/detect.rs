@@ -9,8 +9,8 @@ use registry::{Bridge, Registry, denom};
 use crate::evidence::asset_location::{denom_of, hex_address, same_contract, wrapper_in};
 use crate::evidence::event::{self, is_amount, messages, number};
 use crate::evidence::hop::{
-    Coin, Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, Swap, TxRef, Unfollowed,
-    Withdrawal,
+    Coin, Deposit, Ibc, LayerZero, ObservedHop, Obstacle, Packet, PacketId, Relation, Swap, TxRef,
+    Unfollowed, Withdrawal,
 };
 use crate::evidence::layer_zero::{self, Log};
 use crate::evidence::other_bridges;
@@ -131,8 +131,7 @@ impl<'a> Steps<'a> {
         let is_followed = |hop: &ObservedHop| matches!(hop, ObservedHop::LayerZero(_));
         if let Some(name) = events.iter().find_map(other_bridges::event) {
             self.unfollowed(Obstacle::Bridge, format!("{} is of another bridge", excerpt(name)));
-        } else if !self.hops().any(is_followed) && events.iter().any(other_bridges::is_layer_zero_packet)
-        {
+        } else if !self.hops().any(is_followed) && events.iter().any(other_bridges::is_layer_zero_packet) {
             self.unfollowed(Obstacle::Bridge, NO_OFT.to_owned());
         }
     }

@@ -9,8 +9,8 @@
 //! * A hop that ended one way never ends another way; later evidence only completes its transactions.
 
 use crate::evidence::hop::{
-    Ack, Claim, Deposit, Finalized, Ibc, LayerZero, ObservedHop, Output, Packet, PacketId, Relation, Swap, TxRef,
-    Withdrawal,
+    Ack, Claim, Deposit, Finalized, Ibc, LayerZero, ObservedHop, Output, Packet, PacketId, Relation, Swap,
+    TxRef, Withdrawal,
 };
 
 /// Evidence found on a chain about a hop.

@@ -42,8 +42,8 @@ pub(crate) fn accounts(message: &[FoundEvent]) -> Vec<&str> {
     let calls = message.iter().filter(|event| event.kind == "execute" || event.kind == "script");
     // The chain's own calls are signed by 0x1 first.
     let own = |accounts: &Vec<&str>| accounts.first() == Some(&"0x1");
-    let accounts = calls.filter_map(|event| Some(event.get("sender")?.split(',').collect::<Vec<_>>()));
-    accounts.into_iter().find(|accounts| !own(accounts)).unwrap_or_default()
+    let mut accounts = calls.filter_map(|event| Some(event.get("sender")?.split(',').collect::<Vec<_>>()));
+    accounts.find(|accounts| !own(accounts)).unwrap_or_default()
 }
 
 /// The swap of a message: its pools in a row, the last of which counts.
@@ -58,9 +58,8 @@ pub(crate) fn swapped(message: &[FoundEvent]) -> Option<Swapped> {
     let last = all.iter().rposition(is_of_account)?;
     let (at, Pool { returned, .. }) = &all[last];
     // A pool pays the next one, or the account does.
-    let before = all[..last].iter().rev().map(|(_, swap)| swap);
     let mut first = &all[last].1;
-    for swap in before {
+    for (_, swap) in all[..last].iter().rev() {
         if swap.returned == first.offered {
             first = swap;
         }
@@ -106,15 +105,14 @@ fn goes_to(events: &[FoundEvent], tokens: &Tokens, is_own: &dyn Fn(&str) -> bool
 /// Whether the account calls another module than the one that swapped for it, after the swap.
 fn is_called(message: &[FoundEvent], swap: usize, is_own: &dyn Fn(&str) -> bool) -> bool {
     let module = |event: &FoundEvent| event.get("module_addr").map(str::to_owned);
-    let calls = |events: &'_ [FoundEvent]| -> Vec<_> {
-        events.iter().filter(|event| is_call_for(event, is_own)).map(module).collect()
-    };
-    let first = calls(&message[..swap]).into_iter().next();
-    calls(&message[swap..]).into_iter().any(|later| first.as_ref() != Some(&later))
+    let first = message[..swap].iter().find(|event| is_call_for(event, is_own)).and_then(module);
+    message[swap..].iter().any(|event| is_call_for(event, is_own) && module(event) != first)
 }
 
 fn is_call_for(event: &FoundEvent, is_own: &dyn Fn(&str) -> bool) -> bool {
-    event.kind == "execute" && event.get("sender").is_some_and(|callers| callers.split(',').any(is_own))
+    // The chain's own calls for an account are signed by 0x1 first.
+    let caller = event.get("sender").and_then(|callers| callers.split(',').next());
+    event.kind == "execute" && caller.is_some_and(is_own)
 }
 
 /// A swap of one pool.

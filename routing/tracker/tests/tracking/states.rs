@@ -130,8 +130,12 @@ fn every_pair_of_observations_about_a_packet_has_its_outcome() {
 #[test]
 fn a_transaction_replaces_the_state_that_showed_its_effect_in_any_order() {
     let in_state = |height| TxRef { chain: "b".to_owned(), hash: None, height, time: None };
-    let by_state =
-        |height| Observation::Received { packet: id("a", 1), at: in_state(height), ack: None, next: Vec::new() };
+    let by_state = |height| Observation::Received {
+        packet: id("a", 1),
+        at: in_state(height),
+        ack: None,
+        next: Vec::new(),
+    };
     let all = [by_state(40), by_state(50), received(id("a", 1), Some(Ack::Good), None)];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
         let mut hop = hop(packet("a", "b", 1), Relation::Start, 1);

@@ -14,8 +14,9 @@ use crate::world::{Services, endpoints, play, recording};
 
 const DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/recordings/l1-l2-swaps");
 
-static EXPECTED: LazyLock<Vec<Value>> =
-    LazyLock::new(|| serde_json::from_slice(&std::fs::read(format!("{DIR}/expected.json")).unwrap()).unwrap());
+static EXPECTED: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    serde_json::from_slice(&std::fs::read(format!("{DIR}/expected.json")).unwrap()).unwrap()
+});
 
 /// The recorded registry, with only these assets.
 fn registry(is_listed: impl Fn(&str) -> bool) -> Registry {
@@ -65,7 +66,11 @@ fn hop(event: &Value) -> Value {
     of["txs"] = match kind.as_str() {
         // The transaction that received it is the one that wrote its acknowledgement.
         "ibc_transfer" => json!([
-            hash("send_tx"), hash("receive_tx"), hash("receive_tx"), hash("acknowledge_tx"), hash("timeout_tx")
+            hash("send_tx"),
+            hash("receive_tx"),
+            hash("receive_tx"),
+            hash("acknowledge_tx"),
+            hash("timeout_tx")
         ]),
         _ => json!([hash("send_tx"), hash("receive_tx")]),
     };
