@@ -117,8 +117,8 @@ impl From<[u8; SHORT]> for Account {
     }
 }
 
-impl From<[u8; LONG]> for Account {
-    fn from(bytes: [u8; LONG]) -> Self {
+impl From<[u8; LONG_LEN]> for Account {
+    fn from(bytes: [u8; LONG_LEN]) -> Self {
         Self { bytes, len: 32 }
     }
 }
