@@ -213,12 +213,8 @@ pub(crate) fn cut(
 
 /// The length stored under `count_key`.
 pub(crate) fn stored_len(snapshot: &dyn Snapshot, count_key: &[u8]) -> Result<u64, Error> {
-    len_of(count_key, snapshot.get(COUNT, count_key)?)
-}
-
-/// The length in a row of the lengths.
-pub(crate) fn len_of(count_key: &[u8], row: Option<Vec<u8>>) -> Result<u64, Error> {
-    row.map_or(Ok(0), |len| decode_number(COUNT, count_key, &len))
+    let len = snapshot.get(COUNT, count_key)?;
+    len.map_or(Ok(0), |len| decode_number(COUNT, count_key, &len))
 }
 
 fn decode_number(spec: &'static TableSpec, key: &[u8], value: &[u8]) -> Result<u64, Error> {

@@ -11,13 +11,7 @@
 //! Applied to the state after the transaction, the record restores the state before it, byte for byte. For any other
 //! state [`UndoRecord::matches`] returns false.
 
-use std::{
-    collections::BTreeMap,
-    hash::Hasher as _,
-    panic::resume_unwind,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
+use std::{collections::BTreeMap, hash::Hasher as _};
 
 use twox_hash::xxhash3_64::Hasher;
 
@@ -25,7 +19,7 @@ use crate::{
     batch::{Batch, Change, Kind},
     engine::Snapshot,
     error::Error,
-    list::{COUNT, cut, len_of},
+    list::{COUNT, cut, stored_len},
     spec::TableSpec,
     value::{Value as _, put_varint, take_varint},
 };
@@ -35,9 +29,6 @@ type PriorValue = (Vec<u8>, Option<Vec<u8>>);
 
 /// Bytes that a transaction appends to rows, by their keys.
 type Appends<'a> = BTreeMap<&'a [u8], Vec<u8>>;
-
-/// Lists that one thread reverts before it takes others.
-const PART: usize = 64;
 
 /// The prior values of the rows that a transaction wrote, and the prior lengths of its lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,17 +121,13 @@ fn of<'a, T: Default>(parts: &'a mut Vec<(&'static TableSpec, T)>, spec: &'stati
 impl UndoRecord {
     /// True if all rows that the transaction wrote are in `snapshot` as the transaction left them.
     pub fn matches(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
-        let lengths = in_parts(&self.lists, |spec, owners| {
-            let keys: Vec<_> = owners.iter().map(|growth| count_key(spec, growth)).collect();
-            let stored = snapshot.multi_get(COUNT, &keys)?;
-            let mut matches = true;
-            for ((growth, key), stored) in owners.iter().zip(&keys).zip(stored) {
-                matches &= len_of(key, stored)? == growth.base.saturating_add(growth.added);
+        for (spec, owners) in &self.lists {
+            for growth in owners {
+                if stored_len(snapshot, &count_key(spec, growth))? != growth.base.saturating_add(growth.added)
+                {
+                    return Ok(false);
+                }
             }
-            Ok(matches)
-        })?;
-        if lengths.contains(&false) {
-            return Ok(false);
         }
         let mut left = Hasher::new();
         for (spec, rows) in &self.rows {
@@ -184,29 +171,24 @@ impl UndoRecord {
         batch: &mut Batch,
         on_error: fn(Error) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let cuts = in_parts(&self.lists, |spec, owners| {
-            let mut batch = Batch::new();
-            for growth in owners {
-                let len = growth.base.saturating_add(growth.added);
-                cut(snapshot, spec, &growth.owner, (growth.base, len), &mut batch).or_else(on_error)?;
-                let count_key = count_key(spec, growth);
-                match growth.base {
-                    0 => batch.delete(COUNT, count_key),
-                    base => {
-                        batch.write(COUNT, Kind::Put, |out| out.extend(count_key), |out| base.encode(out));
-                    }
-                }
-            }
-            Ok(batch)
-        })?;
-        for part in cuts {
-            batch.extend(part);
-        }
         for (spec, rows) in self.rows {
             for (key, value) in rows {
                 match value {
                     Some(value) => batch.put(spec, key, value),
                     None => batch.delete(spec, key),
+                }
+            }
+        }
+        for (spec, owners) in self.lists {
+            for growth in owners {
+                let len = growth.base.saturating_add(growth.added);
+                cut(snapshot, spec, &growth.owner, (growth.base, len), batch).or_else(on_error)?;
+                let count_key = count_key(spec, &growth);
+                match growth.base {
+                    0 => batch.delete(COUNT, count_key),
+                    base => {
+                        batch.write(COUNT, Kind::Put, |out| out.extend(count_key), |out| base.encode(out));
+                    }
                 }
             }
         }
@@ -269,29 +251,6 @@ fn hash_row(hash: &mut Hasher, spec: &TableSpec, key: &[u8], value: Option<&[u8]
 
 fn count_key(spec: &TableSpec, growth: &ListGrowth) -> Vec<u8> {
     [&[spec.tag][..], &growth.owner].concat()
-}
-
-/// Runs `work` on parts of the lists, on all cores: a rewind spends its time in the reads of their ends.
-fn in_parts<T: Send>(
-    lists: &[(&'static TableSpec, Vec<ListGrowth>)],
-    work: impl Fn(&'static TableSpec, &[ListGrowth]) -> Result<T, Error> + Sync,
-) -> Result<Vec<T>, Error> {
-    let parts = lists.iter().flat_map(|(spec, owners)| owners.chunks(PART).map(move |part| (*spec, part)));
-    let parts: Vec<_> = parts.collect();
-    let next = AtomicUsize::new(0);
-    let run = || {
-        let parts = std::iter::from_fn(|| parts.get(next.fetch_add(1, Ordering::Relaxed)));
-        parts.map(|(spec, owners)| work(spec, owners)).collect::<Result<Vec<T>, Error>>()
-    };
-    let others = thread::available_parallelism().map_or(1, usize::from).min(parts.len()).saturating_sub(1);
-    thread::scope(|scope| {
-        let others: Vec<_> = (0..others).map(|_| scope.spawn(&run)).collect();
-        let mut done = run()?;
-        for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-        }
-        Ok(done)
-    })
 }
 
 fn length<T>(of: &[T]) -> u64 {
