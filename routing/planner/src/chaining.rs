@@ -64,8 +64,8 @@ impl TxTail {
             (Self::Packet, Step::Ibc { .. } | Step::MigratedDeposit { .. }) => features.forwards,
             (Self::Packet | Self::Migrated, Step::Wrap) => features.hooks,
             (Self::Unwrapped, Step::Ibc { .. }) => !migrated,
-            (Self::Unwrapped, Step::Withdraw { .. } | Step::MigratedWithdraw { .. }) => true,
-            (Self::Swapped, Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::Deposit { .. }) => true,
+            (Self::Unwrapped, Step::Withdraw { .. } | Step::MigratedWithdraw { .. })
+            | (Self::Swapped, Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::Deposit { .. }) => true,
             (Self::Deposited, Step::Wrap) => return Joining::Hook,
             _ => false,
         };

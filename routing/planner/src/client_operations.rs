@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationKind};
 
 /// An operation of a client differs from that of the current plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +126,11 @@ impl TryFrom<Map<String, Value>> for Operation {
             rename_legacy_fields(fields);
         }
         let tagged = Map::from_iter([(kind.clone(), body)]);
-        let kind = serde_json::from_value(Value::Object(tagged)).map_err(|why| bad(why.to_string()))?;
+        let kind: OperationKind =
+            serde_json::from_value(Value::Object(tagged)).map_err(|why| bad(why.to_string()))?;
+        if let OperationKind::Swap(swap) = &kind {
+            swap.check().map_err(|why| bad(why.to_owned()))?;
+        }
         let tx_index = match object.get("tx_index") {
             None | Some(Value::Null) => Some(0),
             Some(index) => index.as_u64().and_then(|index| usize::try_from(index).ok()),

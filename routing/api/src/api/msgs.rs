@@ -349,15 +349,12 @@ async fn planned_again<'a>(
     let several = Request { multi_tx: true, ..request.clone() };
     let mut refusal = None;
     for request in [request, withdraw, several] {
-        let found = match wanted {
-            Some(wanted) => {
-                let amount = RequestedAmount::Out(wanted);
-                amounts::plans(service, world, &request, rules.as_ref(), amount).await
-            }
-            None => {
-                let found = amounts::search(service, world, &request, rules.as_ref()).await;
-                found.map_err(|reason| errors::no_route(&reason))
-            }
+        let found = if let Some(wanted) = wanted {
+            let amount = RequestedAmount::Out(wanted);
+            amounts::plans(service, world, &request, rules.as_ref(), amount).await
+        } else {
+            let found = amounts::search(service, world, &request, rules.as_ref()).await;
+            found.map_err(|reason| errors::no_route(&reason))
         };
         let Planned { plans, quotes, .. } = match found {
             Ok(found) => found,

@@ -138,7 +138,19 @@ impl SwapOperation {
 }
 
 impl Swap {
-    /// Pools and venues that it names, in order.
+    /// Whether it has exactly one form.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let out = self.swap_out.as_ref().filter(|swap| !swap.swap_operations.is_empty());
+        let smart = self.smart_swap_in.as_ref().filter(|swap| !swap.swap_routes.is_empty());
+        match [self.swap_in.is_some(), out.is_some(), smart.is_some()].into_iter().filter(|has| *has).count()
+        {
+            0 => Err("missing field `swap_in`, or `swap_out` or `smart_swap_in` with operations"),
+            1 => Ok(()),
+            _ => Err("more than one of swap_in, swap_out and smart_swap_in"),
+        }
+    }
+
+    /// Pools that it names, in order.
     pub fn pools(&self) -> impl Iterator<Item = &str> {
         let routes = self.smart_swap_in.iter().flat_map(|smart| &smart.swap_routes);
         let steps = self.swap_in.iter().flat_map(|swap| &swap.swap_operations);
