@@ -40,7 +40,7 @@ impl Backoff {
     pub fn delay(&self, steps: u32) -> Duration {
         let pause = self.initial.saturating_mul(2_u32.saturating_pow(steps)).min(self.max);
         let random = RandomState::new().hash_one(steps).to_le_bytes()[0];
-        if self.jitter { pause - pause / 2 * u32::from(random) / 256 } else { pause }
+        if self.jitter { pause.saturating_sub(pause / 2 * u32::from(random) / 256) } else { pause }
     }
 }
 

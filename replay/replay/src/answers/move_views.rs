@@ -30,7 +30,11 @@ struct Call<'a> {
 }
 
 /// The replies of a batch in order, or the first that is an error, as the node gives them.
-pub(super) fn batch(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Result<HttpReply, HttpReply> {
+pub(super) fn batch(
+    view: View<'_>,
+    request: &Request<Bytes>,
+    height: Option<u64>,
+) -> Result<HttpReply, HttpReply> {
     let batch: Batch<'_> =
         serde_json::from_slice(request.body()).map_err(|error| invalid(&error.to_string()))?;
     let mut body = br#"{"responses":["#.to_vec();
