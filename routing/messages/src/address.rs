@@ -93,7 +93,7 @@ pub(crate) fn evm_address(
 /// Signers of a plan's transactions, and the recipient.
 pub(crate) struct Signers {
     /// Signer of each transaction.
-    signers: Vec<Party>,
+    of_txs: Vec<Party>,
     /// Recipient of the last hop.
     recipient: Party,
     /// The user's own address on each chain for which one was given.
@@ -125,7 +125,7 @@ impl Signers {
 
     /// Signer of a transaction; `None` if the plan has fewer transactions.
     pub(crate) fn signer(&self, tx: usize) -> Option<&Party> {
-        self.signers.get(tx)
+        self.of_txs.get(tx)
     }
 
     /// The user's own address on a chain, or the recipient's if no other was given for it.
@@ -135,7 +135,7 @@ impl Signers {
 
     /// Account that holds the tokens after the transaction: the next signer, or the recipient.
     pub(crate) fn end(&self, tx: usize) -> &Party {
-        self.signers.get(tx + 1).unwrap_or(&self.recipient)
+        self.of_txs.get(tx + 1).unwrap_or(&self.recipient)
     }
 }
 
@@ -179,6 +179,6 @@ impl Layout {
         let signers = self.signers.iter().filter_map(|position| all.get(*position).cloned()).collect();
         let recipient = all.last().cloned().ok_or_else(|| BuildError::Plan("it has no hops".to_owned()))?;
         let own = self.chains.iter().copied().zip(all).collect();
-        Ok(Signers { signers, recipient, own })
+        Ok(Signers { of_txs: signers, recipient, own })
     }
 }

@@ -149,6 +149,7 @@ impl Execute {
 
 /// A function of a Move module with its arguments, in the form of a packet's memo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(crate) struct Function {
     /// BCS, base64.
     args: Vec<String>,

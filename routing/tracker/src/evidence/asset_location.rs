@@ -36,7 +36,7 @@ fn sent(registry: &Registry, hop: &ObservedHop) -> Option<Tokens> {
     Some(match hop {
         ObservedHop::Ibc(hop) => {
             let packet = &hop.packet;
-            if let Some((denom, amount)) = &hop.refund {
+            if let Some((denom, amount)) = hop.refund.as_deref() {
                 return Some(plain(&packet.id.chain, denom, amount));
             }
             let tokens = plain(&packet.id.chain, &packet.sent_denom(), &packet.amount);

@@ -118,7 +118,7 @@ pub struct Ibc {
     pub expired: bool,
     /// What the sending contract made of the refund: a token and its base units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refund: Option<(String, String)>,
+    pub refund: Option<Box<(String, String)>>,
 }
 
 /// Relation of a hop to the previous one.

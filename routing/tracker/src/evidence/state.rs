@@ -208,7 +208,7 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
             _ => {}
         },
         Observation::Refunded { packet, denom, amount } if of(&hop, packet) => {
-            hop.refund.get_or_insert_with(|| (denom.clone(), amount.clone()));
+            hop.refund.get_or_insert_with(|| Box::new((denom.clone(), amount.clone())));
         }
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}

@@ -23,7 +23,7 @@ fn registry(is_listed: impl Fn(&str) -> bool) -> Registry {
     let file = |name: &str| std::fs::read_to_string(format!("{DIR}/registry/{name}.toml")).unwrap();
     let assets = file("assets");
     let assets: Vec<_> = assets.split("[[asset]]").skip(1).filter(|asset| is_listed(asset)).collect();
-    let assets = assets.iter().map(|asset| format!("[[asset]]{asset}")).collect::<String>();
+    let assets: String = assets.into_iter().flat_map(|asset| ["[[asset]]", asset]).collect();
     registry::load_text(&[assets, file("bridges"), file("chains")].join("\n")).unwrap()
 }
 
