@@ -187,7 +187,7 @@ fn of_pool(call: &Value) -> Option<SwapLeg> {
     };
     let (amount_in, amount_out) =
         (read::<u64>(amount), read::<Option<u64>>(least).filter(|least| *least > 0)?);
-    let pool = format!("move/{}", pool.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let pool = format!("move/{}", hex::encode(pool));
     (amount_in > 0 && offered != returned)
         .then(|| leg(kind, &pool, (&offered, &returned), amount_in, amount_out))
 }
@@ -344,7 +344,7 @@ fn arguments_of_post_actions_equal_those_that_the_adapter_packs() {
     };
     let ours = |case: &Case| -> Vec<String> {
         let action: Vec<Vec<u8>> = read(&arguments(&case.msgs(&[OTHER, USER])[0])[9]);
-        action.iter().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()).collect()
+        action.iter().map(hex::encode).collect()
     };
     let mut case = Case::new(Exact::In, vec![dex(100, 50)]);
     case.swap().unwrap();
