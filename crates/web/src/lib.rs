@@ -7,24 +7,24 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
-//! | [`schema`] | JSON schemas of responses |
+//! | [`openapi::schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
 //! | [`event`] | server-sent events, the responses of stream handlers |
 //! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |
 //! | [`cors`] | cross-origin resource sharing |
-//! | [`openapi`], [`swagger2`] | the OpenAPI 3.1 document, and its Swagger 2.0 form |
-//! | [`api_page`] | the interactive page over the document |
+//! | [`openapi`], [`openapi::swagger2`] | the OpenAPI 3.1 document, and its Swagger 2.0 form |
+//! | [`openapi::api_page`] | the interactive page over the document |
 //! | [`limits`], [`clock`] | all limits of a server, and their clock |
-//! | [`lane`], [`share`], [`bodies`] | what a client may use at once: threads for cheap and for expensive work, bytes of bodies |
-//! | [`priority`] | lower priorities of threads |
+//! | [`limits::lane`], [`mod@limits::share`], [`bodies`] | what a client may use at once: threads for cheap and for expensive work, bytes of bodies |
+//! | [`limits::priority`] | lower priorities of threads |
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | request metrics |
 //! | [`mounts`] | several apps behind one socket, by path prefix or host name |
 //! | [`serve`] | an [`app::App`], or any request handler, on a socket |
-//! | [`http2`] | a request handler on a socket, over HTTP/2 |
-//! | [`server`] | a server with its own threads |
+//! | [`serve::http2`] | a request handler on a socket, over HTTP/2 |
+//! | [`serve::server`] | a server with its own threads |
 //!
 //! ```
 //! use web::app::App;

@@ -8,22 +8,22 @@
 //!
 //! # Invariants
 //!
-//! * A state is a function of the evidence found on chains ([`hop`]).
-//! * Evidence only grows, in any order of discovery ([`state`]).
-//! * A transfer that has ended never changes ([`transfer`]).
+//! * A state is a function of the evidence found on chains ([`evidence::hop`]).
+//! * Evidence only grows, in any order of discovery ([`evidence::state`]).
+//! * A transfer that has ended never changes ([`evidence::transfer`]).
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`hop`] | evidence about one hop of a transfer |
-//! | [`state`] | state machine of one hop |
-//! | [`transfer`] | state of a chain of hops |
+//! | [`evidence::hop`] | evidence about one hop of a transfer |
+//! | [`evidence::state`] | state machine of one hop |
+//! | [`evidence::transfer`] | state of a chain of hops |
 //! | [`record`] | a registered transaction and its schedule |
-//! | [`hop_query`] | open queries about a hop |
+//! | [`evidence::hop_query`] | open queries about a hop |
 //! | [`mod@status`] | response of `/v2/tx/status` |
 //! | [`ChainClients`] | node clients by chain |
 //! | `chain_queries`, `search`, `query_error` | node queries and their results |
 //! | `detect`, `continuation`, `event`, `layer_zero`, `swap` | parsing of transactions and events |
-//! | [`known_chain`] | what a record keeps of its chains |
+//! | [`chains::known_chain`] | what a record keeps of its chains |
 //! | `known_acks` | acknowledgements by their hash |
 //! | `other_bridges` | steps over bridges that are not tracked |
 //! | `asset_location` | chain and denomination of the tokens |

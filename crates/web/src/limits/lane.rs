@@ -2,7 +2,7 @@
 //!
 //! A handler begins in the light lane, on the thread of its connection. It counts the bytes that it reads ([`spend`]);
 //! past [`LIGHT`] it ends with an error, and the server runs it once more in a lane with a small pool of its own
-//! ([`crate::limits::share`]). So no handler has to tell its cost before it knows it, and cheap requests never wait for a
+//! ([`mod@crate::limits::share`]). So no handler has to tell its cost before it knows it, and cheap requests never wait for a
 //! thread that an expensive one has. A handler that is always expensive says so by [`heavy`], one that needs a lock by
 //! [`serial`]. Outside of a server nothing is counted.
 //!
