@@ -23,7 +23,7 @@ use super::fees::{Fee, fees};
 use super::json;
 use super::price_warning;
 use super::route::{self, RouteQuery};
-use super::swap_limits;
+use super::swap_limits::{self, SLIPPAGE_PERCENT};
 use super::swap_options::{self, AllowedVenue, SmartSwapOptions};
 use super::wire::{Free, WireMsg};
 use crate::body::{
@@ -180,8 +180,6 @@ const OF_OPERATIONS: &[&str] = &["allow_swaps", "swap_venue", "swap_venues", "sm
 
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 300;
-/// Skip's default, in percent.
-pub(super) const SLIPPAGE_PERCENT: &str = "1";
 
 /// Transactions to sign, in order.
 #[derive(Serialize, JsonSchema)]

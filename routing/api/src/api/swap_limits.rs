@@ -6,12 +6,14 @@ use planner::swap::Exact;
 use planner::{Plan, Step};
 use web::http_error::HttpError;
 
-use super::msgs::SLIPPAGE_PERCENT;
 use crate::body::{Decimal, Expected};
 use crate::errors;
 
+/// Skip's default of the slippage, in percent.
+pub(super) const SLIPPAGE_PERCENT: &str = "1";
+
 /// Slippage in percent over which a client must allow an unsafe swap.
-const MOST_PERCENT: u64 = 10;
+const MAX_PERCENT: u64 = 10;
 
 /// Refuses a slippage that makes a swap fail always or protects from nothing.
 pub(super) fn check(
@@ -26,8 +28,8 @@ pub(super) fn check(
         let why = format!("{percent} must be more than 0 and less than 100 for a swap");
         return Err(errors::invalid("slippage_tolerance_percent", &why));
     }
-    if left < kept / U256::from(100) * U256::from(100 - MOST_PERCENT) && allow_unsafe != Some(true) {
-        let why = format!("{percent} is more than {MOST_PERCENT}; allow_unsafe permits it");
+    if left < kept / U256::from(100) * U256::from(100 - MAX_PERCENT) && allow_unsafe != Some(true) {
+        let why = format!("{percent} is more than {MAX_PERCENT}; allow_unsafe permits it");
         return Err(errors::invalid("slippage_tolerance_percent", &why));
     }
     Ok(())
