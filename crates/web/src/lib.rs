@@ -33,7 +33,7 @@
 //! use web::http_error::HttpError;
 //! use web::openapi::About;
 //! use web::reply::Reply;
-//! use web::schema::of;
+//! use web::openapi::schema::of;
 //!
 //! /// The shared state of the handlers.
 //! struct Greetings {
