@@ -29,6 +29,11 @@ pub(super) struct SmartSwapOptions {
     split_routes: Option<bool>,
     #[expect(dead_code, reason = "no swap is on an EVM chain")]
     evm_swaps: Option<bool>,
+    /// With it the options are an object: serde reads a struct from an array too.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    #[expect(dead_code, reason = "other members have no effect")]
+    others: std::collections::BTreeMap<String, serde::de::IgnoredAny>,
 }
 
 /// The venues of a world: those of the registry, and Minitswap where a chain has such a pool.
