@@ -95,7 +95,7 @@ impl PoolReader {
         match self.state(rest, height).await {
             Ok(pools) => Ok(Some(Market::new(chain.id.clone(), height, time, pools))),
             Err(reason) => {
-                // One pool that is gone fails the batch; the next read lists them again.
+                // One pool that aborts fails the batch; the next read lists them again.
                 self.listed_at = None;
                 Err(reason)
             }
@@ -111,7 +111,9 @@ impl PoolReader {
     ) -> Result<(), Error> {
         let mut left_out = BTreeMap::new();
         let mut weighted: Vec<Listed> = Vec::new();
-        for pair in pairs(rest, height).await? {
+        let pairs = pairs(rest, height).await?;
+        let pair_count = pairs.len();
+        for pair in pairs {
             let denom = |name: &str| pair[name].as_str().unwrap_or_default().to_owned();
             let listed =
                 Listed { id: denom("liquidity_token"), coins: vec![denom("coin_a"), denom("coin_b")] };
@@ -130,22 +132,20 @@ impl PoolReader {
                 Err(error) => return Err(error),
             }
         }
-        let listed = MoveView {
-            module: "minitswap",
-            function: "get_pools_detail_list",
-            args: vec![vec![0], u64::from(PAGE).to_le_bytes().to_vec()],
-        };
-        let vouchers = match rest.move_views(&[listed], height).await {
-            Ok(replies) => replies,
+        let vouchers = match vouchers(rest, height).await {
+            Ok(vouchers) => vouchers,
             Err(Error::Refused { message, .. }) => {
                 left_out.insert("minitswap".to_owned(), message);
                 Vec::new()
             }
             Err(error) => return Err(error),
         };
-        let vouchers = vouchers.first().and_then(Value::as_array).into_iter().flatten();
-        self.vouchers = vouchers.filter_map(|pool| address(pool["ibc_op_init_metadata"].as_str()?)).collect();
-        (self.weighted, self.stable) = (weighted, stable);
+        for (module, pools) in [("dex", pair_count), ("minitswap", vouchers.len())] {
+            if pools >= MAX_POOLS {
+                left_out.insert(format!("more pools of {module}"), format!("at most {MAX_POOLS} are read"));
+            }
+        }
+        (self.weighted, self.stable, self.vouchers) = (weighted, stable, vouchers);
         if self.left_out != left_out {
             for (pool, reason) in &left_out {
                 tracing::info!(chain = registry[chain].id, pool, reason, "pool left out");
@@ -156,10 +156,10 @@ impl PoolReader {
     }
 
     /// All states in one request.
-    async fn state(&self, rest: &Rest, height: u64) -> Result<Vec<Pool>, String> {
+    async fn state(&mut self, rest: &Rest, height: u64) -> Result<Vec<Pool>, String> {
         let mut views = Vec::new();
         for pool in &self.weighted {
-            views.extend([dex_view("get_pool_info", &pool.id), dex_view("get_config", &pool.id)]);
+            views.extend(weighted_views(&pool.id));
         }
         views.extend(self.stable.iter().map(|id| stable_view(id)));
         let detail = |voucher: &[u8; 32]| MoveView {
@@ -174,7 +174,12 @@ impl PoolReader {
         if views.is_empty() {
             return Ok(Vec::new());
         }
-        let mut replies = rest.move_views(&views, height).await.map_err(text)?.into_iter();
+        let replies = rest.move_views(&views, height).await;
+        if matches!(replies, Err(Error::Refused { .. })) {
+            // Whichever pool it is, the next list leaves it out.
+            self.weighted.clear();
+        }
+        let mut replies = replies.map_err(text)?.into_iter();
         let mut next = || replies.next().unwrap_or_default();
         let mut pools = Vec::new();
         for Listed { id, coins } in &self.weighted {
@@ -222,6 +227,23 @@ async fn pairs(rest: &Rest, height: u64) -> Result<Vec<Value>, Error> {
     }
 }
 
+/// The metadata addresses of Minitswap's vouchers, page by page.
+async fn vouchers(rest: &Rest, height: u64) -> Result<Vec<[u8; 32]>, Error> {
+    let mut all: Vec<[u8; 32]> = Vec::new();
+    loop {
+        let after = all.last().map_or(vec![0], |last| [&[1][..], last].concat());
+        let args = vec![after, u64::from(PAGE).to_le_bytes().to_vec()];
+        let view = MoveView { module: "minitswap", function: "get_pools_detail_list", args };
+        let replies = rest.move_views(&[view], height).await?;
+        let page = replies.first().and_then(Value::as_array).into_iter().flatten();
+        let before = all.len();
+        all.extend(page.filter_map(|pool| address(pool["ibc_op_init_metadata"].as_str()?)));
+        if all.len() - before < usize::from(PAGE) || all.len() >= MAX_POOLS {
+            return Ok(all);
+        }
+    }
+}
+
 /// The reason why a listed pair is no weighted pool; `None` if it is one.
 async fn config_exists(
     rest: &Rest,
@@ -235,11 +257,16 @@ async fn config_exists(
     if object(&pool.id).is_none() {
         return Ok(Some("its LP token is no Move object".to_owned()));
     }
-    match rest.move_views(&[dex_view("get_config", &pool.id)], height).await {
+    match rest.move_views(&weighted_views(&pool.id), height).await {
         Ok(_) => Ok(None),
-        Err(Error::Refused { message, .. }) => Ok(Some(format!("it has no 0x1::dex::Config: {message}"))),
+        Err(Error::Refused { message, .. }) => Ok(Some(format!("not a pool of 0x1::dex: {message}"))),
         Err(error) => Err(error),
     }
+}
+
+/// The state of a weighted pool.
+fn weighted_views(pool: &str) -> [MoveView; 2] {
+    [dex_view("get_pool_info", pool), dex_view("get_config", pool)]
 }
 
 fn dex_view(function: &'static str, pool: &str) -> MoveView {

@@ -33,7 +33,7 @@ pub(super) struct SmartSwapOptions {
     #[serde(flatten)]
     #[schemars(skip)]
     #[expect(dead_code, reason = "other members have no effect")]
-    others: std::collections::BTreeMap<String, serde::de::IgnoredAny>,
+    others: serde_json::Map<String, serde_json::Value>,
 }
 
 /// The venues of a world: those of the registry, and Minitswap where a chain has such a pool.
