@@ -288,6 +288,28 @@ async fn a_node_that_fails_leaves_the_last_pools() {
     assert_eq!(chains.route(&ask).await, before);
 }
 
+#[tokio::test]
+async fn chains_that_fail_at_the_start_are_asked_again_before_the_next_refresh() {
+    let l1 = ReplayNode::start(Arc::clone(&PLAYED_L1), Addresses::default(), Options::default()).await.unwrap();
+    let l2 = ReplayNode::start(Arc::clone(&PLAYED_L2), Addresses::default(), Options::default()).await.unwrap();
+    l1.set_faults(vec!["rest:500".parse().unwrap()]);
+    let client = Client::over(registry(&l1, &l2));
+    let service = client.service();
+    let known = async {
+        while l1.faulted() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        l1.set_faults(Vec::new());
+        while !service.world().facts.hooks.contains_key(L1) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        () = service.refresh(pending()) => {}
+        known = tokio::time::timeout(Duration::from_mins(1), known) => known.unwrap(),
+    }
+}
+
 /// A service that knows one pool of each kind that a test alters.
 fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Duration) -> Client {
     let one = U256::from(1_000_000_000_000_000_000u64);
