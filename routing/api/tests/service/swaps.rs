@@ -139,6 +139,8 @@ async fn a_swap_on_the_l1_gives_what_the_best_recorded_quote_gives_or_more() {
         assert_eq!(route["swap_price_impact_percent"], swap["price_impact_percent"]);
         assert_eq!(operation["swap"]["estimated_affiliate_fee"], format!("0{wanted}"));
         assert_eq!(route["required_chain_addresses"], json!([L1, L1]));
+        let block = json!({ "chain_id": L1, "height": 570, "time": "2026-11-26T19:04:14Z" });
+        assert_eq!(route["quoted_at"], block);
     }
     assert!(equal > 0, "no route was over the recorded pool alone");
 }
