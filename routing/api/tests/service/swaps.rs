@@ -292,8 +292,10 @@ async fn a_node_that_fails_leaves_the_last_pools() {
 
 #[tokio::test]
 async fn chains_that_fail_at_the_start_are_asked_again_before_the_next_refresh() {
-    let l1 = ReplayNode::start(Arc::clone(&PLAYED_L1), Addresses::default(), Options::default()).await.unwrap();
-    let l2 = ReplayNode::start(Arc::clone(&PLAYED_L2), Addresses::default(), Options::default()).await.unwrap();
+    let l1 =
+        ReplayNode::start(Arc::clone(&PLAYED_L1), Addresses::default(), Options::default()).await.unwrap();
+    let l2 =
+        ReplayNode::start(Arc::clone(&PLAYED_L2), Addresses::default(), Options::default()).await.unwrap();
     l1.set_faults(vec!["rest:500".parse().unwrap()]);
     let client = Client::over(registry(&l1, &l2));
     let service = client.service();
