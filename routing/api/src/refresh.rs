@@ -53,17 +53,20 @@ pub(crate) struct ChannelStatus {
     pub(crate) client_chain: String,
 }
 
-/// Queries all chains; a failed query keeps the fact of `before`.
-pub async fn query_facts(clients: &ChainClients, registry: &Registry, before: &Facts) -> Facts {
-    let mut facts = before.clone();
+/// Queries all chains; a failed query keeps the fact of `before`. Also whether one failed.
+pub async fn query_facts(clients: &ChainClients, registry: &Registry, before: &Facts) -> (Facts, bool) {
+    let (mut facts, mut has_failed) = (before.clone(), false);
     for Queried { part, outcome } in query_all(clients, registry).await {
         match outcome {
             Ok(fact) => merge(registry, &mut facts, fact),
-            Err(reason) => tracing::debug!(part, reason, "chain query failed"),
+            Err(reason) => {
+                has_failed = true;
+                tracing::debug!(part, reason, "chain query failed");
+            }
         }
     }
     log_pairs(registry, before, &facts);
-    facts
+    (facts, has_failed)
 }
 
 /// Logs each wrapper pair that a chain newly contradicts, or no longer contradicts.

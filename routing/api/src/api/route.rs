@@ -3,10 +3,10 @@
 //! The same request gives the same response, byte for byte, while registry, facts and quotes stay the same: the wallet
 //! widget repeats the request before it lets the user sign, and compares.
 
-use chain::U256;
+use chain::{Timestamp, U256};
 use futures_util::future::BoxFuture;
 use planner::operation::SwapVenue;
-use planner::{Operation, OperationKind, Plan, Request, operations, usd};
+use planner::{Operation, OperationKind, Plan, Request, Step, operations, usd};
 use registry::{BridgeKind, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,9 @@ pub(super) struct Answer<'a> {
     usd_amount_out: Option<String>,
     /// How much worse the swap is than its pools' price, fees apart; null without a swap.
     swap_price_impact_percent: Option<String>,
+    /// The block whose pools the swap is computed with; absent without a swap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quoted_at: Option<QuotedAt<'a>>,
     /// If less than nine tenths of the value arrives, or a swap cannot be compared for want of prices.
     warning: Option<PriceWarning>,
     /// Fees deducted in transit, and fees paid in addition.
@@ -153,6 +156,16 @@ pub(super) struct Answer<'a> {
     extra_warnings: Vec<String>,
     /// Other ways, the best first.
     alternatives: Vec<Alternative>,
+}
+
+/// A block with pools.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct QuotedAt<'a> {
+    chain_id: &'a str,
+    height: u64,
+    /// Of the block, RFC 3339.
+    time: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -244,6 +257,7 @@ impl RouteQuery {
             usd_amount_in,
             usd_amount_out,
             swap_price_impact_percent: best.swap.as_ref().and_then(|swap| swap.price_impact_percent.clone()),
+            quoted_at: QuotedAt::of(world, best),
             warning,
             estimated_fees: fees(world, best),
             estimated_route_duration_seconds: best.seconds(registry),
@@ -252,6 +266,17 @@ impl RouteQuery {
             extra_warnings: warnings(world, best),
             alternatives: plans[1..].iter().map(alternative).collect(),
         }
+    }
+}
+
+impl<'a> QuotedAt<'a> {
+    fn of(world: &'a World, plan: &Plan) -> Option<Self> {
+        let swap = plan.hops.iter().find(|hop| hop.step == Step::Swap)?;
+        let registry = &*world.registry;
+        let market = &world.markets.get(&registry[registry[swap.from].chain].id)?.market;
+        let nanos = i64::try_from(market.time).ok()?.checked_mul(1_000_000_000)?;
+        let time = Timestamp::from_unix_nanos(nanos).seconds();
+        Some(Self { chain_id: &market.chain, height: market.height, time })
     }
 }
 

@@ -139,6 +139,8 @@ async fn a_swap_on_the_l1_gives_what_the_best_recorded_quote_gives_or_more() {
         assert_eq!(route["swap_price_impact_percent"], swap["price_impact_percent"]);
         assert_eq!(operation["swap"]["estimated_affiliate_fee"], format!("0{wanted}"));
         assert_eq!(route["required_chain_addresses"], json!([L1, L1]));
+        let block = json!({ "chain_id": L1, "height": 570, "time": "2026-11-26T19:04:14Z" });
+        assert_eq!(route["quoted_at"], block);
     }
     assert!(equal > 0, "no route was over the recorded pool alone");
 }
@@ -286,6 +288,30 @@ async fn a_node_that_fails_leaves_the_last_pools() {
         () = failed => {}
     }
     assert_eq!(chains.route(&ask).await, before);
+}
+
+#[tokio::test]
+async fn chains_that_fail_at_the_start_are_asked_again_before_the_next_refresh() {
+    let l1 =
+        ReplayNode::start(Arc::clone(&PLAYED_L1), Addresses::default(), Options::default()).await.unwrap();
+    let l2 =
+        ReplayNode::start(Arc::clone(&PLAYED_L2), Addresses::default(), Options::default()).await.unwrap();
+    l1.set_faults(vec!["rest:500".parse().unwrap()]);
+    let client = Client::over(registry(&l1, &l2));
+    let service = client.service();
+    let known = async {
+        while l1.faulted() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        l1.set_faults(Vec::new());
+        while !service.world().facts.hooks.contains_key(L1) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        () = service.refresh(pending()) => {}
+        known = tokio::time::timeout(Duration::from_mins(1), known) => known.unwrap(),
+    }
 }
 
 /// A service that knows one pool of each kind that a test alters.
