@@ -201,17 +201,14 @@ async fn with_swaps<'a>(
 ) -> Result<Planned<'a>, NoRoute> {
     let (mut best, mut refusal): (Option<Planned<'a>>, Option<NoRoute>) = (None, None);
     for known in world.markets.values() {
-        let age = known.read_at.elapsed();
         let swaps =
             |view: planner::World<'_>| plan_swaps(&world.graph, view, &known.market, request, rules, amount);
         match quoted(service, world, swaps).await {
-            Ok(_) if age > pools::MAX_AGE => {
-                let (chain, age, most) = (&known.market.chain, age.as_secs(), pools::MAX_AGE.as_secs());
-                refusal = Some(NoRoute::NoPoolState(format!(
-                    "the pools of {chain} were last read {age} s ago, and are quoted up to {most} s; try again later"
-                )));
-            }
             Ok(planned) => {
+                if let Some(why) = known.stale() {
+                    refusal = Some(NoRoute::NoPoolState(why));
+                    continue;
+                }
                 let gives_more =
                     |best: &Planned<'_>| planned.plans[0].amount_out() > best.plans[0].amount_out();
                 if best.as_ref().is_none_or(gives_more) {

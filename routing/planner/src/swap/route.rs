@@ -53,7 +53,7 @@ pub fn plan_swaps(
     let none = || NoRoute::NoPool { from: name(world, request.from), to: name(world, request.to) };
     let chain = world.registry.chain(&market.chain).ok_or_else(none)?;
     let allowed: Vec<bool> = market.pools().iter().map(|pool| rules.allow(pool)).collect();
-    let adapter = has_adapter(world, chain);
+    let adapter = world.facts.adapter(world.registry, chain).is_some();
     let limits = Limits { legs: if adapter { MAX_LEGS } else { 1 }, allows: &|pool: usize| allowed[pool] };
     let swaps = Swaps { graph, world, market, request, rules, limits, adapter };
     let outcome = match amount {
@@ -313,11 +313,6 @@ fn found(plans: Vec<Plan>, reason: Option<NoRoute>) -> Result<Vec<Plan>, NoRoute
         Some(reason) if plans.is_empty() => Err(reason),
         _ => Ok(plans),
     }
-}
-
-/// Whether the registry names an adapter for a chain.
-fn has_adapter(world: World<'_>, chain: ChainRef) -> bool {
-    world.registry.adapter(chain).is_some()
 }
 
 fn name(world: World<'_>, asset: AssetRef) -> String {
