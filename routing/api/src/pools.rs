@@ -187,7 +187,10 @@ async fn latest(rest: &Rest) -> Result<(u64, u64), String> {
         return Err("the latest block has no height or no time".to_owned());
     };
     if block_age(time) > MAX_BLOCK_AGE && get("syncing").await?["syncing"] != false {
-        return Err(format!("the node syncs: its last block, {height}, is {} s old", block_age(time).as_secs()));
+        return Err(format!(
+            "the node syncs: its last block, {height}, is {} s old",
+            block_age(time).as_secs()
+        ));
     }
     Ok((height, time))
 }

@@ -69,11 +69,7 @@ pub async fn query_facts(clients: &ChainClients, registry: &Registry, before: &F
         }
     }
     log_pairs(registry, before, &facts);
-    for (chain, adapter) in &facts.adapters {
-        if before.adapters.get(chain) != Some(adapter) {
-            tracing::info!(chain, adapter, "swap adapter found on the list of hooks");
-        }
-    }
+    hooks::log_adapters(before, &facts);
     facts
 }
 

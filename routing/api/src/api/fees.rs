@@ -78,7 +78,10 @@ pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
             let known = world.markets.get(&chain.id).filter(|known| known.stands_still())?;
             let (name, height, time) = (&chain.pretty_name, known.market.height, known.market.time);
             let time = Timestamp::from_unix_nanos(i64::try_from(time).ok()?.checked_mul(1_000_000_000)?);
-            Some(format!("The pools are those of block {height} of {name}, the last since {}.", time.seconds()))
+            Some(format!(
+                "The pools are those of block {height} of {name}, the last since {}.",
+                time.seconds()
+            ))
         }
         _ => None,
     };

@@ -147,7 +147,9 @@ impl List {
             replies => replies?.first().and_then(Value::as_array).cloned().unwrap_or_default(),
         };
         if listed.len() >= usize::from(PAGE) {
-            let why = format!("the chain lists {PAGE} without their addresses; others must be in the node's index or in `pools`");
+            let why = format!(
+                "the chain lists {PAGE} without their addresses; others must be in the node's index or in `pools`"
+            );
             self.left_out.insert("more pools of stableswap".to_owned(), why);
         }
         self.stable.clear();

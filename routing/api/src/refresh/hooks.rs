@@ -2,7 +2,7 @@
 
 use chain::Account;
 use node::Error;
-use registry::Chain;
+use registry::{Chain, Facts};
 use serde_json::{Value, json};
 use tracker::ChainClients;
 
@@ -27,11 +27,7 @@ const PARAMETERS: [&str; 11] = [
 ];
 
 /// Whether packets may call an account: its own entry of the list, else the default.
-pub(super) async fn are_allowed(
-    clients: &ChainClients,
-    chain: &Chain,
-    called: &str,
-) -> Result<bool, String> {
+pub(super) async fn are_allowed(clients: &ChainClients, chain: &Chain, called: &str) -> Result<bool, String> {
     let digits = called.strip_prefix("0x").unwrap_or(called);
     // A Move address of an ordinary account is its 20 bytes after zeros.
     let digits = digits.strip_prefix(&"0".repeat(24)).filter(|digits| digits.len() == 40).unwrap_or(digits);
@@ -58,6 +54,15 @@ pub(super) async fn adapters(clients: &ChainClients, chain: &Chain) -> Result<Ve
         }
     }
     Ok(found)
+}
+
+/// Logs each adapter that was newly found.
+pub(super) fn log_adapters(before: &Facts, now: &Facts) {
+    for (chain, adapter) in &now.adapters {
+        if before.adapters.get(chain) != Some(adapter) {
+            tracing::info!(chain, adapter, "swap adapter found on the list of hooks");
+        }
+    }
 }
 
 async fn is_adapter(clients: &ChainClients, chain: &Chain, address: &str) -> Result<bool, String> {
@@ -87,7 +92,9 @@ async fn entries(clients: &ChainClients, chain: &Chain) -> Result<Vec<(String, b
     for _ in 0..MAX_PAGES {
         let Some(page) = get(clients, chain, &path).await? else { return Ok(entries) };
         let acls = page["acls"].as_array().into_iter().flatten();
-        entries.extend(acls.filter_map(|acl| Some((acl["address"].as_str()?.to_owned(), acl["allowed"].as_bool()?))));
+        entries.extend(
+            acls.filter_map(|acl| Some((acl["address"].as_str()?.to_owned(), acl["allowed"].as_bool()?))),
+        );
         match page["pagination"]["next_key"].as_str().filter(|key| !key.is_empty()) {
             Some(key) => path = format!("/initia/ibchooks/v1/acls?pagination.key={}", escaped(key)),
             None => return Ok(entries),
