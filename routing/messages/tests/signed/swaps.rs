@@ -34,7 +34,8 @@ fn registry_with(venue: &str) -> Registry {
         "[[asset]]\nchain = \"{L2}\"\ndenom = \"{WRAPPED}\"\nsymbol = \"INIT\"\ndecimals = 18\n\
          wrapped = {{ contract = \"{WRAPPER}\", from = \"{OP_INIT}\" }}\n"
     );
-    registry::load_text(&[&file("assets"), &wrapped, &file("bridges"), &file("chains"), venue].join("\n")).unwrap()
+    registry::load_text(&[&file("assets"), &wrapped, &file("bridges"), &file("chains"), venue].join("\n"))
+        .unwrap()
 }
 
 fn registry() -> Registry {

@@ -301,7 +301,10 @@ impl Swaps<'_> {
             hop.to == hops[0].from || hops[..at].iter().any(|other| other.to == hop.to)
         };
         if hops.iter().enumerate().any(is_again) {
-            return Err(NoRoute::NoPool { from: name(self.world, entry.asset), to: name(self.world, exit.asset) });
+            return Err(NoRoute::NoPool {
+                from: name(self.world, entry.asset),
+                to: name(self.world, exit.asset),
+            });
         }
         let plan = Plan { hops, swap: Some(details(self.market, exact, paths)) };
         if plan.txs() > 1 && !self.request.multi_tx {
