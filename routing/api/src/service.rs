@@ -192,7 +192,7 @@ impl Service {
 
     /// Replaces the pools of a chain, as they were read at a time.
     pub fn learn_market(&self, market: Market, read_at: Instant) {
-        let known = KnownMarket { market, read_at };
+        let known = KnownMarket::new(Arc::new(market), read_at, false);
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut world.markets).insert(known.market.chain.clone(), Arc::new(known));
     }

@@ -21,7 +21,7 @@ use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
 use super::price_warning::{self, PriceWarning};
-use super::swap_options::{self, AllowedVenue, SmartSwapOptions};
+use super::swap_options::{AllowedVenue, SmartSwapOptions, SwapOptions};
 use super::wire::Free;
 use crate::body::{self, Amount, DENOM, NoFee, Text, check_length};
 use crate::errors;
@@ -88,6 +88,15 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "unsafe",
     "client_id",
 ];
+
+/// Members of a request that decide which routes it allows.
+pub(super) struct RouteOptions {
+    pub(super) multi_tx: Option<bool>,
+    pub(super) op_withdraw: Option<bool>,
+    pub(super) bridges: Option<Vec<String>>,
+    pub(super) allow_unsafe: Option<bool>,
+    pub(super) swaps: SwapOptions,
+}
 
 /// Parsed route request, with the names as the client spells them.
 pub(super) struct RouteQuery {
@@ -189,18 +198,19 @@ fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<R
             [request.source_asset_denom, request.source_asset_chain_id],
             [request.dest_asset_denom, request.dest_asset_chain_id],
         )?;
-        query.request.multi_tx = request.allow_multi_tx == Some(true);
-        query.request.op_withdraw = request.is_op_withdraw == Some(true);
-        query.request.bridges = bridges(&request.bridges.unwrap_or_default())?;
-        let rules = swap_options::rules(
-            &world,
-            request.allow_swaps,
-            request.swap_venues,
-            request.swap_venue,
-            request.smart_swap_options.as_ref(),
-        )?;
-        let planned = amounts::plans(service, &world, &query.request, rules.as_ref(), amount).await?;
-        price_warning::check(&world, &query.request, &planned.plans[0], request.allow_unsafe)?;
+        let options = RouteOptions {
+            multi_tx: request.allow_multi_tx,
+            op_withdraw: request.is_op_withdraw,
+            bridges: request.bridges,
+            allow_unsafe: request.allow_unsafe,
+            swaps: SwapOptions {
+                are_allowed: request.allow_swaps,
+                venues: request.swap_venues,
+                venue: request.swap_venue,
+                smart: request.smart_swap_options,
+            },
+        };
+        let planned = query.plans(service, &world, options, amount).await?;
         json(&query.answer(&world, &planned))
     })
 }
@@ -219,6 +229,23 @@ impl RouteQuery {
             bridges: None,
         };
         Ok(Self { request, pair })
+    }
+
+    /// The plans for an amount that the client's options allow, best first and at least one.
+    pub(super) async fn plans<'a>(
+        &mut self,
+        service: &Service,
+        world: &'a World,
+        options: RouteOptions,
+        amount: RequestedAmount,
+    ) -> Result<Planned<'a>, HttpError> {
+        self.request.multi_tx = options.multi_tx == Some(true);
+        self.request.op_withdraw = options.op_withdraw == Some(true);
+        self.request.bridges = bridges(&options.bridges.unwrap_or_default())?;
+        let rules = options.swaps.rules(world)?;
+        let planned = amounts::plans(service, world, &self.request, rules.as_ref(), amount).await?;
+        price_warning::check(world, &self.request, &planned.plans[0], options.allow_unsafe)?;
+        Ok(planned)
     }
 
     /// The response for plans; there is at least one.
@@ -290,7 +317,7 @@ fn swap_venues(plan: &Plan, operations: &[Operation]) -> Vec<SwapVenue> {
 }
 
 /// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.
-pub(super) fn bridges(names: &[String]) -> Result<Option<Vec<BridgeKind>>, HttpError> {
+fn bridges(names: &[String]) -> Result<Option<Vec<BridgeKind>>, HttpError> {
     const OTHERS: [&str; 6] = ["AXELAR", "CCTP", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
     check_length("bridges", names.len())?;
     if names.is_empty() {

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::client::recorded::between;
 use crate::client::{Client, here};
 
-const L1: &str = "swap-l1-1";
-const L2: &str = "swap-l2-1";
-const INIT: &str = "uinit";
-const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
-const RETURNED: &str = "ibc/82EB1C694C571F954E68BFD68CFCFCD6123B0EBB69AAA8BAB7A082939B45E802";
+pub(crate) const L1: &str = "swap-l1-1";
+pub(crate) const L2: &str = "swap-l2-1";
+pub(crate) const INIT: &str = "uinit";
+pub(crate) const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
+pub(crate) const RETURNED: &str = "ibc/82EB1C694C571F954E68BFD68CFCFCD6123B0EBB69AAA8BAB7A082939B45E802";
 const FOLDER: &str = "../../testing/recordings/l1-l2-swaps";
 
 fn recording(name: &str) -> Arc<Recording> {
@@ -28,20 +28,26 @@ static PLAYED_L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1"));
 static PLAYED_L2: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l2"));
 
 /// Both nodes and a client of the service over them.
-struct Chains {
+pub(crate) struct Chains {
     l1: ReplayNode,
     _l2: ReplayNode,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Chains {
-    /// With facts and pools read.
     async fn start() -> Self {
+        Self::start_with("", &[]).await
+    }
+
+    /// With facts and pools read, members added to the venue, and faults of the nodes.
+    pub(crate) async fn start_with(venue: &str, faults: &[&str]) -> Self {
+        let faults: Vec<_> = faults.iter().map(|fault| fault.parse().unwrap()).collect();
         let play = async |recording: &LazyLock<Arc<Recording>>| {
-            ReplayNode::start(Arc::clone(recording), Addresses::default(), Options::default()).await.unwrap()
+            let options = Options { faults: faults.clone(), ..Options::default() };
+            ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap()
         };
         let (l1, l2) = (play(&PLAYED_L1).await, play(&PLAYED_L2).await);
-        let client = Client::over(registry(&l1, &l2));
+        let client = Client::over(registry(&l1, &l2, venue));
         let chains = Self { l1, _l2: l2, client };
         chains.read().await;
         chains
@@ -71,7 +77,7 @@ impl Chains {
         venues["venues"].as_array().unwrap().iter().map(name).collect()
     }
 
-    async fn route(&self, ask: &Value) -> Value {
+    pub(crate) async fn route(&self, ask: &Value) -> Value {
         self.client.post("/v2/fungible/route", ask).await.ok()
     }
 
@@ -83,14 +89,17 @@ impl Chains {
     }
 }
 
-fn registry(l1: &ReplayNode, l2: &ReplayNode) -> Registry {
+fn registry(l1: &ReplayNode, l2: &ReplayNode, venue: &str) -> Registry {
     let of = |node: &ReplayNode| Endpoints {
         rpc: vec![node.comet_url()],
         rest: vec![node.rest_url()],
         json_rpc: vec![node.json_rpc_url()],
         ..Endpoints::default()
     };
-    let registry = registry::load(&here(FOLDER).join("registry")).unwrap().registry;
+    let file = |name: &str| std::fs::read_to_string(here(FOLDER).join("registry").join(name)).unwrap();
+    // The venue is the last part.
+    let files = [file("assets.toml"), file("bridges.toml"), file("chains.toml"), venue.to_owned()];
+    let registry = registry::load_text(&files.join("\n")).unwrap();
     registry.with_endpoints(|id| match id {
         L1 => Some(of(l1)),
         L2 => Some(of(l2)),
@@ -108,7 +117,7 @@ fn recorded(function: &str) -> Vec<(Value, Value)> {
     lines.filter(fits).map(|line| (line["args"].clone(), line["answer"].clone())).collect()
 }
 
-fn number(value: &Value) -> u64 {
+pub(crate) fn number(value: &Value) -> u64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
