@@ -208,8 +208,8 @@ async fn with_swaps<'a>(
         }
     }
     let unread = pools::chains(registry).find(|(chain, about)| {
-        let is_all = registry[request.from].chain == *chain && registry[request.to].chain == *chain;
-        is_all && !world.markets.contains_key(&about.id)
+        let ends = [request.from, request.to].map(|asset| registry[asset].chain);
+        ends.contains(chain) && !world.markets.contains_key(&about.id)
     });
     if let (None, Some((_, chain)), Err(NoRoute::NoPath { .. })) = (&refusal, unread, &plain) {
         refusal = Some(NoRoute::NoPoolState(format!("the pools of {} were not read yet", chain.id)));
@@ -223,6 +223,10 @@ async fn with_swaps<'a>(
             Ok(best)
         }
         (Some(best), Err(_)) => Ok(best),
+        (None, Ok(plain)) => match refusal {
+            Some(why @ (NoRoute::Swap { .. } | NoRoute::NoPoolState(_))) if rules.pools.is_some() => Err(why),
+            _ => Ok(plain),
+        },
         (_, Ok(plain)) => Ok(plain),
         (None, Err(why @ (NoRoute::Dust { .. } | NoRoute::TooSmall { .. }))) => Err(why),
         (None, Err(why)) => match refusal {

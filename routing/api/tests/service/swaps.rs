@@ -306,7 +306,7 @@ async fn chains_that_fail_at_the_start_are_asked_again_before_the_next_refresh()
     let l2 =
         ReplayNode::start(Arc::clone(&PLAYED_L2), Addresses::default(), Options::default()).await.unwrap();
     l1.set_faults(vec!["rest:500".parse().unwrap()]);
-    let client = Client::over(registry(&l1, &l2));
+    let client = Client::over(registry(&l1, &l2, ""));
     let service = client.service();
     let known = async {
         while l1.faulted() == 0 {
@@ -323,8 +323,8 @@ async fn chains_that_fail_at_the_start_are_asked_again_before_the_next_refresh()
     }
 }
 
-/// A service that knows one pool of each kind that a test alters.
-fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Duration) -> Client {
+/// One pool of each kind that a test alters.
+fn market(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool)) -> Market {
     let one = U256::from(1_000_000_000_000_000_000u64);
     let weights = Weights { weights: [one / U256::from(2); 2], time: 0 };
     let mut weighted = WeightedPool {
@@ -357,11 +357,42 @@ fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Durati
         pool("move/1", [INIT, "uusdc"], PoolState::Weighted(weighted)),
         pool(RETURNED, [RETURNED, INIT], PoolState::Minitswap(minitswap)),
     ];
+    Market::new(L1.to_owned(), 1, 1, pools)
+}
+
+/// A service that knows only these pools.
+fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Duration) -> Client {
     let registry = registry::load(&here(FOLDER).join("registry")).unwrap().registry;
     let client = Client::over(registry.with_endpoints(|_| Some(Endpoints::default())));
-    let read_at = Instant::now().checked_sub(age).unwrap();
-    client.service().learn_market(Market::new(L1.to_owned(), 1, 1, pools), read_at);
+    client.service().learn_market(market(alter), Instant::now().checked_sub(age).unwrap());
     client
+}
+
+#[tokio::test]
+async fn messages_of_a_fast_withdrawal_that_cannot_swap_any_more_are_refused_with_the_reason() {
+    let chains = Chains::start().await;
+    let user = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let mut ask = between((L2, BRIDGED), (L1, INIT), "41000000");
+    let route = chains.route(&ask).await;
+    ask["operations"] = route["operations"].clone();
+    ask["address_list"] = json!([user, user]);
+    chains.client.post("/v2/fungible/msgs", &ask).await.ok();
+    let old = Instant::now().checked_sub(Duration::from_secs(31)).unwrap();
+    let off = market(|_, minitswap| minitswap.active = false);
+    for (market, read_at, why) in [
+        (off, Instant::now(), "cannot be swapped: the pool is switched off"),
+        (market(|_, _| {}), old, "the pools of swap-l1-1 were last read 31 s ago"),
+    ] {
+        chains.client.service().learn_market(market, read_at);
+        let (status, _, message) = chains.client.post("/v2/fungible/msgs", &ask).await.refusal();
+        assert!(status == 400 && message.contains(why), "{message}");
+        // A new route is over the bridge.
+        let ask = between((L2, BRIDGED), (L1, INIT), "41000000");
+        assert_eq!(chains.route(&ask).await["does_swap"], false);
+        // The pool is the first of two.
+        let message = chains.refused(&between((L2, BRIDGED), (L1, "uusdc"), "41000000")).await;
+        assert!(message.contains(why), "{message}");
+    }
 }
 
 #[tokio::test]
