@@ -318,7 +318,7 @@ fn swap_venues(plan: &Plan, operations: &[Operation]) -> Vec<SwapVenue> {
 
 /// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.
 fn bridges(names: &[String]) -> Result<Option<Vec<BridgeKind>>, HttpError> {
-    const OTHERS: [&str; 6] = ["AXELAR", "CCTP", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
+    const OTHERS: [&str; 7] = ["AXELAR", "CCTP", "CCTP_V2", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
     check_length("bridges", names.len())?;
     if names.is_empty() {
         return Ok(None);
