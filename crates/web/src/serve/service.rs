@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
@@ -35,6 +35,7 @@ use crate::limits::share::{Pools, Share};
 use crate::mounts::Apps;
 use crate::serve::request_timer::RequestTimer;
 use crate::serve::response_body::{ResponseBody, streaming, with_permit};
+use crate::serve::websocket::{Socket, is_upgrade};
 
 /// The values that all connections share.
 pub(crate) struct AppServer<A: 'static> {
@@ -54,6 +55,8 @@ pub(crate) struct AppService<A: 'static> {
     /// The peer address of the connection.
     pub(crate) peer: IpAddr,
     pub(crate) timer: Arc<RequestTimer>,
+    /// What the connection becomes after the response to its last request.
+    pub(crate) upgraded: Arc<Mutex<Option<Socket<A>>>>,
 }
 
 type Outcome = Result<Response<ResponseBody>, Infallible>;
@@ -85,6 +88,16 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                 return answered(close_unread(response, &body), permit);
             }
         };
+        if app.has_websocket() && is_upgrade(&head) {
+            let response = match self.server.upgrade(app, &head, &body, self.peer) {
+                Ok((response, socket)) => {
+                    *self.upgraded.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
+                    response
+                }
+                Err(response) => response,
+            };
+            return answered(response, None);
+        }
         let found = app.find(&head);
         let kind = app.kind_at(found.as_ref(), &head);
         if kind == HandlerKind::Stream {
@@ -122,6 +135,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             if head.method == Method::POST {
                 // Only handlers of `POST` depend on the client.
                 head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
+                head.extensions.insert(share.clone());
             }
         }
         let (app, limits, timer) = (Arc::clone(app), Arc::clone(limits), Arc::clone(&self.timer));
@@ -129,7 +143,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             let response = match begun {
                 Some(Ok(response)) => response,
                 Some(Err(lane)) => later(&app, &head, &share, lane).await,
-                None => with_body(&app, &head, body, kind, &limits).await,
+                None => with_body(&app, &head, body, kind, (&share, &limits)).await,
             };
             let response = compress_later(&app, &head, &share, response).await;
             let response = counted(&app, &head, &share, response);
@@ -165,8 +179,17 @@ async fn with_body<A: Send + Sync + 'static>(
     head: &Parts,
     body: Incoming,
     kind: HandlerKind,
-    limits: &Limits,
+    (share, limits): (&Share, &Limits),
 ) -> Response<Bytes> {
+    // A body counts from its head on, so that those that arrive slowly are counted too.
+    let most = body.size_hint().upper().and_then(|len| usize::try_from(len).ok()).unwrap_or(limits.body);
+    let _held = match share.hold(most.min(limits.body)) {
+        Ok(held) => held,
+        Err(error) => {
+            let message = format!("the request body may have {most} bytes, and there is no room for it now; try again");
+            return with_close(app.reject(head, &HttpError::new(error.status(), message)));
+        }
+    };
     let body = if head.method == Method::POST { read(body, limits).await } else { Ok(Bytes::new()) };
     match body {
         Ok(body) if kind == HandlerKind::Async => {
