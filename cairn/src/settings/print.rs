@@ -27,6 +27,7 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("chains", "rollup-1=/var/lib/rollup-1"),
     ("hosts", "one.example=rollup-1"),
     ("grpc_listen", "127.0.0.1:9095"),
+    ("evm_listen", "127.0.0.1:8546"),
     ("metrics", "127.0.0.1:9464"),
     ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),
