@@ -6,11 +6,16 @@
 
 pub mod abi;
 pub(crate) mod data;
+pub mod dialect;
 pub mod erc20;
 pub(crate) mod eth_form;
+pub(crate) mod eth_record;
 pub mod eth_tx;
+pub mod header;
 pub(crate) mod log;
+pub mod log_filter;
 pub mod trace;
+pub mod transaction;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
