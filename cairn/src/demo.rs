@@ -9,11 +9,14 @@ use std::sync::Arc;
 use ::replay::recording::Summary;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
+use evm_rpc::Dialect;
+use schema::evm_block::BLOCKS;
+use schema::logs::LOGS;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
 use crate::settings::sources::{LOG, Sources};
-use crate::settings::{Settings, path};
+use crate::settings::{Settings, dialect, path};
 use crate::temporary::Temporary;
 use crate::{logging, output, run, runtime, shutdown};
 

@@ -48,7 +48,7 @@ use web::limits::Rate;
 pub(crate) use self::configs::RouteSettings;
 pub(crate) use self::location::Location;
 use self::parse::TrackRate;
-pub(crate) use self::parse::{LogFormat, index, path};
+pub(crate) use self::parse::{LogFormat, dialect, index, path};
 use self::values::{Error, Values, env_of, flag_of, missing};
 
 /// The effective settings. The id of a field is its key in the file, `section.key` in a section; flag and variable are

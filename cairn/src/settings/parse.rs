@@ -134,7 +134,7 @@ pub(crate) fn index(text: &str) -> Result<&'static Index, String> {
 }
 
 /// `fixed` or `node`.
-pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
+pub(crate) fn dialect(text: &str) -> Result<Dialect, String> {
     match text {
         "fixed" => Ok(Dialect::Fixed),
         "node" => Ok(Dialect::Node),

@@ -212,21 +212,12 @@ async fn outcomes(
         }
     };
     let forwards = async {
-        let forwarded = steps.iter().enumerate().filter_map(|(place, step)| match step {
-            Step::Forward(method, params) => Some((place, *method, params.as_deref())),
-            Step::Read(..) | Step::Refused(_) => None,
-        });
-        let calls = forwarded.map(|(place, method, params)| async move {
-            let begun = Instant::now();
-            // A group is forwarded only if there is a node.
-            let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
-            let outcome = match &rpc.forward {
-                Some(forward) => forward.call(chain_id, method.name, params).await,
-                None => Err(RpcError::method_missing(method.name)),
-            };
-            meter::observe(method.name, "forwarded", begun.elapsed());
-            (place, outcome)
-        });
+        let mut calls = Vec::new();
+        for (place, step) in steps.iter().enumerate() {
+            if let Step::Forward(method, params) = step {
+                calls.push(forward(rpc, index, place, method, params.as_deref()));
+            }
+        }
         let mut calls = stream::iter(calls).buffer_unordered(FORWARDED_AT_ONCE);
         let (mut done, mut bytes) = (Vec::new(), 0);
         while let Some((place, outcome)) = calls.next().await {
@@ -250,6 +241,25 @@ async fn outcomes(
         Step::Read(..) | Step::Forward(..) => outcome.unwrap_or_else(|| Err(RpcError::too_large())),
     };
     steps.iter().zip(outcomes).map(outcome).collect()
+}
+
+/// The outcome of a call that is forwarded, with its place.
+async fn forward(
+    rpc: &EvmRpc,
+    index: &App<Indexer>,
+    place: usize,
+    method: &'static Method,
+    params: Option<&str>,
+) -> (usize, Outcome) {
+    let begun = Instant::now();
+    let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
+    let outcome = match &rpc.forward {
+        Some(forward) => forward.call(chain_id, method.name, params).await,
+        // A group is forwarded only if there is a node.
+        None => Err(RpcError::method_missing(method.name)),
+    };
+    meter::observe(method.name, "forwarded", begun.elapsed());
+    (place, outcome)
 }
 
 /// The outcomes of the calls that are read, until they are too large.
