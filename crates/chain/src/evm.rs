@@ -217,6 +217,18 @@ pub fn check_receipts(receipts: &[Receipt<'_>], height: u64, expected: usize) ->
     }
 }
 
+impl Log<'_> {
+    /// The contract that logged; `None` if it is not 20 bytes in hex.
+    pub fn address_bytes(&self) -> Option<[u8; 20]> {
+        log::bytes(&self.address)
+    }
+
+    /// A topic; `None` if it is not 32 bytes in hex.
+    pub fn topic_bytes(topic: &str) -> Option<[u8; 32]> {
+        log::bytes(topic)
+    }
+}
+
 impl Receipt<'_> {
     /// The Ethereum hash of the transaction.
     pub fn hash(&self) -> Result<Hash, Error> {
@@ -229,6 +241,11 @@ impl Receipt<'_> {
     /// The height in the receipt.
     pub fn block_number(&self) -> Option<u64> {
         quantity(&self.block_number)
+    }
+
+    /// `transactionIndex`: the position in the block, from 1 on minievm and from 0 elsewhere.
+    pub fn index(&self) -> Option<u64> {
+        quantity(&self.transaction_index)
     }
 
     /// Rewrites members in one form.

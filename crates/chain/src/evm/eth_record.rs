@@ -31,7 +31,8 @@ impl<'a> EthRecord<'a> {
     /// The transaction, if the record has all of its fields.
     pub(crate) fn form(&self, prefix: &str) -> Option<EthForm> {
         let Tx { body, auth_info, signatures } = &self.tx;
-        let ([message], [info], [signature]) = (&body.messages[..], &auth_info.signer_infos[..], &signatures[..])
+        let ([message], [info], [signature]) =
+            (&body.messages[..], &auth_info.signer_infos[..], &signatures[..])
         else {
             return None;
         };

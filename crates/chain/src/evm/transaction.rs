@@ -37,6 +37,7 @@ impl<'a> EthChain<'a> {
 #[derive(Debug)]
 pub struct EthTransaction {
     chain_id: u64,
+    cosmos: Hash,
     kind: Kind,
 }
 
@@ -44,8 +45,8 @@ pub struct EthTransaction {
 enum Kind {
     /// With its value in wei.
     Signed(Box<EthForm>, U256),
-    /// Of the Cosmos transaction with this hash.
-    StandIn(Hash),
+    /// An empty transaction with the hash of the Cosmos transaction as its input.
+    StandIn,
 }
 
 impl EthTransaction {
@@ -54,20 +55,25 @@ impl EthTransaction {
     pub fn of_record(chain: &EthChain<'_>, record: &[u8], hash: &Hash, decimals: &mut u8) -> Option<Self> {
         let record = EthRecord::read(record)?;
         if stand_in_hash(&record.hash) == *hash {
-            return Some(Self { chain_id: chain.id, kind: Kind::StandIn(record.hash) });
+            return Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::StandIn });
         }
         let form = record.form(chain.prefix)?;
         if !form.has_hash(chain.id, hash, decimals) {
             return None;
         }
         let value = scaled(form.value, *decimals)?;
-        Some(Self { chain_id: chain.id, kind: Kind::Signed(Box::new(form), value) })
+        Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::Signed(Box::new(form), value) })
+    }
+
+    /// The hash of the Cosmos transaction.
+    pub fn cosmos_hash(&self) -> &Hash {
+        &self.cosmos
     }
 
     /// Its bytes (EIP-2718). A node omits the authorizations of type 4, so that its bytes have another hash.
     pub fn raw(&self, dialect: Dialect) -> Vec<u8> {
         match &self.kind {
-            Kind::StandIn(cosmos) => stand_in(cosmos),
+            Kind::StandIn => stand_in(&self.cosmos),
             Kind::Signed(form, value) => {
                 let shows = dialect == Dialect::Fixed;
                 form.encoded_with(self.chain_id, value, if shows { &form.authorizations } else { &[] })
@@ -88,14 +94,14 @@ impl EthTransaction {
         };
         let (form, value) = match &self.kind {
             Kind::Signed(form, value) => (form, value),
-            Kind::StandIn(cosmos) => {
+            Kind::StandIn => {
                 let zero = || hex_quantity(0);
                 let json = Json {
                     gas: zero(),
                     gas_price: zero(),
                     max_fee_per_gas: zero(),
                     max_priority_fee_per_gas: zero(),
-                    input: hex::encode_prefixed(cosmos),
+                    input: hex::encode_prefixed(self.cosmos),
                     nonce: zero(),
                     value: zero(),
                     kind: zero(),
