@@ -18,6 +18,13 @@ pub struct Method {
     pub(crate) source: Source,
 }
 
+impl Method {
+    /// True if its result is that of a node.
+    pub const fn is_forwarded(&self) -> bool {
+        matches!(self.source, Source::Node(_))
+    }
+}
+
 /// Where the result of a method comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
