@@ -3,8 +3,8 @@
 //! It is the only index that needs a node: a header is no record, and follows from nothing that is stored.
 
 use chain::U256;
-use chain::evm::Receipt;
 use chain::evm::header::{Bloom, Contents, EMPTY_ROOT, Header, union_of_blooms};
+use chain::evm::{Log, Receipt};
 use store::{Message, Snapshot, Table as _};
 
 use crate::Error;
@@ -106,16 +106,17 @@ impl EvmBlock {
 /// of its EVM transactions. `None` if the block is not stored.
 pub fn summary(snapshot: &dyn Snapshot, codec: &Codec, height: u64) -> Result<Option<Summary>, Error> {
     let Some(Message(block)) = store::table::read::<Blocks>(snapshot, &height)? else { return Ok(None) };
-    let (mut bloom, mut hashes) = ([0; 256], Vec::new());
+    let (mut bloom, mut hashes, mut block_hash) = ([0; 256], Vec::new(), None);
     StoredBlock::stored(height, &block, snapshot, codec, None).evm_txs(|seq, record| {
         let receipt: Receipt<'_> =
             serde_json::from_slice(record).map_err(|error| damaged::<EvmTxs>(seq, &error.to_string()))?;
         hashes.push(receipt.hash().map_err(|error| damaged::<EvmTxs>(seq, &error.to_string()))?);
+        block_hash = Log::topic_bytes(&receipt.block_hash);
         let bits = union_of_blooms([&receipt]);
         bloom.iter_mut().zip(bits).for_each(|(union, bits)| *union |= bits);
         Ok(())
     })?;
-    Ok(Some(Summary { height, timestamp: seconds(&block), bloom, hashes }))
+    Ok(Some(Summary { height, timestamp: seconds(&block), bloom, hashes, block_hash }))
 }
 
 /// What a header follows from.
@@ -126,6 +127,8 @@ pub struct Summary {
     bloom: Bloom,
     /// The hashes of its transactions, in order.
     pub hashes: Vec<[u8; 32]>,
+    /// The hash of the EVM block in its receipts, if it has any.
+    pub block_hash: Option<[u8; 32]>,
 }
 
 impl Summary {
