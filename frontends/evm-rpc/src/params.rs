@@ -84,6 +84,8 @@ impl Type {
     fn read(self, json: &str) -> Result<Value, String> {
         match self {
             Self::Hash => hash(json, "Go value of type common.Hash").map(Value::Hash),
+            // Of no transaction, as a node reads it.
+            Self::CosmosHash if json == "null" => Ok(Value::Hash([0; 32])),
             Self::CosmosHash => cosmos_hash(json).map(Value::Hash),
             Self::Block => block(json).map(Value::Block),
             Self::BlockOrHash => block_or_hash(json).map(Value::Block),

@@ -167,9 +167,11 @@ impl<'a> Reads<'a> {
         Ok(data(&self.view.raw_tx(hash(args)?)?.unwrap_or_default()))
     }
 
+    /// As [`Self::raw`].
     pub(crate) fn raw_at(&self, args: &[Value]) -> Outcome {
-        let index = index(args)?;
-        self.of_block(args, |height| Ok(Some(data(&self.view.raw_tx_at(height, index)?.unwrap_or_default()))))
+        let (index, height) = (index(args)?, self.resolved(block_of(args)?)?);
+        let raw = height.map(|height| self.view.raw_tx_at(height, index)).transpose()?.flatten();
+        Ok(data(&raw.unwrap_or_default()))
     }
 
     pub(crate) fn receipt(&self, args: &[Value]) -> Outcome {
@@ -197,6 +199,8 @@ impl<'a> Reads<'a> {
             return Err(RpcError::new(DEFAULT, "exceed max addresses").into());
         }
         let heights = match blocks {
+            // A node reads no hash as no block, which is its first one.
+            Blocks::One(hash) if *hash == [0; 32] && self.chain.dialect == Dialect::Node => (1, 1),
             Blocks::One(hash) => {
                 let height = self.view.height_of(hash).or_else(|error| match error {
                     Error::Off(_) => Ok(None),
@@ -248,12 +252,7 @@ impl<'a> Reads<'a> {
         args: &[Value],
         read: impl FnOnce(u64) -> Result<Option<Vec<u8>>, Error>,
     ) -> Outcome {
-        let block = match args.first() {
-            Some(Value::Block(block)) => *block,
-            Some(Value::Hash(hash)) => Block::Hash(*hash),
-            _ => return Err(no_argument().into()),
-        };
-        match self.resolved(block)? {
+        match self.resolved(block_of(args)?)? {
             Some(height) => or_null(read(height)),
             None if self.chain.dialect == Dialect::Node => Err(RpcError::new(INTERNAL, NO_SUCH_HASH).into()),
             None => Ok(NULL.to_vec()),
@@ -287,6 +286,14 @@ fn or_null(found: Result<Option<Vec<u8>>, Error>) -> Outcome {
 fn hash(args: &[Value]) -> Result<&[u8; 32], Failure> {
     match args.first() {
         Some(Value::Hash(hash)) => Ok(hash),
+        _ => Err(no_argument().into()),
+    }
+}
+
+fn block_of(args: &[Value]) -> Result<Block, Failure> {
+    match args.first() {
+        Some(Value::Block(block)) => Ok(*block),
+        Some(Value::Hash(hash)) => Ok(Block::Hash(*hash)),
         _ => Err(no_argument().into()),
     }
 }

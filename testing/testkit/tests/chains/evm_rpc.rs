@@ -9,11 +9,6 @@ use bytes::Bytes;
 use evm_rpc::{Dialect, EvmRpc};
 use http::request::Parts;
 use http::{Request, Response};
-use replay::{Options, Recording};
-use schema::evm_block::BLOCKS;
-use schema::logs::LOGS;
-use store::MemStore;
-use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use web::app::App;
 
@@ -21,13 +16,8 @@ use web::app::App;
 async fn index() -> evm_rpc::Index {
     static INDEX: OnceCell<evm_rpc::Index> = OnceCell::const_new();
     let open = || async {
-        let store = Arc::new(MemStore::new());
-        let recording = Arc::new(Recording::open(&recording("evm-fees")).unwrap());
-        let mut config = indexed::config(&recording).unwrap();
-        config.indexes = vec![&BLOCKS, &LOGS];
-        indexed::index_as(config, recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
-        let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-        Arc::new(OnceLock::from(Arc::new(app)))
+        let (_, indexer) = crate::evm_reads::index("evm-fees").await;
+        Arc::new(OnceLock::from(Arc::new(App::new(indexer, query::ENDPOINTS).unwrap())))
     };
     Arc::clone(INDEX.get_or_init(open).await)
 }
@@ -52,4 +42,18 @@ async fn post(app: &App<EvmRpc>, body: &str) -> Response<Bytes> {
 
 async fn text(app: &App<EvmRpc>, body: &str) -> String {
     String::from_utf8(post(app, body).await.into_body().to_vec()).unwrap()
+}
+
+#[test]
+fn the_book_has_a_row_for_each_method() {
+    let path = testkit::root().join("docs/src/ethereum.md");
+    let book = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = book.split_once("| method | result |").unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let written = format!("{before}{}\n{after}", evm_rpc::methods::table());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &written).unwrap();
+    } else {
+        assert!(book == written, "{} is out of date: UPDATE_GOLDEN=1 writes it", path.display());
+    }
 }
