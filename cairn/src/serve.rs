@@ -82,7 +82,10 @@ impl Serving {
         };
         let grpc =
             settings.grpc_listen.map(|at| serve_grpc(settings, at, &probes.ready, &index)).transpose()?;
-        let evm = settings.evm_listen.map(|at| serve_evm(settings, at, &probes.ready, &index, &pages)).transpose()?;
+        let evm = settings
+            .evm_listen
+            .map(|at| serve_evm(settings, at, &probes.ready, &index, &pages))
+            .transpose()?;
         Ok(Self { listener, probes, pages, server, grpc, evm, index })
     }
 
@@ -196,7 +199,8 @@ fn serve_evm(
     let rpc = EvmRpc::new(Arc::clone(index), Arc::clone(ready), settings.evm_replies, VERSION);
     let rpc = rpc.with_tip(Arc::clone(&pages.head)).with_forward(settings.evm_forward()?);
     let app = rpc.app()?.with_cors(settings.cors.clone());
-    let server = Server::start(listener, Arc::new(app), EvmRpc::limits(settings.limits()), default_workers())?;
+    let server =
+        Server::start(listener, Arc::new(app), EvmRpc::limits(settings.limits()), default_workers())?;
     tracing::info!(url = url_of(&server), "serving Ethereum's JSON-RPC");
     Ok(server)
 }

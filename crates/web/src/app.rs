@@ -78,7 +78,18 @@ impl<A> App<A> {
         let (cors, health) = (Cors::default(), Health::default());
         let (headers, fallback, error_page) = (HeaderMap::new(), None, None);
         let (starting, has_websocket) = (false, false);
-        Ok(Self { state, router, cors, health, unrouted, starting, headers, fallback, error_page, has_websocket })
+        Ok(Self {
+            state,
+            router,
+            cors,
+            health,
+            unrouted,
+            starting,
+            headers,
+            fallback,
+            error_page,
+            has_websocket,
+        })
     }
 
     /// Sets the allowed origins.

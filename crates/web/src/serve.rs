@@ -7,6 +7,7 @@
 //! * A stop closes the listener, ends event streams and WebSockets, closes idle connections, then waits for requests in flight, and
 //!   aborts the rest at the deadline.
 
+mod admission;
 mod flow;
 pub mod http2;
 mod request_timer;
@@ -42,9 +43,10 @@ use crate::limits::concurrency_limit::{ConcurrencyLimit, PerClientLimit};
 use crate::limits::rate_limit::Clients;
 use crate::limits::share::Pools;
 use crate::mounts::Apps;
+use crate::serve::admission::{AppServer, acquire, check_size, with_close};
 use crate::serve::request_timer::RequestTimer;
 use crate::serve::response_body::{ResponseBody, with_permit};
-use crate::serve::service::{AppServer, AppService, acquire, check_size, read, with_close};
+use crate::serve::service::{AppService, read};
 
 /// Backoff after a failed `accept`: if descriptors run out, only waiting helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
@@ -79,7 +81,7 @@ pub(crate) async fn serve<A: Send + Sync + 'static>(
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
     let requests = ConcurrencyLimit::of_requests(&limits);
     let streams = ConcurrencyLimit::of_streams(&limits);
-    let pools = Pools::new(&limits);
+    let pools = Pools::new(&limits, &clients);
     let (stop, stopped) = watch::channel(());
     let server = Arc::new(AppServer { apps, limits, clients, requests, streams, pools, stopped });
     let connection = |stream, peer, stopped: watch::Receiver<()>| {

@@ -213,7 +213,10 @@ mod tests {
         for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
             let deep = format!("{}1{}", open.repeat(500_000), close.repeat(500_000));
             let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{deep}}}"#);
-            assert!(matches!(read(body.as_bytes()), Body::Single(Message { content: Content::Call { .. }, .. })));
+            assert!(matches!(
+                read(body.as_bytes()),
+                Body::Single(Message { content: Content::Call { .. }, .. })
+            ));
             assert!(!matches!(read(deep.as_bytes()), Body::Refused(_)));
         }
     }

@@ -14,6 +14,7 @@
 
 mod envelope;
 mod forward;
+mod go_json;
 mod log_query;
 pub mod meter;
 pub mod methods;

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-use crate::params::{self, Block};
+use crate::go_json::{self, Block};
 
 /// Places for topics in a log.
 const MAX_TOPICS: usize = 4;
@@ -63,20 +63,22 @@ impl LogQuery {
     /// The text of go-ethereum.
     pub(crate) fn read(json: &str) -> Result<Self, String> {
         if !json.starts_with('{') && json != "null" {
-            let ty = params::go_type(json);
+            let ty = go_json::go_type(json);
             return Err(format!("json: cannot unmarshal {ty} into Go value of type filters.input"));
         }
         let mut reader = serde_json::Deserializer::from_str(json);
-        let members = reader.deserialize_map(Members(Vec::new())).map_or_else(|_| Vec::new(), |members| members.0);
-        let (mut hash, mut from, mut to, mut address, mut topics) = (None, None, None, Json::Null, Vec::new());
+        let members =
+            reader.deserialize_map(Members(Vec::new())).map_or_else(|_| Vec::new(), |members| members.0);
+        let (mut hash, mut from, mut to, mut address, mut topics) =
+            (None, None, None, Json::Null, Vec::new());
         for (name, value) in members.iter().filter(|(_, value)| *value != "null") {
             match name.as_str() {
                 "blockhash" => {
                     let place = "Go struct field input.blockHash of type common.Hash";
-                    hash = Some(params::hash(value, place)?);
+                    hash = Some(go_json::hash(value, place)?);
                 }
-                "fromblock" => from = Some(params::block(value)?),
-                "toblock" => to = Some(params::block(value)?),
+                "fromblock" => from = Some(go_json::block(value)?),
+                "toblock" => to = Some(go_json::block(value)?),
                 "address" => address = serde_json::from_str(value).map_err(|_| bad_addresses())?,
                 _ => topics = list_of_topics(value)?,
             }
@@ -122,7 +124,7 @@ fn addresses(json: &Json) -> Result<Vec<[u8; 20]>, String> {
 
 fn list_of_topics(json: &str) -> Result<Vec<Json>, String> {
     serde_json::from_str(json).map_err(|_| {
-        let ty = params::go_type(json);
+        let ty = go_json::go_type(json);
         format!("json: cannot unmarshal {ty} into Go struct field input.topics of type []interface {{}}")
     })
 }
@@ -150,7 +152,9 @@ fn alternatives(json: &Json) -> Result<Vec<[u8; 32]>, String> {
 }
 
 fn sized<const N: usize>(text: &str, what: &str) -> Result<[u8; N], String> {
-    let bytes = params::bytes(text)?;
+    let bytes = go_json::bytes(text)?;
     let length = bytes.len();
-    bytes.try_into().map_err(|_| format!("hex has invalid length {length} after decoding; expected {N} for {what}"))
+    bytes
+        .try_into()
+        .map_err(|_| format!("hex has invalid length {length} after decoding; expected {N} for {what}"))
 }

@@ -19,6 +19,12 @@ pub struct Method {
 }
 
 impl Method {
+    /// True if a node executes transactions for it.
+    pub(crate) fn executes(&self) -> bool {
+        let is_call = matches!(self.name, "eth_call" | "eth_createAccessList" | "eth_estimateGas");
+        is_call || matches!(self.source, Source::Node(Group::Trace))
+    }
+
     /// True if its result is that of a node.
     pub const fn is_forwarded(&self) -> bool {
         matches!(self.source, Source::Node(_))

@@ -9,8 +9,9 @@ use sha3::{Digest as _, Keccak256};
 use web::http_error::HttpError;
 
 use crate::Dialect;
+use crate::go_json::Block;
 use crate::log_query::{Blocks, LogQuery};
-use crate::params::{Block, Value};
+use crate::params::Value;
 use crate::rpc_error::{DEFAULT, INTERNAL, INVALID_PARAMS, PRUNED, RpcError};
 
 /// Blocks behind the node from which on the index is called syncing.
@@ -229,7 +230,9 @@ impl<'a> Reads<'a> {
             return Err(refused(format!("block range exceeded {NODE_RANGE}")));
         }
         let (first, last) = (self.resolved(from)?, self.resolved(to)?);
-        let (Some(first), Some(last)) = (first, last) else { return Err(refused("unknown block".to_owned())) };
+        let (Some(first), Some(last)) = (first, last) else {
+            return Err(refused("unknown block".to_owned()));
+        };
         if first > last {
             return Err(refused(format!("invalid range [{first}, {last}]")));
         }
@@ -247,11 +250,7 @@ impl<'a> Reads<'a> {
     }
 
     /// The result for the block that the first argument names; `null` if there is none.
-    fn of_block(
-        &self,
-        args: &[Value],
-        read: impl FnOnce(u64) -> Result<Option<Vec<u8>>, Error>,
-    ) -> Outcome {
+    fn of_block(&self, args: &[Value], read: impl FnOnce(u64) -> Result<Option<Vec<u8>>, Error>) -> Outcome {
         match self.resolved(block_of(args)?)? {
             Some(height) => or_null(read(height)),
             None if self.chain.dialect == Dialect::Node => Err(RpcError::new(INTERNAL, NO_SUCH_HASH).into()),

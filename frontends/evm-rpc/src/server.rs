@@ -3,6 +3,7 @@
 //! # Invariants
 //! * All calls of a request that are read from the index see one snapshot, in the share of its client.
 //! * Forwarded calls of a batch run beside them, few at once, and delay none of them.
+//! * Each call of a batch counts in the rate of its client.
 //! * The results of a response have at most [`MAX_RESPONSE`] bytes, and the last one.
 
 use std::sync::{Arc, OnceLock};
@@ -48,6 +49,9 @@ const SOCKETS: usize = 1024;
 
 /// Calls of a request that are forwarded at once.
 const FORWARDED_AT_ONCE: usize = 16;
+
+/// Requests that a call counts as for which a node executes transactions.
+const EXECUTION: u32 = 5;
 
 /// The media types of go-ethereum's server (`rpc/http.go`).
 const MEDIA_TYPES: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
@@ -132,7 +136,9 @@ impl EvmRpc {
         };
         let Some(method) = methods::find(name) else { return missing(meter::OTHER) };
         match method.source {
-            Source::Index(_, only) if only.is_some_and(|dialect| dialect != self.dialect) => missing(method.name),
+            Source::Index(_, only) if only.is_some_and(|dialect| dialect != self.dialect) => {
+                missing(method.name)
+            }
             Source::Index(read, _) => match params::read(params.as_deref(), method.params) {
                 Ok(values) => Step::Read(method, read, values),
                 Err(error) => {
@@ -162,6 +168,16 @@ enum Step {
     Refused(RpcError),
 }
 
+impl Step {
+    /// The requests that the call counts as in the rate of its client.
+    fn weight(&self) -> u32 {
+        match self {
+            Self::Forward(method, _) if method.executes() => EXECUTION,
+            Self::Forward(..) | Self::Read(..) | Self::Refused(_) => 1,
+        }
+    }
+}
+
 type Outcome = Result<Vec<u8>, RpcError>;
 
 fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
@@ -184,6 +200,9 @@ fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, 
             return Err(HttpError::unavailable(reason));
         };
         let steps: Arc<Vec<Step>> = Arc::new(messages.iter().map(|message| rpc.step(message)).collect());
+        if let Some(share) = call.share() {
+            share.charge(steps.iter().map(Step::weight).sum::<u32>() - 1);
+        }
         let done = timeout(TIMEOUT, outcomes(rpc, index, call, &steps)).await;
         let outcomes = done.unwrap_or_else(|_| steps.iter().map(|_| Err(RpcError::timed_out())).collect());
         Ok(response(&messages, outcomes, is_batch))

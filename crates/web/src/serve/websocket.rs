@@ -35,7 +35,7 @@ use crate::limits::concurrency_limit::RequestPermit;
 use crate::limits::rate_limit::Client;
 use crate::limits::share::Share;
 use crate::reply::JSON;
-use crate::serve::service::{AppServer, acquire, acquire_stream, check_size, with_close};
+use crate::serve::admission::{AppServer, acquire, acquire_stream, check_size, with_close};
 
 /// Maximum bytes of a message; longer ones close the socket. Messages wait in memory while they arrive, so it is less than a
 /// request body may have.
@@ -188,7 +188,8 @@ impl<A: Send + Sync + 'static> Socket<A> {
         let (mut head, ()) = request.ok()?.into_parts();
         head.extensions.insert(self.client);
         head.extensions.insert(share.clone());
-        let response = timeout(self.server.limits.answer, self.app.respond_later(&head, &message)).await.ok()?;
+        let response =
+            timeout(self.server.limits.answer, self.app.respond_later(&head, &message)).await.ok()?;
         Some((share.count(response.into_body()).ok()?, permit))
     }
 

@@ -77,7 +77,11 @@ fn a_socket_is_limited_like_a_stream_and_its_messages_like_requests() {
     for text in ["1", "2"] {
         assert_eq!(ask(&mut socket, text), format!(r#"["brought","{text}"]"#));
     }
-    assert!(begun.elapsed() >= Duration::from_millis(500), "the rate holds for messages: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_millis(500),
+        "the rate holds for messages: {:?}",
+        begun.elapsed()
+    );
     let (server, _slow) = crate::shop::open(Limits { streams: 1, ..Limits::default() });
     let _first = connect(&server, "/courier");
     let stream = TcpStream::connect(server.address()).unwrap();
@@ -127,5 +131,8 @@ fn an_upgrade_that_is_malformed_is_refused_and_a_request_without_one_is_not() {
     let mut client = Socket::open(server.address());
     client.send(format!("GET /till HTTP/1.1\r\nhost: here\r\n{headers}\r\n"));
     let head = client.head();
-    assert_eq!((head.status, head.header("sec-websocket-accept")), (101, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
+    assert_eq!(
+        (head.status, head.header("sec-websocket-accept")),
+        (101, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+    );
 }

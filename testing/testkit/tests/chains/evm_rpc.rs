@@ -1,7 +1,9 @@
 //! Ethereum's JSON-RPC over the index of a recorded chain.
 
 mod envelope;
+mod forwarding;
 mod goldens;
+mod sockets;
 
 use std::sync::{Arc, OnceLock};
 

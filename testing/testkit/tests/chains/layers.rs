@@ -90,7 +90,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("hyper-rustls", &["node"]),
     ("rustls", &["node", "slate"]),
     ("tonic", &["proto", "node", "grpc"]),
-    ("tokio-tungstenite", &["node", "replay"]),
+    ("tokio-tungstenite", &["node", "replay", "web"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "synthesize"]),
     // Async crates only.
@@ -99,6 +99,7 @@ const OWNERS: &[(&str, &[&str])] = &[
         &[
             "node",
             "web",
+            "evm-rpc",
             "grpc",
             "ingest",
             "query",

@@ -14,7 +14,10 @@ async fn recorded_exchanges_have_the_same_status_and_body() {
         let exchange = golden.http.unwrap();
         // Large bodies are described in words; compression and paths beside `/` are those of the server.
         let Some(body) = exchange.body else { continue };
-        if exchange.headers.contains_key("accept-encoding") || exchange.method != "POST" || exchange.path != "/" {
+        if exchange.headers.contains_key("accept-encoding")
+            || exchange.method != "POST"
+            || exchange.path != "/"
+        {
             continue;
         }
         let mut request = Request::builder().method("POST").uri("/");
@@ -53,7 +56,8 @@ async fn a_batch_of_a_thousand_calls_is_answered_and_one_more_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_of_large_results_is_cut_with_an_error_for_each_call_that_is_left() {
     let app = app(Dialect::Fixed).await;
-    let call = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_getBlockReceipts","params":["0x207"]}}"#);
+    let call =
+        |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_getBlockReceipts","params":["0x207"]}}"#);
     let body = format!("[{}]", (0..1000).map(call).collect::<Vec<_>>().join(","));
     let reply = text(&app, &body).await;
     assert!(reply.len() < 30_000_000, "{}", reply.len());
@@ -85,7 +89,9 @@ async fn a_body_of_any_depth_and_of_the_largest_size_is_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_method_that_is_off_is_missing_with_the_text_that_clients_match() {
     let app = app(Dialect::Fixed).await;
-    for method in ["eth_newFilter", "eth_call", "eth_sendRawTransaction", "debug_traceTransaction", "txpool_status"] {
+    for method in
+        ["eth_newFilter", "eth_call", "eth_sendRawTransaction", "debug_traceTransaction", "txpool_status"]
+    {
         let body = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{method}","params":[]}}"#);
         let expected = format!(
             r#"{{"jsonrpc":"2.0","id":"a","error":{{"code":-32601,"message":"the method {method} does not exist/is not available"}}}}"#

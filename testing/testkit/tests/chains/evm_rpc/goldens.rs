@@ -57,7 +57,9 @@ impl Golden {
                     || params.contains("0X14")
                     || params.contains("0x6FD49C7F")
                     || self.note.as_ref().is_some_and(|note| note.starts_with("after"));
-                is_cached.then_some("a node that has the block in its cache counts places from 0, not as it prints them")
+                is_cached.then_some(
+                    "a node that has the block in its cache counts places from 0, not as it prints them",
+                )
             }
             _ => None,
         }
