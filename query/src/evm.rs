@@ -35,6 +35,7 @@ use crate::api;
 use crate::indexer::{Indexer, View};
 
 pub use self::logs::LogLimits;
+pub use self::tx::Creation;
 
 /// Why a question about the EVM has no reply.
 #[derive(Debug)]

@@ -114,6 +114,11 @@ impl Indexer {
         self.identity.vm == Vm::Move.name()
     }
 
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
     /// Takes the snapshot for one request.
     pub(crate) fn view(&self) -> Result<View<'_>, HttpError> {
         Ok(View { snapshot: self.store.snapshot().map_err(HttpError::internal)? })

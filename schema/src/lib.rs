@@ -12,6 +12,7 @@
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
 //! | [`parties`] | optional: EVM transactions by recipient |
+//! | [`contracts`] | optional: Cosmos transactions by the EVM contract that they created |
 //! | [`evm_block`] | optional: headers of EVM blocks |
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
@@ -33,6 +34,7 @@
 
 pub mod audit;
 pub mod block;
+pub mod contracts;
 pub mod descriptors;
 pub mod digest;
 pub mod evm_block;
@@ -68,7 +70,8 @@ pub const FORMAT: u32 = 9;
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 /// Every optional index.
-pub const INDEXES: &[&index::Index] = &[&evm_block::BLOCKS, &logs::LOGS, &parties::PARTIES];
+pub const INDEXES: &[&index::Index] =
+    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -122,7 +125,7 @@ all_tables! {
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
-        evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs,
+        evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,
         internal_tx::AccountCalls,
         nft::TokenTxs;
     ranked:

@@ -28,6 +28,8 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("hosts", "one.example=rollup-1"),
     ("grpc_listen", "127.0.0.1:9095"),
     ("evm_listen", "127.0.0.1:8546"),
+    ("evm_forward", "state"),
+    ("evm_forward_to", "http://127.0.0.1:8545"),
     ("metrics", "127.0.0.1:9464"),
     ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),

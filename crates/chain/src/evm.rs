@@ -5,6 +5,7 @@
 //! [`normalise`] gives it the one that is stored.
 
 pub mod abi;
+pub mod contract_created;
 pub(crate) mod data;
 pub mod dialect;
 pub mod erc20;

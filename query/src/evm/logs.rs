@@ -158,3 +158,6 @@ impl<'a> Found<'a> {
         if self.out.len() > self.limits.bytes { Err(Error::TooLarge) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

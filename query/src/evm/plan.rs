@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use chain::evm::log_filter::LogFilter;
 use schema::logs::{Content, Fingerprint, LogTxs};
-use store::{Error, Snapshot};
+use store::Snapshot;
+use web::limits::lane;
 
+use super::Error;
 use super::merge::Merge;
 use crate::array::Run;
 use crate::array::union::Union;
@@ -22,6 +24,13 @@ const MANY: u64 = 256;
 /// The second selection is worth reading up to so many times the length of the first.
 const WORTH: u64 = 16;
 
+/// Candidates that are skipped at once. After so many the next one is returned whether it is in both selections or not, so that
+/// the bound of candidates is one of the work for a request.
+const MAX_SKIPS: usize = 64;
+
+/// Work of finding the part of a list within the range, as bytes ([`lane::spend`]).
+const LIST_WORK: u64 = 1024;
+
 /// Parts of lists by which all matching transactions are found: each of them is in one of the lists.
 pub(super) struct Plan {
     parts: Vec<(Fingerprint, Range<u64>)>,
@@ -34,7 +43,7 @@ pub(super) enum Candidates<'a> {
     All(Range<u64>),
     /// Those in a selection of lists.
     Of(Merge<'a, LogTxs>),
-    /// Those in both.
+    /// Those in both, and some others.
     Both(Merge<'a, LogTxs>, Merge<'a, LogTxs>),
 }
 
@@ -50,6 +59,7 @@ impl<'a> Candidates<'a> {
         if selections.is_empty() {
             return Ok(Self::All(seqs));
         }
+        lane::spend(selections.iter().map(Vec::len).sum::<usize>() as u64 * LIST_WORK)?;
         let mut plans = plans(snapshot, selections, &seqs)?.into_iter();
         let Some(best) = plans.next() else { return Ok(Self::All(0..0)) };
         let first = Merge::new(snapshot, best.parts)?;
@@ -65,17 +75,18 @@ impl<'a> Candidates<'a> {
     pub(super) fn next(&mut self) -> Result<Option<u64>, Error> {
         match self {
             Self::All(rest) => Ok(rest.next()),
-            Self::Of(merge) => merge.next(),
+            Self::Of(merge) => Ok(merge.next()?),
             Self::Both(first, second) => {
                 let mut next = first.next()?;
-                while let Some(seq) = next {
+                for _ in 0..MAX_SKIPS {
+                    let Some(seq) = next else { return Ok(None) };
                     match second.seek(seq)? {
                         None => return Ok(None),
-                        Some(other) if other == seq => return Ok(next),
+                        Some(other) if other == seq => break,
                         Some(other) => next = first.seek(other)?,
                     }
                 }
-                Ok(None)
+                Ok(next)
             }
         }
     }

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use chain::Account;
 use chain::evm::Receipt;
 use chain::evm::transaction::EthTransaction;
 use schema::block::Block;
+use schema::contracts::{CONTRACTS, ContractTxs};
 use schema::evm_tx::EvmTxs;
+use schema::keys::AccountKey;
 use schema::records::{self, Records, Step};
 use schema::tx::Txs;
 use serde::Deserialize;
@@ -16,6 +19,18 @@ use web::limits::lane;
 
 use super::{Error, EvmView};
 use crate::api;
+
+/// Creations of one contract in a response: each of them costs its creator a transaction.
+const MAX_CREATIONS: u64 = 100;
+
+/// A creation of a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Creation {
+    /// The height.
+    pub height: u64,
+    /// The hash of the Cosmos transaction.
+    pub cosmos_hash: [u8; 32],
+}
 
 /// A stored receipt with the transaction that it is of.
 pub(super) struct Found {
@@ -96,6 +111,28 @@ impl EvmView<'_> {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// The Cosmos transactions that created a contract, oldest first, with their heights: more than one only if it destroyed
+    /// itself in between. Needs the optional index `contracts`; [`EvmView::evm_hash`] gives what a node shows them as, if
+    /// anything.
+    pub fn creations(&self, contract: [u8; 20]) -> Result<Vec<Creation>, Error> {
+        self.require(&CONTRACTS, self.first(), self.head)?;
+        let (snapshot, owner) = (self.view.snapshot(), AccountKey(Account::from(contract)));
+        let len = store::list::len::<ContractTxs>(snapshot, &owner)?;
+        let seqs = store::list::slice::<ContractTxs>(snapshot, &owner, 0..len.min(MAX_CREATIONS))?;
+        let mut creations = Vec::with_capacity(seqs.len());
+        for seq in seqs {
+            self.each::<Txs>(seq..seq + 1, |seq, record| {
+                let of: OfBlock =
+                    serde_json::from_slice(record).map_err(|error| damaged::<Txs>(seq, &error))?;
+                let hash = chain::hash::parse_hash(&of.txhash).ok().flatten();
+                let cosmos_hash = hash.ok_or_else(|| damaged::<Txs>(seq, &"its hash"))?;
+                creations.push(Creation { height: of.height, cosmos_hash });
+                Ok(())
+            })?;
+        }
+        Ok(creations)
     }
 
     /// The JSON array of a block's transactions, with all members.
@@ -218,10 +255,11 @@ impl EvmView<'_> {
     }
 }
 
-/// The member of a Cosmos transaction's record that names its block.
+/// The members of a Cosmos transaction's record that name it and its block.
 #[serde_as]
 #[derive(Deserialize)]
 struct OfBlock {
+    txhash: String,
     #[serde_as(as = "DisplayFromStr")]
     height: u64,
 }
