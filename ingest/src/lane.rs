@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::{Stream, StreamExt as _};
 use schema::index::PackedBlock;
+use schema::index_writer::Headers;
 use schema::undo::{self, Horizon, UndoLog};
 use store::{Counts, Durability, Store, Txn};
 use tokio::sync::mpsc::error::TryRecvError;
@@ -86,6 +87,8 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) look_ahead: usize,
     /// Answers about heights that are committed already.
     pub(crate) late: mpsc::Receiver<LateReply>,
+    /// Headers of EVM blocks that are committed already.
+    pub(crate) headers: mpsc::Receiver<Headers>,
     /// Becomes true when the lane is to stop.
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -103,11 +106,13 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
             write(name, writer, &*self.store, ready, &self.progress, &at_head)
         });
         let writer_ended = fetched.clone();
-        let late = forward_late(self.late, fetched.clone());
+        let late = forward(self.late, fetched.clone(), |late| Work::Late(Box::new(late)));
+        let headers = forward(self.headers, fetched.clone(), Work::Headers);
         let heights = fetch_in_order(self.source, self.next, self.target.clone(), self.look_ahead, alive);
         let outcome = tokio::select! {
             outcome = forward_confirmed(heights, self.next, self.target, self.confirmation, fetched) => outcome,
             never = late => match never {},
+            never = headers => match never {},
             _ = self.stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
         };
@@ -124,12 +129,17 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
 enum Work<I> {
     Height(I),
     Late(Box<LateReply>),
+    Headers(Headers),
 }
 
-/// Forwards late answers to the writer.
-async fn forward_late<I>(mut late: mpsc::Receiver<LateReply>, to: mpsc::Sender<Work<I>>) -> Infallible {
+/// Forwards what arrives after its height to the writer.
+async fn forward<T, I>(
+    mut late: mpsc::Receiver<T>,
+    to: mpsc::Sender<Work<I>>,
+    work: impl Fn(T) -> Work<I>,
+) -> Infallible {
     while let Some(late) = late.recv().await {
-        if to.send(Work::Late(Box::new(late))).await.is_err() {
+        if to.send(work(late)).await.is_err() {
             break;
         }
     }
@@ -221,12 +231,16 @@ fn write<I, K: Sink<I>>(
     let mut counts = Counts::new(REMEMBERED_LISTS);
     let mut synced = Instant::now();
     while let Some(first) = next_work(&mut ready, &mut indexes, store, sink.progress().height)? {
+        if let Work::Headers(headers) = first {
+            indexes.write_headers(store, &headers)?;
+            continue;
+        }
         let span = tracing::trace_span!(target: "otlp", "commit", lane = name, height = Empty, bytes = Empty);
         let _entered = span.enter();
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let mut open = indexes.open(&*snapshot)?;
-        let mut heights = 0;
+        let (mut heights, mut later) = (0, Vec::new());
         let mut apply = |work: &Work<I>, sink: &mut K, txn: &mut Txn<'_>| match work {
             Work::Height(item) => {
                 heights += 1;
@@ -234,6 +248,7 @@ fn write<I, K: Sink<I>>(
                 sink.apply(item, txn)
             }
             Work::Late(late) => sink.late(late, txn),
+            Work::Headers(_) => Ok(()),
         };
         apply(&first, &mut sink, &mut txn)?;
         let is_near = sink.progress().height.saturating_add(undo::SINGLE_HEIGHTS) > target.borrow().height;
@@ -243,6 +258,9 @@ fn write<I, K: Sink<I>>(
             && let Ok(next) = ready.try_recv()
         {
             apply(&next, &mut sink, &mut txn)?;
+            if let Work::Headers(headers) = next {
+                later.push(headers);
+            }
         }
         let (mut batch, pending) = if is_reversible { undo.finish(txn)? } else { txn.finish() };
         let finished = optional::finish(open, &mut batch, is_reversible)?;
@@ -258,6 +276,7 @@ fn write<I, K: Sink<I>>(
         counts.absorb(pending);
         indexes.absorb(finished);
         progress.send_replace(done);
+        later.iter().try_for_each(|headers| indexes.write_headers(store, headers))?;
         span.record("height", done.height).record("bytes", bytes);
         tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }

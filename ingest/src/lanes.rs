@@ -3,9 +3,12 @@
 //! The lanes of internal transactions and of the rich list may fail (a node that does not trace, or has pruned its
 //! state): they are restarted, and the others continue.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schema::evm_block::BLOCKS;
+use schema::index_writer::Headers;
 use schema::meta::{self, BlockLane, CallLane};
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -15,6 +18,7 @@ use crate::config::Verify;
 use crate::confirmation::Immediate;
 use crate::error::causes;
 use crate::finality::Finality;
+use crate::headers::HeaderSource;
 use crate::index::IndexContext;
 use crate::ingest::{Ingest, wait_for_room};
 use crate::lane::Lane;
@@ -47,6 +51,7 @@ impl Ingest {
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
         let client = Arc::new(MetadataClient::new(self.finality(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_IN_FLIGHT);
+        let (found, headers) = mpsc::channel(1);
         let proposers = Arc::new(Proposers::new(self.identity.prefix.clone()));
         let backfill = Backfill {
             client: Arc::clone(&client),
@@ -59,10 +64,14 @@ impl Ingest {
         let (descriptors, tools) = (Refresher::new(Arc::clone(&self.store)), self.tools(&self.cores.blocks));
         let next = || self.progress.blocks.borrow().height + 1;
         let upgrades = descriptors.follow_upgrades(&tools, self.config.poll * UPGRADE_POLLS, next);
-        let mut lane = std::pin::pin!(self.block_lane(client, proposers, late, halt.subscribe())?.run());
+        let lane = self.block_lane(client, proposers, (late, headers), halt.subscribe())?;
+        // Begins after the lane's indexes are begun, whose heights it reads.
+        let headers = self.headers(found);
+        let mut lane = std::pin::pin!(lane.run());
         let error = tokio::select! {
             outcome = &mut lane => return outcome,
             never = upgrades => match never {},
+            never = headers => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -70,11 +79,26 @@ impl Ingest {
         lane.await.and(Err(error))
     }
 
+    /// Fetches the headers of EVM blocks, if they are indexed.
+    async fn headers(&self, found: mpsc::Sender<Headers>) -> Infallible {
+        if !self.config.indexes.contains(&&BLOCKS) {
+            return std::future::pending().await;
+        }
+        let source = HeaderSource {
+            node: Arc::clone(&self.node),
+            store: Arc::clone(&self.store),
+            codec: self.workers.codec(),
+            blocks: self.progress.blocks.subscribe(),
+            found,
+        };
+        source.run().await
+    }
+
     fn block_lane(
         &self,
         client: Arc<MetadataClient>,
         proposers: Arc<Proposers>,
-        late: mpsc::Receiver<LateReply>,
+        (late, headers): (mpsc::Receiver<LateReply>, mpsc::Receiver<Headers>),
         stop: watch::Receiver<bool>,
     ) -> Result<Lane<BlockSource, ChainLinker, BlockSink>, Error> {
         let snapshot = self.store.snapshot()?;
@@ -113,6 +137,7 @@ impl Ingest {
             undo: self.config.undo,
             look_ahead: self.config.look_ahead,
             late,
+            headers,
             stop,
         })
     }
@@ -243,6 +268,7 @@ impl Ingest {
             undo: self.config.undo,
             look_ahead: self.config.look_ahead,
             late: mpsc::channel(1).1,
+            headers: mpsc::channel(1).1,
             stop,
         })
     }

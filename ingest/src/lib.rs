@@ -48,6 +48,7 @@ mod daemon;
 mod error;
 mod finality;
 mod fork;
+mod headers;
 mod index;
 mod ingest;
 mod lane;

@@ -25,10 +25,12 @@ pub(crate) enum Event {
     TooLong,
     /// Tokens of a consecutive transfer are not read.
     UnreadTransfer,
+    /// An EVM header does not follow from the one before, or is not the one that receipts name.
+    HeaderBreak,
 }
 
 /// Each event, its metric, and its description.
-const EVENTS: [(Event, &str, &str); 10] = [
+const EVENTS: [(Event, &str, &str); 11] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
@@ -70,6 +72,11 @@ const EVENTS: [(Event, &str, &str); 10] = [
         Event::UnreadTransfer,
         "cairn_nft_unread_transfers_total",
         "consecutive transfers of NFTs with more tokens than are read of one log or block",
+    ),
+    (
+        Event::HeaderBreak,
+        "cairn_evm_header_breaks_total",
+        "EVM headers that name another parent, or have another hash than the receipts name: the node has rebuilt its EVM index",
     ),
 ];
 

@@ -7,8 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use schema::index::{Index, PackedBlock};
-use schema::index_writer::{Open, Rest, Writer};
+use schema::index::{Index, Input, PackedBlock};
+use schema::index_writer::{Headers, Open, Rest, Writer};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 
@@ -81,14 +81,31 @@ impl OptionalIndexes {
             is_behind = true;
             break;
         }
-        if let Some((place, error)) = failed {
-            if !is_of_records(&error) {
-                return Err(error);
-            }
-            let writer = self.writers.remove(place);
-            stop(writer.index(), &error);
-        }
+        failed.map_or(Ok(()), |(place, error)| self.fail(place, error))?;
         Ok(is_behind)
+    }
+
+    /// Writes the headers of stored blocks to the index of them.
+    pub(crate) fn write_headers(&mut self, store: &dyn Store, headers: &Headers) -> Result<(), Error> {
+        let of_headers = |writer: &Writer| writer.index().input == Input::Headers;
+        while let Some(place) = self.writers.iter().position(of_headers) {
+            match self.writers[place].advance_headers(store, headers) {
+                Ok(Rest::After(_)) => {}
+                Ok(Rest::Completed | Rest::None) => break,
+                Err(error) => self.fail(place, error.into())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops an index whose records are damaged; returns another error.
+    fn fail(&mut self, place: usize, error: Error) -> Result<(), Error> {
+        if !is_of_records(&error) {
+            return Err(error);
+        }
+        let writer = self.writers.remove(place);
+        stop(writer.index(), &error);
+        Ok(())
     }
 }
 

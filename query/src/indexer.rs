@@ -14,6 +14,7 @@ use store::{Order, Snapshot, Store, table};
 use web::http_error::HttpError;
 
 use crate::collection_search::{CollectionNames, NamedItem};
+use crate::evm::FeeDecimals;
 use crate::stream::SlowReader;
 use crate::stream::feed::Feed;
 
@@ -48,6 +49,7 @@ pub struct Indexer {
     pub(crate) empty_cursor: EmptyCursor,
     pub(crate) feed: Arc<Feed>,
     pub(crate) status: LastBody,
+    pub(crate) fee_decimals: FeeDecimals,
     names: Mutex<CollectionNames>,
     /// Maximum bytes of the records of a page; a single record may be larger.
     pub(crate) page_bytes: usize,
@@ -67,7 +69,19 @@ impl Indexer {
             PAGE_BYTES,
         ));
         let (status, names, page_bytes) = (LastBody::default(), Mutex::default(), PAGE_BYTES);
-        Ok(Self { store, identity, codec, build, empty_cursor, feed, status, names, page_bytes })
+        let fee_decimals = FeeDecimals::default();
+        Ok(Self {
+            store,
+            identity,
+            codec,
+            build,
+            empty_cursor,
+            feed,
+            status,
+            fee_decimals,
+            names,
+            page_bytes,
+        })
     }
 
     /// Sets when a slow reader of a stream is dropped.
@@ -98,6 +112,11 @@ impl Indexer {
     /// True if tokens are objects, with an address of their own.
     pub(crate) fn is_move(&self) -> bool {
         self.identity.vm == Vm::Move.name()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
     }
 
     /// Takes the snapshot for one request.

@@ -12,6 +12,7 @@
 
 pub mod array;
 pub mod cursor;
+pub mod evm;
 pub mod page;
 
 mod api;

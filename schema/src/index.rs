@@ -14,7 +14,9 @@ mod block;
 use store::key::Text;
 use store::{List, Snapshot, Table, TableSpec, Txn};
 
+use crate::keys::HashPrefix;
 use crate::meta::{self, Meta};
+use crate::postings::{ByHash, Postings};
 use crate::{Error, INDEXES};
 
 pub use self::block::{PackedBlock, StoredBlock};
@@ -28,8 +30,19 @@ pub struct Index {
     pub version: u32,
     /// Its tables, at least one; no other index writes them.
     pub tables: &'static [&'static TableSpec],
+    /// What its rows follow from.
+    pub input: Input,
     /// Writes the rows of a block. It depends on nothing but the block.
     pub rows: fn(&StoredBlock<'_>, &mut Rows<'_, '_>) -> Result<(), Error>,
+}
+
+/// What the rows of an index follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The stored records of a block.
+    Records,
+    /// The header of its EVM block, which a node must be asked for.
+    Headers,
 }
 
 /// Receives the rows of a block. Nothing can be read from it, so that rows are a function of the block.
@@ -45,6 +58,11 @@ impl Rows<'_, '_> {
     /// Writes a row, whose key no other block has.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.0.put_unread::<T>(key, value);
+    }
+
+    /// Adds a record to a row of postings.
+    pub fn append<T: ByHash>(&mut self, prefix: &HashPrefix, posting: &Postings) {
+        self.0.append_unread::<T>(prefix, posting);
     }
 }
 

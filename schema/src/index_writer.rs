@@ -6,6 +6,7 @@
 //! * Both ways write the same rows and belong to one thread, so a block is written once.
 //! * Each commit ends with the index at the height that its row in `meta` names; a kill leaves a prefix.
 
+use chain::evm::header::Header;
 use store::{
     Batch, Bounds, COUNT, Counts, Durability, Key as _, Message, Pending, RANK, RowCursor, Snapshot, Store,
     Table as _, Txn,
@@ -13,7 +14,7 @@ use store::{
 
 use crate::Error;
 use crate::block::Blocks;
-use crate::index::{Index, PackedBlock, Rows, State, StoredBlock};
+use crate::index::{Index, Input, PackedBlock, Rows, State, StoredBlock};
 use crate::keys::KEY_END;
 use crate::meta::{self, Identity, Meta};
 use crate::payload::Codec;
@@ -37,6 +38,26 @@ pub struct Writer {
     counts: Counts,
     /// No rewind goes below this height, so commits of stored blocks up to it need no undo record.
     lowest: u64,
+}
+
+/// Headers of the EVM blocks of consecutive heights.
+#[derive(Clone, Debug, Default)]
+pub struct Headers {
+    /// The height of the first one.
+    pub first: u64,
+    /// The headers, ascending.
+    pub headers: Vec<Header>,
+}
+
+impl Headers {
+    fn of(&self, height: u64) -> Option<&Header> {
+        self.headers.get(usize::try_from(height.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The height of the last one.
+    pub fn last(&self) -> Option<u64> {
+        (self.first + self.headers.len() as u64).checked_sub(1).filter(|_| !self.headers.is_empty())
+    }
 }
 
 /// The stored blocks that an index lacks.
@@ -75,12 +96,37 @@ impl Writer {
         self.index
     }
 
-    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size.
+    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index of
+    /// headers.
     pub fn advance(&mut self, store: &dyn Store, to: u64) -> Result<Rest, Error> {
+        match self.index.input {
+            Input::Records => self.write_stored(store, to, &Headers::default()),
+            Input::Headers => Ok(Rest::None),
+        }
+    }
+
+    /// Writes the rows of the stored blocks with these headers to an index of headers, and begins it there if it is empty.
+    /// [`Rest::None`] if they are not those of the next blocks.
+    pub fn advance_headers(&mut self, store: &dyn Store, headers: &Headers) -> Result<Rest, Error> {
+        let Some(last) = headers.last().filter(|_| self.index.input == Input::Headers) else {
+            return Ok(Rest::None);
+        };
+        self.write_stored(store, last, headers)
+    }
+
+    fn write_stored(&mut self, store: &dyn Store, to: u64, headers: &Headers) -> Result<Rest, Error> {
         let snapshot = store.snapshot()?;
         let Some(mut state) = self.index.state(&*snapshot)?.filter(|state| state.height < to) else {
             return Ok(Rest::None);
         };
+        if self.index.input == Input::Headers {
+            if state.height < state.from && state.from < headers.first {
+                (state.from, state.height) = (headers.first, headers.first - 1);
+            }
+            if headers.of(state.height + 1).is_none() {
+                return Ok(Rest::None);
+            }
+        }
         let last = to.min(state.height.saturating_add(MAX_BLOCKS));
         let mut txn = Txn::new(&*snapshot, &mut self.counts);
         let (start, end) = ((state.height + 1).to_be_bytes(), (last + 1).to_be_bytes());
@@ -91,7 +137,8 @@ impl Writer {
             if height != state.height + 1 {
                 break;
             }
-            let stored = StoredBlock::stored(height, &block, &*snapshot, &self.codec);
+            let header = headers.of(height);
+            let stored = StoredBlock::stored(height, &block, &*snapshot, &self.codec, header);
             (self.index.rows)(&stored, &mut Rows(&mut txn))?;
             (state.height, state.time) = (height, block.time);
             if txn.bytes() >= MAX_BYTES {
@@ -143,9 +190,10 @@ pub struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// Writes the rows of a block, if the index has all blocks before it.
+    /// Writes the rows of a block, if the index has all blocks before it, and follows from its records.
     pub fn write(&mut self, block: PackedBlock<'_>) {
-        let Some(state) = &mut self.state else { return };
+        let records = self.index.input == Input::Records;
+        let Some(state) = self.state.as_mut().filter(|_| records) else { return };
         if self.outcome.is_ok() && state.height + 1 == block.height {
             (state.height, state.time) = (block.height, block.time);
             self.blocks += 1;

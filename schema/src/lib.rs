@@ -12,6 +12,9 @@
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
 //! | [`parties`] | optional: EVM transactions by recipient |
+//! | [`contracts`] | optional: Cosmos transactions by the EVM contract that they created |
+//! | [`evm_block`] | optional: headers of EVM blocks |
+//! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
@@ -31,14 +34,17 @@
 
 pub mod audit;
 pub mod block;
+pub mod contracts;
 pub mod descriptors;
 pub mod digest;
+pub mod evm_block;
 pub mod evm_tx;
 pub mod index;
 pub mod index_writer;
 pub mod internal_tx;
 mod json;
 pub mod keys;
+pub mod logs;
 pub mod meta;
 pub mod msg_set;
 pub mod nft;
@@ -64,7 +70,8 @@ pub const FORMAT: u32 = 9;
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 /// Every optional index.
-pub const INDEXES: &[&index::Index] = &[&parties::PARTIES];
+pub const INDEXES: &[&index::Index] =
+    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -110,7 +117,7 @@ all_tables! {
         block::Blocks,
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
-        evm_tx::EvmTxs, evm_tx::EvmTxByHash,
+        evm_tx::EvmTxs, evm_tx::EvmTxByHash, evm_block::EvmBlocks, evm_block::EvmBlockByHash,
         internal_tx::Calls, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
@@ -118,7 +125,7 @@ all_tables! {
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
-        evm_tx::AccountEvmTxs, parties::RecipientEvmTxs,
+        evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,
         internal_tx::AccountCalls,
         nft::TokenTxs;
     ranked:

@@ -6,12 +6,13 @@ use store::List as _;
 
 use crate::Error;
 use crate::evm_tx::EvmTxs;
-use crate::index::{Index, Rows, StoredBlock};
+use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::keys::AccountKey;
 use crate::records::damaged;
 
 /// The index.
-pub const PARTIES: Index = Index { name: "parties", version: 1, tables: &[RecipientEvmTxs::SPEC], rows };
+pub const PARTIES: Index =
+    Index { name: "parties", version: 1, tables: &[RecipientEvmTxs::SPEC], input: Input::Records, rows };
 
 store::tables! {
     /// EVM transactions that an account received from another one, or that created it; oldest first. Together with those that it

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use schema::index::Index;
+use anyhow::ensure;
+use schema::index::{Index, Input};
 use schema::index_writer::{Rest, Writer};
 use store::Store as _;
 
@@ -15,6 +16,12 @@ const LOG_EVERY: Duration = Duration::from_secs(5);
 
 /// Builds `index` from the stored blocks.
 pub(super) fn build(settings: &Settings, index: &'static Index) -> anyhow::Result<()> {
+    ensure!(
+        index.input == Input::Records,
+        "the index {0} follows from EVM headers, which only a node has: set `index = [\"{0}\"]` for `cairn run`, which \
+         builds it",
+        index.name
+    );
     let store = own(settings.data()?)?;
     let height = lanes(&*store.snapshot()?)?.0.height;
     let mut writer = Writer::new(&store, index, settings.undo())?;

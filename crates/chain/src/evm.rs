@@ -5,12 +5,18 @@
 //! [`normalise`] gives it the one that is stored.
 
 pub mod abi;
+pub mod contract_created;
 pub(crate) mod data;
+pub mod dialect;
 pub mod erc20;
 pub(crate) mod eth_form;
+pub(crate) mod eth_record;
 pub mod eth_tx;
+pub mod header;
 pub(crate) mod log;
+pub mod log_filter;
 pub mod trace;
+pub mod transaction;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -212,6 +218,18 @@ pub fn check_receipts(receipts: &[Receipt<'_>], height: u64, expected: usize) ->
     }
 }
 
+impl Log<'_> {
+    /// The contract that logged; `None` if it is not 20 bytes in hex.
+    pub fn address_bytes(&self) -> Option<[u8; 20]> {
+        log::bytes(&self.address)
+    }
+
+    /// A topic; `None` if it is not 32 bytes in hex.
+    pub fn topic_bytes(topic: &str) -> Option<[u8; 32]> {
+        log::bytes(topic)
+    }
+}
+
 impl Receipt<'_> {
     /// The Ethereum hash of the transaction.
     pub fn hash(&self) -> Result<Hash, Error> {
@@ -224,6 +242,11 @@ impl Receipt<'_> {
     /// The height in the receipt.
     pub fn block_number(&self) -> Option<u64> {
         quantity(&self.block_number)
+    }
+
+    /// `transactionIndex`: the position in the block, from 1 on minievm and from 0 elsewhere.
+    pub fn index(&self) -> Option<u64> {
+        quantity(&self.transaction_index)
     }
 
     /// Rewrites members in one form.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
 mod dictionaries;
+mod evm_indexes;
 mod false_answers;
 mod faults;
 mod following;

@@ -98,7 +98,7 @@ pub(super) fn heights(indexer: &Indexer, view: &View<'_>) -> Result<Run, HttpErr
 }
 
 /// The block at `height`, if it is indexed.
-pub(super) fn at(view: &View<'_>, height: u64) -> Result<Option<Block>, HttpError> {
+pub(crate) fn at(view: &View<'_>, height: u64) -> Result<Option<Block>, HttpError> {
     let row = store::table::read::<Blocks>(view.snapshot(), &height).map_err(HttpError::internal)?;
     Ok(row.map(|Message(block)| block))
 }

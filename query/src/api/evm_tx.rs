@@ -100,7 +100,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 }
 
 /// Sequence and record of the transaction `hash`, if there is one.
-pub(super) fn find(
+pub(crate) fn find(
     indexer: &Indexer,
     view: &View<'_>,
     hash: &[u8; 32],
@@ -117,7 +117,7 @@ pub(super) fn find(
 }
 
 /// The height in the record `seq`.
-pub(super) fn height(seq: u64, record: &[u8]) -> Result<u64, HttpError> {
+pub(crate) fn height(seq: u64, record: &[u8]) -> Result<u64, HttpError> {
     let receipt: Receipt<'_> = serde_json::from_slice(record).map_err(HttpError::internal)?;
     receipt
         .block_number()

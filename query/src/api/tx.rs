@@ -11,7 +11,7 @@ use web::reply::Reply;
 use super::{ListRequest, Tag, block, candidates};
 use crate::array::{Run, Stored};
 use crate::cursor::Space;
-use crate::indexer::Indexer;
+use crate::indexer::{Indexer, View};
 use crate::msg_sets;
 use crate::params;
 use crate::record;
@@ -112,29 +112,37 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let unknown =
         || HttpError::not_found(format!("[NOT_FOUND] transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
-    let view = indexer.view()?;
-    let candidates = candidates::<Txs>(&view, &hash)?;
+    let (_, mut body) = find(indexer, &indexer.view()?, &hash, RESPONSE_PREFIX)?.ok_or_else(unknown)?;
+    body.push(b'}');
+    Ok(Reply::json(body))
+}
+
+/// Sequence and record of the transaction `hash`, after `lead`, if there is one.
+pub(crate) fn find(
+    indexer: &Indexer,
+    view: &View<'_>,
+    hash: &[u8; 32],
+    lead: &[u8],
+) -> Result<Option<(u64, Vec<u8>)>, HttpError> {
+    let candidates = candidates::<Txs>(view, hash)?;
     // A single candidate, the usual case, needs no check of its outcome.
     let several = candidates.len() > 1;
-    let mut found: Option<Vec<u8>> = None;
+    let mut found = None;
     for at in candidates {
         let mut body = Vec::with_capacity(4096);
-        body.extend_from_slice(RESPONSE_PREFIX);
+        body.extend_from_slice(lead);
         record::append_at::<Txs>(&mut body, view.snapshot(), &indexer.codec, at)?;
-        let record = &body[RESPONSE_PREFIX.len()..];
-        if !has_hash(record, &hash) {
+        let record = &body[lead.len()..];
+        if !has_hash(record, hash) {
             continue;
         }
         // The same bytes may be in several blocks: the successful one is returned, else the last.
         if !several || succeeded(record)? {
-            found = Some(body);
-            break;
+            return Ok(Some((at.0, body)));
         }
-        found = found.or(Some(body));
+        found = found.or(Some((at.0, body)));
     }
-    let mut body = found.ok_or_else(unknown)?;
-    body.push(b'}');
-    Ok(Reply::json(body))
+    Ok(found)
 }
 
 /// The beginning of the response.

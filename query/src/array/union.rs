@@ -57,6 +57,11 @@ impl<'a, L: List> Union<'a, L> {
         Ok(Self::of_parts(self.snapshot, self.owners.into_iter().zip(parts)))
     }
 
+    /// The visible part of each list.
+    pub fn into_parts(self) -> Vec<(L::Owner, Range<u64>)> {
+        self.owners.into_iter().zip(self.parts).collect()
+    }
+
     fn of_parts(snapshot: &'a dyn Snapshot, parts: impl Iterator<Item = (L::Owner, Range<u64>)>) -> Self {
         let (owners, parts): (Vec<_>, Vec<_>) = parts.filter(|(_, part)| !part.is_empty()).unzip();
         let len = parts.iter().map(width).sum();

@@ -24,7 +24,7 @@ use super::compare::differences;
 use super::report::{DERIVED_ROW, INDEX, NFT_LOG};
 use super::{AuditContext, Check, Report};
 use crate::evm_tx::EvmTxs;
-use crate::index::{self, Index, State};
+use crate::index::{self, Index, Input, State};
 use crate::index_writer::{Rest, Writer};
 use crate::internal_tx::{BlockCalls, Calls, CallsByHeight};
 use crate::keys::{HashPrefix, KEY_END, hash_prefix, record_hash};
@@ -37,7 +37,7 @@ use crate::records::Records;
 use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
 use crate::tx::Txs;
 use crate::undo::UndoRecords;
-use crate::{Error, INDEXES};
+use crate::{Error, INDEXES, evm_block};
 
 /// Tables that are derived from records, balances and denoms.
 const OF_RECORDS: [&TableSpec; 5] = [
@@ -79,7 +79,7 @@ pub(super) fn rebuilds<'a>(
         Box::new(|_| denoms(context, copy)),
     ];
     for (index, state) in index::stored(context.snapshot)? {
-        checks.push(Box::new(move |report| rebuild_index(copy, index, state, report)));
+        checks.push(Box::new(move |report| rebuild_index(context, copy, (index, state), report)));
     }
     Ok(checks)
 }
@@ -170,10 +170,13 @@ fn nfts(copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
 }
 
 /// Writes the rows of an index again. Its tables are as stored if its rows are of another version.
+/// Headers that are in memory at once.
+const HEADERS_AT_ONCE: u64 = 1_000;
+
 fn rebuild_index(
+    context: &AuditContext<'_>,
     copy: &dyn Store,
-    index: &'static Index,
-    state: State,
+    (index, state): (&'static Index, State),
     report: &mut Report,
 ) -> Result<(), Error> {
     if state.version != index.version {
@@ -181,8 +184,20 @@ fn rebuild_index(
         return Ok(());
     }
     let mut writer = Writer::anew(copy, index, state.from)?;
+    // Headers are checked by their own hash; what finds them follows from them.
+    let mut next = state.from;
+    let mut advance = || match index.input {
+        Input::Records => writer.advance(copy, state.height),
+        Input::Headers if next > state.height => Ok(Rest::None),
+        Input::Headers => {
+            let to = state.height.min(next + HEADERS_AT_ONCE);
+            let headers = evm_block::stored(context.snapshot, &context.codec, next, to)?;
+            next = to + 1;
+            writer.advance_headers(copy, &headers)
+        }
+    };
     let built = loop {
-        match writer.advance(copy, state.height) {
+        match advance() {
             Ok(Rest::After(_) | Rest::Completed) => {}
             built => break built,
         }

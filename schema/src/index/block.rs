@@ -1,5 +1,6 @@
 //! A block with its records, as the function of an index sees it: from the database, or before it is committed.
 
+use chain::evm::header::Header;
 use store::{Bounds, Snapshot, for_each_row};
 
 use crate::Error;
@@ -32,6 +33,7 @@ pub struct StoredBlock<'a> {
     pub height: u64,
     codec: &'a Codec,
     source: Source<'a>,
+    header: Option<&'a Header>,
 }
 
 #[derive(Clone, Copy)]
@@ -48,7 +50,7 @@ enum Part<'a> {
 
 impl<'a> StoredBlock<'a> {
     pub(crate) fn packed(block: PackedBlock<'a>, codec: &'a Codec) -> Self {
-        Self { height: block.height, codec, source: Source::Packed(block) }
+        Self { height: block.height, codec, source: Source::Packed(block), header: None }
     }
 
     pub(crate) fn stored(
@@ -56,8 +58,14 @@ impl<'a> StoredBlock<'a> {
         block: &'a Block,
         snapshot: &'a dyn Snapshot,
         codec: &'a Codec,
+        header: Option<&'a Header>,
     ) -> Self {
-        Self { height, codec, source: Source::Stored(snapshot, block) }
+        Self { height, codec, source: Source::Stored(snapshot, block), header }
+    }
+
+    /// The header of its EVM block: for an index of [`super::Input::Headers`], there is one.
+    pub fn header(&self) -> Option<&Header> {
+        self.header
     }
 
     /// Calls `see` with the sequence and the record of each Cosmos transaction, in order.

@@ -8,10 +8,13 @@ use std::fmt::Write as _;
 use chain::Account;
 use proptest::prelude::*;
 use schema::block::{Block, Blocks};
+use schema::contracts::ContractTxs;
 use schema::descriptors::{DescriptorSet, Descriptors};
+use schema::evm_block::{EvmBlock, EvmBlockByHash, EvmBlocks};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
+use schema::logs::{Content, LogTxs};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
@@ -126,6 +129,19 @@ fn evm(txn: &mut Txn<'_>) {
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.push::<RecipientEvmTxs>(&person(), 5).unwrap();
+    txn.push::<LogTxs>(&Content::Address(&[0x0c; 20]).fingerprint(), 5).unwrap();
+    txn.push::<ContractTxs>(&person(), 7).unwrap();
+    let header = EvmBlock {
+        hash: vec![0xeb; 32],
+        parent: vec![0xea; 32],
+        tx_root: vec![0x74; 32],
+        receipts_root: Vec::new(),
+        gas_limit: 60_000_000,
+        gas_used: 21_000,
+        base_fee: vec![0x3b, 0x9a, 0xca, 0],
+    };
+    txn.put::<EvmBlocks>(&299, &Message(header));
+    postings::add::<EvmBlockByHash>(txn, [(hash_prefix(&[0xeb; 32]), 299, 0)]);
     txn.put::<Calls>(&11, &plain(&chunk.take()));
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {

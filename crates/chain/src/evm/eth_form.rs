@@ -34,16 +34,27 @@ pub(crate) struct EthForm {
     pub(crate) sender: [u8; 20],
     /// The receiver; `None` for a creation.
     pub(crate) to: Option<[u8; 20]>,
-    tip_cap: U256,
-    gas_limit: u64,
-    nonce: u64,
-    input: Vec<u8>,
-    value: U256,
-    /// RLP, wrapped.
-    access_list: Vec<u8>,
-    /// RLP, wrapped.
-    authorizations: Vec<u8>,
-    signature: [u8; 65],
+    pub(crate) tip_cap: U256,
+    pub(crate) gas_limit: u64,
+    pub(crate) nonce: u64,
+    pub(crate) input: Vec<u8>,
+    /// In units of the fee token.
+    pub(crate) value: U256,
+    /// Addresses with their storage keys.
+    pub(crate) access_list: Vec<([u8; 20], Vec<[u8; 32]>)>,
+    pub(crate) authorizations: Vec<Authorization>,
+    /// r, s and the parity.
+    pub(crate) signature: [u8; 65],
+}
+
+/// An authorization of EIP-7702.
+#[derive(Debug)]
+pub(crate) struct Authorization {
+    pub(crate) chain_id: U256,
+    pub(crate) address: [u8; 20],
+    pub(crate) nonce: u64,
+    /// r, s and the parity.
+    pub(crate) signature: [u8; 65],
 }
 
 /// The Ethereum chain id of a Cosmos chain.
@@ -57,10 +68,15 @@ pub(crate) fn ethereum_chain_id(chain_id: &str) -> u64 {
 /// The hash of a successful Cosmos transaction that only emitted logs: that of an empty legacy transaction whose input
 /// is the Cosmos hash (`minievm:indexer/utils.go`).
 pub(crate) fn stand_in_hash(cosmos: &Hash) -> Hash {
+    keccak256(stand_in(cosmos)).0
+}
+
+/// The encoding of that transaction.
+pub(crate) fn stand_in(cosmos: &Hash) -> Vec<u8> {
     let mut items = vec![0x80; 5];
     cosmos.encode(&mut items);
     items.extend_from_slice(&[0x80; 3]);
-    keccak256(list(&items)).0
+    list(&items)
 }
 
 impl EthForm {
@@ -120,37 +136,63 @@ impl EthForm {
 
     /// The address that a node recovers from the signature: the sender, or an arbitrary one if the signature is wrong.
     pub(crate) fn recovered(&self, chain_id: u64, decimals: u8) -> Option<[u8; 20]> {
-        let mut items = self.content(chain_id, &scaled(self.value, decimals)?);
+        let mut items = self.content(chain_id, &scaled(self.value, decimals)?, &self.authorizations);
         // EIP-155 puts the chain id of a legacy transaction in place of its signature.
         if self.kind == 0 {
             chain_id.encode(&mut items);
             items.extend_from_slice(&[0x80; 2]);
         }
-        key::recover(&self.enveloped(&items), &self.signature)
+        key::recover(&keccak256(self.enveloped(&items)).0, &self.signature)
     }
 
     fn hash(&self, chain_id: u64, value: &U256) -> Hash {
-        let mut items = self.content(chain_id, value);
-        let parity = self.signature[64];
-        // EIP-155 puts the chain id of a legacy transaction into its signature.
-        let v = if self.kind == 0 { u64::from(parity) + 35 + 2 * chain_id } else { u64::from(parity) };
-        v.encode(&mut items);
-        U256::from_be_slice(&self.signature[..32]).encode(&mut items);
-        U256::from_be_slice(&self.signature[32..64]).encode(&mut items);
+        keccak256(self.encoded(chain_id, value)).0
+    }
+
+    /// The encoding of the signed transaction (EIP-2718), whose value is in wei.
+    pub(crate) fn encoded(&self, chain_id: u64, value: &U256) -> Vec<u8> {
+        self.encoded_with(chain_id, value, &self.authorizations)
+    }
+
+    /// The same with other authorizations.
+    pub(crate) fn encoded_with(
+        &self,
+        chain_id: u64,
+        value: &U256,
+        authorizations: &[Authorization],
+    ) -> Vec<u8> {
+        let mut items = self.content(chain_id, value, authorizations);
+        self.v(chain_id).encode(&mut items);
+        self.r().encode(&mut items);
+        self.s().encode(&mut items);
         self.enveloped(&items)
     }
 
-    /// The hash of encoded items as a transaction of this type (EIP-2718).
-    fn enveloped(&self, items: &[u8]) -> Hash {
+    /// EIP-155 puts the chain id of a legacy transaction into its signature.
+    pub(crate) fn v(&self, chain_id: u64) -> u64 {
+        let parity = u64::from(self.signature[64]);
+        if self.kind == 0 { parity + 35 + 2 * chain_id } else { parity }
+    }
+
+    pub(crate) fn r(&self) -> U256 {
+        U256::from_be_slice(&self.signature[..32])
+    }
+
+    pub(crate) fn s(&self) -> U256 {
+        U256::from_be_slice(&self.signature[32..64])
+    }
+
+    /// Encoded items as a transaction of this type (EIP-2718).
+    fn enveloped(&self, items: &[u8]) -> Vec<u8> {
         let mut all = list(items);
         if self.kind != 0 {
             all.insert(0, self.kind);
         }
-        keccak256(&all).0
+        all
     }
 
     /// All fields but the signature, encoded.
-    fn content(&self, chain_id: u64, value: &U256) -> Vec<u8> {
+    fn content(&self, chain_id: u64, value: &U256, authorizations: &[Authorization]) -> Vec<u8> {
         let mut items = Vec::with_capacity(self.input.len() + self.access_list.len() + 256);
         if self.kind != 0 {
             chain_id.encode(&mut items);
@@ -165,17 +207,44 @@ impl EthForm {
         value.encode(&mut items);
         self.input.as_slice().encode(&mut items);
         if self.kind != 0 {
-            items.extend_from_slice(&self.access_list);
+            items.extend(self.encoded_access_list());
         }
         if self.kind == 4 {
-            items.extend_from_slice(&self.authorizations);
+            items.extend(encoded_authorizations(authorizations));
         }
         items
     }
+
+    fn encoded_access_list(&self) -> Vec<u8> {
+        let mut tuples = Vec::new();
+        for (address, keys) in &self.access_list {
+            let (mut items, mut encoded) = (Vec::new(), Vec::new());
+            keys.iter().for_each(|key| key.encode(&mut encoded));
+            address.encode(&mut items);
+            items.extend(list(&encoded));
+            tuples.extend(list(&items));
+        }
+        list(&tuples)
+    }
+}
+
+fn encoded_authorizations(authorizations: &[Authorization]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for authorization in authorizations {
+        let (mut items, signature) = (Vec::new(), &authorization.signature);
+        authorization.chain_id.encode(&mut items);
+        authorization.address.encode(&mut items);
+        authorization.nonce.encode(&mut items);
+        signature[64].encode(&mut items);
+        U256::from_be_slice(&signature[..32]).encode(&mut items);
+        U256::from_be_slice(&signature[32..64]).encode(&mut items);
+        all.extend(list(&items));
+    }
+    list(&all)
 }
 
 /// The value in wei.
-fn scaled(value: U256, decimals: u8) -> Option<U256> {
+pub(crate) fn scaled(value: U256, decimals: u8) -> Option<U256> {
     let power = |exponent: u8| U256::from(10).checked_pow(U256::from(exponent));
     match ETHER.checked_sub(decimals) {
         Some(up) => value.checked_mul(power(up)?),
@@ -188,7 +257,7 @@ fn text_field<'a>(parts: &[(u32, Value<'a>)], number: u32) -> Option<&'a str> {
 }
 
 /// A 20-byte address in bech32 or in hex of any length up to 20 bytes.
-fn address(text: &str, prefix: &str) -> Option<[u8; 20]> {
+pub(crate) fn address(text: &str, prefix: &str) -> Option<[u8; 20]> {
     Account::parse(text, prefix)?.as_bytes().try_into().ok()
 }
 
@@ -207,39 +276,28 @@ fn list(items: &[u8]) -> Vec<u8> {
     list
 }
 
-fn access_list(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<u8>> {
-    let mut tuples = Vec::new();
-    for tuple in messages(parts, number) {
+fn access_list(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<([u8; 20], Vec<[u8; 32]>)>> {
+    let tuple = |tuple| {
         let tuple = fields(tuple)?;
-        let mut keys = Vec::new();
-        for key in messages(&tuple, 2) {
-            bytes::<32>(std::str::from_utf8(key).ok()?)?.encode(&mut keys);
-        }
-        let mut items = Vec::new();
-        bytes::<20>(text_field(&tuple, 1)?)?.encode(&mut items);
-        items.extend(list(&keys));
-        tuples.extend(list(&items));
-    }
-    Some(list(&tuples))
+        let key = |key| bytes(std::str::from_utf8(key).ok()?);
+        Some((bytes(text_field(&tuple, 1)?)?, messages(&tuple, 2).map(key).collect::<Option<_>>()?))
+    };
+    messages(parts, number).map(tuple).collect()
 }
 
-fn authorizations(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<u8>> {
-    let mut all = Vec::new();
-    for authorization in messages(parts, number) {
+fn authorizations(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<Authorization>> {
+    let authorization = |authorization| {
         let authorization = fields(authorization)?;
         let nonce = authorization.iter().rev().find_map(|part| match *part {
             (3, Value::Varint(nonce)) => Some(nonce),
             _ => None,
         });
-        let signature: &[u8; 65] = bytes_field(&authorization, 4)?.try_into().ok()?;
-        let mut items = Vec::new();
-        U256::from_str_radix(text_field(&authorization, 1)?, 10).ok()?.encode(&mut items);
-        bytes::<20>(text_field(&authorization, 2)?)?.encode(&mut items);
-        nonce.unwrap_or(0).encode(&mut items);
-        signature[64].encode(&mut items);
-        U256::from_be_slice(&signature[..32]).encode(&mut items);
-        U256::from_be_slice(&signature[32..64]).encode(&mut items);
-        all.extend(list(&items));
-    }
-    Some(list(&all))
+        Some(Authorization {
+            chain_id: U256::from_str_radix(text_field(&authorization, 1)?, 10).ok()?,
+            address: bytes(text_field(&authorization, 2)?)?,
+            nonce: nonce.unwrap_or(0),
+            signature: bytes_field(&authorization, 4)?.try_into().ok()?,
+        })
+    };
+    messages(parts, number).map(authorization).collect()
 }

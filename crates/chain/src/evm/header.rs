@@ -1,0 +1,252 @@
+//! The header of an EVM block of minievm: parsed from `eth_getBlockByNumber`, proved by its hash, and printed.
+//!
+//! The header is one of Shanghai with constants for what the chain has not (`minievm:indexer/abci.go`). It is no consensus
+//! data: a node computes it, and one that has rebuilt its EVM index may have others for the same blocks.
+
+use alloy::primitives::{B256, U256, keccak256};
+use alloy::rlp::{Encodable as _, Header as Rlp};
+use serde::{Deserialize, Serialize};
+
+use super::log::bytes;
+use super::{Error, Receipt, hex_quantity, quantity};
+use crate::hash::Hash;
+use crate::json;
+use crate::serde_lenient::{JsonText, list};
+
+/// The root of an empty trie: of state, of withdrawals, and of a block without transactions.
+pub const EMPTY_ROOT: Hash = [
+    0x56, 0xe8, 0x1f, 0x17, 0x1b, 0xcc, 0x55, 0xa6, 0xff, 0x83, 0x45, 0xe6, 0x92, 0xc0, 0xf8, 0x6e, 0x5b,
+    0x48, 0xe0, 0x1b, 0x99, 0x6c, 0xad, 0xc0, 0x01, 0x62, 0x2f, 0xb5, 0xe3, 0x63, 0xb4, 0x21,
+];
+
+/// The hash of no uncles.
+const NO_UNCLES: Hash = [
+    0x1d, 0xcc, 0x4d, 0xe8, 0xde, 0xc7, 0x5d, 0x7a, 0xab, 0x85, 0xb5, 0x67, 0xb6, 0xcc, 0xd4, 0x1a, 0xd3,
+    0x12, 0x45, 0x1b, 0x94, 0x8a, 0x74, 0x13, 0xf0, 0xa1, 0x42, 0xfd, 0x40, 0xd4, 0x93, 0x47,
+];
+
+/// The bits of all logs of a block or transaction.
+pub type Bloom = [u8; 256];
+
+/// The members of a header that are not constants and do not follow from the block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its hash.
+    pub hash: Hash,
+    /// The hash of the header before.
+    pub parent: Hash,
+    /// The root of its transactions.
+    pub tx_root: Hash,
+    /// The root of its receipts.
+    pub receipts_root: Hash,
+    /// The gas limit of a block of the chain.
+    pub gas_limit: u64,
+    /// The gas used by all Cosmos transactions.
+    pub gas_used: u64,
+    /// The base fee per gas.
+    pub base_fee: U256,
+}
+
+/// What else the hash of a header covers, and what it is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'a> {
+    /// The height.
+    pub number: u64,
+    /// The time of the block in seconds.
+    pub timestamp: u64,
+    /// The union of the blooms of its receipts.
+    pub bloom: &'a Bloom,
+}
+
+/// Why a header cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HeaderError {
+    /// The reply is no block, or one of another height.
+    #[error(transparent)]
+    Reply(#[from] Error),
+    /// The header contradicts the block, or its own hash.
+    #[error("the EVM header of block {height}: {member} is {actual}, expected {expected}")]
+    Contradiction {
+        /// The height.
+        height: u64,
+        /// The member.
+        member: &'static str,
+        /// The received value.
+        actual: String,
+        /// The value that follows from the block.
+        expected: String,
+    },
+}
+
+/// The members that are read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct Reply<'a> {
+    number: JsonText<'a>,
+    hash: JsonText<'a>,
+    parent_hash: JsonText<'a>,
+    transactions_root: JsonText<'a>,
+    receipts_root: JsonText<'a>,
+    gas_limit: JsonText<'a>,
+    gas_used: JsonText<'a>,
+    base_fee_per_gas: JsonText<'a>,
+    timestamp: JsonText<'a>,
+    logs_bloom: JsonText<'a>,
+    #[serde(deserialize_with = "list")]
+    transactions: Vec<JsonText<'a>>,
+}
+
+/// Reads the `result` of `eth_getBlockByNumber(height, false)` of a block with these `contents` and with the transactions
+/// `hashes`, in order, and checks that its hash is that of its content.
+pub fn parse(reply: &[u8], contents: &Contents<'_>, hashes: &[Hash]) -> Result<Header, HeaderError> {
+    let read: Option<Reply<'_>> = serde_json::from_slice(reply).map_err(Error::BlockShape)?;
+    let read = read.ok_or(Error::NotReady)?;
+    let height = contents.number;
+    let contradiction = |member, actual: &str, expected: String| {
+        let actual = crate::excerpt(actual.as_bytes());
+        HeaderError::Contradiction { height, member, actual, expected }
+    };
+    let number = |member, text: &JsonText<'_>| {
+        quantity(text).ok_or_else(|| contradiction(member, text, "a quantity of 64 bits".to_owned()))
+    };
+    let hash = |member, text: &JsonText<'_>| {
+        bytes::<32>(text).ok_or_else(|| contradiction(member, text, "a hash".to_owned()))
+    };
+    if number("number", &read.number)? != height {
+        let (hash, block_number) = (read.hash.to_string(), read.number.to_string());
+        return Err(Error::OtherBlock { hash, block_number, height }.into());
+    }
+    if number("timestamp", &read.timestamp)? != contents.timestamp {
+        return Err(contradiction(
+            "timestamp",
+            &read.timestamp,
+            hex_quantity(contents.timestamp).to_string(),
+        ));
+    }
+    if bytes::<256>(&read.logs_bloom).as_ref() != Some(contents.bloom) {
+        let expected = alloy::hex::encode_prefixed(contents.bloom);
+        return Err(contradiction("logsBloom", &read.logs_bloom, crate::excerpt(expected.as_bytes())));
+    }
+    let named: Vec<Option<Hash>> = read.transactions.iter().map(|text| bytes(text)).collect();
+    if !named.iter().copied().eq(hashes.iter().copied().map(Some)) {
+        let actual = format!("{} hashes", named.len());
+        return Err(contradiction(
+            "transactions",
+            &actual,
+            format!("the hashes of {} receipts", hashes.len()),
+        ));
+    }
+    let base_fee = read.base_fee_per_gas.strip_prefix("0x");
+    let header = Header {
+        hash: hash("hash", &read.hash)?,
+        parent: hash("parentHash", &read.parent_hash)?,
+        tx_root: hash("transactionsRoot", &read.transactions_root)?,
+        receipts_root: hash("receiptsRoot", &read.receipts_root)?,
+        gas_limit: number("gasLimit", &read.gas_limit)?,
+        gas_used: number("gasUsed", &read.gas_used)?,
+        base_fee: base_fee.and_then(|digits| U256::from_str_radix(digits, 16).ok()).ok_or_else(|| {
+            contradiction("baseFeePerGas", &read.base_fee_per_gas, "a quantity of 256 bits".to_owned())
+        })?,
+    };
+    let computed = header.computed_hash(contents);
+    if computed != header.hash {
+        return Err(contradiction("hash", &read.hash, alloy::hex::encode_prefixed(computed)));
+    }
+    Ok(header)
+}
+
+/// The union of the blooms of receipts; one that is malformed has no bits.
+pub fn union_of_blooms<'r, 'a: 'r>(receipts: impl IntoIterator<Item = &'r Receipt<'a>>) -> Bloom {
+    let mut union = [0; 256];
+    for receipt in receipts {
+        if let Some(bloom) = bytes::<256>(&receipt.logs_bloom) {
+            union.iter_mut().zip(bloom).for_each(|(union, bits)| *union |= bits);
+        }
+    }
+    union
+}
+
+impl Header {
+    /// The hash of the header with these contents.
+    pub fn computed_hash(&self, contents: &Contents<'_>) -> Hash {
+        let mut items = Vec::with_capacity(700);
+        for hash in [&self.parent, &NO_UNCLES] {
+            hash.encode(&mut items);
+        }
+        [0_u8; 20].encode(&mut items);
+        for root in [&EMPTY_ROOT, &self.tx_root, &self.receipts_root] {
+            root.encode(&mut items);
+        }
+        contents.bloom.encode(&mut items);
+        0_u8.encode(&mut items);
+        for number in [contents.number, self.gas_limit, self.gas_used, contents.timestamp] {
+            number.encode(&mut items);
+        }
+        (&[] as &[u8]).encode(&mut items);
+        B256::ZERO.encode(&mut items);
+        [0_u8; 8].encode(&mut items);
+        self.base_fee.encode(&mut items);
+        EMPTY_ROOT.encode(&mut items);
+        let mut all = Vec::with_capacity(items.len() + 3);
+        Rlp { list: true, payload_length: items.len() }.encode(&mut all);
+        all.extend_from_slice(&items);
+        keccak256(&all).0
+    }
+
+    /// Appends the JSON of the block; `transactions` is the JSON of that member.
+    pub fn write_json(&self, out: &mut Vec<u8>, contents: &Contents<'_>, transactions: &[u8]) {
+        let prefixed = |hash: &Hash| alloy::hex::encode_prefixed(hash);
+        let json = Json {
+            base_fee_per_gas: format!("{:#x}", self.base_fee),
+            difficulty: "0x0",
+            extra_data: "0x",
+            gas_limit: hex_quantity(self.gas_limit),
+            gas_used: hex_quantity(self.gas_used),
+            hash: prefixed(&self.hash),
+            logs_bloom: alloy::hex::encode_prefixed(contents.bloom),
+            miner: "0x0000000000000000000000000000000000000000",
+            mix_hash: prefixed(&[0; 32]),
+            nonce: "0x0000000000000000",
+            number: hex_quantity(contents.number),
+            parent_hash: prefixed(&self.parent),
+            receipts_root: prefixed(&self.receipts_root),
+            sha3_uncles: prefixed(&NO_UNCLES),
+            size: "0x0",
+            state_root: prefixed(&EMPTY_ROOT),
+            timestamp: hex_quantity(contents.timestamp),
+        };
+        json::push(out, &json);
+        // The rest of the members, spliced: transactions may be megabytes.
+        out.pop();
+        out.extend_from_slice(br#","transactions":"#);
+        out.extend_from_slice(transactions);
+        json::push_member(out, r#","transactionsRoot":"#, &prefixed(&self.tx_root));
+        out.extend_from_slice(br#","uncles":[],"withdrawals":[]"#);
+        json::push_member(out, r#","withdrawalsRoot":"#, &prefixed(&EMPTY_ROOT));
+        out.push(b'}');
+    }
+}
+
+/// The members before the transactions, in alphabetical order, as the node writes them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Json<'a> {
+    base_fee_per_gas: String,
+    difficulty: &'a str,
+    extra_data: &'a str,
+    gas_limit: JsonText<'a>,
+    gas_used: JsonText<'a>,
+    hash: String,
+    logs_bloom: String,
+    miner: &'a str,
+    mix_hash: String,
+    nonce: &'a str,
+    number: JsonText<'a>,
+    parent_hash: String,
+    receipts_root: String,
+    #[serde(rename = "sha3Uncles")]
+    sha3_uncles: String,
+    size: &'a str,
+    state_root: String,
+    timestamp: JsonText<'a>,
+}

@@ -1,0 +1,214 @@
+//! An Ethereum transaction, rebuilt from the record of the Cosmos transaction that wraps it.
+//!
+//! Every field is in that record. The hash proves them: a transaction whose hash is another one is not returned.
+
+use alloy::hex;
+use serde::Serialize;
+
+use super::dialect::Dialect;
+use super::eth_form::{Authorization, EthForm, ethereum_chain_id, scaled, stand_in, stand_in_hash};
+use super::eth_record::EthRecord;
+use super::{Receipt, hex_quantity};
+use crate::U256;
+use crate::hash::Hash;
+use crate::json;
+use crate::serde_lenient::JsonText;
+
+/// The chain id that a node prints for an unsigned transaction: it computes `(v - 35) / 2` of the absent `v` in 64 bits.
+const NO_CHAIN: u64 = 0x7fff_ffff_ffff_ffee;
+
+/// The chain of Ethereum transactions.
+#[derive(Clone, Copy, Debug)]
+pub struct EthChain<'a> {
+    /// The EIP-155 id of the chain.
+    pub id: u64,
+    /// Prefix of its bech32 addresses.
+    pub prefix: &'a str,
+}
+
+impl<'a> EthChain<'a> {
+    /// The chain with this Cosmos id.
+    pub fn new(chain_id: &str, prefix: &'a str) -> Self {
+        Self { id: ethereum_chain_id(chain_id), prefix }
+    }
+}
+
+/// An Ethereum transaction, or what a node shows in place of one.
+#[derive(Debug)]
+pub struct EthTransaction {
+    chain_id: u64,
+    cosmos: Hash,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// With its value in wei.
+    Signed(Box<EthForm>, U256),
+    /// An empty transaction with the hash of the Cosmos transaction as its input.
+    StandIn,
+}
+
+impl EthTransaction {
+    /// The transaction `hash` in the record of a Cosmos transaction; `None` if it has another hash. `decimals` are those of the
+    /// fee token to try first, and are set to those that were found.
+    pub fn of_record(chain: &EthChain<'_>, record: &[u8], hash: &Hash, decimals: &mut u8) -> Option<Self> {
+        let record = EthRecord::read(record)?;
+        if stand_in_hash(&record.hash) == *hash {
+            return Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::StandIn });
+        }
+        let form = record.form(chain.prefix)?;
+        if !form.has_hash(chain.id, hash, decimals) {
+            return None;
+        }
+        let value = scaled(form.value, *decimals)?;
+        Some(Self { chain_id: chain.id, cosmos: record.hash, kind: Kind::Signed(Box::new(form), value) })
+    }
+
+    /// The hash of the Cosmos transaction.
+    pub fn cosmos_hash(&self) -> &Hash {
+        &self.cosmos
+    }
+
+    /// Its bytes (EIP-2718). A node omits the authorizations of type 4, so that its bytes have another hash.
+    pub fn raw(&self, dialect: Dialect) -> Vec<u8> {
+        match &self.kind {
+            Kind::StandIn => stand_in(&self.cosmos),
+            Kind::Signed(form, value) => {
+                let shows = dialect == Dialect::Fixed;
+                form.encoded_with(self.chain_id, value, if shows { &form.authorizations } else { &[] })
+            }
+        }
+    }
+
+    /// Appends the JSON of the transaction with this receipt.
+    pub fn write_json(&self, out: &mut Vec<u8>, receipt: &Receipt<'_>, dialect: Dialect) {
+        let fixed = dialect == Dialect::Fixed;
+        let common = Json {
+            block_hash: &receipt.block_hash,
+            block_number: &receipt.block_number,
+            from: &receipt.from,
+            hash: &receipt.transaction_hash,
+            transaction_index: &receipt.transaction_index,
+            ..Json::default()
+        };
+        let (form, value) = match &self.kind {
+            Kind::Signed(form, value) => (form, value),
+            Kind::StandIn => {
+                let zero = || hex_quantity(0);
+                let json = Json {
+                    gas: zero(),
+                    gas_price: zero(),
+                    max_fee_per_gas: zero(),
+                    max_priority_fee_per_gas: zero(),
+                    input: hex::encode_prefixed(self.cosmos),
+                    nonce: zero(),
+                    value: zero(),
+                    kind: zero(),
+                    chain_id: hex_quantity(if fixed { self.chain_id } else { NO_CHAIN }),
+                    v: zero(),
+                    r: zero(),
+                    s: zero(),
+                    ..common
+                };
+                return json::push(out, &json);
+            }
+        };
+        let legacy = form.kind == 0;
+        let v = hex_quantity(form.v(self.chain_id));
+        let tip = if matches!(form.kind, 2 | 4) { form.tip_cap } else { form.fee_cap };
+        let access = form.access_list.iter().map(|(address, keys)| Access {
+            address: hex::encode_prefixed(address),
+            storage_keys: keys.iter().map(hex::encode_prefixed).collect(),
+        });
+        let authorizations = form.authorizations.iter().map(Authorized::of);
+        let json = Json {
+            gas: hex_quantity(form.gas_limit),
+            gas_price: quantity(&form.fee_cap),
+            max_fee_per_gas: quantity(&form.fee_cap),
+            max_priority_fee_per_gas: quantity(&tip),
+            input: hex::encode_prefixed(&form.input),
+            nonce: hex_quantity(form.nonce),
+            to: form.to.map(hex::encode_prefixed),
+            value: quantity(value),
+            kind: hex_quantity(u64::from(form.kind)),
+            access_list: (!legacy).then(|| access.collect()),
+            authorization_list: (fixed && form.kind == 4).then(|| authorizations.collect()),
+            chain_id: hex_quantity(self.chain_id),
+            y_parity: (!legacy).then(|| v.clone()),
+            v,
+            r: quantity(&form.r()),
+            s: quantity(&form.s()),
+            ..common
+        };
+        json::push(out, &json);
+    }
+}
+
+fn quantity(number: &U256) -> JsonText<'static> {
+    format!("{number:#x}").into()
+}
+
+/// The members in the order of the node (`minievm:jsonrpc/types/tx.go`).
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Json<'a> {
+    block_hash: &'a str,
+    block_number: &'a str,
+    from: &'a str,
+    gas: JsonText<'a>,
+    gas_price: JsonText<'a>,
+    max_fee_per_gas: JsonText<'a>,
+    max_priority_fee_per_gas: JsonText<'a>,
+    hash: &'a str,
+    input: String,
+    nonce: JsonText<'a>,
+    to: Option<String>,
+    transaction_index: &'a str,
+    value: JsonText<'a>,
+    #[serde(rename = "type")]
+    kind: JsonText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access_list: Option<Vec<Access>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authorization_list: Option<Vec<Authorized>>,
+    chain_id: JsonText<'a>,
+    v: JsonText<'a>,
+    r: JsonText<'a>,
+    s: JsonText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    y_parity: Option<JsonText<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Access {
+    address: String,
+    storage_keys: Vec<String>,
+}
+
+/// An authorization in the form of go-ethereum; a node omits them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Authorized {
+    chain_id: JsonText<'static>,
+    address: String,
+    nonce: JsonText<'static>,
+    y_parity: JsonText<'static>,
+    r: JsonText<'static>,
+    s: JsonText<'static>,
+}
+
+impl Authorized {
+    fn of(authorization: &Authorization) -> Self {
+        let signature = &authorization.signature;
+        Self {
+            chain_id: quantity(&authorization.chain_id),
+            address: hex::encode_prefixed(authorization.address),
+            nonce: hex_quantity(authorization.nonce),
+            y_parity: hex_quantity(u64::from(signature[64])),
+            r: quantity(&U256::from_be_slice(&signature[..32])),
+            s: quantity(&U256::from_be_slice(&signature[32..64])),
+        }
+    }
+}
