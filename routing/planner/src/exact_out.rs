@@ -1,6 +1,7 @@
 //! The least amount in for a requested amount out, along the hops of a plan.
 
 use chain::U256;
+use registry::{AssetRef, Registry};
 
 use crate::conditions::Conditions;
 use crate::graph::Graph;
@@ -42,4 +43,13 @@ fn is_same_step(a: Step, b: Step) -> bool {
         ) => (a, from, to) == (b, from_b, to_b),
         _ => a == b,
     }
+}
+
+/// The number of base units of `from` with the same number of whole tokens as `amount` of `to`, at least one.
+pub fn same_value(registry: &Registry, from: AssetRef, to: AssetRef, amount: U256) -> U256 {
+    let (from, to) = (registry[from].decimals, registry[to].decimals);
+    let power = |exponent: u8| U256::from(10).saturating_pow(U256::from(exponent));
+    let same =
+        if from >= to { amount.saturating_mul(power(from - to)) } else { amount.div_ceil(power(to - from)) };
+    same.max(U256::ONE)
 }

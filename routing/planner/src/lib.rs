@@ -40,7 +40,7 @@ pub mod usd;
 
 pub use asset::WireAsset;
 pub use client_operations::{BadOperation, Mismatch, same_route};
-pub use exact_out::least_amount_in;
+pub use exact_out::{least_amount_in, same_value};
 pub use find::plan;
 pub use graph::Graph;
 pub use operation::{Operation, OperationKind, operations};

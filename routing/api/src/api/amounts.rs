@@ -5,7 +5,7 @@
 
 use chain::U256;
 use planner::swap::{SwapAmount, SwapRules, plan_swaps};
-use planner::{NoRoute, Plan, Request, least_amount_in};
+use planner::{NoRoute, Plan, Request, least_amount_in, same_value};
 use registry::{AssetRef, Registry};
 use web::http_error::HttpError;
 
@@ -254,15 +254,6 @@ async fn quoted<'a>(
         }
     }
     Err(NoRoute::NoQuote("LayerZero".to_owned()))
-}
-
-/// The number of base units of `from` with the same number of whole tokens as `amount` of `to`, at least one.
-fn same_value(registry: &Registry, from: AssetRef, to: AssetRef, amount: U256) -> U256 {
-    let (from, to) = (registry[from].decimals, registry[to].decimals);
-    let power = |exponent: u8| U256::from(10).saturating_pow(U256::from(exponent));
-    let same =
-        if from >= to { amount.saturating_mul(power(from - to)) } else { amount.div_ceil(power(to - from)) };
-    same.max(U256::ONE)
 }
 
 /// An amount in whole tokens with its symbol: `0.5 INIT`.

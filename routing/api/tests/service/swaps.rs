@@ -240,6 +240,27 @@ async fn an_amount_out_takes_what_the_adapter_quotes_or_less() {
 }
 
 #[tokio::test]
+async fn an_amount_out_of_a_fast_withdrawal_takes_the_same_out_of_the_wrapper() {
+    let chains = Chains::start().await;
+    let wrapped = "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2";
+    for wanted in ["2", "1000000", "4999999999"] {
+        let ask = |denom| {
+            let mut ask = between((L2, denom), (L1, INIT), "1");
+            ask.as_object_mut().unwrap().remove("amount_in");
+            ask["amount_out"] = json!(wanted);
+            ask
+        };
+        let plain = chains.route(&ask(BRIDGED)).await;
+        let route = chains.route(&ask(wrapped)).await;
+        assert_eq!(route["does_swap"], true, "{route}");
+        assert_eq!(route["amount_out"], plain["amount_out"]);
+        assert!(number(&route["amount_out"]) >= number(&json!(wanted)));
+        let amount_in = format!("{}000000000000", plain["amount_in"].as_str().unwrap());
+        assert_eq!(route["amount_in"], amount_in);
+    }
+}
+
+#[tokio::test]
 async fn an_amount_is_split_where_that_gives_more_and_the_client_asks_for_it() {
     let chains = Chains::start().await;
     let mut ask = between((L1, INIT), (L1, "uusdc"), "6000000000000");

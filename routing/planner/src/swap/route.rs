@@ -11,7 +11,7 @@ use registry::{AssetRef, ChainRef, Registry};
 use super::market::Market;
 use super::paths::{Limits, MAX_LEGS, Path, best, details, split};
 use super::{Exact, PoolKind, Refusal};
-use crate::exact_out::least_amount_in;
+use crate::exact_out::{least_amount_in, same_value};
 use crate::find;
 use crate::graph::Graph;
 use crate::plan::{Hop, NoRoute, Plan, Request, Step, World};
@@ -265,8 +265,9 @@ impl Swaps<'_> {
 
     /// The least amount of `from` that gives an amount of `to`.
     fn least(&self, from: AssetRef, to: AssetRef, wanted: U256) -> Option<U256> {
-        let hops = self.plan(from, to, wanted).ok()?;
-        let request = Request { from, to, amount_in: wanted, op_withdraw: false, ..self.request.clone() };
+        let amount_in = same_value(self.world.registry, from, to, wanted);
+        let hops = self.plan(from, to, amount_in).ok()?;
+        let request = Request { from, to, amount_in, op_withdraw: false, ..self.request.clone() };
         least_amount_in(self.graph, self.world, &request, &Plan { hops, swap: None }, wanted)
     }
 
