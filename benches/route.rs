@@ -77,11 +77,14 @@ enum Case {
 fn whole_requests(case: Case) -> Result<Vec<String>> {
     let size = Size { chains: 200, assets: 5_000, ofts: 0, trouble: 30 };
     let parts = random::parts(1, size);
-    let made = random::build(&parts, 0, size);
+    let mut made = random::build(&parts, 0, size);
     let (mut dice, neighbours) = (Dice(3), random::neighbours(&parts));
     let mut bodies: Vec<_> =
         (0..REQUESTS).map(|_| body(&made, &random::request(&mut dice, &made, &neighbours))).collect();
     let market = swaps::market(&made.registry)?;
+    // Over more than one pool, with hops before and after.
+    made.facts.adapters.insert(market.chain.clone(), "0x1".to_owned());
+    made.facts.hooks.insert(market.chain.clone(), true);
     if case == Case::Swaps {
         bodies = swaps::bodies(&market, REQUESTS);
     }

@@ -19,6 +19,8 @@ pub(crate) struct BiconnectedComponents {
     component: Vec<u32>,
     /// First discovered node of each component.
     head: Vec<u32>,
+    /// Root of each node's search: nodes with the same root are connected.
+    root: Vec<u32>,
 }
 
 impl BiconnectedComponents {
@@ -47,12 +49,15 @@ impl BiconnectedComponents {
                 component[node] = component[parent as usize];
             }
         }
-        Self { found: walk.found, component, head }
+        Self { found: walk.found, component, head, root: walk.root }
     }
 
     /// The components that a simple path between two nodes can use; `None` if there is no path, or more than `limit`
     /// components.
     pub(crate) fn between(&self, a: usize, b: usize, limit: usize) -> Option<Vec<u32>> {
+        if self.root[a] != self.root[b] {
+            return None;
+        }
         let (mut a, mut b, mut components) = (a, b, Vec::with_capacity(limit));
         while a != b {
             let later = if self.found[a] > self.found[b] { &mut a } else { &mut b };
@@ -85,6 +90,7 @@ struct Walk {
     low: Vec<u32>,
     parent: Vec<u32>,
     order: Vec<usize>,
+    root: Vec<u32>,
 }
 
 impl Walk {
@@ -94,6 +100,7 @@ impl Walk {
             low: vec![0; nodes],
             parent: vec![NONE; nodes],
             order: Vec::with_capacity(nodes),
+            root: vec![NONE; nodes],
         }
     }
 
@@ -127,6 +134,7 @@ impl Walk {
         self.found[node] = number(self.order.len());
         self.low[node] = self.found[node];
         self.parent[node] = parent;
+        self.root[node] = if parent == NONE { number(node) } else { self.root[parent as usize] };
         self.order.push(node);
     }
 }

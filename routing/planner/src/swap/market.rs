@@ -1,8 +1,11 @@
 //! The pools of one chain at one height.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use chain::U256;
+use registry::{AssetRef, ChainRef, Registry};
 
 use super::{MinitswapPool, PoolKind, Quote, Refusal, StablePool, WeightedPool};
 
@@ -40,6 +43,8 @@ pub struct Market {
     by_denom: HashMap<String, usize>,
     /// By coin: the ways to leave it.
     edges: Vec<Vec<Way>>,
+    /// By coin: its asset, with the hash of the registry.
+    assets: OnceLock<(String, Vec<Option<AssetRef>>)>,
 }
 
 /// One direction of a pool.
@@ -87,6 +92,13 @@ impl Market {
     /// Denominations of all coins.
     pub fn coins(&self) -> &[String] {
         &self.coins
+    }
+
+    /// The assets of the coins in their order; kept for the registry that is asked about first.
+    pub(crate) fn assets(&self, registry: &Registry, chain: ChainRef) -> Cow<'_, [Option<AssetRef>]> {
+        let find = || self.coins.iter().map(|denom| registry.asset(chain, denom)).collect::<Vec<_>>();
+        let (hash, assets) = self.assets.get_or_init(|| (registry.hash().to_owned(), find()));
+        if hash == registry.hash() { Cow::Borrowed(assets) } else { Cow::Owned(find()) }
     }
 
     pub(crate) fn leaving(&self, coin: usize) -> &[Way] {

@@ -111,10 +111,14 @@ struct Port {
 
 impl Swaps<'_> {
     fn for_amount_in(&self, chain: ChainRef, amount: U256) -> Result<Vec<Plan>, NoRoute> {
+        let entries = self.ports(chain, self.request.from);
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
         let exits = self.ports(chain, self.request.to);
         let targets: Vec<usize> = exits.iter().map(|exit| exit.coin).collect();
         let (mut plans, mut reason) = (Vec::new(), None);
-        for entry in self.ports(chain, self.request.from) {
+        for entry in entries {
             // Coins of the pools that are connected without a swap are forms of one token.
             if targets.iter().all(|target| *target == entry.coin) {
                 continue;
@@ -167,6 +171,9 @@ impl Swaps<'_> {
 
     fn for_amount_out(&self, chain: ChainRef, wanted: U256) -> Result<Vec<Plan>, NoRoute> {
         let entries = self.ports(chain, self.request.from);
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
         let targets: Vec<usize> = entries.iter().map(|entry| entry.coin).collect();
         let (mut plans, mut reason) = (Vec::new(), None);
         for exit in self.ports(chain, self.request.to) {
@@ -239,15 +246,16 @@ impl Swaps<'_> {
     fn ports(&self, chain: ChainRef, asset: AssetRef) -> Vec<Port> {
         let registry = self.world.registry;
         let own = &registry[asset];
-        let port = |(coin, denom): (usize, &String)| {
-            if own.chain == chain && own.denom == *denom {
+        let own_coin = self.market.coins().iter().position(|denom| own.chain == chain && own.denom == *denom);
+        let port = |(coin, other): (usize, &Option<AssetRef>)| {
+            if own_coin == Some(coin) {
                 return Some(Port { coin, asset });
             }
-            let other = registry.asset(chain, denom)?;
+            let other = (*other)?;
             let joined = RequestGraph::new(self.graph, registry, [asset, other]).connects(asset, other);
             joined.then_some(Port { coin, asset: other })
         };
-        self.market.coins().iter().enumerate().filter_map(port).collect()
+        self.market.assets(registry, chain).iter().enumerate().filter_map(port).collect()
     }
 
     /// Hops without a swap; none if there is nothing to do.
