@@ -22,8 +22,6 @@ mod merge;
 mod plan;
 mod tx;
 
-use std::sync::atomic::AtomicU8;
-
 use chain::evm::dialect::Dialect;
 use chain::evm::transaction::EthChain;
 use schema::block::Block;
@@ -84,15 +82,6 @@ impl From<schema::Error> for Error {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         Self::Failed(HttpError::internal(error))
-    }
-}
-
-/// Decimals of the fee token that were found last, to be tried first: values are stored in its units.
-pub(crate) struct FeeDecimals(AtomicU8);
-
-impl Default for FeeDecimals {
-    fn default() -> Self {
-        Self(AtomicU8::new(18))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The shared state of all handlers: the store and the constants of its database.
 
+use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -14,7 +15,6 @@ use store::{Order, Snapshot, Store, table};
 use web::http_error::HttpError;
 
 use crate::collection_search::{CollectionNames, NamedItem};
-use crate::evm::FeeDecimals;
 use crate::stream::SlowReader;
 use crate::stream::feed::Feed;
 
@@ -49,7 +49,8 @@ pub struct Indexer {
     pub(crate) empty_cursor: EmptyCursor,
     pub(crate) feed: Arc<Feed>,
     pub(crate) status: LastBody,
-    pub(crate) fee_decimals: FeeDecimals,
+    /// Decimals of the fee token that were found last, to be tried first: the values of transactions are in its units.
+    pub(crate) fee_decimals: AtomicU8,
     names: Mutex<CollectionNames>,
     /// Maximum bytes of the records of a page; a single record may be larger.
     pub(crate) page_bytes: usize,
@@ -69,7 +70,7 @@ impl Indexer {
             PAGE_BYTES,
         ));
         let (status, names, page_bytes) = (LastBody::default(), Mutex::default(), PAGE_BYTES);
-        let fee_decimals = FeeDecimals::default();
+        let fee_decimals = AtomicU8::new(18);
         Ok(Self {
             store,
             identity,

@@ -82,12 +82,7 @@ impl EvmBlock {
     /// The header of the block at `height`.
     pub fn header(&self, height: u64) -> Result<Header, Error> {
         let hash = |bytes: &[u8]| {
-            let reason = || "a hash has not 32 bytes".to_owned();
-            <[u8; 32]>::try_from(bytes).map_err(|_| Error::Record {
-                table: EvmBlocks::SPEC.name,
-                key: height.to_string(),
-                reason: reason(),
-            })
+            <[u8; 32]>::try_from(bytes).map_err(|_| damaged_header(height, "a hash has not 32 bytes"))
         };
         let root = |bytes: &[u8]| if bytes.is_empty() { Ok(EMPTY_ROOT) } else { hash(bytes) };
         Ok(Header {
@@ -143,22 +138,21 @@ pub fn seconds(block: &Block) -> u64 {
     u64::try_from(block.time.div_euclid(1_000_000_000)).unwrap_or_default()
 }
 
+fn damaged_header(height: u64, reason: &str) -> Error {
+    Error::Record { table: EvmBlocks::SPEC.name, key: height.to_string(), reason: reason.to_owned() }
+}
+
 /// The stored headers of the blocks `from` to `to`, each with the hash of its content.
 pub fn stored(snapshot: &dyn Snapshot, codec: &Codec, from: u64, to: u64) -> Result<Headers, Error> {
-    let damaged = |height: u64, reason: &str| Error::Record {
-        table: EvmBlocks::SPEC.name,
-        key: height.to_string(),
-        reason: reason.to_owned(),
-    };
     let mut headers = Vec::new();
     for height in from..=to {
         let row = store::table::read::<EvmBlocks>(snapshot, &height)?;
-        let Message(row) = row.ok_or_else(|| damaged(height, "the header is missing"))?;
+        let Message(row) = row.ok_or_else(|| damaged_header(height, "the header is missing"))?;
         let header = row.header(height)?;
-        let summary =
-            summary(snapshot, codec, height)?.ok_or_else(|| damaged(height, "the block is missing"))?;
+        let summary = summary(snapshot, codec, height)?
+            .ok_or_else(|| damaged_header(height, "the block is missing"))?;
         if header.computed_hash(&summary.contents()) != header.hash {
-            return Err(damaged(height, "the header has another hash than its content"));
+            return Err(damaged_header(height, "the header has another hash than its content"));
         }
         headers.push(header);
     }
@@ -166,7 +160,8 @@ pub fn stored(snapshot: &dyn Snapshot, codec: &Codec, from: u64, to: u64) -> Res
 }
 
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
-    let Some(header) = block.header() else { return Ok(()) };
+    // The writer asks for the rows of blocks with a header only.
+    let header = block.header().ok_or_else(|| damaged_header(block.height, "the header is missing"))?;
     rows.put::<EvmBlocks>(&block.height, &Message(EvmBlock::of(header)));
     rows.append::<EvmBlockByHash>(&hash_prefix(&header.hash), &Postings::one(block.height, 0));
     Ok(())

@@ -35,32 +35,28 @@ pub enum Content<'a> {
     Topic(usize, &'a [u8; 32]),
 }
 
-impl Content<'_> {
-    /// Its list.
-    pub fn fingerprint(self) -> Fingerprint {
-        let (mut bytes, len) = (
-            [0; 53],
-            1 + match self {
-                Self::Address(_) => 20,
-                Self::Event(..) => 52,
-                Self::Topic(..) => 32,
-            },
-        );
-        match self {
-            Self::Address(address) => bytes[1..21].copy_from_slice(address),
-            Self::Event(address, topic) => {
-                bytes[0] = 1;
-                bytes[1..21].copy_from_slice(address);
-                bytes[21..].copy_from_slice(topic);
-            }
-            Self::Topic(place, topic) => {
-                // A log has at most four topics.
-                bytes[0] = 2 + u8::try_from(place).unwrap_or(u8::MAX - 2);
-                bytes[1..33].copy_from_slice(topic);
-            }
+/// The list of transactions with this content.
+pub fn fingerprint(content: Content<'_>) -> Fingerprint {
+    let mut bytes = [0; 53];
+    let len = match content {
+        Content::Address(address) => {
+            bytes[1..21].copy_from_slice(address);
+            21
         }
-        XxHash3_64::oneshot(&bytes[..len]).to_be_bytes()
-    }
+        Content::Event(address, topic) => {
+            bytes[0] = 1;
+            bytes[1..21].copy_from_slice(address);
+            bytes[21..].copy_from_slice(topic);
+            53
+        }
+        Content::Topic(place, topic) => {
+            // A log has at most four topics.
+            bytes[0] = 2 + u8::try_from(place).unwrap_or(u8::MAX - 2);
+            bytes[1..33].copy_from_slice(topic);
+            33
+        }
+    };
+    XxHash3_64::oneshot(&bytes[..len]).to_be_bytes()
 }
 
 /// Topics of a log, of which each place has a list.
@@ -69,12 +65,12 @@ pub const MAX_TOPICS: usize = 4;
 /// Adds the fingerprints of what `log` contains. A member that is not well-formed is in no list.
 pub fn fingerprints(log: &Log<'_>, out: &mut Vec<Fingerprint>) {
     let address = log.address_bytes();
-    out.extend(address.as_ref().map(|address| Content::Address(address).fingerprint()));
+    out.extend(address.as_ref().map(|address| fingerprint(Content::Address(address))));
     for (place, topic) in log.topics.iter().take(MAX_TOPICS).enumerate() {
         let Some(topic) = Log::topic_bytes(topic) else { continue };
-        out.push(Content::Topic(place, &topic).fingerprint());
+        out.push(fingerprint(Content::Topic(place, &topic)));
         if let (0, Some(address)) = (place, &address) {
-            out.push(Content::Event(address, &topic).fingerprint());
+            out.push(fingerprint(Content::Event(address, &topic)));
         }
     }
 }

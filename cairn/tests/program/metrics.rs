@@ -48,11 +48,14 @@ fn documentation_dashboard_and_alerts_agree_with_the_metrics_of_a_running_progra
     let data = pair.dir.path().join("index");
     let route =
         ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
-    let own = ["--metrics", "127.0.0.1:0", "--index", "parties"];
+    let own = ["--metrics", "127.0.0.1:0", "--index", "parties", "--evm-listen", "127.0.0.1:0"];
     let mut cairn = Cairn::start(&[&pair.l2.flags("run", &data)[..], &route, &own].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     let url = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let evm = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
     cairn.logged("caught up");
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber" });
+    assert_eq!(post(&evm, &call).0, 200);
     let ask = json!({
         "amount_in": "5000000", "source_asset_chain_id": "e2e-l1-1", "source_asset_denom": "uinit",
         "dest_asset_chain_id": "e2e-l2-1", "dest_asset_denom": BRIDGED,

@@ -108,10 +108,10 @@ fn tag_or_number(text: &str, too_large: &str) -> Result<Block, String> {
 }
 
 pub(crate) fn block_or_hash(json: &str) -> Result<Block, String> {
-    if json.starts_with('{') || json == "null" {
-        if let Some(block) = block_object(json)? {
-            return Ok(block);
-        }
+    if (json.starts_with('{') || json == "null")
+        && let Some(block) = block_object(json)?
+    {
+        return Ok(block);
     }
     let text = serde_json::from_str::<String>(json)
         .map_err(|_| format!("json: cannot unmarshal {} into Go value of type string", go_type(json)))?;

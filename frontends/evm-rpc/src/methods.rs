@@ -1,5 +1,10 @@
 //! The methods: one table, from which calls are dispatched and the table of the book is made.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of `Reads` is of one lifetime, and the table has functions of all"
+)]
+
 use std::fmt::Write as _;
 
 use crate::Dialect;
@@ -67,9 +72,9 @@ pub const METHODS: &[Method] = &[
         source: Source::Index(|_, _| Ok(b"[]".to_vec()), Some(Dialect::Fixed)),
         ..refused("eth_accounts")
     },
-    index("eth_blockNumber", &[], |reads, _| reads.block_number()),
+    index("eth_blockNumber", &[], |reads, _| Ok(reads.block_number())),
     node("eth_call", Group::State),
-    index("eth_chainId", &[], |reads, _| reads.chain_id()),
+    index("eth_chainId", &[], |reads, _| Ok(reads.chain_id())),
     node("eth_createAccessList", Group::State),
     node("eth_estimateGas", Group::State),
     node("eth_feeHistory", Group::State),
@@ -112,18 +117,18 @@ pub const METHODS: &[Method] = &[
     node("eth_sendRawTransaction", Group::Send),
     node("eth_sendRawTransactionSync", Group::Send),
     Method { source: Source::Refused(Some("notifications not supported")), ..refused("eth_subscribe") },
-    index("eth_syncing", &[], |reads, _| reads.syncing()),
+    index("eth_syncing", &[], |reads, _| Ok(reads.syncing())),
     refused("eth_uninstallFilter"),
     refused("eth_unsubscribe"),
     index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
     index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
-    index("net_version", &[], |reads, _| reads.net_version()),
+    index("net_version", &[], |reads, _| Ok(reads.net_version())),
     index("rpc_modules", &[], |_, _| Ok(MODULES.as_bytes().to_vec())),
     node("txpool_content", Group::Pending),
     node("txpool_contentFrom", Group::Pending),
     node("txpool_inspect", Group::Pending),
     node("txpool_status", Group::Pending),
-    index("web3_clientVersion", &[], |reads, _| reads.client_version()),
+    index("web3_clientVersion", &[], |reads, _| Ok(reads.client_version())),
     index("web3_sha3", &[Type::Bytes], |_, args| sha3(args)),
 ];
 

@@ -114,30 +114,30 @@ impl<'a> Reads<'a> {
         Ok(Self { view: indexer.evm(chain.dialect)?, chain })
     }
 
-    pub(crate) fn chain_id(&self) -> Outcome {
-        Ok(quantity(self.view.chain_id()))
+    pub(crate) fn chain_id(&self) -> Vec<u8> {
+        quantity(self.view.chain_id())
     }
 
-    pub(crate) fn net_version(&self) -> Outcome {
-        Ok(text(self.view.net_version()))
+    pub(crate) fn net_version(&self) -> Vec<u8> {
+        text(self.view.net_version())
     }
 
-    pub(crate) fn client_version(&self) -> Outcome {
-        Ok(text(&self.chain.client))
+    pub(crate) fn client_version(&self) -> Vec<u8> {
+        text(&self.chain.client)
     }
 
-    pub(crate) fn block_number(&self) -> Outcome {
-        Ok(quantity(self.view.head()))
+    pub(crate) fn block_number(&self) -> Vec<u8> {
+        quantity(self.view.head())
     }
 
-    pub(crate) fn syncing(&self) -> Outcome {
+    pub(crate) fn syncing(&self) -> Vec<u8> {
         let (first, head) = (self.view.first(), self.view.head());
         match self.chain.tip.filter(|tip| *tip > head + SYNCING) {
-            None => Ok(b"false".to_vec()),
-            Some(tip) => Ok(format!(
+            None => b"false".to_vec(),
+            Some(tip) => format!(
                 r#"{{"startingBlock":"{first:#x}","currentBlock":"{head:#x}","highestBlock":"{tip:#x}"}}"#
             )
-            .into_bytes()),
+            .into_bytes(),
         }
     }
 

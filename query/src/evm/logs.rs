@@ -7,7 +7,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use chain::evm::log_filter::LogFilter;
 use schema::evm_tx::EvmTxs;
-use schema::logs::{Content, Fingerprint, LOGS};
+use schema::logs::{Content, Fingerprint, LOGS, fingerprint};
 use schema::records::{self, Step};
 use web::limits::lane;
 
@@ -52,7 +52,7 @@ impl EvmView<'_> {
         heights: RangeInclusive<u64>,
         limits: LogLimits,
     ) -> Result<Vec<u8>, Error> {
-        self.logs_by(filter, heights, limits, |content| content.fingerprint())
+        self.logs_by(filter, heights, limits, fingerprint)
     }
 
     /// The same with other fingerprints than those that are stored.

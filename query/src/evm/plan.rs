@@ -9,8 +9,8 @@ use web::limits::lane;
 
 use super::Error;
 use super::merge::Merge;
-use crate::array::Run;
 use crate::array::union::Union;
+use crate::array::{Array, Run};
 
 /// Maximum number of lists that are read for a filter. With the limits of a request, some single part of a filter has fewer.
 const MAX_LISTS: usize = 4096;
@@ -48,7 +48,7 @@ pub(super) enum Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Those of `filter` among the transactions `seqs`. `hash` is [`Content::fingerprint`].
+    /// Those of `filter` among the transactions `seqs`. `hash` is [`schema::logs::fingerprint`].
     pub(super) fn of(
         snapshot: &'a dyn Snapshot,
         filter: &LogFilter,
@@ -122,13 +122,12 @@ fn plans(
     selections: Vec<Vec<Fingerprint>>,
     seqs: &Range<u64>,
 ) -> Result<Vec<Plan>, Error> {
-    use crate::array::Array as _;
     let run = Run { first: seqs.start, len: seqs.end.saturating_sub(seqs.start) };
     let mut unions = Vec::with_capacity(selections.len());
     for owners in selections {
         unions.push(Union::<LogTxs>::new(snapshot, owners)?);
     }
-    let Some(shortest) = unions.iter().map(|union| union.len()).min().filter(|shortest| *shortest > 0) else {
+    let Some(shortest) = unions.iter().map(Array::len).min().filter(|shortest| *shortest > 0) else {
         return Ok(Vec::new());
     };
     let mut plans = Vec::with_capacity(unions.len());

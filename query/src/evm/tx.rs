@@ -218,7 +218,7 @@ impl EvmView<'_> {
     }
 
     fn rebuilt(&self, record: &[u8], hash: &[u8; 32]) -> Option<EthTransaction> {
-        let known = &self.indexer.fee_decimals.0;
+        let known = &self.indexer.fee_decimals;
         let before = known.load(Ordering::Relaxed);
         let mut decimals = before;
         let tx = EthTransaction::of_record(&self.chain(), record, hash, &mut decimals);

@@ -14,7 +14,7 @@ use schema::evm_block::{EvmBlock, EvmBlockByHash, EvmBlocks};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
-use schema::logs::{Content, LogTxs};
+use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
@@ -129,7 +129,7 @@ fn evm(txn: &mut Txn<'_>) {
     postings::add::<EvmTxByHash>(txn, [(hash_prefix(&[0xe5; 32]), 5, 0)]);
     txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
     txn.push::<RecipientEvmTxs>(&person(), 5).unwrap();
-    txn.push::<LogTxs>(&Content::Address(&[0x0c; 20]).fingerprint(), 5).unwrap();
+    txn.push::<LogTxs>(&fingerprint(Content::Address(&[0x0c; 20])), 5).unwrap();
     txn.push::<ContractTxs>(&person(), 7).unwrap();
     let header = EvmBlock {
         hash: vec![0xeb; 32],

@@ -41,11 +41,14 @@ pub(crate) struct EthForm {
     /// In units of the fee token.
     pub(crate) value: U256,
     /// Addresses with their storage keys.
-    pub(crate) access_list: Vec<([u8; 20], Vec<[u8; 32]>)>,
+    pub(crate) access_list: Vec<Access>,
     pub(crate) authorizations: Vec<Authorization>,
     /// r, s and the parity.
     pub(crate) signature: [u8; 65],
 }
+
+/// An address with storage keys (EIP-2930).
+pub(crate) type Access = ([u8; 20], Vec<[u8; 32]>);
 
 /// An authorization of EIP-7702.
 #[derive(Debug)]
@@ -219,7 +222,9 @@ impl EthForm {
         let mut tuples = Vec::new();
         for (address, keys) in &self.access_list {
             let (mut items, mut encoded) = (Vec::new(), Vec::new());
-            keys.iter().for_each(|key| key.encode(&mut encoded));
+            for key in keys {
+                key.encode(&mut encoded);
+            }
             address.encode(&mut items);
             items.extend(list(&encoded));
             tuples.extend(list(&items));
@@ -276,7 +281,7 @@ fn list(items: &[u8]) -> Vec<u8> {
     list
 }
 
-fn access_list(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<([u8; 20], Vec<[u8; 32]>)>> {
+fn access_list(parts: &[(u32, Value<'_>)], number: u32) -> Option<Vec<Access>> {
     let tuple = |tuple| {
         let tuple = fields(tuple)?;
         let key = |key| bytes(std::str::from_utf8(key).ok()?);

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::eth_form::{Authorization, EthForm, address};
+use super::eth_form::{Access, Authorization, EthForm, address};
 use super::eth_tx::Memo;
 use super::log::bytes;
 use crate::U256;
@@ -135,7 +135,7 @@ struct AccessTuple<'a> {
 }
 
 impl AccessTuple<'_> {
-    fn read(&self) -> Option<([u8; 20], Vec<[u8; 32]>)> {
+    fn read(&self) -> Option<Access> {
         let keys = self.storage_keys.iter().map(|key| bytes(key)).collect::<Option<_>>()?;
         Some((bytes(&self.address)?, keys))
     }

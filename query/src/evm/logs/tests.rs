@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use schema::block::{Block, Blocks};
 use schema::evm_tx::EvmTxs;
 use schema::index::State;
-use schema::logs::{Content, Fingerprint, LOGS, LogTxs};
+use schema::logs::{Content, Fingerprint, LOGS, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, Identity, Meta};
 use schema::payload::{Chunk, Payload};
 use store::key::Text;
@@ -36,12 +36,12 @@ fn topic(n: u8) -> [u8; 32] {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    format!("0x{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    bytes.iter().fold("0x".to_owned(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// One byte of a fingerprint, so that most lists hold the transactions of several contents.
 fn colliding(content: Content<'_>) -> Fingerprint {
-    let mut short = content.fingerprint();
+    let mut short = fingerprint(content);
     short[0] = 0;
     short[1..7].fill(0);
     short[7] %= 8;
@@ -168,7 +168,7 @@ proptest! {
         chain in chain(),
         filters in prop::collection::vec((filter(), 0..9_u64, 0..9_u64), 1..6),
     ) {
-        for hash in [(|content| content.fingerprint()) as fn(Content<'_>) -> Fingerprint, colliding] {
+        for hash in [fingerprint as fn(Content<'_>) -> Fingerprint, colliding] {
             let indexer = database(&chain, hash);
             let view = indexer.evm(Dialect::Fixed).unwrap();
             for (filter, from, blocks) in &filters {
@@ -181,13 +181,13 @@ proptest! {
 
     #[test]
     fn the_suggested_ranges_together_give_all_logs(chain in chain(), filter in filter(), limit in 1..6_u64) {
-        let indexer = database(&chain, |content| content.fingerprint());
+        let indexer = database(&chain, fingerprint);
         let view = indexer.evm(Dialect::Fixed).unwrap();
         let (mut from, mut to, mut whole, mut requests) = (START, view.head(), Vec::new(), 0);
         while from <= view.head() {
             requests += 1;
             prop_assert!(requests < 100, "no progress");
-            match read(&view, &filter, from..=to, limit, |content| content.fingerprint()) {
+            match read(&view, &filter, from..=to, limit, fingerprint) {
                 Ok(logs) => {
                     whole.push(logs);
                     (from, to) = (to + 1, view.head());
@@ -208,9 +208,9 @@ proptest! {
 #[test]
 fn heights_that_are_not_indexed_are_an_error_and_never_a_short_list() {
     let chain = vec![vec![vec![(1, vec![2])]]; 4];
-    let indexer = database(&chain, |content| content.fingerprint());
+    let indexer = database(&chain, fingerprint);
     let view = indexer.evm(Dialect::Fixed).unwrap();
-    let read = |heights| read(&view, &(Vec::new(), Vec::new()), heights, 10, |content| content.fingerprint());
+    let read = |heights| read(&view, &(Vec::new(), Vec::new()), heights, 10, fingerprint);
     assert!(matches!(read(START - 1..=START), Err(Error::Pruned { first: START })));
     assert_eq!(read(START + 9..=START + 10).unwrap(), "[]");
     assert_eq!(
@@ -218,7 +218,7 @@ fn heights_that_are_not_indexed_are_an_error_and_never_a_short_list() {
         array(&scan(&chain, &(Vec::new(), Vec::new()), START + 3..=START + 3))
     );
     let lagging = |state: &State| {
-        let indexer = database(&chain, |content| content.fingerprint());
+        let indexer = database(&chain, fingerprint);
         let mut batch = store::Batch::new();
         let key = store::Key::to_bytes(&Text("index/logs".to_owned()));
         batch.put(<Meta as store::Table>::SPEC, key, prost::Message::encode_to_vec(state));

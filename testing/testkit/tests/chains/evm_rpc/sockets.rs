@@ -12,7 +12,7 @@ use web::serve::server::Server;
 
 use super::app;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
 
 async fn serve(limits: Limits) -> Server {
