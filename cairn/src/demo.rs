@@ -9,11 +9,14 @@ use std::sync::Arc;
 use ::replay::recording::Summary;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
+use evm_rpc::Dialect;
+use schema::evm_block::BLOCKS;
+use schema::logs::LOGS;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
 use crate::settings::sources::{LOG, Sources};
-use crate::settings::{Settings, path};
+use crate::settings::{Settings, dialect, path};
 use crate::temporary::Temporary;
 use crate::{logging, output, run, runtime, shutdown};
 
@@ -44,6 +47,12 @@ pub(crate) struct Demo {
     /// Where the gRPC interface listens; without it there is none
     #[arg(long, value_name = "ADDR")]
     grpc_listen: Option<SocketAddr>,
+    /// Where Ethereum's JSON-RPC listens, with the optional indexes that it reads; without it there is none
+    #[arg(long, value_name = "ADDR")]
+    evm_listen: Option<SocketAddr>,
+    /// Replies of Ethereum's JSON-RPC: fixed or node
+    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect)]
+    evm_replies: Dialect,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -71,6 +80,10 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
+        if args.evm_listen.is_some() {
+            (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
+            settings.index = vec![&BLOCKS, &LOGS];
+        }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();

@@ -144,6 +144,7 @@ fn respond_to(handle: &PrometheusHandle, path: &str) -> Response<bytes::Bytes> {
 fn describe() {
     web::meter::describe();
     grpc::meter::describe();
+    evm_rpc::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
     query::describe();

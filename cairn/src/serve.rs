@@ -1,4 +1,4 @@
-//! The API servers of the indexer: JSON over HTTP and, on an address of its own, gRPC.
+//! The API servers of the indexer: JSON over HTTP and, on addresses of their own, gRPC and Ethereum's JSON-RPC.
 //!
 //! # Invariants
 //! * It listens from the start of the process.
@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use evm_rpc::EvmRpc;
 use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
 use store::Store;
@@ -52,6 +53,7 @@ pub(crate) struct Serving {
     pages: Pages,
     server: Server,
     grpc: Option<Server>,
+    evm: Option<Server>,
     /// Empty until there is a database.
     index: grpc::Index,
 }
@@ -80,7 +82,11 @@ impl Serving {
         };
         let grpc =
             settings.grpc_listen.map(|at| serve_grpc(settings, at, &probes.ready, &index)).transpose()?;
-        Ok(Self { listener, probes, pages, server, grpc, index })
+        let evm = settings
+            .evm_listen
+            .map(|at| serve_evm(settings, at, &probes.ready, &index, &pages))
+            .transpose()?;
+        Ok(Self { listener, probes, pages, server, grpc, evm, index })
     }
 
     /// Serves the database in `store` from now on, if it does not already.
@@ -108,8 +114,8 @@ impl Serving {
 
     /// See [`stop`].
     pub(crate) async fn stop(self) {
-        let grpc = OptionFuture::from(self.grpc.map(stop));
-        tokio::join!(stop(self.server), grpc);
+        let (grpc, evm) = (OptionFuture::from(self.grpc.map(stop)), OptionFuture::from(self.evm.map(stop)));
+        tokio::join!(stop(self.server), grpc, evm);
     }
 }
 
@@ -179,5 +185,22 @@ fn serve_grpc(
     let (index, limits) = (Arc::clone(index), settings.limits());
     let server = grpc::start(listener, index, move || ready(), limits, default_workers())?;
     tracing::info!(url = url_of(&server), "serving gRPC");
+    Ok(server)
+}
+
+fn serve_evm(
+    settings: &Settings,
+    at: SocketAddr,
+    ready: &Ready,
+    index: &evm_rpc::Index,
+    pages: &Pages,
+) -> anyhow::Result<Server> {
+    let listener = listen(at, "--evm-listen")?;
+    let rpc = EvmRpc::new(Arc::clone(index), Arc::clone(ready), settings.evm_replies, VERSION);
+    let rpc = rpc.with_tip(Arc::clone(&pages.head)).with_forward(settings.evm_forward()?);
+    let app = rpc.app()?.with_cors(settings.cors.clone());
+    let server =
+        Server::start(listener, Arc::new(app), EvmRpc::limits(settings.limits()), default_workers())?;
+    tracing::info!(url = url_of(&server), "serving Ethereum's JSON-RPC");
     Ok(server)
 }

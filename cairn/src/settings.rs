@@ -35,6 +35,7 @@ use chain::Vm;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
+use evm_rpc::{Dialect, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::IpNet;
@@ -47,7 +48,7 @@ use web::limits::Rate;
 pub(crate) use self::configs::RouteSettings;
 pub(crate) use self::location::Location;
 use self::parse::TrackRate;
-pub(crate) use self::parse::{LogFormat, index, path};
+pub(crate) use self::parse::{LogFormat, dialect, index, path};
 use self::values::{Error, Values, env_of, flag_of, missing};
 
 /// The effective settings. The id of a field is its key in the file, `section.key` in a section; flag and variable are
@@ -74,6 +75,21 @@ pub(crate) struct Settings {
     /// connections, requests and rates, with the limits of the JSON interface.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) grpc_listen: Option<SocketAddr>,
+    /// IP address and port of Ethereum's JSON-RPC over the index of an EVM chain, HTTP and WebSocket; port 0 takes a free one.
+    /// Without it there is none. It has its own connections, requests and rates, with the limits of the JSON interface.
+    #[arg(value_name = "ADDR", value_parser = parse::address)]
+    pub(crate) evm_listen: Option<SocketAddr>,
+    /// Replies of Ethereum's JSON-RPC: fixed, as Ethereum has them, or node, with the deviations of minievm (`logIndex` by
+    /// transaction, chain id of Cosmos transactions, errors for unknown blocks).
+    #[arg(value_name = "FORM", default_value = "fixed", value_parser = parse::dialect)]
+    pub(crate) evm_replies: Dialect,
+    /// Calls of Ethereum's JSON-RPC that are forwarded to a node, separated by commas: state (calls, balances, fees), send
+    /// (signed transactions), trace, pending (the mempool). None by default; they are refused.
+    #[arg(value_name = "GROUP", value_parser = parse::group)]
+    pub(crate) evm_forward: Vec<Group>,
+    /// EVM JSON-RPC of the nodes that these calls are forwarded to; by default `json_rpc`.
+    #[arg(value_name = "URL")]
+    pub(crate) evm_forward_to: Vec<Url>,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

@@ -3,11 +3,9 @@
 // recorded node and follows.
 // node execute.mjs ROUTE_URL, of a service that relays (`cairn demo --submit`).
 import assert from "node:assert/strict";
-import http from "node:http";
 import { setClientOptions, assetsBetweenChains, executeRoute, route } from "@skip-go/client";
-import { BaseAccount } from "cosmjs-types/cosmos/auth/v1beta1/auth.js";
-import { QueryAccountResponse } from "cosmjs-types/cosmos/auth/v1beta1/query.js";
 import { AuthInfo, TxRaw } from "cosmjs-types/cosmos/tx/v1beta1/tx.js";
+import { withAccounts } from "./accounts.mjs";
 
 const [routeUrl] = process.argv.slice(2);
 const hash = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";
@@ -26,29 +24,9 @@ const { rpc, rest } = chains[0];
 const raw = TxRaw.decode(Buffer.from((await json(`${rpc}/tx?hash=0x${hash}`)).result.tx, "base64"));
 const [signerInfo] = AuthInfo.decode(raw.authInfoBytes).signerInfos;
 
-// The recorded node, with the account that the recording lacks.
-const account = {
-  typeUrl: "/cosmos.auth.v1beta1.BaseAccount",
-  value: BaseAccount.encode(BaseAccount.fromPartial({ address: sender, sequence: signerInfo.sequence })).finish(),
-};
-const found = Buffer.from(QueryAccountResponse.encode({ account }).finish()).toString("base64");
-const node = http.createServer(async (request, response) => {
-  let body = "";
-  for await (const part of request) body += part;
-  const call = body && JSON.parse(body);
-  response.setHeader("content-type", "application/json");
-  if (call.method === "abci_query" && call.params.path.endsWith(".Query/Account")) {
-    const result = { response: { code: 0, value: found, height: "1" } };
-    return response.end(JSON.stringify({ jsonrpc: "2.0", id: call.id, result }));
-  }
-  const headers = { "content-type": "application/json" };
-  const answer = await fetch(rpc + request.url, { method: request.method, body: body || undefined, headers });
-  response.statusCode = answer.status;
-  return response.end(await answer.text());
-});
-await new Promise((listening) => node.listen(0, "127.0.0.1", listening));
+const node = await withAccounts(rpc, signerInfo.sequence);
 const endpointOptions = {
-  getRpcEndpointForChain: async () => `http://127.0.0.1:${node.address().port}`,
+  getRpcEndpointForChain: async () => node,
   getRestEndpointForChain: async () => rest,
 };
 setClientOptions({ apiUrl: routeUrl, endpointOptions });

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chain::Vm;
+use evm_rpc::Forward;
 use ingest::Verify;
 use node::Endpoints;
 use schema::undo::Horizon;
@@ -145,6 +146,19 @@ impl Settings {
             stop: STOP,
             ..Limits::default()
         }
+    }
+
+    /// What Ethereum's JSON-RPC forwards; `None` for nothing.
+    pub(crate) fn evm_forward(&self) -> anyhow::Result<Option<Forward>> {
+        if self.evm_forward.is_empty() {
+            return Ok(None);
+        }
+        let nodes = if self.evm_forward_to.is_empty() { &self.json_rpc } else { &self.evm_forward_to };
+        if nodes.is_empty() {
+            let text = "`evm_forward` needs a node: set `evm_forward_to` or `json_rpc`, or remove it";
+            return Err(Error(text.to_owned()).into());
+        }
+        Ok(Some(Forward::new(self.evm_forward.clone(), nodes.clone())?))
     }
 
     /// The settings of the routing service; `None` without a registry.

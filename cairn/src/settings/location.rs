@@ -56,8 +56,9 @@ impl Settings {
                 "`data` and `chains` exclude each other: add the database to `chains`".to_owned(),
             ));
         }
-        if self.grpc_listen.is_some() {
-            return Err(Error("`grpc_listen` serves one chain: remove it or `chains`".to_owned()));
+        let of_one = [("grpc_listen", self.grpc_listen), ("evm_listen", self.evm_listen)];
+        if let Some((name, _)) = of_one.iter().find(|(_, address)| address.is_some()) {
+            return Err(Error(format!("`{name}` serves one chain: remove it or `chains`")));
         }
         let known = |id: &String| self.chains.iter().filter(|(other, _)| other == id).count();
         if let Some((host, id)) = self.hosts.iter().find(|(_, id)| known(id) == 0) {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
+use evm_rpc::{Dialect, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::{IpNet, Ipv4Net};
@@ -130,6 +131,22 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
 pub(crate) fn index(text: &str) -> Result<&'static Index, String> {
     let names: Vec<&str> = INDEXES.iter().map(|index| index.name).collect();
     index::named(text).ok_or_else(|| not(text, format!("an optional index, allowed: {}", names.join(", "))))
+}
+
+/// `fixed` or `node`.
+pub(crate) fn dialect(text: &str) -> Result<Dialect, String> {
+    match text {
+        "fixed" => Ok(Dialect::Fixed),
+        "node" => Ok(Dialect::Node),
+        _ => Err(not(text, "fixed or node")),
+    }
+}
+
+/// A group of forwarded calls.
+pub(super) fn group(text: &str) -> Result<Group, String> {
+    let found = Group::ALL.into_iter().find(|group| group.name() == text);
+    let names = Group::ALL.map(Group::name).join(", ");
+    found.ok_or_else(|| not(text, format!("a group of calls, allowed: {names}")))
 }
 
 /// `one=two`.

@@ -86,7 +86,7 @@ fn an_installed_program_has_all_that_the_demo_plays() {
         .env("TMPDIR", prefix.path());
     let mut demo = Cairn::spawn(command);
     demo.line("e2e-evm-1 is indexed: 655 transactions");
-    demo.line("Routes between four recorded chains");
+    demo.line("Routes between the recorded chains");
     let chains = demo.line("http://");
     let (code, answer) = get(&format!("http://{chains}"));
     assert!(code == 200 && answer["chains"].as_array().unwrap().len() == 4, "{chains}: {code} {answer}");

@@ -7,6 +7,7 @@
 //! * `null` for a block means "not indexed yet", never "empty block".
 
 pub(crate) mod calls;
+pub(crate) mod forward;
 mod lookups;
 pub(crate) mod receipts;
 

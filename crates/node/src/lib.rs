@@ -40,6 +40,7 @@ pub use descriptors::Descriptors;
 pub use error::{Error, Kind, RequestContext};
 pub use evm::Evm;
 pub use evm::calls::{BATCH, ContractCall};
+pub use evm::forward::RawReply;
 pub use evm::receipts::{EvmBlock, ReceiptFailures};
 pub use grpc::Grpc;
 pub use limits::Limits;

@@ -48,6 +48,7 @@ pub struct App<A: 'static> {
     fallback: Option<Arc<dyn Fallback>>,
     /// See [`App::with_error_page`].
     error_page: Option<ErrorPage<A>>,
+    has_websocket: bool,
 }
 
 /// The reply in place of an error; `None` for the error in JSON.
@@ -76,7 +77,19 @@ impl<A> App<A> {
         let unrouted = Meter::new(NO_ENDPOINT);
         let (cors, health) = (Cors::default(), Health::default());
         let (headers, fallback, error_page) = (HeaderMap::new(), None, None);
-        Ok(Self { state, router, cors, health, unrouted, starting: false, headers, fallback, error_page })
+        let (starting, has_websocket) = (false, false);
+        Ok(Self {
+            state,
+            router,
+            cors,
+            health,
+            unrouted,
+            starting,
+            headers,
+            fallback,
+            error_page,
+            has_websocket,
+        })
     }
 
     /// Sets the allowed origins.
@@ -116,6 +129,16 @@ impl<A> App<A> {
     #[must_use]
     pub fn with_error_page(self, error_page: ErrorPage<A>) -> Self {
         Self { error_page: Some(error_page), ..self }
+    }
+
+    /// Opens WebSockets at every path: a message is the body of a `POST` to it, and the body of the response a message.
+    #[must_use]
+    pub fn with_websocket(self) -> Self {
+        Self { has_websocket: true, ..self }
+    }
+
+    pub(crate) fn has_websocket(&self) -> bool {
+        self.has_websocket
     }
 
     /// The shared state of the handlers.

@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
 use crate::limits::MAX_PATH_PARAMS;
+use crate::limits::share::Share;
 use crate::query::Query;
 
 /// One request, as its handler sees it.
@@ -19,6 +20,7 @@ pub struct Call<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
     pub(crate) client: Option<IpAddr>,
+    pub(crate) share: Option<&'a Share>,
 }
 
 impl Call<'_> {
@@ -69,6 +71,12 @@ impl Call<'_> {
         self.client
     }
 
+    /// The share of the client of a `POST`: what an asynchronous handler reads from the disk runs in it. `None` for other
+    /// methods and without a socket.
+    pub fn share(&self) -> Option<&Share> {
+        self.share
+    }
+
     /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
     pub fn body(&self) -> &[u8] {
         self.body
@@ -92,6 +100,7 @@ mod tests {
             headers: NO_HEADERS.get_or_init(HeaderMap::new),
             body: b"",
             client: None,
+            share: None,
         }
     }
 

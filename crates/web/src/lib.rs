@@ -23,6 +23,7 @@
 //! | [`meter`] | request metrics |
 //! | [`mounts`] | several apps behind one socket, by path prefix or host name |
 //! | [`serve`] | an [`app::App`], or any request handler, on a socket |
+//! | `serve::websocket` | WebSocket messages as requests |
 //! | [`serve::http2`] | a request handler on a socket, over HTTP/2 |
 //! | [`serve::server`] | a server with its own threads |
 //!

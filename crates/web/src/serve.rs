@@ -4,22 +4,24 @@
 //! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
 //!   client, a connection is closed at once.
 //! * An error of `accept` never ends the loop.
-//! * A stop closes the listener, ends event streams, closes idle connections, then waits for requests in flight, and
+//! * A stop closes the listener, ends event streams and WebSockets, closes idle connections, then waits for requests in flight, and
 //!   aborts the rest at the deadline.
 
+mod admission;
 mod flow;
 pub mod http2;
 mod request_timer;
 mod response_body;
 pub mod server;
 mod service;
+mod websocket;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -41,9 +43,10 @@ use crate::limits::concurrency_limit::{ConcurrencyLimit, PerClientLimit};
 use crate::limits::rate_limit::Clients;
 use crate::limits::share::Pools;
 use crate::mounts::Apps;
+use crate::serve::admission::{AppServer, acquire, check_size, with_close};
 use crate::serve::request_timer::RequestTimer;
 use crate::serve::response_body::{ResponseBody, with_permit};
-use crate::serve::service::{AppServer, AppService, acquire, check_size, read, with_close};
+use crate::serve::service::{AppService, read};
 
 /// Backoff after a failed `accept`: if descriptors run out, only waiting helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
@@ -78,13 +81,24 @@ pub(crate) async fn serve<A: Send + Sync + 'static>(
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
     let requests = ConcurrencyLimit::of_requests(&limits);
     let streams = ConcurrencyLimit::of_streams(&limits);
-    let pools = Pools::new(&limits);
+    let pools = Pools::new(&limits, &clients);
     let (stop, stopped) = watch::channel(());
     let server = Arc::new(AppServer { apps, limits, clients, requests, streams, pools, stopped });
-    let connection = |stream, peer, stopped| {
+    let connection = |stream, peer, stopped: watch::Receiver<()>| {
         let timer = Arc::new(RequestTimer::new());
-        let service = AppService { server: Arc::clone(&server), peer, timer: Arc::clone(&timer) };
-        connection(stream, service, timer, Arc::clone(&server.limits), stopped)
+        let upgraded = Arc::new(Mutex::new(None));
+        let (server, timer_of, slot) = (Arc::clone(&server), Arc::clone(&timer), Arc::clone(&upgraded));
+        let limits = Arc::clone(&server.limits);
+        let service = AppService { server, peer, timer: timer_of, upgraded: slot };
+        async move {
+            let ended = connection(stream, service, timer, limits, stopped.clone()).await;
+            let Some((stream, unread)) = ended else { return };
+            let socket = upgraded.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match socket {
+                Some(socket) => socket.run(stream, unread, stopped).await,
+                None => linger(stream).await,
+            }
+        }
     };
     let shutdown = async {
         shutdown.await;
@@ -133,7 +147,12 @@ pub async fn serve_fn<H, F>(
     };
     let connection = |stream, _, stopped| {
         let timer = Arc::new(RequestTimer::new());
-        connection(stream, service(Arc::clone(&timer)), timer, Arc::clone(&limits), stopped)
+        let ended = connection(stream, service(Arc::clone(&timer)), timer, Arc::clone(&limits), stopped);
+        async {
+            if let Some((stream, _)) = ended.await {
+                linger(stream).await;
+            }
+        }
     };
     accept_loop.run(listener, connection, shutdown).await;
 }
@@ -199,14 +218,16 @@ impl AcceptLoop {
     }
 }
 
-/// One connection from its first request to its last.
+/// One connection from its first request to its last; then its stream, with the bytes that were read after that request,
+/// unless it is to be closed at once.
 async fn connection<S>(
     stream: TcpStream,
     service: S,
     timer: Arc<RequestTimer>,
     limits: Arc<Limits>,
     mut stopped: watch::Receiver<()>,
-) where
+) -> Option<(impl AsyncRead + AsyncWrite + Unpin, Bytes)>
+where
     S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible> + Unpin + 'static,
     S::Future: Unpin,
 {
@@ -227,14 +248,16 @@ async fn connection<S>(
         ended = &mut connection => Some(ended),
         // Always an error: the sender is dropped.
         _ = stopped.changed() => None,
-        () = timer.expired(&limits) => return,
+        () = timer.expired(&limits) => return None,
     };
     let Some(ended) = ended else {
         Pin::new(&mut connection).graceful_shutdown();
-        return log_end(connection.await);
+        log_end(connection.await);
+        return None;
     };
     log_end(ended);
-    linger(connection.into_parts().io.into_inner()).await;
+    let parts = connection.into_parts();
+    Some((parts.io.into_inner(), parts.read_buf))
 }
 
 pub(crate) fn log_end(ended: hyper::Result<()>) {

@@ -8,6 +8,7 @@ pub(crate) mod explore;
 mod fees;
 pub(crate) mod health;
 pub(crate) mod msgs;
+mod msgs_response;
 pub(crate) mod nft;
 pub(crate) mod op_hook;
 mod pair;

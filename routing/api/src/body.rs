@@ -141,7 +141,7 @@ pub(crate) struct Decimal(pub(crate) String);
 #[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^[0-9]{0,77}$", "minimum" = 0))]
 pub(crate) struct Expected(#[schemars(with = "String")] pub(crate) Option<U256>);
 
-/// Fee of affiliates in hundredths of a percent: none. There are no swaps, of which it would be taken.
+/// Fee of affiliates in hundredths of a percent: none, because no fee for an affiliate is taken.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
 #[schemars(inline, try_from = "String", extend("type" = ["string", "integer"], "pattern" = "^0*$", "minimum" = 0, "maximum" = 0))]
@@ -233,7 +233,7 @@ impl TryFrom<Value> for Expected {
 }
 
 /// Why a fee is refused.
-const NO_FEE: &str = "0: routes have no swaps, of which it would be taken";
+const NO_FEE: &str = "0: no fee for an affiliate is taken";
 
 impl TryFrom<Value> for NoFee {
     type Error = String;

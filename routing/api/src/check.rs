@@ -159,7 +159,11 @@ fn contradictions(registry: &Registry, fact: ChainFact) -> Vec<String> {
                 || format!("{denom} was migrated to {}, the registry says {}", name(&to), name(&files));
             differs.then(what).into_iter().collect()
         }
-        ChainFact::Hooks(..) => Vec::new(),
+        ChainFact::Adapters(_, found) if found.len() > 1 => vec![format!(
+            "its list of hooks has several swap adapters, name one as `adapter` of the venue: {}",
+            found.join(", ")
+        )],
+        ChainFact::Hooks(..) | ChainFact::Adapters(..) => Vec::new(),
     }
 }
 

@@ -4,26 +4,31 @@
 //!
 //! * All pools of a market have the state of one height.
 //! * A node that fails leaves the last market with its age; nothing is quoted from one over [`MAX_AGE`].
+//! * Nothing is quoted from a node that syncs, nor from a chain whose blocks were seen as they came and that then stood
+//!   still for [`MAX_BLOCK_AGE`]. A chain that stood still already when it was first read is quoted: a node at rest, as one
+//!   of a recording, differs from a halted chain by nothing that it reports. Routes name the block then.
 //! * A pool that cannot be quoted is left out, with a reason in the log; a failed query never counts as "no pool".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use node::{Error, MoveView, Rest};
+use node::{Error, Rest};
 use planner::swap::{Market, MinitswapPool, Pool, PoolState, StablePool, WeightedPool};
 use registry::{Chain, ChainRef, Registry};
 use serde_json::Value;
 use tracker::ChainClients;
 
+use self::list::List;
+use self::views::Listed;
+
+mod list;
+mod views;
+
 /// Age up to which a market is quoted: some blocks, as long as a widget shows a quote.
-pub(crate) const MAX_AGE: Duration = Duration::from_secs(30);
-/// Interval between two reads of the lists of pools.
-const LIST_EVERY: Duration = Duration::from_mins(1);
-/// Most entries of a list that the modules return.
-const PAGE: u8 = 30;
-/// Most pools of a kind; anyone can create one.
-const MAX_POOLS: usize = 500;
+const MAX_AGE: Duration = Duration::from_secs(30);
+/// Age of a chain's last block from which the chain, or its node, stands still.
+const MAX_BLOCK_AGE: Duration = Duration::from_mins(1);
 
 /// The markets of all chains, with the time of the last successful read.
 pub(crate) type Markets = BTreeMap<String, Arc<KnownMarket>>;
@@ -31,39 +36,69 @@ pub(crate) type Markets = BTreeMap<String, Arc<KnownMarket>>;
 /// A market and when it was read.
 #[derive(Debug)]
 pub(crate) struct KnownMarket {
-    pub(crate) market: Market,
-    pub(crate) read_at: Instant,
+    pub(crate) market: Arc<Market>,
+    read_at: Instant,
+    /// Whether a block was seen when it was new.
+    is_live: bool,
 }
 
-/// A weighted pool of the list: LP token and coins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Listed {
-    id: String,
-    coins: Vec<String>,
+impl KnownMarket {
+    /// A market that was read at a time.
+    pub(crate) fn new(market: Arc<Market>, read_at: Instant, was_live: bool) -> Self {
+        let is_live = was_live || block_age(market.time) <= MAX_BLOCK_AGE;
+        Self { market, read_at, is_live }
+    }
+
+    /// Why nothing is quoted from it.
+    pub(crate) fn stale(&self) -> Option<String> {
+        let (chain, read, block) = (&self.market.chain, self.read_at.elapsed(), block_age(self.market.time));
+        if read > MAX_AGE {
+            let (age, most) = (read.as_secs(), MAX_AGE.as_secs());
+            return Some(format!(
+                "the pools of {chain} were last read {age} s ago, and are quoted up to {most} s; try again later"
+            ));
+        }
+        (self.is_live && block > MAX_BLOCK_AGE).then(|| {
+            let (age, most) = (block.as_secs(), MAX_BLOCK_AGE.as_secs());
+            format!(
+                "the last block of {chain} is {age} s old, and its pools are quoted up to {most} s; try again later"
+            )
+        })
+    }
+
+    /// Whether its block is one of a chain that stands still.
+    pub(crate) fn stands_still(&self) -> bool {
+        block_age(self.market.time) > MAX_BLOCK_AGE
+    }
+}
+
+/// Time since a block, by its time in Unix seconds.
+fn block_age(time: u64) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_secs(time))
 }
 
 /// What is known of a chain between two reads.
 #[derive(Default)]
-pub(crate) struct PoolReader {
-    listed_at: Option<Instant>,
-    weighted: Vec<Listed>,
-    stable: Vec<String>,
-    /// Metadata addresses of Minitswap's vouchers.
-    vouchers: Vec<[u8; 32]>,
-    left_out: BTreeMap<String, String>,
+struct PoolReader {
+    list: List,
 }
 
 /// Chains whose pools are read: the L1s with a venue.
 pub(crate) fn chains(registry: &Registry) -> impl Iterator<Item = (ChainRef, &Chain)> {
-    registry.chains().filter(|(reference, chain)| {
-        let has_venue = registry.venues().iter().any(|venue| venue.chain == *reference);
-        chain.l1 && chain.vm == chain::Vm::Move && has_venue && !chain.endpoints.rest.is_empty()
-    })
+    registry.chains().filter(|(reference, _)| has_pools(registry, *reference))
+}
+
+/// Whether the pools of a chain are read.
+pub(crate) fn has_pools(registry: &Registry, reference: ChainRef) -> bool {
+    let chain = &registry[reference];
+    let has_venue = registry.venues().iter().any(|venue| venue.chain == reference);
+    chain.l1 && chain.vm == chain::Vm::Move && has_venue && !chain.endpoints.rest.is_empty()
 }
 
 impl PoolReader {
     /// The market at the chain's latest height; `None` if the height is that of `before`.
-    pub(crate) async fn read(
+    async fn read(
         &mut self,
         clients: &ChainClients,
         (registry, reference): (&Registry, ChainRef),
@@ -72,15 +107,7 @@ impl PoolReader {
         let chain = &registry[reference];
         let clients = clients.of(chain);
         let rest = clients.rest().map_err(|error| error.to_string())?;
-        let latest = rest.get("/cosmos/base/tendermint/v1beta1/blocks/latest", None).await.map_err(text)?;
-        let latest: Value = serde_json::from_slice(&latest).map_err(|error| error.to_string())?;
-        let header = &latest["block"]["header"];
-        let height = header["height"].as_str().and_then(|height| height.parse::<u64>().ok());
-        let time = header["time"].as_str().and_then(|time| chain::time::Timestamp::parse(time).ok());
-        let time = time.and_then(|time| u64::try_from(time.unix_nanos() / 1_000_000_000).ok());
-        let (Some(height), Some(time)) = (height, time) else {
-            return Err("the latest block has no height or no time".to_owned());
-        };
+        let (height, time) = latest(rest).await?;
         match before {
             Some(before) if height == before.height => return Ok(None),
             Some(before) if height < before.height => {
@@ -88,110 +115,49 @@ impl PoolReader {
             }
             _ => {}
         }
-        if self.listed_at.is_none_or(|at| at.elapsed() >= LIST_EVERY) {
-            self.list(rest, registry, reference, height).await.map_err(text)?;
-            self.listed_at = Some(Instant::now());
+        let venues = registry.venues().iter().filter(|venue| venue.chain == reference);
+        let configured: Vec<&String> = venues.flat_map(|venue| &venue.pools).collect();
+        if !self.list.refresh(&clients, &configured, (&chain.id, height)).await.map_err(text)? {
+            return Err("the state of a pool was refused; all are listed again".to_owned());
         }
-        match self.state(rest, height).await {
-            Ok(pools) => Ok(Some(Market::new(chain.id.clone(), height, time, pools))),
-            Err(reason) => {
-                // One pool that aborts fails the batch; the next read lists them again.
-                self.listed_at = None;
-                Err(reason)
-            }
-        }
-    }
-
-    async fn list(
-        &mut self,
-        rest: &Rest,
-        registry: &Registry,
-        chain: ChainRef,
-        height: u64,
-    ) -> Result<(), Error> {
-        let mut left_out = BTreeMap::new();
-        let mut weighted: Vec<Listed> = Vec::new();
-        let pairs = pairs(rest, height).await?;
-        let pair_count = pairs.len();
-        for pair in pairs {
-            let denom = |name: &str| pair[name].as_str().unwrap_or_default().to_owned();
-            let listed =
-                Listed { id: denom("liquidity_token"), coins: vec![denom("coin_a"), denom("coin_b")] };
-            // A concentrated pool is in the list without being one of this module.
-            match config_exists(rest, &listed, height, &self.weighted).await? {
-                None => weighted.push(listed),
-                Some(why) => drop(left_out.insert(listed.id, why)),
-            }
-        }
-        let configured = registry.venues().iter().filter(|venue| venue.chain == chain);
-        let mut stable = Vec::new();
-        for id in configured.flat_map(|venue| &venue.pools) {
-            match rest.move_views(&[stable_view(id)], height).await {
-                Ok(_) => stable.push(id.clone()),
-                Err(Error::Refused { message, .. }) => drop(left_out.insert(id.clone(), message)),
-                Err(error) => return Err(error),
-            }
-        }
-        let vouchers = match vouchers(rest, height).await {
-            Ok(vouchers) => vouchers,
-            Err(Error::Refused { message, .. }) => {
-                left_out.insert("minitswap".to_owned(), message);
-                Vec::new()
-            }
-            Err(error) => return Err(error),
-        };
-        for (module, pools) in [("dex", pair_count), ("minitswap", vouchers.len())] {
-            if pools >= MAX_POOLS {
-                left_out.insert(format!("more pools of {module}"), format!("at most {MAX_POOLS} are read"));
-            }
-        }
-        (self.weighted, self.stable, self.vouchers) = (weighted, stable, vouchers);
-        if self.left_out != left_out {
-            for (pool, reason) in &left_out {
-                tracing::info!(chain = registry[chain].id, pool, reason, "pool left out");
-            }
-            self.left_out = left_out;
-        }
-        Ok(())
+        let pools = self.state(rest, height).await?;
+        self.list.confirm();
+        Ok(Some(Market::new(chain.id.clone(), height, time, pools)))
     }
 
     /// All states in one request.
     async fn state(&mut self, rest: &Rest, height: u64) -> Result<Vec<Pool>, String> {
-        let mut views = Vec::new();
-        for pool in &self.weighted {
-            views.extend(weighted_views(&pool.id));
+        let List { weighted, stable, vouchers, .. } = &self.list;
+        let mut queries = Vec::new();
+        for pool in weighted {
+            queries.extend(views::weighted(&pool.id));
         }
-        views.extend(self.stable.iter().map(|id| stable_view(id)));
-        let detail = |voucher: &[u8; 32]| MoveView {
-            module: "minitswap",
-            function: "get_pools_detail",
-            args: vec![voucher.to_vec()],
-        };
-        views.extend(self.vouchers.iter().map(detail));
-        if !self.vouchers.is_empty() {
-            views.push(MoveView { module: "minitswap", function: "get_module_store", args: Vec::new() });
+        queries.extend(stable.iter().map(|id| views::stable(id)));
+        queries.extend(vouchers.iter().map(views::minitswap));
+        if !vouchers.is_empty() {
+            queries.push(views::minitswap_module());
         }
-        if views.is_empty() {
+        if queries.is_empty() {
             return Ok(Vec::new());
         }
-        let replies = rest.move_views(&views, height).await;
+        let replies = rest.move_views(&queries, height).await;
         if matches!(replies, Err(Error::Refused { .. })) {
-            // Whichever pool it is, the next list leaves it out.
-            self.weighted.clear();
+            self.list.distrust();
         }
         let mut replies = replies.map_err(text)?.into_iter();
         let mut next = || replies.next().unwrap_or_default();
+        let List { weighted, stable, vouchers, .. } = &self.list;
         let mut pools = Vec::new();
-        for Listed { id, coins } in &self.weighted {
+        for Listed { id, coins } in weighted {
             let (info, config) = (next(), next());
             let state = WeightedPool::from_views(&info, &config).map_err(|error| format!("{id}: {error}"))?;
             pools.push(Pool { id: id.clone(), coins: coins.clone(), state: PoolState::Weighted(state) });
         }
-        for id in &self.stable {
+        for id in stable {
             let (coins, state) = StablePool::from_view(&next()).map_err(|error| format!("{id}: {error}"))?;
             pools.push(Pool { id: id.clone(), coins, state: PoolState::Stable(state) });
         }
-        let details: Vec<Value> = self.vouchers.iter().map(|_| next()).collect();
+        let details: Vec<Value> = vouchers.iter().map(|_| next()).collect();
         let module = next();
         for detail in details {
             let (voucher, state) =
@@ -206,90 +172,28 @@ impl PoolReader {
 /// The coin that the module pays for a voucher.
 const INIT: &str = "uinit";
 
-/// All pairs of `dex`, page by page.
-async fn pairs(rest: &Rest, height: u64) -> Result<Vec<Value>, Error> {
-    let mut all: Vec<Value> = Vec::new();
-    loop {
-        // The next page is after the last pair: its coins and its LP token.
-        let option = |name: &str| match all.last().and_then(|pair| pair[name].as_str()) {
-            None => vec![0],
-            Some(denom) => bcs::to_bytes(&Some(denom)).unwrap_or_default(),
-        };
-        let args = vec![option("coin_a"), option("coin_b"), option("liquidity_token"), vec![PAGE]];
-        let view = MoveView { module: "dex", function: "get_all_pairs_by_denom", args };
-        let replies = rest.move_views(&[view], height).await?;
-        let page = replies.first().and_then(Value::as_array).cloned().unwrap_or_default();
-        let is_last = page.len() < usize::from(PAGE);
-        all.extend(page);
-        if is_last || all.len() >= MAX_POOLS {
-            return Ok(all);
-        }
+/// Height and Unix seconds of a node's last block. A node that syncs is refused: its pools are those of the past.
+async fn latest(rest: &Rest) -> Result<(u64, u64), String> {
+    let get = async |path: &str| {
+        let reply = rest.get(&format!("/cosmos/base/tendermint/v1beta1/{path}"), None).await.map_err(text)?;
+        serde_json::from_slice::<Value>(&reply).map_err(|error| error.to_string())
+    };
+    let latest = get("blocks/latest").await?;
+    let header = &latest["block"]["header"];
+    let height = header["height"].as_str().and_then(|height| height.parse::<u64>().ok());
+    let time = header["time"].as_str().and_then(|time| chain::time::Timestamp::parse(time).ok());
+    let time = time.and_then(|time| u64::try_from(time.unix_nanos() / 1_000_000_000).ok());
+    let (Some(height), Some(time)) = (height, time) else {
+        return Err("the latest block has no height or no time".to_owned());
+    };
+    // A node that does not tell whether it syncs is quoted like one at rest.
+    if block_age(time) > MAX_BLOCK_AGE && get("syncing").await.is_ok_and(|reply| reply["syncing"] == true) {
+        return Err(format!(
+            "the node syncs: its last block, {height}, is {} s old",
+            block_age(time).as_secs()
+        ));
     }
-}
-
-/// The metadata addresses of Minitswap's vouchers, page by page.
-async fn vouchers(rest: &Rest, height: u64) -> Result<Vec<[u8; 32]>, Error> {
-    let mut all: Vec<[u8; 32]> = Vec::new();
-    loop {
-        let after = all.last().map_or(vec![0], |last| [&[1][..], last].concat());
-        let args = vec![after, u64::from(PAGE).to_le_bytes().to_vec()];
-        let view = MoveView { module: "minitswap", function: "get_pools_detail_list", args };
-        let replies = rest.move_views(&[view], height).await?;
-        let page = replies.first().and_then(Value::as_array).into_iter().flatten();
-        let before = all.len();
-        all.extend(page.filter_map(|pool| address(pool["ibc_op_init_metadata"].as_str()?)));
-        if all.len() - before < usize::from(PAGE) || all.len() >= MAX_POOLS {
-            return Ok(all);
-        }
-    }
-}
-
-/// The reason why a listed pair is no weighted pool; `None` if it is one.
-async fn config_exists(
-    rest: &Rest,
-    pool: &Listed,
-    height: u64,
-    known: &[Listed],
-) -> Result<Option<String>, Error> {
-    if known.contains(pool) {
-        return Ok(None);
-    }
-    if object(&pool.id).is_none() {
-        return Ok(Some("its LP token is no Move object".to_owned()));
-    }
-    match rest.move_views(&weighted_views(&pool.id), height).await {
-        Ok(_) => Ok(None),
-        Err(Error::Refused { message, .. }) => Ok(Some(format!("not a pool of 0x1::dex: {message}"))),
-        Err(error) => Err(error),
-    }
-}
-
-/// The state of a weighted pool.
-fn weighted_views(pool: &str) -> [MoveView; 2] {
-    [dex_view("get_pool_info", pool), dex_view("get_config", pool)]
-}
-
-fn dex_view(function: &'static str, pool: &str) -> MoveView {
-    MoveView { module: "dex", function, args: vec![object(pool).unwrap_or_default().to_vec()] }
-}
-
-fn stable_view(pool: &str) -> MoveView {
-    MoveView {
-        module: "stableswap",
-        function: "get_pool",
-        args: vec![object(pool).unwrap_or_default().to_vec()],
-    }
-}
-
-/// The address of an LP token.
-fn object(denom: &str) -> Option<[u8; 32]> {
-    address(denom.strip_prefix("move/")?)
-}
-
-/// 32 bytes of a Move address, whose leading zeros may be missing.
-fn address(text: &str) -> Option<[u8; 32]> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    hex::decode(format!("{digits:0>64}")).ok()?.try_into().ok()
+    Ok((height, time))
 }
 
 fn text(error: Error) -> String {
@@ -316,19 +220,18 @@ impl PoolReaders {
             let mut reader = readers.remove(&chain.id).unwrap_or_default();
             async move {
                 let known = before.get(&chain.id);
-                let market = known.map(|known| &known.market);
+                let market = known.map(|known| &*known.market);
                 let outcome = reader.read(clients, (registry, reference), market).await;
                 (chain.id.clone(), reader, known, outcome)
             }
         });
         let mut markets = Markets::new();
         for (chain, reader, known, outcome) in futures_util::future::join_all(reads).await {
-            let now = Instant::now();
+            let is_live = known.is_some_and(|known| known.is_live);
+            let read = |market| Arc::new(KnownMarket::new(market, Instant::now(), is_live));
             let market = match outcome {
-                Ok(Some(market)) => Some(Arc::new(KnownMarket { market, read_at: now })),
-                Ok(None) => {
-                    known.map(|known| Arc::new(KnownMarket { market: known.market.clone(), read_at: now }))
-                }
+                Ok(Some(market)) => Some(read(Arc::new(market))),
+                Ok(None) => known.map(|known| read(Arc::clone(&known.market))),
                 Err(reason) => {
                     let age = known.map(|known| known.read_at.elapsed());
                     tracing::debug!(chain, reason, ?age, "pools were not read");
@@ -339,5 +242,26 @@ impl PoolReaders {
             self.0.insert(chain, reader);
         }
         markets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_that_stops_is_not_quoted_and_one_at_rest_is() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let at = |time, was_live| {
+            let market = Market::new("l1".to_owned(), 1, time, Vec::new());
+            KnownMarket::new(Arc::new(market), Instant::now(), was_live)
+        };
+        assert_eq!(at(now, false).stale(), None);
+        assert!(at(now, false).is_live && !at(now - 100, false).is_live);
+        // It stood still when it was first read.
+        assert_eq!(at(now - 100, false).stale(), None);
+        assert!(at(now - 100, true).stale().unwrap().starts_with("the last block of l1 is 10"));
+        // A clock that is late makes no block old.
+        assert_eq!(at(now + 100, true).stale(), None);
     }
 }

@@ -12,6 +12,10 @@ use registry::{AssetRef, BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Orig
 use serde_json::Value;
 use tracker::ChainClients;
 
+use crate::pools;
+
+mod hooks;
+
 /// Concurrent queries.
 pub(crate) const CONCURRENCY: usize = 16;
 
@@ -34,6 +38,8 @@ pub(crate) enum ChainFact {
     /// The ERC-20 of a chain's denomination.
     Contract(String, String, Option<String>),
     Hooks(String, bool),
+    /// The adapters on a chain's list of hooks.
+    Adapters(String, Vec<String>),
     /// Whether a chain runs the packet forward middleware.
     Forwards(String, bool),
     /// By the token that the wrapper made.
@@ -53,17 +59,21 @@ pub(crate) struct ChannelStatus {
     pub(crate) client_chain: String,
 }
 
-/// Queries all chains; a failed query keeps the fact of `before`.
-pub async fn query_facts(clients: &ChainClients, registry: &Registry, before: &Facts) -> Facts {
-    let mut facts = before.clone();
+/// Queries all chains; a failed query keeps the fact of `before`. Also whether one failed.
+pub async fn query_facts(clients: &ChainClients, registry: &Registry, before: &Facts) -> (Facts, bool) {
+    let (mut facts, mut has_failed) = (before.clone(), false);
     for Queried { part, outcome } in query_all(clients, registry).await {
         match outcome {
             Ok(fact) => merge(registry, &mut facts, fact),
-            Err(reason) => tracing::debug!(part, reason, "chain query failed"),
+            Err(reason) => {
+                has_failed = true;
+                tracing::debug!(part, reason, "chain query failed");
+            }
         }
     }
     log_pairs(registry, before, &facts);
-    facts
+    hooks::log_adapters(before, &facts);
+    (facts, has_failed)
 }
 
 /// Logs each wrapper pair that a chain newly contradicts, or no longer contradicts.
@@ -153,11 +163,17 @@ pub(crate) async fn query_all(clients: &ChainClients, registry: &Registry) -> Ve
             Origin::Wrapped { contract, .. } if asset.chain == reference => Some(contract.as_str()),
             _ => None,
         });
-        if let Some(wrapper) = wrapper.or(adapter) {
+        if let Some(called) = wrapper.or(adapter) {
             queries.push(query(format!("hooks of {}", chain.id), async move {
-                query_hooks(clients, chain, wrapper)
+                hooks::are_allowed(clients, chain, called)
                     .await
                     .map(|is_allowed| ChainFact::Hooks(chain.id.clone(), is_allowed))
+            }));
+        } else if pools::has_pools(registry, reference) {
+            queries.push(query(format!("adapter of {}", chain.id), async move {
+                hooks::adapters(clients, chain)
+                    .await
+                    .map(|found| ChainFact::Adapters(chain.id.clone(), found))
             }));
         }
     }
@@ -192,6 +208,16 @@ fn merge(registry: &Registry, facts: &mut Facts, fact: ChainFact) {
         }
         ChainFact::Hooks(chain, is_allowed) => {
             facts.hooks.insert(chain, is_allowed);
+        }
+        ChainFact::Adapters(chain, found) => {
+            // Of several, none is certainly the one of the venue.
+            if let Ok([adapter]) = <[String; 1]>::try_from(found) {
+                facts.hooks.insert(chain.clone(), true);
+                facts.adapters.insert(chain, adapter);
+            } else {
+                facts.hooks.remove(&chain);
+                facts.adapters.remove(&chain);
+            }
         }
         ChainFact::Forwards(chain, forwards) => {
             facts.forwards.insert(chain, forwards);
@@ -315,25 +341,6 @@ fn address(text: &str) -> Result<[u8; 20], String> {
     let account = chain::Account::from_hex_literal(text);
     let bytes = account.and_then(|account| account.as_bytes().try_into().ok());
     bytes.ok_or_else(|| format!("{text} is no address of a contract"))
-}
-
-/// Whether packets may call a rollup's wrapper or the L1's swap adapter (`initia.ibchooks.v1`): its own entry of the list,
-/// else the default.
-async fn query_hooks(clients: &ChainClients, chain: &Chain, called: &str) -> Result<bool, String> {
-    let digits = called.strip_prefix("0x").unwrap_or(called);
-    // A Move address of an ordinary account is its 20 bytes after zeros.
-    let digits = digits.strip_prefix(&"0".repeat(24)).filter(|digits| digits.len() == 40).unwrap_or(digits);
-    let called =
-        chain::Account::from_hex_literal(&format!("0x{digits}")).ok_or("the called address is none")?;
-    let address = called.to_bech32(&chain.bech32_prefix);
-    let list = get(clients, chain, "/initia/ibchooks/v1/acls").await?;
-    let entries = list.as_ref().and_then(|list| list.get("acls")?.as_array());
-    let entry = entries.into_iter().flatten().find(|entry| entry["address"] == address);
-    if let Some(is_allowed) = entry.and_then(|entry| entry["allowed"].as_bool()) {
-        return Ok(is_allowed);
-    }
-    let answer = get(clients, chain, "/initia/ibchooks/v1/params").await?;
-    Ok(answer.is_some_and(|answer| answer["params"]["default_allowed"] == true))
 }
 
 /// Whether a chain has the module of the packet forward middleware, by the module versions that its upgrade module

@@ -25,6 +25,9 @@ use crate::prices::PriceCache;
 use crate::quotes::Quoter;
 use crate::refresh;
 
+/// Pause after the first queries about the chains, if some failed; it doubles up to the interval of the refreshes.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
 /// Registry, graph and latest chain facts.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -189,7 +192,7 @@ impl Service {
 
     /// Replaces the pools of a chain, as they were read at a time.
     pub fn learn_market(&self, market: Market, read_at: Instant) {
-        let known = KnownMarket { market, read_at };
+        let known = KnownMarket::new(Arc::new(market), read_at, false);
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut world.markets).insert(known.market.chain.clone(), Arc::new(known));
     }
@@ -216,20 +219,27 @@ impl Service {
         }
     }
 
-    /// Refreshes the chain facts periodically until `stop`.
+    /// Refreshes the chain facts periodically until `stop`; sooner at first while queries fail, because without facts a
+    /// route may be missing.
     pub async fn refresh(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
+        let mut retry = FIRST_RETRY;
         loop {
             let world = self.world();
+            let has_failed = tokio::select! {
+                () = &mut stop => return,
+                (facts, has_failed) = refresh::query_facts(self.clients(), &world.registry, &world.facts) => {
+                    self.learn(facts);
+                    has_failed
+                }
+            };
+            let pause = if has_failed { retry.min(self.config.refresh) } else { self.config.refresh };
+            retry = retry.saturating_mul(2).min(self.config.refresh);
             tokio::select! {
                 () = &mut stop => return,
-                facts = refresh::query_facts(self.clients(), &world.registry, &world.facts) => self.learn(facts),
-            }
-            tokio::select! {
-                () = &mut stop => return,
-                () = tokio::time::sleep(self.config.refresh) => {}
+                () = tokio::time::sleep(pause) => {}
                 // The chains of a new registry have no facts yet.
-                () = self.reloaded(&world.registry) => {}
+                () = self.reloaded(&world.registry) => retry = FIRST_RETRY,
             }
         }
     }

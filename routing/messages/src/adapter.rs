@@ -6,6 +6,7 @@ use registry::{ChainRef, Registry, intermediary};
 
 use crate::amino::{Function, argument, bytes_of};
 use crate::error::BuildError;
+use crate::request::BuildRequest;
 
 const MODULE: &str = "entry_point";
 /// Fails with its transaction.
@@ -86,10 +87,11 @@ pub(crate) fn hook_receiver(registry: &Registry, chain: ChainRef, function: &Fun
 }
 
 /// The adapter of a chain.
-pub(crate) fn of_chain(registry: &Registry, chain: ChainRef) -> Result<&str, BuildError> {
-    let mut of_chain = registry.venues().iter().filter(|venue| venue.chain == chain);
-    of_chain.find_map(|venue| venue.adapter.as_deref()).ok_or_else(|| {
-        let id = &registry[chain].id;
-        BuildError::Plan(format!("the registry names no adapter of a venue on `{id}`, which this swap needs"))
+pub(crate) fn of_chain<'a>(request: &BuildRequest<'a>, chain: ChainRef) -> Result<&'a str, BuildError> {
+    request.facts.adapter(request.registry, chain).ok_or_else(|| {
+        let id = &request.registry[chain].id;
+        BuildError::Plan(format!(
+            "the registry names no adapter of a venue on `{id}`, which this swap needs, and the chain's hook list has none"
+        ))
     })
 }

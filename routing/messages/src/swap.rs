@@ -94,7 +94,7 @@ impl TxBuilder<'_> {
             timeout: self.timeout,
             recover: self.recover_address(chain)?,
         };
-        Ok(call.of(adapter::of_chain(self.request.registry, chain)?))
+        Ok(call.of(adapter::of_chain(self.request, chain)?))
     }
 
     /// What the adapter does with the returned coin.

@@ -110,10 +110,25 @@ const BESIDE: [&str; 3] = ["tx_index", "amount_in", "amount_out"];
 /// The kinds that can be read.
 const KINDS: [&str; 5] = ["transfer", "bank_send", "swap", "op_init_transfer", "layer_zero_transfer"];
 
+/// Other kinds of Skip's interface.
+const OTHER_KINDS: [&str; 8] = [
+    "axelar_transfer",
+    "cctp_transfer",
+    "cctp_transfer_v2",
+    "eureka_transfer",
+    "evm_swap",
+    "go_fast_transfer",
+    "hyperlane_transfer",
+    "stargate_transfer",
+];
+
 impl TryFrom<Map<String, Value>> for Operation {
     type Error = BadOperation;
 
     fn try_from(mut object: Map<String, Value>) -> Result<Self, BadOperation> {
+        // A client may name the kinds that an operation is not of, too.
+        let is_kind = |key: &str| KINDS.contains(&key) || OTHER_KINDS.contains(&key);
+        object.retain(|key, value| !(value.is_null() && is_kind(key)));
         let kinds: Vec<String> =
             object.keys().filter(|key| !BESIDE.contains(&key.as_str())).map(ToOwned::to_owned).collect();
         if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {

@@ -24,6 +24,8 @@ pub struct Facts {
     /// Whether a chain lets IBC packets call its ERC20Wrapper, or the L1 its swap adapter (`initia.ibchooks.v1`), by chain
     /// id.
     pub hooks: HashMap<String, bool>,
+    /// Address of the swap adapter that a chain's list of hooks has, `0x` and 64 hex digits, by chain id.
+    pub adapters: HashMap<String, String>,
     /// Whether a chain has the module of the packet forward middleware, by chain id.
     pub forwards: HashMap<String, bool>,
     /// Answers of an ERC20Wrapper about a local token, by (chain id, wrapper, local denomination), in the spelling of
@@ -176,7 +178,14 @@ impl Facts {
         (chain, pair.contract.to_owned(), local)
     }
 
-    /// Whether packets may call the wrapper of a chain, or the swap adapter of the L1; false if unknown, because chains refuse by default.
+    /// Address of a chain's swap adapter: from the files, else from the chain.
+    pub fn adapter<'a>(&'a self, registry: &'a Registry, chain: ChainRef) -> Option<&'a str> {
+        let found = || self.adapters.get(&registry[chain].id).map(String::as_str);
+        registry.adapter(chain).or_else(found)
+    }
+
+    /// Whether packets may call the wrapper of a chain, or the swap adapter of the L1; false if unknown, because chains
+    /// refuse by default.
     pub fn hooks_allowed(&self, registry: &Registry, chain: ChainRef) -> bool {
         self.hooks.get(&registry[chain].id).copied().unwrap_or(false)
     }

@@ -7,11 +7,12 @@
 //! * A `withdrawal` member, which clients ignore if unknown, adds the phase that no state expresses; a `swaps` member adds
 //!   the steps for which `transfer_sequence` has no form.
 
-use chain::Timestamp;
-use registry::Registry;
-use schemars::JsonSchema;
-use serde::Serialize;
+use chain::{Timestamp, U256};
+use registry::{Registry, intermediary};
 
+use self::response::{
+    Blocking, Details, Event, HopEvent, Release, Status, SwapEvent, TransferError, Tx, Txs, WithdrawalAt,
+};
 use crate::chains::known_chain::KnownChains;
 use crate::evidence::asset_location::tokens;
 use crate::evidence::hop::{Ack, Ibc, LayerZero, ObservedHop, Phase, TxRef, Withdrawal};
@@ -19,148 +20,9 @@ use crate::evidence::state::Progress;
 use crate::evidence::transfer::{State, Transfer};
 use crate::record::{Record, Source};
 
-/// Progress of a transaction.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "tx.StatusResponse")]
-pub struct Answer {
-    /// One for each transfer that it began, with the members below.
-    transfers: Vec<Status>,
-    #[serde(flatten)]
-    top: Status,
-    /// The older states: STATE_SUBMITTED, STATE_PENDING, STATE_COMPLETED, STATE_FAILED, STATE_ABANDONED.
-    status: &'static str,
-}
+mod response;
 
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct Status {
-    /// STATE_SUBMITTED, STATE_PENDING, STATE_PENDING_ERROR, STATE_COMPLETED_SUCCESS, STATE_COMPLETED_ERROR or
-    /// STATE_ABANDONED.
-    state: &'static str,
-    /// The hops that were found, in order.
-    transfer_sequence: Vec<Event>,
-    /// The hop that is waited for.
-    next_blocking_transfer: Option<Blocking>,
-    /// Location of the tokens, now or later.
-    transfer_asset_release: Option<Release>,
-    /// Swaps of the transfer, in order; absent without any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    swaps: Vec<SwapEvent>,
-    /// Why it failed or was abandoned. A pending transfer has one if it cannot be followed any further; the message then
-    /// begins with "cannot be followed: ". A submitted one has one if its chain has no index of transactions.
-    error: Option<TransferError>,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct Blocking {
-    transfer_sequence_index: usize,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct Release {
-    chain_id: String,
-    denom: String,
-    amount: Option<String>,
-    released: bool,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct TransferError {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    message: String,
-    details: Option<Details>,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct Details {
-    code: u64,
-    message: String,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-#[allow(clippy::enum_variant_names, reason = "the names of the wire")]
-enum Event {
-    IbcTransfer(HopEvent),
-    OpInitTransfer(HopEvent),
-    LayerZeroTransfer(HopEvent),
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct HopEvent {
-    from_chain_id: String,
-    to_chain_id: String,
-    state: &'static str,
-    #[serde(flatten)]
-    txs: Txs,
-    src_chain_id: String,
-    dst_chain_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    withdrawal: Option<WithdrawalAt>,
-}
-
-/// Under `packet_txs` for a packet, under `txs` for anything else.
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-#[allow(clippy::enum_variant_names, reason = "the names of the wire")]
-enum Txs {
-    PacketTxs {
-        send_tx: Option<Tx>,
-        receive_tx: Option<Tx>,
-        acknowledge_tx: Option<Tx>,
-        timeout_tx: Option<Tx>,
-        error: Option<TransferError>,
-    },
-    #[serde(rename = "txs")]
-    BridgeTxs { send_tx: Option<Tx>, receive_tx: Option<Tx> },
-    #[serde(rename = "txs")]
-    MessageTxs { send_tx: Option<Tx>, receive_tx: Option<Tx>, compose_tx: Option<Tx>, error_tx: Option<Tx> },
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct SwapEvent {
-    chain_id: String,
-    tx: Option<Tx>,
-    /// Number of the hops before it.
-    transfer_sequence_index: usize,
-    /// What was paid; null while the chain has not named it.
-    denom_in: Option<String>,
-    amount_in: String,
-    /// What came of it; null if it failed or is not named yet.
-    denom_out: Option<String>,
-    amount_out: Option<String>,
-    /// Why it failed.
-    error: Option<String>,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct WithdrawalAt {
-    l2_sequence: String,
-    phase: &'static str,
-    output_index: Option<String>,
-    output_tx: Option<Tx>,
-    claimable_at: Option<String>,
-}
-
-#[derive(Debug, Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-#[allow(clippy::struct_field_names, reason = "the names of the wire")]
-struct Tx {
-    chain_id: String,
-    tx_hash: String,
-    explorer_link: String,
-    on_chain_at: Option<String>,
-}
+pub use self::response::Answer;
 
 /// The status of a registered transaction as of `now`, in nanoseconds since 1970.
 pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, serde_json::Error> {
@@ -221,10 +83,30 @@ fn top(state: State, transfers: &[Status]) -> Status {
         state: name(state),
         transfer_sequence: sequence,
         next_blocking_transfer: blocking.filter(|_| !state.is_final()),
-        transfer_asset_release: transfers.first().and_then(|first| first.transfer_asset_release.clone()),
+        transfer_asset_release: release(transfers),
         swaps,
         error: transfers.iter().find_map(|transfer| transfer.error.clone()),
     }
+}
+
+/// The release of all transfers: their sum if all are of one token on one chain, as the parts of a split swap are; else
+/// that of the first.
+fn release(transfers: &[Status]) -> Option<Release> {
+    let first = transfers.first()?.transfer_asset_release.as_ref()?;
+    let mut sum = Release { amount: None, ..first.clone() };
+    let mut total = U256::ZERO;
+    for transfer in transfers {
+        let other = transfer.transfer_asset_release.as_ref();
+        let same = other.filter(|other| (&other.chain_id, &other.denom) == (&sum.chain_id, &sum.denom));
+        let amount = same.and_then(|same| U256::from_str_radix(same.amount.as_deref()?, 10).ok());
+        let (Some(same), Some(added)) = (same, amount.and_then(|amount| total.checked_add(amount))) else {
+            return Some(first.clone());
+        };
+        total = added;
+        sum.released &= same.released;
+    }
+    sum.amount = Some(total.to_string());
+    Some(sum)
 }
 
 fn bare(state: State, error: Option<TransferError>) -> Status {
@@ -284,6 +166,8 @@ impl Writer<'_> {
         let error = match state {
             State::CompletedError => {
                 let message = verdict.reason.unwrap_or_else(|| "transfer failed".to_owned());
+                let message = [Some(message), self.keyless_refund(transfer)].into_iter().flatten();
+                let message = message.collect::<Vec<_>>().join("; ");
                 Some(error("STATUS_ERROR_TRANSFER", message, None))
             }
             State::Pending | State::Abandoned if transfer.unfollowed().is_some() => {
@@ -293,6 +177,9 @@ impl Writer<'_> {
             State::Abandoned => {
                 let message = format!("no progress for {} seconds", transfer.abandoned.unwrap_or_default());
                 Some(error("STATUS_ERROR_INDEXING", message, None))
+            }
+            State::PendingError => {
+                self.keyless_refund(transfer).map(|what| error("STATUS_ERROR_TRANSFER", what, None))
             }
             _ => None,
         };
@@ -311,6 +198,24 @@ impl Writer<'_> {
             swaps: self.swaps(transfer),
             error,
         }
+    }
+
+    /// What is to be said of a refund to the account that a packet's call was made by, which has no key: a deposit that
+    /// the call made and that the rollup withdrew again.
+    fn keyless_refund(&self, transfer: &Transfer) -> Option<String> {
+        let ObservedHop::Withdrawal(refund) = transfer.hops.last()? else { return None };
+        let l1 = &self.registry[self.registry.chain(&refund.to.as_ref()?.0)?];
+        transfer.hops.iter().find_map(|hop| {
+            let ObservedHop::Ibc(Ibc { packet, .. }) = hop else { return None };
+            let caller = intermediary::hook_caller(l1.vm, &packet.dst_channel, &packet.sender)?;
+            (refund.receiver == caller.to_bech32(&l1.bech32_prefix)).then(|| {
+                format!(
+                    "the rollup refused the deposit of a received packet, and the tokens return to {}, which has no key: \
+                     only another packet of {} over {} can use them",
+                    refund.receiver, packet.sender, packet.id.channel
+                )
+            })
+        })
     }
 
     fn swaps(&self, transfer: &Transfer) -> Vec<SwapEvent> {

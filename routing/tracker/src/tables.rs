@@ -4,8 +4,9 @@
 
 use chain::hash::Hash;
 use store::key::Text;
-use store::{Access, Table, TableSpec, Value};
+use store::{Access, Bounds, Durability, Order, Store, Table, TableSpec, Value, table};
 
+use crate::error::Error;
 use crate::record::Record;
 
 /// Chain and hash.
@@ -96,4 +97,23 @@ impl Value for Record {
     fn json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
+}
+
+/// Checks the format of a database; writes it if the database is new.
+pub(crate) fn check_format(store: &dyn Store) -> Result<(), Error> {
+    const FORMAT: u64 = 2;
+    let snapshot = store.snapshot()?;
+    match table::read::<Format>(&*snapshot, &())? {
+        Some(FORMAT) => return Ok(()),
+        Some(found) => return Err(Error::Format { found, known: FORMAT }),
+        // Format 1 was not recorded.
+        None if !snapshot.scan(Records::SPEC, Bounds::all(), Order::Asc, 1)?.is_empty() => {
+            return Err(Error::Format { found: 1, known: FORMAT });
+        }
+        None => {}
+    }
+    store::commit_rows::<Error>(store, Durability::Buffered, |txn| {
+        txn.put::<Format>(&(), &FORMAT);
+        Ok(())
+    })
 }

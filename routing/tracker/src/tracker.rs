@@ -16,7 +16,7 @@ use chain::Timestamp;
 use chain::hash::Hash;
 use registry::Registry;
 use store::key::Text;
-use store::{Bounds, Durability, Order, RocksOptions, RocksStore, Store, Table as _, table};
+use store::{Durability, Order, RocksOptions, RocksStore, Store, table};
 use tokio::sync::{Notify, watch};
 
 use crate::chains::clients::ChainClients;
@@ -32,7 +32,7 @@ use crate::queue::position::{Class, QueuePosition};
 use crate::queue::unseen::{ClientId, Limit, Unseen};
 use crate::record::Record;
 use crate::status;
-use crate::tables::{Answers, Format, Others, Queue, Records, TABLES, TxKey};
+use crate::tables::{Answers, Others, Queue, Records, TABLES, TxKey, check_format};
 use crate::tx_hash::{hash_of, spelled};
 
 /// Follows registered transactions. Share it in an `Arc`.
@@ -385,25 +385,6 @@ impl Tracker {
 
 /// Client that registers a transaction; untrusted.
 struct Caller(Option<ClientId>);
-
-/// Checks the format of a database; writes it if the database is new.
-fn check_format(store: &dyn Store) -> Result<(), Error> {
-    const FORMAT: u64 = 2;
-    let snapshot = store.snapshot()?;
-    match table::read::<Format>(&*snapshot, &())? {
-        Some(FORMAT) => return Ok(()),
-        Some(found) => return Err(Error::Format { found, known: FORMAT }),
-        // Format 1 was not recorded.
-        None if !snapshot.scan(Records::SPEC, Bounds::all(), Order::Asc, 1)?.is_empty() => {
-            return Err(Error::Format { found: 1, known: FORMAT });
-        }
-        None => {}
-    }
-    store::commit_rows::<Error>(store, Durability::Buffered, |txn| {
-        txn.put::<Format>(&(), &FORMAT);
-        Ok(())
-    })
-}
 
 fn queue_key(key: &TxKey, position: QueuePosition) -> crate::tables::QueueKey {
     (key.0.clone(), position.class.key(), position.at, key.1)

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`cursor`], [`request`] | requests of clients to the indexer |
 //! | [`rows`] | keys and values of every table |
-//! | [`events`], [`traces`], [`tx`] | answers of nodes |
+//! | [`events`], [`traces`], [`tx`], [`views`] | answers of nodes |
 //! | [`memo`], [`registry_files`] | input of the routing service |
 //! | [`recording_files`] | recordings that a replay node serves |
 //! | [`input`], [`edit`], [`mutate`] | bytes as choices, bytes as edits of JSON, mutations of bytes |
@@ -33,6 +33,7 @@ pub mod request;
 pub mod rows;
 pub mod traces;
 pub mod tx;
+pub mod views;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },
     Target { name: "traces", run: traces::run, seeds: traces::seeds, words: traces::WORDS },
     Target { name: "tx", run: tx::run, seeds: tx::seeds, words: tx::WORDS },
+    Target { name: "views", run: views::run, seeds: views::seeds, words: views::WORDS },
     Target { name: "memo", run: memo::run, seeds: memo::seeds, words: memo::WORDS },
     Target {
         name: "registry",

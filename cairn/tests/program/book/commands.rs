@@ -35,8 +35,8 @@ const TIMEOUT: &str = "60";
 const HOST: &str = "127.0.0.1:";
 
 /// The chapters whose blocks the tests below run.
-const CHAPTERS: [&str; 6] =
-    ["api.md", "migration.md", "operate.md", "registry.md", "start.md", "transfer.md"];
+const CHAPTERS: [&str; 7] =
+    ["api.md", "migration.md", "operate.md", "registry.md", "start.md", "swaps.md", "transfer.md"];
 
 #[test]
 fn every_chapter_with_commands_is_run() {
@@ -67,6 +67,11 @@ fn the_requests_of_the_api_guide_are_answered_as_shown() {
 #[test]
 fn the_transfer_of_the_routing_guide_is_answered_as_shown() {
     assert!(run("transfer.md") >= 5);
+}
+
+#[test]
+fn the_swaps_of_the_guide_to_swaps_are_answered_as_shown() {
+    assert!(run("swaps.md") >= 6);
 }
 
 #[test]

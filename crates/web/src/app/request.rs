@@ -12,6 +12,7 @@ use tracing::{Span, trace_span};
 use crate::call::Call;
 use crate::http_error::HttpError;
 use crate::limits::rate_limit::Client;
+use crate::limits::share::Share;
 use crate::percent::decode_segment;
 use crate::query::Query;
 use crate::router::{Found, Route};
@@ -43,7 +44,9 @@ pub(super) fn call<'a, A>(
         request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
     let headers = &request.headers;
     let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
-    let mut call = Call { names: &route.names, values: Default::default(), query, headers, body, client };
+    let share = request.extensions.get::<Share>();
+    let mut call =
+        Call { names: &route.names, values: Default::default(), query, headers, body, client, share };
     for ((value, raw), name) in call.values.iter_mut().zip(found.values).zip(&route.names) {
         *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
     }

@@ -73,6 +73,11 @@ pub(crate) fn needs() -> Option<Lane> {
     WORK.get().and_then(|work| work.needs)
 }
 
+/// True if the handler on this thread went past its lane: its response will be dropped, so it may end early.
+pub fn is_over() -> bool {
+    needs().is_some()
+}
+
 /// True in the light lane.
 pub(crate) fn is_light() -> bool {
     WORK.get().is_some_and(|work| work.lane == Lane::Light)

@@ -11,6 +11,7 @@
 //!   tables.
 //! * `X-Forwarded-For` is read only from proxies that the operator configured.
 
+use std::fmt;
 use std::hash::RandomState;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -38,6 +39,12 @@ pub(crate) struct Clients {
     clock: Clock,
     rate: Option<(Rate, Mutex<Buckets>)>,
     of_paths: Vec<(PathRate, Mutex<Buckets>)>,
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clients").finish_non_exhaustive()
+    }
 }
 
 impl Clients {
@@ -87,6 +94,14 @@ impl Clients {
             }
         }
         Ok(())
+    }
+
+    /// Counts `n` more requests of a client that was admitted: the next ones wait for them.
+    pub(crate) fn charge(&self, client: Client, n: u32) {
+        if let Some((_, buckets)) = &self.rate {
+            let mut buckets = buckets.lock().unwrap_or_else(PoisonError::into_inner);
+            buckets.charge(client, n, self.clock.now());
+        }
     }
 }
 
@@ -194,6 +209,12 @@ impl Buckets {
         }
         Err(debt)
     }
+
+    /// Takes `n` tokens, also those that are not there yet.
+    fn charge(&mut self, client: Client, n: u32, now: Instant) {
+        let full_at = self.full_at.get_or_insert_mut(client, || now);
+        *full_at = (*full_at).max(now) + self.refill * n;
+    }
 }
 
 #[cfg(test)]
@@ -210,6 +231,17 @@ mod tests {
 
     fn client(text: &str) -> Client {
         text.parse::<IpAddr>().unwrap().into()
+    }
+
+    #[test]
+    fn a_client_waits_for_what_is_charged_beyond_its_bucket() {
+        let mut buckets = Buckets::new(rate(4, 3), CLIENTS);
+        let (now, us) = (Instant::now(), client("192.0.2.1"));
+        assert_eq!(buckets.take(us, now), Ok(()));
+        buckets.charge(us, 9, now);
+        assert_eq!(buckets.take(us, now), Err(Duration::from_secs(2)));
+        assert_eq!(buckets.take(us, now + Duration::from_secs(2)), Ok(()));
+        assert_eq!(buckets.take(client("192.0.2.2"), now), Ok(()), "others do not");
     }
 
     #[test]

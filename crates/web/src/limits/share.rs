@@ -24,7 +24,7 @@ use crate::limits::Limits;
 use crate::limits::concurrency_limit::RequestPermit;
 use crate::limits::lane::{self, Lane};
 use crate::limits::priority;
-use crate::limits::rate_limit::Client;
+use crate::limits::rate_limit::{Client, Clients};
 use crate::limits::turns::Turns;
 
 /// Time that a body waits for its compression, before it is sent without.
@@ -38,16 +38,18 @@ pub(crate) struct Pools {
     giant: Arc<Semaphore>,
     serial: Arc<Semaphore>,
     pub(crate) bodies: Arc<Bodies>,
+    clients: Arc<Clients>,
     wait: Duration,
 }
 
 impl Pools {
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: &Limits, clients: &Arc<Clients>) -> Arc<Self> {
         let places = |n| Arc::new(Semaphore::new(n));
         let (light, heavy) = (places(limits.light.max(1)), places(limits.heavy.max(1)));
         let (giant, serial) = (places(1), places(1));
         let bodies = Bodies::new(limits.response_bytes);
-        Arc::new(Self { light, heavy, giant, serial, bodies, wait: limits.answer })
+        let clients = Arc::clone(clients);
+        Arc::new(Self { light, heavy, giant, serial, bodies, clients, wait: limits.answer })
     }
 
     fn places(&self, lane: Lane) -> &Arc<Semaphore> {
@@ -139,6 +141,11 @@ impl Share {
         Ok((turn, Arc::clone(self.pools.places(lane)).acquire_owned().await?))
     }
 
+    /// Counts a request as `n` more: a batch has the rate of its calls. It is not refused; the client's next ones wait.
+    pub fn charge(&self, n: u32) {
+        self.pools.clients.charge(self.client, n);
+    }
+
     /// Counts `bytes` of a response; `None` if they are few.
     ///
     /// # Errors
@@ -177,7 +184,8 @@ mod tests {
     #[tokio::test]
     async fn a_cheap_request_waits_for_few_of_each_greedy_client() {
         let limits = Limits { light: 2, ..Limits::default() };
-        let (requests, pools) = (ConcurrencyLimit::of_requests(&limits), Pools::new(&limits));
+        let (requests, pools) =
+            (ConcurrencyLimit::of_requests(&limits), Pools::new(&limits, &Arc::new(Clients::new(&limits))));
         let share = |n| {
             let permit = requests.acquire(Some(Client::V4(Ipv4Addr::new(192, 0, 2, n)))).unwrap();
             (Share::from_permit(&permit, &pools).unwrap(), permit)

@@ -34,8 +34,8 @@ use crate::limits::Limits;
 use crate::limits::concurrency_limit::{ConcurrencyLimit, RequestPermit};
 use crate::limits::rate_limit::Clients;
 use crate::limits::share::{Pools, Share};
+use crate::serve::admission::{acquire, acquire_stream};
 use crate::serve::flow::{Flow, FlowBody};
-use crate::serve::service::{acquire, acquire_stream};
 use crate::serve::{AcceptLoop, log_end};
 
 /// Interval of pings on an idle connection, and the time for their responses.
@@ -87,7 +87,7 @@ pub async fn serve_http2<H: RequestHandler>(
     let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)) };
     let requests = ConcurrencyLimit::of_requests(&limits);
     let streams = ConcurrencyLimit::of_streams(&limits);
-    let pools = Pools::new(&limits);
+    let pools = Pools::new(&limits, &clients);
     let server = Arc::new(Http2Server { handler, limits, clients, requests, streams, pools });
     let connection = |stream, peer, stopped| connection(Arc::clone(&server), stream, peer, stopped);
     accept_loop.run(listener, connection, shutdown).await;

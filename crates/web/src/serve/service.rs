@@ -7,46 +7,31 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
-use http::header::{CONNECTION, HOST};
+use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::service::Service;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::app::App;
 use crate::app::success::{CompressLater, compressed};
 use crate::encoding::Choice;
 use crate::endpoint::HandlerKind;
-use crate::event::EventStream;
 use crate::http_error::HttpError;
 use crate::limits::Limits;
-use crate::limits::concurrency_limit::{ConcurrencyLimit, Full, RequestPermit};
 use crate::limits::lane::Lane;
-use crate::limits::rate_limit::{Client, Clients};
-use crate::limits::share::{Pools, Share};
-use crate::mounts::Apps;
+use crate::limits::share::Share;
+use crate::serve::admission::{AppServer, close_unread, too_large, with_close};
 use crate::serve::request_timer::RequestTimer;
 use crate::serve::response_body::{ResponseBody, streaming, with_permit};
-
-/// The values that all connections share.
-pub(crate) struct AppServer<A: 'static> {
-    pub(crate) apps: Apps<A>,
-    pub(crate) limits: Arc<Limits>,
-    pub(crate) clients: Arc<Clients>,
-    pub(crate) requests: ConcurrencyLimit,
-    pub(crate) streams: ConcurrencyLimit,
-    pub(crate) pools: Arc<Pools>,
-    /// Changes when the server stops.
-    pub(crate) stopped: watch::Receiver<()>,
-}
+use crate::serve::websocket::{Socket, is_upgrade};
 
 /// The service of one connection.
 pub(crate) struct AppService<A: 'static> {
@@ -54,6 +39,8 @@ pub(crate) struct AppService<A: 'static> {
     /// The peer address of the connection.
     pub(crate) peer: IpAddr,
     pub(crate) timer: Arc<RequestTimer>,
+    /// What the connection becomes after the response to its last request.
+    pub(crate) upgraded: Arc<Mutex<Option<Socket<A>>>>,
 }
 
 type Outcome = Result<Response<ResponseBody>, Infallible>;
@@ -85,6 +72,16 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                 return answered(close_unread(response, &body), permit);
             }
         };
+        if app.has_websocket() && is_upgrade(&head) {
+            let response = match self.server.upgrade(app, &head, &body, self.peer) {
+                Ok((response, socket)) => {
+                    *self.upgraded.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
+                    response
+                }
+                Err(response) => response,
+            };
+            return answered(response, None);
+        }
         let found = app.find(&head);
         let kind = app.kind_at(found.as_ref(), &head);
         if kind == HandlerKind::Stream {
@@ -122,6 +119,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             if head.method == Method::POST {
                 // Only handlers of `POST` depend on the client.
                 head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
+                head.extensions.insert(share.clone());
             }
         }
         let (app, limits, timer) = (Arc::clone(app), Arc::clone(limits), Arc::clone(&self.timer));
@@ -129,7 +127,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             let response = match begun {
                 Some(Ok(response)) => response,
                 Some(Err(lane)) => later(&app, &head, &share, lane).await,
-                None => with_body(&app, &head, body, kind, &limits).await,
+                None => with_body(&app, &head, body, kind, (&share, &limits)).await,
             };
             let response = compress_later(&app, &head, &share, response).await;
             let response = counted(&app, &head, &share, response);
@@ -165,8 +163,18 @@ async fn with_body<A: Send + Sync + 'static>(
     head: &Parts,
     body: Incoming,
     kind: HandlerKind,
-    limits: &Limits,
+    (share, limits): (&Share, &Limits),
 ) -> Response<Bytes> {
+    // A body counts from its head on, so that those that arrive slowly are counted too.
+    let most = body.size_hint().upper().and_then(|len| usize::try_from(len).ok()).unwrap_or(limits.body);
+    let _held = match share.hold(most.min(limits.body)) {
+        Ok(held) => held,
+        Err(error) => {
+            let message =
+                format!("the request body may have {most} bytes, and there is no room for it now; try again");
+            return with_close(app.reject(head, &HttpError::new(error.status(), message)));
+        }
+    };
     let body = if head.method == Method::POST { read(body, limits).await } else { Ok(Bytes::new()) };
     match body {
         Ok(body) if kind == HandlerKind::Async => {
@@ -238,134 +246,6 @@ fn check_host(head: &Parts) -> Result<(), HttpError> {
     }
 }
 
-impl<A> AppServer<A> {
-    /// The permit to answer a request; otherwise the response to a health probe or to a request that exceeds a limit.
-    #[expect(clippy::result_large_err, reason = "the caller returns the response")]
-    fn admit(
-        &self,
-        app: &App<A>,
-        head: &Parts,
-        body: &Incoming,
-        peer: IpAddr,
-    ) -> Result<RequestPermit, Response<Bytes>> {
-        let response = if let Some(response) = app.probe(head) {
-            response
-        } else {
-            match self.check_client(head, peer) {
-                Ok(permit) => {
-                    let size = check_size(head, body, &self.limits);
-                    return size.map(|()| permit).map_err(|error| with_close(app.reject(head, &error)));
-                }
-                Err(error) => app.reject(head, &error),
-            }
-        };
-        Err(close_unread(response, body))
-    }
-
-    /// Opens the event stream of a request; otherwise the response.
-    #[expect(clippy::result_large_err, reason = "the caller returns the response")]
-    fn open(
-        &self,
-        app: &App<A>,
-        head: &Parts,
-        body: &Incoming,
-        peer: IpAddr,
-    ) -> Result<(Response<EventStream>, RequestPermit), Response<Bytes>> {
-        let client = self.clients.client_of_request(peer, &head.headers);
-        let admitted = self.clients.admit(client, head.uri.path());
-        let permit = admitted
-            .and_then(|()| check_size(head, body, &self.limits))
-            .and_then(|()| acquire_stream(&self.streams, client, &self.limits))
-            .map_err(|error| app.reject(head, &error));
-        let opened = permit.and_then(|permit| Ok((app.stream(head)?, permit)));
-        opened.map_err(|response| close_unread(response, body))
-    }
-
-    /// # Errors
-    /// 429 or 503.
-    fn check_client(&self, head: &Parts, peer: IpAddr) -> Result<RequestPermit, HttpError> {
-        let client = self.clients.client_of_request(peer, &head.headers);
-        // A web page cannot read the response to a preflight, so preflights are not rate-limited.
-        if head.method != Method::OPTIONS {
-            self.clients.admit(client, head.uri.path())?;
-        }
-        acquire(&self.requests, Some(client), &self.limits)
-    }
-}
-
-/// # Errors
-/// 503 at the request limit of the server, 429 at that of `client`.
-pub(crate) fn acquire(
-    requests: &ConcurrencyLimit,
-    client: Option<Client>,
-    limits: &Limits,
-) -> Result<RequestPermit, HttpError> {
-    requests.acquire(client).map_err(|full| match full {
-        Full::Server => HttpError::unavailable(format!(
-            "{} requests are being answered, which is all at once; try again",
-            limits.requests
-        )),
-        Full::Client(held) => HttpError::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            format!(
-                "{held} requests from your address are being answered, or their answers wait to be read, which is all \
-                 of one address at once; try again"
-            ),
-        ),
-    })
-}
-
-/// # Errors
-/// 503 at the stream limit of the server, 429 at that of `client`.
-pub(crate) fn acquire_stream(
-    streams: &ConcurrencyLimit,
-    client: Client,
-    limits: &Limits,
-) -> Result<RequestPermit, HttpError> {
-    streams.acquire(Some(client)).map_err(|full| match full {
-        Full::Server => HttpError::unavailable(format!(
-            "{} event streams are open, which is all at once; try again later or read the lists instead",
-            limits.streams
-        )),
-        Full::Client(held) => HttpError::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            format!(
-                "{held} event streams are open from your address, which is all of one address at once; close one first"
-            ),
-        ),
-    })
-}
-
-/// Marks a response as the last of its connection.
-pub(crate) fn with_close(mut response: Response<Bytes>) -> Response<Bytes> {
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-/// Closes the connection of a request whose body is not read. Without a body it stays open: a reconnect costs more.
-fn close_unread(response: Response<Bytes>, body: &Incoming) -> Response<Bytes> {
-    if body.is_end_stream() { response } else { with_close(response) }
-}
-
-/// # Errors
-/// 414, 431, or 413 by the announced length of the body.
-pub(crate) fn check_size(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(), HttpError> {
-    if head.uri.path_and_query().is_some_and(|target| target.as_str().len() > limits.target) {
-        let message = format!("the request target is over {} bytes", limits.target);
-        return Err(HttpError::new(StatusCode::URI_TOO_LONG, message));
-    }
-    // `name: value` and the end of the line.
-    let headers: usize = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if headers > limits.headers {
-        let message = format!("the request headers are over {} bytes or over 100 lines", limits.headers);
-        return Err(HttpError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, message));
-    }
-    if usize::try_from(body.size_hint().lower()).map_or(true, |len| len > limits.body) {
-        return Err(too_large(limits));
-    }
-    Ok(())
-}
-
 /// # Errors
 /// 413 beyond the size limit, 408 after the timeout, 400 if the client disconnects.
 pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, HttpError> {
@@ -379,8 +259,4 @@ pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, HttpE
 
 fn too_late(limits: &Limits) -> String {
     format!("the nodes that were asked for this took over {:?}; try again", limits.answer)
-}
-
-fn too_large(limits: &Limits) -> HttpError {
-    HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is over {} bytes", limits.body))
 }

@@ -21,3 +21,4 @@ mod shop;
 mod socket;
 mod streams;
 mod waiting;
+mod websocket;

@@ -3,9 +3,8 @@
 #![expect(clippy::struct_field_names, reason = "the names of the API")]
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use chain::{Timestamp, U256};
+use chain::U256;
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -14,12 +13,14 @@ use web::http_error::HttpError;
 
 use super::route_end::{Asset, Chain, symbol};
 use crate::explorer::Explorer;
-use crate::format::{base_units, clipped, coin, duration, none, pre, whole_time};
+use crate::format::{base_units, clipped, coin, count, duration, none, pre, whole_time};
 use crate::layout::{facts, section, sentence};
 use crate::routing::Unit;
 
 /// The venue of a conversion by the ERC20Wrapper.
 const WRAPPER: &str = "erc20-wrapper";
+/// The kind of a hop over the optimistic bridge, which takes days on the way to the L1 and costs nothing.
+const BRIDGE: &str = "op_init_transfer";
 /// Characters of a name.
 const NAME: usize = 60;
 
@@ -34,9 +35,26 @@ struct Route {
     #[serde(default)]
     does_swap: bool,
     swap_price_impact_percent: Option<String>,
+    quoted_at: Option<QuotedAt>,
     warning: Option<Value>,
     usd_amount_in: Option<String>,
     usd_amount_out: Option<String>,
+    #[serde(default)]
+    alternatives: Vec<Alternative>,
+}
+
+#[derive(Deserialize)]
+struct QuotedAt {
+    height: u64,
+    time: String,
+}
+
+#[derive(Deserialize)]
+struct Alternative {
+    amount_out: String,
+    operations: Vec<Operation>,
+    txs_required: u64,
+    estimated_route_duration_seconds: u64,
 }
 
 #[derive(Deserialize)]
@@ -135,17 +153,33 @@ fn drawn(explorer: &Explorer, ends: &Ends<'_>, amount_in: &str, route: &Route, c
             (facts(vec![
                 ("Received at least", html! { (coin(&least(&route.amount_out), &ends.to.denom, unit(ends.to).as_ref())) " with a tolerance of " (TOLERANCE) " %" }),
                 ("Price impact", route.swap_price_impact_percent.as_ref().map_or_else(none, |percent| html! { bdi { (clipped(percent)) } " %" })),
-                ("Quoted", whole_time(&now())),
+                ("Quoted", route.quoted_at.as_ref().map_or_else(none, |at| html! { "at block " (count(at.height)) ", " (whole_time(&at.time)) })),
             ]))
         }
         @if let Some(warning) = route.warning.as_ref().and_then(|warning| warning["message"].as_str()) {
             p.problem role="alert" { (clipped(warning)) }
         }
-        ol.hops {
-            @for operation in &route.operations { (hop(explorer, operation, chains)) }
-        }
+        (hops(explorer, &route.operations, chains))
     };
-    section("Best route", &body)
+    let is_slower = |other: &&Alternative| {
+        other.estimated_route_duration_seconds > route.estimated_route_duration_seconds
+            && other.operations.first().is_some_and(|operation| operation.kind.contains_key(BRIDGE))
+    };
+    let lossless = route.alternatives.iter().filter(|_| route.does_swap).find(is_slower);
+    let Some(lossless) = lossless else { return section("Best route", &body) };
+    let other = html! {
+        (facts(vec![
+            ("You receive", html! { strong { (coin(&lossless.amount_out, &ends.to.denom, unit(ends.to).as_ref())) } }),
+            ("Duration", html! { "about " (duration(lossless.estimated_route_duration_seconds)) }),
+            ("Transactions to sign", html! { (lossless.txs_required) }),
+        ]))
+        (hops(explorer, &lossless.operations, chains))
+    };
+    html! { (section("Best route: fast", &body)) (section("Lossless", &other)) }
+}
+
+fn hops(explorer: &Explorer, operations: &[Operation], chains: &[Chain]) -> Markup {
+    html! { ol.hops { @for operation in operations { (hop(explorer, operation, chains)) } } }
 }
 
 /// Usual tolerance of a swap, in percent.
@@ -155,11 +189,6 @@ const TOLERANCE: &str = "0.5";
 fn least(amount: &str) -> String {
     let kept = U256::from_str_radix(amount, 10).ok().and_then(|amount| amount.checked_mul(U256::from(995)));
     kept.map(|kept| (kept / U256::from(1_000)).to_string()).unwrap_or_default()
-}
-
-fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_unix_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)).seconds()
 }
 
 /// How much of the one asset there is for one unit of the other, in base units.

@@ -10,4 +10,5 @@ mod hostile;
 mod routes;
 mod searching;
 mod site;
+mod swaps;
 mod walk;

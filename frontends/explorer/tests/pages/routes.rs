@@ -24,8 +24,8 @@ const DEPOSIT: (&str, &str) =
     ("e2e-l1-1", "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88");
 
 /// A routing service in this process.
-struct Local {
-    app: App<Service>,
+pub(crate) struct Local {
+    pub(crate) app: App<Service>,
     _data: TempDir,
 }
 
@@ -47,7 +47,7 @@ impl Routing for Local {
     }
 }
 
-fn local(registry: Registry) -> Arc<Local> {
+pub(crate) fn local(registry: Registry) -> Arc<Local> {
     let data = tempfile::tempdir().unwrap();
     let service = Service::open(registry, data.path(), Config::default(), "0.0.0").unwrap();
     Arc::new(Local { app: App::new(service, routing_api::ENDPOINTS).unwrap(), _data: data })
@@ -58,7 +58,7 @@ fn example() -> Registry {
 }
 
 /// The page at `path` of a service without an index.
-async fn page(local: &Arc<Local>, path: &str) -> Answer {
+pub(crate) async fn page(local: &Arc<Local>, path: &str) -> Answer {
     let pages = explorer::route_pages(Arc::clone(local) as _, "1.2.3").unwrap();
     answer(&pages, path).await
 }
@@ -67,7 +67,7 @@ fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-fn form(from: (&str, &str), to: (&str, &str), amount: &str) -> String {
+pub(crate) fn form(from: (&str, &str), to: (&str, &str), amount: &str) -> String {
     let (from_denom, to_denom) = (encoded(from.1), encoded(to.1));
     format!(
         "/route?from_chain={}&from={from_denom}&to_chain={}&to={to_denom}&amount={}",

@@ -5,7 +5,7 @@
 
 use chain::U256;
 use planner::swap::{SwapAmount, SwapRules, plan_swaps};
-use planner::{NoRoute, Plan, Request, Step, least_amount_in};
+use planner::{NoRoute, Plan, Request, least_amount_in};
 use registry::{AssetRef, Registry};
 use web::http_error::HttpError;
 
@@ -61,15 +61,10 @@ pub(super) async fn plans<'a>(
 ) -> Result<Planned<'a>, HttpError> {
     let outcome = match amount {
         RequestedAmount::In(amount) => for_amount_in(service, world, (request, rules), amount).await,
-        RequestedAmount::Out(amount) => match for_amount_out(service, world, request, amount).await {
-            outcome if is_settled(&outcome, request) => outcome,
-            outcome => match rules {
-                Some(rules) => {
-                    with_swaps(service, world, (request, rules), SwapAmount::Out(amount), outcome).await
-                }
-                None => outcome,
-            },
-        },
+        RequestedAmount::Out(amount) => {
+            let plain = for_amount_out(service, world, request, amount).await;
+            with_swaps(service, world, (request, rules), SwapAmount::Out(amount), plain).await
+        }
     };
     outcome.map_err(|reason| errors::no_route(&reason))
 }
@@ -166,8 +161,7 @@ async fn for_amount_out<'a>(
     Ok(planned)
 }
 
-/// Plans for a request as it is. A swap is planned where the assets are not connected without one, or only by a
-/// withdrawal with days of waiting.
+/// Plans for a request as it is.
 pub(super) async fn search<'a>(
     service: &Service,
     world: &'a World,
@@ -175,67 +169,65 @@ pub(super) async fn search<'a>(
     rules: Option<&SwapRules>,
 ) -> Result<Planned<'a>, NoRoute> {
     let plain = quoted(service, world, |view| planner::plan(&world.graph, view, request)).await;
-    let outcome = match rules {
-        Some(rules) if !is_settled(&plain, request) => {
-            with_swaps(service, world, (request, rules), SwapAmount::In(request.amount_in), plain).await
-        }
-        _ => plain,
-    };
+    let outcome =
+        with_swaps(service, world, (request, rules), SwapAmount::In(request.amount_in), plain).await;
     meter::count(&outcome);
     outcome
 }
 
-/// Whether no swap is to be planned in place of an outcome.
-fn is_settled(outcome: &Result<Planned<'_>, NoRoute>, request: &Request) -> bool {
-    let waits = |plan: &Plan| plan.hops.iter().any(|hop| matches!(hop.step, Step::Withdraw { .. }));
-    request.op_withdraw || outcome.as_ref().is_ok_and(|planned| !waits(&planned.plans[0]))
-}
-
-/// Plans with a swap, then those without one. The error is that of the pools where they have one.
+/// Plans with a swap where the best of them is better than those without one, and these. The error is that of the pools
+/// where they have one.
 async fn with_swaps<'a>(
     service: &Service,
     world: &'a World,
-    (request, rules): (&Request, &SwapRules),
+    (request, rules): (&Request, Option<&SwapRules>),
     amount: SwapAmount,
     plain: Result<Planned<'a>, NoRoute>,
 ) -> Result<Planned<'a>, NoRoute> {
+    let Some(rules) = rules.filter(|_| !request.op_withdraw && request.from != request.to) else {
+        return plain;
+    };
+    let registry = &*world.registry;
     let (mut best, mut refusal): (Option<Planned<'a>>, Option<NoRoute>) = (None, None);
     for known in world.markets.values() {
-        let age = known.read_at.elapsed();
         let swaps =
             |view: planner::World<'_>| plan_swaps(&world.graph, view, &known.market, request, rules, amount);
         match quoted(service, world, swaps).await {
-            Ok(_) if age > pools::MAX_AGE => {
-                let (chain, age, most) = (&known.market.chain, age.as_secs(), pools::MAX_AGE.as_secs());
-                refusal = Some(NoRoute::NoPoolState(format!(
-                    "the pools of {chain} were last read {age} s ago, and are quoted up to {most} s; try again later"
-                )));
-            }
             Ok(planned) => {
-                let gives_more =
-                    |best: &Planned<'_>| planned.plans[0].amount_out() > best.plans[0].amount_out();
-                if best.as_ref().is_none_or(gives_more) {
+                if let Some(why) = known.stale() {
+                    refusal = Some(NoRoute::NoPoolState(why));
+                    continue;
+                }
+                let is_better =
+                    |best: &Planned<'_>| amount.prefers(registry, &planned.plans[0], &best.plans[0]);
+                if best.as_ref().is_none_or(is_better) {
                     best = Some(planned);
                 }
             }
             Err(why) => refusal = Some(why),
         }
     }
-    let registry = &*world.registry;
     let unread = pools::chains(registry).find(|(chain, about)| {
-        let is_all = registry[request.from].chain == *chain && registry[request.to].chain == *chain;
-        is_all && !world.markets.contains_key(&about.id)
+        let ends = [request.from, request.to].map(|asset| registry[asset].chain);
+        ends.contains(chain) && !world.markets.contains_key(&about.id)
     });
     if let (None, Some((_, chain)), Err(NoRoute::NoPath { .. })) = (&refusal, unread, &plain) {
         refusal = Some(NoRoute::NoPoolState(format!("the pools of {} were not read yet", chain.id)));
     }
     match (best, plain) {
-        (Some(mut best), Ok(plain)) => {
+        // Pools are named where a client has chosen a route with them.
+        (Some(mut best), Ok(plain))
+            if rules.pools.is_some() || amount.prefers(registry, &best.plans[0], &plain.plans[0]) =>
+        {
             best.plans.extend(plain.plans);
             Ok(best)
         }
         (Some(best), Err(_)) => Ok(best),
-        (None, Ok(plain)) => Ok(plain),
+        (None, Ok(plain)) => match refusal {
+            Some(why @ (NoRoute::Swap { .. } | NoRoute::NoPoolState(_))) if rules.pools.is_some() => Err(why),
+            _ => Ok(plain),
+        },
+        (_, Ok(plain)) => Ok(plain),
         (None, Err(why @ (NoRoute::Dust { .. } | NoRoute::TooSmall { .. }))) => Err(why),
         (None, Err(why)) => match refusal {
             Some(swap @ (NoRoute::Swap { .. } | NoRoute::NoPoolState(_) | NoRoute::Dust { .. })) => Err(swap),

@@ -1,5 +1,6 @@
 //! Fees of a plan beyond the amount out, and warnings to show before signing.
 
+use chain::Timestamp;
 use planner::{Hop, Plan, Step, WireAsset, usd};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -63,18 +64,28 @@ fn fee<'a>(world: &'a World, hop: &Hop) -> Option<Fee<'a>> {
 /// Warnings to show before signing.
 pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
     let registry = &*world.registry;
-    plan.hops
-        .iter()
-        .filter_map(|hop| {
-            let Step::Withdraw { bridge } = hop.step else { return None };
+    let warning = |hop: &Hop| match hop.step {
+        Step::Withdraw { bridge } => {
             let (finalization, _) = world.facts.periods(registry, bridge);
             let l1 = &registry[registry[bridge].l1].pretty_name;
             Some(format!(
                 "This withdrawal has to be claimed on {l1}, about {} after the transaction.",
                 spoken(hop.seconds.max(finalization))
             ))
-        })
-        .collect()
+        }
+        Step::Swap => {
+            let chain = &registry[registry[hop.from].chain];
+            let known = world.markets.get(&chain.id).filter(|known| known.stands_still())?;
+            let (name, height, time) = (&chain.pretty_name, known.market.height, known.market.time);
+            let time = Timestamp::from_unix_nanos(i64::try_from(time).ok()?.checked_mul(1_000_000_000)?);
+            Some(format!(
+                "The pools are those of block {height} of {name}, the last since {}.",
+                time.seconds()
+            ))
+        }
+        _ => None,
+    };
+    plan.hops.iter().filter_map(warning).collect()
 }
 
 /// A duration as text, in the largest unit that it is a whole number of, to a twentieth.

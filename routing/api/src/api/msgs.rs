@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use messages::slippage::Slippage;
-use messages::{BuildRequest, BuiltTxs, SignedHook, Tx};
+use messages::{BuildRequest, BuiltTxs, SignedHook};
 use planner::{Operation, Plan, Request, operations, same_route};
 use registry::Registry;
 use schemars::JsonSchema;
@@ -19,13 +19,13 @@ use web::openapi::schema;
 use web::reply::Reply;
 
 use super::amounts::{self, Planned, RequestedAmount};
-use super::fees::{Fee, fees};
 use super::json;
+use super::msgs_response::MsgsResponse;
 use super::price_warning;
-use super::route::{self, RouteQuery};
+use super::route::{self, RouteOptions, RouteQuery};
 use super::swap_limits::{self, SLIPPAGE_PERCENT};
-use super::swap_options::{self, AllowedVenue, SmartSwapOptions};
-use super::wire::{Free, WireMsg};
+use super::swap_options::{self, AllowedVenue, SmartSwapOptions, SwapOptions};
+use super::wire::Free;
 use crate::body::{
     self, Amount, DENOM, Decimal, Expected, NoAffiliates, NoFee, Text, TimeoutSeconds, Unsupported,
     check_length,
@@ -181,19 +181,6 @@ const OF_OPERATIONS: &[&str] = &["allow_swaps", "swap_venue", "swap_venues", "sm
 /// Used if the client gives none.
 const TIMEOUT_SECONDS: u64 = 300;
 
-/// Transactions to sign, in order.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "fungible.MsgsResponse")]
-struct MsgsResponse<'a> {
-    /// The old form: one entry for each message.
-    msgs: Vec<OldMsg<'a>>,
-    txs: Vec<WireTx<'a>>,
-    /// Amount out at the slippage limit.
-    min_amount_out: String,
-    /// As in the route.
-    estimated_fees: Vec<Fee<'a>>,
-}
-
 /// A route and its transactions: the members of fungible.MsgsResponse, and `route`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "fungible.MsgsDirectResponse")]
@@ -201,55 +188,6 @@ struct MsgsDirectResponse<'a> {
     #[serde(flatten)]
     msgs: MsgsResponse<'a>,
     route: route::Answer<'a>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-enum OldMsg<'a> {
-    MultiChainMsg {
-        chain_id: &'a str,
-        path: Vec<&'a str>,
-        #[serde(flatten)]
-        msg: WireMsg,
-    },
-    EvmTx(EvmTx<'a>),
-}
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(inline)]
-struct WireTx<'a> {
-    #[serde(flatten)]
-    tx: EitherTx<'a>,
-    operations_indices: Vec<usize>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-#[allow(clippy::enum_variant_names, reason = "the names of the wire")]
-enum EitherTx<'a> {
-    CosmosTx { chain_id: &'a str, path: Vec<&'a str>, signer_address: String, msgs: Vec<WireMsg> },
-    EvmTx(EvmTx<'a>),
-}
-
-#[derive(Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct EvmTx<'a> {
-    chain_id: &'a str,
-    to: String,
-    value: String,
-    data: String,
-    required_erc20_approvals: Vec<WireApproval>,
-    signer_address: String,
-}
-
-#[derive(Serialize, Clone, JsonSchema)]
-#[schemars(inline)]
-struct WireApproval {
-    token_contract: String,
-    spender: String,
-    amount: String,
 }
 
 fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
@@ -290,7 +228,7 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
         swap_limits::check_amount_in(&plan, request.amount_in.0, slippage.as_ref())?;
         swap_limits::keep_expected(&mut plan, expected);
         let built = build(&world, &plan, &addresses, request.timeout_seconds, slippage, hook.as_ref())?;
-        json(&answer(&world, &quotes, &plan, built))
+        json(&MsgsResponse::new(&world, &quotes, &plan, built))
     })
 }
 
@@ -307,27 +245,28 @@ fn msgs_direct<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Re
             [request.source_asset_denom, request.source_asset_chain_id],
             [request.dest_asset_denom, request.dest_asset_chain_id],
         )?;
-        query.request.multi_tx = request.allow_multi_tx == Some(true);
-        query.request.op_withdraw = request.is_op_withdraw == Some(true);
         query.request.op_hook = false;
-        query.request.bridges = route::bridges(&request.bridges.unwrap_or_default())?;
-        let rules = swap_options::rules(
-            &world,
-            request.allow_swaps,
-            request.swap_venues,
-            request.swap_venue,
-            request.smart_swap_options.as_ref(),
-        )?;
-        let planned = amounts::plans(service, &world, &query.request, rules.as_ref(), amount).await?;
+        let options = RouteOptions {
+            multi_tx: request.allow_multi_tx,
+            op_withdraw: request.is_op_withdraw,
+            bridges: request.bridges,
+            allow_unsafe: request.allow_unsafe,
+            swaps: SwapOptions {
+                are_allowed: request.allow_swaps,
+                venues: request.swap_venues,
+                venue: request.swap_venue,
+                smart: request.smart_swap_options,
+            },
+        };
+        let planned = query.plans(service, &world, options, amount).await?;
         let plan = &planned.plans[0];
-        price_warning::check(&world, &query.request, plan, request.allow_unsafe)?;
         let addresses = addresses_of(&request.chain_ids_to_addresses, &world.registry, plan)?;
         let (timeout, slippage) = (request.timeout_seconds, request.slippage_tolerance_percent);
         swap_limits::check(plan, slippage.as_ref(), request.allow_unsafe)?;
         check_expected([request.amount_out, request.estimated_amount_out], plan, slippage.as_ref())?;
         let built = build(&world, plan, &addresses, timeout, slippage, None)?;
         let route = query.answer(&world, &planned);
-        json(&MsgsDirectResponse { msgs: answer(&world, &planned.quotes, plan, built), route })
+        json(&MsgsDirectResponse { msgs: MsgsResponse::new(&world, &planned.quotes, plan, built), route })
     })
 }
 
@@ -436,53 +375,4 @@ fn build(
         signed_hook,
     };
     messages::transactions(&request).map_err(|error| HttpError::bad_request(error.to_string()))
-}
-
-fn answer<'a>(world: &'a World, quotes: &QuoteSet<'_>, plan: &Plan, built: BuiltTxs) -> MsgsResponse<'a> {
-    let registry = &*world.registry;
-    let view = planner::World { registry, facts: &world.facts, quotes };
-    let operations = operations(view, plan);
-    let (mut msgs, mut txs) = (Vec::new(), Vec::new());
-    for (index, tx) in built.txs.into_iter().enumerate() {
-        let of_tx = operations.iter().enumerate().filter(|(_, operation)| operation.tx_index == index);
-        let operations_indices = of_tx.map(|(index, _)| index).collect();
-        let tx = wire(registry, tx);
-        match &tx {
-            EitherTx::CosmosTx { chain_id, path, msgs: several, .. } => {
-                let old =
-                    |msg: &WireMsg| OldMsg::MultiChainMsg { chain_id, path: path.clone(), msg: msg.clone() };
-                msgs.extend(several.iter().map(old));
-            }
-            EitherTx::EvmTx(tx) => msgs.push(OldMsg::EvmTx(tx.clone())),
-        }
-        txs.push(WireTx { tx, operations_indices });
-    }
-    let (min_amount_out, estimated_fees) = (built.min_amount_out.to_string(), fees(world, plan));
-    MsgsResponse { msgs, txs, min_amount_out, estimated_fees }
-}
-
-fn wire(registry: &Registry, tx: Tx) -> EitherTx<'_> {
-    match tx {
-        Tx::Cosmos { chain, path, signer, msgs, .. } => EitherTx::CosmosTx {
-            chain_id: &registry[chain].id,
-            path: path.into_iter().map(|chain| registry[chain].id.as_str()).collect(),
-            signer_address: signer,
-            msgs: msgs.into_iter().map(WireMsg::from).collect(),
-        },
-        Tx::Evm { chain, to, value, data, approvals, signer, .. } => EitherTx::EvmTx(EvmTx {
-            chain_id: &registry[chain].id,
-            to,
-            value: value.to_string(),
-            data,
-            required_erc20_approvals: approvals
-                .into_iter()
-                .map(|approval| WireApproval {
-                    token_contract: approval.token,
-                    spender: approval.spender,
-                    amount: approval.amount.to_string(),
-                })
-                .collect(),
-            signer_address: signer,
-        }),
-    }
 }

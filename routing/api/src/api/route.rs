@@ -3,10 +3,10 @@
 //! The same request gives the same response, byte for byte, while registry, facts and quotes stay the same: the wallet
 //! widget repeats the request before it lets the user sign, and compares.
 
-use chain::U256;
+use chain::{Timestamp, U256};
 use futures_util::future::BoxFuture;
 use planner::operation::SwapVenue;
-use planner::{Operation, OperationKind, Plan, Request, operations, usd};
+use planner::{Operation, OperationKind, Plan, Request, Step, operations, usd};
 use registry::{BridgeKind, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
 use super::price_warning::{self, PriceWarning};
-use super::swap_options::{self, AllowedVenue, SmartSwapOptions};
+use super::swap_options::{AllowedVenue, SmartSwapOptions, SwapOptions};
 use super::wire::Free;
 use crate::body::{self, Amount, DENOM, NoFee, Text, check_length};
 use crate::errors;
@@ -89,6 +89,15 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "client_id",
 ];
 
+/// Members of a request that decide which routes it allows.
+pub(super) struct RouteOptions {
+    pub(super) multi_tx: Option<bool>,
+    pub(super) op_withdraw: Option<bool>,
+    pub(super) bridges: Option<Vec<String>>,
+    pub(super) allow_unsafe: Option<bool>,
+    pub(super) swaps: SwapOptions,
+}
+
 /// Parsed route request, with the names as the client spells them.
 pub(super) struct RouteQuery {
     pub(super) request: Request,
@@ -139,6 +148,9 @@ pub(super) struct Answer<'a> {
     usd_amount_out: Option<String>,
     /// How much worse the swap is than its pools' price, fees apart; null without a swap.
     swap_price_impact_percent: Option<String>,
+    /// The block whose pools the swap is computed with; absent without a swap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quoted_at: Option<QuotedAt<'a>>,
     /// If less than nine tenths of the value arrives, or a swap cannot be compared for want of prices.
     warning: Option<PriceWarning>,
     /// Fees deducted in transit, and fees paid in addition.
@@ -153,6 +165,16 @@ pub(super) struct Answer<'a> {
     extra_warnings: Vec<String>,
     /// Other ways, the best first.
     alternatives: Vec<Alternative>,
+}
+
+/// A block with pools.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct QuotedAt<'a> {
+    chain_id: &'a str,
+    height: u64,
+    /// Of the block, RFC 3339.
+    time: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -176,18 +198,19 @@ fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<R
             [request.source_asset_denom, request.source_asset_chain_id],
             [request.dest_asset_denom, request.dest_asset_chain_id],
         )?;
-        query.request.multi_tx = request.allow_multi_tx == Some(true);
-        query.request.op_withdraw = request.is_op_withdraw == Some(true);
-        query.request.bridges = bridges(&request.bridges.unwrap_or_default())?;
-        let rules = swap_options::rules(
-            &world,
-            request.allow_swaps,
-            request.swap_venues,
-            request.swap_venue,
-            request.smart_swap_options.as_ref(),
-        )?;
-        let planned = amounts::plans(service, &world, &query.request, rules.as_ref(), amount).await?;
-        price_warning::check(&world, &query.request, &planned.plans[0], request.allow_unsafe)?;
+        let options = RouteOptions {
+            multi_tx: request.allow_multi_tx,
+            op_withdraw: request.is_op_withdraw,
+            bridges: request.bridges,
+            allow_unsafe: request.allow_unsafe,
+            swaps: SwapOptions {
+                are_allowed: request.allow_swaps,
+                venues: request.swap_venues,
+                venue: request.swap_venue,
+                smart: request.smart_swap_options,
+            },
+        };
+        let planned = query.plans(service, &world, options, amount).await?;
         json(&query.answer(&world, &planned))
     })
 }
@@ -206,6 +229,23 @@ impl RouteQuery {
             bridges: None,
         };
         Ok(Self { request, pair })
+    }
+
+    /// The plans for an amount that the client's options allow, best first and at least one.
+    pub(super) async fn plans<'a>(
+        &mut self,
+        service: &Service,
+        world: &'a World,
+        options: RouteOptions,
+        amount: RequestedAmount,
+    ) -> Result<Planned<'a>, HttpError> {
+        self.request.multi_tx = options.multi_tx == Some(true);
+        self.request.op_withdraw = options.op_withdraw == Some(true);
+        self.request.bridges = bridges(&options.bridges.unwrap_or_default())?;
+        let rules = options.swaps.rules(world)?;
+        let planned = amounts::plans(service, world, &self.request, rules.as_ref(), amount).await?;
+        price_warning::check(world, &self.request, &planned.plans[0], options.allow_unsafe)?;
+        Ok(planned)
     }
 
     /// The response for plans; there is at least one.
@@ -244,6 +284,7 @@ impl RouteQuery {
             usd_amount_in,
             usd_amount_out,
             swap_price_impact_percent: best.swap.as_ref().and_then(|swap| swap.price_impact_percent.clone()),
+            quoted_at: QuotedAt::of(world, best),
             warning,
             estimated_fees: fees(world, best),
             estimated_route_duration_seconds: best.seconds(registry),
@@ -252,6 +293,17 @@ impl RouteQuery {
             extra_warnings: warnings(world, best),
             alternatives: plans[1..].iter().map(alternative).collect(),
         }
+    }
+}
+
+impl<'a> QuotedAt<'a> {
+    fn of(world: &'a World, plan: &Plan) -> Option<Self> {
+        let swap = plan.hops.iter().find(|hop| hop.step == Step::Swap)?;
+        let registry = &*world.registry;
+        let market = &world.markets.get(&registry[registry[swap.from].chain].id)?.market;
+        let nanos = i64::try_from(market.time).ok()?.checked_mul(1_000_000_000)?;
+        let time = Timestamp::from_unix_nanos(nanos).seconds();
+        Some(Self { chain_id: &market.chain, height: market.height, time })
     }
 }
 
@@ -265,8 +317,8 @@ fn swap_venues(plan: &Plan, operations: &[Operation]) -> Vec<SwapVenue> {
 }
 
 /// The allowed kinds of bridges; kinds of Skip's interface that this service lacks are dropped.
-pub(super) fn bridges(names: &[String]) -> Result<Option<Vec<BridgeKind>>, HttpError> {
-    const OTHERS: [&str; 6] = ["AXELAR", "CCTP", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
+fn bridges(names: &[String]) -> Result<Option<Vec<BridgeKind>>, HttpError> {
+    const OTHERS: [&str; 7] = ["AXELAR", "CCTP", "CCTP_V2", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
     check_length("bridges", names.len())?;
     if names.is_empty() {
         return Ok(None);

@@ -57,38 +57,43 @@ pub(super) fn venues(world: &World) -> Vec<SwapVenue> {
     venues
 }
 
-/// The rules of a request; `None` if it allows no swap.
-pub(super) fn rules(
-    world: &World,
-    allow_swaps: Option<bool>,
-    allowed: Option<Vec<AllowedVenue>>,
-    one: Option<AllowedVenue>,
-    options: Option<&SmartSwapOptions>,
-) -> Result<Option<SwapRules>, HttpError> {
-    let allowed: Vec<AllowedVenue> = allowed.unwrap_or_default().into_iter().chain(one).collect();
-    check_length("swap_venues", allowed.len())?;
-    let known = venues(world);
-    let mut kinds = Vec::new();
-    for AllowedVenue { name, chain_id } in &allowed {
-        let fits = |venue: &&SwapVenue| {
-            venue.name == name.0 && chain_id.as_ref().is_none_or(|chain| *chain == venue.chain_id)
-        };
-        if !known.iter().any(|venue| fits(&venue)) {
-            let at = chain_id.as_ref().map(|chain| format!(" of chain `{chain}`")).unwrap_or_default();
-            let why = format!("`{}`{at} is no venue, see /v2/fungible/venues", name.0);
-            return Err(errors::invalid("swap_venues", &why));
+/// Members of a request about swaps.
+pub(super) struct SwapOptions {
+    pub(super) are_allowed: Option<bool>,
+    pub(super) venues: Option<Vec<AllowedVenue>>,
+    pub(super) venue: Option<AllowedVenue>,
+    pub(super) smart: Option<SmartSwapOptions>,
+}
+
+impl SwapOptions {
+    /// The rules of a request; `None` if it allows no swap.
+    pub(super) fn rules(self, world: &World) -> Result<Option<SwapRules>, HttpError> {
+        let allowed: Vec<AllowedVenue> =
+            self.venues.unwrap_or_default().into_iter().chain(self.venue).collect();
+        check_length("swap_venues", allowed.len())?;
+        let known = venues(world);
+        let mut kinds = Vec::new();
+        for AllowedVenue { name, chain_id } in &allowed {
+            let fits = |venue: &&SwapVenue| {
+                venue.name == name.0 && chain_id.as_ref().is_none_or(|chain| *chain == venue.chain_id)
+            };
+            if !known.iter().any(|venue| fits(&venue)) {
+                let at = chain_id.as_ref().map(|chain| format!(" of chain `{chain}`")).unwrap_or_default();
+                let why = format!("`{}`{at} is no venue, see /v2/fungible/venues", name.0);
+                return Err(errors::invalid("swap_venues", &why));
+            }
+            match name.0.as_str() {
+                MINITSWAP_VENUE => kinds.push(PoolKind::Minitswap),
+                WRAPPER_VENUE => {}
+                _ => kinds.extend([PoolKind::Weighted, PoolKind::Stable]),
+            }
         }
-        match name.0.as_str() {
-            MINITSWAP_VENUE => kinds.push(PoolKind::Minitswap),
-            WRAPPER_VENUE => {}
-            _ => kinds.extend([PoolKind::Weighted, PoolKind::Stable]),
+        if self.are_allowed == Some(false) {
+            return Ok(None);
         }
+        let split = self.smart.is_some_and(|smart| smart.split_routes == Some(true));
+        Ok(Some(SwapRules { kinds: (!allowed.is_empty()).then_some(kinds), pools: None, split }))
     }
-    if allow_swaps == Some(false) {
-        return Ok(None);
-    }
-    let split = options.and_then(|options| options.split_routes) == Some(true);
-    Ok(Some(SwapRules { kinds: (!allowed.is_empty()).then_some(kinds), pools: None, split }))
 }
 
 /// The rules that lead to a client's operations again: their pools; `None` if they have no swap.

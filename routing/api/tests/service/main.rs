@@ -19,6 +19,7 @@ mod recorded_chains;
 mod refusals;
 mod reloads;
 mod submit;
+mod swap_pools;
 mod swaps;
 mod transport;
 mod worked_examples;

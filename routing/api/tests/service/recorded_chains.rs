@@ -255,6 +255,14 @@ async fn a_changed_member_of_a_route_is_refused_by_name() {
                 "invalid operations[0]: operation `cctp_transfer` is none",
             ),
         ),
+        (
+            &transfer,
+            (
+                "/operations/0",
+                json!({ "cctp_transfer_v2": { "destination_domain": 6, "finality_threshold": 1000 } }),
+                "invalid operations[0]: operation `cctp_transfer_v2` is none",
+            ),
+        ),
         (&transfer, ("/operations/0", json!("transfer"), "invalid operations[0]: ")),
         (
             &transfer,

@@ -101,7 +101,7 @@ fn sent_by_clients() -> [(&'static str, Value); 9] {
     let asset = json!({ "name": "initia-dex", "chain_id": "interwoven-1", "logo_uri": null });
     let route = json!({
         "allow_unsafe": true, "allow_multi_tx": false, "allow_swaps": true, "smart_relay": true, "go_fast": false,
-        "is_op_withdraw": false, "fast_transfer": true, "bridges": ["IBC", "OPINIT", "CCTP"], "swap_venues": [asset],
+        "is_op_withdraw": false, "fast_transfer": true, "bridges": ["IBC", "OPINIT", "CCTP", "CCTP_V2"], "swap_venues": [asset],
         "swap_venue": asset, "smart_swap_options": {}, "experimental_features": ["stargate", "eureka", "layer_zero"],
         "cumulative_affiliate_fee_bps": "0", "ignore_blacklist": false, "client_id": "x",
     });

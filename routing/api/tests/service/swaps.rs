@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::client::recorded::between;
 use crate::client::{Client, here};
 
-const L1: &str = "swap-l1-1";
-const L2: &str = "swap-l2-1";
-const INIT: &str = "uinit";
-const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
-const RETURNED: &str = "ibc/82EB1C694C571F954E68BFD68CFCFCD6123B0EBB69AAA8BAB7A082939B45E802";
+pub(crate) const L1: &str = "swap-l1-1";
+pub(crate) const L2: &str = "swap-l2-1";
+pub(crate) const INIT: &str = "uinit";
+pub(crate) const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
+pub(crate) const RETURNED: &str = "ibc/82EB1C694C571F954E68BFD68CFCFCD6123B0EBB69AAA8BAB7A082939B45E802";
 const FOLDER: &str = "../../testing/recordings/l1-l2-swaps";
 
 fn recording(name: &str) -> Arc<Recording> {
@@ -28,20 +28,26 @@ static PLAYED_L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1"));
 static PLAYED_L2: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l2"));
 
 /// Both nodes and a client of the service over them.
-struct Chains {
+pub(crate) struct Chains {
     l1: ReplayNode,
     _l2: ReplayNode,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Chains {
-    /// With facts and pools read.
     async fn start() -> Self {
+        Self::start_with("", &[]).await
+    }
+
+    /// With facts and pools read, members added to the venue, and faults of the nodes.
+    pub(crate) async fn start_with(venue: &str, faults: &[&str]) -> Self {
+        let faults: Vec<_> = faults.iter().map(|fault| fault.parse().unwrap()).collect();
         let play = async |recording: &LazyLock<Arc<Recording>>| {
-            ReplayNode::start(Arc::clone(recording), Addresses::default(), Options::default()).await.unwrap()
+            let options = Options { faults: faults.clone(), ..Options::default() };
+            ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap()
         };
         let (l1, l2) = (play(&PLAYED_L1).await, play(&PLAYED_L2).await);
-        let client = Client::over(registry(&l1, &l2));
+        let client = Client::over(registry(&l1, &l2, venue));
         let chains = Self { l1, _l2: l2, client };
         chains.read().await;
         chains
@@ -71,7 +77,7 @@ impl Chains {
         venues["venues"].as_array().unwrap().iter().map(name).collect()
     }
 
-    async fn route(&self, ask: &Value) -> Value {
+    pub(crate) async fn route(&self, ask: &Value) -> Value {
         self.client.post("/v2/fungible/route", ask).await.ok()
     }
 
@@ -83,14 +89,17 @@ impl Chains {
     }
 }
 
-fn registry(l1: &ReplayNode, l2: &ReplayNode) -> Registry {
+fn registry(l1: &ReplayNode, l2: &ReplayNode, venue: &str) -> Registry {
     let of = |node: &ReplayNode| Endpoints {
         rpc: vec![node.comet_url()],
         rest: vec![node.rest_url()],
         json_rpc: vec![node.json_rpc_url()],
         ..Endpoints::default()
     };
-    let registry = registry::load(&here(FOLDER).join("registry")).unwrap().registry;
+    let file = |name: &str| std::fs::read_to_string(here(FOLDER).join("registry").join(name)).unwrap();
+    // The venue is the last part.
+    let files = [file("assets.toml"), file("bridges.toml"), file("chains.toml"), venue.to_owned()];
+    let registry = registry::load_text(&files.join("\n")).unwrap();
     registry.with_endpoints(|id| match id {
         L1 => Some(of(l1)),
         L2 => Some(of(l2)),
@@ -108,7 +117,7 @@ fn recorded(function: &str) -> Vec<(Value, Value)> {
     lines.filter(fits).map(|line| (line["args"].clone(), line["answer"].clone())).collect()
 }
 
-fn number(value: &Value) -> u64 {
+pub(crate) fn number(value: &Value) -> u64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
@@ -139,6 +148,8 @@ async fn a_swap_on_the_l1_gives_what_the_best_recorded_quote_gives_or_more() {
         assert_eq!(route["swap_price_impact_percent"], swap["price_impact_percent"]);
         assert_eq!(operation["swap"]["estimated_affiliate_fee"], format!("0{wanted}"));
         assert_eq!(route["required_chain_addresses"], json!([L1, L1]));
+        let block = json!({ "chain_id": L1, "height": 570, "time": "2026-11-26T19:04:14Z" });
+        assert_eq!(route["quoted_at"], block);
     }
     assert!(equal > 0, "no route was over the recorded pool alone");
 }
@@ -288,8 +299,32 @@ async fn a_node_that_fails_leaves_the_last_pools() {
     assert_eq!(chains.route(&ask).await, before);
 }
 
-/// A service that knows one pool of each kind that a test alters.
-fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Duration) -> Client {
+#[tokio::test]
+async fn chains_that_fail_at_the_start_are_asked_again_before_the_next_refresh() {
+    let l1 =
+        ReplayNode::start(Arc::clone(&PLAYED_L1), Addresses::default(), Options::default()).await.unwrap();
+    let l2 =
+        ReplayNode::start(Arc::clone(&PLAYED_L2), Addresses::default(), Options::default()).await.unwrap();
+    l1.set_faults(vec!["rest:500".parse().unwrap()]);
+    let client = Client::over(registry(&l1, &l2, ""));
+    let service = client.service();
+    let known = async {
+        while l1.faulted() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        l1.set_faults(Vec::new());
+        while !service.world().facts.hooks.contains_key(L1) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        () = service.refresh(pending()) => {}
+        known = tokio::time::timeout(Duration::from_mins(1), known) => known.unwrap(),
+    }
+}
+
+/// One pool of each kind that a test alters.
+fn market(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool)) -> Market {
     let one = U256::from(1_000_000_000_000_000_000u64);
     let weights = Weights { weights: [one / U256::from(2); 2], time: 0 };
     let mut weighted = WeightedPool {
@@ -322,11 +357,42 @@ fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Durati
         pool("move/1", [INIT, "uusdc"], PoolState::Weighted(weighted)),
         pool(RETURNED, [RETURNED, INIT], PoolState::Minitswap(minitswap)),
     ];
+    Market::new(L1.to_owned(), 1, 1, pools)
+}
+
+/// A service that knows only these pools.
+fn with_pools(alter: impl Fn(&mut WeightedPool, &mut MinitswapPool), age: Duration) -> Client {
     let registry = registry::load(&here(FOLDER).join("registry")).unwrap().registry;
     let client = Client::over(registry.with_endpoints(|_| Some(Endpoints::default())));
-    let read_at = Instant::now().checked_sub(age).unwrap();
-    client.service().learn_market(Market::new(L1.to_owned(), 1, 1, pools), read_at);
+    client.service().learn_market(market(alter), Instant::now().checked_sub(age).unwrap());
     client
+}
+
+#[tokio::test]
+async fn messages_of_a_fast_withdrawal_that_cannot_swap_any_more_are_refused_with_the_reason() {
+    let chains = Chains::start().await;
+    let user = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let mut ask = between((L2, BRIDGED), (L1, INIT), "41000000");
+    let route = chains.route(&ask).await;
+    ask["operations"] = route["operations"].clone();
+    ask["address_list"] = json!([user, user]);
+    chains.client.post("/v2/fungible/msgs", &ask).await.ok();
+    let old = Instant::now().checked_sub(Duration::from_secs(31)).unwrap();
+    let off = market(|_, minitswap| minitswap.active = false);
+    for (market, read_at, why) in [
+        (off, Instant::now(), "cannot be swapped: the pool is switched off"),
+        (market(|_, _| {}), old, "the pools of swap-l1-1 were last read 31 s ago"),
+    ] {
+        chains.client.service().learn_market(market, read_at);
+        let (status, _, message) = chains.client.post("/v2/fungible/msgs", &ask).await.refusal();
+        assert!(status == 400 && message.contains(why), "{message}");
+        // A new route is over the bridge.
+        let ask = between((L2, BRIDGED), (L1, INIT), "41000000");
+        assert_eq!(chains.route(&ask).await["does_swap"], false);
+        // The pool is the first of two.
+        let message = chains.refused(&between((L2, BRIDGED), (L1, "uusdc"), "41000000")).await;
+        assert!(message.contains(why), "{message}");
+    }
 }
 
 #[tokio::test]

@@ -27,21 +27,19 @@ const WRAPPED: &str = "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2";
 const POOL: &str = "move/3da49084613ad8687beec1ff4e57824abb6d361a10e5acb22e3065744c31e86e";
 const FIVE_MINUTES: u64 = 300_000_000_000;
 
-/// The recorded registry with the wrapped form of the bridge's INIT, and with or without its adapter.
-fn registry_with(adapter: bool) -> Registry {
+/// The recorded registry with the wrapped form of the bridge's INIT, and with members of the venue, its last part.
+fn registry_with(venue: &str) -> Registry {
     let file = |name: &str| std::fs::read_to_string(format!("{DIR}/registry/{name}.toml")).unwrap();
     let wrapped = format!(
         "[[asset]]\nchain = \"{L2}\"\ndenom = \"{WRAPPED}\"\nsymbol = \"INIT\"\ndecimals = 18\n\
          wrapped = {{ contract = \"{WRAPPER}\", from = \"{OP_INIT}\" }}\n"
     );
-    let chains = file("chains");
-    let chains = chains.lines().filter(|line| adapter || !line.starts_with("adapter"));
-    let chains = chains.collect::<Vec<_>>().join("\n");
-    registry::load_text(&[file("assets"), wrapped, file("bridges"), chains].join("\n")).unwrap()
+    registry::load_text(&[&file("assets"), &wrapped, &file("bridges"), &file("chains"), venue].join("\n"))
+        .unwrap()
 }
 
 fn registry() -> Registry {
-    registry_with(true)
+    registry_with("")
 }
 
 fn lines(chain: &str, file: &str) -> impl Iterator<Item = Value> {
@@ -74,6 +72,8 @@ fn read<T: for<'a> serde::Deserialize<'a>>(bytes: &[u8]) -> T {
 
 struct Case {
     registry: Registry,
+    /// On the chain's list of hooks.
+    adapter: Option<&'static str>,
     swap: Swap,
     hops: Vec<Hop>,
     now: u64,
@@ -83,7 +83,7 @@ struct Case {
 impl Case {
     fn new(exact: Exact, parts: Vec<SwapPart>) -> Self {
         let swap = Swap { exact, parts, price_impact_percent: None };
-        Self { registry: registry(), swap, hops: Vec::new(), now: 1, slippage: "0" }
+        Self { registry: registry(), adapter: Some(ADAPTER), swap, hops: Vec::new(), now: 1, slippage: "0" }
     }
 
     fn hop(
@@ -131,6 +131,7 @@ impl Case {
         let addresses: Vec<String> = addresses.iter().map(|&address| address.to_owned()).collect();
         let mut facts = Facts::default();
         facts.hooks.insert(L2.to_owned(), true);
+        facts.adapters.extend(self.adapter.map(|adapter| (L1.to_owned(), adapter.to_owned())));
         let made = transactions(&BuildRequest {
             registry: &self.registry,
             facts: &facts,
@@ -436,6 +437,9 @@ fn a_swap_without_a_minimum_or_with_other_pools_than_its_hop_is_refused() {
     case.swap = good;
     let adapter = json!(case.make(&[USER, USER]).unwrap()[0].msg).to_string();
     assert!(adapter.contains("swap_and_action_with_recover"));
-    case.registry = registry_with(false);
+    case.registry = registry_with("adapter = \"0x777\"");
+    let named = json!(case.make(&[USER, USER]).unwrap()[0].msg).to_string();
+    assert!(named.contains("0x777") && !named.contains(ADAPTER));
+    (case.registry, case.adapter) = (registry(), None);
     assert!(refusal(&case).contains("names no adapter"), "{}", refusal(&case));
 }

@@ -69,7 +69,8 @@ struct Reached {
 }
 
 /// The best path for each target that a path reaches: most out for `amount` of `from`; with `is_out` least in of each
-/// target for `amount` of `from`. The error is the reason of a pool between the two, if no target is reached.
+/// target for `amount` of `from`. The error is the reason of a pool between the two, or of one on the way, if no target is
+/// reached.
 pub(crate) fn best(
     market: &Market,
     limits: Limits<'_>,
@@ -81,7 +82,7 @@ pub(crate) fn best(
     let distance = distances(market, limits, targets);
     let mut layer = vec![Reached { path: Path { ways: Vec::new(), amounts: vec![amount] }, at: from }];
     let mut found: Vec<(usize, Path)> = Vec::new();
-    let mut refusal = None;
+    let (mut refusal, mut on_the_way) = (None, None);
     let better = |a: u64, b: u64| if is_out { a < b } else { a > b };
     let end = |path: &Path| if is_out { path.amount_in() } else { path.amount_out() };
     for leg in 0..limits.legs {
@@ -105,9 +106,8 @@ pub(crate) fn best(
                 let quote = match market.quote(forward, last, is_out) {
                     Ok(quote) => quote,
                     Err(reason) => {
-                        if is_target {
-                            refusal = Some(refusal.map_or(reason, |old| clearer(old, reason)));
-                        }
+                        let kept = if is_target { &mut refusal } else { &mut on_the_way };
+                        *kept = Some(kept.map_or(reason, |old| clearer(old, reason)));
                         continue;
                     }
                 };
@@ -128,7 +128,7 @@ pub(crate) fn best(
         }
         layer = next;
     }
-    if found.is_empty() { Err(refusal) } else { Ok(found) }
+    if found.is_empty() { Err(refusal.or(on_the_way)) } else { Ok(found) }
 }
 
 impl Path {

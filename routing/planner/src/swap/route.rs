@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use chain::U256;
-use registry::{AssetRef, ChainRef};
+use registry::{AssetRef, ChainRef, Registry};
 
 use super::market::Market;
 use super::paths::{Limits, MAX_LEGS, Path, best, details, split};
@@ -53,7 +53,7 @@ pub fn plan_swaps(
     let none = || NoRoute::NoPool { from: name(world, request.from), to: name(world, request.to) };
     let chain = world.registry.chain(&market.chain).ok_or_else(none)?;
     let allowed: Vec<bool> = market.pools().iter().map(|pool| rules.allow(pool)).collect();
-    let adapter = has_adapter(world, chain);
+    let adapter = world.facts.adapter(world.registry, chain).is_some();
     let limits = Limits { legs: if adapter { MAX_LEGS } else { 1 }, allows: &|pool: usize| allowed[pool] };
     let swaps = Swaps { graph, world, market, request, rules, limits, adapter };
     let outcome = match amount {
@@ -61,15 +61,28 @@ pub fn plan_swaps(
         SwapAmount::Out(amount) => swaps.for_amount_out(chain, amount),
     };
     let mut plans = outcome?;
-    plans.sort_by_cached_key(|plan| {
-        let quantity = match amount {
-            SwapAmount::In(_) => (U256::ZERO, Reverse(plan.amount_out())),
-            SwapAmount::Out(_) => (plan.amount_in(), Reverse(U256::ZERO)),
-        };
-        (quantity, plan.txs(), plan.required_op_hook(), plan.seconds(world.registry), plan.hops.len())
-    });
+    plans.sort_by_cached_key(|plan| amount.rank(world.registry, plan));
     plans.truncate(MAX_PLANS);
     if plans.is_empty() { Err(none()) } else { Ok(plans) }
+}
+
+impl SwapAmount {
+    /// Whether a plan with a swap is better than one without: it gives more, or takes less; then fewer transactions, no op
+    /// hook, less time, fewer hops. Days of waiting are worse than any amount, which a swap in a pool costs little of.
+    pub fn prefers(self, registry: &Registry, swap: &Plan, plain: &Plan) -> bool {
+        let waits = plain.hops.iter().any(|hop| matches!(hop.step, Step::Withdraw { .. }));
+        waits || self.rank(registry, swap) < self.rank(registry, plain)
+    }
+
+    /// Sorts plans, the best first.
+    fn rank(self, registry: &Registry, plan: &Plan) -> impl Ord + use<> {
+        let (least_in, most_out) = match self {
+            Self::In(_) => (U256::ZERO, plan.amount_out()),
+            Self::Out(_) => (plan.amount_in(), U256::ZERO),
+        };
+        let effort = (plan.txs(), plan.required_op_hook(), plan.seconds(registry), plan.hops.len());
+        (least_in, Reverse(most_out), effort)
+    }
 }
 
 impl SwapRules {
@@ -102,6 +115,10 @@ impl Swaps<'_> {
         let targets: Vec<usize> = exits.iter().map(|exit| exit.coin).collect();
         let (mut plans, mut reason) = (Vec::new(), None);
         for entry in self.ports(chain, self.request.from) {
+            // Coins of the pools that are connected without a swap are forms of one token.
+            if targets.iter().all(|target| *target == entry.coin) {
+                continue;
+            }
             let before = match self.plan(self.request.from, entry.asset, amount) {
                 Ok(before) => before,
                 Err(why) => {
@@ -153,6 +170,9 @@ impl Swaps<'_> {
         let targets: Vec<usize> = entries.iter().map(|entry| entry.coin).collect();
         let (mut plans, mut reason) = (Vec::new(), None);
         for exit in self.ports(chain, self.request.to) {
+            if targets.iter().all(|target| *target == exit.coin) {
+                continue;
+            }
             let Some(needed) = self.least(exit.asset, self.request.to, wanted) else { continue };
             let Ok(returned) = u64::try_from(needed) else {
                 reason = Some(NoRoute::TooLarge { amount: needed, hop: "a swap".to_owned() });
@@ -277,6 +297,15 @@ impl Swaps<'_> {
         });
         let first = tx + usize::from(!continues);
         hops.extend(after.iter().map(|hop| Hop { tx: first + hop.tx, ..hop.clone() }));
+        let is_again = |(at, hop): (usize, &Hop)| {
+            hop.to == hops[0].from || hops[..at].iter().any(|other| other.to == hop.to)
+        };
+        if hops.iter().enumerate().any(is_again) {
+            return Err(NoRoute::NoPool {
+                from: name(self.world, entry.asset),
+                to: name(self.world, exit.asset),
+            });
+        }
         let plan = Plan { hops, swap: Some(details(self.market, exact, paths)) };
         if plan.txs() > 1 && !self.request.multi_tx {
             return Err(NoRoute::SeveralTxs { txs: plan.txs() });
@@ -313,11 +342,6 @@ fn found(plans: Vec<Plan>, reason: Option<NoRoute>) -> Result<Vec<Plan>, NoRoute
         Some(reason) if plans.is_empty() => Err(reason),
         _ => Ok(plans),
     }
-}
-
-/// Whether the registry names an adapter for a chain.
-fn has_adapter(world: World<'_>, chain: ChainRef) -> bool {
-    world.registry.adapter(chain).is_some()
 }
 
 fn name(world: World<'_>, asset: AssetRef) -> String {

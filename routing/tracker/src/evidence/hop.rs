@@ -7,132 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use registry::denom;
-
-/// A transaction in a block, or a state that shows its effect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TxRef {
-    /// The chain's id.
-    pub chain: String,
-    /// The hash in display form: upper-case hex, or `0x` and lower-case hex on an EVM chain; none if no node has the
-    /// transaction, and only the chain's state shows its effect.
-    pub hash: Option<String>,
-    /// The block, or the height of the state.
-    pub height: u64,
-    /// The block's time in nanoseconds since 1970; none if no node has its header any more.
-    pub time: Option<i64>,
-}
-
-/// Globally unique packet id. It includes the sending chain, because both ends of a channel may have the same id.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PacketId {
-    /// The sending chain's id.
-    pub chain: String,
-    /// The port there.
-    pub port: String,
-    /// The channel there.
-    pub channel: String,
-    /// Counts the packets of that channel.
-    pub sequence: u64,
-}
-
-/// A packet as it was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packet {
-    /// Its id.
-    pub id: PacketId,
-    /// The receiving chain, if the registry has the channel.
-    pub to: Option<String>,
-    /// The port there.
-    pub dst_port: String,
-    /// The channel there.
-    pub dst_channel: String,
-    /// Block time of the receiving chain from which on it is refused; nanoseconds since 1970, 0 for never.
-    pub timeout_nanos: u64,
-    /// Height of the receiving chain from which on it is refused; 0 for never.
-    pub timeout_height: u64,
-    /// The full path of the denomination on the sending chain, or of the class of NFTs.
-    pub denom: String,
-    /// Base units, or number of NFTs.
-    pub amount: String,
-    /// Sender.
-    pub sender: String,
-    /// Forwarding by the receiving chain.
-    #[serde(default)]
-    pub forward: Option<Forward>,
-    /// Contract call on the receiving chain.
-    #[serde(default)]
-    pub hook: Option<Hook>,
-}
-
-/// `forward` of a memo (packet-forward-middleware).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forward {
-    /// The channel of the next packet.
-    pub channel: String,
-    /// Number of times that a packet is resent after a timeout; none leaves it to the chain.
-    pub retries: Option<u64>,
-}
-
-/// A call that accompanies tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hook {
-    /// The contract if it is an EVM's: `0x…`.
-    pub contract: Option<String>,
-}
-
-/// Acknowledgement of a packet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ack {
-    /// Success.
-    Good,
-    /// Error; the tokens are refunded.
-    Error {
-        /// Error text of the acknowledgement.
-        message: String,
-        /// Error text of the module, if the acknowledgement has only a code.
-        reason: Option<String>,
-    },
-}
-
-/// One IBC packet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ibc {
-    /// The packet.
-    pub packet: Packet,
-    /// Relation to the previous hop.
-    pub link: Relation,
-    /// `send_packet`.
-    pub sent: TxRef,
-    /// `recv_packet`.
-    pub received: Option<TxRef>,
-    /// `acknowledge_packet`.
-    pub acknowledged: Option<TxRef>,
-    /// `timeout_packet`.
-    pub timed_out: Option<TxRef>,
-    /// The acknowledgement, from the chain on which it was found first.
-    pub ack: Option<Ack>,
-    /// A state of the receiving chain after the timeout has not received it: it can only time out. Earlier versions stored
-    /// `expired`, which a search that found nothing could set.
-    #[serde(default, rename = "expired_in_state")]
-    pub expired: bool,
-    /// What the sending contract made of the refund: a token and its base units.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refund: Option<Box<(String, String)>>,
-}
-
-/// Relation of a hop to the previous one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Relation {
-    /// First hop.
-    Start,
-    /// The receiving chain forwarded the packet: if this hop fails, the previous one fails.
-    Forward,
-    /// A contract called by the packet sent it: if this hop fails, the tokens stay where it began.
-    Hook,
-    /// Returns the tokens of a failed hop.
-    Refund,
-}
+pub use crate::evidence::link::{Relation, TxRef};
+pub use crate::evidence::packet::{Ack, Forward, Hook, Ibc, Packet, PacketId};
 
 /// One deposit over an optimistic bridge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -344,13 +220,6 @@ pub enum ObservedHop {
     Unfollowed(Unfollowed),
 }
 
-impl TxRef {
-    /// Whether a node has the transaction.
-    pub fn is_found(&self) -> bool {
-        self.hash.is_some()
-    }
-}
-
 impl ObservedHop {
     /// The sending chain's id.
     pub fn from(&self) -> &str {
@@ -408,18 +277,5 @@ impl Withdrawal {
             (None, Some(output)) if output.claimable_at.is_some_and(|at| at <= now) => Phase::Provable,
             (None, Some(_)) => Phase::Proposed,
         }
-    }
-}
-
-impl Packet {
-    /// The denomination that the sender paid with.
-    pub fn sent_denom(&self) -> String {
-        denom::of_path(&self.denom)
-    }
-
-    /// The denomination that it becomes on the receiving chain.
-    pub fn received_denom(&self) -> String {
-        let (src, dst) = ((&*self.id.port, &*self.id.channel), (&*self.dst_port, &*self.dst_channel));
-        denom::of_path(&denom::received(&self.denom, src, dst))
     }
 }

@@ -7,7 +7,8 @@ use registry::{
 use serde_json::json;
 use tracker::Options;
 use tracker::evidence::hop::{
-    Ack, Deposit, Finalized, Hook, Ibc, ObservedHop, Packet, PacketId, Relation, TxRef,
+    Ack, Coin, Deposit, Finalized, Hook, Ibc, ObservedHop, Packet, PacketId, Relation, Swap, TxRef,
+    Withdrawal,
 };
 use tracker::evidence::state::Observation;
 use tracker::evidence::transfer::Transfer;
@@ -249,6 +250,83 @@ fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
     let at = seen(ROLLUP, RETURNED, "2026-01-15T08:00:19Z");
     let returned = Observation::Acknowledged { packet: id, at, ack: None };
     assert_eq!(release(ObservedHop::Ibc(out), &[refused, returned]), expected);
+}
+
+fn part(denom: &str, amount: &str) -> Transfer {
+    let coin = |denom: &str, amount: &str| Coin {
+        metadata: format!("0x{:064}", 1),
+        denom: Some(denom.to_owned()),
+        amount: amount.to_owned(),
+    };
+    let swap = Swap {
+        chain: L1.to_owned(),
+        link: Relation::Start,
+        offered: coin("uinit", "10"),
+        outcome: Ok(coin(denom, amount)),
+        called: false,
+        sent: sent(),
+    };
+    Transfer::new(Some(ObservedHop::Swap(swap)), 0)
+}
+
+fn rendered(transfers: Vec<Transfer>) -> serde_json::Value {
+    let mut record = executed(deposit(), &[]);
+    record.transfers = transfers;
+    serde_json::from_slice(&status::json(&record, &registry(), 0).unwrap()).unwrap()
+}
+
+#[test]
+fn the_parts_of_a_split_swap_have_one_release_with_their_sum() {
+    let split = rendered(vec![part("uusdc", "5"), part("uusdc", "7")]);
+    let expected = |amount| json!({ "chain_id": L1, "denom": "uusdc", "amount": amount, "released": true });
+    assert_eq!(split["transfer_asset_release"], expected("12"));
+    assert_eq!(split["transfers"][1]["transfer_asset_release"], expected("7"));
+    // Two swaps to other tokens have no sum.
+    let two = rendered(vec![part("uusdc", "5"), part("uusdt", "7")]);
+    assert_eq!(two["transfer_asset_release"], expected("5"));
+}
+
+#[test]
+fn a_refund_to_the_account_of_a_call_names_who_can_use_it() {
+    let ObservedHop::Ibc(mut packet) = ibc() else { panic!("it is a packet") };
+    packet.packet.id = PacketId { chain: ROLLUP.to_owned(), channel: "channel-0".to_owned(), ..packet_id() };
+    (packet.packet.to, packet.packet.dst_channel) = (Some(L1.to_owned()), "channel-25".to_owned());
+    (packet.received, packet.ack) = (Some(sent()), Some(Ack::Good));
+    let caller = registry::intermediary::hook_caller(Vm::Move, "channel-25", &packet.packet.sender).unwrap();
+    let ObservedHop::Deposit(mut refused) = deposit() else { panic!("it is a deposit") };
+    refused.finalized =
+        Some((sent(), Finalized::DepositFailed("deposit failed; no such account".to_owned())));
+    let status = |receiver: String| {
+        let refund = Withdrawal {
+            from: ROLLUP.to_owned(),
+            to: Some((L1.to_owned(), 11)),
+            link: Relation::Refund,
+            l2_sequence: 3,
+            sender: "x".to_owned(),
+            receiver,
+            l2_denom: BRIDGED.to_owned(),
+            l1_denom: "uinit".to_owned(),
+            amount: "1000000".to_owned(),
+            finalization_seconds: 604_800,
+            sent: sent(),
+            output: None,
+            output_as_of: 0,
+            claimed: None,
+        };
+        let hops = [
+            ObservedHop::Ibc(packet.clone()),
+            ObservedHop::Deposit(refused.clone()),
+            ObservedHop::Withdrawal(refund),
+        ];
+        rendered(vec![Transfer::new(hops, 0)])
+    };
+    let keyless = status(caller.to_bech32("init"));
+    assert_eq!(keyless["state"], "STATE_PENDING_ERROR");
+    let message = keyless["error"]["message"].as_str().unwrap();
+    let why = format!("only another packet of {} over channel-0 can use them", packet.packet.sender);
+    assert!(message.contains("has no key") && message.ends_with(&why), "{message}");
+    // The sender's own account has a key.
+    assert!(status(packet.packet.sender.clone())["error"].is_null());
 }
 
 #[test]

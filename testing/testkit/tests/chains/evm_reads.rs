@@ -19,7 +19,7 @@ use testkit::{indexed, recording};
 use tokio::sync::watch;
 
 /// Indexes a recorded chain with the optional indexes that JSON-RPC needs.
-async fn index(name: &str) -> (Arc<dyn Store>, Indexer) {
+pub(crate) async fn index(name: &str) -> (Arc<dyn Store>, Indexer) {
     let recording = Arc::new(Recording::open(&recording(name)).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = Config {

@@ -66,6 +66,8 @@ const CRATES: &[CrateRule] = &[
         6,
         &["chain", "messages", "node", "planner", "proto", "registry", "store", "tracker", "web"],
     ),
+    // Reads the index through `query`, and forwards what the operator allows through `node`.
+    entry("evm-rpc", 6, &["chain", "node", "query", "web"]),
     // Reads both APIs in process; the routing one through a trait, because it restarts.
     entry("explorer", 6, &["chain", "query", "web"]),
     entry("cairn", 7, LOWER),
@@ -88,7 +90,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("hyper-rustls", &["node"]),
     ("rustls", &["node", "slate"]),
     ("tonic", &["proto", "node", "grpc"]),
-    ("tokio-tungstenite", &["node", "replay"]),
+    ("tokio-tungstenite", &["node", "replay", "web"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "synthesize"]),
     // Async crates only.
@@ -97,6 +99,7 @@ const OWNERS: &[(&str, &[&str])] = &[
         &[
             "node",
             "web",
+            "evm-rpc",
             "grpc",
             "ingest",
             "query",

@@ -6,6 +6,7 @@
 
 mod balances;
 mod evm_reads;
+mod evm_rpc;
 mod golden;
 mod layers;
 mod oracles;

@@ -1,0 +1,163 @@
+//! The methods: one table, from which calls are dispatched and the table of the book is made.
+
+use std::fmt::Write as _;
+
+use crate::Dialect;
+use crate::forward::Group;
+use crate::params::{Type, Value};
+use crate::reads::{Outcome, Reads, sha3};
+
+/// The result of a call, from the index.
+pub(crate) type Read = fn(&Reads<'_>, &[Value]) -> Outcome;
+
+/// A method.
+pub struct Method {
+    /// As in `method`.
+    pub name: &'static str,
+    pub(crate) params: &'static [Type],
+    pub(crate) source: Source,
+}
+
+impl Method {
+    /// True if a node executes transactions for it.
+    pub(crate) fn executes(&self) -> bool {
+        let is_call = matches!(self.name, "eth_call" | "eth_createAccessList" | "eth_estimateGas");
+        is_call || matches!(self.source, Source::Node(Group::Trace))
+    }
+
+    /// True if its result is that of a node.
+    pub const fn is_forwarded(&self) -> bool {
+        matches!(self.source, Source::Node(_))
+    }
+}
+
+/// Where the result of a method comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    /// The index; in one dialect only, if one is named.
+    Index(Read, Option<Dialect>),
+    /// A node, if the group is forwarded.
+    Node(Group),
+    /// Nowhere. The text of the error, if it is not that of an unknown method.
+    Refused(Option<&'static str>),
+}
+
+const fn index(name: &'static str, params: &'static [Type], read: Read) -> Method {
+    Method { name, params, source: Source::Index(read, None) }
+}
+
+const fn node(name: &'static str, group: Group) -> Method {
+    Method { name, params: &[], source: Source::Node(group) }
+}
+
+const fn refused(name: &'static str) -> Method {
+    Method { name, params: &[], source: Source::Refused(None) }
+}
+
+/// All methods that are known, in the order of their names.
+pub const METHODS: &[Method] = &[
+    index("cosmos_cosmosTxHashByTxHash", &[Type::Hash], |reads, args| reads.cosmos_hash(args)),
+    index("cosmos_txHashByCosmosTxHash", &[Type::CosmosHash], |reads, args| reads.evm_hash(args)),
+    node("debug_storageRangeAt", Group::Trace),
+    node("debug_traceBlockByHash", Group::Trace),
+    node("debug_traceBlockByNumber", Group::Trace),
+    node("debug_traceCall", Group::Trace),
+    node("debug_traceTransaction", Group::Trace),
+    Method {
+        source: Source::Index(|_, _| Ok(b"[]".to_vec()), Some(Dialect::Fixed)),
+        ..refused("eth_accounts")
+    },
+    index("eth_blockNumber", &[], |reads, _| reads.block_number()),
+    node("eth_call", Group::State),
+    index("eth_chainId", &[], |reads, _| reads.chain_id()),
+    node("eth_createAccessList", Group::State),
+    node("eth_estimateGas", Group::State),
+    node("eth_feeHistory", Group::State),
+    node("eth_gasPrice", Group::State),
+    node("eth_getBalance", Group::State),
+    index("eth_getBlockByHash", &[Type::Hash, Type::Bool], |reads, args| reads.block(args)),
+    index("eth_getBlockByNumber", &[Type::Block, Type::Bool], |reads, args| reads.block(args)),
+    index("eth_getBlockReceipts", &[Type::BlockOrHash], |reads, args| reads.block_receipts(args)),
+    index("eth_getBlockTransactionCountByHash", &[Type::Hash], |reads, args| reads.count(args)),
+    index("eth_getBlockTransactionCountByNumber", &[Type::Block], |reads, args| reads.count(args)),
+    node("eth_getCode", Group::State),
+    refused("eth_getFilterChanges"),
+    refused("eth_getFilterLogs"),
+    index("eth_getLogs", &[Type::LogQuery], |reads, args| reads.logs(args)),
+    index("eth_getRawTransactionByBlockHashAndIndex", &[Type::Hash, Type::Index], |reads, args| {
+        reads.raw_at(args)
+    }),
+    index("eth_getRawTransactionByHash", &[Type::Hash], |reads, args| reads.raw(args)),
+    node("eth_getStorageAt", Group::State),
+    index("eth_getTransactionByBlockHashAndIndex", &[Type::Hash, Type::Index], |reads, args| {
+        reads.transaction_at(args)
+    }),
+    index("eth_getTransactionByBlockNumberAndIndex", &[Type::Block, Type::Index], |reads, args| {
+        reads.transaction_at(args)
+    }),
+    index("eth_getTransactionByHash", &[Type::Hash], |reads, args| reads.transaction(args)),
+    node("eth_getTransactionCount", Group::State),
+    index("eth_getTransactionReceipt", &[Type::Hash], |reads, args| reads.receipt(args)),
+    index("eth_getUncleByBlockHashAndIndex", &[Type::Hash, Type::Index], |_, _| Ok(b"null".to_vec())),
+    index("eth_getUncleByBlockNumberAndIndex", &[Type::Block, Type::Index], |_, _| Ok(b"null".to_vec())),
+    index("eth_getUncleCountByBlockHash", &[Type::Hash], |_, _| Ok(br#""0x0""#.to_vec())),
+    index("eth_getUncleCountByBlockNumber", &[Type::Block], |_, _| Ok(br#""0x0""#.to_vec())),
+    index("eth_hashrate", &[], |_, _| Ok(br#""0x0""#.to_vec())),
+    node("eth_maxPriorityFeePerGas", Group::State),
+    index("eth_mining", &[], |_, _| Ok(b"false".to_vec())),
+    refused("eth_newBlockFilter"),
+    refused("eth_newFilter"),
+    refused("eth_newPendingTransactionFilter"),
+    node("eth_pendingTransactions", Group::Pending),
+    node("eth_sendRawTransaction", Group::Send),
+    node("eth_sendRawTransactionSync", Group::Send),
+    Method { source: Source::Refused(Some("notifications not supported")), ..refused("eth_subscribe") },
+    index("eth_syncing", &[], |reads, _| reads.syncing()),
+    refused("eth_uninstallFilter"),
+    refused("eth_unsubscribe"),
+    index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
+    index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
+    index("net_version", &[], |reads, _| reads.net_version()),
+    index("rpc_modules", &[], |_, _| Ok(MODULES.as_bytes().to_vec())),
+    node("txpool_content", Group::Pending),
+    node("txpool_contentFrom", Group::Pending),
+    node("txpool_inspect", Group::Pending),
+    node("txpool_status", Group::Pending),
+    index("web3_clientVersion", &[], |reads, _| reads.client_version()),
+    index("web3_sha3", &[Type::Bytes], |_, args| sha3(args)),
+];
+
+/// The prefixes of the methods, with the versions that all nodes report.
+const MODULES: &str =
+    r#"{"cosmos":"1.0","debug":"1.0","eth":"1.0","net":"1.0","rpc":"1.0","txpool":"1.0","web3":"1.0"}"#;
+
+/// The method with this name.
+pub(crate) fn find(name: &str) -> Option<&'static Method> {
+    METHODS.binary_search_by(|method| method.name.cmp(name)).ok().map(|place| &METHODS[place])
+}
+
+/// The table of the book: a row for each method.
+pub fn table() -> String {
+    let mut table = "| method | result |\n|---|---|\n".to_owned();
+    for Method { name, source, .. } in METHODS {
+        let result = match source {
+            Source::Index(_, None) => "index".to_owned(),
+            Source::Index(_, Some(_)) => "index, with `evm_replies = \"fixed\"`".to_owned(),
+            Source::Node(group) => format!("node, with `{}` in `evm_forward`", group.name()),
+            Source::Refused(_) => "refused".to_owned(),
+        };
+        // Writing to a text does not fail.
+        let _ = writeln!(table, "| `{name}` | {result} |");
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_methods_are_in_the_order_of_their_names() {
+        assert!(METHODS.is_sorted_by(|one, next| one.name < next.name));
+    }
+}

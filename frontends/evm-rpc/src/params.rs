@@ -1,0 +1,89 @@
+//! Parameters of calls, with the errors of Go's JSON decoder: clients match some of them, and the others name the fault.
+//!
+//! Source: positional arguments of go-ethereum's `rpc/json.go`.
+
+use crate::go_json::{self, Block};
+use crate::log_query::LogQuery;
+use crate::rpc_error::{INVALID_PARAMS, RpcError};
+
+/// The type of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// 32 bytes in hex.
+    Hash,
+    /// The same with or without `0x`.
+    CosmosHash,
+    /// A height or a tag.
+    Block,
+    /// The same, or the hash of a block, or an object with either.
+    BlockOrHash,
+    /// `true` or `false`.
+    Bool,
+    /// The index of a transaction.
+    Index,
+    /// Bytes in hex.
+    Bytes,
+    /// The object of `eth_getLogs`.
+    LogQuery,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Hash([u8; 32]),
+    Block(Block),
+    Bool(bool),
+    Index(u64),
+    Bytes(Vec<u8>),
+    LogQuery(Box<LogQuery>),
+}
+
+/// Reads positional parameters.
+///
+/// # Errors
+/// -32602 with the text of go-ethereum.
+pub(crate) fn read(params: Option<&str>, types: &[Type]) -> Result<Vec<Value>, RpcError> {
+    let invalid = |message: String| RpcError::new(INVALID_PARAMS, message);
+    let params = params.map_or("", str::trim);
+    let list: Vec<&serde_json::value::RawValue> = match params.as_bytes().first() {
+        None => Vec::new(),
+        Some(_) if params == "null" => Vec::new(),
+        Some(b'[') => serde_json::from_str(params).map_err(|_| invalid("non-array args".to_owned()))?,
+        Some(_) => return Err(invalid("non-array args".to_owned())),
+    };
+    let mut values = Vec::with_capacity(types.len());
+    for (place, json) in list.iter().enumerate() {
+        let Some(ty) = types.get(place) else {
+            return Err(invalid(format!("too many arguments, want at most {}", types.len())));
+        };
+        let value = ty.read(json.get());
+        values.push(value.map_err(|reason| invalid(format!("invalid argument {place}: {reason}")))?);
+    }
+    if values.len() < types.len() {
+        return Err(invalid(format!("missing value for required argument {}", values.len())));
+    }
+    Ok(values)
+}
+
+impl Type {
+    fn read(self, json: &str) -> Result<Value, String> {
+        match self {
+            Self::Hash => go_json::hash(json, "Go value of type common.Hash").map(Value::Hash),
+            // Of no transaction, as a node reads it.
+            Self::CosmosHash if json == "null" => Ok(Value::Hash([0; 32])),
+            Self::CosmosHash => go_json::cosmos_hash(json).map(Value::Hash),
+            Self::Block => go_json::block(json).map(Value::Block),
+            Self::BlockOrHash => go_json::block_or_hash(json).map(Value::Block),
+            Self::Bool => match json {
+                "true" | "false" | "null" => Ok(Value::Bool(json == "true")),
+                _ => Err(format!(
+                    "json: cannot unmarshal {} into Go value of type bool",
+                    go_json::go_type(json)
+                )),
+            },
+            Self::Index => go_json::index(json).map(Value::Index),
+            Self::Bytes => go_json::bytes_of(json).map(Value::Bytes),
+            Self::LogQuery => LogQuery::read(json).map(|query| Value::LogQuery(Box::new(query))),
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! One endpoint: `POST /` with a call or a batch of them; WebSocket messages are the same.
+//!
+//! # Invariants
+//! * All calls of a request that are read from the index see one snapshot, in the share of its client.
+//! * Forwarded calls of a batch run beside them, few at once, and delay none of them.
+//! * Each call of a batch counts in the rate of its client.
+//! * The results of a response have at most [`MAX_RESPONSE`] bytes, and the last one.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, stream};
+use http::StatusCode;
+use query::Indexer;
+use tokio::time::timeout;
+use web::app::App;
+use web::call::Call;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method as HttpMethod};
+use web::http_error::HttpError;
+use web::limits::Limits;
+use web::openapi::schema::of;
+use web::reply::{JSON, Reply};
+use web::router::RouteError;
+
+use crate::envelope::{self, Body, Content, Message};
+use crate::forward::Forward;
+use crate::methods::{self, Method, Read, Source};
+use crate::params::{self, Value};
+use crate::reads::{Chain, Reads};
+use crate::rpc_error::{BUSY, INVALID_REQUEST, METHOD_MISSING, RpcError};
+use crate::{Dialect, meter};
+
+/// Maximum bytes of a request body, as go-ethereum's server has.
+pub const MAX_BODY: usize = 5 << 20;
+
+/// Bytes of results after which the rest of a batch is refused, as go-ethereum's server has.
+pub const MAX_RESPONSE: usize = 25_000_000;
+
+/// Time for all calls of a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time after which the server itself gives up a request, so that the error of [`TIMEOUT`] arrives.
+const HTTP_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// Maximum of open WebSockets, unless there are fewer streams.
+const SOCKETS: usize = 1024;
+
+/// Calls of a request that are forwarded at once.
+const FORWARDED_AT_ONCE: usize = 16;
+
+/// Requests that a call counts as for which a node executes transactions.
+const EXECUTION: u32 = 5;
+
+/// The media types of go-ethereum's server (`rpc/http.go`).
+const MEDIA_TYPES: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
+
+/// The index; empty until there is a database.
+pub type Index = Arc<OnceLock<Arc<App<Indexer>>>>;
+
+/// The readiness check; its error is the reason.
+pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// The height of the node, if it is known.
+pub type Tip = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// The EVM interface of an index.
+pub struct EvmRpc {
+    index: Index,
+    ready: Ready,
+    tip: Tip,
+    dialect: Dialect,
+    forward: Option<Forward>,
+    client: String,
+}
+
+/// The endpoints.
+pub const ENDPOINTS: &[&[Endpoint<EvmRpc>]] = &[&[Endpoint {
+    method: HttpMethod::Post,
+    path: "/",
+    tag: "EVM",
+    summary: "JSON-RPC 2.0 of Ethereum.",
+    params: &[],
+    response: of::<query::v1::GetStatusResponse>(),
+    handler: Handler::Async(post),
+    cache: MaxAge::LIST,
+}]];
+
+impl EvmRpc {
+    /// Reads `index`, which is empty until there is a database: until then, the response is 503 with the reason of `ready`.
+    /// `version` is that of the program.
+    pub fn new(index: Index, ready: Ready, dialect: Dialect, version: &str) -> Self {
+        let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
+        Self { index, ready, tip, dialect, forward: None, client }
+    }
+
+    /// Sets the height of the node, for `eth_syncing`.
+    #[must_use]
+    pub fn with_tip(self, tip: Tip) -> Self {
+        Self { tip, ..self }
+    }
+
+    /// Sets what is forwarded.
+    #[must_use]
+    pub fn with_forward(self, forward: Option<Forward>) -> Self {
+        Self { forward, ..self }
+    }
+
+    /// The server over it.
+    ///
+    /// # Errors
+    /// None: see [`web::router::Router::new`].
+    pub fn app(self) -> Result<App<Self>, RouteError> {
+        let ready = Arc::clone(&self.ready);
+        Ok(App::new(self, ENDPOINTS)?.with_ready(move || ready()).with_websocket())
+    }
+
+    /// The limits of its server, from those of others.
+    pub fn limits(limits: Limits) -> Limits {
+        Limits { body: MAX_BODY, answer: HTTP_TIMEOUT, streams: limits.streams.min(SOCKETS), ..limits }
+    }
+
+    fn chain(&self) -> Chain {
+        Chain { dialect: self.dialect, client: self.client.clone(), tip: (self.tip)() }
+    }
+
+    /// What is done for a call.
+    fn step(&self, message: &Message) -> Step {
+        let Content::Call { method: name, params } = &message.content else {
+            return Step::Refused(RpcError::new(INVALID_REQUEST, "invalid request"));
+        };
+        let missing = |label| {
+            meter::count(label, "refused");
+            Step::Refused(RpcError::method_missing(name))
+        };
+        let Some(method) = methods::find(name) else { return missing(meter::OTHER) };
+        match method.source {
+            Source::Index(_, only) if only.is_some_and(|dialect| dialect != self.dialect) => {
+                missing(method.name)
+            }
+            Source::Index(read, _) => match params::read(params.as_deref(), method.params) {
+                Ok(values) => Step::Read(method, read, values),
+                Err(error) => {
+                    meter::count(method.name, "error");
+                    Step::Refused(error)
+                }
+            },
+            Source::Node(group) if self.forward.as_ref().is_some_and(|forward| forward.has(group)) => {
+                Step::Forward(method, params.clone())
+            }
+            Source::Node(_) => missing(method.name),
+            Source::Refused(text) => {
+                meter::count(method.name, "refused");
+                text.map_or_else(
+                    || Step::Refused(RpcError::method_missing(name)),
+                    |text| Step::Refused(RpcError::new(METHOD_MISSING, text)),
+                )
+            }
+        }
+    }
+}
+
+/// What is done for a call.
+enum Step {
+    Read(&'static Method, Read, Vec<Value>),
+    Forward(&'static Method, Option<String>),
+    Refused(RpcError),
+}
+
+impl Step {
+    /// The requests that the call counts as in the rate of its client.
+    fn weight(&self) -> u32 {
+        match self {
+            Self::Forward(method, _) if method.executes() => EXECUTION,
+            Self::Forward(..) | Self::Read(..) | Self::Refused(_) => 1,
+        }
+    }
+}
+
+type Outcome = Result<Vec<u8>, RpcError>;
+
+fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async move {
+        let media_type = call.media_type().unwrap_or_default();
+        if !MEDIA_TYPES.iter().any(|known| media_type.eq_ignore_ascii_case(known)) {
+            let message = "invalid content type, only application/json is supported\n";
+            let body = Bytes::from_static(message.as_bytes());
+            let (status, content_type) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, "text/plain; charset=utf-8");
+            return Ok(Reply { status, content_type, ..Reply::json(body) });
+        }
+        let (messages, is_batch) = match envelope::read(call.body()) {
+            Body::Empty => return Ok(Reply::json(Bytes::new())),
+            Body::Refused(response) => return Ok(Reply::json(response)),
+            Body::Single(message) => (vec![message], false),
+            Body::Batch(messages) => (messages, true),
+        };
+        let Some(index) = rpc.index.get() else {
+            let reason = (rpc.ready)().err().unwrap_or_else(|| "there is no database yet".to_owned());
+            return Err(HttpError::unavailable(reason));
+        };
+        let steps: Arc<Vec<Step>> = Arc::new(messages.iter().map(|message| rpc.step(message)).collect());
+        if let Some(share) = call.share() {
+            share.charge(steps.iter().map(Step::weight).sum::<u32>() - 1);
+        }
+        let done = timeout(TIMEOUT, outcomes(rpc, index, call, &steps)).await;
+        let outcomes = done.unwrap_or_else(|_| steps.iter().map(|_| Err(RpcError::timed_out())).collect());
+        Ok(response(&messages, outcomes, is_batch))
+    })
+}
+
+/// The outcome of each step, in order.
+async fn outcomes(
+    rpc: &EvmRpc,
+    index: &Arc<App<Indexer>>,
+    call: &Call<'_>,
+    steps: &Arc<Vec<Step>>,
+) -> Vec<Outcome> {
+    let reads = async {
+        if !steps.iter().any(|step| matches!(step, Step::Read(..))) {
+            return Ok(Vec::new());
+        }
+        let (index, steps, chain) = (Arc::clone(index), Arc::clone(steps), rpc.chain());
+        let job = move || read(&index, &chain, &steps);
+        match call.share() {
+            Some(share) => match share.run(job).await {
+                Ok(read) => read.map_err(RpcError::from),
+                Err(busy) => Err(RpcError::new(BUSY, busy.message())),
+            },
+            None => job().map_err(RpcError::from),
+        }
+    };
+    let forwards = async {
+        let mut calls = Vec::new();
+        for (place, step) in steps.iter().enumerate() {
+            if let Step::Forward(method, params) = step {
+                calls.push(forward(rpc, index, place, method, params.as_deref()));
+            }
+        }
+        let mut calls = stream::iter(calls).buffer_unordered(FORWARDED_AT_ONCE);
+        let (mut done, mut bytes) = (Vec::new(), 0);
+        while let Some((place, outcome)) = calls.next().await {
+            bytes += outcome.as_ref().map_or(0, Vec::len);
+            done.push((place, outcome));
+            if bytes > MAX_RESPONSE {
+                break;
+            }
+        }
+        done
+    };
+    let (reads, forwards) = tokio::join!(reads, forwards);
+    let failed = |error: &RpcError| -> Vec<_> { steps.iter().map(|_| Some(Err(error.clone()))).collect() };
+    let mut outcomes = reads.unwrap_or_else(|error| failed(&error));
+    outcomes.resize(steps.len(), None);
+    for (place, outcome) in forwards {
+        outcomes[place] = Some(outcome);
+    }
+    let outcome = |(step, outcome): (&Step, Option<Outcome>)| match step {
+        Step::Refused(error) => Err(error.clone()),
+        Step::Read(..) | Step::Forward(..) => outcome.unwrap_or_else(|| Err(RpcError::too_large())),
+    };
+    steps.iter().zip(outcomes).map(outcome).collect()
+}
+
+/// The outcome of a call that is forwarded, with its place.
+async fn forward(
+    rpc: &EvmRpc,
+    index: &App<Indexer>,
+    place: usize,
+    method: &'static Method,
+    params: Option<&str>,
+) -> (usize, Outcome) {
+    let begun = Instant::now();
+    let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
+    let outcome = match &rpc.forward {
+        Some(forward) => forward.call(chain_id, method.name, params).await,
+        // A group is forwarded only if there is a node.
+        None => Err(RpcError::method_missing(method.name)),
+    };
+    meter::observe(method.name, "forwarded", begun.elapsed());
+    (place, outcome)
+}
+
+/// The outcomes of the calls that are read, until they are too large.
+fn read(index: &App<Indexer>, chain: &Chain, steps: &[Step]) -> Result<Vec<Option<Outcome>>, HttpError> {
+    let reads = Reads::new(index.state(), chain)?;
+    let (mut outcomes, mut bytes) = (Vec::with_capacity(steps.len()), 0);
+    for step in steps {
+        if bytes > MAX_RESPONSE {
+            break;
+        }
+        let Step::Read(method, read, values) = step else {
+            outcomes.push(None);
+            continue;
+        };
+        let begun = Instant::now();
+        let outcome = read(&reads, values).map_err(|failure| failure.into_reply(method.name));
+        if web::limits::lane::is_over() {
+            // Dropped: the request runs again in another lane.
+            return Ok(Vec::new());
+        }
+        meter::observe(method.name, if outcome.is_ok() { "ok" } else { "error" }, begun.elapsed());
+        bytes += outcome.as_ref().map_or(0, Vec::len);
+        outcomes.push(Some(outcome));
+    }
+    Ok(outcomes)
+}
+
+/// The response with the outcome of each message that is no notification.
+fn response(messages: &[Message], outcomes: Vec<Outcome>, is_batch: bool) -> Reply {
+    let (mut out, mut bytes, mut is_first) = (Vec::new(), 0, true);
+    for (message, outcome) in messages.iter().zip(outcomes) {
+        let Some(id) = &message.id else { continue };
+        if is_batch {
+            out.push(if is_first { b'[' } else { b',' });
+        }
+        is_first = false;
+        if bytes > MAX_RESPONSE {
+            envelope::write_error(&mut out, id, &RpcError::too_large());
+            continue;
+        }
+        bytes += outcome.as_ref().map_or(0, Vec::len);
+        envelope::write_response(&mut out, id, &outcome);
+    }
+    if is_batch && !is_first {
+        out.push(b']');
+    }
+    // go-ethereum's encoder ends a response with a new line, and not one that it has cut.
+    if !is_first && (!is_batch || bytes <= MAX_RESPONSE) {
+        out.push(b'\n');
+    }
+    Reply { content_type: JSON, ..Reply::json(out) }
+}
