@@ -52,7 +52,8 @@ fn old_names_numbers_and_missing_fields_are_accepted() {
     assert!(read(&number).unwrap_err().contains("`more`"));
     let number = json!([{"op_init_transfer": {"op_init_bridge_id": 11}, "amount_in": "5"}]);
     assert_eq!(same_route(&deposit, &read(&number).unwrap()), Ok(()));
-    let other = json!([{"op_init_transfer": {"op_init_bridge_id": 11}, "cctp_transfer_v2": null, "swap": null}]);
+    let other =
+        json!([{"op_init_transfer": {"op_init_bridge_id": 11}, "cctp_transfer_v2": null, "swap": null}]);
     assert_eq!(same_route(&deposit, &read(&other).unwrap()), Ok(()));
     let other = json!([{"op_init_transfer": {}, "cctp_transfer_v2": {"max_fee": "0"}}]);
     assert!(read(&other).unwrap_err().contains("`cctp_transfer_v2`"));
