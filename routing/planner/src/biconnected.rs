@@ -76,6 +76,11 @@ impl BiconnectedComponents {
         Some(components)
     }
 
+    /// A number that is the same for all connected nodes.
+    pub(crate) fn root(&self, node: usize) -> u32 {
+        self.root[node]
+    }
+
     /// Component of the edges between two neighbours.
     pub(crate) fn of(&self, a: usize, b: usize) -> u32 {
         // One of the two is the parent of the other.

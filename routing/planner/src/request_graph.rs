@@ -47,6 +47,11 @@ impl<'a> RequestGraph<'a> {
         self.lists.components().between(from, to, MAX_HOPS).is_some()
     }
 
+    /// A number that is the same for all connected assets.
+    pub(crate) fn root(&self, asset: AssetRef) -> u32 {
+        self.lists.components().root(self.listed(asset).index())
+    }
+
     /// The edges that leave an asset, with their numbers.
     pub(crate) fn leaving(&self, asset: AssetRef) -> impl Iterator<Item = (u32, Edge)> + use<'a> {
         let added = self.added_edges().filter(move |(_, edge)| edge.from == asset);

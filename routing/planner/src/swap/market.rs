@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use chain::U256;
-use registry::{AssetRef, ChainRef, Registry};
+use registry::AssetRef;
 
 use super::{MinitswapPool, PoolKind, Quote, Refusal, StablePool, WeightedPool};
 
@@ -44,7 +44,15 @@ pub struct Market {
     /// By coin: the ways to leave it.
     edges: Vec<Vec<Way>>,
     /// By coin: its asset, with the hash of the registry.
-    assets: OnceLock<(String, Vec<Option<AssetRef>>)>,
+    assets: OnceLock<(String, Vec<Option<CoinAsset>>)>,
+}
+
+/// The asset of a coin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CoinAsset {
+    pub(crate) asset: AssetRef,
+    /// The same for all assets that hops without a swap connect, however many.
+    pub(crate) root: u32,
 }
 
 /// One direction of a pool.
@@ -94,11 +102,15 @@ impl Market {
         &self.coins
     }
 
-    /// The assets of the coins in their order; kept for the registry that is asked about first.
-    pub(crate) fn assets(&self, registry: &Registry, chain: ChainRef) -> Cow<'_, [Option<AssetRef>]> {
-        let find = || self.coins.iter().map(|denom| registry.asset(chain, denom)).collect::<Vec<_>>();
-        let (hash, assets) = self.assets.get_or_init(|| (registry.hash().to_owned(), find()));
-        if hash == registry.hash() { Cow::Borrowed(assets) } else { Cow::Owned(find()) }
+    /// What `find` gives for each coin, in their order; kept for the registry, by its hash, that is asked about first.
+    pub(crate) fn assets(
+        &self,
+        registry: &str,
+        find: impl Fn(&str) -> Option<CoinAsset>,
+    ) -> Cow<'_, [Option<CoinAsset>]> {
+        let all = || self.coins.iter().map(|denom| find(denom)).collect::<Vec<_>>();
+        let (hash, assets) = self.assets.get_or_init(|| (registry.to_owned(), all()));
+        if hash == registry { Cow::Borrowed(assets) } else { Cow::Owned(all()) }
     }
 
     pub(crate) fn leaving(&self, coin: usize) -> &[Way] {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use chain::U256;
 use registry::{AssetRef, ChainRef, Registry};
 
-use super::market::Market;
+use super::market::{CoinAsset, Market};
 use super::paths::{Limits, MAX_LEGS, Path, best, details, split};
 use super::{Exact, PoolKind, Refusal};
 use crate::exact_out::{least_amount_in, same_value};
@@ -247,15 +247,19 @@ impl Swaps<'_> {
         let registry = self.world.registry;
         let own = &registry[asset];
         let own_coin = self.market.coins().iter().position(|denom| own.chain == chain && own.denom == *denom);
-        let port = |(coin, other): (usize, &Option<AssetRef>)| {
+        let root = |asset| RequestGraph::new(self.graph, registry, [asset, asset]).root(asset);
+        let find =
+            |denom: &str| registry.asset(chain, denom).map(|asset| CoinAsset { asset, root: root(asset) });
+        let own_root = root(asset);
+        let port = |(coin, other): (usize, &Option<CoinAsset>)| {
             if own_coin == Some(coin) {
                 return Some(Port { coin, asset });
             }
-            let other = (*other)?;
+            let CoinAsset { asset: other, .. } = other.filter(|other| other.root == own_root)?;
             let joined = RequestGraph::new(self.graph, registry, [asset, other]).connects(asset, other);
             joined.then_some(Port { coin, asset: other })
         };
-        self.market.assets(registry, chain).iter().enumerate().filter_map(port).collect()
+        self.market.assets(registry.hash(), find).iter().enumerate().filter_map(port).collect()
     }
 
     /// Hops without a swap; none if there is nothing to do.
