@@ -55,7 +55,7 @@ fn documentation_dashboard_and_alerts_agree_with_the_metrics_of_a_running_progra
     let evm = cairn.logged("serving Ethereum's JSON-RPC")["url"].as_str().unwrap().to_owned();
     cairn.logged("caught up");
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber" });
-    assert_eq!(post(&evm, &call).0, 200);
+    assert_eq!(post(&format!("{evm}/"), &call).0, 200);
     let ask = json!({
         "amount_in": "5000000", "source_asset_chain_id": "e2e-l1-1", "source_asset_denom": "uinit",
         "dest_asset_chain_id": "e2e-l2-1", "dest_asset_denom": BRIDGED,
