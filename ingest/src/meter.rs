@@ -34,7 +34,7 @@ const EVENTS: [(Event, &str, &str); 11] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
-        "times that blocks were removed, for a fork or an answer proved false",
+        "times that blocks were removed, for a fork or a reply proved false",
     ),
     (
         Event::UnprovenReceipts,

@@ -25,7 +25,7 @@ pub const SECONDS_BY_METHOD: &str = "cairn_node_method_seconds";
 const HEIGHT: &str = "cairn_node_endpoint_height";
 const UP: &str = "cairn_node_endpoint_up";
 const WEBSOCKET: &str = "cairn_node_endpoint_websocket";
-const FALSE_ANSWERS: &str = "cairn_node_lies_total";
+const FALSE_REPLIES: &str = "cairn_node_false_replies_total";
 
 /// Registers the descriptions of the metrics.
 pub fn describe_metrics() {
@@ -33,12 +33,12 @@ pub fn describe_metrics() {
     describe_histogram!(
         SECONDS,
         Unit::Seconds,
-        "seconds from a request to a node's service to its whole answer, by service and endpoint"
+        "seconds from a request to a node's service to its whole reply, by service and endpoint"
     );
     describe_histogram!(
         SECONDS_BY_METHOD,
         Unit::Seconds,
-        "seconds from a request to a node's service to its whole answer, by service, method and outcome"
+        "seconds from a request to a node's service to its whole reply, by service, method and outcome"
     );
     describe_gauge!(HEIGHT, "height of the last block that an endpoint is known to have");
     describe_gauge!(UP, "1 while an endpoint answers, 0 while it does not");
@@ -46,7 +46,7 @@ pub fn describe_metrics() {
         WEBSOCKET,
         "1 while a websocket delivers the new blocks of an endpoint, 0 while it is polled"
     );
-    describe_counter!(FALSE_ANSWERS, "answers of an endpoint that were proved false");
+    describe_counter!(FALSE_REPLIES, "replies of an endpoint that were proved false");
 }
 
 /// Outcome of a request whose future was dropped.
@@ -89,7 +89,7 @@ impl Meter {
         let endpoint = if is_only { host.to_owned() } else { format!("{host} (address {place})") };
         let meter = Self { service: origin.service(), endpoint: SharedString::from_shared(endpoint.into()) };
         // At zero from the start on: the increase of a counter counts from its first value.
-        meter.false_answers(0);
+        meter.false_replies(0);
         meter
     }
 
@@ -123,12 +123,12 @@ impl Meter {
     }
 
     /// Counts a false reply.
-    pub(crate) fn false_answer(&self) {
-        self.false_answers(1);
+    pub(crate) fn false_reply(&self) {
+        self.false_replies(1);
     }
 
-    fn false_answers(&self, count: u64) {
-        counter!(FALSE_ANSWERS, "service" => self.service, "endpoint" => self.endpoint.clone())
+    fn false_replies(&self, count: u64) {
+        counter!(FALSE_REPLIES, "service" => self.service, "endpoint" => self.endpoint.clone())
             .increment(count);
     }
 }

@@ -10,7 +10,7 @@ use crate::scripted::{Play, Server, limits, result};
 
 const STATUS: &str = r#"{"node_info":{"network":"c-1","version":"0.38.19"},"sync_info":{"latest_block_height":"50","earliest_block_height":"1","catching_up":false}}"#;
 
-/// A request that is dropped, one that is answered, and a false answer.
+/// A request that is dropped, one that is answered, and a false reply.
 async fn ask() -> [String; 2] {
     let play = |block: Play| {
         move |_: usize, asked: &crate::scripted::Asked| {
@@ -46,8 +46,8 @@ fn requests_heights_and_false_answers_are_counted_by_host_and_port() {
         format!(r#"cairn_node_endpoint_height{{service="comet",endpoint="{fast}"}} 50"#),
         r#"cairn_node_method_seconds_count{service="comet",method="block",outcome="answered"} 1"#.to_owned(),
         r#"cairn_node_method_seconds_count{service="comet",method="block",outcome="dropped"} 1"#.to_owned(),
-        format!(r#"cairn_node_lies_total{{service="comet",endpoint="{slow}"}} 0"#),
-        format!(r#"cairn_node_lies_total{{service="comet",endpoint="{fast}"}} 1"#),
+        format!(r#"cairn_node_false_replies_total{{service="comet",endpoint="{slow}"}} 0"#),
+        format!(r#"cairn_node_false_replies_total{{service="comet",endpoint="{fast}"}} 1"#),
     ] {
         assert!(text.contains(&line), "{line} is not in\n{text}");
     }
