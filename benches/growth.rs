@@ -77,7 +77,7 @@ struct About {
     json_rpc: String,
 }
 
-/// Extends a recording and answers until the standard input ends; then prints the number of requests without an answer.
+/// Extends a recording and answers until the standard input ends; then prints the number of requests without a reply.
 fn play(recording: &str, txs: u64, sizes: &str) -> Result<()> {
     let recorded = Recording::open(&testkit::recording(recording))?;
     let extended = synthesize::extend(recorded, txs, sizes.parse()?)?;

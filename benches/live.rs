@@ -94,7 +94,7 @@ impl Scene {
     }
 }
 
-/// Seconds from the node's first answer about a height to our first response with it.
+/// Seconds from the node's first reply about a height to our first response with it.
 async fn following(poll: Duration) -> Result<Vec<f64>> {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-load"))?);
     let first = recording.first();

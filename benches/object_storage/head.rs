@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Figures of one engine.
 pub(crate) struct Head {
-    /// From the writer's first answer with a height to the query server's, sorted, in milliseconds.
+    /// From the writer's first reply with a height to the query server's, sorted, in milliseconds.
     pub(crate) lags: Vec<f64>,
     /// The same from the time at which the node showed the block.
     pub(crate) since_node: Vec<f64>,

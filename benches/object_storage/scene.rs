@@ -111,7 +111,7 @@ impl Scene {
     pub(crate) fn write(&self, engine: Engine) -> Result<Cairn> {
         let node = &self.node;
         let urls = [node.comet_url(), node.rest_url(), node.json_rpc_url()];
-        // A recording lacks the answers for samples.
+        // A recording lacks the replies for samples.
         let flags = ["--vm", &node.recording().summary().vm, "--reconcile", "0s", "--poll", "50ms"];
         let services = ["--comet", &urls[0], "--rest", &urls[1], "--json-rpc", &urls[2]];
         self.start_on(engine, "run", &[&flags[..], &services].concat())

@@ -62,7 +62,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// The member of cairn's answer that holds the records.
     pub(crate) member: &'static str,
-    /// Whether the answer is a page.
+    /// Whether the reply is a page.
     pub(crate) page: bool,
     /// Requests over HTTP, and the same ones as SQL.
     pub(crate) requests: Vec<Vec<u8>>,

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! - Both servers answer the same requests, equally many at a time, in every round.
-//! - In each round some answers of both are compared, record by record, and a difference ends the run.
+//! - In each round some replies of both are compared, record by record, and a difference ends the run.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(crate) struct Measured {
     pub(crate) stand_in: Figures,
     /// CPU of a bare hyper answer of that size, in microseconds.
     pub(crate) bare: f64,
-    /// Answers that were compared.
+    /// Replies that were compared.
     pub(crate) compared: usize,
 }
 
@@ -80,7 +80,7 @@ impl Sample {
         self.load.waits.len() as u64
     }
 
-    /// Latency that `percent` of the answers do not exceed, in milliseconds.
+    /// Latency that `percent` of the replies do not exceed, in milliseconds.
     fn wait(&self, percent: usize) -> f64 {
         let waits = &self.load.waits;
         let place = (waits.len() * percent / 100).min(waits.len().saturating_sub(1));
@@ -190,7 +190,7 @@ pub(crate) fn by_connections(
     Ok(figures)
 }
 
-/// Compares both answers to the request `turn` of `case`.
+/// Compares both replies to the request `turn` of `case`.
 fn compare(cairn: SocketAddr, theirs: &mut Sessions, case: &Case, turn: usize) -> Result<()> {
     let place = turn % case.requests.len();
     let request = &case.requests[place];

@@ -1,7 +1,7 @@
 //! cairn beside a PostgreSQL stand-in and beside a bare hyper server, in one run: `make side-by-side`.
 //!
 //! The stand-in is a PostgreSQL with the tables, indexes and statements of the indexer that these chains have today, and
-//! nothing else of it: it gets its rows ready made, and its answers are measured at the socket of the database. So its
+//! nothing else of it: it gets its rows ready made, and its replies are measured at the socket of the database. So its
 //! figures are an upper bound of what an indexer over such a database can reach.
 //!
 //! Both hold the same chain. Measurements are taken in turns, and answers are compared with each other while they are

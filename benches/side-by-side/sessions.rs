@@ -35,7 +35,7 @@ impl Sessions {
         Ok(Self((0..sessions).map(session).collect::<Result<_>>()?))
     }
 
-    /// Sends `count` queries, starting at `first`; each session sends its next query after its answer.
+    /// Sends `count` queries, starting at `first`; each session sends its next query after its reply.
     pub(crate) fn run(&mut self, queries: &[Query], first: usize, count: usize) -> Result<Load> {
         let next = AtomicUsize::new(0);
         let started = Instant::now();

@@ -1,4 +1,4 @@
-//! `cairn query` beside the writing process: every answer is of one snapshot; and its age.
+//! `cairn query` beside the writing process: every reply is of one snapshot; and its age.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 #![allow(clippy::print_stdout, reason = "prints figures")]
@@ -35,7 +35,7 @@ fn number(value: &Value) -> u64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// One answer about transactions and one about blocks, each of which must be of one height; returns the later height.
+/// One reply about transactions and one about blocks, each of which must be of one height; returns the later height.
 fn look(url: &str, totals: &[u64]) -> u64 {
     let page = "pagination.limit=1&pagination.count_total=true&pagination.reverse=true";
     let (status, txs) = get(&format!("{url}/indexer/tx/v1/txs?{page}"));

@@ -40,7 +40,7 @@ pub(crate) async fn prefix(node: &Node, known: Option<&str>, exists: bool) -> Re
 }
 
 /// The virtual machine must be one of those that the chain has. An EVM that is not minievm's is indexed only as far as
-/// its answers are understood.
+/// its replies are understood.
 pub(crate) fn vm(config: &Config, registry: &Registry) -> Result<(), Error> {
     let theirs = advice::vms_of(registry);
     let foreign =

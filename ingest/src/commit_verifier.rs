@@ -34,7 +34,7 @@ impl CommitVerifier {
         Self { node, chain_id, trusted, set: None }
     }
 
-    /// The reason to reject `next`, a `/block` answer, as the successor of `before`, the answer for the block with
+    /// The reason to reject `next`, a `/block` answer, as the successor of `before`, the reply for the block with
     /// `hash`; `None` if the validators of `before` signed it.
     pub(crate) async fn rejection(
         &mut self,

@@ -6,7 +6,7 @@ use chain::Vm;
 use schema::index::Index;
 use schema::undo::Horizon;
 
-/// Default of `look_ahead`: enough to keep a node busy, and with the largest recorded blocks (2 MB of answers) some 100
+/// Default of `look_ahead`: enough to keep a node busy, and with the largest recorded blocks (2 MB of replies) some 100
 /// MB. Of larger blocks fewer are fetched at once (`source/room.rs`).
 pub const LOOK_AHEAD: usize = 32;
 
@@ -39,7 +39,7 @@ pub struct Config {
     pub look_ahead: usize,
     /// Poll interval of the node's height without a subscription.
     pub poll: Duration,
-    /// The checks of the node's answers before a commit.
+    /// The checks of the node's replies before a commit.
     pub verify: Verify,
     /// Time for which mismatching receipts are fetched again before they are accepted; after several mismatching
     /// heights in a row, receipts are accepted at once.
@@ -53,7 +53,7 @@ pub struct Config {
     pub keep_trying: Option<Duration>,
 }
 
-/// The checks of the node's answers before a commit.
+/// The checks of the node's replies before a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// Only that the parent of each block is its predecessor.

@@ -32,7 +32,7 @@ pub enum Failure {
     /// Fewer receipts than required: not indexed yet, or pruned.
     #[error("{0}")]
     ReceiptsMissing(String),
-    /// This answer contradicts the hashes that commit to it, for the given reason: its endpoint must be distrusted.
+    /// This reply contradicts the hashes that commit to it, for the given reason: its endpoint must be distrusted.
     #[error("{1}")]
     Invalid(Part, String),
     /// Transactions that the loaded descriptors do not cover.
@@ -49,7 +49,7 @@ impl Failure {
     }
 }
 
-/// An answer that is part of a block's input.
+/// A reply that is part of a block's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `/block`.

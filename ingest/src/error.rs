@@ -38,7 +38,7 @@ pub enum Error {
         height: u64,
         /// The request.
         what: &'static str,
-        /// The node's answer.
+        /// The node's reply.
         source: Box<node::Error>,
     },
     /// A permanent failure of a request at the start.
@@ -46,7 +46,7 @@ pub enum Error {
     Start {
         /// The request.
         what: &'static str,
-        /// The node's answer.
+        /// The node's reply.
         source: Box<node::Error>,
     },
     /// The database does not hold the height from which it should be indexed again.

@@ -1,4 +1,4 @@
-//! Finality of answers about the state of a height.
+//! Finality of replies about the state of a height.
 //!
 //! A node announces a height before its state is committed, and near the tip may answer from the state of another
 //! height (`node::StateAt`). There, contract calls count only if the server proves the height of their state, and a
@@ -8,7 +8,7 @@
 //! may lag far behind, it is probed there too.
 //!
 //! # Invariants
-//! * Nothing that follows from an answer is stored before the answer is final.
+//! * Nothing that follows from a reply is stored before the reply is final.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Finality {
         StateAt { exact, ..StateAt::from(Some(height)) }
     }
 
-    /// The state selector for REST queries at `height`, given its block's probe; an error if an answer could not be
+    /// The state selector for REST queries at `height`, given its block's probe; an error if a reply could not be
     /// final yet.
     pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
         let tip = self.node.tip();

@@ -23,7 +23,7 @@ use crate::ingest::Ingest;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::source;
 
-/// Time to wait for endpoints that do not answer, before the answers so far decide.
+/// Time to wait for endpoints that do not answer, before the replies so far decide.
 const POLL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The decision.

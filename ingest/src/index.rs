@@ -27,7 +27,7 @@ pub(crate) trait BlockIndex: Send {
     /// Writes the rows of `block`; `before` is the lane after the previous block.
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error>;
 
-    /// Writes the changes from an answer that arrived after its block.
+    /// Writes the changes from a reply that arrived after its block.
     fn late(&mut self, _: &LateReply, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
     }

@@ -59,7 +59,7 @@ pub(crate) trait Sink<I>: Send + 'static {
     fn packed<'a>(&self, _: &'a I) -> Option<PackedBlock<'a>> {
         None
     }
-    /// Writes the changes from an answer that arrived after its height was committed.
+    /// Writes the changes from a reply that arrived after its height was committed.
     fn late(&mut self, _: &LateReply, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
     }
@@ -143,7 +143,7 @@ async fn forward<T, I>(
             break;
         }
     }
-    // The end of late answers must not end the lane.
+    // The end of late replies must not end the lane.
     std::future::pending().await
 }
 

@@ -17,13 +17,13 @@
 //! | `commit_verifier` | light client: the validators' signatures |
 //! | `fork` | fork choice: which history to follow, and the height to rewind to |
 //! | `retry` | backoff between requests, and between answers that cannot be used |
-//! | `source` | fetches the answers of a height, retries, and derives it |
-//! | [`mod@derive`] | raw answers of a height → the input of its indexes; pure |
+//! | `source` | fetches the replies of a height, retries, and derives it |
+//! | [`mod@derive`] | raw replies of a height → the input of its indexes; pure |
 //! | [`nft`] | NFT metadata: fetched with the block, or backfilled after it |
 //! | `rich` | the lane of ERC-20 holders |
 //! | `pruned` | first height with call traces on a node that has pruned old state |
 //! | `retrace` | blocks that the node could not trace are traced again |
-//! | `finality` | finality of an answer about the state of a height |
+//! | `finality` | finality of a reply about the state of a height |
 //! | `sink`, `index` | a derived height → rows |
 //! | `optional` | the optional indexes, whose rows follow from stored blocks |
 //! | `priority` | threads of the index yield to threads that serve requests |
@@ -33,7 +33,7 @@
 //!
 //! # Invariants
 //! * All rows of a height in a lane, their counts and the lane's watermark are in one commit.
-//! * An answer that may be wrong or premature is never stored as an absence.
+//! * A reply that may be wrong or premature is never stored as an absence.
 //! * One malformed transaction never stops the chain.
 
 pub mod advice;

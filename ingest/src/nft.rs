@@ -1,8 +1,8 @@
-//! NFT metadata: questions about the NFTs of a block, and the node's answers.
+//! NFT metadata: questions about the NFTs of a block, and the node's replies.
 //!
 //! Events contain tokens and owners. Only the node has, at the height of the event, the names and URIs, and whether a
-//! contract holds NFTs at all. A definite "no" is an answer. A node that cannot answer yet does not delay the block:
-//! the question is stored and asked until there is an answer (`backfill`).
+//! contract holds NFTs at all. A definite "no" is a reply. A node that cannot answer yet does not delay the block:
+//! the question is stored and asked until there is a reply (`backfill`).
 
 pub(crate) mod backfill;
 pub(crate) mod client;
@@ -115,16 +115,16 @@ impl QuestionKey {
     }
 }
 
-/// The answers for a block's NFTs. Missing ones are asked by the backfill.
+/// The replies for a block's NFTs. Missing ones are asked by the backfill.
 pub type Replies = HashMap<QuestionKey, Reply>;
 
-/// An answer from the backfill to a stored question.
+/// A reply from the backfill to a stored question.
 #[derive(Clone, Debug)]
 pub struct LateReply {
     /// The question's key.
     pub place: Place,
     /// The question.
     pub question: Question,
-    /// The answer.
+    /// The reply.
     pub reply: Reply,
 }

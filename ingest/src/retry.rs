@@ -1,7 +1,7 @@
-//! Retry with exponential backoff: of failed requests, and of unusable answers.
+//! Retry with exponential backoff: of failed requests, and of unusable replies.
 //!
 //! # Invariants
-//! * A request is repeated without a limit until there is an answer or a permanent failure, which is an error.
+//! * A request is repeated without a limit until there is a reply or a permanent failure, which is an error.
 //! * A height is logged at most once per [`REMINDER`].
 
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 
-/// Minimum time between two log lines about unusable answers for one height.
+/// Minimum time between two log lines about unusable replies for one height.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// Repeats a request for `what` (its name in the log) of `height`, with the default backoff.
@@ -34,7 +34,7 @@ pub(crate) async fn retry_with<T, F: Future<Output = Result<T, node::Error>>>(
     retry::until(backoff, what, request).await.map_err(|source| Error::node(height, what, source))
 }
 
-/// Backoff between unusable answers about a height.
+/// Backoff between unusable replies about a height.
 pub(crate) struct RetryBackoff {
     height: u64,
     backoff: Backoff,

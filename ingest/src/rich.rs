@@ -151,7 +151,7 @@ impl RichList {
         Ok(plan.unknown.iter().map(answer).map(|answer| answer.unwrap_or(BalanceReply::NoReply)).collect())
     }
 
-    /// Applies the first of `heights` by its plan and the answers about its unknown balances, and as many of the next
+    /// Applies the first of `heights` by its plan and the replies about its unknown balances, and as many of the next
     /// as have no unknown balances; returns how many. Far behind the head they have one undo record together.
     fn apply(
         &self,

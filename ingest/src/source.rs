@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// Fetches the indexed block 5 from an endpoint whose first `others` answers are another block. Returns the answer
+    /// Fetches the indexed block 5 from an endpoint whose first `others` answers are another block. Returns the reply
     /// and the number of requests.
     async fn fetch(others: u32) -> (Result<Reply, Error>, u32) {
         let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());

@@ -183,7 +183,7 @@ pub(crate) enum Quantity {
         #[serde(skip)]
         blocks_per_s: f64,
     },
-    /// Milliseconds from the first answer of the writer with a block until a query server has it, at the median.
+    /// Milliseconds from the first reply of the writer with a block until a query server has it, at the median.
     LagAfterWriter { pause_ms: f64, get_ms: f64 },
     /// GETs a second of a reader without our clock, whose log has a file for each block.
     ReaderGets { poll_ms: f64, blocks_per_s: f64, get_ms: f64 },

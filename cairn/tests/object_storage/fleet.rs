@@ -1,4 +1,4 @@
-//! The fleet of `docs/contrib/fleet`: a rolling restart loses no request, and every golden answer is right while writers
+//! The fleet of `docs/contrib/fleet`: a rolling restart loses no request, and every golden reply is right while writers
 //! are killed. nginx must be installed; `NGINX` names it otherwise.
 
 use std::path::Path;
@@ -18,7 +18,7 @@ const CHAINS: [(&str, u64); 2] = [("evm-scenario", 226), ("move-scenario", 50)];
 /// Clients that always have a request in flight.
 const CLIENTS: usize = 6;
 
-/// Kills of writers while the golden answers are compared.
+/// Kills of writers while the golden replies are compared.
 const KILLS: usize = 10;
 
 /// A running fleet; it ends when it is dropped.
@@ -91,7 +91,7 @@ fn free_ports() -> u16 {
     (20_000..32_000).step_by(21).find(|first| (*first..=first + 20).all(is_free)).unwrap()
 }
 
-/// Requests of the clients until `done`; returns the number of answers. Any but a 200 fails.
+/// Requests of the clients until `done`; returns the number of replies. Any but a 200 fails.
 fn load(urls: &[String], done: &AtomicBool) -> usize {
     let requests = ["/status", "/indexer/block/v1/blocks?pagination.limit=10", "/indexer/tx/v1/txs"];
     let answers = AtomicUsize::new(0);
@@ -115,7 +115,7 @@ fn load(urls: &[String], done: &AtomicBool) -> usize {
     answers.into_inner()
 }
 
-/// Compares the answers at `url` with `cases` until `done` and at least once; returns their number.
+/// Compares the replies at `url` with `cases` until `done` and at least once; returns their number.
 fn compare(url: &str, cases: &[Case], done: &AtomicBool) -> usize {
     let mut compared = 0;
     loop {

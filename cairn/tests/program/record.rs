@@ -1,4 +1,4 @@
-//! `cairn record`: a recording contains all answers that an index requests.
+//! `cairn record`: a recording contains all replies that an index requests.
 
 use crate::support::{Cairn, Played, digest, printed};
 

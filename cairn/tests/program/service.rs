@@ -245,7 +245,7 @@ fn a_second_signal_ends_the_program_at_once() {
 
 #[test]
 fn a_recording_of_a_replayed_node_is_a_chain_for_the_demo() {
-    // The whole chain: the answers about state that a recording has are those of its last height.
+    // The whole chain: the replies about state that a recording has are those of its last height.
     let played = Played::start("move-scenario", &[]);
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("again");

@@ -270,7 +270,7 @@ async fn results_of(endpoint: &Endpoint, request: &Request, height: u64) -> Resu
     if height >= tip.saturating_sub(1) {
         return Err(Error::NotYet { at: endpoint.context(request), tip: Some(tip), message });
     }
-    // The tip may have moved between the two answers, so only results that are missing after the status are lost.
+    // The tip may have moved between the two replies, so only results that are missing after the status are lost.
     let results = stored_results(endpoint, request).await?;
     results.map_err(|_| Error::ResultsMissing { at: endpoint.context(request), tip })
 }

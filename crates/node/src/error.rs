@@ -64,7 +64,7 @@ pub enum Error {
         /// Error text of the system.
         reason: String,
     },
-    /// No complete answer in time.
+    /// No complete reply in time.
     #[error("{at}: no answer within {after:?}; the node hangs or is overloaded")]
     TimedOut {
         /// The failed request.

@@ -1,4 +1,4 @@
-//! Members of JSON answers by JSON pointer (RFC 6901). Errors contain the pointer and the invalid value.
+//! Members of JSON replies by JSON pointer (RFC 6901). Errors contain the pointer and the invalid value.
 
 use std::str::FromStr;
 

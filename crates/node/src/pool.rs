@@ -345,7 +345,7 @@ impl Pool {
     /// service is ignored.
     pub(crate) fn distrust(&self, origin: &Origin, reason: &str) {
         let Some(member) = self.member(origin) else { return };
-        member.meter.false_answer();
+        member.meter.false_reply();
         let penalty = member.stats().on_false_answer(format!("{origin}: {reason}"), Instant::now());
         if penalty.log {
             error!(

@@ -53,7 +53,7 @@ impl Url {
         self.scheme == Scheme::HTTPS
     }
 
-    /// True if the node is on this machine, where compressed answers cost more than they save.
+    /// True if the node is on this machine, where compressed replies cost more than they save.
     pub fn is_loopback(&self) -> bool {
         let name = self.authority.host().trim_start_matches('[').trim_end_matches(']');
         name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())

@@ -172,7 +172,7 @@ impl Evm {
     }
 
     /// Whether a server has blocks of the chain of `comet`: one of up to three has the time of the block of `comet` at its
-    /// height. Several, because a single answer may be false, or of a history that is given up. `None` if there are no two
+    /// height. Several, because a single reply may be false, or of a history that is given up. `None` if there are no two
     /// blocks to compare.
     async fn is_of_chain(&self, member: &PooledEndpoint, comet: &Comet) -> Option<bool> {
         let (last, _) = self.block_at(member, "latest").await?;
@@ -223,7 +223,7 @@ fn most_frequent(all: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// The decided chain id: reported by more than half of all servers, or the most frequent once all have answered.
-/// Missing answers leave it undecided; otherwise the only reachable server could permanently decide for a wrong chain.
+/// Missing replies leave it undecided; otherwise the only reachable server could permanently decide for a wrong chain.
 fn decided(answers: &[Option<u64>]) -> Option<u64> {
     let ids: Vec<u64> = answers.iter().flatten().copied().collect();
     let most = most_frequent(ids.iter().copied())?;

@@ -63,7 +63,7 @@ fn ten_thousand_slow_clients_cost_little_and_delay_no_other() {
     let before = resident_bytes();
     let slow = (0..n_clients).map(|_| {
         let mut client = Socket::open(server.address());
-        // With the answer, all memory is allocated that a connection ever allocates for a head.
+        // With the reply, all memory is allocated that a connection ever allocates for a head.
         assert_eq!(client.get("/till").status, 200);
         client.send("G");
         client

@@ -110,7 +110,7 @@ pub(super) fn decide(
         (Parent(_), Held, None) if undecided >= MAX_UNDECIDED => Action::ChooseFork,
         (Parent(_) | Results(_), Held, None) => Action::Refetch(Side::Both),
         (Parent(_), Committed, None) if undecided > 0 => Action::ChooseFork,
-        // With a single endpoint, its second answer is the only evidence.
+        // With a single endpoint, its second reply is the only evidence.
         (Results(_), Committed, None) if opinions.refetched_fits => Action::Rollback,
         (Parent(_) | Results(_), Committed, None) => Action::Refetch(Side::Later),
     }

@@ -21,7 +21,7 @@ use crate::finality;
 use crate::nft::{NftAt, Replies};
 use crate::priority::yield_core;
 
-/// The node's answers about one height.
+/// The node's replies about one height.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockResponses<'a> {
     /// The requested height.
@@ -30,11 +30,11 @@ pub struct BlockResponses<'a> {
     pub block: &'a [u8],
     /// `result` of `/block_results`.
     pub results: &'a [u8],
-    /// The answer about its EVM transactions, if it was requested.
+    /// The reply about its EVM transactions, if it was requested.
     pub evm: Option<EvmResponse<'a>>,
 }
 
-/// An answer that a block's EVM transactions are derived from.
+/// A reply that a block's EVM transactions are derived from.
 #[derive(Clone, Copy, Debug)]
 pub enum EvmResponse<'a> {
     /// `result` of `eth_getBlockReceipts`; checked against the transactions if answers are verified.

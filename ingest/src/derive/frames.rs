@@ -15,7 +15,7 @@ use super::{BlockFrames, Failure, Parties, WorkerState};
 /// cannot trace the transaction by itself either, or its tree cannot be read.
 pub type Retraced = HashMap<[u8; 32], Option<Bytes>>;
 
-/// Derives the call frames of a block from the `result` of `debug_traceBlockByNumber`; without an answer, the trace of
+/// Derives the call frames of a block from the `result` of `debug_traceBlockByNumber`; without a reply, the trace of
 /// every transaction failed.
 ///
 /// There must be one entry for each of `expected`, the EVM hashes of the block's transactions in order, so that the

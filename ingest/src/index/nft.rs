@@ -1,9 +1,9 @@
-//! NFT index: a block's events with the node's answers become entries of the log, and the tables are a fold of the log.
+//! NFT index: a block's events with the node's replies become entries of the log, and the tables are a fold of the log.
 //!
 //! # Invariants
 //! * Each event sees the effects of all earlier events.
-//! * Events that wait for an answer keep their order within the collection.
-//! * The log is the same whether an answer came with the block or later.
+//! * Events that wait for a reply keep their order within the collection.
+//! * The log is the same whether a reply came with the block or later.
 
 mod applier;
 mod earlier;
@@ -79,7 +79,7 @@ impl BlockIndex for NftRows {
             Some(About::Name(subject)) => rename(txn, late, subject),
             Some(about @ (About::Collection(_) | About::Object(_))) => match QuestionKey::about(about) {
                 Some(key @ (QuestionKey::Collection(subject) | QuestionKey::Object(subject))) => {
-                    // The answer belongs to the first event; later ones use its effects, or raise their own questions.
+                    // The reply belongs to the first event; later ones use its effects, or raise their own questions.
                     let answers = (!open.rest).then(|| (key, late.reply.clone())).into_iter().collect();
                     if let Some((height, ordinal)) = self.resume_pending(subject, answers, txn)? {
                         let rest = Question { rest: true, ..open };
@@ -150,8 +150,8 @@ impl NftRows {
         Self { context }
     }
 
-    /// Applies events that waited for an answer about `subject`, block by block, and returns the first one left for the
-    /// next call. The answer belongs to the first event; later events use its effects, or raise their own questions.
+    /// Applies events that waited for a reply about `subject`, block by block, and returns the first one left for the
+    /// next call. The reply belongs to the first event; later events use its effects, or raise their own questions.
     /// After an outage of hours there may be millions, so one call applies no more than about [`RESUMED_AT_ONCE`].
     fn resume_pending(
         &self,
@@ -164,7 +164,7 @@ impl NftRows {
             let Some(((_, last, _), _)) = rows.last() else { return Ok(None) };
             let last = *last;
             self.apply_pending(rows, &mut answers, txn)?;
-            // An event that waits again has raised another question, and the rest waits for that answer.
+            // An event that waits again has raised another question, and the rest waits for that reply.
             let first = store::table::rows::<PendingEvents>(txn, &AccountKey(subject), Order::Asc, 1)?;
             let Some(((_, height, place), _)) = first.first().filter(|((_, height, _), _)| *height > last)
             else {
@@ -206,13 +206,13 @@ impl NftRows {
     }
 }
 
-/// Maximum number of events applied together after an answer: some megabytes of rows. Small in tests, to cover the
+/// Maximum number of events applied together after a reply: some megabytes of rows. Small in tests, to cover the
 /// boundaries.
 const RESUMED_AT_ONCE: usize = if cfg!(test) { 2 } else { 4096 };
 
 type PendingRow = (<PendingEvents as Table>::Key, Message<PendingEvent>);
 
-/// The first events that wait for an answer about `subject`, of whole blocks.
+/// The first events that wait for a reply about `subject`, of whole blocks.
 fn waiting_blocks(subject: Account, txn: &Txn<'_>) -> Result<Vec<PendingRow>, Error> {
     let subject = AccountKey(subject);
     let mut rows = store::table::rows::<PendingEvents>(txn, &subject, Order::Asc, RESUMED_AT_ONCE)?;

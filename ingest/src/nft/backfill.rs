@@ -26,7 +26,7 @@ const ROUND: usize = 256;
 /// Timeout of the questions of one height, in one round.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Backoff between rounds of older questions without an answer.
+/// Backoff between rounds of older questions without a reply.
 const PAUSES: Backoff =
     Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter: true };
 
@@ -89,7 +89,7 @@ impl Backfill {
             }
             let news = self.blocks.changed();
             let moved = if count > 0 {
-                // Answered questions are stored as open until the lane has committed the answers.
+                // Answered questions are stored as open until the lane has committed the replies.
                 tokio::time::timeout(Duration::from_secs(1), news).await
             } else if newest_open {
                 tokio::time::sleep(SOON).await;
@@ -118,7 +118,7 @@ impl Backfill {
         Ok(rows.take_while(|(place, _)| place <= end).collect())
     }
 
-    /// Asks height by height. Returns the answers, and the reason of a failure; for questions after `newest`, a state
+    /// Asks height by height. Returns the replies, and the reason of a failure; for questions after `newest`, a state
     /// that is not committed yet is not a failure.
     async fn ask(
         &self,
@@ -158,7 +158,7 @@ impl Backfill {
 }
 
 impl Backfill {
-    /// Removes the questions about proposers from `round`, and returns the answers to them.
+    /// Removes the questions about proposers from `round`, and returns the replies to them.
     async fn take_proposers(&self, round: &mut Vec<Keyed>) -> Vec<LateReply> {
         let mut answered = Vec::new();
         let is_of_block = |(_, question): &mut Keyed| matches!(question.about, Some(About::Proposer(_)));

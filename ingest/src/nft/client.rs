@@ -1,8 +1,8 @@
 //! NFT metadata client: sends the questions about one height to the node.
 //!
 //! # Invariants
-//! * An answer is final (`finality`).
-//! * Only a refusal by the contract or module, or an answer that does not decode, is a "no". Every other failure leaves
+//! * A reply is final (`finality`).
+//! * Only a refusal by the contract or module, or a reply that does not decode, is a "no". Every other failure leaves
 //!   the question open.
 
 use std::future::Future;
@@ -70,7 +70,7 @@ impl MetadataClient {
         }
     }
 
-    /// The answers to `questions`, in their order, for the state of `height` (`probe` is of its block), or for the
+    /// The replies to `questions`, in their order, for the state of `height` (`probe` is of its block), or for the
     /// latest state if that one is pruned. A question with an error must be asked again.
     pub(crate) async fn ask(
         &self,
@@ -243,7 +243,7 @@ fn call(step: &Step, about: &About) -> Option<ContractCall> {
     Some(ContractCall { to, data })
 }
 
-/// The step after an answer; `None` is a revert.
+/// The step after a reply; `None` is a revert.
 fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
     let subject = if let About::Collection(subject) = about { subject } else { &Subject::default() };
     let done = |reply| Step::Done(Ok(reply));
@@ -276,7 +276,7 @@ fn decimal(token_id: &str) -> Option<U256> {
     U256::from_str_radix(token_id, 10).ok()
 }
 
-/// The answer for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
+/// The reply for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
 async fn answer_or_refusal<T, F>(state: &StateAt, request: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
 where
     F: Future<Output = Result<T, Error>>,

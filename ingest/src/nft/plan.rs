@@ -62,7 +62,7 @@ impl MetadataFetcher {
         Self { client, store, mid_chain, turn: watch::Sender::new(next), in_flight: Mutex::default() }
     }
 
-    /// The answers about `nfts` of `height` (`probe` is of its block); answers that the node cannot give now are
+    /// The replies about `nfts` of `height` (`probe` is of its block); answers that the node cannot give now are
     /// missing. Call it for each height, and again if the height turns out to have other events.
     pub(crate) async fn ask(
         &self,
@@ -102,7 +102,7 @@ impl MetadataFetcher {
         Ok(answers)
     }
 
-    /// Asks once. Questions without an answer are left to the backfill: a block waits neither for the node's state nor
+    /// Asks once. Questions without a reply are left to the backfill: a block waits neither for the node's state nor
     /// for the repair of a node.
     async fn put(
         &self,

@@ -54,14 +54,14 @@ impl<E: Into<Error>> From<E> for End {
     }
 }
 
-/// A contract's answer for a balance.
+/// A contract's reply for a balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BalanceReply {
     /// The balance at the requested height.
     AtHeight(U256),
     /// The current balance: the node has pruned the height.
     Latest(U256),
-    /// No usable answer.
+    /// No usable reply.
     NoReply,
 }
 
@@ -90,8 +90,8 @@ impl RichList {
     }
 
     /// The balances of `accounts`, each with its contract, at `height` as the contracts report them, in the same order;
-    /// retries until the answers are final. Of a call that the node rejects, alone or with others, for a reason of its own,
-    /// there is no answer after `patience` attempts; without it, the call is repeated without a limit.
+    /// retries until the replies are final. Of a call that the node rejects, alone or with others, for a reason of its own,
+    /// there is no reply after `patience` attempts; without it, the call is repeated without a limit.
     pub(super) async fn balances(
         &self,
         accounts: &[(Address, Address)],

@@ -89,7 +89,7 @@ impl RichList {
             }
             Ok(rich::put_undo(txn, lane.height..=lane.height, before)?)
         })?;
-        // The rest of the accounts of these transactions is next, unless the answers would not tell them apart.
+        // The rest of the accounts of these transactions is next, unless the replies would not tell them apart.
         let is_whole = accounts.len() < ACCOUNTS_AT_ONCE || told.iter().all(|(_, amount)| amount.is_zero());
         if is_whole {
             searched.set(contract, to);

@@ -1,4 +1,4 @@
-//! The answers about one height: block, results and receipts.
+//! The replies about one height: block, results and receipts.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::Error;
 use crate::derive::EvmResponse;
 use crate::retry::{retry_until, retry_with};
 
-/// The answers of one height with the endpoints that gave them.
+/// The replies of one height with the endpoints that gave them.
 #[derive(Clone)]
 pub(super) struct Raw {
     pub(super) block: Reply,
     pub(super) results: Reply,
     pub(super) evm: Option<EvmRaw>,
-    /// Held as long as the answers.
+    /// Held as long as the replies.
     pub(super) _room: Option<Reservation>,
 }
 
-/// An answer about the EVM transactions of a height.
+/// A reply about the EVM transactions of a height.
 #[derive(Clone)]
 pub(super) enum EvmRaw {
     /// Receipts that are checked, or the block that they are derived from.
@@ -62,7 +62,7 @@ pub(super) struct AnswerSource<'a> {
 }
 
 impl AnswerSource<'_> {
-    /// The answers about `height`.
+    /// The replies about `height`.
     ///
     /// At the head latency counts, so the three are requested concurrently. Below it the number of requests counts, and
     /// a block without transactions has no receipts to request.

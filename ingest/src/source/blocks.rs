@@ -20,7 +20,7 @@ use crate::nft::plan::MetadataFetcher;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::rich::transfer_cache::TransferCache;
 
-/// Failures to decode a transaction, while the node's REST gives other answers, before it is stored opaque.
+/// Failures to decode a transaction, while the node's REST gives other replies, before it is stored opaque.
 const DECODE_FAILURES: u32 = 5;
 
 /// Fetches blocks.
@@ -39,7 +39,7 @@ pub(crate) struct BlockSource {
     pub(crate) transfer_cache: Option<Arc<TransferCache>>,
 }
 
-/// A derived block with the answers that it was derived from, or the reason why they cannot be used.
+/// A derived block with the replies that it was derived from, or the reason why they cannot be used.
 pub(super) type Derived = Result<(Raw, Block), Failure>;
 
 impl Source for BlockSource {
@@ -73,7 +73,7 @@ impl BlockSource {
                     block.proposer_is_open = proposer.is_none();
                     block.proposer =
                         proposer.unwrap_or_else(|| self.proposers.unnamed(&block.proposer_address));
-                    // A copy: a large answer must not be held until the block is committed.
+                    // A copy: a large reply must not be held until the block is committed.
                     block.answer = self.signed.then(|| Bytes::copy_from_slice(&raw.block.bytes));
                     block.origins =
                         Some(BlockOrigins { block: raw.block.origin, results: raw.results.origin });
@@ -92,7 +92,7 @@ impl BlockSource {
         AnswerSource { node: &self.tools.node, vm: self.vm, room: &self.tools.room }
     }
 
-    /// Derives `raw`, or the answers of other endpoints instead; its receipts have mismatched for `mismatching_for`.
+    /// Derives `raw`, or the replies of other endpoints instead; its receipts have mismatched for `mismatching_for`.
     async fn attempt(&self, height: u64, mut raw: Raw, mismatching_for: Duration) -> Result<Derived, Error> {
         let mut outcome = self.render(height, &raw).await?;
         let has_txs = matches!(&outcome, Ok(block) if !block.txs.is_empty());
@@ -128,7 +128,7 @@ impl BlockSource {
         }
     }
 
-    /// Resolves a failure by other endpoints' answers. Receipts that have been missing or have mismatched for their time
+    /// Resolves a failure by other endpoints' replies. Receipts that have been missing or have mismatched for their time
     /// are derived; if they cannot be, mismatching ones are accepted.
     async fn resolve(
         &self,

@@ -1,9 +1,9 @@
 //! Resolution of a mismatch between receipts and results: one of the two is wrong, and different services return them.
 //!
-//! Other endpoints decide by their own answers; the header after the block decides about its results.
+//! Other endpoints decide by their own replies; the header after the block decides about its results.
 //!
 //! # Invariants
-//! * No endpoint is distrusted because of another endpoint's answer alone.
+//! * No endpoint is distrusted because of another endpoint's reply alone.
 
 use node::EvmBlock;
 

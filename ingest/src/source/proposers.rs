@@ -124,7 +124,7 @@ impl Proposers {
         Ok(validators.filter(|(_, proposer)| self.is_valid(proposer)).collect())
     }
 
-    /// Whether the chain can have such a validator: the answer is stored for good.
+    /// Whether the chain can have such a validator: the reply is stored for good.
     fn is_valid(&self, proposer: &Proposer) -> bool {
         let prefix = format!("{}valoper", self.prefix);
         let is_valid = proposer.moniker.len() <= MAX_MONIKER

@@ -1,20 +1,20 @@
-//! A bound of the bytes of answers that wait to be derived (semaphore): many heights are fetched at once, and blocks of
-//! thousands of transactions have 30 MB of answers each.
+//! A bound of the bytes of replies that wait to be derived (semaphore): many heights are fetched at once, and blocks of
+//! thousands of transactions have 30 MB of replies each.
 //!
-//! An answer that is larger than the room reserved for it is requested again when no other such answer of its service is
+//! A reply that is larger than the room reserved for it is requested again when no other such reply of its service is
 //! held (`node::large_replies`): a small transaction can have events of any size.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes of answers in all.
+/// Bytes of replies in all.
 const ROOM: usize = 192 << 20;
 
 /// Bytes of results and receipts for each byte of a block, as of `evm-load`.
 const ANSWERS_OF_BLOCK: usize = 10;
 
-/// Minimum of bytes reserved for the answers about a block: those with events of a usual size need no more.
+/// Minimum of bytes reserved for the replies about a block: those with events of a usual size need no more.
 const MIN: usize = 4 << 20;
 
 /// Bytes of the call trace of a transaction, about twice those of `evm-load`.
@@ -34,7 +34,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Waits until there is room for the other answers about a block of so many bytes. A height has one reservation at a
+    /// Waits until there is room for the other replies about a block of so many bytes. A height has one reservation at a
     /// time, so none waits for itself. A block without equal gets all the room.
     pub(super) async fn for_block(&self, bytes: usize) -> Reservation {
         self.reserve(bytes.saturating_mul(ANSWERS_OF_BLOCK)).await
@@ -53,7 +53,7 @@ impl Room {
     }
 }
 
-/// Reserved room, which the answers hold.
+/// Reserved room, which the replies hold.
 #[derive(Clone, Debug)]
 pub(super) struct Reservation {
     /// Its size.

@@ -25,7 +25,7 @@ const CONCURRENT_QUERIES: usize = 8;
 /// Attempts before a query counts as unanswered.
 const ATTEMPTS: u32 = 3;
 
-/// Compares about [`SAMPLE`] tokens, evenly spaced. A question without an answer is counted, but is not a finding.
+/// Compares about [`SAMPLE`] tokens, evenly spaced. A question without a reply is counted, but is not a finding.
 pub(super) async fn compare(
     store: &Arc<dyn Store>,
     node: &Arc<Node>,
@@ -69,7 +69,7 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// The owner of the token; `None` without an answer.
+    /// The owner of the token; `None` without a reply.
     async fn owner(&self, (collection, Text(id)): &(AccountKey, Text), token: &Token) -> Option<Account> {
         let state = || StateAt::from(Some(self.height));
         match (self.vm, self.node) {
@@ -96,7 +96,7 @@ impl Chain<'_> {
     }
 }
 
-/// An answer, if one of [`ATTEMPTS`] attempts succeeds.
+/// A reply, if one of [`ATTEMPTS`] attempts succeeds.
 async fn query<T, F: Future<Output = Result<T, node::Error>>>(attempt: impl Fn() -> F) -> Option<T> {
     for step in 0..ATTEMPTS {
         match attempt().await {

@@ -1,4 +1,4 @@
-//! False answers: an endpoint whose answer is proved false is logged, counted and distrusted, and the index equals the
+//! False replies: an endpoint whose reply is proved false is logged, counted and distrusted, and the index equals the
 //! undisturbed one.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 /// Longer than any wait here takes.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Enough for false answers about transactions of all kinds.
+/// Enough for false replies about transactions of all kinds.
 const PART: u64 = 90;
 
 fn evm() -> Arc<Recording> {
@@ -52,7 +52,7 @@ async fn undisturbed() -> &'static [TableDigest] {
     DIGEST.get_or_init(index).await
 }
 
-/// Indexes all blocks that the servers of `node` show, and then one more with true answers from all: at the head of a
+/// Indexes all blocks that the servers of `node` show, and then one more with true replies from all: at the head of a
 /// chain only the next header proves the last block.
 async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc<MemStore> {
     let store = Arc::new(MemStore::new());
@@ -68,12 +68,12 @@ async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc
     store
 }
 
-/// The endpoints that are known to have given false answers: CometBFT's, REST's and the EVM's.
+/// The endpoints that are known to have given false replies: CometBFT's, REST's and the EVM's.
 fn liars(node: &Node) -> Vec<bool> {
     node.endpoints().iter().map(|endpoint| endpoint.false_answers > 0).collect()
 }
 
-/// One endpoint of three gives the false answer `lie`: the index is correct, and the endpoint is identified.
+/// One endpoint of three gives the false reply `lie`: the index is correct, and the endpoint is identified.
 async fn is_found_out(lie: &str) {
     let chain = evm();
     let (honest, liar) = (play(&chain, PART, &[]).await, play(&chain, PART, &[lie]).await);
@@ -181,7 +181,7 @@ async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_
 #[tokio::test(flavor = "multi_thread")]
 async fn results_of_the_first_block_that_turn_out_false_are_rewound() {
     let chain = evm();
-    // It has transactions, so that false answers about them are possible.
+    // It has transactions, so that false replies about them are possible.
     // The recording has no list of accounts at this height for the baseline of a rich list.
     let config = Config { start_height: Some(7), rich_list: false, ..indexed::config(&chain).unwrap() };
     let mut digests = Vec::new();

@@ -146,7 +146,7 @@ async fn a_chain_that_changed_while_the_index_was_stopped_is_followed() {
 }
 
 /// The first endpoint at the head is on a fork; `honest` others follow later. Block 149 has no transactions, so that it
-/// is indexed without answers of other services.
+/// is indexed without replies of other services.
 async fn a_false_last_block_is_taken_back(honest: usize, verify: Verify) {
     let chain = open("evm-scenario");
     let other = Arc::new(chain.forked(148, 3).unwrap());

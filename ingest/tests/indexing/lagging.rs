@@ -28,7 +28,7 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Follows a chain at its head; returns the number of answers from a state too low, and the tables that differ from
+/// Follows a chain at its head; returns the number of replies from a state too low, and the tables that differ from
 /// those of an undisturbed catch-up.
 async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'static str>) {
     let chain = Arc::new(Recording::open(&recording(name)).unwrap());

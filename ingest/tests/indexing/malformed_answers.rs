@@ -1,4 +1,4 @@
-//! Malformed answers that some nodes give but no recorded node gave, as far as they concern the
+//! Malformed replies that some nodes give but no recorded node gave, as far as they concern the
 //! block lane.
 
 use std::collections::HashSet;

@@ -95,7 +95,7 @@ async fn index_up_to(
     tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
 }
 
-/// Answers of a node or a gateway that cannot call contracts.
+/// Replies of a node or a gateway that cannot call contracts.
 const UNANSWERED: [fn(RecordedExchange<'_>) -> HttpReply; 6] = [
     |exchange| exchange.with_error(-32603, "the machine is on fire"),
     |exchange| exchange.with_error(-32601, "the method eth_call does not exist/is not available"),
@@ -310,7 +310,7 @@ async fn move_and_wasm_tokens_from_before_the_index_are_completed_too() {
         let recording = Arc::new(Recording::open(&recording(name)).unwrap());
         let config = Config { start_height: Some(start), ..indexed::config(&recording).unwrap() };
         let store = Arc::new(MemStore::new());
-        // The recorded nodes were queried when tokens were minted; they give the same answers later.
+        // The recorded nodes were queried when tokens were minted; they give the same replies later.
         let recorded: BTreeMap<String, Value> = oracle::lines(name, "\"status\":200")
             .unwrap()
             .into_iter()

@@ -1,4 +1,4 @@
-//! A recorded chain with planted tokens: events at the end of blocks, and contracts that answer calls.
+//! A recorded chain with planted tokens: events at the end of blocks, and contracts that reply calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(crate) async fn node(
     node_with(recording, events, reply, ("", "")).await
 }
 
-/// The same, with the first text of `renamed` replaced by the second in all answers.
+/// The same, with the first text of `renamed` replaced by the second in all replies.
 pub(crate) async fn node_with(
     recording: Arc<Recording>,
     events: Events,

@@ -33,7 +33,7 @@ fn frames(store: &dyn Store) -> Vec<(u64, BlockCalls)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn internal_transactions_begin_at_the_first_height_that_has_state_and_follow_the_head() {
     let chain = evm();
-    // The recording lacks a pruned node's answers about NFTs and balances.
+    // The recording lacks a pruned node's replies about NFTs and balances.
     let config = Config { rich_list: false, ..indexed::config(&chain).unwrap() };
     let faults = vec![format!("json-rpc:pruned={BASE}").parse().unwrap()];
     let options = Options { up_to: Some(SHOWN), faults, ..Options::default() };

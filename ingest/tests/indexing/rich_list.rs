@@ -80,7 +80,7 @@ async fn a_token_whose_balances_change_without_events_is_detected_and_repaired()
     assert!(token(&store, GAS).unwrap().drifting);
     // The known holders, and accounts that the last blocks touched and that held nothing before.
     assert!(amounts(&store, GAS).len() >= 45);
-    // A contract without an answer cannot be compared.
+    // A contract without a reply cannot be compared.
     let other = "0x4605ac7f98658de8dda464aa92f4e75023b1ab9e";
     assert!(!token(&store, other).unwrap().drifting);
     assert!(amounts(&store, other).iter().any(|amount| *amount > U256::from(7)));

@@ -1,4 +1,4 @@
-//! Answers that a node can never give for one block, because of what a user sent to the chain: the block is indexed all the
+//! Replies that a node can never give for one block, because of what a user sent to the chain: the block is indexed all the
 //! same, and equals what the node gives where it can.
 
 use std::sync::Arc;

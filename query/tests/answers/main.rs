@@ -1,4 +1,4 @@
-//! Answers of the API over hand-made databases.
+//! Replies of the API over hand-made databases.
 //!
 //! One program, since each would take a minute to compile.
 

@@ -145,7 +145,7 @@ fn a_cursor_from_beyond_the_end_leads_to_existing_rows_and_never_to_an_error() {
                 assert_eq!(status, 200, "{target}: {page}");
                 let rows = page[member].as_array().unwrap();
                 assert!(rows.len() <= 1, "{target}: {page}");
-                // The answer shows the contents of the shorter chain.
+                // The reply shows the contents of the shorter chain.
                 let (_, all) = short.get(&list.replace("limit=1", "limit=1000"));
                 assert!(rows.iter().all(|row| all[member].as_array().unwrap().contains(row)), "{target}");
             }

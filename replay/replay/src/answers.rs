@@ -1,8 +1,8 @@
-//! The answers of a node: a pure function of a recording, the height of the tip, and a request.
+//! The replies of a node: a pure function of a recording, the height of the tip, and a request.
 //!
 //! # Invariants
 //!
-//! An answer is the recorded text or is derived from it exactly.
+//! A reply is the recorded text or is derived from it exactly.
 //! - Any other request gets an error and is counted.
 //! - Heights above the tip do not exist.
 
@@ -77,11 +77,11 @@ pub struct View<'a> {
     pub recording: &'a Recording,
     /// The height of the tip; heights above it do not exist.
     pub shown: u64,
-    /// Deviations from the answers of a correct node.
+    /// Deviations from the replies of a correct node.
     pub deviations: Deviations,
     /// Heights whose state is not committed yet: the node answers from the state of the previous height.
     pub lagging: &'a [u64],
-    /// Counters of calls and of requests without a recorded answer.
+    /// Counters of calls and of requests without a recorded reply.
     pub counters: &'a Counters,
 }
 
@@ -106,7 +106,7 @@ impl View<'_> {
         self.recording.first().max(self.deviations.get(Deviation::Pruned).unwrap_or(0)).min(self.shown)
     }
 
-    /// The height whose answer a request by height gets: another one if a cache confuses heights.
+    /// The height whose reply a request by height gets: another one if a cache confuses heights.
     fn answered(&self, height: u64) -> u64 {
         let (base, shown) = (self.base(), self.shown);
         let Some(random) =
@@ -138,7 +138,7 @@ impl View<'_> {
     }
 }
 
-/// An answer: JSON, or the executor's plain text of an error.
+/// A reply: JSON, or the executor's plain text of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpReply {
     /// The HTTP status.

@@ -1,13 +1,13 @@
-//! Counters of a replay node: calls by kind, and requests without a recorded answer.
+//! Counters of a replay node: calls by kind, and requests without a recorded reply.
 //!
-//! Counting is an atomic add. Only the texts of the last 100 requests without an answer are kept.
+//! Counting is an atomic add. Only the texts of the last 100 requests without a reply are kept.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Number of texts kept of requests without a recorded answer.
+/// Number of texts kept of requests without a recorded reply.
 const MAX_KEPT: usize = 100;
 
 macro_rules! calls {
@@ -84,7 +84,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// Requests without a recorded answer.
+/// Requests without a recorded reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Their number.
@@ -119,13 +119,13 @@ impl Counters {
         self.calls[call as usize].load(Relaxed)
     }
 
-    /// The requests without a recorded answer.
+    /// The requests without a recorded reply.
     pub fn missing(&self) -> Missing {
         let questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
         Missing { count: self.missing.load(Relaxed), questions: questions.iter().cloned().collect() }
     }
 
-    /// Number of answers from the state of the previous height.
+    /// Number of replies from the state of the previous height.
     pub fn lagged(&self) -> u64 {
         self.lagged.load(Relaxed)
     }
@@ -138,7 +138,7 @@ impl Counters {
         self.calls[call as usize].fetch_add(1, Relaxed);
     }
 
-    /// Records a request without an answer; returns the message of its error.
+    /// Records a request without a reply; returns the message of its error.
     pub(crate) fn miss(&self, question: &str) -> String {
         tracing::warn!(request = question, "no recorded answer");
         self.missing.fetch_add(1, Relaxed);

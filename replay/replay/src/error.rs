@@ -82,12 +82,12 @@ pub enum Error {
     /// The clients of a live node could not be set up.
     #[error("recording: {0}")]
     Setup(#[from] node::SetupError),
-    /// An answer of a live node does not match the call.
+    /// A reply of a live node does not match the call.
     #[error("recording: {call}: {message}")]
     Response {
         /// The call.
         call: String,
-        /// The defect of the answer.
+        /// The defect of the reply.
         message: String,
     },
 }

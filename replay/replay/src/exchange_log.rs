@@ -1,11 +1,11 @@
-//! The log of requests that an indexer sent while recording, with their answers: the state part of a recording.
+//! The log of requests that an indexer sent while recording, with their replies: the state part of a recording.
 //!
 //! # Invariants
 //!
 //! Blocks, results, receipts, traces and everything derived from them are omitted: a recording has them by height.
 //! - Of several answers to a request, a result is kept rather than an error, and the last rather than an earlier one,
-//!   because the indexer retries until an answer is final.
-//! - All answers are in memory, as they are when the recording is replayed.
+//!   because the indexer retries until a reply is final.
+//! - All replies are in memory, as they are when the recording is replayed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -38,10 +38,10 @@ const METHODS_OF_HEIGHTS: [&str; 5] = [
     "debug_traceBlockByNumber",
     "debug_traceTransaction",
 ];
-/// The error of a replay node without an answer, which is not the chain's.
+/// The error of a replay node without a reply, which is not the chain's.
 const NOT_RECORDED: &str = "not recorded: ";
 
-/// The answers so far.
+/// The replies so far.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeLog(Mutex<BTreeMap<Question, HttpReply>>);
 
@@ -80,7 +80,7 @@ struct Envelope<'a> {
 }
 
 impl ExchangeLog {
-    /// Adds the exchange if its answer is about state.
+    /// Adds the exchange if its reply is about state.
     pub(crate) fn record(&self, exchange: Exchange<'_>) {
         let Exchange { service, path, state_height: height, status, .. } = exchange;
         // Of CometBFT only headers are requested by POST.
@@ -103,7 +103,7 @@ impl ExchangeLog {
         }
     }
 
-    /// The calls of a request, single or a batch, each with its answer.
+    /// The calls of a request, single or a batch, each with its reply.
     fn record_calls(&self, exchange: Exchange<'_>) {
         let Ok(calls) = one_or_many::<Call<'_>>(exchange.body.unwrap_or_default()) else { return };
         let Ok(answers) = one_or_many::<Envelope<'_>>(exchange.answer) else { return };
@@ -133,7 +133,7 @@ impl ExchangeLog {
         }
     }
 
-    /// Writes the answers about states up to `to`; the latest state counts as that of `to`.
+    /// Writes the replies about states up to `to`; the latest state counts as that of `to`.
     pub(crate) fn write(&self, writer: &mut RecordingWriter, to: u64) -> Result<(), Error> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (question, answer) in &*all {

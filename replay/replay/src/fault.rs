@@ -1,4 +1,4 @@
-//! Fault injection: slow, refused, truncated, stale and false answers, each with a probability.
+//! Fault injection: slow, refused, truncated, stale and false replies, each with a probability.
 //!
 //! The seed, the service, the ordinal of the request on that service and the fault's position in the list determine the
 //! affected requests: the same seed and the same requests give the same faults. Delays are bounded.
@@ -29,17 +29,17 @@ const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50
 /// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The answer is delayed by this time.
+    /// The reply is delayed by this time.
     Delay(Duration),
-    /// This status instead of an answer; a 429 may have a `Retry-After` in seconds.
+    /// This status instead of a reply; a 429 may have a `Retry-After` in seconds.
     Status(StatusCode, Option<u64>),
     /// The body ends in the middle, as when a connection breaks.
     Cut,
-    /// The connection is closed without an answer.
+    /// The connection is closed without a reply.
     HangUp,
     /// Answered as if the tip were this many heights lower.
     Stale(u64),
-    /// The answer differs from that of a correct node.
+    /// The reply differs from that of a correct node.
     Deviation(Deviation),
     /// A deviation with a number, such as the height of [`Deviation::Pruned`].
     DeviationBy(Deviation, u64),

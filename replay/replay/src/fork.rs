@@ -15,7 +15,7 @@
 //!
 //! A fork has no valid signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
 //! ones), no part sets (`parts.hash` is unchanged), no EVM hashes that are the Keccak of a header (they are other
-//! numbers), and no state: the answers about state are those of the recorded chain at the height or below; an object
+//! numbers), and no state: the replies about state are those of the recorded chain at the height or below; an object
 //! without one does not exist.
 
 mod block;

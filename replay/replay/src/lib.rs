@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - Every answer is the recorded text of a real node or follows exactly from it, unless a fault or a fork is set.
-//! - A request without a recorded answer gets an error and is counted.
+//! - Every reply is the recorded text of a real node or follows exactly from it, unless a fault or a fork is set.
+//! - A request without a recorded reply gets an error and is counted.
 //!
 //! # Modules
 //!
@@ -12,7 +12,7 @@
 //! | [`recording`] | recording files: reader and writer |
 //! | [`fork`] | a forged, internally consistent fork of a recorded chain |
 //! | [`answers`] | the answer to a request, as a pure function |
-//! | [`counters`] | counters of calls and of requests without a recorded answer |
+//! | [`counters`] | counters of calls and of requests without a recorded reply |
 //! | [`fault`] | fault injection: kind, probability, service |
 //! | [`server`] | the servers, and control of a running node |
 //! | [`mod@record`] | the recorder of a live node |

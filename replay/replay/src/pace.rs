@@ -2,8 +2,8 @@
 //!
 //! Requests are served one after the other, in order: on a real node blocks, traces and calls share the processors, and
 //! the measured time for blocks and traces together is the sum of both. A client that requests many traces therefore
-//! waits longer for its blocks. The clock is virtual: an answer is due when its own work and that of all earlier
-//! requests is done, so a late timer delays one answer and never the rate.
+//! waits longer for its blocks. The clock is virtual: a reply is due when its own work and that of all earlier
+//! requests is done, so a late timer delays one reply and never the rate.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::answers::Work;
 
-/// A block, its results and its receipts are three answers.
+/// A block, its results and its receipts are three replies.
 const ANSWERS_OF_A_BLOCK: f64 = 3.0;
 
 /// Speed of a node; the default takes no time.

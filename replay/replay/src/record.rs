@@ -4,7 +4,7 @@
 //! # Invariants
 //!
 //! * Heights are written byte for byte as the node sent them.
-//! * A failed request is retried or ends the recording; it is never written as an answer.
+//! * A failed request is retried or ends the recording; it is never written as a reply.
 //! * An interrupted recording continues only on the same chain.
 
 mod source;

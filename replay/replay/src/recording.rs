@@ -1,10 +1,10 @@
-//! A recorded chain in memory: the raw answers of a node per height, and its answers about state.
+//! A recorded chain in memory: the raw replies of a node per height, and its replies about state.
 //!
 //! # Invariants
 //!
 //! - All texts are the node's own, byte for byte.
 //! - Heights are dense from first to last.
-//! - Memory is the text of the heights once, plus the answers about state; an extended recording has the text compressed.
+//! - Memory is the text of the heights once, plus the replies about state; an extended recording has the text compressed.
 
 mod accounts;
 mod block;
@@ -44,7 +44,7 @@ pub const FORMAT: u32 = 1;
 pub(crate) const SUMMARY_FILE: &str = "recording.json";
 pub(crate) const BLOCKS_FILE: &str = "blocks.ndjson.zst";
 pub(crate) const STATE_FILE: &str = "state.ndjson.zst";
-/// Further answers, taken after the last height; few recordings have it.
+/// Further replies, taken after the last height; few recordings have it.
 const EXTRA_FILE: &str = "extra.ndjson.zst";
 
 /// The [`Summary::vm`] of an EVM chain that is not a rollup: it has no heights, only answers over JSON-RPC.
@@ -222,7 +222,7 @@ impl Recording {
         self.summary.last_height
     }
 
-    /// The answers about a height, if it was recorded or is computed. The copy shares the text.
+    /// The replies about a height, if it was recorded or is computed. The copy shares the text.
     pub fn height(&self, height: u64) -> Option<Height> {
         if let Some((extension, _)) = self.extension_at(height) {
             return extension.height(height);
@@ -230,7 +230,7 @@ impl Recording {
         self.recorded(height)
     }
 
-    /// The answers about a recorded height.
+    /// The replies about a recorded height.
     pub(crate) fn recorded(&self, height: u64) -> Option<Height> {
         let index = height.checked_sub(self.first())?;
         self.heights.get(usize::try_from(index).ok()?)
@@ -246,7 +246,7 @@ impl Recording {
         self.heights.iter()
     }
 
-    /// The answers about state.
+    /// The replies about state.
     pub fn state(&self) -> &StateReplies {
         &self.state
     }

@@ -26,7 +26,7 @@ use crate::state::{NodeState, Snapshot, until_stopped};
 pub const MIN_BLOCK_TIME: Duration = Duration::from_millis(1);
 
 /// Listening addresses of the services; port 0 selects a free one. Only the services of a recording are started: only
-/// the JSON-RPC for an EVM chain that is not a rollup, the executor only if its answers were recorded.
+/// the JSON-RPC for an EVM chain that is not a rollup, the executor only if its replies were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// `CometBFT` RPC.
@@ -70,7 +70,7 @@ pub struct Options {
     pub faults: Vec<Fault>,
     /// Determines the affected requests; print it, so that a run can be repeated.
     pub seed: u64,
-    /// Speed of its answers.
+    /// Speed of its replies.
     pub pace: Pace,
 }
 
@@ -131,7 +131,7 @@ impl ReplayNode {
         format!("http://{}", self.addresses.json_rpc)
     }
 
-    /// `http://host:port` of the bridge's executor, if its answers were recorded.
+    /// `http://host:port` of the bridge's executor, if its replies were recorded.
     pub fn executor_url(&self) -> Option<String> {
         self.recording().has_executor().then(|| format!("http://{}", self.addresses.executor))
     }
@@ -182,7 +182,7 @@ impl ReplayNode {
         self.change(|snapshot| snapshot.faults = faults.into());
     }
 
-    /// Closes every connection without an answer, including the executor's, until [`ReplayNode::up`]; websockets are
+    /// Closes every connection without a reply, including the executor's, until [`ReplayNode::up`]; websockets are
     /// closed. Requests in this state are not counted and not affected by faults.
     pub fn down(&self) {
         self.change(|snapshot| snapshot.down = true);
@@ -198,7 +198,7 @@ impl ReplayNode {
         self.state.heights()
     }
 
-    /// Requests without a recorded answer.
+    /// Requests without a recorded reply.
     pub fn missing(&self) -> Missing {
         self.state.counters.missing()
     }
@@ -213,7 +213,7 @@ impl ReplayNode {
         self.state.faulted()
     }
 
-    /// Number of answers from the state of the previous height, by a `state-lag`.
+    /// Number of replies from the state of the previous height, by a `state-lag`.
     pub fn lagged(&self) -> u64 {
         self.state.counters.lagged()
     }

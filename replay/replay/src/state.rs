@@ -33,7 +33,7 @@ pub(crate) struct Snapshot {
     pub(crate) recording: Arc<Recording>,
     pub(crate) shown: u64,
     pub(crate) faults: Arc<[Fault]>,
-    /// Whether every connection is closed without an answer.
+    /// Whether every connection is closed without a reply.
     pub(crate) down: bool,
     /// Number of [switches](crate::ReplayNode::switch) to another recording.
     pub(crate) history: u64,
@@ -170,7 +170,7 @@ impl NodeState {
         effects
     }
 
-    /// Waits for the simulated service time of an answer; false if it is zero.
+    /// Waits for the simulated service time of a reply; false if it is zero.
     pub(crate) async fn take_time(&self, work: impl FnOnce() -> Work) -> bool {
         let is_paced = self.pace != Pace::default();
         if is_paced {

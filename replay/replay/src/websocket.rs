@@ -1,7 +1,7 @@
 //! The websocket of the `CometBFT` service: handshake, calls and announcements of new heights.
 //!
 //! Faults: the handshake, every call and every announced height count as requests of the service. Delays apply to them;
-//! faults that hang up, refuse or cut an answer close the websocket. Deviations apply to calls, not to announcements.
+//! faults that hang up, refuse or cut a reply close the websocket. Deviations apply to calls, not to announcements.
 //!
 //! # Invariants
 //!

@@ -22,7 +22,7 @@ const SHARES: [u64; 4] = [20, 50, 20, 10];
 /// A longer log holds a stack trace.
 const LONGEST_LOG: usize = 1_000;
 
-/// The answer about an NFT's metadata, with the number of the template.
+/// The reply about an NFT's metadata, with the number of the template.
 #[derive(Debug, Clone)]
 pub(crate) struct Metadata {
     /// The URI without the number at its end.

@@ -42,7 +42,7 @@ pub(crate) fn starting_balances(
     balances
 }
 
-/// The amount of a denomination in an answer of the bank.
+/// The amount of a denomination in a reply of the bank.
 fn coin(answer: &[u8], denom: &str) -> Option<U256> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let mut coins = answer["balances"].as_array()?.iter();

@@ -17,7 +17,7 @@ use crate::text::{Form, Needle, Slot, Text};
 use crate::values::{Dialect, Values, needles, store};
 use crate::wire::{bytes, fields, push_bytes, push_number};
 
-/// A recorded transaction with its answers, raw.
+/// A recorded transaction with its replies, raw.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded<'a> {
     pub(crate) raw: Vec<u8>,

@@ -27,7 +27,7 @@ pub enum Error {
         /// Format of this version.
         known: u64,
     },
-    /// An answer cannot be written as JSON.
+    /// A reply cannot be written as JSON.
     #[error("an answer cannot be written: {0}")]
     Json(#[from] serde_json::Error),
 }

@@ -1,4 +1,4 @@
-//! Metrics of the tracker: open transfers by state, polls by chain and result, chains that answer.
+//! Metrics of the tracker: open transfers by state, polls by chain and result, chains that reply.
 //!
 //! # Invariants
 //!

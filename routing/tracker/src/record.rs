@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * A transfer is abandoned only after a poll that got all its answers, or after an outage longer than
+//! * A transfer is abandoned only after a poll that got all its replies, or after an outage longer than
 //!   [`Options::outage_grace`].
 //! * An unfinished transfer that was not abandoned long ago has a next poll.
 //! * Polling of every finished transfer stops eventually.

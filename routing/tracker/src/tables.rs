@@ -27,7 +27,7 @@ impl Table for Records {
     type Value = Record;
 }
 
-/// The answers of `/v2/tx/status`, ready to be sent.
+/// The replies of `/v2/tx/status`, ready to be sent.
 ///
 /// | chain (text) | hash (32) | → JSON
 #[derive(Debug)]

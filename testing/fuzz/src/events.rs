@@ -36,11 +36,11 @@ pub const WORDS: &[&str] = &[
     "\\u0000",
 ];
 
-/// Maximum length of the answers of a height in a seed, together.
+/// Maximum length of the replies of a height in a seed, together.
 const MAX_BYTES: usize = 24_000;
 
 /// Input: a byte for the chain, a byte for the form, and then: block, results and receipts, one line each; or the
-/// number of a recorded height, and edits of its answers.
+/// number of a recorded height, and edits of its replies.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let which = usize::from(input.byte()) % chains().len();

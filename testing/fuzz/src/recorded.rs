@@ -24,7 +24,7 @@ use store::{MemStore, Store as _, Table as _};
 /// A recorded chain with the state that deriving needs.
 #[derive(Debug)]
 pub struct Chain {
-    /// The node's answers.
+    /// The node's replies.
     pub recording: Arc<Recording>,
     /// The chain's rules, as ingest reads them from a node.
     pub rules: Rules,

@@ -106,7 +106,7 @@ pub fn run(data: &[u8]) -> bool {
     response.status().is_success()
 }
 
-/// The body of an answer, if it is plain JSON.
+/// The body of a reply, if it is plain JSON.
 fn checked(target: &str, response: &Response<bytes::Bytes>) -> Option<Value> {
     // A valid id of a stream may be far above the head of the index.
     let is_ahead = response.status() == StatusCode::SERVICE_UNAVAILABLE && target.contains("/stream/");

@@ -1,4 +1,4 @@
-//! Call traces: an accepted answer gives every frame once, as JSON; any other answer is requested again.
+//! Call traces: an accepted answer gives every frame once, as JSON; any other reply is requested again.
 
 use std::sync::LazyLock;
 
@@ -27,10 +27,10 @@ pub const WORDS: &[&str] = &[
     "\\ud800",
 ];
 
-/// Maximum length of an answer in a seed.
+/// Maximum length of a reply in a seed.
 const MAX_BYTES: usize = 6_000;
 
-/// Input: a byte, then an answer; or the number of a recorded answer, and edits of it.
+/// Input: a byte, then a reply; or the number of a recorded reply, and edits of it.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let chain = &chains()[0];

@@ -1,11 +1,11 @@
-//! Golden answers of the deployed server on the recorded chains, and the allowed differences.
+//! Golden replies of the deployed server on the recorded chains, and the allowed differences.
 //!
 //! The rules are those of `goldens/compare.mjs`; `goldens/README.md` gives the reasons.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
-/// A request and the deployed server's answer.
+/// A request and the deployed server's reply.
 #[derive(Debug)]
 pub struct Case {
     /// Path and query.
@@ -35,7 +35,7 @@ fn case(line: &str) -> Result<Case> {
 }
 
 impl Case {
-    /// The reason why the answer is not compared, if there is one.
+    /// The reason why the reply is not compared, if there is one.
     pub fn left_out(&self) -> Option<&'static str> {
         let target = self.target.as_str();
         let msgs = target.split(['?', '&']).find_map(|pair| pair.strip_prefix("msgs="));
@@ -68,7 +68,7 @@ impl Case {
         }
     }
 
-    /// The difference from the deployed server's answer, if it is not an allowed one.
+    /// The difference from the deployed server's reply, if it is not an allowed one.
     pub fn difference(&self, status: u16, body: &[u8]) -> Option<String> {
         if status != self.status {
             return Some(format!("status {status}, expected {}", self.status));

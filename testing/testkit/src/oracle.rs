@@ -1,9 +1,9 @@
-//! Oracle: the answers of a recorded chain about its own state, the reference for an index.
+//! Oracle: the replies of a recorded chain about its own state, the reference for an index.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// A recorded query of state with its answer, as in a line of the file.
+/// A recorded query of state with its reply, as in a line of the file.
 pub type Line = Value;
 
 /// Every line of the state file of a recording whose text contains `mark`.

@@ -1,6 +1,6 @@
 //! A replay node whose answers a test can override.
 //!
-//! Every request is answered from the recording first; the function of the test may replace the answer.
+//! Every request is answered from the recording first; the function of the test may replace the reply.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -27,19 +27,19 @@ pub struct OverriddenNode {
     tasks: JoinSet<()>,
 }
 
-/// A request and its recorded answer.
+/// A request and its recorded reply.
 #[derive(Debug)]
 pub struct RecordedExchange<'a> {
     /// The service.
     pub service: Service,
     /// The request.
     pub request: &'a Request<Bytes>,
-    /// The recorded answer.
+    /// The recorded reply.
     pub answer: HttpReply,
 }
 
 impl OverriddenNode {
-    /// Plays all of `recording`; `override_answer` may replace each answer.
+    /// Plays all of `recording`; `override_answer` may replace each reply.
     pub async fn start(
         recording: Arc<Recording>,
         override_answer: impl Fn(RecordedExchange<'_>) -> HttpReply + Send + Sync + 'static,
@@ -120,14 +120,14 @@ impl RecordedExchange<'_> {
             && call["params"].to_string().contains(text)
     }
 
-    /// Replaces the `result` of the answer.
+    /// Replaces the `result` of the reply.
     pub fn with_result(self, result: &Value) -> HttpReply {
         let id = &self.call()["id"];
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         HttpReply { status: StatusCode::OK, body: body.into() }
     }
 
-    /// Replaces the answer by this JSON-RPC error.
+    /// Replaces the reply by this JSON-RPC error.
     pub fn with_error(self, code: i64, message: &str) -> HttpReply {
         let (id, message) = (&self.call()["id"], Value::from(message));
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#);

@@ -199,7 +199,7 @@ fn a_node_that_hangs_is_followed_when_it_resumes() {
     until("some heights", || (height() > 20).then_some(()));
     played.node.signal("STOP");
     let mut before = height();
-    // Answers in flight are indexed; then there are none.
+    // Replies in flight are indexed; then there are none.
     until("a height that stays", || {
         std::thread::sleep(std::time::Duration::from_millis(100));
         (std::mem::replace(&mut before, height()) == height()).then_some(())

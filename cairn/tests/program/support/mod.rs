@@ -298,7 +298,7 @@ impl Played {
     /// `command` on `data`, of this chain, with a server on a free port.
     pub(crate) fn flags<'a>(&'a self, command: &'a str, data: &'a Path) -> Vec<&'a str> {
         let own = [command, "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--poll", "10ms"];
-        // A recording lacks the answers for samples.
+        // A recording lacks the replies for samples.
         let own = own.into_iter().chain(["--reconcile", "0s"]);
         own.chain(self.flags.iter().map(String::as_str)).collect()
     }

@@ -1,4 +1,4 @@
-//! Answers of `CometBFT` that are not ready, incomplete, or hostile.
+//! Replies of `CometBFT` that are not ready, incomplete, or hostile.
 
 use chain::comet::{Error, check_pair, parse_block, parse_results};
 

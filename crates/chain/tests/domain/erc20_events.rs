@@ -1,4 +1,4 @@
-//! ERC-20 events of recorded blocks: replayed, they must give the recorded answers of `balanceOf`.
+//! ERC-20 events of recorded blocks: replayed, they must give the recorded replies of `balanceOf`.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The deployed server's answers on the recorded chains: the transactions that it lists under each account, and the
+//! The deployed server's replies on the recorded chains: the transactions that it lists under each account, and the
 //! records themselves.
 
 use std::collections::HashMap;

@@ -97,7 +97,7 @@ fn a_name_counts_only_with_the_success_of_its_own_packet() {
     }
     assert_eq!(count(&acknowledged("5", ("packet_ack", DONE))), 0);
     assert_eq!(count(&event("x", &[])), 0);
-    // Two packets in a transaction, the first refused: each has its own answer.
+    // Two packets in a transaction, the first refused: each has its own reply.
     let other = data("b", "B");
     let other = packet_of("5", &other);
     let acks = [acknowledged("4", ("packet_ack", REFUSED)), acknowledged("5", ("packet_ack", DONE))];

@@ -111,7 +111,7 @@ pub(crate) enum OutageEvent {
 pub(crate) struct Penalty {
     /// Remaining time of the distrust.
     pub(crate) left: Duration,
-    /// False answers so far, including this one.
+    /// False replies so far, including this one.
     pub(crate) false_answers: u64,
     /// True if it is to be logged.
     pub(crate) log: bool,

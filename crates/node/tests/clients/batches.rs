@@ -32,7 +32,7 @@ fn word(number: u64) -> Value {
     json!({ "result": format!("0x{number:064x}") })
 }
 
-/// Answers each call of a batch, the last first; a single call gets a single answer.
+/// Answers each call of a batch, the last first; a single call gets a single reply.
 fn each(say: impl Fn(&Value) -> Value + Send + Sync + 'static) -> impl Fn(usize, &Asked) -> Play {
     move |_, asked| {
         let body: Value = serde_json::from_str(&asked.body).unwrap();

@@ -151,7 +151,7 @@ async fn an_endpoint_of_another_chain_is_found_among_good_ones() {
     assert_eq!(error.kind(), Kind::Permanent);
 }
 
-/// The answer with `count` validators of `total`.
+/// The reply with `count` validators of `total`.
 fn validators(count: usize, total: usize) -> Play {
     result(&format!(r#"{{"block_height":"5","validators":[],"count":"{count}","total":"{total}"}}"#))
 }

@@ -1,4 +1,4 @@
-//! The classification of the EVM server's answers.
+//! The classification of the EVM server's replies.
 
 use node::{Error, Evm, EvmBlock, Kind, Limits, ReceiptFailures};
 

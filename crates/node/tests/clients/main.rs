@@ -1,4 +1,4 @@
-//! The clients over real sockets, against servers that play scripts and against recorded answers.
+//! The clients over real sockets, against servers that play scripts and against recorded replies.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

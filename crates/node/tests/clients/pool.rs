@@ -338,7 +338,7 @@ async fn connections_are_kept() {
     for _ in 0..100 {
         rest.get("/x", None).await.unwrap();
     }
-    // A connection is reusable a moment after its answer, so an immediate second request may open one more.
+    // A connection is reusable a moment after its reply, so an immediate second request may open one more.
     assert!(server.connections() <= 5, "{} connections", server.connections());
 }
 

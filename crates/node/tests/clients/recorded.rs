@@ -1,4 +1,4 @@
-//! The answers of real nodes of every VM, read from the recordings.
+//! The replies of real nodes of every VM, read from the recordings.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ const CHAINS: [(&str, &str, u64, &str, &str, &str); 5] = [
     ("e2e-l2-1", "l1-l2/l2", 820, "operator", "minievm", "v1.2.18"),
 ];
 
-/// A request with its answer.
+/// A request with its reply.
 #[derive(Deserialize)]
 pub(crate) struct Line {
     pub(crate) kind: String,
@@ -81,7 +81,7 @@ fn play(state: &[Line], asked: &Asked) -> Play {
         Some(line) if line.method.as_deref() == Some("GET") => {
             fault(line.status.unwrap(), line.answer.as_ref().unwrap().get())
         }
-        // Not recorded: the answers of these chains to unknown paths.
+        // Not recorded: the replies of these chains to unknown paths.
         _ => fault(501, r#"{"code":12,"message":"Not Implemented","details":[]}"#),
     }
 }

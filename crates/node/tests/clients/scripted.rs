@@ -23,13 +23,13 @@ pub(crate) enum Play {
     Chunked(Vec<u8>),
     /// The head promises so many bytes more than the body has; then the connection is closed.
     Cut(usize, Vec<u8>),
-    /// The connection is closed without an answer.
+    /// The connection is closed without a reply.
     Close,
-    /// No answer, ever.
+    /// No reply, ever.
     Hang,
     /// An empty JSON object once so many requests are pending.
     Together(Arc<Barrier>),
-    /// The same answer as the inner one, once the test allows it.
+    /// The same reply as the inner one, once the test allows it.
     Later(Arc<Notify>, Box<Play>),
     /// A websocket.
     Websocket(Feed),
@@ -97,7 +97,7 @@ impl Server {
         Self::play(move |number, _| plays[number.min(plays.len() - 1)].clone()).await
     }
 
-    /// Gives every request the same answer.
+    /// Gives every request the same reply.
     pub(crate) async fn always(play: Play) -> Self {
         Self::in_turn(vec![play]).await
     }

@@ -1,4 +1,4 @@
-//! Origins of answers, and distrust after false ones.
+//! Origins of replies, and distrust after false ones.
 
 use node::{Comet, EndpointStatus, Endpoints, Error, Evm, Node, Origin, Reply, Url};
 

@@ -1,4 +1,4 @@
-//! Answers that fail, are lost, truncated or late: repeated, or an error; never a wrong row.
+//! Replies that fail, are lost, truncated or late: repeated, or an error; never a wrong row.
 
 use std::time::Duration;
 

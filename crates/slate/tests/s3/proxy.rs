@@ -1,4 +1,4 @@
-//! A proxy before the gateway that breaks some answers.
+//! A proxy before the gateway that breaks some replies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,11 +12,11 @@ use std::time::Duration;
 pub(crate) enum Fault {
     /// The status, without passing the request on.
     Status(u16),
-    /// The request is passed on; its answer is lost and the connection closed.
+    /// The request is passed on; its reply is lost and the connection closed.
     LostAnswer,
-    /// Half of the answer, then the end of the connection.
+    /// Half of the reply, then the end of the connection.
     HalfAnswer,
-    /// The answer, after this time.
+    /// The reply, after this time.
     Late(Duration),
 }
 

@@ -190,7 +190,7 @@ fn a_request_beyond_the_limit_is_rejected_before_its_body_is_read() {
 #[test]
 fn a_client_that_disconnects_releases_its_permit() {
     let limits = Limits { requests: 1, answer: Duration::from_hours(1), ..Limits::default() };
-    // In the middle of its body, and while its answer is pending.
+    // In the middle of its body, and while its reply is pending.
     for body in ["bo", "body"] {
         let (server, _slow) = crate::shop::open(limits.clone());
         let mut leaving = busy(&server, "/lost");
@@ -222,7 +222,7 @@ fn a_client_that_reads_nothing_holds_only_its_own_permits() {
     let greedy = || {
         let mut client = Socket::open(server.address());
         let head = format!("GET /large/30000000 HTTP/1.1\r\nhost: h\r\n{}\r\n", from("192.0.2.1"));
-        // The second request is sent before any of the first answer is read.
+        // The second request is sent before any of the first reply is read.
         client.send(head.repeat(2));
         assert_eq!(client.head().status, 200);
         client

@@ -48,7 +48,7 @@ fn head_has_the_headers_of_get_and_no_body() {
                 head.headers.retain(|(name, _)| name != "content-length");
             }
             assert_eq!((get.status, get.headers), (head.status, head.headers), "{target}");
-            // Another answer on the same connection: no bytes of a body were left on it.
+            // Another reply on the same connection: no bytes of a body were left on it.
             assert_eq!(client.get("/till").text(), r#"["till"]"#);
         }
     }

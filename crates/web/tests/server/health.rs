@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`: their answers, which no limit prevents.
+//! `/healthz` and `/readyz`: their replies, which no limit prevents.
 
 use std::net::TcpListener;
 use std::num::NonZeroU32;

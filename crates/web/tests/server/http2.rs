@@ -18,7 +18,7 @@ use web::serve::http2::{RequestHandler, RequestKind, serve_http2};
 use web::serve::server::Server;
 
 const LARGE: usize = 3 << 20;
-/// Far longer than any answer takes here: only a failing test waits so long.
+/// Far longer than any reply takes here: only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Large;

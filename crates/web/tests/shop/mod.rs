@@ -1,4 +1,4 @@
-//! A small API for the tests: a shop with items, a warehouse of large answers, and a till.
+//! A small API for the tests: a shop with items, a warehouse of large replies, and a till.
 
 use std::net::TcpListener;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Far longer than any answer takes here: only a failing test waits so long.
+/// Far longer than any reply takes here: only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One connection.
@@ -13,7 +13,7 @@ pub(crate) struct Socket {
     unread: Vec<u8>,
 }
 
-/// One answer as received.
+/// One reply as received.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -47,18 +47,18 @@ impl Socket {
         self
     }
 
-    /// Sends `GET target` and reads the answer.
+    /// Sends `GET target` and reads the reply.
     pub(crate) fn get(&mut self, target: &str) -> Response {
         self.request("GET", target, "")
     }
 
-    /// Sends a request without a body and reads the answer.
+    /// Sends a request without a body and reads the reply.
     pub(crate) fn request(&mut self, method: &str, target: &str, headers: &str) -> Response {
         self.send(format!("{method} {target} HTTP/1.1\r\nhost: here\r\n{headers}\r\n"));
         self.response(method == "HEAD")
     }
 
-    /// Reads one answer; that to a `HEAD` has no body.
+    /// Reads one reply; that to a `HEAD` has no body.
     pub(crate) fn response(&mut self, head_only: bool) -> Response {
         let mut response = self.head();
         let len = response.header("content-length").map_or(0, |len| len.parse().unwrap());
@@ -71,7 +71,7 @@ impl Socket {
         response
     }
 
-    /// Reads the head of an answer.
+    /// Reads the head of a reply.
     pub(crate) fn head(&mut self) -> Response {
         let end = loop {
             if let Some(end) = self.unread.windows(4).position(|four| four == b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! The gRPC server over real sockets, read by the generated client: an index of recordings, its JSON answers next to it.
+//! The gRPC server over real sockets, read by the generated client: an index of recordings, its JSON replies next to it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

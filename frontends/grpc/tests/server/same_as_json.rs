@@ -1,4 +1,4 @@
-//! Every RPC against its JSON endpoint, on every request that is recorded with the deployed server's answer.
+//! Every RPC against its JSON endpoint, on every request that is recorded with the deployed server's reply.
 
 use std::any::type_name;
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-/// Compares every recorded request to the chain, and counts the equal answers by endpoint.
+/// Compares every recorded request to the chain, and counts the equal replies by endpoint.
 async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, usize>) {
     let app = app(chain).await;
     let server = serve(app.clone(), Limits::default());

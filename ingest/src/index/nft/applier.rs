@@ -270,7 +270,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         self.txn.put::<Questions>(place, &Message(question));
     }
 
-    /// True if earlier events about `subject` wait for an answer or for their turn.
+    /// True if earlier events about `subject` wait for a reply or for their turn.
     fn has_pending(&self, subject: Account) -> Result<bool, Error> {
         let waiting = store::table::rows::<PendingEvents>(self.txn, &AccountKey(subject), Order::Asc, 1)?;
         Ok(waiting.first().is_some_and(|((_, height, _), _)| *height <= self.at.height))

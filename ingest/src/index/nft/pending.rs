@@ -1,4 +1,4 @@
-//! Encoding of the NFT events that wait for an answer.
+//! Encoding of the NFT events that wait for a reply.
 
 use chain::Account;
 use chain::nft::{NftEvent, TokenRef, Updated};

@@ -26,7 +26,7 @@ pub(super) fn ask_again(
         None => None,
     };
     let (refusals, last) = match &open {
-        // As if the answer were a refusal.
+        // As if the reply were a refusal.
         Some((at, question)) => {
             let before = refusals_before(txn, at)?;
             let later = u32::try_from(question.later.len()).unwrap_or(u32::MAX);
@@ -50,7 +50,7 @@ pub(super) fn ask_again(
     }
 }
 
-/// Stores a query for the URI of a token, and the entry that its answer completes.
+/// Stores a query for the URI of a token, and the entry that its reply completes.
 pub(super) fn ask(
     txn: &mut Txn<'_>,
     (place, time): (&Place, i64),

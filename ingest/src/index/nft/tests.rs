@@ -1,4 +1,4 @@
-//! Random histories of tokens against a plain model, with delayed answers.
+//! Random histories of tokens against a plain model, with delayed replies.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
@@ -93,7 +93,7 @@ fn nfts(events: &[Event]) -> Vec<NftAt> {
     places.zip(events).map(|(place, of)| NftAt { place, tx: None, event: event(of) }).collect()
 }
 
-/// The chain's answer about a collection, if one of the tokens of `subject` decides it.
+/// The chain's reply about a collection, if one of the tokens of `subject` decides it.
 fn about_collection(of: Account, height: u64, by_a_token: bool) -> Reply {
     let found = |name: &str| Reply::Collection { name: Text::Plain(name.to_owned()), creator: None };
     match of.as_bytes()[0] - 0xc0 {
@@ -105,7 +105,7 @@ fn about_collection(of: Account, height: u64, by_a_token: bool) -> Reply {
     }
 }
 
-/// The chain's answer about the name of a collection, which is refused at some heights.
+/// The chain's reply about the name of a collection, which is refused at some heights.
 fn about_name(height: u64) -> Reply {
     match height % 3 {
         0 => Reply::No,
@@ -114,7 +114,7 @@ fn about_name(height: u64) -> Reply {
     }
 }
 
-/// The chain's answer about a URI: some are refused at some heights, some too long.
+/// The chain's reply about a URI: some are refused at some heights, some too long.
 fn about_uri(of: Account, token_id: &str, height: u64) -> Reply {
     let token: u64 = token_id.parse().unwrap();
     match (token, height % 4) {
@@ -124,7 +124,7 @@ fn about_uri(of: Account, token_id: &str, height: u64) -> Reply {
     }
 }
 
-/// All answers of the chain about a block's tokens.
+/// All replies of the chain about a block's tokens.
 fn answers(height: u64, nfts: &[NftAt]) -> Replies {
     let owners = final_owners(nfts);
     let mut answers: Replies = (0..COLLECTIONS)
@@ -222,7 +222,7 @@ impl Subject {
             let replies = asked.abouts().iter().map(|about| Ok(reply(about))).collect();
             let Some(reply) = asked.replies(replies).next().unwrap().unwrap() else { continue };
             let late = LateReply { place: place.clone(), question: question.clone(), reply };
-            // A question may be asked twice before its answer is committed.
+            // A question may be asked twice before its reply is committed.
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
         }

@@ -1,4 +1,4 @@
-//! Owners, names and URIs of tokens, compared with the answers of contracts, and tokens that are stored as silent.
+//! Owners, names and URIs of tokens, compared with the replies of contracts, and tokens that are stored as silent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

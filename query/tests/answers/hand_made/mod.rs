@@ -1,6 +1,6 @@
 //! A database written row by row in memory, with the API over it and a plain model of its contents.
 //!
-//! Every record is small JSON with its own sequence as the member `n`, so that an answer identifies its rows. NFTs are
+//! Every record is small JSON with its own sequence as the member `n`, so that a reply identifies its rows. NFTs are
 //! in [`nfts`], and the walk of a client through a list in [`walk`].
 
 #![allow(dead_code, reason = "each test file uses a part")]

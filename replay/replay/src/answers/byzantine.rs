@@ -4,8 +4,8 @@
 //!
 //! # Invariants
 //!
-//! - A false answer has the shape of a correct one and differs only where its [`Deviation`] states.
-//! - An answer without these contents, for example of a block without transactions, stays correct.
+//! - A false reply has the shape of a correct one and differs only where its [`Deviation`] states.
+//! - A reply without these contents, for example of a block without transactions, stays correct.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -87,7 +87,7 @@ pub(super) fn results(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, Str
     Ok(json.to_string().into())
 }
 
-/// An answer to `eth_getBlockReceipts`.
+/// A reply to `eth_getBlockReceipts`.
 pub(super) fn receipts(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
     let Some(random) = deviations.get(Deviation::FalseReceipts) else { return Ok(raw.clone()) };
     let Value::Array(mut receipts) = parse(raw)? else {

@@ -67,7 +67,7 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
     outcome.unwrap_or_else(|error| error)
 }
 
-/// The query for the prefix of addresses, from the answer of REST: the message has the prefix as field 1.
+/// The query for the prefix of addresses, from the reply of REST: the message has the prefix as field 1.
 fn prefix(view: View<'_>, params: &Params) -> Option<Result<Reply, Reply>> {
     #[derive(Deserialize)]
     struct Recorded {

@@ -24,7 +24,7 @@ pub(super) fn array<'a>(view: View<'_>, what: &str, raw: &'a [u8]) -> Result<Vec
     items(raw).map_err(|e| unreadable(view, what, &e))
 }
 
-/// The error for a request without a recorded answer; it is counted.
+/// The error for a request without a recorded reply; it is counted.
 pub(super) fn missing(view: View<'_>, question: &str) -> Reply {
     Reply::error(-32000, &view.counters.miss(question), None)
 }

@@ -83,7 +83,7 @@ fn whole(params: &Params, name: &str, default: i64) -> Result<i64, Reply> {
     }
 }
 
-/// The node's answer for a transaction at a place.
+/// The node's reply for a transaction at a place.
 fn found(view: View<'_>, height: u64, index: usize) -> Result<String, Reply> {
     #[derive(Deserialize)]
     struct Results<'a> {

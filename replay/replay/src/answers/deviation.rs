@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //!
-//! A deviation changes only the answers that its comment names.
+//! A deviation changes only the replies that its comment names.
 //! - Without a deviation, answers are those of the recording.
 
-/// One way in which answers deviate. Each comment names the affected calls and the change; all other answers are
+/// One way in which answers deviate. Each comment names the affected calls and the change; all other replies are
 /// correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deviation {
@@ -37,7 +37,7 @@ pub enum Deviation {
     /// `eth_getBlockReceipts`: one receipt has another status, gas or hash, or one log less, or is omitted.
     FalseReceipts,
     /// `/block`, `/block_results`, `/header`, REST blocks and their transactions, EVM blocks, receipts and traces by
-    /// number: the answer for another shown height.
+    /// number: the reply for another shown height.
     OtherHeight,
     /// `/status`, `/block`, `/header` and REST's `node_info`: another chain's id; the header's hash matches it.
     WrongChain,
@@ -94,7 +94,7 @@ impl Deviation {
     }
 }
 
-/// The deviations of one answer, each with its number or with the random number that selects the change.
+/// The deviations of one reply, each with its number or with the random number that selects the change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Deviations {
     numbers: [u64; Deviation::ALL.len()],

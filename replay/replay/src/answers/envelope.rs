@@ -1,6 +1,6 @@
 //! The JSON-RPC 2.0 envelope of `CometBFT` and the EVM's JSON-RPC: single calls and batches.
 //!
-//! An answer is the recorded text in its envelope; it is not parsed or serialised again.
+//! A reply is the recorded text in its envelope; it is not parsed or serialised again.
 
 use std::borrow::Cow;
 
@@ -55,7 +55,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The body with the answers to all calls.
+    /// The body with the replies to all calls.
     pub(super) fn answer(&self, mut reply: impl FnMut(&Call<'_>) -> Reply) -> Bytes {
         let calls = match self {
             Self::One(call) => return reply(call).body(call.id()),

@@ -1,4 +1,4 @@
-//! Replies common to all methods of the EVM's JSON-RPC: recorded answers, block numbers, errors.
+//! Replies common to all methods of the EVM's JSON-RPC: recorded replies, block numbers, errors.
 
 use serde_json::value::RawValue;
 

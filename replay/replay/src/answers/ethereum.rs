@@ -1,4 +1,4 @@
-//! The JSON-RPC of an EVM chain that is not a rollup: recorded answers by method and parameters.
+//! The JSON-RPC of an EVM chain that is not a rollup: recorded replies by method and parameters.
 //!
 //! Only `eth_getLogs` is derived for parameters that were not recorded: from the logs of all recorded receipts, so it
 //! covers only those transactions.

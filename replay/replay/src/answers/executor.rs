@@ -1,8 +1,8 @@
-//! The REST of a bridge's executor (opinit-bots), from recorded answers about the rollup.
+//! The REST of a bridge's executor (opinit-bots), from recorded replies about the rollup.
 //!
-//! The answer about a withdrawal depends on the shown height of the rollup. Below its block (`tx_height`) the executor
+//! The reply about a withdrawal depends on the shown height of the rollup. Below its block (`tx_height`) the executor
 //! does not have it. From there on it has it without proofs: its tree is open. From the last block of the output on,
-//! the block with the hash `last_block_hash`, it is the recorded answer with the proofs. Like an executor, no answer
+//! the block with the hash `last_block_hash`, it is the recorded reply with the proofs. Like an executor, no reply
 //! states whether the output is on the L1 already, or the withdrawal claimed.
 //!
 //! `/withdrawals/{address}` is composed of these, as in `executor/child`. Errors are plain text with HTTP status 500,
@@ -74,7 +74,7 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// The answer of the executor at the shown height.
+    /// The reply of the executor at the shown height.
     fn answer_at(&self, view: View<'_>) -> Result<String, HttpReply> {
         let text = String::from_utf8_lossy(&self.answer.body);
         let Some(hash) = &self.closed else { return Ok(text.into_owned()) };
@@ -92,7 +92,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The recorded withdrawals by sequence, each with its last answer.
+/// The recorded withdrawals by sequence, each with its last reply.
 fn all(view: View<'_>) -> Result<Vec<Seen<'_>>, HttpReply> {
     let read: Result<Vec<_>, _> = view.recording.state().bots().iter().filter_map(Seen::read).collect();
     let mut seen = read.map_err(|e| missing(view, &format!("a well-formed withdrawal: {e}")))?;

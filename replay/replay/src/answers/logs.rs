@@ -74,7 +74,7 @@ impl Filter {
     }
 }
 
-/// Answers from a rollup's heights, or from all receipts of another chain.
+/// Replies from a rollup's heights, or from all receipts of another chain.
 pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let raw = params.first().map_or("null", |p| p.get());
     let filter: Filter =

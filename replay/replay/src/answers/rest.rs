@@ -1,8 +1,8 @@
-//! The Cosmos REST gateway: blocks, their transactions and searches are derived from the heights; all other answers are
+//! The Cosmos REST gateway: blocks, their transactions and searches are derived from the heights; all other replies are
 //! from the state file.
 //!
 //! Errors have the gateway's shape `{"code","message","details"}`. A state request matches only with its height header:
-//! the answer of one height is never that of another.
+//! the reply of one height is never that of another.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -208,7 +208,7 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<HttpReply, HttpRepl
     Ok(HttpReply::new(status, body))
 }
 
-/// An account derived from its transactions; `None` if that is impossible, or the answer was recorded.
+/// An account derived from its transactions; `None` if that is impossible, or the reply was recorded.
 fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<HttpReply> {
     let path = request.uri().path();
     let address = path.strip_prefix(ACCOUNT).filter(|_| request.method() == Method::GET)?;

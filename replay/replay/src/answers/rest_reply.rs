@@ -25,7 +25,7 @@ pub(super) fn invalid(message: &str) -> HttpReply {
     error(StatusCode::BAD_REQUEST, 3, message)
 }
 
-/// The error for a request without a recorded answer; it is counted.
+/// The error for a request without a recorded reply; it is counted.
 pub(super) fn missing(view: View<'_>, question: &str) -> HttpReply {
     error(StatusCode::NOT_IMPLEMENTED, 12, &view.counters.miss(question))
 }

@@ -2,7 +2,7 @@
 //! transaction.
 //!
 //! Behaviour of `x/auth/tx` of SDK 0.50 (`service.go`, `query.go`): `query`, `page`, `limit` and `order_by` have an
-//! effect; `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are not a transaction (vote
+//! effect; `events` and `pagination.*` of older SDKs are ignored. The reply for bytes that are not a transaction (vote
 //! data) is not derived: it must be recorded.
 
 use base64::Engine as _;
@@ -85,7 +85,7 @@ pub(super) fn txs(view: View<'_>, path: &str) -> Result<HttpReply, HttpReply> {
                 responses.push(response);
             }
             Err(NotGiven::Failed(answer)) => return Err(answer),
-            // The recorded answer is that of the whole chain.
+            // The recorded reply is that of the whole chain.
             Err(NotGiven::Undecoded) if view.executed() == view.recording.last() => {
                 return recorded(view, path);
             }

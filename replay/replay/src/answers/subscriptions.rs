@@ -1,7 +1,7 @@
 //! Websocket messages of a node: answers to calls, and events of the new heights that a client subscribed to.
 //!
 //! Behaviour of CometBFT 0.38 (`rpc/core/events.go`, `rpc/jsonrpc/server/ws_handler.go`, `types/events.go`,
-//! `types/event_bus.go`): one call per message, a call without an id gets no answer, and an event has the id of the
+//! `types/event_bus.go`): one call per message, a call without an id gets no reply, and an event has the id of the
 //! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are supported; any other query gets an error and
 //! is counted.
 
@@ -44,7 +44,7 @@ struct Subscription {
 }
 
 impl Subscriptions {
-    /// Handles a message of the client; returns the answer, if there is one.
+    /// Handles a message of the client; returns the reply, if there is one.
     pub(crate) fn handle(&mut self, view: View<'_>, message: &[u8]) -> Option<Bytes> {
         let call: Call<'_> = match serde_json::from_slice(message) {
             Ok(call) => call,

@@ -1,4 +1,4 @@
-//! Requests to the recorded node, and the answers about state that every recording has.
+//! Requests to the recorded node, and the replies about state that every recording has.
 
 use std::path::Path;
 
@@ -160,7 +160,7 @@ impl Source {
         opened(method, &answer)
     }
 
-    /// Requests and writes the answers about state; returns the fee denomination of an EVM chain.
+    /// Requests and writes the replies about state; returns the fee denomination of an EVM chain.
     pub(super) async fn state(
         &self,
         writer: &mut RecordingWriter,
@@ -191,7 +191,7 @@ impl Source {
         fee_denom(&params).map(Some)
     }
 
-    /// Writes a REST answer, including "not found"; returns it if it is a success.
+    /// Writes a REST reply, including "not found"; returns it if it is a success.
     async fn rest_state(&self, writer: &mut RecordingWriter, path: &str) -> Result<Option<Bytes>, Error> {
         let (status, body) = match until(Backoff::default(), path, || self.rest.get(path, None)).await {
             Ok(body) => (200, body),
@@ -232,7 +232,7 @@ fn fee_denom(params: &[u8]) -> Result<String, Error> {
 }
 
 /// Status and body of a definite refusal in the gateway's own form (its `details` are always empty for these requests);
-/// none if the node is a replay node without a recorded answer.
+/// none if the node is a replay node without a recorded reply.
 fn refusal(error: node::Error) -> Result<Option<(u16, Bytes)>, Error> {
     let (code, message) = match error {
         node::Error::MethodMissing { message, .. } if message.starts_with("not recorded: ") => {

@@ -1,4 +1,4 @@
-//! One recorded height: the raw text of the node's answers about it.
+//! One recorded height: the raw text of the node's replies about it.
 //!
 //! A line is scanned once, never parsed into a tree; the members are slices of the one copy of the line's text.
 //! Accessors of inner values (raw transactions, one receipt of many) parse on demand.
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The raw answers about one height.
+/// The raw replies about one height.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Height {
     /// The height.

@@ -6,10 +6,10 @@ use super::{Height, Outcome, RestReply};
 
 /// A chain that continues a recording.
 ///
-/// Its answers are functions of their arguments: a height may be requested any number of times and in any order. State
-/// that an extension has no answer about is that of the last recorded answer.
+/// Its replies are functions of their arguments: a height may be requested any number of times and in any order. State
+/// that an extension has no reply about is that of the last recorded reply.
 pub trait Extension: Debug + Send + Sync {
-    /// The answers about a height; `None` above the last.
+    /// The replies about a height; `None` above the last.
     fn height(&self, height: u64) -> Option<Height>;
 
     /// Number of raw transactions of a height.

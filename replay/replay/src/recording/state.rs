@@ -2,7 +2,7 @@
 //!
 //! A request matches if method, path, every parameter, body and height are equal. The order of parameters and of
 //! members of a body, percent-encoding, the quotes of `CometBFT`'s string parameters and the case of JSON-RPC's
-//! parameters (hex and tags) are ignored. No request gets the answer of a similar one.
+//! parameters (hex and tags) are ignored. No request gets the reply of a similar one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A recorded REST answer: the status and the raw JSON body.
+/// A recorded REST reply: the status and the raw JSON body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReply {
     /// The HTTP status.
@@ -30,18 +30,18 @@ pub enum Outcome {
     Error(Bytes),
 }
 
-/// A recorded REST answer of the bridge's executor.
+/// A recorded REST reply of the bridge's executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BotReply {
     /// Path and query string, as sent.
     pub path: String,
     /// The HTTP status.
     pub status: u16,
-    /// The answer: JSON, or a JSON string in place of a plain text.
+    /// The reply: JSON, or a JSON string in place of a plain text.
     pub body: Bytes,
 }
 
-/// The answers to a request by the height of the state; `None` is the latest state while recording.
+/// The replies to a request by the height of the state; `None` is the latest state while recording.
 type ByHeight<T> = BTreeMap<Option<u64>, T>;
 
 /// Every recorded state request, by its normal form.
@@ -107,7 +107,7 @@ impl StateReplies {
         last_up_to(self.rest.get(&rest_key(method, path, Some(body))?)?, height)
     }
 
-    /// The recorded answers to `GET`s of a path with any query string, in ascending order of height.
+    /// The recorded replies to `GET`s of a path with any query string, in ascending order of height.
     pub(crate) fn pages(&self, path: &str) -> Vec<&RestReply> {
         let first_line = format!("GET {path}");
         let of_path = self.rest.iter().filter(|(key, _)| key.lines().next() == Some(&first_line));
@@ -141,12 +141,12 @@ impl StateReplies {
         self.called_from.get(&to.to_ascii_lowercase()).is_some_and(|first| *first <= height)
     }
 
-    /// The recorded answers to `eth_getTransactionReceipt` that are receipts, in the order of the recording.
+    /// The recorded replies to `eth_getTransactionReceipt` that are receipts, in the order of the recording.
     pub fn receipts(&self) -> &[Bytes] {
         &self.receipts
     }
 
-    /// The answers of the bridge's executor, in the order of the recording; a request may occur more than once.
+    /// The replies of the bridge's executor, in the order of the recording; a request may occur more than once.
     pub fn bots(&self) -> &[BotReply] {
         &self.bots
     }
@@ -169,7 +169,7 @@ impl StateReplies {
         self.add(line.as_bytes()).unwrap();
     }
 
-    /// Adds a line of `state.ndjson`; of two answers to the same request the first is kept.
+    /// Adds a line of `state.ndjson`; of two replies to the same request the first is kept.
     pub(super) fn add(&mut self, text: &[u8]) -> Result<(), String> {
         let line: Line<'_> = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         match line.kind {
@@ -314,7 +314,7 @@ fn canonical(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).map(|value| sorted(value).to_string()).ok()
 }
 
-/// Deserializes `null` as an answer; a plain `Option` would make it an absence.
+/// Deserializes `null` as a reply; a plain `Option` would make it an absence.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }

@@ -34,9 +34,9 @@ pub enum Line<'a> {
         /// The body of a `POST`.
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<&'a RawValue>,
-        /// The HTTP status of the answer.
+        /// The HTTP status of the reply.
         status: u16,
-        /// The answer.
+        /// The reply.
         answer: &'a RawValue,
     },
     /// A request to `CometBFT`.
@@ -135,7 +135,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Adds an answer about state.
+    /// Adds a reply about state.
     pub fn state(&mut self, line: &Line<'_>) -> Result<(), Error> {
         let path = self.dir.join(STATE_PARTIAL);
         let text = serde_json::to_vec(line).map_err(|e| Error::file(&path, e.to_string()))?;

@@ -1,4 +1,4 @@
-//! Answers with deviations compared with correct ones: each differs only as its deviation states.
+//! Replies with deviations compared with correct ones: each differs only as its deviation states.
 
 use bytes::Bytes;
 use http::Request;
@@ -28,7 +28,7 @@ fn eth(deviations: Deviations, method: &str, params: &Value) -> Value {
     reply.json()
 }
 
-/// The paths of all differences between two answers; a list of another length differs as a whole.
+/// The paths of all differences between two replies; a list of another length differs as a whole.
 fn differences(a: &Value, b: &Value, path: &str, found: &mut Vec<String>) {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
@@ -42,7 +42,7 @@ fn differences(a: &Value, b: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The members that a deviation changes in an answer, over all random numbers, each once.
+/// The members that a deviation changes in a reply, over all random numbers, each once.
 fn changed(deviation: Deviation, answer: impl Fn(Deviations) -> Value) -> Vec<String> {
     let sound = answer(Deviations::default());
     let mut all = Vec::new();

@@ -55,7 +55,7 @@ fn the_sequence_of_a_signer_is_derived_at_every_height() {
             }
         }
         assert!(last.len() > 2);
-        // The node's own answer at the last height.
+        // The node's own reply at the last height.
         let list = get("/cosmos/auth/v1beta1/accounts?pagination.limit=100");
         let (mut parts, body) = list.into_parts();
         parts.headers.insert("x-cosmos-block-height", chain.recording.last().into());

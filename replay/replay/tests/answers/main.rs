@@ -1,4 +1,4 @@
-//! Answers of a replay node compared with the recordings: every form of request, and every error.
+//! Replies of a replay node compared with the recordings: every form of request, and every error.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails there and then.
 
@@ -35,7 +35,7 @@ struct Chain {
     recording: Recording,
 }
 
-/// An answer, the number of missed requests, and the number of answers from the previous state.
+/// A reply, the number of missed requests, and the number of replies from the previous state.
 struct Reply {
     status: u16,
     text: String,
@@ -102,7 +102,7 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
     }
 
-    /// The `result` of a successful answer.
+    /// The `result` of a successful reply.
     fn result(&self) -> Value {
         assert_eq!((self.status, self.missing), (200, 0), "{}", self.text);
         self.json().get("result").unwrap_or_else(|| panic!("no result: {}", self.text)).clone()

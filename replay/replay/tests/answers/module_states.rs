@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{BRIDGE_L1, BRIDGE_L2, Chain, L1, L2, extra, get};
 use replay::answers::Service;
 
-/// The part of an answer that does not depend on the height at which the node was asked.
+/// The part of a reply that does not depend on the height at which the node was asked.
 fn comparable(mut answer: Value) -> Value {
     if let Some(members) = answer.as_object_mut() {
         members.remove("proof_height");

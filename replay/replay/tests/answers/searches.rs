@@ -1,4 +1,4 @@
-//! Transactions by hash and by events, over `CometBFT` and REST, compared with the answers of the recorded nodes.
+//! Transactions by hash and by events, over `CometBFT` and REST, compared with the replies of the recorded nodes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -17,7 +17,7 @@ static EVM: LazyLock<Arc<Recording>> = LazyLock::new(|| {
 
 const RECEIPTS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockReceipts","params":["0x2"]}"#;
 
-/// The whole answer from the wire; empty if the connection was closed without one.
+/// The whole reply from the wire; empty if the connection was closed without one.
 async fn exchange(url: &str, method: &str, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     let length = body.len();
@@ -26,7 +26,7 @@ async fn exchange(url: &str, method: &str, path: &str, body: &str) -> String {
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // A truncated answer may also end in a reset; the bytes before it are kept.
+    // A truncated reply may also end in a reset; the bytes before it are kept.
     if let Err(e) = stream.read_to_end(&mut answer).await {
         assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset);
     }

@@ -39,7 +39,7 @@ fn same_heights(new: &Recording, old: &Recording) {
     }
 }
 
-/// Checks that the answers to an indexer's first requests exist and are equal; returns their number.
+/// Checks that the replies to an indexer's first requests exist and are equal; returns their number.
 fn same_state(new: &Recording, old: &Recording) -> usize {
     let mut compared = 0;
     let last = old.last();
@@ -103,7 +103,7 @@ async fn a_recording_made_of_a_replayed_chain_is_the_recording() {
         assert_eq!(summary, want);
         same_heights(&new, &old);
         assert_eq!(same_state(&new, &old), questions);
-        // These recordings lack the staking module of other chains: a "not recorded" error is not written as an answer.
+        // These recordings lack the staking module of other chains: a "not recorded" error is not written as a reply.
         assert_eq!(node.missing().count, missing, "{:?}", node.missing());
         assert!(
             new.state()

@@ -37,7 +37,7 @@ async fn a_remainder_that_the_wrapper_would_refuse_stays_in_the_account() {
     let info = "1.5 INIT are sent and 0.000000000000000001 INIT stay in the account: the route takes no smaller units.";
     assert_eq!(route["extra_infos"], json!([info]));
 
-    // The messages are those of the amount in the answer, as clients send it back.
+    // The messages are those of the amount in the reply, as clients send it back.
     let mut echo = ask.clone();
     for name in ["amount_in", "amount_out", "operations"] {
         echo[name] = route[name].clone();

@@ -162,7 +162,7 @@ async fn a_node_of_another_chain_is_found() {
     }
 }
 
-/// A node with the recorded answers, except for one path.
+/// A node with the recorded replies, except for one path.
 async fn lying(of: &str, path: &'static str, lie: Value) -> Fixture {
     let mut answers = crate::client::recorded::answers(of);
     assert!(answers.insert(path.to_owned(), lie).is_some(), "{path}");

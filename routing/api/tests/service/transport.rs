@@ -44,7 +44,7 @@ async fn a_body_may_have_a_mebibyte() {
         body.push(' ');
         let over = socket.exchange(head, body.as_bytes());
         body.push_str(&" ".repeat(31 << 20));
-        // The time of an answer is its own.
+        // The time of a reply is its own.
         let undated =
             |answer: &str| answer.lines().filter(|line| !line.starts_with("date: ")).collect::<String>();
         assert_eq!(undated(&socket.exchange(head, body.as_bytes())), undated(&over));

@@ -1,4 +1,4 @@
-//! Quote calls of OFT contracts and their answers.
+//! Quote calls of OFT contracts and their replies.
 
 use chain::U256;
 use messages::{BuildError, quote};

@@ -1,4 +1,4 @@
-//! The example registry agrees with the answers of the recorded nodes.
+//! The example registry agrees with the replies of the recorded nodes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -17,7 +17,7 @@ fn example() -> Registry {
     loaded.registry
 }
 
-/// Answers of a recorded node by path.
+/// Replies of a recorded node by path.
 fn answers(chain: &str) -> BTreeMap<String, Value> {
     let path = root().join("../../testing/recordings/l1-l2").join(chain).join("extra.ndjson.zst");
     let lines = zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap();

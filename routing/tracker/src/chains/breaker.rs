@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * While the circuit is open, at most one request is in flight.
-//! * One answer closes the circuit.
+//! * One reply closes the circuit.
 //! * A request that never reports back delays the next one by at most [`LEASE`]; a clock that is set back, by at most
 //!   [`LAST_PAUSE`].
 
@@ -63,7 +63,7 @@ impl Breaker {
         true
     }
 
-    /// Records an answer. Returns whether it closed the circuit.
+    /// Records a reply. Returns whether it closed the circuit.
     pub(crate) fn succeeded(&mut self) -> bool {
         self.failures = 0;
         self.open.take().is_some()

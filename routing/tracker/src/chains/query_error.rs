@@ -29,7 +29,7 @@ pub(crate) enum QueryError {
     NoAddress(#[from] NoAddress),
     #[error("the registry has no chain {chain}; add it")]
     UnknownChain { chain: String },
-    /// The answer does not decode.
+    /// The reply does not decode.
     #[error("chain {chain}: {what} cannot be read: {reason}; is json_rpc the address of its EVM?")]
     Unreadable { chain: String, what: &'static str, reason: String },
 }
@@ -56,7 +56,7 @@ impl QueryError {
         matches!(self, Self::Node(node::Error::NotIndexed { .. }))
     }
 
-    /// Whether no node answered at all. An error that is specific to one query is an answer: otherwise a hash that a
+    /// Whether no node answered at all. An error that is specific to one query is a reply: otherwise a hash that a
     /// node cannot search for would stop all other queries.
     pub(crate) fn is_outage(&self) -> bool {
         match self {

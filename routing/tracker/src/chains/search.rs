@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * CometBFT RPC is queried first; REST is the fallback if RPC has no address, no index or no answer.
+//! * CometBFT RPC is queried first; REST is the fallback if RPC has no address, no index or no reply.
 //! * A search has one condition that few transactions meet, because a node reads all that any condition selects. The
 //!   rest is filtered here.
 //! * Nothing found is no evidence of absence: an index may be pruned or incomplete.

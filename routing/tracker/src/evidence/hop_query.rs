@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * A hop that has ended and is complete has no query.
-//! * No query is sent before its answer can exist.
+//! * No query is sent before its reply can exist.
 //! * Every possible next event of a hop is covered by a query.
 
 use crate::evidence::hop::{Ibc, ObservedHop, TxRef, Withdrawal};

@@ -1,9 +1,9 @@
-//! One poll of a registered transaction: sends its open queries, and then those that the answers open.
+//! One poll of a registered transaction: sends its open queries, and then those that the replies open.
 //!
 //! # Invariants
 //!
 //! * The number of queries per poll is bounded.
-//! * A query without an answer changes nothing.
+//! * A query without a reply changes nothing.
 
 use std::collections::HashSet;
 

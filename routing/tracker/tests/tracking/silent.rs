@@ -110,7 +110,7 @@ fn disk(dir: &Path) -> u64 {
     std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum()
 }
 
-/// Registers transfers of chains that answer, one after the other, while queries to the silent node are pending: each
+/// Registers transfers of chains that reply, one after the other, while queries to the silent node are pending: each
 /// reaches its end within a second. A busy machine may delay one of them; a queue behind that node delays all.
 async fn followed_within_a_second(tracker: &Tracker, node: &Hanging) {
     let check = async {

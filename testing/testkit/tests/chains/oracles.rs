@@ -1,4 +1,4 @@
-//! The index compared with the recorded chains' own answers: owners, URIs and names of NFTs, and balances of ERC-20s,
+//! The index compared with the recorded chains' own replies: owners, URIs and names of NFTs, and balances of ERC-20s,
 //! at every recorded height.
 
 use std::collections::BTreeMap;

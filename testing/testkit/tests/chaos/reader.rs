@@ -1,4 +1,4 @@
-//! A client that reads the API during the chaos test, and checks that it never gets a false answer. Its chains begin at
+//! A client that reads the API during the chaos test, and checks that it never gets a false reply. Its chains begin at
 //! height 1.
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const LIMIT: u64 = 20;
 /// The hashes of a chain's blocks, by height.
 type History = HashMap<u64, String>;
 
-/// The histories that the chain has had: every answer must be of one of them.
+/// The histories that the chain has had: every reply must be of one of them.
 #[derive(Clone, Default)]
 pub(crate) struct Truths(Arc<Mutex<Vec<History>>>);
 
@@ -134,7 +134,7 @@ impl Reader {
         Self { stop, thread }
     }
 
-    /// Stops reading; returns the number of pages, or the first false answer.
+    /// Stops reading; returns the number of pages, or the first false reply.
     pub(crate) fn stop(self) -> Result<Read, String> {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.join().map_err(|_| "the reader panicked".to_owned())?

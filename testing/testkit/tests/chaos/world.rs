@@ -38,7 +38,7 @@ const LAG: &str = "state-lag=400ms";
 /// A chain's blocks while states lag.
 const BLOCK_TIME: Duration = Duration::from_millis(60);
 
-/// False answers, never of the first endpoint. A changed header with its new hash is not included: at the head it
+/// False replies, never of the first endpoint. A changed header with its new hash is not included: at the head it
 /// cannot be distinguished from a true one before the next block.
 const LIES: [&str; 5] =
     ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.3", "lie-receipts@0.3", "other-height@0.3"];
@@ -135,7 +135,7 @@ impl World {
         &self.story
     }
 
-    /// Number of answers from the state of the previous height.
+    /// Number of replies from the state of the previous height.
     pub(crate) fn lagged(&self) -> u64 {
         self.nodes.iter().map(ReplayNode::lagged).sum()
     }
@@ -285,7 +285,7 @@ impl World {
         Ok(Some(format!("{at}: {}", faults.join(" "))))
     }
 
-    /// An endpoint gives a false answer.
+    /// An endpoint gives a false reply.
     fn lie(&mut self) -> Result<Option<String>> {
         if self.nodes.len() < 2 {
             return Ok(None);
@@ -378,7 +378,7 @@ impl World {
         }
         self.reach(self.chain.last()).await?;
         let mut life = self.life.take().context("nothing runs")?;
-        // Late answers about NFTs follow after the blocks.
+        // Late replies about NFTs follow after the blocks.
         let progress = &mut life.live().await?.progress;
         while self.has_questions()? {
             progress.moved().await;

@@ -1,4 +1,4 @@
-//! The recorded chains and golden answers of the repository, line by line.
+//! The recorded chains and golden replies of the repository, line by line.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test stops where a file is not as recorded")]
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 pub(crate) const CHAINS: [&str; 6] =
     ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2", "evm-load"];
 
-/// A node's answers about one height.
+/// A node's replies about one height.
 #[derive(Deserialize)]
 pub(crate) struct Line {
     pub(crate) height: u64,
@@ -37,7 +37,7 @@ pub(crate) struct EthTrace {
     pub(crate) result: Option<Box<RawValue>>,
 }
 
-/// Another request to a node, with its answer.
+/// Another request to a node, with its reply.
 #[derive(Deserialize)]
 pub(crate) struct State {
     pub(crate) kind: String,
@@ -59,7 +59,7 @@ pub(crate) struct State {
     pub(crate) result: Option<Value>,
 }
 
-/// A request and the deployed server's answer.
+/// A request and the deployed server's reply.
 #[derive(Deserialize)]
 pub(crate) struct Golden {
     pub(crate) u: String,
@@ -88,12 +88,12 @@ pub(crate) fn heights(chain: &str) -> impl Iterator<Item = Line> {
     lines(format!("testing/recordings/{chain}/blocks.ndjson.zst"))
 }
 
-/// The other answers of a recorded chain.
+/// The other replies of a recorded chain.
 pub(crate) fn states(chain: &str) -> impl Iterator<Item = State> {
     lines(format!("testing/recordings/{chain}/state.ndjson.zst"))
 }
 
-/// The golden answers of a chain.
+/// The golden replies of a chain.
 pub(crate) fn goldens(chain: &str) -> impl Iterator<Item = Golden> {
     lines(format!("testing/goldens/{chain}.ndjson.zst"))
 }

@@ -77,7 +77,7 @@ impl NftApplier<'_, '_> {
         self.entry(place, tx, Change::Mint(mint))
     }
 
-    /// The node's answer about the URI of a token. Without one the query is stored.
+    /// The node's reply about the URI of a token. Without one the query is stored.
     fn uri(
         &mut self,
         place: &Place,

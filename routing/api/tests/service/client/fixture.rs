@@ -1,4 +1,4 @@
-//! An HTTP server with the answers of a test, for nodes that no recording has.
+//! An HTTP server with the replies of a test, for nodes that no recording has.
 
 use std::future::Future;
 use std::net::Ipv4Addr;

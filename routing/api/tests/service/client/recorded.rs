@@ -118,7 +118,7 @@ pub(crate) fn texts() -> Vec<(String, String)> {
     ["chains.toml", "bridges.toml", "assets.toml"].map(|name| (name.to_owned(), read(name))).into()
 }
 
-/// The answers of a recorded node, by path.
+/// The replies of a recorded node, by path.
 pub(crate) fn answers(recording: &str) -> BTreeMap<String, Value> {
     let path = here("../../testing/recordings").join(recording).join("extra.ndjson.zst");
     let lines = zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap();

@@ -22,9 +22,9 @@ const CONTRADICTED: &str = "the files contradict themselves, which is reported";
 pub(super) struct Tally {
     pub(super) asked: usize,
     pub(super) exact: usize,
-    /// Reasons why there is no answer, with their number and one case.
+    /// Reasons why there is no reply, with their number and one case.
     pub(super) reasons: BTreeMap<String, (usize, String)>,
-    /// Answers that differ.
+    /// Replies that differ.
     pub(super) wrong: Vec<String>,
 }
 

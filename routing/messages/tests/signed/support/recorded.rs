@@ -1,4 +1,4 @@
-//! The recorded pair of chains: types, transactions of blocks, and simulated ones with their answers.
+//! The recorded pair of chains: types, transactions of blocks, and simulated ones with their replies.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -21,7 +21,7 @@ pub(crate) fn types(chain: &str) -> proto::json::Registry {
     proto::json::Registry::from_descriptors(&descriptors).unwrap()
 }
 
-/// A transaction that a node simulated, and the status of the answer.
+/// A transaction that a node simulated, and the status of the reply.
 pub(crate) struct Simulated {
     pub(crate) status: u64,
     pub(crate) body: TxBody,
