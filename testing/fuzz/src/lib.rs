@@ -6,7 +6,7 @@
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`cursor`], [`request`] | requests of clients to the indexer |
+//! | [`cursor`], [`request`], [`json_rpc`] | requests of clients to the indexer |
 //! | [`rows`] | keys and values of every table |
 //! | [`events`], [`traces`], [`tx`], [`views`] | answers of nodes |
 //! | [`memo`], [`registry_files`] | input of the routing service |
@@ -24,6 +24,7 @@ pub mod cursor;
 pub mod edit;
 pub mod events;
 pub mod input;
+pub mod json_rpc;
 pub mod memo;
 pub mod mutate;
 pub mod recorded;
@@ -53,6 +54,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "cursor", run: cursor::run, seeds: cursor::seeds, words: cursor::WORDS },
     Target { name: "query_string", run: request::run, seeds: request::seeds, words: request::WORDS },
+    Target { name: "json_rpc", run: json_rpc::run, seeds: json_rpc::seeds, words: json_rpc::WORDS },
     Target { name: "rows", run: rows::run, seeds: rows::seeds, words: &[] },
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },
     Target { name: "traces", run: traces::run, seeds: traces::seeds, words: traces::WORDS },

@@ -9,11 +9,14 @@ use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
 use replay::recording::Summary;
 use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::contracts::CONTRACTS;
 use schema::digest::TableDigest;
+use schema::evm_block::BLOCKS;
+use schema::logs::LOGS;
 use schema::meta::{self, BlockLane};
 use schema::nft::Questions;
 use store::key::All;
-use store::{Order, Store};
+use store::{MemStore, Order, Store};
 use tokio::sync::watch;
 
 /// Timeout of indexing a recorded chain: enough for a debug build on two cores.
@@ -89,6 +92,35 @@ pub async fn index_as(
     ensure!(missing.count == 0, "requests that are not recorded: {:?}", missing.questions);
     played.stop().await;
     Ok(())
+}
+
+/// Indexes `recording` with the optional indexes that JSON-RPC reads, in memory. Unrecorded requests count as failed.
+pub async fn index_for_json_rpc(recording: Arc<Recording>) -> Result<Arc<dyn Store>> {
+    let store: Arc<dyn Store> = Arc::new(MemStore::new());
+    let config = Config {
+        indexes: vec![&BLOCKS, &CONTRACTS, &LOGS],
+        internal_txs: false,
+        rich_list: false,
+        ..config(&recording)?
+    };
+    let last = recording.last();
+    let played = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
+    let ingest = Ingest::prepare(config, Arc::new(clients(&played)?), Arc::clone(&store)).await?;
+    let (stop, stopped) = watch::channel(false);
+    let reached = async {
+        // Headers arrive after their blocks, and nothing announces them.
+        for index in [&BLOCKS, &LOGS, &CONTRACTS] {
+            while index.state(&*store.snapshot()?)?.is_none_or(|state| state.height < last) {
+                tokio::task::yield_now().await;
+            }
+        }
+        stop.send_replace(true);
+        anyhow::Ok(())
+    };
+    let both = async { tokio::try_join!(async { Ok(ingest.run(stopped).await?) }, reached) };
+    tokio::time::timeout(TIMEOUT, both).await.context("the ingest does not come to its end")??;
+    played.stop().await;
+    Ok(store)
 }
 
 /// Indexes the chain of `node` up to `last`, until no query about NFTs is pending.

@@ -6,44 +6,17 @@ use std::sync::Arc;
 
 use chain::evm::dialect::Dialect;
 use chain::evm::log_filter::LogFilter;
-use ingest::{Config, Ingest};
 use query::Indexer;
 use query::evm::{Error, EvmView, LogLimits};
-use replay::{Addresses, Options, Recording, ReplayNode};
-use schema::contracts::CONTRACTS;
-use schema::evm_block::BLOCKS;
-use schema::logs::LOGS;
+use replay::Recording;
 use serde_json::Value;
-use store::{MemStore, Store};
+use store::Store;
 use testkit::{indexed, recording};
-use tokio::sync::watch;
 
-/// Indexes a recorded chain with the optional indexes that JSON-RPC needs.
+/// The index of a recorded chain, with what JSON-RPC reads.
 pub(crate) async fn index(name: &str) -> (Arc<dyn Store>, Indexer) {
     let recording = Arc::new(Recording::open(&recording(name)).unwrap());
-    let store: Arc<dyn Store> = Arc::new(MemStore::new());
-    let config = Config {
-        indexes: vec![&BLOCKS, &CONTRACTS, &LOGS],
-        internal_txs: false,
-        rich_list: false,
-        ..indexed::config(&recording).unwrap()
-    };
-    let last = recording.last();
-    let played = ReplayNode::start(recording, Addresses::default(), Options::default()).await.unwrap();
-    let node = Arc::new(indexed::clients(&played).unwrap());
-    let ingest = Ingest::prepare(config, node, Arc::clone(&store)).await.unwrap();
-    let (stop, stopped) = watch::channel(false);
-    let done = async {
-        let height =
-            |index: &schema::index::Index| index.state(&*store.snapshot().unwrap()).unwrap().unwrap().height;
-        // Headers arrive after their blocks: there is no channel to wait on.
-        while height(&BLOCKS) < last || height(&LOGS) < last {
-            tokio::task::yield_now().await;
-        }
-        stop.send_replace(true);
-    };
-    let (outcome, ()) = tokio::join!(ingest.run(stopped), done);
-    outcome.unwrap();
+    let store = indexed::index_for_json_rpc(recording).await.unwrap();
     let indexer = indexed::indexer(Arc::clone(&store)).unwrap();
     (store, indexer)
 }

@@ -1,0 +1,102 @@
+//! JSON-RPC over a recorded chain: any body gets a response of the protocol, and no internal error.
+
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use evm_rpc::{Dialect, ENDPOINTS, EvmRpc};
+use http::{Request, StatusCode};
+use replay::Recording;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use web::app::App;
+
+/// The code of an error that is the server's own.
+const INTERNAL: i64 = -32603;
+
+struct Served {
+    runtime: Runtime,
+    app: App<EvmRpc>,
+}
+
+static SERVED: LazyLock<Served> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
+    let store = runtime.block_on(testkit::indexed::index_for_json_rpc(recording)).unwrap();
+    let index = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+    let index = Arc::new(OnceLock::from(Arc::new(index)));
+    let rpc = EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0.0.0");
+    Served { runtime, app: rpc.app().unwrap() }
+});
+
+/// Methods, members and values.
+pub const WORDS: &[&str] = &[
+    "\"jsonrpc\":\"2.0\"",
+    "\"method\":\"eth_getLogs\"",
+    "\"method\":\"eth_getBlockByNumber\"",
+    "\"params\":[",
+    "\"fromBlock\":",
+    "\"toBlock\":",
+    "\"blockHash\":",
+    "\"address\":",
+    "\"topics\":[[",
+    "\"earliest\"",
+    "\"finalized\"",
+    "\"0x7fffffffffffffff\"",
+    "\"0xffffffffffffffff\"",
+    "\"0x\"",
+    "\"0x00\"",
+    "null",
+    "true",
+    "],[",
+    "},{",
+];
+
+/// Input: a body.
+pub fn run(data: &[u8]) -> bool {
+    let request = Request::builder().method("POST").uri("/").header("content-type", "application/json");
+    let parts = request.body(()).unwrap().into_parts().0;
+    let Served { runtime, app } = &*SERVED;
+    let response = runtime.block_on(app.respond_later(&parts, data));
+    assert_eq!(response.status(), StatusCode::OK);
+    if response.body().is_empty() {
+        return false;
+    }
+    let body: Value = serde_json::from_slice(response.body()).unwrap();
+    let replies = body.as_array().map_or(std::slice::from_ref(&body), Vec::as_slice);
+    let mut has_result = false;
+    for reply in replies {
+        assert_eq!(reply["jsonrpc"], "2.0", "{reply}");
+        let (result, error) = (reply.get("result"), reply.get("error"));
+        assert!(reply.get("id").is_some() && result.is_some() != error.is_some(), "{reply}");
+        if let Some(error) = error {
+            assert!(error["code"].is_i64() && error["message"].is_string(), "{reply}");
+            assert_ne!(error["code"], INTERNAL, "{reply}");
+        }
+        has_result |= result.is_some();
+    }
+    has_result
+}
+
+/// A call of each kind of parameters, alone and in a batch.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let (hash, address) = (format!("0x{:064}", 1), format!("0x{:040}", 1));
+    let calls = [
+        ("eth_chainId", json!([])),
+        ("eth_blockNumber", Value::Null),
+        ("web3_sha3", json!(["0x00ff"])),
+        ("eth_getBlockByNumber", json!(["0x14", true])),
+        ("eth_getBlockByNumber", json!(["latest", false])),
+        ("eth_getBlockByHash", json!([hash, true])),
+        ("eth_getBlockReceipts", json!([{ "blockNumber": "0x14" }])),
+        ("eth_getTransactionByBlockNumberAndIndex", json!(["0x14", "0x1"])),
+        ("eth_getTransactionReceipt", json!([hash])),
+        ("eth_getLogs", json!([{ "fromBlock": "0x1", "toBlock": "latest", "address": [address, address] }])),
+        ("eth_getLogs", json!([{ "fromBlock": "earliest", "topics": [[hash], null, [hash, null]] }])),
+        ("eth_getLogs", json!([{ "fromBlock": "0x1", "toBlock": "0x50" }])),
+    ];
+    let calls: Vec<Value> = (1..)
+        .zip(calls)
+        .map(|(id, (method, params))| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+        .collect();
+    let batch = Value::Array(calls.clone());
+    calls.iter().chain([&batch]).map(|body| body.to_string().into_bytes()).collect()
+}
