@@ -27,15 +27,10 @@ const WRAPPED: &str = "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2";
 const POOL: &str = "move/3da49084613ad8687beec1ff4e57824abb6d361a10e5acb22e3065744c31e86e";
 const FIVE_MINUTES: u64 = 300_000_000_000;
 
-/// The recorded registry with the wrapped form of the bridge's INIT, and with members of the venue, its last part.
+/// The recorded registry with members of the venue, its last part.
 fn registry_with(venue: &str) -> Registry {
     let file = |name: &str| std::fs::read_to_string(format!("{DIR}/registry/{name}.toml")).unwrap();
-    let wrapped = format!(
-        "[[asset]]\nchain = \"{L2}\"\ndenom = \"{WRAPPED}\"\nsymbol = \"INIT\"\ndecimals = 18\n\
-         wrapped = {{ contract = \"{WRAPPER}\", from = \"{OP_INIT}\" }}\n"
-    );
-    registry::load_text(&[&file("assets"), &wrapped, &file("bridges"), &file("chains"), venue].join("\n"))
-        .unwrap()
+    registry::load_text(&[&file("assets"), &file("bridges"), &file("chains"), venue].join("\n")).unwrap()
 }
 
 fn registry() -> Registry {
