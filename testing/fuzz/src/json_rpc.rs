@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use evm_rpc::{Dialect, ENDPOINTS, EvmRpc};
+use evm_rpc::{Dialect, EvmRpc};
 use http::{Request, StatusCode};
 use replay::Recording;
 use serde_json::{Value, json};

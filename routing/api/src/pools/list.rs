@@ -20,6 +20,8 @@ const MOST_PAUSE: Duration = Duration::from_hours(6);
 const MAX_POOLS: usize = 500;
 /// Transactions per page of a search, the most that nodes allow.
 const TXS: u32 = 100;
+/// Most pages of a search, whatever total the node reports.
+const MAX_PAGES: u32 = 20;
 /// The event of a `StableSwap` pool's creation.
 const CREATED: &str = "0x1::stableswap::CreatePoolEvent";
 
@@ -277,7 +279,7 @@ async fn created(clients: &Clients) -> Result<Vec<String>, String> {
     let comet = clients.comet().map_err(|error| error.to_string())?;
     let query = format!("move.type_tag='{CREATED}'");
     let mut created = Vec::new();
-    for page in 1.. {
+    for page in 1..=MAX_PAGES {
         let found = comet.tx_search(&query, page, TXS, false).await;
         let (txs, total) = found.map_err(|error| error.to_string())?;
         let events = txs.iter().flat_map(|tx| &tx.events);
