@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use web::app::App;
 
+use crate::edit;
+use crate::input::Input;
+
 /// The code of an error that is the server's own.
 const INTERNAL: i64 = -32603;
 
@@ -50,18 +53,28 @@ pub const WORDS: &[&str] = &[
     "},{",
 ];
 
-/// Input: a body.
+/// Input: 0 and a body, or the number of a call and edits of it.
 pub fn run(data: &[u8]) -> bool {
+    let mut input = Input::new(data);
+    let calls = &*CALLS;
+    let body = match input.byte() {
+        0 => input.rest().to_vec(),
+        number => {
+            let mut call = calls[usize::from(number) % calls.len()].clone();
+            edit::apply(&mut call, &mut input);
+            call.to_string().into_bytes()
+        }
+    };
     let request = Request::builder().method("POST").uri("/").header("content-type", "application/json");
     let parts = request.body(()).unwrap().into_parts().0;
     let Served { runtime, app } = &*SERVED;
-    let response = runtime.block_on(app.respond_later(&parts, data));
+    let response = runtime.block_on(app.respond_later(&parts, &body));
     assert_eq!(response.status(), StatusCode::OK);
     if response.body().is_empty() {
         return false;
     }
-    let body: Value = serde_json::from_slice(response.body()).unwrap();
-    let replies = body.as_array().map_or(std::slice::from_ref(&body), Vec::as_slice);
+    let replies: Value = serde_json::from_slice(response.body()).unwrap();
+    let replies = replies.as_array().map_or(std::slice::from_ref(&replies), Vec::as_slice);
     let mut has_result = false;
     for reply in replies {
         assert_eq!(reply["jsonrpc"], "2.0", "{reply}");
@@ -76,8 +89,8 @@ pub fn run(data: &[u8]) -> bool {
     has_result
 }
 
-/// A call of each kind of parameters, alone and in a batch.
-pub fn seeds() -> Vec<Vec<u8>> {
+/// A call of each kind of parameters, and a batch of them.
+static CALLS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let (hash, address) = (format!("0x{:064}", 1), format!("0x{:040}", 1));
     let calls = [
         ("eth_chainId", json!([])),
@@ -93,10 +106,14 @@ pub fn seeds() -> Vec<Vec<u8>> {
         ("eth_getLogs", json!([{ "fromBlock": "earliest", "topics": [[hash], null, [hash, null]] }])),
         ("eth_getLogs", json!([{ "fromBlock": "0x1", "toBlock": "0x50" }])),
     ];
-    let calls: Vec<Value> = (1..)
-        .zip(calls)
-        .map(|(id, (method, params))| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-        .collect();
-    let batch = Value::Array(calls.clone());
-    calls.iter().chain([&batch]).map(|body| body.to_string().into_bytes()).collect()
+    let call = |(id, (method, params)): (u32, (&str, Value))| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let mut calls: Vec<Value> = (1..).zip(calls).map(call).collect();
+    calls.push(Value::Array(calls.clone()));
+    calls
+});
+
+/// Each call, as text and by its number.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let texts = CALLS.iter().map(|call| [&[0][..], call.to_string().as_bytes()].concat());
+    texts.chain((1..=CALLS.len()).filter_map(|number| Some(vec![u8::try_from(number).ok()?]))).collect()
 }
