@@ -22,6 +22,8 @@ mod merge;
 mod plan;
 mod tx;
 
+use std::sync::atomic::Ordering;
+
 use chain::evm::dialect::Dialect;
 use chain::evm::transaction::EthChain;
 use schema::block::Block;
@@ -86,7 +88,7 @@ impl From<store::Error> for Error {
 }
 
 /// Blocks at the head that wait for their headers and are not shown. If more are missing, the headers are being built.
-const LAG: u64 = 16;
+const LAG: u64 = 2;
 
 /// The chain in one snapshot.
 pub struct EvmView<'a> {
@@ -104,11 +106,13 @@ impl Indexer {
         let head = view.blocks()?.height;
         // A header follows its block after one request to the node: until then the block is not shown, unless more are missing.
         let headers = BLOCKS.state(view.snapshot()).map_err(HttpError::internal)?;
-        let head = headers
+        let waits = headers
             .map(|state| state.height)
             .filter(|height| height + LAG >= head && *height > 0)
             .unwrap_or(head);
-        Ok(EvmView { indexer: self, view, dialect, head })
+        // Headers that catch up do not hide a block that was shown: the head falls only with the blocks.
+        let shown = self.evm_head.fetch_max(waits, Ordering::Relaxed).max(waits);
+        Ok(EvmView { indexer: self, view, dialect, head: shown.min(head) })
     }
 }
 

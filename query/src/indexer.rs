@@ -1,6 +1,6 @@
 //! The shared state of all handlers: the store and the constants of its database.
 
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -51,6 +51,8 @@ pub struct Indexer {
     pub(crate) status: LastBody,
     /// Decimals of the fee token that were found last, to be tried first: the values of transactions are in its units.
     pub(crate) fee_decimals: AtomicU8,
+    /// The highest head that JSON-RPC has shown.
+    pub(crate) evm_head: AtomicU64,
     names: Mutex<CollectionNames>,
     /// Maximum bytes of the records of a page; a single record may be larger.
     pub(crate) page_bytes: usize,
@@ -70,7 +72,7 @@ impl Indexer {
             PAGE_BYTES,
         ));
         let (status, names, page_bytes) = (LastBody::default(), Mutex::default(), PAGE_BYTES);
-        let fee_decimals = AtomicU8::new(18);
+        let (fee_decimals, evm_head) = (AtomicU8::new(18), AtomicU64::new(0));
         Ok(Self {
             store,
             identity,
@@ -80,6 +82,7 @@ impl Indexer {
             feed,
             status,
             fee_decimals,
+            evm_head,
             names,
             page_bytes,
         })

@@ -67,7 +67,7 @@ impl Rows<'_, '_> {
 }
 
 /// The row `index/<name>` of [`Meta`]: which blocks an index has.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct State {
     /// [`Index::version`] of its rows.
     #[prost(uint32, tag = "1")]

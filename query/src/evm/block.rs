@@ -41,14 +41,20 @@ impl EvmView<'_> {
     }
 
     /// The height of the block whose EVM header has this hash.
+    ///
+    /// # Errors
+    /// [`Error::Behind`] if no header has it and those of later blocks are missing.
     pub fn height_of(&self, hash: &[u8; 32]) -> Result<Option<u64>, Error> {
-        self.state(&BLOCKS)?;
+        let state = self.state(&BLOCKS)?;
         let candidates =
             read::<EvmBlockByHash>(self.view.snapshot(), &hash_prefix(hash))?.unwrap_or_default();
         for (height, _) in candidates.into_newest_first() {
             if self.header(height)?.hash == hash {
                 return Ok(Some(height));
             }
+        }
+        if state.height < self.head {
+            return Err(Error::Behind { index: BLOCKS.name, from: state.from, height: state.height });
         }
         Ok(None)
     }

@@ -39,9 +39,12 @@ pub(super) struct Found {
 }
 
 impl EvmView<'_> {
-    /// The receipt of a transaction.
+    /// The receipt of a transaction. `None` above the head.
     pub fn receipt(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, Error> {
         let Some((seq, record)) = api::evm_tx::find(self.indexer, &self.view, hash)? else { return Ok(None) };
+        if api::evm_tx::height(seq, &record)? > self.head {
+            return Ok(None);
+        }
         let mut out = Vec::with_capacity(record.len());
         self.write_receipt(&mut out, seq, &record)?;
         Ok(Some(out))

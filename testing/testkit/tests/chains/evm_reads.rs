@@ -9,8 +9,12 @@ use chain::evm::log_filter::LogFilter;
 use query::Indexer;
 use query::evm::{Error, EvmView, LogLimits};
 use replay::Recording;
+use schema::evm_block::{BLOCKS, EvmBlocks};
+use schema::index::State;
+use schema::meta::Meta;
 use serde_json::Value;
-use store::Store;
+use store::key::Text;
+use store::{Durability, Message, Store, Value as _};
 use testkit::{indexed, recording};
 
 /// The index of a recorded chain, with what JSON-RPC reads.
@@ -206,5 +210,59 @@ async fn in_the_fixed_form_a_log_has_one_place_and_every_transaction_the_id_of_t
         }
         assert_eq!(*logs, from_receipts, "{name}: the logs of all receipts");
         assert!(kinds.len() >= 3 && created > 5, "{name}: {kinds:?} {created}");
+    }
+}
+
+/// The headers of the blocks up to `height` only, as while they are fetched.
+fn keep_headers(store: &dyn Store, height: u64, head: u64) {
+    let state = BLOCKS.state(&*store.snapshot().unwrap()).unwrap().unwrap();
+    store::commit_rows(store, Durability::Buffered, |txn| {
+        txn.put::<Meta>(&Text("index/blocks".to_owned()), &Message(State { height, ..state }).encoded());
+        (height + 1..=head).for_each(|gone| txn.delete::<EvmBlocks>(&gone));
+        Ok::<(), store::Error>(())
+    })
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_that_lag_hide_no_block_that_was_shown_and_are_no_absent_blocks() {
+    let (store, indexer) = index("evm-scenario").await;
+    let fixed = |indexer: &Indexer| indexer.evm(Dialect::Fixed).map(|view| view.head()).unwrap();
+    let last = fixed(&indexer);
+    let head = {
+        let view = indexer.evm(Dialect::Fixed).unwrap();
+        (1..=last).rev().find(|height| view.tx_count(*height).unwrap() > Some(0)).unwrap()
+    };
+    let (hash, tx) = {
+        let view = indexer.evm(Dialect::Fixed).unwrap();
+        let block: Value = serde_json::from_slice(&view.block(head, false).unwrap().unwrap()).unwrap();
+        let hash = |member: &Value| {
+            <[u8; 32]>::try_from(hex::decode(&member.as_str().unwrap()[2..]).unwrap()).unwrap()
+        };
+        (hash(&block["hash"]), hash(&block["transactions"][0]))
+    };
+    schema::rewind::rewind(&*store, head).unwrap();
+    keep_headers(&*store, head - 1, head);
+    let begun = indexed::indexer(Arc::clone(&store)).unwrap();
+    assert_eq!(fixed(&begun), head - 1, "the block waits for its header");
+    let view = begun.evm(Dialect::Fixed).unwrap();
+    assert!(view.receipt(&tx).unwrap().is_none() && view.tx(&tx).unwrap().is_none(), "above the head");
+    drop(view);
+
+    keep_headers(&*store, 10, head);
+    let begun = indexed::indexer(Arc::clone(&store)).unwrap();
+    for headers in [10, 10, head - 1] {
+        let state = BLOCKS.state(&*store.snapshot().unwrap()).unwrap().unwrap();
+        let row = Message(State { height: headers, ..state }).encoded();
+        store::commit_rows(&*store, Durability::Buffered, |txn| {
+            txn.put::<Meta>(&Text("index/blocks".to_owned()), &row);
+            Ok::<(), store::Error>(())
+        })
+        .unwrap();
+        let view = begun.evm(Dialect::Fixed).unwrap();
+        assert_eq!(view.head(), head, "headers up to {headers}");
+        assert!(view.receipt(&tx).unwrap().is_some());
+        assert!(matches!(view.block(head, false), Err(Error::Behind { .. })), "headers up to {headers}");
+        assert!(matches!(view.height_of(&hash), Err(Error::Behind { .. })), "headers up to {headers}");
     }
 }
