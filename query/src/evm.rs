@@ -1,7 +1,8 @@
 //! The chain as Ethereum's JSON-RPC shows it: blocks, transactions, receipts and logs, as JSON of final bytes.
 //!
 //! [`crate::Indexer::evm`] takes one snapshot for a request, or for all requests of a batch. Everything is read from stored
-//! records; no node is called. Methods return `None` for what does not exist, and [`Error`] for what cannot be said.
+//! records; no node is called. Methods return `None` for what does not exist, and [`Error`] for what the
+//! index cannot tell.
 //!
 //! | JSON-RPC | method |
 //! |---|---|

@@ -86,7 +86,7 @@ pub(super) struct UnknownBalance {
 }
 
 impl UnknownBalance {
-    /// True if the index goes on without a reply, and reconciliation finds out later: anyone can make a contract that
+    /// True if the index continues without a reply, and reconciliation finds out later: anyone can make a contract that
     /// the node cannot call log an account.
     pub(super) fn is_optional(&self) -> bool {
         self.flow.is_none()

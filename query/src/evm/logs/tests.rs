@@ -192,8 +192,8 @@ proptest! {
                     whole.push(logs);
                     (from, to) = (to + 1, view.head());
                 }
-                Err(Error::TooMany { retry, limit: said }) => {
-                    prop_assert!(retry.0 == from && (from..to).contains(&retry.1) && said == limit);
+                Err(Error::TooMany { retry, limit: reported }) => {
+                    prop_assert!(retry.0 == from && (from..to).contains(&retry.1) && reported == limit);
                     to = retry.1;
                 }
                 Err(error) => prop_assert!(false, "{error:?}"),
