@@ -63,7 +63,11 @@ pub(crate) async fn index(
     };
     samples.set(database.rocks(), is_ready.clone());
     // Before the first request to the node, so that existing data is served even if the node is down.
-    let existing = ingest::is_there(&config, &*database.store())?.then(|| database.served());
+    let is_there = ingest::is_there(&config, &*database.store())?;
+    if is_there {
+        ingest::begin_indexes(&config, &*database.store())?;
+    }
+    let existing = is_there.then(|| database.served());
     let routing = settings.route().filter(|_| serves);
     let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
     let head = {

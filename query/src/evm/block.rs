@@ -54,7 +54,7 @@ impl EvmView<'_> {
             }
         }
         if state.height < self.head {
-            return Err(Error::Behind { index: BLOCKS.name, from: state.from, height: state.height });
+            return Err(self.behind(&BLOCKS, state)?);
         }
         Ok(None)
     }
@@ -67,6 +67,6 @@ impl EvmView<'_> {
         if height < state.from {
             return Err(Error::Pruned { first: state.from });
         }
-        Err(Error::Behind { index: BLOCKS.name, from: state.from, height: state.height })
+        Err(self.behind(&BLOCKS, state)?)
     }
 }
