@@ -10,6 +10,7 @@ use http::header::CONTENT_TYPE;
 
 use crate::limits::MAX_PATH_PARAMS;
 use crate::limits::share::Share;
+use crate::pushes::Pushes;
 use crate::query::Query;
 
 /// One request, as its handler sees it.
@@ -21,6 +22,7 @@ pub struct Call<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) client: Option<IpAddr>,
     pub(crate) share: Option<&'a Share>,
+    pub(crate) pushes: Option<&'a Pushes>,
 }
 
 impl Call<'_> {
@@ -77,6 +79,11 @@ impl Call<'_> {
         self.share
     }
 
+    /// What a message of a WebSocket may send besides its response; `None` for other requests.
+    pub fn pushes(&self) -> Option<&Pushes> {
+        self.pushes
+    }
+
     /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
     pub fn body(&self) -> &[u8] {
         self.body
@@ -101,6 +108,7 @@ mod tests {
             body: b"",
             client: None,
             share: None,
+            pushes: None,
         }
     }
 
