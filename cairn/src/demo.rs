@@ -51,7 +51,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDR")]
     evm_listen: Option<SocketAddr>,
     /// Replies of Ethereum's JSON-RPC: fixed or node
-    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect)]
+    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect, requires = "evm_listen")]
     evm_replies: Dialect,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]

@@ -48,6 +48,7 @@ pub(crate) async fn index(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (config, endpoints) = (settings.ingest(serves)?, settings.endpoints()?);
+    settings.check_evm(Some(config.vm.name()))?;
     settings.location()?;
     let samples = match settings.metrics {
         Some(at) => metrics::start(at, stop).await?,

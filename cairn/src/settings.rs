@@ -35,7 +35,7 @@ use chain::Vm;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
-use evm_rpc::{Dialect, Group};
+use evm_rpc::{Dialect, ForwardAt, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::IpNet;
@@ -90,6 +90,10 @@ pub(crate) struct Settings {
     /// EVM JSON-RPC of the nodes that these calls are forwarded to; by default `json_rpc`.
     #[arg(value_name = "URL")]
     pub(crate) evm_forward_to: Vec<Url>,
+    /// The block of forwarded calls that name none, or the latest one: node, for that of the node, or index, for the last one that
+    /// is indexed.
+    #[arg(value_name = "BLOCK", default_value = "node", value_parser = parse::forward_at)]
+    pub(crate) evm_forward_at: ForwardAt,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

@@ -15,12 +15,14 @@
 //! | `eth_getRawTransactionByHash`, `…ByBlockNumberAndIndex` | [`EvmView::raw_tx`], [`EvmView::raw_tx_at`] |
 //! | `eth_getTransactionReceipt` | [`EvmView::receipt`] |
 //! | `eth_getLogs` | [`EvmView::logs`] |
+//! | `eth_subscribe` | [`Indexer::new_blocks`], [`EvmView::new_head`], [`EvmView::block_logs`] |
 //! | `cosmos_cosmosTxHashByTxHash`, `cosmos_txHashByCosmosTxHash` | [`EvmView::cosmos_hash`], [`EvmView::evm_hash`] |
 
 mod block;
 mod logs;
 mod merge;
 mod plan;
+mod subscription;
 mod tx;
 
 use std::sync::atomic::Ordering;
@@ -36,6 +38,8 @@ use crate::api;
 use crate::indexer::{Indexer, View};
 
 pub use self::logs::LogLimits;
+pub(crate) use self::logs::describe;
+pub use self::subscription::NewBlocks;
 pub use self::tx::Creation;
 
 /// Why a question about the EVM has no reply.

@@ -32,6 +32,8 @@ pub struct Index {
     pub tables: &'static [&'static TableSpec],
     /// What its rows follow from.
     pub input: Input,
+    /// True if only chains with an EVM have what its rows follow from.
+    pub needs_evm: bool,
     /// Writes the rows of a block. It depends on nothing but the block.
     pub rows: fn(&StoredBlock<'_>, &mut Rows<'_, '_>) -> Result<(), Error>,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
-use evm_rpc::{Dialect, Group};
+use evm_rpc::{Dialect, ForwardAt, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::{IpNet, Ipv4Net};
@@ -139,6 +139,15 @@ pub(crate) fn dialect(text: &str) -> Result<Dialect, String> {
         "fixed" => Ok(Dialect::Fixed),
         "node" => Ok(Dialect::Node),
         _ => Err(not(text, "fixed or node")),
+    }
+}
+
+/// `node` or `index`.
+pub(super) fn forward_at(text: &str) -> Result<ForwardAt, String> {
+    match text {
+        "node" => Ok(ForwardAt::Node),
+        "index" => Ok(ForwardAt::Index),
+        _ => Err(not(text, "node or index")),
     }
 }
 

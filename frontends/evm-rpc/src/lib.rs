@@ -22,8 +22,10 @@ mod params;
 mod reads;
 mod rpc_error;
 mod server;
+mod subscriptions;
+mod unique_id;
 
 pub use chain::evm::dialect::Dialect;
 
-pub use self::forward::{Forward, Group};
+pub use self::forward::{Forward, ForwardAt, Group};
 pub use self::server::{ENDPOINTS, EvmRpc, Index, MAX_BODY, MAX_RESPONSE, Ready, Tip};

@@ -43,8 +43,10 @@ pub(crate) enum Source {
     Index(Read, Option<Dialect>),
     /// A node, if the group is forwarded.
     Node(Group),
-    /// Nowhere. The text of the error, if it is not that of an unknown method.
-    Refused(Option<&'static str>),
+    /// The index, as messages over WebSocket.
+    Subscription,
+    /// Nowhere.
+    Refused,
 }
 
 const fn index(name: &'static str, params: &'static [Type], read: Read) -> Method {
@@ -56,7 +58,7 @@ const fn node(name: &'static str, group: Group) -> Method {
 }
 
 const fn refused(name: &'static str) -> Method {
-    Method { name, params: &[], source: Source::Refused(None) }
+    Method { name, params: &[], source: Source::Refused }
 }
 
 /// All methods that are known, in the order of their names.
@@ -116,10 +118,10 @@ pub const METHODS: &[Method] = &[
     node("eth_pendingTransactions", Group::Pending),
     node("eth_sendRawTransaction", Group::Send),
     node("eth_sendRawTransactionSync", Group::Send),
-    Method { source: Source::Refused(Some("notifications not supported")), ..refused("eth_subscribe") },
+    Method { source: Source::Subscription, ..refused("eth_subscribe") },
     index("eth_syncing", &[], |reads, _| Ok(reads.syncing())),
     refused("eth_uninstallFilter"),
-    refused("eth_unsubscribe"),
+    Method { source: Source::Subscription, ..refused("eth_unsubscribe") },
     index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
     index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
     index("net_version", &[], |reads, _| Ok(reads.net_version())),
@@ -149,7 +151,8 @@ pub fn table() -> String {
             Source::Index(_, None) => "index".to_owned(),
             Source::Index(_, Some(_)) => "index, with `evm_replies = \"fixed\"`".to_owned(),
             Source::Node(group) => format!("node, with `{}` in `evm_forward`", group.name()),
-            Source::Refused(_) => "refused".to_owned(),
+            Source::Subscription => "index, over WebSocket".to_owned(),
+            Source::Refused => "refused".to_owned(),
         };
         // Writing to a text does not fail.
         let _ = writeln!(table, "| `{name}` | {result} |");

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 use http::StatusCode;
-use query::Indexer;
+use http::request::Parts;
+use query::{Indexer, SlowReader};
 use tokio::time::timeout;
 use web::app::App;
 use web::call::Call;
@@ -29,7 +30,8 @@ use crate::forward::Forward;
 use crate::methods::{self, Method, Read, Source};
 use crate::params::{self, Value};
 use crate::reads::{Chain, Reads};
-use crate::rpc_error::{BUSY, INVALID_REQUEST, METHOD_MISSING, RpcError};
+use crate::rpc_error::{BUSY, INTERNAL, INVALID_REQUEST, METHOD_MISSING, RpcError};
+use crate::subscriptions::{self, Subscriptions};
 use crate::{Dialect, meter};
 
 /// Maximum bytes of a request body, as go-ethereum's server has.
@@ -72,6 +74,7 @@ pub struct EvmRpc {
     tip: Tip,
     dialect: Dialect,
     forward: Option<Forward>,
+    subscriptions: Subscriptions,
     client: String,
 }
 
@@ -92,7 +95,8 @@ impl EvmRpc {
     /// `version` is that of the program.
     pub fn new(index: Index, ready: Ready, dialect: Dialect, version: &str) -> Self {
         let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
-        Self { index, ready, tip, dialect, forward: None, client }
+        let (forward, subscriptions) = (None, Subscriptions::default());
+        Self { index, ready, tip, dialect, forward, subscriptions, client }
     }
 
     /// Sets the height of the node, for `eth_syncing`.
@@ -107,13 +111,21 @@ impl EvmRpc {
         Self { forward, ..self }
     }
 
+    /// Sets when a subscription whose client reads too slowly is ended.
+    #[must_use]
+    pub fn with_slow_reader(mut self, slow: SlowReader) -> Self {
+        self.subscriptions.slow = slow;
+        self
+    }
+
     /// The server over it.
     ///
     /// # Errors
     /// None: see [`web::router::Router::new`].
     pub fn app(self) -> Result<App<Self>, RouteError> {
         let ready = Arc::clone(&self.ready);
-        Ok(App::new(self, ENDPOINTS)?.with_ready(move || ready()).with_websocket())
+        let app = App::new(self, ENDPOINTS)?.with_ready(move || ready());
+        Ok(app.with_websockets_at(&["/"]).with_error_body(error_body))
     }
 
     /// The limits of its server, from those of others.
@@ -149,22 +161,29 @@ impl EvmRpc {
             Source::Node(group) if self.forward.as_ref().is_some_and(|forward| forward.has(group)) => {
                 Step::Forward(method, params.clone())
             }
-            Source::Node(_) => missing(method.name),
-            Source::Refused(text) => {
-                meter::count(method.name, "refused");
-                text.map_or_else(
-                    || Step::Refused(RpcError::method_missing(name)),
-                    |text| Step::Refused(RpcError::new(METHOD_MISSING, text)),
-                )
-            }
+            Source::Subscription => Step::Subscription(method, params.clone()),
+            Source::Node(_) | Source::Refused => missing(method.name),
         }
     }
+}
+
+/// The body of a request that fails as a whole: that of HTTP is an error of JSON-RPC too.
+fn error_body(_: &Parts, error: &HttpError) -> Bytes {
+    let code = match error.status() {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => BUSY,
+        status if status.is_server_error() => INTERNAL,
+        _ => INVALID_REQUEST,
+    };
+    let mut body = Vec::new();
+    envelope::write_error(&mut body, envelope::NO_ID, &RpcError::new(code, error.message()));
+    body.into()
 }
 
 /// What is done for a call.
 enum Step {
     Read(&'static Method, Read, Vec<Value>),
     Forward(&'static Method, Option<String>),
+    Subscription(&'static Method, Option<String>),
     Refused(RpcError),
 }
 
@@ -173,7 +192,7 @@ impl Step {
     fn weight(&self) -> u32 {
         match self {
             Self::Forward(method, _) if method.executes() => EXECUTION,
-            Self::Forward(..) | Self::Read(..) | Self::Refused(_) => 1,
+            Self::Forward(..) | Self::Subscription(..) | Self::Read(..) | Self::Refused(_) => 1,
         }
     }
 }
@@ -257,9 +276,27 @@ async fn outcomes(
     }
     let outcome = |(step, outcome): (&Step, Option<Outcome>)| match step {
         Step::Refused(error) => Err(error.clone()),
+        Step::Subscription(method, params) => subscribe(rpc, index, call, method, params.as_deref()),
         Step::Read(..) | Step::Forward(..) => outcome.unwrap_or_else(|| Err(RpcError::too_large())),
     };
     steps.iter().zip(outcomes).map(outcome).collect()
+}
+
+/// The outcome of a call that begins or ends a subscription.
+fn subscribe(
+    rpc: &EvmRpc,
+    index: &Arc<App<Indexer>>,
+    call: &Call<'_>,
+    method: &'static Method,
+    params: Option<&str>,
+) -> Outcome {
+    let outcome = match (method.name, call.pushes()) {
+        ("eth_subscribe", Some(pushes)) => rpc.subscriptions.open(index, rpc.dialect, pushes, params),
+        ("eth_subscribe", None) => Err(RpcError::new(METHOD_MISSING, "notifications not supported")),
+        (_, pushes) => subscriptions::close(pushes, params),
+    };
+    meter::count(method.name, if outcome.is_ok() { "ok" } else { "error" });
+    outcome
 }
 
 /// The outcome of a call that is forwarded, with its place.
@@ -271,9 +308,9 @@ async fn forward(
     params: Option<&str>,
 ) -> (usize, Outcome) {
     let begun = Instant::now();
-    let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
+    let view = || index.state().evm(rpc.dialect).map(|view| (view.chain_id(), view.head()));
     let outcome = match &rpc.forward {
-        Some(forward) => forward.call(chain_id, method.name, params).await,
+        Some(forward) => forward.call(view, method.name, params).await,
         // A group is forwarded only if there is a node.
         None => Err(RpcError::method_missing(method.name)),
     };

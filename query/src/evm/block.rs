@@ -59,7 +59,7 @@ impl EvmView<'_> {
         Ok(None)
     }
 
-    fn header(&self, height: u64) -> Result<EvmBlock, Error> {
+    pub(super) fn header(&self, height: u64) -> Result<EvmBlock, Error> {
         if let Some(Message(header)) = read::<EvmBlocks>(self.view.snapshot(), &height)? {
             return Ok(header);
         }

@@ -62,7 +62,7 @@ fn is_proven(recorded: u64, chain: &Recording) {
         assert_eq!(bound.receipts, raw.len());
         let (parent, header) = (eth_header(&before), eth_header(&this));
         assert_eq!(header.parent, parent.hash, "{height}");
-        assert!(receipts.iter().all(|receipt| receipt.block_hash == eth_hash(&header)), "{height}");
+        assert!(receipts.iter().all(|receipt| *receipt.block_hash == *eth_hash(&header)), "{height}");
     }
     assert!(txs > 1_000, "{txs}");
 }
