@@ -257,14 +257,19 @@ impl Reader {
         if view.head() - next >= self.slow.blocks && self.caught_up.elapsed() >= self.slow.time {
             return Ok(Found::End(TOO_SLOW));
         }
-        let mut bytes = 0;
+        let (mut bytes, mut found) = (0, Found::Nothing);
         for height in next..=view.head() {
-            bytes += self.block(&view, height)?;
+            match self.block(&view, height) {
+                Ok(more) => (bytes, found) = (bytes + more, Found::Some),
+                // Headers that are late.
+                Err(Error::Behind { is_written: true, .. }) => break,
+                Err(error) => return Err(error),
+            }
             if bytes >= AT_ONCE {
                 break;
             }
         }
-        Ok(Found::Some)
+        Ok(if self.ready.is_empty() { found } else { Found::Some })
     }
 
     /// Makes the messages of a block; their bytes.

@@ -51,6 +51,9 @@ const BUSY: &str = "the server is busy; try again";
 /// Messages of a socket that are answered at once.
 const IN_FLIGHT: usize = 16;
 
+/// Time for the last message at a stop.
+const CLOSE_WAIT: Duration = Duration::from_millis(200);
+
 /// Interval of pings; a client that has sent nothing for one is gone.
 const PING_EVERY: Duration = Duration::from_secs(30);
 
@@ -155,10 +158,24 @@ impl<A: Send + Sync + 'static> Socket<A> {
         }
     }
 
+    /// Ends at a stop too, even while the client reads nothing.
     async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         mut socket: WebSocketStream<Arrival<S>>,
         mut stopped: watch::Receiver<()>,
+    ) -> Result<(), Error> {
+        tokio::select! {
+            biased;
+            // Always an error: the sender is dropped.
+            _ = stopped.changed() => {}
+            ended = self.exchange(&mut socket) => return ended,
+        }
+        timeout(CLOSE_WAIT, close(&mut socket, CloseCode::Away, "")).await.unwrap_or(Ok(()))
+    }
+
+    async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        socket: &mut WebSocketStream<Arrival<S>>,
     ) -> Result<(), Error> {
         let (mut answers, mut pushed) = (FuturesUnordered::new(), SelectAll::new());
         let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
@@ -166,15 +183,13 @@ impl<A: Send + Sync + 'static> Socket<A> {
         loop {
             tokio::select! {
                 biased;
-                // Always an error: the sender is dropped.
-                _ = stopped.changed() => return close(&mut socket, CloseCode::Away, "").await,
                 Some(answer) = answers.next() => match answer {
                     Some((text, permit, opened)) => {
-                        send(&mut socket, text).await?;
+                        send(socket, text).await?;
                         drop::<RequestPermit>(permit);
                         pushed.extend(opened);
                     }
-                    None => return close(&mut socket, CloseCode::Again, BUSY).await,
+                    None => return close(socket, CloseCode::Again, BUSY).await,
                 },
                 message = socket.next(), if answers.len() < IN_FLIGHT => {
                     is_alive = true;
@@ -184,10 +199,10 @@ impl<A: Send + Sync + 'static> Socket<A> {
                         Some(Ok(Message::Binary(bytes))) => answers.push(self.answer(bytes, held)),
                         Some(Ok(_)) => {}
                         Some(Err(Error::Capacity(_))) => {
-                            return close(&mut socket, CloseCode::Size, "a message has at most 32 MiB").await;
+                            return close(socket, CloseCode::Size, "a message has at most 32 MiB").await;
                         }
                         Some(Err(Error::Io(error))) if error.kind() == ErrorKind::OutOfMemory => {
-                            return close(&mut socket, CloseCode::Again, BUSY).await;
+                            return close(socket, CloseCode::Again, BUSY).await;
                         }
                         Some(Err(error)) => return Err(error),
                         None => return Ok(()),
@@ -195,10 +210,10 @@ impl<A: Send + Sync + 'static> Socket<A> {
                 }
                 Some(push) = pushed.next() => match push {
                     Push::Message(text) => match self.share.count(text) {
-                        Ok(text) => send(&mut socket, text).await?,
-                        Err(_) => return close(&mut socket, CloseCode::Again, BUSY).await,
+                        Ok(text) => send(socket, text).await?,
+                        Err(_) => return close(socket, CloseCode::Again, BUSY).await,
                     },
-                    Push::Close(reason) => return close(&mut socket, CloseCode::Policy, reason).await,
+                    Push::Close(reason) => return close(socket, CloseCode::Policy, reason).await,
                 },
                 _ = pings.tick() => {
                     if !is_alive && answers.len() < IN_FLIGHT {

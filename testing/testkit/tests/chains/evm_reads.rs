@@ -192,7 +192,9 @@ async fn an_index_that_is_named_is_being_built_from_the_start() {
 async fn headers_that_a_node_has_pruned_are_pruned_and_not_being_built() {
     let recording = Arc::new(Recording::open(&recording("evm-pruned")).unwrap());
     let store: Arc<dyn Store> = Arc::new(store::MemStore::new());
-    let (config, last) = (config(&recording), recording.last());
+    // Its last blocks have no transactions, whose receipts it has pruned as well.
+    let last = recording.last();
+    let config = Config { start_height: Some(last - 2), ..config(&recording) };
     let played = ReplayNode::start(recording, Addresses::default(), Options::default()).await.unwrap();
     let ingest = Ingest::prepare(config, Arc::new(indexed::clients(&played).unwrap()), Arc::clone(&store));
     let ingest = ingest.await.unwrap();
@@ -212,7 +214,7 @@ async fn headers_that_a_node_has_pruned_are_pruned_and_not_being_built() {
     outcome.unwrap();
     let indexer = indexed::indexer(Arc::clone(&store)).unwrap();
     let view = indexer.evm(Dialect::Fixed).unwrap();
-    for height in [1, last / 2, last - 1] {
+    for height in [last - 2, last - 1] {
         let error = view.block(height, false).unwrap_err();
         assert!(matches!(error, Error::Pruned { first } if first == last), "{height}: {error:?}");
     }

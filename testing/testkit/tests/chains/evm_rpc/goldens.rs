@@ -41,6 +41,13 @@ pub(super) fn read(name: &str) -> impl Iterator<Item = Golden> + use<> {
     std::io::BufReader::new(decoder).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap())
 }
 
+/// Errors of a node about blocks with a log without topics.
+const LOG0_ERRORS: [&str; 3] = [
+    "failed to get block receipts",
+    "failed to get transaction receipt by hash",
+    "missing required field 'topics'",
+];
+
 impl Golden {
     fn request(&self) -> String {
         let params = self.params.as_ref().map(|params| format!(r#","params":{}"#, params.get()));
@@ -52,7 +59,7 @@ impl Golden {
         match self.method.as_str() {
             "web3_clientVersion" => Some("the node gives the version of CometBFT, which is not indexed"),
             _ if self.body.contains("method handler crashed") => Some("the node crashes on this index"),
-            _ if self.set == "log0" && self.body.contains("-32603") => {
+            _ if LOG0_ERRORS.iter().any(|error| self.body.contains(error)) => {
                 Some("the node can never read the receipts of the block again, which follow from its results")
             }
             method if method.ends_with("AndIndex") => {
