@@ -18,12 +18,16 @@ mod go_json;
 mod log_query;
 pub mod meter;
 pub mod methods;
+mod ots;
+mod otterscan;
 mod params;
 mod reads;
 mod rpc_error;
 mod server;
 
 pub use chain::evm::dialect::Dialect;
+pub use query::evm::Frames;
 
 pub use self::forward::{Forward, Group};
+pub use self::otterscan::{Otterscan, Unusable};
 pub use self::server::{ENDPOINTS, EvmRpc, Index, MAX_BODY, MAX_RESPONSE, Ready, Tip};
