@@ -29,7 +29,7 @@ impl Pages {
     /// The result of a call.
     fn ask(&self, method: &str, params: &Value) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let (status, reply) = post(&self.url, &call);
+        let (status, reply) = post(&format!("{}/", self.url), &call);
         assert!(status == 200 && reply["error"].is_null(), "{method} {params}: {reply}");
         reply["result"].clone()
     }

@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
@@ -30,6 +32,11 @@ const FOR_EVER: MaxAge = MaxAge(31_536_000);
 
 /// Name of the native currency if none is set.
 const NATIVE: &str = "native";
+
+/// What the pages may do: everything from here, colours in the code and pictures made there. They ask no other server.
+const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; \
+                      img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; base-uri 'none'; \
+                      form-action 'self'; frame-ancestors 'none'";
 
 static FILE: Text = Text { content_type: "text/html", doc: "A file of the pages." };
 
@@ -159,6 +166,16 @@ impl Otterscan {
         });
         Ok(Reply::json(config.to_string()))
     }
+}
+
+/// The headers of all responses.
+pub(crate) fn headers() -> HeaderMap {
+    let headers = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "same-origin"),
+    ];
+    headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect()
 }
 
 /// The endpoints of a site.

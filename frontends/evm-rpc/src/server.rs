@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use query::Indexer;
 use tokio::time::timeout;
 use web::app::App;
@@ -134,8 +134,11 @@ impl EvmRpc {
     /// None: see [`web::router::Router::new`].
     pub fn app(self) -> Result<App<Self>, RouteError> {
         let ready = Arc::clone(&self.ready);
-        let endpoints = if self.otterscan.is_some() { WITH_PAGES } else { ENDPOINTS };
-        Ok(App::new(self, endpoints)?.with_ready(move || ready()).with_websocket())
+        let (endpoints, headers) = match &self.otterscan {
+            Some(_) => (WITH_PAGES, otterscan::headers()),
+            None => (ENDPOINTS, HeaderMap::new()),
+        };
+        Ok(App::new(self, endpoints)?.with_ready(move || ready()).with_headers(headers).with_websocket())
     }
 
     /// The limits of its server, from those of others.

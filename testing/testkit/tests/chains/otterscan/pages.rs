@@ -68,6 +68,8 @@ async fn files_have_their_types_and_routes_are_the_first_page() {
         assert_eq!(header(&response, "content-type"), content_type, "{path}");
         assert_eq!(header(&response, "cache-control"), format!("public, max-age={age}"), "{path}");
     }
+    let policy = header(&get(&app, "/", BROWSER), "content-security-policy").to_owned();
+    assert!(policy.starts_with("default-src 'self'") && !policy.contains("http"), "{policy}");
     let first = get(&app, "/", "*/*").into_body();
     for route in ["/block/20", "/tx/0x12/logs", "/address/0xab/txs/prev", "/block/20/tx/1"] {
         assert_eq!(get(&app, route, BROWSER).into_body(), first, "{route}");
