@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use chain::Vm;
-use evm_rpc::{Dialect, Forward, ForwardAt};
+use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::undo::Horizon;
@@ -152,6 +153,9 @@ impl Settings {
     /// is known.
     pub(crate) fn check_evm(&self, vm: Option<&str>) -> Result<(), Error> {
         let of_listener = [
+            ("otterscan", self.otterscan.is_some()),
+            ("evm_currency", self.evm_currency.is_some()),
+            ("evm_frames", self.evm_frames != Frames::default()),
             ("evm_replies", self.evm_replies != Dialect::Fixed),
             ("evm_forward", !self.evm_forward.is_empty()),
             ("evm_forward_to", !self.evm_forward_to.is_empty()),
@@ -164,7 +168,8 @@ impl Settings {
             })
         };
         needs("evm_listen", self.evm_listen.is_some(), &of_listener)?;
-        needs("evm_forward", !self.evm_forward.is_empty(), &of_listener[2..])?;
+        needs("otterscan", self.otterscan.is_some(), &of_listener[1..2])?;
+        needs("evm_forward", !self.evm_forward.is_empty(), &of_listener[of_listener.len() - 2..])?;
         let Some(vm) = vm.filter(|vm| *vm != Vm::Evm.name()) else { return Ok(()) };
         if self.evm_listen.is_some() {
             return Err(Error(format!(
@@ -191,6 +196,14 @@ impl Settings {
             return Err(Error(text.to_owned()).into());
         }
         Ok(Some(Forward::new(self.evm_forward.clone(), nodes.clone())?.at(self.evm_forward_at)))
+    }
+
+    /// Otterscan's pages; `None` for none.
+    pub(crate) fn otterscan(&self) -> anyhow::Result<Option<Otterscan>> {
+        let Some(folder) = &self.otterscan else { return Ok(None) };
+        let pages = Otterscan::read(folder, self.evm_currency.clone()).context("`otterscan`")?;
+        tracing::info!(folder = %folder.display(), files = pages.len(), "serving Otterscan's pages");
+        Ok(Some(pages))
     }
 
     /// The settings of the routing service; `None` without a registry.

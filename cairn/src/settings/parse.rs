@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
-use evm_rpc::{Dialect, ForwardAt, Group};
+use evm_rpc::{Dialect, ForwardAt, Frames, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::{IpNet, Ipv4Net};
@@ -148,6 +148,15 @@ pub(super) fn forward_at(text: &str) -> Result<ForwardAt, String> {
         "node" => Ok(ForwardAt::Node),
         "index" => Ok(ForwardAt::Index),
         _ => Err(not(text, "node or index")),
+    }
+}
+
+/// `node` or `clean`.
+pub(super) fn frames(text: &str) -> Result<Frames, String> {
+    match text {
+        "node" => Ok(Frames::Node),
+        "clean" => Ok(Frames::Clean),
+        _ => Err(not(text, "node or clean")),
     }
 }
 

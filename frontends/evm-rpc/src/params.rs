@@ -29,6 +29,14 @@ pub(crate) enum Type {
     LogQuery,
     /// The id or name of a subscription or filter.
     Id,
+    /// 20 bytes in hex.
+    Address,
+    /// A number of JSON, or a quantity in hex.
+    Number,
+    /// A height as a number of JSON, or [`Self::BlockOrHash`].
+    AnyBlock,
+    /// The same, or nothing for the last block.
+    AnyBlockOrNone,
 }
 
 /// The value of a parameter.
@@ -41,6 +49,7 @@ pub(crate) enum Value {
     Bytes(Vec<u8>),
     LogQuery(Box<LogQuery>),
     Text(String),
+    Address([u8; 20]),
 }
 
 /// Reads positional parameters.
@@ -74,6 +83,9 @@ pub(crate) fn typed(list: &[&RawValue], types: &[Type]) -> Result<Vec<Value>, Rp
         let value = ty.read(json.get());
         values.push(value.map_err(|reason| invalid(format!("invalid argument {place}: {reason}")))?);
     }
+    while let Some(Type::AnyBlockOrNone) = types.get(values.len()) {
+        values.push(Value::Block(Block::Head));
+    }
     if values.len() < types.len() {
         return Err(invalid(format!("missing value for required argument {}", values.len())));
     }
@@ -101,6 +113,13 @@ impl Type {
             Self::Id => serde_json::from_str(json).map(Value::Text).map_err(|_| {
                 format!("json: cannot unmarshal {} into Go value of type rpc.ID", go_json::go_type(json))
             }),
+            Self::Address => go_json::address(json).map(Value::Address),
+            Self::Number => go_json::any_number(json).map(Value::Index),
+            Self::AnyBlockOrNone if json == "null" => Ok(Value::Block(Block::Head)),
+            Self::AnyBlock | Self::AnyBlockOrNone => match json.parse() {
+                Ok(number) => Ok(Value::Block(Block::Number(number))),
+                Err(_) => go_json::block_or_hash(json).map(Value::Block),
+            },
             Self::LogQuery => LogQuery::read(json).map(|query| Value::LogQuery(Box::new(query))),
         }
     }

@@ -105,7 +105,7 @@ static TXS: LazyLock<Vec<Tx>> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
     assert_eq!(recording.summary().chain_id, CHAIN_ID);
-    let store = runtime.block_on(testkit::indexed::index_for_json_rpc(recording)).unwrap();
+    let store = runtime.block_on(testkit::indexed::index_for_json_rpc(recording, false)).unwrap();
     let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let list = |path: &str| {
         let page = app.get(&format!("/indexer/tx/v1/{path}?pagination.limit=1000"));
