@@ -83,7 +83,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 }
 
 /// The frames of the EVM transaction `hash` with this sequence and record.
-fn frames(
+pub(crate) fn frames(
     indexer: &Indexer,
     view: &View<'_>,
     hash: &[u8; 32],

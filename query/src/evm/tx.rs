@@ -203,7 +203,7 @@ impl EvmView<'_> {
 
     /// The transaction of the receipt `seq` of a block. Each transaction has at most one receipt, in the same order, so its place
     /// among the Cosmos transactions is not before its place among the receipts, and after it by the surplus at most.
-    fn with_tx(&self, block: &Block, seq: u64, receipt: Vec<u8>) -> Result<Found, Error> {
+    pub(super) fn with_tx(&self, block: &Block, seq: u64, receipt: Vec<u8>) -> Result<Found, Error> {
         let hash = parse(seq, &receipt)?.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
         let first = block.first_tx + seq.saturating_sub(block.first_evm_tx);
         let surplus = block.txs.saturating_sub(block.evm_txs);
@@ -239,11 +239,19 @@ impl EvmView<'_> {
     pub(super) fn each<T: Records>(
         &self,
         seqs: Range<u64>,
+        see: impl FnMut(u64, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.each_of::<T>(&seqs.collect::<Vec<_>>(), see)
+    }
+
+    /// The same with sequences in any order.
+    pub(super) fn each_of<T: Records>(
+        &self,
+        seqs: &[u64],
         mut see: impl FnMut(u64, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (seqs, mut outcome): (Vec<u64>, _) = (seqs.collect(), Ok(()));
-        let mut next = seqs.iter().copied();
-        records::walk::<T>(self.view.snapshot(), &self.indexer.codec, &seqs, &mut |step| {
+        let (mut outcome, mut next) = (Ok(()), seqs.iter().copied());
+        records::walk::<T>(self.view.snapshot(), &self.indexer.codec, seqs, &mut |step| {
             outcome = match step {
                 Step::Row(bytes) => lane::spend(bytes).map_err(Error::from),
                 Step::Record(record) => next.next().map_or(Ok(()), |seq| see(seq, record)),
