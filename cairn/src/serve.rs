@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use etherscan::Etherscan;
+use etherscan::{Contracts, Etherscan, Verified};
 use evm_rpc::EvmRpc;
 use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
@@ -199,7 +199,10 @@ fn serve_evm(
     let listener = listen(at, "--evm-listen")?;
     let rpc = EvmRpc::new(Arc::clone(index), Arc::clone(ready), settings.evm_replies, VERSION);
     let rpc = rpc.with_tip(Arc::clone(&pages.head)).with_forward(settings.evm_forward()?);
-    let etherscan = Etherscan::new(rpc.clone()).app()?.with_cors(settings.cors.clone());
+    let contracts = settings.abi.clone().map(Contracts::new);
+    let verified = settings.sourcify.clone().map(Verified::new).transpose()?;
+    let etherscan = Etherscan::new(rpc.clone()).with_contracts(contracts).with_verified(verified);
+    let etherscan = etherscan.app()?.with_cors(settings.cors.clone());
     let app = rpc.app()?.with_cors(settings.cors.clone()).with_fallback(Arc::new(etherscan));
     let server =
         Server::start(listener, Arc::new(app), EvmRpc::limits(settings.limits()), default_workers())?;

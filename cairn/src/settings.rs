@@ -90,6 +90,14 @@ pub(crate) struct Settings {
     /// EVM JSON-RPC of the nodes that these calls are forwarded to; by default `json_rpc`.
     #[arg(value_name = "URL")]
     pub(crate) evm_forward_to: Vec<Url>,
+    /// Folder of known contracts, a file `<address>.json` for each: its ABI, the artifact of a compiler, or a contract of
+    /// Sourcify's API. Etherscan's API, on the address of `evm_listen`, has ABIs, sources and names of functions from it.
+    #[arg(value_name = "DIR", value_parser = parse::path)]
+    pub(crate) abi: Option<PathBuf>,
+    /// Server of Sourcify's API that Etherscan's API asks for contracts that `abi` lacks, and that verifies contracts for it,
+    /// for example https://sourcify.dev/server. It must know the chain. None by default.
+    #[arg(value_name = "URL")]
+    pub(crate) sourcify: Option<Url>,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

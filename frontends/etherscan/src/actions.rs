@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::contracts::Contract;
 use crate::form::Form;
 use crate::node::{self, Print, Request};
 use crate::outcome::{Failure, Outcome};
@@ -26,6 +27,12 @@ pub(crate) struct Action {
 pub(crate) enum Source {
     /// The index.
     Index(fn(&Reads<'_>) -> Outcome),
+    /// What is known of the contract at `address`.
+    Contract(fn(Option<&Contract>) -> Outcome),
+    /// A server of Sourcify: a verification begins.
+    Verify,
+    /// The same: how it went.
+    Verification,
     /// Ethereum's JSON-RPC, and with it a node for some methods.
     Node(Request, Print),
 }
@@ -37,6 +44,10 @@ const fn index(
     read: fn(&Reads<'_>) -> Outcome,
 ) -> Action {
     Action { module, action, needs, source: Source::Index(read) }
+}
+
+const fn of_contract(action: &'static str, needs: &'static str, source: Source) -> Action {
+    Action { module: "contract", action, needs, source }
 }
 
 const STATE: &str = "`state` in `evm_forward`";
@@ -71,9 +82,11 @@ const ACTIONS: &[Action] = &[
     index("account", "txlist", "index `parties`", account::txlist),
     index("account", "txlistinternal", "`internal_txs`", account::txlistinternal),
     index("block", "getblocknobytime", "", status::getblocknobytime),
-    index("contract", "getabi", "", contract::getabi),
+    of_contract("checkverifystatus", "`sourcify`", Source::Verification),
+    of_contract("getabi", "`abi` or `sourcify`", Source::Contract(contract::getabi)),
     index("contract", "getcontractcreation", "index `contracts`", contract::getcontractcreation),
-    index("contract", "getsourcecode", "", contract::getsourcecode),
+    of_contract("getsourcecode", "`abi` or `sourcify`", Source::Contract(contract::getsourcecode)),
+    of_contract("verifysourcecode", "`sourcify`", Source::Verify),
     index("logs", "getlogs", "index `logs`", logs::get_logs),
     proxy!("eth_blocknumber", "eth_blockNumber", "", []),
     proxy!("eth_call", "eth_call", STATE, ["call", "tag"]),

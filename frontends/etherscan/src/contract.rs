@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::contracts::Contract;
 use crate::outcome::{Failure, Outcome, Success};
 use crate::server::Reads;
 
@@ -11,34 +12,34 @@ const MAX_CONTRACTS: usize = 5;
 /// The text of a contract whose source is unknown: foundry, hardhat and rotki compare it.
 const NOT_VERIFIED: &str = "Contract source code not verified";
 
-pub(crate) fn getabi(reads: &Reads<'_>) -> Outcome {
-    match reads.contract(&reads.form.one_address("address")?)? {
+pub(crate) fn getabi(contract: Option<&Contract>) -> Outcome {
+    match contract {
         Some(contract) => Ok(Success::text(&contract.abi().to_string())),
         None => Err(Failure::Text(NOT_VERIFIED.to_owned())),
     }
 }
 
-pub(crate) fn getsourcecode(reads: &Reads<'_>) -> Outcome {
-    if let Some(contract) = reads.contract(&reads.form.one_address("address")?)? {
-        return Ok(Success::Result(json!([contract.row()]).to_string().into_bytes()));
-    }
-    let unknown = json!([{
-        "SourceCode": "",
-        "ABI": NOT_VERIFIED,
-        "ContractName": "",
-        "CompilerVersion": "",
-        "OptimizationUsed": "",
-        "Runs": "",
-        "ConstructorArguments": "",
-        "EVMVersion": "Default",
-        "Library": "",
-        "LicenseType": "Unknown",
-        "Proxy": "0",
-        "Implementation": "",
-        "SwarmSource": "",
-        "SimilarMatch": "",
-    }]);
-    Ok(Success::Result(unknown.to_string().into_bytes()))
+pub(crate) fn getsourcecode(contract: Option<&Contract>) -> Outcome {
+    let unknown = || {
+        json!({
+            "SourceCode": "",
+            "ABI": NOT_VERIFIED,
+            "ContractName": "",
+            "CompilerVersion": "",
+            "OptimizationUsed": "",
+            "Runs": "",
+            "ConstructorArguments": "",
+            "EVMVersion": "Default",
+            "Library": "",
+            "LicenseType": "Unknown",
+            "Proxy": "0",
+            "Implementation": "",
+            "SwarmSource": "",
+            "SimilarMatch": "",
+        })
+    };
+    let row = contract.map_or_else(unknown, Contract::row);
+    Ok(Success::Result(json!([row]).to_string().into_bytes()))
 }
 
 pub(crate) fn getcontractcreation(reads: &Reads<'_>) -> Outcome {

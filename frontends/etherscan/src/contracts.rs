@@ -70,6 +70,15 @@ impl Contracts {
         self.put(address, &Contract::read(from)?)
     }
 
+    /// Takes these bytes as the contract at `address`.
+    ///
+    /// # Errors
+    /// If they are none, or the folder cannot be written.
+    pub fn add_bytes(&self, address: &[u8; 20], bytes: &[u8]) -> Result<(), ContractError> {
+        let contract = Contract::parse(bytes).ok_or_else(|| ContractError::NoAbi(self.path(address)))?;
+        self.put(address, &contract)
+    }
+
     fn put(&self, address: &[u8; 20], contract: &Contract) -> Result<(), ContractError> {
         let path = self.path(address);
         let io = |error| ContractError::Io { path: path.clone(), error };
@@ -119,7 +128,7 @@ impl Contract {
         Self::parse(&bytes).ok_or_else(|| ContractError::NoAbi(path.to_owned()))
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         match serde_json::from_slice(bytes).ok()? {
             abi @ Value::Array(_) => Some(Self(json!({ "abi": abi }))),
             contract => contract.get("abi")?.is_array().then_some(Self(contract)),

@@ -10,7 +10,7 @@ use crate::outcome::Failure;
 const MAX_ROWS: u64 = 10_000;
 
 /// The parameters.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Form {
     /// In the order of the request, with names in lower case.
     pairs: Vec<(String, String)>,

@@ -20,6 +20,8 @@ mod outcome;
 mod row;
 mod server;
 mod status;
+mod verified;
 
 pub use self::contracts::Contracts;
 pub use self::server::{ENDPOINTS, Etherscan};
+pub use self::verified::Verified;

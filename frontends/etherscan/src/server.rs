@@ -23,11 +23,13 @@ use crate::contracts::{Contract, Contracts};
 use crate::form::Form;
 use crate::node;
 use crate::outcome::{Failure, Outcome, into_reply};
+use crate::verified::Verified;
 
 /// The interface of an index.
 pub struct Etherscan {
     rpc: EvmRpc,
     contracts: Option<Arc<Contracts>>,
+    verified: Option<Arc<Verified>>,
 }
 
 /// The index in one snapshot, and the parameters of a request.
@@ -80,13 +82,19 @@ pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
 impl Etherscan {
     /// Reads the index of `rpc`, and calls it for what needs the state of the chain.
     pub fn new(rpc: EvmRpc) -> Self {
-        Self { rpc, contracts: None }
+        Self { rpc, contracts: None, verified: None }
     }
 
     /// Sets the known contracts.
     #[must_use]
     pub fn with_contracts(self, contracts: Option<Contracts>) -> Self {
         Self { contracts: contracts.map(Arc::new), ..self }
+    }
+
+    /// Sets the server that is asked for other contracts, and that verifies them.
+    #[must_use]
+    pub fn with_verified(self, verified: Option<Verified>) -> Self {
+        Self { verified: verified.map(Arc::new), ..self }
     }
 
     /// What it reads.
@@ -114,35 +122,65 @@ impl Etherscan {
 
     async fn outcome(&self, form: Form, share: Option<&Share>, needs_chain: bool) -> Outcome {
         let chain_id = chain_id(self.rpc.index()?);
-        if form.chain_id().map_or(needs_chain, |given| given != chain_id) {
+        if form.chain_id().map_or(needs_chain, |given| given != chain_id.to_string()) {
             return Err(Failure::Text(actions::NO_CHAIN.to_owned()));
         }
-        let action = actions::find(&form)?;
-        match action.source {
-            Source::Index(read) => {
-                let (index, contracts) = (Arc::clone(self.rpc.index()?), self.contracts.clone());
-                let job = move || {
-                    // As Ethereum counts: positions of logs in the block.
-                    let view = index.state().evm(Dialect::Fixed)?;
-                    read(&Reads { view, form: &form, contracts: contracts.as_deref() })
-                };
-                match share {
-                    Some(share) => share.run(job).await?,
-                    None => job(),
-                }
-            }
+        match actions::find(&form)?.source {
+            Source::Index(read) => self.read(share, move |reads| read(reads), form).await,
             Source::Node(request, print) => {
                 let calls = request(&form)?;
                 let reply = self.rpc.reply(&node::body(&calls), share).await?;
                 print(&form, node::replies(&reply.body)?)
             }
+            Source::Contract(print) => {
+                let address = form.one_address("address")?;
+                let known = self.read(share, move |reads| Ok(reads.contract(&address)?), form).await?;
+                match (known, &self.verified) {
+                    (None, Some(server)) => print(server.contract(chain_id, &address).await?.as_ref()),
+                    (known, _) => print(known.as_ref()),
+                }
+            }
+            Source::Verify => {
+                let server = self.verified()?;
+                let address = form.one_address("contractaddress")?;
+                // It helps the server, which can do without.
+                let creation =
+                    self.read(share, move |reads| Ok(reads.view.creation(address)?), form.clone()).await;
+                server.verify(chain_id, &form, creation.ok().flatten().map(|creation| creation.hash)).await
+            }
+            Source::Verification => self.verified()?.status(&form).await,
+        }
+    }
+
+    fn verified(&self) -> Result<&Verified, Failure> {
+        self.verified
+            .as_deref()
+            .ok_or_else(|| Failure::Text("Error! It needs the setting `sourcify`".to_owned()))
+    }
+
+    /// What `read` finds in the index, in the share of the client.
+    async fn read<T: Send + 'static>(
+        &self,
+        share: Option<&Share>,
+        read: impl Fn(&Reads<'_>) -> Result<T, Failure> + Send + Sync + 'static,
+        form: Form,
+    ) -> Result<T, Failure> {
+        let (index, contracts) = (Arc::clone(self.rpc.index()?), self.contracts.clone());
+        let job = move || {
+            // As Ethereum counts: positions of logs in the block.
+            let view = index.state().evm(Dialect::Fixed)?;
+            read(&Reads { view, form: &form, contracts: contracts.as_deref() })
+        };
+        match share {
+            Some(share) => share.run(job).await?,
+            None => job(),
         }
     }
 }
 
 /// The EIP-155 id of the chain.
-fn chain_id(index: &App<Indexer>) -> String {
-    EthChain::new(index.state().chain_id(), index.state().prefix()).id.to_string()
+fn chain_id(index: &App<Indexer>) -> u64 {
+    EthChain::new(index.state().chain_id(), index.state().prefix()).id
 }
 
 fn one_chain<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
@@ -159,7 +197,7 @@ fn json_rpc<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<
 
 fn chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {
     let index = api.rpc.index()?;
-    let chain_id = chain_id(index);
+    let chain_id = chain_id(index).to_string();
     let chain = json!({
         "chainname": index.state().chain_id(),
         "chainid": chain_id,

@@ -69,3 +69,17 @@ async fn rows(app: &App<Etherscan>, query: &str) -> Vec<Value> {
     assert!(is_list, "{query}: {reply}");
     reply["result"].as_array().unwrap().clone()
 }
+
+#[test]
+fn the_book_has_a_row_for_each_action() {
+    let path = testkit::root().join("docs/src/etherscan.md");
+    let book = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = book.split_once("| module | action | needs |").unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let written = format!("{before}{}\n{after}", etherscan::actions::table());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &written).unwrap();
+    } else {
+        assert!(book == written, "{} is out of date: UPDATE_GOLDEN=1 writes it", path.display());
+    }
+}
