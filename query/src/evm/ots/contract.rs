@@ -1,9 +1,11 @@
 //! Contracts and senders.
 
 use chain::Account;
+use chain::evm::Log;
 use schema::contracts::{CONTRACTS, ContractTxs};
 use schema::evm_tx::{AccountEvmTxs, EvmTxs};
 use schema::keys::{AccountKey, Role};
+use schema::logs::{Content, LogTxs, fingerprint};
 use schema::tx::Txs;
 use serde::Deserialize;
 use serde_json::json;
@@ -13,11 +15,25 @@ use super::super::tx::{OfBlock, damaged, parse};
 use super::super::{Error, EvmView};
 
 impl EvmView<'_> {
-    /// `ots_hasCode`, as far as the index can tell: whether `contract` was created up to `height`. Needs the optional index
-    /// `contracts`. A contract of genesis has no creation, and one that destroyed itself has.
-    pub fn was_created(&self, contract: [u8; 20], height: u64) -> Result<bool, Error> {
-        let Some(seq) = self.creation_seq(contract, false)? else { return Ok(false) };
-        Ok(self.height_and_hash(seq)?.0 <= height)
+    /// `ots_hasCode`, as far as the index can tell: whether `contract` was created up to `height`, or has logged, as contracts of
+    /// genesis do, which nothing created. Needs the optional index `contracts`, and `logs` for the latter. A contract that
+    /// destroyed itself still counts.
+    pub fn was_contract(&self, contract: [u8; 20], height: u64) -> Result<bool, Error> {
+        if let Some(seq) = self.creation_seq(contract, false)? {
+            return Ok(self.height_and_hash(seq)?.0 <= height);
+        }
+        self.has_logged(&contract, height)
+    }
+
+    /// Whether the first transaction that the index `logs` has of `contract` is one up to `height` with a log of it.
+    fn has_logged(&self, contract: &[u8; 20], height: u64) -> Result<bool, Error> {
+        let owner = fingerprint(Content::Address(contract));
+        let Some(seq) = list::get::<LogTxs>(self.view.snapshot(), &owner, 0)? else { return Ok(false) };
+        let record = self.record::<EvmTxs>(seq)?;
+        let receipt = parse(seq, &record)?;
+        let is_of = |log: &Log<'_>| log.address_bytes().as_ref() == Some(contract);
+        Ok(receipt.block_number().is_some_and(|at| at <= height.min(self.head()))
+            && receipt.logs.iter().any(is_of))
     }
 
     /// `ots_getContractCreator`: the transaction that created `contract`, the last one if it destroyed itself in between, with its
