@@ -26,6 +26,9 @@ pub struct Call<'a> {
     pub(crate) share: Option<&'a Share>,
 }
 
+/// A name and a value, decoded.
+pub type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 /// The media type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -64,7 +67,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// 400 if either has over 128 parameters, if one does not decode, or if the body is a form and not text.
-    pub fn form(&self) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, HttpError> {
+    pub fn form(&self) -> Result<Vec<Pair<'_>>, HttpError> {
         let mut pairs = Query::parse(self.raw_query, |_| true)?.into_pairs();
         if self.media_type().is_some_and(|media_type| media_type.eq_ignore_ascii_case(FORM)) {
             let body = std::str::from_utf8(self.body);
