@@ -26,6 +26,9 @@ pub struct Call<'a> {
     pub(crate) share: Option<&'a Share>,
 }
 
+/// A name and a value, decoded.
+pub type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 /// The media type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 

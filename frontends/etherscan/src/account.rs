@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::abi::Functions;
 use crate::outcome::{Failure, NO_TRANSACTIONS, Outcome, Success};
+use crate::reads::Reads;
 use crate::row::{Common, created, decimal, flag, push};
-use crate::server::Reads;
 
 /// A transaction.
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use crate::contracts::Contract;
 use crate::form::Form;
 use crate::node::{self, Print, Request};
 use crate::outcome::{Failure, Outcome};
-use crate::server::Reads;
+use crate::reads::Reads;
 use crate::{account, contract, logs, status};
 
 /// The text for another chain, as Etherscan has it.

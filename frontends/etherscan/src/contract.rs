@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::contracts::Contract;
 use crate::outcome::{Failure, Outcome, Success};
-use crate::server::Reads;
+use crate::reads::Reads;
 
 /// Contracts of a request.
 const MAX_CONTRACTS: usize = 5;

@@ -17,6 +17,7 @@ mod form;
 mod logs;
 mod node;
 mod outcome;
+mod reads;
 mod row;
 mod server;
 mod status;

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::form::{Form, bytes};
 use crate::outcome::{Failure, NO_RECORDS, Outcome, Success};
+use crate::reads::Reads;
 use crate::row::push;
-use crate::server::Reads;
 
 /// Rows of a page.
 const MAX_ROWS: u64 = 1000;

@@ -7,7 +7,6 @@ use chain::evm::transaction::EthChain;
 use evm_rpc::EvmRpc;
 use futures_util::future::BoxFuture;
 use query::Indexer;
-use query::evm::EvmView;
 use serde_json::{Value, json};
 use web::app::App;
 use web::call::Call;
@@ -19,10 +18,11 @@ use web::reply::Reply;
 use web::router::RouteError;
 
 use crate::actions::{self, Source};
-use crate::contracts::{Contract, Contracts};
+use crate::contracts::Contracts;
 use crate::form::Form;
 use crate::node;
 use crate::outcome::{Failure, Outcome, into_reply};
+use crate::reads::Reads;
 use crate::verified::Verified;
 
 /// The interface of an index.
@@ -30,25 +30,6 @@ pub struct Etherscan {
     rpc: EvmRpc,
     contracts: Option<Arc<Contracts>>,
     verified: Option<Arc<Verified>>,
-}
-
-/// The index in one snapshot, and the parameters of a request.
-pub(crate) struct Reads<'a> {
-    pub(crate) view: EvmView<'a>,
-    pub(crate) form: &'a Form,
-    /// The known contracts.
-    contracts: Option<&'a Contracts>,
-}
-
-impl Reads<'_> {
-    /// What is known of a contract; `None` if nothing is.
-    ///
-    /// # Errors
-    /// 500 if its file cannot be used: the reason goes to the log.
-    pub(crate) fn contract(&self, address: &[u8; 20]) -> Result<Option<Contract>, HttpError> {
-        let contract = self.contracts.map(|contracts| contracts.get(address)).transpose();
-        Ok(contract.map_err(HttpError::internal)?.flatten())
-    }
 }
 
 const fn endpoint(

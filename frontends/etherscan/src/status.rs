@@ -4,7 +4,7 @@ use query::evm::history::Closest;
 use serde_json::json;
 
 use crate::outcome::{Failure, Outcome, Success};
-use crate::server::Reads;
+use crate::reads::Reads;
 
 fn text(text: &str) -> Failure {
     Failure::Text(text.to_owned())

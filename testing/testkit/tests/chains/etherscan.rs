@@ -10,13 +10,11 @@ use bytes::Bytes;
 use etherscan::Etherscan;
 use evm_rpc::{Dialect, EvmRpc};
 use http::{Request, Response};
-use ingest::Config;
-use replay::{Options, Recording};
+use replay::Recording;
 use schema::contracts::CONTRACTS;
 use schema::logs::LOGS;
 use schema::parties::PARTIES;
 use serde_json::Value;
-use store::{MemStore, Store};
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use web::app::App;
@@ -24,13 +22,7 @@ use web::app::App;
 /// The interface over the index of a chain.
 async fn opened(name: &str) -> App<Etherscan> {
     let played = Arc::new(Recording::open(&recording(name)).unwrap());
-    let store: Arc<dyn Store> = Arc::new(MemStore::new());
-    let config = Config {
-        indexes: vec![&PARTIES, &LOGS, &CONTRACTS],
-        rich_list: false,
-        ..indexed::config(&played).unwrap()
-    };
-    indexed::index_as(config, played, Options::default(), Arc::clone(&store)).await.unwrap();
+    let store = indexed::index_with(played, &[&PARTIES, &LOGS, &CONTRACTS], true).await.unwrap();
     let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let index = Arc::new(OnceLock::from(Arc::new(app)));
     let rpc = EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0.0.0");

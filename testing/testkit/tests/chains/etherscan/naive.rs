@@ -116,7 +116,12 @@ fn transfers(txs: &[Tx], kind: &str, account: Option<&str>, contract: Option<&st
                         let len = words[start].to::<usize>();
                         words[start + 1..=start + len].iter().map(ToString::to_string).collect()
                     };
-                    (2, 3, list(0).into_iter().zip(list(1)).collect())
+                    let (ids, amounts) = (list(0), list(1));
+                    // The chain has a batch with more tokens than amounts.
+                    if ids.len() != amounts.len() {
+                        continue;
+                    }
+                    (2, 3, ids.into_iter().zip(amounts).collect())
                 }
                 _ => continue,
             };
@@ -191,7 +196,7 @@ fn internal(tx: &Tx, object: &Value) -> Vec<(String, String, String, String)> {
 }
 
 /// The node's own objects of the transactions, by hash.
-fn objects(name: &str) -> BTreeMap<String, Value> {
+pub(super) fn objects(name: &str) -> BTreeMap<String, Value> {
     let of_txs =
         lines(name, "rpc-goldens.ndjson.zst").filter(|line| line["method"] == "eth_getTransactionByHash");
     let results = of_txs.filter_map(|line| serde_json::from_str::<Value>(text(&line["body"])).ok());
