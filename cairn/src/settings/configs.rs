@@ -156,6 +156,8 @@ impl Settings {
             ("otterscan", self.otterscan.is_some()),
             ("evm_currency", self.evm_currency.is_some()),
             ("evm_frames", self.evm_frames != Frames::default()),
+            ("abi", self.abi.is_some()),
+            ("sourcify", self.sourcify.is_some()),
             ("evm_replies", self.evm_replies != Dialect::Fixed),
             ("evm_forward", !self.evm_forward.is_empty()),
             ("evm_forward_to", !self.evm_forward_to.is_empty()),

@@ -58,6 +58,7 @@ enum Topic {
 }
 
 /// The subscriptions of a server.
+#[derive(Clone)]
 pub(crate) struct Subscriptions {
     places: Arc<Semaphore>,
     pub(crate) slow: SlowReader,
