@@ -37,11 +37,10 @@ impl Pages {
     /// Opens a page and waits until it has all of `words`.
     fn shows(&mut self, path: &str, words: &[&str]) {
         self.tab.begin(path);
-        let mut text = String::new();
         for word in words {
-            until(&format!("{word:?} on {path}, which has {text}"), || {
+            until(&format!("{word:?} on {path}"), || {
                 // Addresses have upper-case digits as their checksum.
-                text = self.tab.evaluate(TEXT).as_str().unwrap_or_default().to_lowercase();
+                let text = self.tab.evaluate(TEXT).as_str().unwrap_or_default().to_lowercase();
                 text.contains(&word.to_lowercase()).then_some(())
             });
         }
@@ -142,12 +141,8 @@ fn otterscan_shows_blocks_transactions_accounts_and_contracts() {
     let emitter = receipt["logs"][0]["address"].as_str().unwrap();
     pages.shows(&format!("/tx/{inner}/logs"), &["Parameters", emitter]);
     let trace = pages.ask("ots_traceTransaction", &json!([inner]));
-    let last = trace
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|call| call["input"].as_str().unwrap().len() >= 10)
-        .next_back();
+    let called = |call: &&Value| call["type"] == "CALL" && call["input"].as_str().unwrap().len() >= 10;
+    let last = trace.as_array().unwrap().iter().rfind(called);
     let selector = &last.unwrap()["input"].as_str().unwrap()[..10];
     pages.shows(&format!("/tx/{inner}/trace"), &[selector]);
 
