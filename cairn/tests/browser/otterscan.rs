@@ -127,7 +127,15 @@ fn otterscan_shows_blocks_transactions_accounts_and_contracts() {
         logs.as_array().unwrap().iter().map(|log| log["transactionHash"].as_str().unwrap().to_owned());
     let of_calls =
         |hash: &String| pages.ask("ots_getInternalOperations", &json!([hash])).as_array().unwrap().len();
-    let inner = hashes.clone().find(|hash| of_calls(hash) > 0).unwrap();
+    let selector_of = |hash: &String| {
+        let trace = pages.ask("ots_traceTransaction", &json!([hash]));
+        let inputs = trace.as_array().unwrap().iter().filter(|call| call["type"] == "CALL");
+        let input = inputs.map(|call| call["input"].as_str().unwrap()).rfind(|input| input.len() >= 10)?;
+        Some(input[..10].to_owned())
+    };
+    let is_wanted = |hash: &String| of_calls(hash) > 0 && selector_of(hash).is_some();
+    let inner = hashes.clone().find(is_wanted).unwrap();
+    let selector = selector_of(&inner).unwrap();
     let receipt = pages.ask("eth_getTransactionReceipt", &json!([inner]));
     let logged = receipt["logs"].as_array().unwrap().len();
     pages.shows(
@@ -140,11 +148,7 @@ fn otterscan_shows_blocks_transactions_accounts_and_contracts() {
     assert!(text.contains(&to), "the receiver of an internal transfer");
     let emitter = receipt["logs"][0]["address"].as_str().unwrap();
     pages.shows(&format!("/tx/{inner}/logs"), &["Parameters", emitter]);
-    let trace = pages.ask("ots_traceTransaction", &json!([inner]));
-    let called = |call: &&Value| call["type"] == "CALL" && call["input"].as_str().unwrap().len() >= 10;
-    let last = trace.as_array().unwrap().iter().rfind(called);
-    let selector = &last.unwrap()["input"].as_str().unwrap()[..10];
-    pages.shows(&format!("/tx/{inner}/trace"), &[selector]);
+    pages.shows(&format!("/tx/{inner}/trace"), &[&selector]);
 
     // A failed one with its reason.
     let failed = (1..=584).find_map(|height| {

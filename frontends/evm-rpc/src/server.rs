@@ -318,7 +318,12 @@ async fn forward(
 ) -> (usize, Outcome) {
     let begun = Instant::now();
     let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
-    let (name, result) = method.at_node();
+    let instead = method.instead();
+    let name = instead.map_or(method.name, |instead| instead.name);
+    let result = |result| match instead {
+        Some(instead) => (instead.result)(result),
+        None => result,
+    };
     let outcome = match &rpc.forward {
         Some(forward) => forward.call(chain_id, name, params).await.map(result),
         // A group is forwarded only if there is a node.
