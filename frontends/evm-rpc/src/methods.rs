@@ -33,11 +33,11 @@ impl Method {
         is_call || matches!(self.source, Source::Node(Group::Trace))
     }
 
-    /// The method of a node that is called for it, and what its result becomes.
-    pub(crate) fn at_node(&self) -> (&'static str, fn(Vec<u8>) -> Vec<u8>) {
+    /// The method of a node that is called in its place, if it is another one.
+    pub(crate) fn instead(&self) -> Option<&'static Instead> {
         match self.source {
-            Source::Either(_, _, instead) => (instead.name, instead.result),
-            _ => (self.name, |result| result),
+            Source::Either(_, _, instead) => Some(instead),
+            _ => None,
         }
     }
 

@@ -391,7 +391,12 @@ async fn forward(
 ) -> (usize, Outcome) {
     let begun = Instant::now();
     let view = || index.state().evm(rpc.dialect).map(|view| (view.chain_id(), view.head()));
-    let (name, result) = method.at_node();
+    let instead = method.instead();
+    let name = instead.map_or(method.name, |instead| instead.name);
+    let result = |result| match instead {
+        Some(instead) => (instead.result)(result),
+        None => result,
+    };
     let outcome = match &rpc.forward {
         Some(forward) => forward.call(view, name, params).await.map(result),
         // A group is forwarded only if there is a node.
