@@ -62,6 +62,9 @@ pub(crate) struct Demo {
     /// Server of Sourcify's API, for the same
     #[arg(long, value_name = "URL")]
     sourcify: Option<Url>,
+    /// Folder with the build of Otterscan, to be served with Ethereum's JSON-RPC
+    #[arg(long, value_name = "DIR", requires = "evm_listen")]
+    otterscan: Option<PathBuf>,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -93,6 +96,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
             settings.index = vec![&BLOCKS, &CONTRACTS, &LOGS, &PARTIES];
             (settings.abi, settings.sourcify) = (args.abi, args.sourcify);
+            settings.otterscan = args.otterscan;
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;

@@ -135,6 +135,11 @@ impl Contract {
         }
     }
 
+    /// Its file, as an object.
+    pub(crate) fn into_json(self) -> Value {
+        self.0
+    }
+
     /// Its ABI.
     pub fn abi(&self) -> &Value {
         &self.0["abi"]

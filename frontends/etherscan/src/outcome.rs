@@ -85,6 +85,10 @@ pub(crate) fn into_reply(outcome: Outcome) -> Result<Reply, HttpError> {
         Err(Failure::Index(Error::Behind { index, from, height, .. })) => {
             failed(format!("the index `{index}` has only blocks {from} to {height} now"))
         }
+        // What one transaction called, which is asked for itself.
+        Err(Failure::Index(Error::NoCalls { height, .. })) => {
+            failed(format!("the calls of block {height} are not indexed"))
+        }
         Err(Failure::Index(Error::Pruned { first })) => {
             failed(format!("the first indexed block is {first}, and the request begins before it"))
         }

@@ -1,10 +1,5 @@
 //! How a contract was created.
 
-use chain::Account;
-use schema::tx::Txs;
-use serde::Deserialize;
-use web::http_error::HttpError;
-
 use super::Window;
 use super::calls::CallsOf;
 use crate::api;
@@ -27,39 +22,17 @@ pub struct CreationRow {
     pub code: String,
 }
 
-/// The sender of a Cosmos transaction's first message.
-#[derive(Deserialize)]
-struct Sent {
-    tx: Tx,
-}
-
-#[derive(Deserialize)]
-struct Tx {
-    body: Body,
-}
-
-#[derive(Deserialize)]
-struct Body {
-    messages: Vec<Message>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    sender: String,
-}
-
 impl EvmView<'_> {
     /// The first creation of a contract. `None` if no transaction created it.
     ///
     /// # Errors
     /// [`Error::Off`] and [`Error::Behind`] of the index `contracts`.
-    pub fn creation(&self, contract: [u8; 20]) -> Result<Option<CreationRow>, Error> {
+    pub fn creation_of(&self, contract: [u8; 20]) -> Result<Option<CreationRow>, Error> {
         let Some(creation) = self.creations(contract)?.into_iter().next() else { return Ok(None) };
         let height = creation.height;
         let timestamp = self.timestamp(height)?.unwrap_or_default();
         let Some(hash) = self.evm_hash(&creation.cosmos_hash)? else {
-            let (hash, creator) = (creation.cosmos_hash, self.cosmos_sender(&creation.cosmos_hash)?);
+            let (hash, creator) = (creation.cosmos_hash, self.sender_of(&creation.cosmos_hash)?);
             let hash = format!("0x{}", hex::encode(hash));
             return Ok(Some(CreationRow { creator, hash, height, timestamp, ..CreationRow::default() }));
         };
@@ -81,7 +54,7 @@ impl EvmView<'_> {
             Ok(())
         })?;
         if row.creator.is_empty() {
-            row.creator = self.cosmos_sender(&creation.cosmos_hash)?;
+            row.creator = self.sender_of(&creation.cosmos_hash)?;
         }
         let window = Window { heights: 0..=0, skip: 0, take: u64::MAX, newest_first: false };
         if row.code.is_empty() && self.view.calls()?.height >= height {
@@ -100,16 +73,10 @@ impl EvmView<'_> {
     }
 
     /// The account that sent the first message of a Cosmos transaction, in hex; empty if the message has no sender.
-    fn cosmos_sender(&self, hash: &[u8; 32]) -> Result<String, Error> {
-        let Some((seq, record)) = api::tx::find(self.indexer, &self.view, hash, b"")? else {
+    fn sender_of(&self, hash: &[u8; 32]) -> Result<String, Error> {
+        let Some((seq, _)) = api::tx::find(self.indexer, &self.view, hash, b"")? else {
             return Ok(String::new());
         };
-        let sent: Sent = serde_json::from_slice(&record).map_err(|error| {
-            let table = <Txs as store::Table>::SPEC.name;
-            Error::Failed(HttpError::internal(format!("table `{table}`, key {seq}: {error}")))
-        })?;
-        let sender = sent.tx.body.messages.first().map(|message| message.sender.as_str()).unwrap_or_default();
-        let account = Account::parse(sender, self.indexer.prefix());
-        Ok(account.map(|account| account.to_hex()).unwrap_or_default())
+        Ok(self.cosmos_sender(seq)?.map(|account| account.to_hex()).unwrap_or_default())
     }
 }

@@ -11,5 +11,6 @@ mod evm_rpc;
 mod golden;
 mod layers;
 mod oracles;
+mod otterscan;
 mod records;
 mod streams;
