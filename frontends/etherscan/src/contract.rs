@@ -19,6 +19,7 @@ pub(crate) fn getabi(contract: Option<&Contract>) -> Outcome {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the table has functions that fail")]
 pub(crate) fn getsourcecode(contract: Option<&Contract>) -> Outcome {
     let unknown = || {
         json!({

@@ -120,7 +120,7 @@ impl Etherscan {
             return Err(Failure::Text(actions::NO_CHAIN.to_owned()));
         }
         match actions::find(&form)?.source {
-            Source::Index(read) => self.read(share, move |reads| read(reads), form).await,
+            Source::Index(read) => self.read(share, read, form).await,
             Source::Node(request, print) => {
                 let calls = request(&form)?;
                 let reply = self.rpc.reply(&node::body(&calls), share).await?;
