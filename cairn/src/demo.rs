@@ -11,6 +11,7 @@ use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 use evm_rpc::Dialect;
 use schema::evm_block::BLOCKS;
+use schema::ledger::LEDGER;
 use schema::logs::LOGS;
 
 use self::routing::RouteDemo;
@@ -80,9 +81,10 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
+        settings.index = vec![&LEDGER];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
-            settings.index = vec![&BLOCKS, &LOGS];
+            settings.index.extend([&BLOCKS, &LOGS]);
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;

@@ -78,6 +78,20 @@ const RPCS: &[(&str, (&str, Call))] = &[
     ),
     ("/indexer/nft/v1/txs/{collection_addr}/{token_id}", rpc!(list_token_txs, ListTokenTxsRequest)),
     ("/indexer/richlist/v1/{denom}", rpc!(list_holders, ListHoldersRequest)),
+    ("/indexer/ledger/v1/transfers", rpc!(list_transfers, ListTransfersRequest)),
+    (
+        "/indexer/ledger/v1/transfers/by_account/{account}",
+        rpc!(list_transfers_by_account, ListTransfersByAccountRequest),
+    ),
+    (
+        "/indexer/ledger/v1/transfers/by_token/{token}",
+        rpc!(list_transfers_by_token, ListTransfersByTokenRequest),
+    ),
+    (
+        "/indexer/ledger/v1/transfers/by_height/{height}",
+        rpc!(list_transfers_by_height, ListTransfersByHeightRequest),
+    ),
+    ("/indexer/ledger/v1/transfers/by_tx/{tx_hash}", rpc!(list_transfers_by_tx, ListTransfersByTxRequest)),
 ];
 
 /// Paths that are not compared here: reflection takes the place of the documents, and streams have tests of their own.

@@ -9,6 +9,7 @@ mod evm_reads;
 mod evm_rpc;
 mod golden;
 mod layers;
+mod ledger;
 mod oracles;
 mod records;
 mod streams;
