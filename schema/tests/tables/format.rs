@@ -20,7 +20,7 @@ use schema::ledger::{
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
-use schema::movement::{MovementRow, Place, PlacedMovement, TokenKey};
+use schema::movement::{self, MovementRow, PlacedMovement, TokenKey};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
 use schema::nft::{
@@ -142,7 +142,7 @@ fn ledger(txn: &mut Txn<'_>) {
         cause: Some(Cause::Withdrawal { bridge: None, sequence: 2 }),
         ..movement.clone()
     };
-    let placed = [(Place::Tx(1), movement), (Place::End, burn)];
+    let placed = [(movement::Place::Tx(1), movement), (movement::Place::End, burn)];
     let placed = (0..).zip(placed).map(|(index, (place, movement))| PlacedMovement {
         height: 300,
         place,
