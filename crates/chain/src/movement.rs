@@ -18,10 +18,12 @@
 
 mod bank;
 mod cause;
+mod classify;
 mod cw20;
 mod evm;
 mod fungible_asset;
 mod kind;
+mod modules;
 mod pairing;
 
 use alloy::primitives::U256;
@@ -30,7 +32,8 @@ use serde_json::value::RawValue;
 pub use self::cause::Cause;
 pub use self::evm::denom_of_contract;
 pub use self::fungible_asset::{metadata_of_denom, primary_store};
-pub use self::kind::{Kind, module_account};
+pub use self::kind::Kind;
+pub use self::modules::module_account;
 
 use crate::address::Account;
 use crate::comet::Event;
@@ -125,7 +128,7 @@ impl<'a> Reader<'a> {
         }
         // Stable: movements of one event stay in its order.
         placed.sort_by_key(|placed| placed.at);
-        kind::classify(self, source, events, &mut placed);
+        classify::classify(self, source, events, &mut placed);
         let denoms = match self.vm {
             Vm::Evm => evm::denoms(self, events, &placed),
             Vm::Move => fungible_asset::denoms(events),

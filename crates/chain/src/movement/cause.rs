@@ -3,7 +3,8 @@
 use alloy::primitives::U256;
 use sha2::{Digest as _, Sha256};
 
-use super::kind::{Kind, MODULES};
+use super::kind::Kind;
+use super::modules::MODULES;
 use super::{Group, Movement, Reader, amount};
 use crate::address::Account;
 use crate::comet::Event;

@@ -308,7 +308,8 @@ fn every_store_of_a_move_chain_has_what_its_movements_gave_it_at_each_height() {
                 *sums.entry(object(metadata)).or_default() += held;
             }
         }
-        for (metadata, values) in &supplies {
+        // Stores of the assets of genesis are in the truths only if they change.
+        for (metadata, values) in supplies.iter().filter(|(_, values)| at(values, 1).is_null()) {
             let value = at(values, height);
             if let Some(current) = value["current"].as_str() {
                 let sum = sums.get(&object(metadata)).copied().unwrap_or_default();
@@ -323,7 +324,6 @@ fn every_store_of_a_move_chain_has_what_its_movements_gave_it_at_each_height() {
 fn every_cw20_balance_is_what_its_movements_gave_at_each_height() {
     let chain = Chain::open("wasm-ledger");
     let (cw20, owners) = (truths("wasm-ledger", "cw20"), truths("wasm-ledger", "denom_owners"));
-    // Contracts that lie, or do not answer; and one whose first balances are in no message.
     let mut compared = 0;
     let mut differing: BTreeSet<String> = BTreeSet::new();
     chain.fold(60, Balances::default(), |height, balances| {
@@ -341,8 +341,14 @@ fn every_cw20_balance_is_what_its_movements_gave_at_each_height() {
             }
         }
     });
-    eprintln!("{compared} equal, differing: {differing:?}");
-    assert!(compared > 2_000, "{compared}");
+    assert!(compared > 1_300, "{compared}");
+    // One invents movements and answers otherwise; the other was instantiated by a contract, so its first balances are in no
+    // message.
+    let unexplained = [
+        "init1ltd0maxmte3xf4zshta9j5djrq9cl692ctsp9u5q0p9wss0f5lmsffa8ta",
+        "init1wug8sewp6cedgkmrmvhl3lf3tulagm9hnvy8p0rppz9yjw0g4wtq7947m6",
+    ];
+    assert!(differing.iter().map(String::as_str).eq(unexplained), "{differing:?}");
     let bank = at(&owners["umin"], 60).as_object().unwrap();
     let mut balances = Balances::default();
     let umin = Token::Denom("umin".to_owned());
