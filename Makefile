@@ -18,7 +18,7 @@ LITTLE_OPTIMISED := --config testing/profile.toml
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests test-slate check api-test deny advisories book bench bench-slate side-by-side soak fuzz dictionaries deb packages image \
+.PHONY: demo build test tests test-slate check api-test otterscan-test deny advisories book bench bench-slate side-by-side soak fuzz dictionaries deb packages image \
     needs test-needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
@@ -65,6 +65,12 @@ api-test: needs
 	@.ci/needs_clients
 	cargo $(LITTLE_OPTIMISED) build --release --workspace --bin cairn
 	testing/clients/run "$(CARGO_TARGET_DIR)/release/cairn" "$(TOOLS)"
+
+# Otterscan's pages in Chromium. OTTERSCAN is the folder of a build, which no registry has and which is no part of this repository; `make
+# test` counts the test as ignored.
+otterscan-test: test-needs
+	@test -f "$(OTTERSCAN)/index.html" || { echo "OTTERSCAN=DIR: the folder of a build of Otterscan" >&2; exit 1; }
+	OTTERSCAN="$(abspath $(OTTERSCAN))" cargo $(LITTLE_OPTIMISED) test --release --workspace --test browser -- --ignored otterscan
 
 # Licences, sources and duplicates of dependencies. Advisories are a target of their own.
 deny:

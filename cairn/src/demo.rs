@@ -10,6 +10,7 @@ use ::replay::recording::Summary;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 use evm_rpc::Dialect;
+use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
 use schema::ledger::LEDGER;
 use schema::logs::LOGS;
@@ -54,6 +55,9 @@ pub(crate) struct Demo {
     /// Replies of Ethereum's JSON-RPC: fixed or node
     #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect)]
     evm_replies: Dialect,
+    /// Folder with the build of Otterscan, to be served with Ethereum's JSON-RPC
+    #[arg(long, value_name = "DIR", requires = "evm_listen")]
+    otterscan: Option<PathBuf>,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -84,7 +88,8 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         settings.index = vec![&LEDGER];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
-            settings.index.extend([&BLOCKS, &LOGS]);
+            settings.index.extend([&BLOCKS, &LOGS, &CONTRACTS]);
+            settings.otterscan = args.otterscan;
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;

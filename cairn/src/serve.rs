@@ -198,6 +198,7 @@ fn serve_evm(
     let listener = listen(at, "--evm-listen")?;
     let rpc = EvmRpc::new(Arc::clone(index), Arc::clone(ready), settings.evm_replies, VERSION);
     let rpc = rpc.with_tip(Arc::clone(&pages.head)).with_forward(settings.evm_forward()?);
+    let rpc = rpc.with_frames(settings.evm_frames).with_otterscan(settings.otterscan()?);
     let app = rpc.app()?.with_cors(settings.cors.clone());
     let server =
         Server::start(listener, Arc::new(app), EvmRpc::limits(settings.limits()), default_workers())?;

@@ -35,7 +35,7 @@ use chain::Vm;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
-use evm_rpc::{Dialect, Group};
+use evm_rpc::{Dialect, Frames, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::IpNet;
@@ -90,6 +90,16 @@ pub(crate) struct Settings {
     /// EVM JSON-RPC of the nodes that these calls are forwarded to; by default `json_rpc`.
     #[arg(value_name = "URL")]
     pub(crate) evm_forward_to: Vec<Url>,
+    /// Folder with the build of Otterscan, whose pages `GET` requests to Ethereum's JSON-RPC get. Without it there are none.
+    #[arg(value_name = "DIR", value_parser = parse::path)]
+    pub(crate) otterscan: Option<PathBuf>,
+    /// Symbol of the chain's native currency on these pages, for example GAS; by default `native`.
+    #[arg(value_name = "SYMBOL", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) evm_currency: Option<String>,
+    /// Calls of a transaction in `ots_traceTransaction` and `ots_getInternalOperations`: node, all below the user's own, or clean,
+    /// without those by which the chain itself moves a native value.
+    #[arg(value_name = "WHICH", default_value = "node", value_parser = parse::frames)]
+    pub(crate) evm_frames: Frames,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

@@ -15,11 +15,13 @@
 //! | `eth_getRawTransactionByHash`, `…ByBlockNumberAndIndex` | [`EvmView::raw_tx`], [`EvmView::raw_tx_at`] |
 //! | `eth_getTransactionReceipt` | [`EvmView::receipt`] |
 //! | `eth_getLogs` | [`EvmView::logs`] |
+//! | `ots_*`, `erigon_getHeaderByNumber` | see [`ots`] |
 //! | `cosmos_cosmosTxHashByTxHash`, `cosmos_txHashByCosmosTxHash` | [`EvmView::cosmos_hash`], [`EvmView::evm_hash`] |
 
 mod block;
 mod logs;
 mod merge;
+mod ots;
 mod plan;
 mod tx;
 
@@ -36,6 +38,7 @@ use crate::api;
 use crate::indexer::{Indexer, View};
 
 pub use self::logs::LogLimits;
+pub use self::ots::{Frames, Side};
 pub use self::tx::Creation;
 
 /// Why a question about the EVM has no reply.
@@ -56,6 +59,13 @@ pub enum Error {
     Pruned {
         /// The first height.
         first: u64,
+    },
+    /// The calls of the block are not indexed: not yet, or never, because the node could not trace it.
+    NoCalls {
+        /// Its height.
+        height: u64,
+        /// True if they will be.
+        is_late: bool,
     },
     /// More logs than a response may have, or more transactions to search than a request may cost.
     TooMany {
@@ -121,6 +131,11 @@ impl EvmView<'_> {
     /// The EIP-155 id of the chain.
     pub fn chain_id(&self) -> u64 {
         self.chain().id
+    }
+
+    /// The id of the Cosmos chain.
+    pub fn cosmos_chain_id(&self) -> &str {
+        &self.indexer.identity.chain_id
     }
 
     /// The network id: the last part of the Cosmos chain id if it is a number, else 1 (`minievm:jsonrpc/backend/net.go`).

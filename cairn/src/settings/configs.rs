@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use chain::Vm;
-use evm_rpc::Forward;
+use evm_rpc::{Forward, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::undo::Horizon;
@@ -159,6 +160,14 @@ impl Settings {
             return Err(Error(text.to_owned()).into());
         }
         Ok(Some(Forward::new(self.evm_forward.clone(), nodes.clone())?))
+    }
+
+    /// Otterscan's pages; `None` for none.
+    pub(crate) fn otterscan(&self) -> anyhow::Result<Option<Otterscan>> {
+        let Some(folder) = &self.otterscan else { return Ok(None) };
+        let pages = Otterscan::read(folder, self.evm_currency.clone()).context("`otterscan`")?;
+        tracing::info!(folder = %folder.display(), files = pages.len(), "serving Otterscan's pages");
+        Ok(Some(pages))
     }
 
     /// The settings of the routing service; `None` without a registry.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
-use evm_rpc::{Dialect, Group};
+use evm_rpc::{Dialect, Frames, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::{IpNet, Ipv4Net};
@@ -139,6 +139,15 @@ pub(crate) fn dialect(text: &str) -> Result<Dialect, String> {
         "fixed" => Ok(Dialect::Fixed),
         "node" => Ok(Dialect::Node),
         _ => Err(not(text, "fixed or node")),
+    }
+}
+
+/// `node` or `clean`.
+pub(super) fn frames(text: &str) -> Result<Frames, String> {
+    match text {
+        "node" => Ok(Frames::Node),
+        "clean" => Ok(Frames::Clean),
+        _ => Err(not(text, "node or clean")),
     }
 }
 

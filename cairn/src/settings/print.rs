@@ -30,6 +30,8 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("evm_listen", "127.0.0.1:8546"),
     ("evm_forward", "state"),
     ("evm_forward_to", "http://127.0.0.1:8545"),
+    ("otterscan", "/usr/share/otterscan"),
+    ("evm_currency", "GAS"),
     ("metrics", "127.0.0.1:9464"),
     ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),

@@ -12,6 +12,7 @@ mod chromium;
 mod devtools;
 mod figures;
 mod live;
+mod otterscan;
 mod pages;
 mod tab;
 mod walk;

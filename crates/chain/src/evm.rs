@@ -12,6 +12,7 @@ pub mod erc20;
 pub(crate) mod eth_form;
 pub(crate) mod eth_record;
 pub mod eth_tx;
+pub mod fee_paid;
 pub mod header;
 pub(crate) mod log;
 pub mod log_filter;

@@ -90,6 +90,29 @@ fn number(text: &str) -> Result<u64, Cow<'static, str>> {
     }
 }
 
+/// An address in JSON.
+pub(crate) fn address(json: &str) -> Result<[u8; 20], String> {
+    let wrapped =
+        |reason: &str| format!("json: cannot unmarshal {reason} into Go value of type common.Address");
+    let text = quoted(json).ok_or_else(|| wrapped("non-string"))?;
+    let (digits, mut address) = (even_digits(text).map_err(wrapped)?, [0; 20]);
+    if digits.len() != 40 {
+        return Err(format!("hex string has length {}, want 40 for common.Address", digits.len()));
+    }
+    hex::decode_to_slice(digits, &mut address).map_err(|_| wrapped(BAD_DIGIT))?;
+    Ok(address)
+}
+
+/// A number of JSON, or a text of one in hex.
+pub(crate) fn any_number(json: &str) -> Result<u64, String> {
+    match quoted(json) {
+        Some(text) => number(text).map_err(Cow::into_owned),
+        None => json
+            .parse()
+            .map_err(|_| format!("json: cannot unmarshal {} into Go value of type uint64", go_type(json))),
+    }
+}
+
 /// A block by height or tag, in JSON or a text of it.
 pub(crate) fn block(json: &str) -> Result<Block, String> {
     let text = json.trim();

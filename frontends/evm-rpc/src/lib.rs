@@ -7,6 +7,8 @@
 //! The envelope is written here, over the server of `web`. Compared was jsonrpsee's server: it has no limits per address,
 //! no rates, no times for slow clients and no lanes for expensive reads, and its errors have texts of their own.
 //!
+//! The same address has the pages of Otterscan, an explorer whose methods are among them, if there is a folder with them.
+//!
 //! # Invariants
 //! * A request reads one snapshot, all calls of its batch together.
 //! * No call reaches a node unless its group is switched on.
@@ -18,12 +20,16 @@ mod go_json;
 mod log_query;
 pub mod meter;
 pub mod methods;
+mod ots;
+mod otterscan;
 mod params;
 mod reads;
 mod rpc_error;
 mod server;
 
 pub use chain::evm::dialect::Dialect;
+pub use query::evm::Frames;
 
 pub use self::forward::{Forward, Group};
+pub use self::otterscan::{Otterscan, Unusable};
 pub use self::server::{ENDPOINTS, EvmRpc, Index, MAX_BODY, MAX_RESPONSE, Ready, Tip};

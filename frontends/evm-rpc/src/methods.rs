@@ -7,8 +7,11 @@
 
 use std::fmt::Write as _;
 
+use query::evm::Side;
+
 use crate::Dialect;
 use crate::forward::Group;
+use crate::ots::{code_params, has_code};
 use crate::params::{Type, Value};
 use crate::reads::{Outcome, Reads, sha3};
 
@@ -30,6 +33,14 @@ impl Method {
         is_call || matches!(self.source, Source::Node(Group::Trace))
     }
 
+    /// The method of a node that is called for it, and what its result becomes.
+    pub(crate) fn at_node(&self) -> (&'static str, fn(Vec<u8>) -> Vec<u8>) {
+        match self.source {
+            Source::Either(_, _, instead) => (instead.name, instead.result),
+            _ => (self.name, |result| result),
+        }
+    }
+
     /// True if its result is that of a node.
     pub const fn is_forwarded(&self) -> bool {
         matches!(self.source, Source::Node(_))
@@ -43,8 +54,19 @@ pub(crate) enum Source {
     Index(Read, Option<Dialect>),
     /// A node, if the group is forwarded.
     Node(Group),
+    /// Another method of a node, if the group is forwarded, else the index, which knows less.
+    Either(Read, Group, &'static Instead),
     /// Nowhere. The text of the error, if it is not that of an unknown method.
     Refused(Option<&'static str>),
+}
+
+/// A method of a node in place of another one.
+pub(crate) struct Instead {
+    pub(crate) name: &'static str,
+    /// Its parameters, as JSON.
+    pub(crate) params: fn(&[Value]) -> String,
+    /// The result that follows from its result.
+    pub(crate) result: fn(Vec<u8>) -> Vec<u8>,
 }
 
 const fn index(name: &'static str, params: &'static [Type], read: Read) -> Method {
@@ -68,6 +90,7 @@ pub const METHODS: &[Method] = &[
     node("debug_traceBlockByNumber", Group::Trace),
     node("debug_traceCall", Group::Trace),
     node("debug_traceTransaction", Group::Trace),
+    index("erigon_getHeaderByNumber", &[Type::AnyBlock], |reads, args| reads.header(args)),
     Method {
         source: Source::Index(|_, _| Ok(b"[]".to_vec()), Some(Dialect::Fixed)),
         ..refused("eth_accounts")
@@ -123,6 +146,27 @@ pub const METHODS: &[Method] = &[
     index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
     index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
     index("net_version", &[], |reads, _| Ok(reads.net_version())),
+    index("ots_getApiLevel", &[], |_, _| Ok(API_LEVEL.to_vec())),
+    index("ots_getBlockDetails", &[Type::AnyBlock], |reads, args| reads.block_details(args)),
+    index("ots_getBlockDetailsByHash", &[Type::Hash], |reads, args| reads.block_details(args)),
+    index("ots_getBlockTransactions", &[Type::AnyBlock, Type::Number, Type::Number], |reads, args| {
+        reads.block_page(args)
+    }),
+    index("ots_getContractCreator", &[Type::Address], |reads, args| reads.contract_creator(args)),
+    index("ots_getHeaderByNumber", &[Type::AnyBlock], |reads, args| reads.header(args)),
+    index("ots_getInternalOperations", &[Type::Hash], |reads, args| reads.internal_operations(args)),
+    index("ots_getTransactionBySenderAndNonce", &[Type::Address, Type::Number], |reads, args| {
+        reads.by_nonce(args)
+    }),
+    index("ots_getTransactionError", &[Type::Hash], |reads, args| reads.revert_data(args)),
+    Method {
+        name: "ots_hasCode",
+        params: &[Type::Address, Type::AnyBlockOrNone],
+        source: Source::Either(|reads, args| reads.has_code(args), Group::State, &CODE),
+    },
+    index("ots_searchTransactionsAfter", SEARCH, |reads, args| reads.search(Side::After, args)),
+    index("ots_searchTransactionsBefore", SEARCH, |reads, args| reads.search(Side::Before, args)),
+    index("ots_traceTransaction", &[Type::Hash], |reads, args| reads.trace(args)),
     index("rpc_modules", &[], |_, _| Ok(MODULES.as_bytes().to_vec())),
     node("txpool_content", Group::Pending),
     node("txpool_contentFrom", Group::Pending),
@@ -131,6 +175,15 @@ pub const METHODS: &[Method] = &[
     index("web3_clientVersion", &[], |reads, _| Ok(reads.client_version())),
     index("web3_sha3", &[Type::Bytes], |_, args| sha3(args)),
 ];
+
+/// The level of Otterscan's methods here.
+const API_LEVEL: &[u8] = b"8";
+
+/// An account, a height and the size of a page.
+const SEARCH: &[Type] = &[Type::Address, Type::Number, Type::Number];
+
+/// A contract is an account with code.
+const CODE: Instead = Instead { name: "eth_getCode", params: code_params, result: has_code };
 
 /// The prefixes of the methods, with the versions that all nodes report.
 const MODULES: &str =
@@ -149,6 +202,7 @@ pub fn table() -> String {
             Source::Index(_, None) => "index".to_owned(),
             Source::Index(_, Some(_)) => "index, with `evm_replies = \"fixed\"`".to_owned(),
             Source::Node(group) => format!("node, with `{}` in `evm_forward`", group.name()),
+            Source::Either(_, group, _) => format!("index; node, with `{}` in `evm_forward`", group.name()),
             Source::Refused(_) => "refused".to_owned(),
         };
         // Writing to a text does not fail.

@@ -25,6 +25,14 @@ pub(crate) enum Type {
     Bytes,
     /// The object of `eth_getLogs`.
     LogQuery,
+    /// 20 bytes in hex.
+    Address,
+    /// A number of JSON, or a quantity in hex.
+    Number,
+    /// A height as a number of JSON, or [`Self::BlockOrHash`].
+    AnyBlock,
+    /// The same, or nothing for the last block.
+    AnyBlockOrNone,
 }
 
 /// The value of a parameter.
@@ -36,6 +44,7 @@ pub(crate) enum Value {
     Index(u64),
     Bytes(Vec<u8>),
     LogQuery(Box<LogQuery>),
+    Address([u8; 20]),
 }
 
 /// Reads positional parameters.
@@ -58,6 +67,9 @@ pub(crate) fn read(params: Option<&str>, types: &[Type]) -> Result<Vec<Value>, R
         };
         let value = ty.read(json.get());
         values.push(value.map_err(|reason| invalid(format!("invalid argument {place}: {reason}")))?);
+    }
+    while let Some(Type::AnyBlockOrNone) = types.get(values.len()) {
+        values.push(Value::Block(Block::Head));
     }
     if values.len() < types.len() {
         return Err(invalid(format!("missing value for required argument {}", values.len())));
@@ -83,6 +95,13 @@ impl Type {
             },
             Self::Index => go_json::index(json).map(Value::Index),
             Self::Bytes => go_json::bytes_of(json).map(Value::Bytes),
+            Self::Address => go_json::address(json).map(Value::Address),
+            Self::Number => go_json::any_number(json).map(Value::Index),
+            Self::AnyBlockOrNone if json == "null" => Ok(Value::Block(Block::Head)),
+            Self::AnyBlock | Self::AnyBlockOrNone => match json.parse() {
+                Ok(number) => Ok(Value::Block(Block::Number(number))),
+                Err(_) => go_json::block_or_hash(json).map(Value::Block),
+            },
             Self::LogQuery => LogQuery::read(json).map(|query| Value::LogQuery(Box::new(query))),
         }
     }

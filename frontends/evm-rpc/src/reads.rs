@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use http::StatusCode;
 use query::Indexer;
-use query::evm::{Error, EvmView, LogLimits};
+use query::evm::{Error, EvmView, Frames, LogLimits};
 use sha3::{Digest as _, Keccak256};
 use web::http_error::HttpError;
 
@@ -36,12 +36,14 @@ pub(crate) struct Chain {
     pub(crate) client: String,
     /// The height of the node, if it is known.
     pub(crate) tip: Option<u64>,
+    /// Which calls of a transaction are shown.
+    pub(crate) frames: Frames,
 }
 
 /// The index in one snapshot.
 pub(crate) struct Reads<'a> {
-    view: EvmView<'a>,
-    chain: &'a Chain,
+    pub(crate) view: EvmView<'a>,
+    pub(crate) chain: &'a Chain,
 }
 
 /// Why a call has no result.
@@ -88,6 +90,15 @@ impl Failure {
                 format!("query returned more than {limit} results, retry with the range {from}-{to}"),
             )
             .with_data(format!("Try with this block range [{from:#x}, {to:#x}]")),
+            Error::NoCalls { height, is_late: true } => {
+                RpcError::new(DEFAULT, format!("the calls of block {height} are not indexed yet"))
+            }
+            Error::NoCalls { height, is_late: false } => RpcError::new(
+                DEFAULT,
+                format!(
+                    "the calls of a transaction of block {height} are not known: the node could not trace it"
+                ),
+            ),
             Error::TooLarge => RpcError::too_large(),
             Error::Failed(error) => error.into(),
         }
@@ -250,7 +261,11 @@ impl<'a> Reads<'a> {
     }
 
     /// The result for the block that the first argument names; `null` if there is none.
-    fn of_block(&self, args: &[Value], read: impl FnOnce(u64) -> Result<Option<Vec<u8>>, Error>) -> Outcome {
+    pub(crate) fn of_block(
+        &self,
+        args: &[Value],
+        read: impl FnOnce(u64) -> Result<Option<Vec<u8>>, Error>,
+    ) -> Outcome {
         match self.resolved(block_of(args)?)? {
             Some(height) => or_null(read(height)),
             None if self.chain.dialect == Dialect::Node => Err(RpcError::new(INTERNAL, NO_SUCH_HASH).into()),
@@ -260,7 +275,7 @@ impl<'a> Reads<'a> {
 
     /// The height of a block, which may be above the head; `None` for an unknown hash. A node's first block is 1, which is also
     /// that of the number 0.
-    fn resolved(&self, block: Block) -> Result<Option<u64>, Error> {
+    pub(crate) fn resolved(&self, block: Block) -> Result<Option<u64>, Error> {
         match block {
             Block::Head => Ok(Some(self.view.head().max(1))),
             Block::Number(number) => Ok(Some(number.max(1))),
@@ -278,18 +293,18 @@ pub(crate) fn sha3(args: &[Value]) -> Outcome {
     Ok(data(&Keccak256::digest(bytes)))
 }
 
-fn or_null(found: Result<Option<Vec<u8>>, Error>) -> Outcome {
+pub(crate) fn or_null(found: Result<Option<Vec<u8>>, Error>) -> Outcome {
     Ok(found?.unwrap_or_else(|| NULL.to_vec()))
 }
 
-fn hash(args: &[Value]) -> Result<&[u8; 32], Failure> {
+pub(crate) fn hash(args: &[Value]) -> Result<&[u8; 32], Failure> {
     match args.first() {
         Some(Value::Hash(hash)) => Ok(hash),
         _ => Err(no_argument().into()),
     }
 }
 
-fn block_of(args: &[Value]) -> Result<Block, Failure> {
+pub(crate) fn block_of(args: &[Value]) -> Result<Block, Failure> {
     match args.first() {
         Some(Value::Block(block)) => Ok(*block),
         Some(Value::Hash(hash)) => Ok(Block::Hash(*hash)),
@@ -297,7 +312,7 @@ fn block_of(args: &[Value]) -> Result<Block, Failure> {
     }
 }
 
-fn index(args: &[Value]) -> Result<u64, Failure> {
+pub(crate) fn index(args: &[Value]) -> Result<u64, Failure> {
     match args.get(1) {
         Some(Value::Index(index)) => Ok(*index),
         _ => Err(no_argument().into()),
@@ -305,15 +320,15 @@ fn index(args: &[Value]) -> Result<u64, Failure> {
 }
 
 /// The table of methods names another type of argument than its function reads.
-fn no_argument() -> RpcError {
+pub(crate) fn no_argument() -> RpcError {
     RpcError::new(INTERNAL, "internal server error")
 }
 
-fn quantity(number: u64) -> Vec<u8> {
+pub(crate) fn quantity(number: u64) -> Vec<u8> {
     text(&format!("{number:#x}"))
 }
 
-fn data(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn data(bytes: &[u8]) -> Vec<u8> {
     text(&format!("0x{}", hex::encode(bytes)))
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use query::Indexer;
 use tokio::time::timeout;
 use web::app::App;
@@ -25,12 +25,13 @@ use web::reply::{JSON, Reply};
 use web::router::RouteError;
 
 use crate::envelope::{self, Body, Content, Message};
-use crate::forward::Forward;
+use crate::forward::{Forward, Group};
 use crate::methods::{self, Method, Read, Source};
+use crate::otterscan::{self, Otterscan, Site};
 use crate::params::{self, Value};
 use crate::reads::{Chain, Reads};
 use crate::rpc_error::{BUSY, INVALID_REQUEST, METHOD_MISSING, RpcError};
-use crate::{Dialect, meter};
+use crate::{Dialect, Frames, meter};
 
 /// Maximum bytes of a request body, as go-ethereum's server has.
 pub const MAX_BODY: usize = 5 << 20;
@@ -72,11 +73,18 @@ pub struct EvmRpc {
     tip: Tip,
     dialect: Dialect,
     forward: Option<Forward>,
+    frames: Frames,
+    otterscan: Option<Otterscan>,
     client: String,
 }
 
 /// The endpoints.
-pub const ENDPOINTS: &[&[Endpoint<EvmRpc>]] = &[&[Endpoint {
+pub const ENDPOINTS: &[&[Endpoint<EvmRpc>]] = &[CALLS];
+
+/// The same with those of Otterscan.
+const WITH_PAGES: &[&[Endpoint<EvmRpc>]] = &[CALLS, &otterscan::endpoints()];
+
+const CALLS: &[Endpoint<EvmRpc>] = &[Endpoint {
     method: HttpMethod::Post,
     path: "/",
     tag: "EVM",
@@ -85,14 +93,15 @@ pub const ENDPOINTS: &[&[Endpoint<EvmRpc>]] = &[&[Endpoint {
     response: of::<query::v1::GetStatusResponse>(),
     handler: Handler::Async(post),
     cache: MaxAge::LIST,
-}]];
+}];
 
 impl EvmRpc {
     /// Reads `index`, which is empty until there is a database: until then, the response is 503 with the reason of `ready`.
     /// `version` is that of the program.
     pub fn new(index: Index, ready: Ready, dialect: Dialect, version: &str) -> Self {
         let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
-        Self { index, ready, tip, dialect, forward: None, client }
+        let (forward, frames, otterscan) = (None, Frames::default(), None);
+        Self { index, ready, tip, dialect, forward, frames, otterscan, client }
     }
 
     /// Sets the height of the node, for `eth_syncing`.
@@ -107,13 +116,29 @@ impl EvmRpc {
         Self { forward, ..self }
     }
 
+    /// Sets which calls Otterscan's methods show.
+    #[must_use]
+    pub fn with_frames(self, frames: Frames) -> Self {
+        Self { frames, ..self }
+    }
+
+    /// Sets the pages that `GET` requests get.
+    #[must_use]
+    pub fn with_otterscan(self, otterscan: Option<Otterscan>) -> Self {
+        Self { otterscan, ..self }
+    }
+
     /// The server over it.
     ///
     /// # Errors
     /// None: see [`web::router::Router::new`].
     pub fn app(self) -> Result<App<Self>, RouteError> {
         let ready = Arc::clone(&self.ready);
-        Ok(App::new(self, ENDPOINTS)?.with_ready(move || ready()).with_websocket())
+        let (endpoints, headers) = match &self.otterscan {
+            Some(_) => (WITH_PAGES, otterscan::headers()),
+            None => (ENDPOINTS, HeaderMap::new()),
+        };
+        Ok(App::new(self, endpoints)?.with_ready(move || ready()).with_headers(headers).with_websocket())
     }
 
     /// The limits of its server, from those of others.
@@ -122,7 +147,12 @@ impl EvmRpc {
     }
 
     fn chain(&self) -> Chain {
-        Chain { dialect: self.dialect, client: self.client.clone(), tip: (self.tip)() }
+        let (dialect, client, frames) = (self.dialect, self.client.clone(), self.frames);
+        Chain { dialect, client, tip: (self.tip)(), frames }
+    }
+
+    fn has(&self, group: Group) -> bool {
+        self.forward.as_ref().is_some_and(|forward| forward.has(group))
     }
 
     /// What is done for a call.
@@ -139,16 +169,21 @@ impl EvmRpc {
             Source::Index(_, only) if only.is_some_and(|dialect| dialect != self.dialect) => {
                 missing(method.name)
             }
-            Source::Index(read, _) => match params::read(params.as_deref(), method.params) {
-                Ok(values) => Step::Read(method, read, values),
-                Err(error) => {
-                    meter::count(method.name, "error");
-                    Step::Refused(error)
+            Source::Index(read, _) | Source::Either(read, ..) => {
+                match params::read(params.as_deref(), method.params) {
+                    Ok(values) => match method.source {
+                        Source::Either(_, group, instead) if self.has(group) => {
+                            Step::Forward(method, Some((instead.params)(&values)))
+                        }
+                        _ => Step::Read(method, read, values),
+                    },
+                    Err(error) => {
+                        meter::count(method.name, "error");
+                        Step::Refused(error)
+                    }
                 }
-            },
-            Source::Node(group) if self.forward.as_ref().is_some_and(|forward| forward.has(group)) => {
-                Step::Forward(method, params.clone())
             }
+            Source::Node(group) if self.has(group) => Step::Forward(method, params.clone()),
             Source::Node(_) => missing(method.name),
             Source::Refused(text) => {
                 meter::count(method.name, "refused");
@@ -158,6 +193,17 @@ impl EvmRpc {
                 )
             }
         }
+    }
+}
+
+impl Site for EvmRpc {
+    fn otterscan(&self) -> Option<&Otterscan> {
+        self.otterscan.as_ref()
+    }
+
+    fn chain_id(&self) -> Option<String> {
+        let view = self.index.get()?.state().evm(self.dialect).ok()?;
+        Some(view.cosmos_chain_id().to_owned())
     }
 }
 
@@ -272,8 +318,9 @@ async fn forward(
 ) -> (usize, Outcome) {
     let begun = Instant::now();
     let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
+    let (name, result) = method.at_node();
     let outcome = match &rpc.forward {
-        Some(forward) => forward.call(chain_id, method.name, params).await,
+        Some(forward) => forward.call(chain_id, name, params).await.map(result),
         // A group is forwarded only if there is a node.
         None => Err(RpcError::method_missing(method.name)),
     };

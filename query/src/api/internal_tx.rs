@@ -82,8 +82,8 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     request.records("internal_txs", &run, record::records::<Calls>)
 }
 
-/// The frames of the EVM transaction `hash` with this sequence and record.
-fn frames(
+/// The frames of the EVM transaction `hash` with this sequence and record; none if the node could not trace it.
+pub(crate) fn frames(
     indexer: &Indexer,
     view: &View<'_>,
     hash: &[u8; 32],

@@ -167,13 +167,13 @@ impl EvmView<'_> {
         Ok(out)
     }
 
-    fn json(&self, found: &Found) -> Result<Vec<u8>, Error> {
+    pub(super) fn json(&self, found: &Found) -> Result<Vec<u8>, Error> {
         let (receipt, mut out) = (parse(0, &found.receipt)?, Vec::with_capacity(1024));
         found.tx.write_json(&mut out, &receipt, self.dialect);
         Ok(out)
     }
 
-    fn find(&self, hash: &[u8; 32]) -> Result<Option<Found>, Error> {
+    pub(super) fn find(&self, hash: &[u8; 32]) -> Result<Option<Found>, Error> {
         let Some((seq, record)) = api::evm_tx::find(self.indexer, &self.view, hash)? else { return Ok(None) };
         let height = api::evm_tx::height(seq, &record)?;
         let Some(block) = self.stored(height)? else { return Ok(None) };
@@ -201,26 +201,54 @@ impl EvmView<'_> {
         found.map(|record| self.with_tx(&block, seq, record)).transpose()
     }
 
-    /// The transaction of the receipt `seq` of a block. Each transaction has at most one receipt, in the same order, so its place
-    /// among the Cosmos transactions is not before its place among the receipts, and after it by the surplus at most.
     fn with_tx(&self, block: &Block, seq: u64, receipt: Vec<u8>) -> Result<Found, Error> {
+        Ok(self.with_tx_from(block, seq, receipt, block.first_tx)?.0)
+    }
+
+    /// The transactions of the receipts `seqs`, ascending, of a block.
+    pub(super) fn found(&self, block: &Block, seqs: &[u64]) -> Result<Vec<Found>, Error> {
+        let (mut all, mut next) = (Vec::with_capacity(seqs.len()), block.first_tx);
+        for &seq in seqs {
+            let (found, at) = self.with_tx_from(block, seq, self.record::<EvmTxs>(seq)?, next)?;
+            all.push(found);
+            next = at + 1;
+        }
+        Ok(all)
+    }
+
+    /// The transaction of the receipt `seq` of a block, with its sequence, which is `from` or later. Each transaction has at most
+    /// one receipt, in the same order, so its place among the Cosmos transactions is not before its place among the receipts, and
+    /// after it by the surplus at most.
+    fn with_tx_from(
+        &self,
+        block: &Block,
+        seq: u64,
+        receipt: Vec<u8>,
+        from: u64,
+    ) -> Result<(Found, u64), Error> {
         let hash = parse(seq, &receipt)?.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
         let first = block.first_tx + seq.saturating_sub(block.first_evm_tx);
         let surplus = block.txs.saturating_sub(block.evm_txs);
-        for cosmos in first..=first.saturating_add(surplus) {
-            let mut found = None;
-            self.each::<Txs>(cosmos..cosmos + 1, |_, record| {
-                found = self.rebuilt(record, &hash);
-                Ok(())
-            })?;
-            if let Some(tx) = found {
-                return Ok(Found { receipt, tx });
+        for cosmos in first.max(from)..=first.saturating_add(surplus) {
+            let record = self.record::<Txs>(cosmos)?;
+            if let Some(tx) = self.rebuilt(&record, &hash) {
+                return Ok((Found { receipt, tx }, cosmos));
             }
         }
         Err(no_tx(seq))
     }
 
-    fn rebuilt(&self, record: &[u8], hash: &[u8; 32]) -> Option<EthTransaction> {
+    /// The record `seq`.
+    pub(super) fn record<T: Records>(&self, seq: u64) -> Result<Vec<u8>, Error> {
+        let mut found = Vec::new();
+        self.each::<T>(seq..seq + 1, |_, record| {
+            found = record.to_vec();
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    pub(super) fn rebuilt(&self, record: &[u8], hash: &[u8; 32]) -> Option<EthTransaction> {
         let known = &self.indexer.fee_decimals;
         let before = known.load(Ordering::Relaxed);
         let mut decimals = before;
@@ -231,7 +259,7 @@ impl EvmView<'_> {
         tx
     }
 
-    fn write_receipt(&self, out: &mut Vec<u8>, seq: u64, record: &[u8]) -> Result<(), Error> {
+    pub(super) fn write_receipt(&self, out: &mut Vec<u8>, seq: u64, record: &[u8]) -> Result<(), Error> {
         self.dialect.write_receipt(out, record).map_err(|error| damaged::<EvmTxs>(seq, &error))
     }
 
@@ -261,10 +289,10 @@ impl EvmView<'_> {
 /// The members of a Cosmos transaction's record that name it and its block.
 #[serde_as]
 #[derive(Deserialize)]
-struct OfBlock {
-    txhash: String,
+pub(super) struct OfBlock {
+    pub(super) txhash: String,
     #[serde_as(as = "DisplayFromStr")]
-    height: u64,
+    pub(super) height: u64,
 }
 
 /// The sequences of a block's EVM transactions.
@@ -277,7 +305,7 @@ pub(super) fn parse(seq: u64, record: &[u8]) -> Result<Receipt<'_>, Error> {
     serde_json::from_slice(record).map_err(|error| damaged::<EvmTxs>(seq, &error))
 }
 
-fn damaged<T: Records>(seq: u64, error: &dyn std::fmt::Display) -> Error {
+pub(super) fn damaged<T: Records>(seq: u64, error: &dyn std::fmt::Display) -> Error {
     Error::Failed(HttpError::internal(format!("table `{}`, key {seq}: {error}", T::SPEC.name)))
 }
 

@@ -4,10 +4,14 @@
 //! [`Config::strict`] it is rejected, so that tests find a misspelt one. A missing member names the unknown one that is
 //! nearest to it.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use chain::U256;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use serde_path_to_error::Track;
 use web::call::Call;
@@ -21,7 +25,7 @@ pub(crate) const DENOM: &str = "^[a-zA-Z0-9][a-zA-Z0-9/:._-]{2,255}$";
 /// Digits of the largest amount: 2^256 − 1.
 const MAX_DIGITS: usize = 78;
 /// Characters of a rejected value in an error message.
-const EXCERPT: usize = 64;
+pub(crate) const EXCERPT: usize = 64;
 /// Entries of a list or of a map.
 const MAX_ENTRIES: usize = 256;
 /// Unknown members that a log line or an error can name.
@@ -111,6 +115,11 @@ pub(crate) fn check_length(name: &str, length: usize) -> Result<(), HttpError> {
     Err(errors::invalid(name, &format!("{length} entries, at most {MAX_ENTRIES}")))
 }
 
+/// A struct that is read from an object only: serde reads one from an array too.
+#[derive(JsonSchema)]
+#[schemars(transparent, inline)]
+pub(crate) struct Object<T>(pub(crate) T);
+
 /// A text that is not empty.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
@@ -156,6 +165,24 @@ pub(crate) struct NoAffiliates;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "Value")]
 pub(crate) struct Unsupported;
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members))
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData)).map(Self)
+    }
+}
 
 impl TryFrom<Value> for Text {
     type Error = String;

@@ -21,14 +21,22 @@ use crate::search::{PathEdge, search};
 /// The error names the limit that blocks the transfer. If removing any one of several is enough, it is the first of:
 /// dust, amount, op hook, number of transactions, pause, quote.
 pub fn plan(graph: &Graph, world: World<'_>, request: &Request) -> Result<Vec<Plan>, NoRoute> {
-    let mut conditions = Conditions::new(graph, world, request);
     if request.from == request.to && !request.op_withdraw {
         return send(request).map(|plan| vec![plan]);
     }
-    let paths = search(&mut conditions, request, Relax::Nothing);
-    let plans: Vec<_> =
-        paths.iter().filter_map(|path| to_plan(&mut conditions, path, request.amount_in)).collect();
+    let mut conditions = Conditions::new(graph, world, request);
+    let plans = found(&mut conditions, request);
     if plans.is_empty() { Err(reason::why(&mut conditions, request)) } else { Ok(plans) }
+}
+
+/// As [`plan`] between two assets, but without a reason if there are none.
+pub(crate) fn plans(graph: &Graph, world: World<'_>, request: &Request) -> Vec<Plan> {
+    found(&mut Conditions::new(graph, world, request), request)
+}
+
+fn found(conditions: &mut Conditions<'_>, request: &Request) -> Vec<Plan> {
+    let paths = search(conditions, request, Relax::Nothing);
+    paths.iter().filter_map(|path| to_plan(conditions, path, request.amount_in)).collect()
 }
 
 /// A send to another account of the same chain.

@@ -263,7 +263,7 @@ pub enum NoRoute {
         usable: Option<U256>,
     },
     /// Overflow: a wrapper carries 256 bits, LayerZero 64.
-    #[error("no routes found: amount_in {amount} is more than {hop} can carry")]
+    #[error("no routes found: an amount of {amount} is more than {hop} can carry")]
     TooLarge {
         /// Requested amount.
         amount: U256,

@@ -23,7 +23,7 @@ struct Served {
 static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
-    let store = runtime.block_on(testkit::indexed::index_for_json_rpc(recording)).unwrap();
+    let store = runtime.block_on(testkit::indexed::index_for_json_rpc(recording, true)).unwrap();
     let index = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let index = Arc::new(OnceLock::from(Arc::new(index)));
     let rpc = EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0.0.0");
@@ -105,6 +105,14 @@ static CALLS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         ("eth_getLogs", json!([{ "fromBlock": "0x1", "toBlock": "latest", "address": [address, address] }])),
         ("eth_getLogs", json!([{ "fromBlock": "earliest", "topics": [[hash], null, [hash, null]] }])),
         ("eth_getLogs", json!([{ "fromBlock": "0x1", "toBlock": "0x50" }])),
+        ("ots_searchTransactionsBefore", json!([format!("0x{:040}", 0), 0, 25])),
+        ("ots_searchTransactionsAfter", json!([address, 20, 1])),
+        ("ots_getBlockDetails", json!([20])),
+        ("ots_getBlockTransactions", json!(["0x14", 0, 25])),
+        ("ots_getContractCreator", json!([address])),
+        ("ots_hasCode", json!([address, "latest"])),
+        ("ots_getTransactionBySenderAndNonce", json!([address, 1])),
+        ("ots_traceTransaction", json!([hash])),
     ];
     let call = |(id, (method, params)): (u32, (&str, Value))| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     let mut calls: Vec<Value> = (1..).zip(calls).map(call).collect();

@@ -13,7 +13,7 @@ use schema::contracts::CONTRACTS;
 use schema::digest::TableDigest;
 use schema::evm_block::BLOCKS;
 use schema::logs::LOGS;
-use schema::meta::{self, BlockLane};
+use schema::meta::{self, BlockLane, CallLane};
 use schema::nft::Questions;
 use store::key::All;
 use store::{MemStore, Order, Store};
@@ -94,12 +94,13 @@ pub async fn index_as(
     Ok(())
 }
 
-/// Indexes `recording` with the optional indexes that JSON-RPC reads, in memory. Unrecorded requests count as failed.
-pub async fn index_for_json_rpc(recording: Arc<Recording>) -> Result<Arc<dyn Store>> {
+/// Indexes `recording` with the optional indexes that JSON-RPC reads, in memory, and with calls if `calls` is true. Unrecorded
+/// requests count as failed.
+pub async fn index_for_json_rpc(recording: Arc<Recording>, calls: bool) -> Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = Config {
         indexes: vec![&BLOCKS, &CONTRACTS, &LOGS],
-        internal_txs: false,
+        internal_txs: calls,
         rich_list: false,
         ..config(&recording)?
     };
@@ -113,6 +114,9 @@ pub async fn index_for_json_rpc(recording: Arc<Recording>) -> Result<Arc<dyn Sto
             while index.state(&*store.snapshot()?)?.is_none_or(|state| state.height < last) {
                 tokio::task::yield_now().await;
             }
+        }
+        while calls && meta::read::<CallLane>(&*store.snapshot()?)?.is_none_or(|lane| lane.height < last) {
+            tokio::task::yield_now().await;
         }
         stop.send_replace(true);
         anyhow::Ok(())

@@ -35,8 +35,16 @@ const TIMEOUT: &str = "60";
 const HOST: &str = "127.0.0.1:";
 
 /// The chapters whose blocks the tests below run.
-const CHAPTERS: [&str; 7] =
-    ["api.md", "migration.md", "operate.md", "registry.md", "start.md", "swaps.md", "transfer.md"];
+const CHAPTERS: [&str; 8] = [
+    "api.md",
+    "ethereum.md",
+    "migration.md",
+    "operate.md",
+    "registry.md",
+    "start.md",
+    "swaps.md",
+    "transfer.md",
+];
 
 #[test]
 fn every_chapter_with_commands_is_run() {
@@ -62,6 +70,11 @@ fn the_commands_of_the_operator_guide_run() {
 #[test]
 fn the_requests_of_the_api_guide_are_answered_as_shown() {
     assert!(run("api.md") >= 15);
+}
+
+#[test]
+fn the_requests_of_the_guide_to_json_rpc_are_answered_as_shown() {
+    assert!(run("ethereum.md") >= 3);
 }
 
 #[test]

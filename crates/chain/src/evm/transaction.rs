@@ -70,6 +70,23 @@ impl EthTransaction {
         &self.cosmos
     }
 
+    /// The nonce of its sender; `None` for a stand-in, which has none.
+    pub fn nonce(&self) -> Option<u64> {
+        self.signed().map(|form| form.nonce)
+    }
+
+    /// The call data or the code of a creation; `None` for a stand-in.
+    pub fn input(&self) -> Option<&[u8]> {
+        self.signed().map(|form| form.input.as_slice())
+    }
+
+    fn signed(&self) -> Option<&EthForm> {
+        match &self.kind {
+            Kind::Signed(form, _) => Some(form),
+            Kind::StandIn => None,
+        }
+    }
+
     /// Its bytes (EIP-2718). A node omits the authorizations of type 4, so that its bytes have another hash.
     pub fn raw(&self, dialect: Dialect) -> Vec<u8> {
         match &self.kind {

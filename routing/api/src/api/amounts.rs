@@ -188,10 +188,17 @@ async fn with_swaps<'a>(
         return plain;
     };
     let registry = &*world.registry;
+    // Otherwise the response has that of the plans without a swap.
+    let explains = match &plain {
+        Ok(_) => rules.pools.is_some(),
+        Err(NoRoute::Dust { .. } | NoRoute::TooSmall { .. }) => false,
+        Err(_) => true,
+    };
     let (mut best, mut refusal): (Option<Planned<'a>>, Option<NoRoute>) = (None, None);
     for known in world.markets.values() {
-        let swaps =
-            |view: planner::World<'_>| plan_swaps(&world.graph, view, &known.market, request, rules, amount);
+        let swaps = |view: planner::World<'_>| {
+            plan_swaps(&world.graph, view, &known.market, request, rules, amount, explains)
+        };
         match quoted(service, world, swaps).await {
             Ok(planned) => {
                 if let Some(why) = known.stale() {

@@ -27,7 +27,7 @@ use super::swap_limits::{self, SLIPPAGE_PERCENT};
 use super::swap_options::{self, AllowedVenue, SmartSwapOptions, SwapOptions};
 use super::wire::Free;
 use crate::body::{
-    self, Amount, DENOM, Decimal, Expected, NoAffiliates, NoFee, Text, TimeoutSeconds, Unsupported,
+    self, Amount, DENOM, Decimal, Expected, NoAffiliates, NoFee, Object, Text, TimeoutSeconds, Unsupported,
     check_length,
 };
 use crate::errors;
@@ -148,11 +148,11 @@ struct MsgsDirectRequest {
     /// As for a route.
     allow_swaps: Option<bool>,
     /// As for a route.
-    swap_venues: Option<Vec<AllowedVenue>>,
+    swap_venues: Option<Vec<Object<AllowedVenue>>>,
     /// As for a route.
-    swap_venue: Option<AllowedVenue>,
+    swap_venue: Option<Object<AllowedVenue>>,
     /// As for a route.
-    smart_swap_options: Option<SmartSwapOptions>,
+    smart_swap_options: Option<Object<SmartSwapOptions>>,
     #[expect(dead_code, reason = "another value does not parse")]
     cumulative_affiliate_fee_bps: Option<NoFee>,
     #[schemars(with = "Option<Free>")]
@@ -281,7 +281,14 @@ async fn planned_again<'a>(
 ) -> Result<(Plan, QuoteSet<'a>), HttpError> {
     let rules = swap_options::rules_of(echoed);
     let wanted = expected.iter().flatten().find_map(|expected| expected.0);
-    let wanted = wanted.filter(|_| swap_options::sets_amount_out(echoed));
+    let is_out = swap_options::sets_amount_out(echoed);
+    if is_out && wanted.is_none() {
+        return Err(errors::invalid(
+            "amount_out",
+            "it is missing, and the operations are those of a requested amount",
+        ));
+    }
+    let wanted = wanted.filter(|_| is_out);
     let withdraw = Request { op_withdraw: true, ..request.clone() };
     let several = Request { multi_tx: true, ..request.clone() };
     let mut refusal = None;

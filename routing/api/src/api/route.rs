@@ -23,7 +23,7 @@ use super::pair::Pair;
 use super::price_warning::{self, PriceWarning};
 use super::swap_options::{AllowedVenue, SmartSwapOptions, SwapOptions};
 use super::wire::Free;
-use crate::body::{self, Amount, DENOM, NoFee, Text, check_length};
+use crate::body::{self, Amount, DENOM, NoFee, Object, Text, check_length};
 use crate::errors;
 use crate::service::{Service, World};
 
@@ -69,11 +69,11 @@ struct RouteRequest {
     /// Whether the route may swap; true.
     allow_swaps: Option<bool>,
     /// Only these venues; all.
-    swap_venues: Option<Vec<AllowedVenue>>,
+    swap_venues: Option<Vec<Object<AllowedVenue>>>,
     /// The old form, of one venue.
-    swap_venue: Option<AllowedVenue>,
+    swap_venue: Option<Object<AllowedVenue>>,
     /// How swaps may be made.
-    smart_swap_options: Option<SmartSwapOptions>,
+    smart_swap_options: Option<Object<SmartSwapOptions>>,
     #[expect(dead_code, reason = "another value does not parse")]
     cumulative_affiliate_fee_bps: Option<NoFee>,
 }

@@ -1,5 +1,6 @@
 //! What a request says about swaps.
 
+use chain::truncated;
 use planner::Operation;
 use planner::operation::{MINITSWAP_VENUE, OperationKind, SwapVenue, WRAPPER_VENUE};
 use planner::swap::{PoolKind, SwapRules};
@@ -7,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use web::http_error::HttpError;
 
-use crate::body::{Text, check_length};
+use crate::body::{EXCERPT, Object, Text, check_length};
 use crate::errors;
 use crate::service::World;
 
@@ -29,11 +30,6 @@ pub(super) struct SmartSwapOptions {
     split_routes: Option<bool>,
     #[expect(dead_code, reason = "no swap is on an EVM chain")]
     evm_swaps: Option<bool>,
-    /// With it the options are an object: serde reads a struct from an array too.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    #[expect(dead_code, reason = "other members have no effect")]
-    others: serde_json::Map<String, serde_json::Value>,
 }
 
 /// The venues of a world: those of the registry, and Minitswap where a chain has such a pool.
@@ -60,26 +56,28 @@ pub(super) fn venues(world: &World) -> Vec<SwapVenue> {
 /// Members of a request about swaps.
 pub(super) struct SwapOptions {
     pub(super) are_allowed: Option<bool>,
-    pub(super) venues: Option<Vec<AllowedVenue>>,
-    pub(super) venue: Option<AllowedVenue>,
-    pub(super) smart: Option<SmartSwapOptions>,
+    pub(super) venues: Option<Vec<Object<AllowedVenue>>>,
+    pub(super) venue: Option<Object<AllowedVenue>>,
+    pub(super) smart: Option<Object<SmartSwapOptions>>,
 }
 
 impl SwapOptions {
     /// The rules of a request; `None` if it allows no swap.
     pub(super) fn rules(self, world: &World) -> Result<Option<SwapRules>, HttpError> {
-        let allowed: Vec<AllowedVenue> =
+        let allowed: Vec<Object<AllowedVenue>> =
             self.venues.unwrap_or_default().into_iter().chain(self.venue).collect();
         check_length("swap_venues", allowed.len())?;
         let known = venues(world);
         let mut kinds = Vec::new();
-        for AllowedVenue { name, chain_id } in &allowed {
+        for Object(AllowedVenue { name, chain_id }) in &allowed {
             let fits = |venue: &&SwapVenue| {
                 venue.name == name.0 && chain_id.as_ref().is_none_or(|chain| *chain == venue.chain_id)
             };
             if !known.iter().any(|venue| fits(&venue)) {
-                let at = chain_id.as_ref().map(|chain| format!(" of chain `{chain}`")).unwrap_or_default();
-                let why = format!("`{}`{at} is no venue, see /v2/fungible/venues", name.0);
+                let shown = |text: &str| truncated(text, EXCERPT);
+                let at = chain_id.as_ref().map(|chain| format!(" of chain `{}`", shown(chain)));
+                let (name, at) = (shown(&name.0), at.unwrap_or_default());
+                let why = format!("`{name}`{at} is no venue, see /v2/fungible/venues");
                 return Err(errors::invalid("swap_venues", &why));
             }
             match name.0.as_str() {
@@ -91,7 +89,7 @@ impl SwapOptions {
         if self.are_allowed == Some(false) {
             return Ok(None);
         }
-        let split = self.smart.is_some_and(|smart| smart.split_routes == Some(true));
+        let split = self.smart.is_some_and(|Object(smart)| smart.split_routes == Some(true));
         Ok(Some(SwapRules { kinds: (!allowed.is_empty()).then_some(kinds), pools: None, split }))
     }
 }

@@ -292,7 +292,20 @@ async fn what_cannot_be_swapped_is_refused_with_the_reason() {
     let message = chains.refused(&with("allow_swaps", json!(false))).await;
     assert!(message.contains("nothing connects uusdc on swap-l1-1"), "{message}");
     let message = chains.refused(&with("amount_in", json!("18446744073709551616"))).await;
-    assert!(message.contains("is more than a swap can carry"), "{message}");
+    assert!(message.contains("an amount of 18446744073709551616 is more than a swap can carry"), "{message}");
+    for (name, array) in [
+        ("swap_venue", json!(["initia-dex", null])),
+        ("swap_venues", json!([["initia-dex", null]])),
+        ("smart_swap_options", json!([true, false])),
+    ] {
+        let message = chains.refused(&with(name, array)).await;
+        assert!(
+            message.starts_with(&format!("invalid {name}")) && message.contains("expected an object"),
+            "{message}"
+        );
+    }
+    let message = chains.refused(&with("swap_venue", json!({ "name": "n".repeat(5_000) }))).await;
+    assert!(message.contains("nnn…` is no venue") && message.len() < 200, "{message}");
     let message = chains.refused(&with("amount_in", json!("18446744073709551615"))).await;
     assert!(message.contains("the amount is more than the pool can swap"), "{message}");
     let mut ask = between((L1, "uusdc"), (L1, INIT), "1");
@@ -300,6 +313,16 @@ async fn what_cannot_be_swapped_is_refused_with_the_reason() {
     ask["amount_out"] = json!("20000000000000000");
     let message = chains.refused(&ask).await;
     assert!(message.contains("cannot be swapped: the amount is more than the pool can swap"), "{message}");
+    ask["amount_out"] = json!("1000000");
+    let route = chains.route(&ask).await;
+    let mut messages = ask.clone();
+    for name in ["amount_in", "operations"] {
+        messages[name] = route[name].clone();
+    }
+    messages.as_object_mut().unwrap().remove("amount_out");
+    let (status, _, message) = chains.client.post("/v2/fungible/msgs", &messages).await.refusal();
+    assert_eq!(status, 400);
+    assert!(message.starts_with("invalid amount_out: it is missing"), "{message}");
 }
 
 #[tokio::test]

@@ -43,6 +43,8 @@ pub struct Market {
     by_denom: HashMap<String, usize>,
     /// By coin: the ways to leave it.
     edges: Vec<Vec<Way>>,
+    /// By how many base units a quote may be more than its way's rate gives.
+    slack: f64,
     /// By coin: its asset, with the hash of the registry.
     assets: OnceLock<(String, Vec<Option<CoinAsset>>)>,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Way {
     pub(crate) pool: usize,
     /// The other coin.
     pub(crate) to: usize,
+    /// Returned for one offered at most: the price without impact.
+    pub(crate) rate: f64,
     /// Positions in the pool.
     offered: usize,
     returned: usize,
@@ -74,11 +78,25 @@ impl Market {
             let coins: Vec<usize> = pool.coins.iter().map(|coin| market.add(coin)).collect();
             for (offered, from) in coins.iter().enumerate() {
                 for (returned, to) in coins.iter().enumerate().filter(|(returned, _)| *returned != offered) {
-                    market.edges[*from].push(Way { pool: number, to: *to, offered, returned });
+                    market.edges[*from].push(Way {
+                        pool: number,
+                        to: *to,
+                        rate: f64::INFINITY,
+                        offered,
+                        returned,
+                    });
                 }
             }
         }
         market.pools = pools;
+        let mut edges = std::mem::take(&mut market.edges);
+        for way in edges.iter_mut().flatten() {
+            way.rate = market.rate(*way);
+        }
+        market.edges = edges;
+        let reserves = market.pools.iter().flat_map(Pool::reserves);
+        market.slack =
+            3.0 + 1e-11 * reserves.map(|reserve| super::paths::as_f64(*reserve)).fold(0.0, f64::max);
         market
     }
 
@@ -113,6 +131,12 @@ impl Market {
         if hash == registry { Cow::Borrowed(assets) } else { Cow::Owned(all()) }
     }
 
+    /// By how many base units a quote may be more than its way's rate gives: the rounding to whole units, and the terms
+    /// below 10^-13 of the reserve at which the chain's series end.
+    pub(crate) fn slack(&self) -> f64 {
+        self.slack
+    }
+
     pub(crate) fn leaving(&self, coin: usize) -> &[Way] {
         &self.edges[coin]
     }
@@ -131,6 +155,16 @@ impl Market {
         if quote.amount == 0 { Err(Refusal::TooSmall) } else { Ok(quote) }
     }
 
+    /// [`Self::price`]; infinite for Minitswap, whose fee is not a rate, and for a pool without a price.
+    fn rate(&self, way: Way) -> f64 {
+        match &self.pools[way.pool].state {
+            PoolState::Minitswap(_) => f64::INFINITY,
+            _ => self
+                .price(way)
+                .map_or(f64::INFINITY, |price| f64::from(price) / f64::from(super::decimal::ONE)),
+        }
+    }
+
     /// Returned for one offered, after the fee's rate but without impact, in units of 10^-18.
     pub(crate) fn price(&self, way: Way) -> Result<U256, Refusal> {
         let Way { offered, returned, .. } = way;
@@ -144,6 +178,15 @@ impl Market {
 }
 
 impl Pool {
+    fn reserves(&self) -> &[u64] {
+        match &self.state {
+            PoolState::Weighted(pool) => &pool.reserves,
+            PoolState::Stable(pool) => &pool.reserves,
+            // Its ways have no finite rate.
+            PoolState::Minitswap(_) => &[],
+        }
+    }
+
     /// The kind of its module.
     pub fn kind(&self) -> PoolKind {
         match self.state {

@@ -1,5 +1,8 @@
 //! The best swap between two coins of a market.
 
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
 use chain::U256;
 
 use super::decimal;
@@ -8,6 +11,8 @@ use super::{Refusal, Swap, SwapLeg, SwapPart};
 
 /// Most legs of a swap.
 pub(crate) const MAX_LEGS: usize = 3;
+/// Most quotes of a search. Some dozens are usual; only a market whose pools refuse an amount has as many.
+const MAX_QUOTES: usize = 10_000;
 /// Most parts of a split amount.
 const MAX_PARTS: usize = 4;
 /// Shares that a split is made of.
@@ -62,10 +67,54 @@ impl Path {
     }
 }
 
-/// A coin reached in a search.
+/// A coin that a search has reached.
 struct Reached {
     path: Path,
     at: usize,
+}
+
+/// A way to go on from a reached coin; the greatest is tried first.
+struct Candidate {
+    /// What the path can give at most, at the prices without impact; with a set amount out, what it takes at least,
+    /// negative.
+    bound: f64,
+    /// Numbers of the reached coin and of its way: among equal ones, the first that was found.
+    from: Reverse<(usize, usize)>,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bound.total_cmp(&other.bound).then(self.from.cmp(&other.from))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Candidate {}
+
+/// Why pools refused an amount.
+#[derive(Default)]
+struct Refusals {
+    /// Of a pool between the two coins.
+    between: Option<Refusal>,
+    on_the_way: Option<Refusal>,
+}
+
+impl Refusals {
+    fn add(&mut self, refusal: Refusal, is_between: bool) {
+        let kept = if is_between { &mut self.between } else { &mut self.on_the_way };
+        *kept = Some(kept.map_or(refusal, |old| clearer(old, refusal)));
+    }
 }
 
 /// The best path for each target that a path reaches: most out for `amount` of `from`; with `is_out` least in of each
@@ -79,56 +128,128 @@ pub(crate) fn best(
     amount: u64,
     is_out: bool,
 ) -> Result<Vec<(usize, Path)>, Option<Refusal>> {
-    let distance = distances(market, limits, targets);
-    let mut layer = vec![Reached { path: Path { ways: Vec::new(), amounts: vec![amount] }, at: from }];
-    let mut found: Vec<(usize, Path)> = Vec::new();
-    let (mut refusal, mut on_the_way) = (None, None);
-    let better = |a: u64, b: u64| if is_out { a < b } else { a > b };
-    let end = |path: &Path| if is_out { path.amount_in() } else { path.amount_out() };
-    for leg in 0..limits.legs {
-        let mut next: Vec<Reached> = Vec::new();
-        for reached in &layer {
-            for way in market.leaving(reached.at) {
-                let is_target = targets.contains(&way.to);
-                let in_reach = distance[way.to].is_some_and(|left| left + leg < limits.legs);
-                let seen = way.to == from
-                    || reached
-                        .path
-                        .ways
-                        .iter()
-                        .any(|(used, at)| used.pool == way.pool || *at == way.to || used.to == way.to);
-                if !in_reach || seen || !(limits.allows)(way.pool) {
+    let mut refusals = Refusals::default();
+    let search = |target: &usize| {
+        let search = Search { market, limits, from, target: *target, is_out, refusals: &mut refusals };
+        search.best(amount).map(|path| (*target, path))
+    };
+    let found: Vec<_> = targets.iter().filter(|target| **target != from).filter_map(search).collect();
+    if found.is_empty() { Err(refusals.between.or(refusals.on_the_way)) } else { Ok(found) }
+}
+
+/// A search for the best path to one coin: candidates in the order of their bounds (A*), until none can be better than
+/// the best that was found. The chain's series makes a quote microseconds, and a market has hundreds of pools around one
+/// coin.
+struct Search<'a> {
+    market: &'a Market,
+    limits: Limits<'a>,
+    from: usize,
+    target: usize,
+    is_out: bool,
+    refusals: &'a mut Refusals,
+}
+
+impl Search<'_> {
+    fn best(self, amount: u64) -> Option<Path> {
+        let (market, is_out) = (self.market, self.is_out);
+        let rates = self.rates();
+        let start = Path { ways: Vec::new(), amounts: vec![amount] };
+        let mut reached = vec![Reached { path: start, at: self.from }];
+        let mut candidates = BinaryHeap::new();
+        self.leave(&reached, &rates, &mut candidates);
+        let end = |path: &Path| if is_out { path.amount_in() } else { path.amount_out() };
+        let is_better = |a: u64, b: u64| if is_out { a < b } else { a > b };
+        let mut best: Option<Path> = None;
+        for _ in 0..MAX_QUOTES {
+            let Some(Candidate { bound, from: Reverse((number, way)) }) = candidates.pop() else { break };
+            if best.as_ref().is_some_and(|best| self.is_hopeless(bound, end(best))) {
+                break;
+            }
+            let Reached { path, at } = &reached[number];
+            let way = market.leaving(*at)[way];
+            let (forward, start) = if is_out { (opposite(market, way, *at), way.to) } else { (way, *at) };
+            let quote = match market.quote(forward, end(path), is_out) {
+                Ok(quote) => quote,
+                Err(reason) => {
+                    self.refusals.add(reason, way.to == self.target);
                     continue;
                 }
-                let (forward, start) =
-                    if is_out { (opposite(market, *way, reached.at), way.to) } else { (*way, reached.at) };
-                let last = end(&reached.path);
-                let quote = match market.quote(forward, last, is_out) {
-                    Ok(quote) => quote,
-                    Err(reason) => {
-                        let kept = if is_target { &mut refusal } else { &mut on_the_way };
-                        *kept = Some(kept.map_or(reason, |old| clearer(old, reason)));
-                        continue;
-                    }
-                };
-                let path = reached.path.extended(forward, start, quote.amount, is_out);
-                if is_target {
-                    match found.iter_mut().find(|(target, _)| *target == way.to) {
-                        Some((_, best)) if better(quote.amount, end(best)) => *best = path.clone(),
-                        Some(_) => {}
-                        None => found.push((way.to, path.clone())),
-                    }
+            };
+            let path = path.extended(forward, start, quote.amount, is_out);
+            if way.to == self.target {
+                if best.as_ref().is_none_or(|best| is_better(quote.amount, end(best))) {
+                    best = Some(path);
                 }
-                match next.iter_mut().find(|other| other.at == way.to) {
-                    Some(other) if better(quote.amount, end(&other.path)) => other.path = path,
-                    Some(_) => {}
-                    None => next.push(Reached { path, at: way.to }),
+                continue;
+            }
+            reached.push(Reached { path, at: way.to });
+            self.leave(&reached, &rates, &mut candidates);
+        }
+        best
+    }
+
+    /// Adds the ways to leave the coin that was reached last.
+    fn leave(&self, reached: &[Reached], rates: &[Vec<f64>], candidates: &mut BinaryHeap<Candidate>) {
+        let Some(Reached { path, at }) = reached.last() else { return };
+        let Some(left) = self.limits.legs.checked_sub(path.ways.len() + 1) else { return };
+        let seen = |way: &Way| {
+            let is_seen =
+                |(used, at): &(Way, usize)| used.pool == way.pool || *at == way.to || used.to == way.to;
+            way.to == self.from || path.ways.iter().any(is_seen)
+        };
+        for (number, way) in self.market.leaving(*at).iter().enumerate() {
+            let onward = rates[left][way.to];
+            if onward <= 0.0 || seen(way) || !(self.limits.allows)(way.pool) {
+                continue;
+            }
+            let (rate, slack) = (self.rate(*at, *way), self.market.slack());
+            let bound = if self.is_out {
+                -(as_f64(path.amount_in()) - slack).max(0.0) / rate / onward
+            } else {
+                (as_f64(path.amount_out()) * rate + slack) * onward
+            };
+            candidates.push(Candidate { bound, from: Reverse((reached.len() - 1, number)) });
+        }
+    }
+
+    /// By legs and coin: the best product of prices without impact on a path to the target, at most so long; 0 if there is
+    /// none.
+    fn rates(&self) -> Vec<Vec<f64>> {
+        let mut first = vec![0.0; self.market.coins().len()];
+        first[self.target] = 1.0;
+        let mut rates = vec![first];
+        for legs in 1..self.limits.legs {
+            let last = &rates[legs - 1];
+            let mut next = last.clone();
+            for (coin, rate) in next.iter_mut().enumerate() {
+                for way in self.market.leaving(coin).iter().filter(|way| (self.limits.allows)(way.pool)) {
+                    if last[way.to] > 0.0 {
+                        *rate = f64::max(*rate, self.rate(coin, *way) * last[way.to]);
+                    }
                 }
             }
+            rates.push(next);
         }
-        layer = next;
+        rates
     }
-    if found.is_empty() { Err(refusal.or(on_the_way)) } else { Ok(found) }
+
+    /// Returned for one offered, without impact, along the search's direction.
+    fn rate(&self, at: usize, way: Way) -> f64 {
+        if self.is_out { opposite(self.market, way, at).rate } else { way.rate }
+    }
+
+    /// Whether a bound is worse than an amount that was found, by more than the error of the chain's series and of the
+    /// rounding to whole units.
+    fn is_hopeless(&self, bound: f64, found: u64) -> bool {
+        let found = as_f64(found);
+        let slack = found * 1e-9 + self.market.slack();
+        if self.is_out { -bound > found + slack } else { bound < found - slack }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bounds have a slack")]
+pub(crate) fn as_f64(amount: u64) -> f64 {
+    amount as f64
 }
 
 impl Path {
@@ -154,28 +275,6 @@ fn clearer(a: Refusal, b: Refusal) -> Refusal {
 fn opposite(market: &Market, way: Way, back_to: usize) -> Way {
     let ways = market.leaving(way.to).iter();
     ways.copied().find(|other| other.pool == way.pool && other.to == back_to).unwrap_or(way)
-}
-
-/// Legs from each coin to the nearest target.
-fn distances(market: &Market, limits: Limits<'_>, targets: &[usize]) -> Vec<Option<usize>> {
-    let mut distance = vec![None; market.coins().len()];
-    let mut layer = targets.to_vec();
-    for target in targets {
-        distance[*target] = Some(0);
-    }
-    for legs in 1..limits.legs {
-        let mut next = Vec::new();
-        for coin in layer {
-            for way in market.leaving(coin).iter().filter(|way| (limits.allows)(way.pool)) {
-                if distance[way.to].is_none() {
-                    distance[way.to] = Some(legs);
-                    next.push(way.to);
-                }
-            }
-        }
-        layer = next;
-    }
-    distance
 }
 
 /// All of an amount in parts over several pools of a pair, if that gives more than `least`.
@@ -249,3 +348,6 @@ pub(crate) fn details(market: &Market, exact: super::Exact, paths: &[Path]) -> S
         price_impact_percent: price_impact(market, paths),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,8 @@ pub enum SwapAmount {
     Out(U256),
 }
 
-/// Plans with a swap in one market, best first; each ends before a withdrawal with days of waiting.
+/// Plans with a swap in one market, best first; each ends before a withdrawal with days of waiting. The reason why hops
+/// before or after the pools are impossible, which takes longer than to find that, is only computed with `explains`.
 pub fn plan_swaps(
     graph: &Graph,
     world: World<'_>,
@@ -49,13 +50,14 @@ pub fn plan_swaps(
     request: &Request,
     rules: &SwapRules,
     amount: SwapAmount,
+    explains: bool,
 ) -> Result<Vec<Plan>, NoRoute> {
     let none = || NoRoute::NoPool { from: name(world, request.from), to: name(world, request.to) };
     let chain = world.registry.chain(&market.chain).ok_or_else(none)?;
     let allowed: Vec<bool> = market.pools().iter().map(|pool| rules.allow(pool)).collect();
     let adapter = world.facts.adapter(world.registry, chain).is_some();
     let limits = Limits { legs: if adapter { MAX_LEGS } else { 1 }, allows: &|pool: usize| allowed[pool] };
-    let swaps = Swaps { graph, world, market, request, rules, limits, adapter };
+    let swaps = Swaps { graph, world, market, request, rules, limits, adapter, explains };
     let outcome = match amount {
         SwapAmount::In(amount) => swaps.for_amount_in(chain, amount),
         SwapAmount::Out(amount) => swaps.for_amount_out(chain, amount),
@@ -100,6 +102,7 @@ struct Swaps<'a> {
     rules: &'a SwapRules,
     limits: Limits<'a>,
     adapter: bool,
+    explains: bool,
 }
 
 /// A coin of the market and its asset.
@@ -123,12 +126,9 @@ impl Swaps<'_> {
             if targets.iter().all(|target| *target == entry.coin) {
                 continue;
             }
-            let before = match self.plan(self.request.from, entry.asset, amount) {
-                Ok(before) => before,
-                Err(why) => {
-                    reason.get_or_insert(why);
-                    continue;
-                }
+            let Some(before) = self.plan(self.request.from, entry.asset, amount) else {
+                reason.get_or_insert_with(|| self.why(self.request.from, entry.asset, amount));
+                continue;
             };
             let sent = before.last().map_or(amount, |hop| hop.amount_out);
             let Ok(offered) = u64::try_from(sent) else {
@@ -146,12 +146,9 @@ impl Swaps<'_> {
             for (coin, path) in paths {
                 let Some(exit) = exits.iter().find(|exit| exit.coin == coin) else { continue };
                 let out = U256::from(path.amount_out());
-                let after = match self.plan(exit.asset, self.request.to, out) {
-                    Ok(after) => after,
-                    Err(why) => {
-                        reason.get_or_insert(why);
-                        continue;
-                    }
+                let Some(after) = self.plan(exit.asset, self.request.to, out) else {
+                    reason.get_or_insert_with(|| self.why(exit.asset, self.request.to, out));
+                    continue;
                 };
                 let alone = before.is_empty() && after.is_empty();
                 let parts = (alone && self.rules.split)
@@ -214,14 +211,14 @@ impl Swaps<'_> {
         let given = path.for_amount(self.market, path.amount_in()).map_or(0, |path| path.amount_out());
         let is_accepted = u128::from(given) * 100 >= u128::from(returned) * 99;
         if entry.asset == self.request.from && self.adapter && is_accepted {
-            let after = self.plan(exit.asset, to, U256::from(returned))?;
+            let after = self.planned(exit.asset, to, U256::from(returned))?;
             return self.join(&[], (entry, exit), Exact::Out, std::slice::from_ref(path), &after);
         }
         let refused = |refusal| self.refused(entry.asset, U256::from(path.amount_in()), refusal);
         let mut offered = path.amount_in();
         for _ in 0..ROUNDS {
             let sent = self.least(self.request.from, entry.asset, U256::from(offered));
-            let before = self.plan(self.request.from, entry.asset, sent.unwrap_or(U256::from(offered)))?;
+            let before = self.planned(self.request.from, entry.asset, sent.unwrap_or(U256::from(offered)))?;
             let carried = before.last().map_or(U256::from(offered), |hop| hop.amount_out);
             let carried = u64::try_from(carried).map_err(|_| refused(Refusal::TooLarge))?;
             let path = match path.for_amount(self.market, carried) {
@@ -232,7 +229,7 @@ impl Swaps<'_> {
                 path => path.map_err(refused)?,
             };
             if path.amount_out() >= returned {
-                let after = self.plan(exit.asset, to, U256::from(path.amount_out()))?;
+                let after = self.planned(exit.asset, to, U256::from(path.amount_out()))?;
                 return self.join(&before, (entry, exit), Exact::In, &[path], &after);
             }
             let missing = u128::from(returned - path.amount_out()) * u128::from(carried);
@@ -262,24 +259,38 @@ impl Swaps<'_> {
         self.market.assets(registry.hash(), find).iter().enumerate().filter_map(port).collect()
     }
 
-    /// Hops without a swap; none if there is nothing to do.
-    fn plan(&self, from: AssetRef, to: AssetRef, amount: U256) -> Result<Vec<Hop>, NoRoute> {
+    /// Hops without a swap; none if there is nothing to do, `None` if there are none.
+    fn plan(&self, from: AssetRef, to: AssetRef, amount: U256) -> Option<Vec<Hop>> {
         if from == to {
-            return Ok(Vec::new());
+            return Some(Vec::new());
         }
-        let request = Request { from, to, amount_in: amount, op_withdraw: false, ..self.request.clone() };
-        let plans = find::plan(self.graph, self.world, &request)?;
+        let plans = find::plans(self.graph, self.world, &self.part(from, to, amount));
         // A price of today says nothing about a swap in days.
         let quick = |plan: &Plan| !plan.hops.iter().any(|hop| matches!(hop.step, Step::Withdraw { .. }));
-        let quick = plans.into_iter().find(quick).map(|plan| plan.hops);
-        quick.ok_or_else(|| NoRoute::NoPath { from: name(self.world, from), to: name(self.world, to) })
+        plans.into_iter().find(quick).map(|plan| plan.hops)
+    }
+
+    fn planned(&self, from: AssetRef, to: AssetRef, amount: U256) -> Result<Vec<Hop>, NoRoute> {
+        self.plan(from, to, amount).ok_or_else(|| self.why(from, to, amount))
+    }
+
+    /// Why there are no hops.
+    fn why(&self, from: AssetRef, to: AssetRef, amount: U256) -> NoRoute {
+        let none = || NoRoute::NoPath { from: name(self.world, from), to: name(self.world, to) };
+        let explained = || find::plan(self.graph, self.world, &self.part(from, to, amount)).err();
+        self.explains.then(explained).flatten().unwrap_or_else(none)
+    }
+
+    /// The request of the hops before or after a swap.
+    fn part(&self, from: AssetRef, to: AssetRef, amount_in: U256) -> Request {
+        Request { from, to, amount_in, op_withdraw: false, ..self.request.clone() }
     }
 
     /// The least amount of `from` that gives an amount of `to`.
     fn least(&self, from: AssetRef, to: AssetRef, wanted: U256) -> Option<U256> {
         let amount_in = same_value(self.world.registry, from, to, wanted);
-        let hops = self.plan(from, to, amount_in).ok()?;
-        let request = Request { from, to, amount_in, op_withdraw: false, ..self.request.clone() };
+        let hops = self.plan(from, to, amount_in)?;
+        let request = self.part(from, to, amount_in);
         least_amount_in(self.graph, self.world, &request, &Plan { hops, swap: None }, wanted)
     }
 

@@ -20,7 +20,7 @@ use testkit::{indexed, recording};
 /// The index of a recorded chain, with what JSON-RPC reads.
 pub(crate) async fn index(name: &str) -> (Arc<dyn Store>, Indexer) {
     let recording = Arc::new(Recording::open(&recording(name)).unwrap());
-    let store = indexed::index_for_json_rpc(recording).await.unwrap();
+    let store = indexed::index_for_json_rpc(recording, false).await.unwrap();
     let indexer = indexed::indexer(Arc::clone(&store)).unwrap();
     (store, indexer)
 }

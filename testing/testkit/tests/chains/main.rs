@@ -11,5 +11,6 @@ mod golden;
 mod layers;
 mod ledger;
 mod oracles;
+mod otterscan;
 mod records;
 mod streams;

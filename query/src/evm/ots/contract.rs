@@ -1,0 +1,139 @@
+//! Contracts and senders.
+
+use chain::Account;
+use schema::contracts::{CONTRACTS, ContractTxs};
+use schema::evm_tx::{AccountEvmTxs, EvmTxs};
+use schema::keys::{AccountKey, Role};
+use schema::tx::Txs;
+use serde::Deserialize;
+use serde_json::json;
+use store::list;
+
+use super::super::tx::{OfBlock, damaged, parse};
+use super::super::{Error, EvmView};
+
+impl EvmView<'_> {
+    /// `ots_hasCode`, as far as the index can tell: whether `contract` was created up to `height`. Needs the optional index
+    /// `contracts`. A contract of genesis has no creation, and one that destroyed itself has.
+    pub fn was_created(&self, contract: [u8; 20], height: u64) -> Result<bool, Error> {
+        let Some(seq) = self.creation(contract, false)? else { return Ok(false) };
+        Ok(self.height_and_hash(seq)?.0 <= height)
+    }
+
+    /// `ots_getContractCreator`: the transaction that created `contract`, the last one if it destroyed itself in between, with its
+    /// creator. Needs the optional index `contracts`. `None` if no transaction created it.
+    ///
+    /// A Cosmos transaction that a node does not show has its Cosmos hash. The creator is who made the call that created it: a
+    /// contract, or the sender; if its calls are not indexed, the sender.
+    pub fn contract_creator(&self, contract: [u8; 20]) -> Result<Option<Vec<u8>>, Error> {
+        let Some(seq) = self.creation(contract, true)? else { return Ok(None) };
+        let (_, cosmos) = self.height_and_hash(seq)?;
+        let (hash, mut creator) = (self.evm_hash(&cosmos)?, None);
+        if let Some(hash) = &hash
+            && let Some(found) = self.find(hash)?
+        {
+            creator = match self.creator_by_calls(hash, &found, &Account::from(contract).to_hex()) {
+                Err(Error::Off(_) | Error::NoCalls { .. }) => None,
+                by_calls => by_calls?,
+            };
+            let sender = parse(0, &found.receipt)?.from.to_string();
+            creator = creator.or_else(|| found.tx.nonce().map(|_| sender));
+        }
+        let creator = match creator {
+            Some(creator) => creator,
+            None => self.cosmos_sender(seq)?.unwrap_or(Account::ZERO).to_hex(),
+        };
+        let hash = format!("0x{}", hex::encode(hash.unwrap_or(cosmos)));
+        Ok(Some(json!({ "hash": hash, "creator": creator }).to_string().into_bytes()))
+    }
+
+    /// `ots_getTransactionBySenderAndNonce`: the hash of the transaction that `sender` signed with `nonce`; the last one, if blocks
+    /// have several. `None` if there is none.
+    pub fn by_nonce(&self, sender: [u8; 20], nonce: u64) -> Result<Option<[u8; 32]>, Error> {
+        let (snapshot, owner) = (self.view.snapshot(), (AccountKey(Account::from(sender)), Role::Signer));
+        if sender == [0; 20] {
+            // That of Cosmos transactions, which have none.
+            return Ok(None);
+        }
+        // Nonces grow along the list.
+        let (mut low, mut high) = (0, list::len::<AccountEvmTxs>(snapshot, &owner)?);
+        let mut last = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some(seq) = list::get::<AccountEvmTxs>(snapshot, &owner, middle)? else { break };
+            let Some((found, hash)) = self.nonce_of(seq)? else {
+                // It is above the head.
+                high = middle;
+                continue;
+            };
+            if found <= nonce {
+                last = Some((found, hash));
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(last.filter(|(found, _)| *found == nonce).map(|(_, hash)| hash))
+    }
+
+    /// The nonce and the hash of the transaction `seq`; `None` above the head.
+    fn nonce_of(&self, seq: u64) -> Result<Option<(u64, [u8; 32])>, Error> {
+        let record = self.record::<EvmTxs>(seq)?;
+        let receipt = parse(seq, &record)?;
+        let height = receipt.block_number().ok_or_else(|| damaged::<EvmTxs>(seq, &"its block number"))?;
+        let Some(block) = self.stored(height)? else { return Ok(None) };
+        let hash = receipt.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
+        let nonce = self.found(&block, &[seq])?.first().and_then(|found| found.tx.nonce());
+        Ok(Some((nonce.unwrap_or_default(), hash)))
+    }
+
+    /// The first or last transaction that created a contract, up to the head.
+    fn creation(&self, contract: [u8; 20], is_last: bool) -> Result<Option<u64>, Error> {
+        self.require(&CONTRACTS, self.first(), self.head())?;
+        let (snapshot, owner) = (self.view.snapshot(), AccountKey(Account::from(contract)));
+        let Some(head) = self.stored(self.head())? else { return Ok(None) };
+        let len = list::len::<ContractTxs>(snapshot, &owner)?;
+        let shown = list::position::<ContractTxs>(snapshot, &owner, len, head.first_tx + head.txs)?;
+        let ordinal = if is_last { shown.checked_sub(1) } else { Some(0).filter(|_| shown > 0) };
+        Ok(ordinal.map(|ordinal| list::get::<ContractTxs>(snapshot, &owner, ordinal)).transpose()?.flatten())
+    }
+
+    /// Height and hash of the Cosmos transaction `seq`.
+    fn height_and_hash(&self, seq: u64) -> Result<(u64, [u8; 32]), Error> {
+        let record = self.record::<Txs>(seq)?;
+        let of: OfBlock = serde_json::from_slice(&record).map_err(|error| damaged::<Txs>(seq, &error))?;
+        let hash = chain::hash::parse_hash(&of.txhash).ok().flatten();
+        Ok((of.height, hash.ok_or_else(|| damaged::<Txs>(seq, &"its hash"))?))
+    }
+
+    /// The sender of the first message of the Cosmos transaction `seq`, if it names one.
+    fn cosmos_sender(&self, seq: u64) -> Result<Option<Account>, Error> {
+        let record = self.record::<Txs>(seq)?;
+        let sent = serde_json::from_slice::<Sent>(&record).ok();
+        let message = sent.and_then(|sent| sent.tx.body.messages.into_iter().next());
+        let sender = message.and_then(|message| message.sender.or(message.signer));
+        Ok(sender.and_then(|sender| Account::from_bech32(&sender, &self.indexer.identity.prefix)))
+    }
+}
+
+/// The sender in a record.
+#[derive(Deserialize)]
+struct Sent {
+    tx: SentTx,
+}
+
+#[derive(Deserialize)]
+struct SentTx {
+    body: SentBody,
+}
+
+#[derive(Deserialize)]
+struct SentBody {
+    messages: Vec<SentMessage>,
+}
+
+#[derive(Deserialize)]
+struct SentMessage {
+    sender: Option<String>,
+    signer: Option<String>,
+}
