@@ -18,7 +18,7 @@ pub(super) struct Modules {
 pub(super) static MODULES: LazyLock<Modules> = LazyLock::new(|| Modules {
     fee_collector: module_account("fee_collector"),
     distribution: module_account("distribution"),
-    pub(super) pools: ["bonded_tokens_pool", "not_bonded_tokens_pool"].map(module_account),
+    pools: ["bonded_tokens_pool", "not_bonded_tokens_pool"].map(module_account),
     transfer: module_account("transfer"),
     opchild: module_account("opchild"),
 });
