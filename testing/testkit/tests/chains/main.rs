@@ -14,3 +14,4 @@ mod oracles;
 mod otterscan;
 mod records;
 mod streams;
+mod transfers;
