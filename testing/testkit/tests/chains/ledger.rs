@@ -358,7 +358,9 @@ fn every_cw20_balance_is_what_its_movements_gave_at_each_height() {
     chain.fold(60, balances, |height, balances| {
         let mut said: HashMap<(Account, String), U256> = HashMap::new();
         for (denom, values) in &owners {
-            for (account, held) in at(values, height).as_object().into_iter().flatten() {
+            // The node refuses a denom that is not there yet.
+            let owners = at(values, height).as_object().filter(|owners| !owners.contains_key("error"));
+            for (account, held) in owners.into_iter().flatten() {
                 said.insert((chain.account(account), denom.clone()), number(held));
             }
         }
