@@ -125,7 +125,9 @@ fn put(placed: &PlacedMovement, out: &mut Vec<u8>) {
         Place::Tx(tx) => tx.saturating_add(2),
     };
     let message = movement.message.map_or(0, |message| u64::from(message) + 1);
-    [*height, place, *index, message].into_iter().for_each(|number| put_varint(number, out));
+    for number in [*height, place, *index, message] {
+        put_varint(number, out);
+    }
     // There are some ten kinds.
     let kind = Kind::ALL.iter().position(|kind| *kind == movement.kind).unwrap_or_default();
     out.push(u8::try_from(kind).unwrap_or_default());
