@@ -122,13 +122,12 @@ fn transfer(
     (number, placed): (u64, &PlacedMovement),
 ) -> Result<Transfer, HttpError> {
     let PlacedMovement { height, place, index, movement } = placed;
-    let token = match tokens.get(&movement.token) {
-        Some(token) => token.clone(),
-        None => {
-            let token = moved_token(indexer, snapshot, &movement.token)?;
-            tokens.insert(movement.token.clone(), token.clone());
-            token
-        }
+    let token = if let Some(token) = tokens.get(&movement.token) {
+        token.clone()
+    } else {
+        let token = moved_token(indexer, snapshot, &movement.token)?;
+        tokens.insert(movement.token.clone(), token.clone());
+        token
     };
     let time = sources.blocks.get(height).map_or(0, |(time, _)| *time);
     let tx = seq(&sources.blocks, placed).and_then(|seq| sources.txs.get(&seq));
