@@ -10,10 +10,12 @@ use ::replay::recording::Summary;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 use evm_rpc::Dialect;
+use node::Url;
 use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
 use schema::ledger::LEDGER;
 use schema::logs::LOGS;
+use schema::parties::PARTIES;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
@@ -58,6 +60,12 @@ pub(crate) struct Demo {
     /// Folder with the build of Otterscan, to be served with Ethereum's JSON-RPC
     #[arg(long, value_name = "DIR", requires = "evm_listen")]
     otterscan: Option<PathBuf>,
+    /// Folder of known contracts, for Etherscan's API on the address of Ethereum's JSON-RPC
+    #[arg(long, value_name = "DIR", value_parser = path)]
+    abi: Option<PathBuf>,
+    /// Server of Sourcify's API, for the same
+    #[arg(long, value_name = "URL")]
+    sourcify: Option<Url>,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -88,8 +96,9 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         settings.index = vec![&LEDGER];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
-            settings.index.extend([&BLOCKS, &LOGS, &CONTRACTS]);
             settings.otterscan = args.otterscan;
+            settings.index.extend([&BLOCKS, &CONTRACTS, &LOGS, &PARTIES]);
+            (settings.abi, settings.sourcify) = (args.abi, args.sourcify);
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;

@@ -2,6 +2,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `abi` | folder of known contracts |
 //! | `args` | command-line definition |
 //! | `settings` | settings from flags, environment and file |
 //! | `init` | `init`: probes a node and writes a configuration file |
@@ -30,6 +31,7 @@
 //! * 3: the database and the node have different histories, and the operator must decide
 //! * 130: immediate exit on a second signal
 
+mod abi;
 mod args;
 mod chains;
 mod control;
@@ -108,6 +110,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),
         Command::Db(command) => db::run(command),
+        Command::Abi(command) => abi::run(command),
         Command::Config { example: true, .. } => Ok(output::print(&settings::print::example())?),
         Command::Config { example: false, settings } => {
             let values = settings.merged()?;

@@ -100,6 +100,14 @@ pub(crate) struct Settings {
     /// without those by which the chain itself moves a native value.
     #[arg(value_name = "WHICH", default_value = "node", value_parser = parse::frames)]
     pub(crate) evm_frames: Frames,
+    /// Folder of known contracts, a file `<address>.json` for each: its ABI, the artifact of a compiler, or a contract of
+    /// Sourcify's API. Etherscan's API, on the address of `evm_listen`, has ABIs, sources and names of functions from it.
+    #[arg(value_name = "DIR", value_parser = parse::path)]
+    pub(crate) abi: Option<PathBuf>,
+    /// Server of Sourcify's API that Etherscan's API asks for contracts that `abi` lacks, and that verifies contracts for it,
+    /// for example https://sourcify.dev/server. It must know the chain. None by default.
+    #[arg(value_name = "URL")]
+    pub(crate) sourcify: Option<Url>,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

@@ -19,6 +19,7 @@
 //! | `cosmos_cosmosTxHashByTxHash`, `cosmos_txHashByCosmosTxHash` | [`EvmView::cosmos_hash`], [`EvmView::evm_hash`] |
 
 mod block;
+pub mod history;
 mod logs;
 mod merge;
 mod ots;

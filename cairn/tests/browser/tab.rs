@@ -50,11 +50,16 @@ impl Tab {
     /// responses.
     pub(crate) fn open(&mut self, target: &str) -> f64 {
         (self.loaded, self.received) = (false, 0.0);
+        self.begin(target);
+        self.settle(target);
+        self.received
+    }
+
+    /// Opens a page of the server, which may never come to rest because it asks for news all the time.
+    pub(crate) fn begin(&mut self, target: &str) {
         let url = format!("{}{}", self.origin, target.trim_start_matches('/'));
         let answer = self.call("Page.navigate", json!({ "url": url }));
         assert!(answer.get("errorText").is_none(), "{url}: {answer}");
-        self.settle(target);
-        self.received
     }
 
     /// Waits for the load event and the end of all requests but event streams.

@@ -44,7 +44,7 @@ impl Reads<'_> {
     pub(crate) fn has_code(&self, args: &[Value]) -> Outcome {
         let Some(Value::Block(block)) = args.get(1) else { return Err(no_argument().into()) };
         let height = self.resolved(*block)?.ok_or_else(|| RpcError::new(DEFAULT, "unknown block"))?;
-        Ok(self.view.was_created(address(args)?, height)?.to_string().into_bytes())
+        Ok(self.view.was_contract(address(args)?, height)?.to_string().into_bytes())
     }
 
     pub(crate) fn internal_operations(&self, args: &[Value]) -> Outcome {

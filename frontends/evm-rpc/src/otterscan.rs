@@ -152,6 +152,8 @@ impl Otterscan {
         let symbol = &self.currency;
         let config = json!({
             "erigonURL": format!("{origin}/"),
+            // Names of functions and events, and logos, if the folder has them: a 404 says that there is none.
+            "assetsURLPrefix": origin,
             "chainInfo": {
                 "name": chain_id,
                 "faucets": [],

@@ -20,6 +20,7 @@ use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method as HttpMethod};
 use web::http_error::HttpError;
 use web::limits::Limits;
+use web::limits::share::Share;
 use web::openapi::schema::of;
 use web::reply::{JSON, Reply};
 use web::router::RouteError;
@@ -67,14 +68,15 @@ pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 pub type Tip = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
 /// The EVM interface of an index.
+#[derive(Clone)]
 pub struct EvmRpc {
     index: Index,
     ready: Ready,
     tip: Tip,
     dialect: Dialect,
-    forward: Option<Forward>,
     frames: Frames,
-    otterscan: Option<Otterscan>,
+    otterscan: Option<Arc<Otterscan>>,
+    forward: Option<Arc<Forward>>,
     client: String,
 }
 
@@ -113,7 +115,7 @@ impl EvmRpc {
     /// Sets what is forwarded.
     #[must_use]
     pub fn with_forward(self, forward: Option<Forward>) -> Self {
-        Self { forward, ..self }
+        Self { forward: forward.map(Arc::new), ..self }
     }
 
     /// Sets which calls Otterscan's methods show.
@@ -125,7 +127,7 @@ impl EvmRpc {
     /// Sets the pages that `GET` requests get.
     #[must_use]
     pub fn with_otterscan(self, otterscan: Option<Otterscan>) -> Self {
-        Self { otterscan, ..self }
+        Self { otterscan: otterscan.map(Arc::new), ..self }
     }
 
     /// The server over it.
@@ -198,7 +200,7 @@ impl EvmRpc {
 
 impl Site for EvmRpc {
     fn otterscan(&self) -> Option<&Otterscan> {
-        self.otterscan.as_ref()
+        self.otterscan.as_deref()
     }
 
     fn chain_id(&self) -> Option<String> {
@@ -235,31 +237,52 @@ fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, 
             let (status, content_type) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, "text/plain; charset=utf-8");
             return Ok(Reply { status, content_type, ..Reply::json(body) });
         }
-        let (messages, is_batch) = match envelope::read(call.body()) {
+        rpc.reply(call.body(), call.share()).await
+    })
+}
+
+impl EvmRpc {
+    /// The index, once there is a database.
+    ///
+    /// # Errors
+    /// 503 with the reason, before.
+    pub fn index(&self) -> Result<&Arc<App<Indexer>>, HttpError> {
+        let reason = || (self.ready)().err().unwrap_or_else(|| "there is no database yet".to_owned());
+        self.index.get().ok_or_else(|| HttpError::unavailable(reason()))
+    }
+
+    /// How replies are printed.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The reply to the call or the batch in `body`, of a client with this share.
+    ///
+    /// # Errors
+    /// 503 until there is a database.
+    pub async fn reply(&self, body: &[u8], share: Option<&Share>) -> Result<Reply, HttpError> {
+        let (messages, is_batch) = match envelope::read(body) {
             Body::Empty => return Ok(Reply::json(Bytes::new())),
             Body::Refused(response) => return Ok(Reply::json(response)),
             Body::Single(message) => (vec![message], false),
             Body::Batch(messages) => (messages, true),
         };
-        let Some(index) = rpc.index.get() else {
-            let reason = (rpc.ready)().err().unwrap_or_else(|| "there is no database yet".to_owned());
-            return Err(HttpError::unavailable(reason));
-        };
-        let steps: Arc<Vec<Step>> = Arc::new(messages.iter().map(|message| rpc.step(message)).collect());
-        if let Some(share) = call.share() {
+        let index = self.index()?;
+        let steps: Arc<Vec<Step>> = Arc::new(messages.iter().map(|message| self.step(message)).collect());
+        if let Some(share) = share {
             share.charge(steps.iter().map(Step::weight).sum::<u32>() - 1);
         }
-        let done = timeout(TIMEOUT, outcomes(rpc, index, call, &steps)).await;
+        let done = timeout(TIMEOUT, outcomes(self, index, share, &steps)).await;
         let outcomes = done.unwrap_or_else(|_| steps.iter().map(|_| Err(RpcError::timed_out())).collect());
         Ok(response(&messages, outcomes, is_batch))
-    })
+    }
 }
 
 /// The outcome of each step, in order.
 async fn outcomes(
     rpc: &EvmRpc,
     index: &Arc<App<Indexer>>,
-    call: &Call<'_>,
+    share: Option<&Share>,
     steps: &Arc<Vec<Step>>,
 ) -> Vec<Outcome> {
     let reads = async {
@@ -268,7 +291,7 @@ async fn outcomes(
         }
         let (index, steps, chain) = (Arc::clone(index), Arc::clone(steps), rpc.chain());
         let job = move || read(&index, &chain, &steps);
-        match call.share() {
+        match share {
             Some(share) => match share.run(job).await {
                 Ok(read) => read.map_err(RpcError::from),
                 Err(busy) => Err(RpcError::new(BUSY, busy.message())),

@@ -40,13 +40,21 @@ pub(super) fn call<'a, A>(
     body: &'a [u8],
 ) -> Result<Call<'a>, HttpError> {
     let declared = |name: &str| route.endpoint.queries().any(|param| param.name == name);
-    let query =
-        request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
+    let raw_query = request.uri.query().unwrap_or_default();
+    let query = Query::parse(raw_query, declared)?;
     let headers = &request.headers;
     let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
     let share = request.extensions.get::<Share>();
-    let mut call =
-        Call { names: &route.names, values: Default::default(), query, headers, body, client, share };
+    let mut call = Call {
+        names: &route.names,
+        values: Default::default(),
+        query,
+        raw_query,
+        headers,
+        body,
+        client,
+        share,
+    };
     for ((value, raw), name) in call.values.iter_mut().zip(found.values).zip(&route.names) {
         *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
     }

@@ -116,8 +116,8 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             }
         } else {
             head.extensions.insert(CompressLater);
-            if head.method == Method::POST {
-                // Only handlers of `POST` depend on the client.
+            if head.method == Method::POST || kind == HandlerKind::Async {
+                // Only these handlers depend on the client.
                 head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
                 head.extensions.insert(share.clone());
             }

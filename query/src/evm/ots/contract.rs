@@ -1,9 +1,11 @@
 //! Contracts and senders.
 
 use chain::Account;
+use chain::evm::Log;
 use schema::contracts::{CONTRACTS, ContractTxs};
 use schema::evm_tx::{AccountEvmTxs, EvmTxs};
 use schema::keys::{AccountKey, Role};
+use schema::logs::{Content, LogTxs, fingerprint};
 use schema::tx::Txs;
 use serde::Deserialize;
 use serde_json::json;
@@ -13,11 +15,25 @@ use super::super::tx::{OfBlock, damaged, parse};
 use super::super::{Error, EvmView};
 
 impl EvmView<'_> {
-    /// `ots_hasCode`, as far as the index can tell: whether `contract` was created up to `height`. Needs the optional index
-    /// `contracts`. A contract of genesis has no creation, and one that destroyed itself has.
-    pub fn was_created(&self, contract: [u8; 20], height: u64) -> Result<bool, Error> {
-        let Some(seq) = self.creation(contract, false)? else { return Ok(false) };
-        Ok(self.height_and_hash(seq)?.0 <= height)
+    /// `ots_hasCode`, as far as the index can tell: whether `contract` was created up to `height`, or has logged, as contracts of
+    /// genesis do, which nothing created. Needs the optional index `contracts`, and `logs` for the latter. A contract that
+    /// destroyed itself still counts.
+    pub fn was_contract(&self, contract: [u8; 20], height: u64) -> Result<bool, Error> {
+        if let Some(seq) = self.creation_seq(contract, false)? {
+            return Ok(self.height_and_hash(seq)?.0 <= height);
+        }
+        self.has_logged(&contract, height)
+    }
+
+    /// Whether the first transaction that the index `logs` has of `contract` is one up to `height` with a log of it.
+    fn has_logged(&self, contract: &[u8; 20], height: u64) -> Result<bool, Error> {
+        let owner = fingerprint(Content::Address(contract));
+        let Some(seq) = list::get::<LogTxs>(self.view.snapshot(), &owner, 0)? else { return Ok(false) };
+        let record = self.record::<EvmTxs>(seq)?;
+        let receipt = parse(seq, &record)?;
+        let is_of = |log: &Log<'_>| log.address_bytes().as_ref() == Some(contract);
+        Ok(receipt.block_number().is_some_and(|at| at <= height.min(self.head()))
+            && receipt.logs.iter().any(is_of))
     }
 
     /// `ots_getContractCreator`: the transaction that created `contract`, the last one if it destroyed itself in between, with its
@@ -26,7 +42,7 @@ impl EvmView<'_> {
     /// A Cosmos transaction that a node does not show has its Cosmos hash. The creator is who made the call that created it: a
     /// contract, or the sender; if its calls are not indexed, the sender.
     pub fn contract_creator(&self, contract: [u8; 20]) -> Result<Option<Vec<u8>>, Error> {
-        let Some(seq) = self.creation(contract, true)? else { return Ok(None) };
+        let Some(seq) = self.creation_seq(contract, true)? else { return Ok(None) };
         let (_, cosmos) = self.height_and_hash(seq)?;
         let (hash, mut creator) = (self.evm_hash(&cosmos)?, None);
         if let Some(hash) = &hash
@@ -37,7 +53,7 @@ impl EvmView<'_> {
                 by_calls => by_calls?,
             };
             let sender = parse(0, &found.receipt)?.from.to_string();
-            creator = creator.or_else(|| found.tx.nonce().map(|_| sender));
+            creator = creator.or_else(|| found.tx.summary().is_signed.then_some(sender));
         }
         let creator = match creator {
             Some(creator) => creator,
@@ -83,12 +99,17 @@ impl EvmView<'_> {
         let height = receipt.block_number().ok_or_else(|| damaged::<EvmTxs>(seq, &"its block number"))?;
         let Some(block) = self.stored(height)? else { return Ok(None) };
         let hash = receipt.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
-        let nonce = self.found(&block, &[seq])?.first().and_then(|found| found.tx.nonce());
+        let nonce = self
+            .found(&block, &[seq])?
+            .first()
+            .map(|found| found.tx.summary())
+            .filter(|tx| tx.is_signed)
+            .map(|tx| tx.nonce);
         Ok(Some((nonce.unwrap_or_default(), hash)))
     }
 
     /// The first or last transaction that created a contract, up to the head.
-    fn creation(&self, contract: [u8; 20], is_last: bool) -> Result<Option<u64>, Error> {
+    fn creation_seq(&self, contract: [u8; 20], is_last: bool) -> Result<Option<u64>, Error> {
         self.require(&CONTRACTS, self.first(), self.head())?;
         let (snapshot, owner) = (self.view.snapshot(), AccountKey(Account::from(contract)));
         let Some(head) = self.stored(self.head())? else { return Ok(None) };
@@ -107,7 +128,7 @@ impl EvmView<'_> {
     }
 
     /// The sender of the first message of the Cosmos transaction `seq`, if it names one.
-    fn cosmos_sender(&self, seq: u64) -> Result<Option<Account>, Error> {
+    pub(in crate::evm) fn cosmos_sender(&self, seq: u64) -> Result<Option<Account>, Error> {
         let record = self.record::<Txs>(seq)?;
         let sent = serde_json::from_slice::<Sent>(&record).ok();
         let message = sent.and_then(|sent| sent.tx.body.messages.into_iter().next());

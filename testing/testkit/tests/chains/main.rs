@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod balances;
+mod etherscan;
 mod evm_reads;
 mod evm_rpc;
 mod golden;

@@ -184,7 +184,7 @@ async fn clean_calls_of_a_transfer_are_the_transfer_alone() {
         let object = tx_of(&view, tx);
         let plain = object["input"] == "0x" && object["value"] != "0x0" && !object["to"].is_null();
         if !plain
-            || view.was_created(bytes(text(&object["to"])), u64::MAX).unwrap()
+            || view.was_contract(bytes(text(&object["to"])), u64::MAX).unwrap()
             || object["type"] == "0x4"
         {
             continue;
@@ -309,11 +309,25 @@ async fn a_transaction_is_found_by_its_nonce_and_a_contract_by_its_creation() {
                 (*hash, &**creator),
                 "{name} {contract}"
             );
-            assert!(view.was_created(bytes(contract), *height).unwrap());
+            assert!(view.was_contract(bytes(contract), *height).unwrap());
         }
         assert!(nonces.len() > 500 && created.len() > 5, "{name}: {} {}", nonces.len(), created.len());
         let user = nonces.keys().map(|(from, _)| from).find(|from| !created.contains_key(*from)).unwrap();
         assert!(view.contract_creator(bytes(user)).unwrap().is_none());
-        assert!(!view.was_created(bytes(user), u64::MAX).unwrap());
+        assert!(!view.was_contract(bytes(user), u64::MAX).unwrap());
+        // Those of genesis too, which no transaction created.
+        let of_genesis: BTreeMap<_, _> = txs
+            .iter()
+            .rev()
+            .flat_map(|tx| {
+                tx.receipt["logs"].as_array().unwrap().iter().map(|log| (text(&log["address"]), tx.height))
+            })
+            .filter(|(address, _)| view.contract_creator(bytes(address)).unwrap().is_none())
+            .collect();
+        assert!(!of_genesis.is_empty(), "{name}");
+        for (contract, first) in of_genesis {
+            assert!(view.was_contract(bytes(contract), first).unwrap(), "{name} {contract}");
+            assert!(!view.was_contract(bytes(contract), first - 1).unwrap(), "{name} {contract}");
+        }
     }
 }
