@@ -55,7 +55,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDR")]
     evm_listen: Option<SocketAddr>,
     /// Replies of Ethereum's JSON-RPC: fixed or node
-    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect)]
+    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect, requires = "evm_listen")]
     evm_replies: Dialect,
     /// Folder with the build of Otterscan, to be served with Ethereum's JSON-RPC
     #[arg(long, value_name = "DIR", requires = "evm_listen")]

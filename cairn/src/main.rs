@@ -64,8 +64,10 @@ mod temporary;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
+use store::RocksStore;
 
 use crate::args::{Cli, Command};
 use crate::settings::Settings;
@@ -75,7 +77,18 @@ use crate::settings::Settings;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Time for work that outlives its request, until the process ends: that of the largest one.
+const LAST_WORK: Duration = Duration::from_secs(10);
+
 fn main() -> ExitCode {
+    let code = exit_code();
+    if !RocksStore::wait_until_closed(LAST_WORK) {
+        tracing::warn!("the program ends while a request still reads the database");
+    }
+    code
+}
+
+fn exit_code() -> ExitCode {
     match execute(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {

@@ -32,8 +32,13 @@ mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
 pub use self::stream::SlowReader;
-pub use self::stream::meter::describe;
 pub use self::swagger::document;
+
+/// Registers the descriptions of the metrics.
+pub fn describe() {
+    stream::meter::describe();
+    evm::describe();
+}
 
 /// The records and responses of the API, generated from `proto/cairn/index/v1/*.proto`: messages of gRPC, and with serde the
 /// JSON.

@@ -14,7 +14,7 @@ mod block;
 use store::key::Text;
 use store::{List, Snapshot, Table, TableSpec, Txn};
 
-use crate::meta::{self, Identity, Meta};
+use crate::meta::{self, Identity, Meta, WrittenIndexes};
 use crate::{Error, INDEXES};
 
 pub use self::block::{PackedBlock, StoredBlock};
@@ -30,6 +30,8 @@ pub struct Index {
     pub tables: &'static [&'static TableSpec],
     /// What its rows follow from.
     pub input: Input,
+    /// True if only chains with an EVM have what its rows follow from.
+    pub needs_evm: bool,
     /// Writes the rows of a block. It depends on nothing but the block.
     pub rows: fn(&StoredBlock<'_>, &mut Rows<'_, '_>) -> Result<(), Error>,
 }
@@ -123,6 +125,12 @@ pub fn stored(snapshot: &dyn Snapshot) -> Result<Vec<(&'static Index, State)>, E
 }
 
 impl Index {
+    /// True if the process that writes the database writes it.
+    pub fn is_written(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+        let written: WrittenIndexes = meta::read(snapshot)?.unwrap_or_default();
+        Ok(written.names.iter().any(|name| name == self.name))
+    }
+
     /// The blocks that it has; `None` if it is not stored.
     pub fn state(&self, snapshot: &dyn Snapshot) -> Result<Option<State>, Error> {
         meta::read_row(snapshot, &self.key())

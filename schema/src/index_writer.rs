@@ -107,13 +107,20 @@ impl Writer {
         }
     }
 
-    /// Writes the rows of the stored blocks with these headers to an index of headers, and begins it there if it is empty.
-    /// [`Rest::None`] if they are not those of the next blocks.
+    /// Writes the rows of the stored blocks with these headers to an index of headers.
+    /// [`Rest::None`] if they are not those of the next blocks. No headers: an empty index has none below their first height.
     pub fn advance_headers(&mut self, store: &dyn Store, headers: &Headers) -> Result<Rest, Error> {
-        let Some(last) = headers.last().filter(|_| self.index.input == Input::Headers) else {
+        if self.index.input != Input::Headers {
             return Ok(Rest::None);
-        };
-        self.write_stored(store, last, headers)
+        }
+        if let Some(last) = headers.last() {
+            return self.write_stored(store, last, headers);
+        }
+        let state = self.index.state(&*store.snapshot()?)?;
+        if state.is_some_and(|state| state.height < state.from && state.from < headers.first) {
+            self.index.begin_at(store, headers.first)?;
+        }
+        Ok(Rest::None)
     }
 
     fn write_stored(&mut self, store: &dyn Store, to: u64, headers: &Headers) -> Result<Rest, Error> {
@@ -121,13 +128,8 @@ impl Writer {
         let Some(mut state) = self.index.state(&*snapshot)?.filter(|state| state.height < to) else {
             return Ok(Rest::None);
         };
-        if self.index.input == Input::Headers {
-            if state.height < state.from && state.from < headers.first {
-                (state.from, state.height) = (headers.first, headers.first - 1);
-            }
-            if headers.of(state.height + 1).is_none() {
-                return Ok(Rest::None);
-            }
+        if self.index.input == Input::Headers && headers.of(state.height + 1).is_none() {
+            return Ok(Rest::None);
         }
         let last = to.min(state.height.saturating_add(MAX_BLOCKS));
         let mut txn = Txn::new(&*snapshot, &mut self.counts);
@@ -229,7 +231,7 @@ impl Index {
 
     /// Continues it in `store`, or begins it with no blocks if it is not stored, or in another version. No lane may write it
     /// meanwhile.
-    fn begin(&self, store: &dyn Store) -> Result<(), Error> {
+    pub fn begin(&self, store: &dyn Store) -> Result<(), Error> {
         if self.state(&*store.snapshot()?)?.is_some_and(|state| state.version == self.version) {
             return Ok(());
         }

@@ -11,6 +11,7 @@ use http::header::CONTENT_TYPE;
 use crate::http_error::HttpError;
 use crate::limits::MAX_PATH_PARAMS;
 use crate::limits::share::Share;
+use crate::pushes::Pushes;
 use crate::query::Query;
 
 /// One request, as its handler sees it.
@@ -24,6 +25,7 @@ pub struct Call<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) client: Option<IpAddr>,
     pub(crate) share: Option<&'a Share>,
+    pub(crate) pushes: Option<&'a Pushes>,
 }
 
 /// A name and a value, decoded.
@@ -31,9 +33,6 @@ pub type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// The media type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
-
-/// A parameter's name and value.
-pub type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 impl Call<'_> {
     /// The path parameter `name`, percent-decoded.
@@ -103,6 +102,11 @@ impl Call<'_> {
         self.share
     }
 
+    /// What a message of a WebSocket may send besides its response; `None` for other requests.
+    pub fn pushes(&self) -> Option<&Pushes> {
+        self.pushes
+    }
+
     /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
     pub fn body(&self) -> &[u8] {
         self.body
@@ -128,6 +132,7 @@ mod tests {
             body: b"",
             client: None,
             share: None,
+            pushes: None,
         }
     }
 

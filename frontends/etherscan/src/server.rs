@@ -110,7 +110,7 @@ impl Etherscan {
             Source::Index(read) => self.read(share, move |reads| read(reads), form).await,
             Source::Node(request, print) => {
                 let calls = request(&form)?;
-                let reply = self.rpc.reply(&node::body(&calls), share).await?;
+                let reply = self.rpc.reply(&node::body(&calls), share, None).await?;
                 print(&form, node::replies(&reply.body)?)
             }
             Source::Contract(print) => {
@@ -173,7 +173,7 @@ fn by_chain_id<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Resu
 }
 
 fn json_rpc<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
-    Box::pin(api.rpc.reply(call.body(), call.share()))
+    Box::pin(api.rpc.reply(call.body(), call.share(), None))
 }
 
 fn chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`cursor`], [`request`], [`json_rpc`] | requests of clients to the indexer |
 //! | [`rows`] | keys and values of every table |
-//! | [`events`], [`traces`], [`tx`], [`views`] | answers of nodes |
+//! | [`events`], [`traces`], [`tx`], [`views`], [`evm`] | answers of nodes, and what is rebuilt from them |
 //! | [`memo`], [`registry_files`] | input of the routing service |
 //! | [`recording_files`] | recordings that a replay node serves |
 //! | [`input`], [`edit`], [`mutate`] | bytes as choices, bytes as edits of JSON, mutations of bytes |
@@ -23,6 +23,7 @@
 pub mod cursor;
 pub mod edit;
 pub mod events;
+pub mod evm;
 pub mod input;
 pub mod json_rpc;
 pub mod memo;
@@ -58,6 +59,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "rows", run: rows::run, seeds: rows::seeds, words: &[] },
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },
     Target { name: "traces", run: traces::run, seeds: traces::seeds, words: traces::WORDS },
+    Target { name: "evm_header", run: evm::header, seeds: evm::header_seeds, words: evm::WORDS },
+    Target { name: "evm_tx", run: evm::tx, seeds: evm::tx_seeds, words: evm::WORDS },
     Target { name: "tx", run: tx::run, seeds: tx::seeds, words: tx::WORDS },
     Target { name: "views", run: views::run, seeds: views::seeds, words: views::WORDS },
     Target { name: "memo", run: memo::run, seeds: memo::seeds, words: memo::WORDS },

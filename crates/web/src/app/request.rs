@@ -14,6 +14,7 @@ use crate::http_error::HttpError;
 use crate::limits::rate_limit::Client;
 use crate::limits::share::Share;
 use crate::percent::decode_segment;
+use crate::pushes::Pushes;
 use crate::query::Query;
 use crate::router::{Found, Route};
 
@@ -44,7 +45,7 @@ pub(super) fn call<'a, A>(
     let query = Query::parse(raw_query, declared)?;
     let headers = &request.headers;
     let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
-    let share = request.extensions.get::<Share>();
+    let (share, pushes) = (request.extensions.get::<Share>(), request.extensions.get::<Pushes>());
     let mut call = Call {
         names: &route.names,
         values: Default::default(),
@@ -54,6 +55,7 @@ pub(super) fn call<'a, A>(
         body,
         client,
         share,
+        pushes,
     };
     for ((value, raw), name) in call.values.iter_mut().zip(found.values).zip(&route.names) {
         *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
@@ -77,8 +79,12 @@ pub(super) fn panicked() -> HttpError {
     HttpError::internal("the handler panicked")
 }
 
-pub(super) fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
-    let mut response = HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
+pub(super) fn method_not_allowed() -> HttpError {
+    HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+}
+
+/// `response`, to a request with another method than those of `allow`.
+pub(super) fn with_allow(mut response: Response<Bytes>, allow: &'static str) -> Response<Bytes> {
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     response
 }

@@ -72,7 +72,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                 return answered(close_unread(response, &body), permit);
             }
         };
-        if app.has_websocket() && is_upgrade(&head) {
+        if app.has_websocket_at(head.uri.path()) && is_upgrade(&head) {
             let response = match self.server.upgrade(app, &head, &body, self.peer) {
                 Ok((response, socket)) => {
                     *self.upgraded.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
