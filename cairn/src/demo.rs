@@ -13,6 +13,7 @@ use evm_rpc::Dialect;
 use node::Url;
 use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
+use schema::ledger::LEDGER;
 use schema::logs::LOGS;
 use schema::parties::PARTIES;
 
@@ -92,10 +93,11 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
+        settings.index = vec![&LEDGER];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
             settings.otterscan = args.otterscan;
-            settings.index = vec![&BLOCKS, &CONTRACTS, &LOGS, &PARTIES];
+            settings.index.extend([&BLOCKS, &CONTRACTS, &LOGS, &PARTIES]);
             (settings.abi, settings.sourcify) = (args.abi, args.sourcify);
         }
         let tracked = temporary.path().join("route");

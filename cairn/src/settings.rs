@@ -90,10 +90,6 @@ pub(crate) struct Settings {
     /// EVM JSON-RPC of the nodes that these calls are forwarded to; by default `json_rpc`.
     #[arg(value_name = "URL")]
     pub(crate) evm_forward_to: Vec<Url>,
-    /// The block of forwarded calls that name none, or the latest one: node, for that of the node, or index, for the last one that
-    /// is indexed.
-    #[arg(value_name = "BLOCK", default_value = "node", value_parser = parse::forward_at)]
-    pub(crate) evm_forward_at: ForwardAt,
     /// Folder with the build of Otterscan, whose pages `GET` requests to Ethereum's JSON-RPC get. Without it there are none.
     #[arg(value_name = "DIR", value_parser = parse::path)]
     pub(crate) otterscan: Option<PathBuf>,
@@ -112,6 +108,10 @@ pub(crate) struct Settings {
     /// for example https://sourcify.dev/server. It must know the chain. None by default.
     #[arg(value_name = "URL")]
     pub(crate) sourcify: Option<Url>,
+    /// The block of forwarded calls that name none, or the latest one: node, for that of the node, or index, for the last one that
+    /// is indexed.
+    #[arg(value_name = "BLOCK", default_value = "node", value_parser = parse::forward_at)]
+    pub(crate) evm_forward_at: ForwardAt,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

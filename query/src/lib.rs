@@ -28,6 +28,7 @@ pub mod signed_tx;
 mod stream;
 mod swagger;
 mod token_list;
+mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
 pub use self::stream::SlowReader;
@@ -58,6 +59,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::token::ENDPOINTS,
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
+    api::ledger::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

@@ -36,6 +36,7 @@ pub struct Writer {
     codec: Codec,
     undo: UndoLog,
     counts: Counts,
+    chain: Identity,
     /// No rewind goes below this height, so commits of stored blocks up to it need no undo record.
     lowest: u64,
 }
@@ -86,9 +87,10 @@ impl Writer {
     }
 
     fn with(store: &dyn Store, index: &'static Index, horizon: Horizon, lowest: u64) -> Result<Self, Error> {
-        let codec = Codec::load(&*store.snapshot()?)?;
+        let snapshot = store.snapshot()?;
+        let (codec, chain) = (Codec::load(&*snapshot)?, meta::read(&*snapshot)?.unwrap_or_default());
         let (undo, counts) = (UndoLog::new(Lane::Index(index), horizon), Counts::new(REMEMBERED_LISTS));
-        Ok(Self { index, codec, undo, counts, lowest })
+        Ok(Self { index, codec, undo, counts, chain, lowest })
     }
 
     /// Its index.
@@ -141,7 +143,8 @@ impl Writer {
             }
             let header = headers.of(height);
             let stored = StoredBlock::stored(height, &block, &*snapshot, &self.codec, header);
-            (self.index.rows)(&stored, &mut Rows(&mut txn))?;
+            let (numbered, chain) = (&mut state.numbered, &self.chain);
+            (self.index.rows)(&stored, &mut Rows { txn: &mut txn, numbered, chain })?;
             (state.height, state.time) = (height, block.time);
             if txn.bytes() >= MAX_BYTES {
                 break;
@@ -165,6 +168,7 @@ impl Writer {
         Ok(Open {
             index: self.index,
             codec: &self.codec,
+            chain: &self.chain,
             undo: &mut self.undo,
             txn,
             state,
@@ -183,6 +187,7 @@ impl Writer {
 pub struct Open<'a> {
     index: &'static Index,
     codec: &'a Codec,
+    chain: &'a Identity,
     undo: &'a mut UndoLog,
     txn: Txn<'a>,
     state: Option<State>,
@@ -200,7 +205,8 @@ impl Open<'_> {
             (state.height, state.time) = (block.height, block.time);
             self.blocks += 1;
             let stored = StoredBlock::packed(block, self.codec);
-            self.outcome = (self.index.rows)(&stored, &mut Rows(&mut self.txn));
+            let (numbered, chain) = (&mut state.numbered, self.chain);
+            self.outcome = (self.index.rows)(&stored, &mut Rows { txn: &mut self.txn, numbered, chain });
         }
     }
 
@@ -237,7 +243,8 @@ impl Index {
     fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
         let mut batch = Batch::new();
         self.remove_into(&mut batch);
-        let state = State { version: self.version, from, height: from.saturating_sub(1), time: 0 };
+        let state =
+            State { version: self.version, from, height: from.saturating_sub(1), time: 0, numbered: 0 };
         batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
         Ok(store.commit(batch, Durability::Buffered)?)
     }

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import hardhat from "@nomicfoundation/hardhat-verify/etherscan.js";
 import { JsonRpcProvider } from "ethers";
@@ -71,9 +72,9 @@ const work = mkdtempSync(join(tmpdir(), "wagmi-"));
 const generate = async (address) => {
   const plugin = `blockExplorer({ baseUrl: "${api}", contracts: [{ name: "Token", address: "${address}" }], cacheDuration: 0 })`;
   writeFileSync(join(work, "wagmi.config.mjs"),
-    `import { blockExplorer } from "${import.meta.resolve("@wagmi/cli/plugins")}";
+    `import { blockExplorer } from "${fileURLToPath(import.meta.resolve("@wagmi/cli/plugins"))}";
 export default { out: "${work}/generated.js", contracts: [], plugins: [${plugin}] };`);
-  const cli = new URL("../cli.js", import.meta.resolve("@wagmi/cli")).pathname;
+  const cli = fileURLToPath(new URL("../cli.js", import.meta.resolve("@wagmi/cli")));
   const env = { ...process.env, HOME: work };
   await promisify(execFile)(process.execPath, [cli, "generate", "--config", join(work, "wagmi.config.mjs")], { env, cwd: work });
   return readFileSync(join(work, "generated.js"), "utf8");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use chain::Vm;
-use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
+use evm_rpc::{Dialect, Forward, ForwardAt, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::undo::Horizon;
@@ -153,11 +153,6 @@ impl Settings {
     /// is known.
     pub(crate) fn check_evm(&self, vm: Option<&str>) -> Result<(), Error> {
         let of_listener = [
-            ("otterscan", self.otterscan.is_some()),
-            ("evm_currency", self.evm_currency.is_some()),
-            ("evm_frames", self.evm_frames != Frames::default()),
-            ("abi", self.abi.is_some()),
-            ("sourcify", self.sourcify.is_some()),
             ("evm_replies", self.evm_replies != Dialect::Fixed),
             ("evm_forward", !self.evm_forward.is_empty()),
             ("evm_forward_to", !self.evm_forward_to.is_empty()),
@@ -170,8 +165,7 @@ impl Settings {
             })
         };
         needs("evm_listen", self.evm_listen.is_some(), &of_listener)?;
-        needs("otterscan", self.otterscan.is_some(), &of_listener[1..2])?;
-        needs("evm_forward", !self.evm_forward.is_empty(), &of_listener[of_listener.len() - 2..])?;
+        needs("evm_forward", !self.evm_forward.is_empty(), &of_listener[2..])?;
         let Some(vm) = vm.filter(|vm| *vm != Vm::Evm.name()) else { return Ok(()) };
         if self.evm_listen.is_some() {
             return Err(Error(format!(

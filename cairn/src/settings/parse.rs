@@ -142,21 +142,21 @@ pub(crate) fn dialect(text: &str) -> Result<Dialect, String> {
     }
 }
 
-/// `node` or `index`.
-pub(super) fn forward_at(text: &str) -> Result<ForwardAt, String> {
-    match text {
-        "node" => Ok(ForwardAt::Node),
-        "index" => Ok(ForwardAt::Index),
-        _ => Err(not(text, "node or index")),
-    }
-}
-
 /// `node` or `clean`.
 pub(super) fn frames(text: &str) -> Result<Frames, String> {
     match text {
         "node" => Ok(Frames::Node),
         "clean" => Ok(Frames::Clean),
         _ => Err(not(text, "node or clean")),
+    }
+}
+
+/// `node` or `index`.
+pub(super) fn forward_at(text: &str) -> Result<ForwardAt, String> {
+    match text {
+        "node" => Ok(ForwardAt::Node),
+        "index" => Ok(ForwardAt::Index),
+        _ => Err(not(text, "node or index")),
     }
 }
 

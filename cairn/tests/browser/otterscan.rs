@@ -37,11 +37,10 @@ impl Pages {
     /// Opens a page and waits until it has all of `words`.
     fn shows(&mut self, path: &str, words: &[&str]) {
         self.tab.begin(path);
-        let mut text = String::new();
         for word in words {
-            until(&format!("{word:?} on {path}, which has {text}"), || {
+            until(&format!("{word:?} on {path}"), || {
                 // Addresses have upper-case digits as their checksum.
-                text = self.tab.evaluate(TEXT).as_str().unwrap_or_default().to_lowercase();
+                let text = self.tab.evaluate(TEXT).as_str().unwrap_or_default().to_lowercase();
                 text.contains(&word.to_lowercase()).then_some(())
             });
         }
@@ -128,7 +127,15 @@ fn otterscan_shows_blocks_transactions_accounts_and_contracts() {
         logs.as_array().unwrap().iter().map(|log| log["transactionHash"].as_str().unwrap().to_owned());
     let of_calls =
         |hash: &String| pages.ask("ots_getInternalOperations", &json!([hash])).as_array().unwrap().len();
-    let inner = hashes.clone().find(|hash| of_calls(hash) > 0).unwrap();
+    let selector_of = |hash: &String| {
+        let trace = pages.ask("ots_traceTransaction", &json!([hash]));
+        let inputs = trace.as_array().unwrap().iter().filter(|call| call["type"] == "CALL");
+        let input = inputs.map(|call| call["input"].as_str().unwrap()).rfind(|input| input.len() >= 10)?;
+        Some(input[..10].to_owned())
+    };
+    let is_wanted = |hash: &String| of_calls(hash) > 0 && selector_of(hash).is_some();
+    let inner = hashes.clone().find(is_wanted).unwrap();
+    let selector = selector_of(&inner).unwrap();
     let receipt = pages.ask("eth_getTransactionReceipt", &json!([inner]));
     let logged = receipt["logs"].as_array().unwrap().len();
     pages.shows(
@@ -141,15 +148,7 @@ fn otterscan_shows_blocks_transactions_accounts_and_contracts() {
     assert!(text.contains(&to), "the receiver of an internal transfer");
     let emitter = receipt["logs"][0]["address"].as_str().unwrap();
     pages.shows(&format!("/tx/{inner}/logs"), &["Parameters", emitter]);
-    let trace = pages.ask("ots_traceTransaction", &json!([inner]));
-    let last = trace
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|call| call["input"].as_str().unwrap().len() >= 10)
-        .next_back();
-    let selector = &last.unwrap()["input"].as_str().unwrap()[..10];
-    pages.shows(&format!("/tx/{inner}/trace"), &[selector]);
+    pages.shows(&format!("/tx/{inner}/trace"), &[&selector]);
 
     // A failed one with its reason.
     let failed = (1..=584).find_map(|height| {

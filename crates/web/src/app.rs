@@ -126,7 +126,8 @@ impl<A> App<A> {
         Self { headers, ..self }
     }
 
-    /// Lets `fallback` answer the paths that no endpoint here has. Health probes, limits and the 404 of a path that
+    /// Lets `fallback` answer the paths that no endpoint here has, and those of its own without parameters where the endpoint
+    /// here has some. Health probes, limits and the 404 of a path that
     /// neither has stay with this app. Streams of `fallback` are not served.
     #[must_use]
     pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
@@ -234,9 +235,12 @@ impl<A> App<A> {
         Some(response)
     }
 
-    /// The routes of a request's path.
+    /// The routes of a request's path. Those with parameters yield to a path of the fallback in full.
     pub(crate) fn find<'p>(&self, request: &'p Parts) -> Option<Found<'_, 'p, A>> {
-        self.router.find(request.uri.path())
+        let path = request.uri.path();
+        let found = self.router.find(path)?;
+        let yields = || self.fallback.as_deref().is_some_and(|fallback| fallback.has_in_full(path));
+        (found.is_in_full() || !yields()).then_some(found)
     }
 
     /// The kind of a request's handler; [`HandlerKind::Sync`] if no endpoint has its path, and for the streams of a

@@ -43,7 +43,7 @@ struct Tx<'a> {
 /// An internal call.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Call<'a> {
+struct Internal<'a> {
     block_number: String,
     time_stamp: String,
     hash: &'a str,
@@ -145,7 +145,7 @@ pub(crate) fn txlistinternal(reads: &Reads<'_>) -> Outcome {
             "SELFDESTRUCT" => "suicide".to_owned(),
             kind => kind.to_ascii_lowercase(),
         };
-        let call = Call {
+        let call = Internal {
             block_number: row.tx.height.to_string(),
             time_stamp: row.tx.timestamp.to_string(),
             hash: &receipt.transaction_hash,

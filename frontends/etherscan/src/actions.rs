@@ -16,7 +16,7 @@ pub(crate) const NO_CHAIN: &str = "Missing or unsupported chainid parameter (req
 /// An action of a module.
 pub(crate) struct Action {
     module: &'static str,
-    action: &'static str,
+    name: &'static str,
     /// What it needs, for the book.
     needs: &'static str,
     pub(crate) source: Source,
@@ -39,21 +39,21 @@ pub(crate) enum Source {
 
 const fn index(
     module: &'static str,
-    action: &'static str,
+    name: &'static str,
     needs: &'static str,
     read: fn(&Reads<'_>) -> Outcome,
 ) -> Action {
-    Action { module, action, needs, source: Source::Index(read) }
+    Action { module, name, needs, source: Source::Index(read) }
 }
 
-const fn of_contract(action: &'static str, needs: &'static str, source: Source) -> Action {
-    Action { module: "contract", action, needs, source }
+const fn of_contract(name: &'static str, needs: &'static str, source: Source) -> Action {
+    Action { module: "contract", name, needs, source }
 }
 
 const STATE: &str = "`state` in `evm_forward`";
 
-const fn node(module: &'static str, action: &'static str, request: Request, print: Print) -> Action {
-    Action { module, action, needs: STATE, source: Source::Node(request, print) }
+const fn node(module: &'static str, name: &'static str, request: Request, print: Print) -> Action {
+    Action { module, name, needs: STATE, source: Source::Node(request, print) }
 }
 
 /// An action of module `proxy`, which has the name of its method, with its parameters.
@@ -61,7 +61,7 @@ macro_rules! proxy {
     ($action:literal, $method:literal, $needs:expr, $names:expr) => {
         Action {
             module: "proxy",
-            action: $action,
+            name: $action,
             needs: $needs,
             source: Source::Node(|form| node::proxied($method, &$names, form), node::bare),
         }
@@ -120,16 +120,16 @@ pub(crate) fn find(form: &Form) -> Result<&'static Action, Failure> {
     if !ACTIONS.iter().any(|known| known.module == module) {
         return Err(missing("Error! Missing Or invalid Module name"));
     }
-    let found = ACTIONS.iter().find(|known| known.module == module && known.action == action);
+    let found = ACTIONS.iter().find(|known| known.module == module && known.name == action);
     found.ok_or_else(|| missing("Error! Missing Or invalid Action name"))
 }
 
 /// The table of the book: a row for each action.
 pub fn table() -> String {
     let mut table = "| module | action | needs |\n|---|---|---|\n".to_owned();
-    for Action { module, action, needs, .. } in ACTIONS {
+    for Action { module, name, needs, .. } in ACTIONS {
         // Writing to a text does not fail.
-        let _ = writeln!(table, "| `{module}` | `{action}` | {needs} |");
+        let _ = writeln!(table, "| `{module}` | `{name}` | {needs} |");
     }
     table
 }

@@ -19,6 +19,7 @@ pub(crate) fn getabi(contract: Option<&Contract>) -> Outcome {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the table has functions that fail")]
 pub(crate) fn getsourcecode(contract: Option<&Contract>) -> Outcome {
     let unknown = || {
         json!({
@@ -45,7 +46,7 @@ pub(crate) fn getsourcecode(contract: Option<&Contract>) -> Outcome {
 pub(crate) fn getcontractcreation(reads: &Reads<'_>) -> Outcome {
     let mut rows = Vec::new();
     for contract in reads.form.addresses("contractaddresses", MAX_CONTRACTS)? {
-        let Some(creation) = reads.view.creation(contract)? else { continue };
+        let Some(creation) = reads.view.creation_of(contract)? else { continue };
         rows.push(json!({
             "contractAddress": format!("0x{}", hex::encode(contract)),
             "contractCreator": creation.creator,

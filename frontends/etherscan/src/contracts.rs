@@ -40,6 +40,9 @@ pub enum ContractError {
     NoAbi(PathBuf),
 }
 
+/// An address in hex, and its contract.
+pub type Listed = (String, Result<Contract, ContractError>);
+
 /// What is known of a contract.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contract(Value);
@@ -95,7 +98,7 @@ impl Contracts {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn list(&self) -> Result<Vec<(String, Result<Contract, ContractError>)>, ContractError> {
+    pub fn list(&self) -> Result<Vec<Listed>, ContractError> {
         let io = |error| ContractError::Io { path: self.folder.clone(), error };
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io)? {
@@ -133,6 +136,11 @@ impl Contract {
             abi @ Value::Array(_) => Some(Self(json!({ "abi": abi }))),
             contract => contract.get("abi")?.is_array().then_some(Self(contract)),
         }
+    }
+
+    /// Its file, as an object.
+    pub(crate) fn into_json(self) -> Value {
+        self.0
     }
 
     /// Its ABI.

@@ -13,7 +13,7 @@ const MAX_ROWS: u64 = 1000;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Log<'a> {
+struct Row<'a> {
     address: &'a str,
     topics: Vec<&'a str>,
     data: &'a str,
@@ -34,7 +34,7 @@ pub(crate) fn get_logs(reads: &Reads<'_>) -> Outcome {
     let mut rows = Vec::new();
     reads.view.logs_of(&query, &window, &mut |row| {
         let (receipt, log) = (row.receipt, row.log);
-        let log = Log {
+        let log = Row {
             address: &log.address,
             topics: log.topics.iter().map(|topic| &**topic).collect(),
             data: &log.data,

@@ -6,11 +6,12 @@ use chain::evm::dialect::Dialect;
 use chain::evm::transaction::EthChain;
 use evm_rpc::EvmRpc;
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use query::Indexer;
 use serde_json::{Value, json};
 use web::app::App;
 use web::call::Call;
-use web::endpoint::{Endpoint, Handler, MaxAge, Method};
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
 use web::limits::share::Share;
 use web::openapi::schema::of;
@@ -19,7 +20,7 @@ use web::router::RouteError;
 
 use crate::actions::{self, Source};
 use crate::contracts::Contracts;
-use crate::form::Form;
+use crate::form::{self, Form};
 use crate::node;
 use crate::outcome::{Failure, Outcome, into_reply};
 use crate::reads::Reads;
@@ -52,6 +53,18 @@ pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
     endpoint(Method::Get, "/v2/api", "Etherscan's API with `chainid`.", BY_CHAIN_ID),
     endpoint(Method::Post, "/v2/api", "Etherscan's API with `chainid`, with a form.", BY_CHAIN_ID),
     endpoint(Method::Get, "/v2/chainlist", "The chains of `chainid`.", Handler::Sync(chains)),
+    Endpoint {
+        params: &[
+            Param::path("chain", "The chain's EIP-155 id, in decimal."),
+            Param::path("address", "The contract's address, in hex."),
+        ],
+        ..endpoint(
+            Method::Get,
+            "/sourcify/v2/contract/{chain}/{address}",
+            "A known contract, as Sourcify's API has it.",
+            Handler::Sync(sourcify),
+        )
+    },
     endpoint(
         Method::Post,
         "/api/eth-rpc",
@@ -107,10 +120,10 @@ impl Etherscan {
             return Err(Failure::Text(actions::NO_CHAIN.to_owned()));
         }
         match actions::find(&form)?.source {
-            Source::Index(read) => self.read(share, move |reads| read(reads), form).await,
+            Source::Index(read) => self.read(share, read, form).await,
             Source::Node(request, print) => {
                 let calls = request(&form)?;
-                let reply = self.rpc.reply(&node::body(&calls), share).await?;
+                let reply = self.rpc.reply(&node::body(&calls), share, None).await?;
                 print(&form, node::replies(&reply.body)?)
             }
             Source::Contract(print) => {
@@ -126,7 +139,7 @@ impl Etherscan {
                 let address = form.one_address("contractaddress")?;
                 // It helps the server, which can do without.
                 let creation =
-                    self.read(share, move |reads| Ok(reads.view.creation(address)?), form.clone()).await;
+                    self.read(share, move |reads| Ok(reads.view.creation_of(address)?), form.clone()).await;
                 server.verify(chain_id, &form, creation.ok().flatten().map(|creation| creation.hash)).await
             }
             Source::Verification => self.verified()?.status(&form).await,
@@ -173,7 +186,25 @@ fn by_chain_id<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Resu
 }
 
 fn json_rpc<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
-    Box::pin(api.rpc.reply(call.body(), call.share()))
+    Box::pin(api.rpc.reply(call.body(), call.share(), None))
+}
+
+/// A contract of the folder, for programs that read Sourcify's API.
+fn sourcify(api: &Etherscan, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let (chain, text) = (chain_id(api.rpc.index()?).to_string(), call.text("address"));
+    let address = form::bytes::<20>(text)
+        .ok_or_else(|| HttpError::bad_request("the address is not 20 bytes in hex"))?;
+    let contracts = api.contracts.as_deref().filter(|_| chain == call.text("chain"));
+    let contract = contracts.map(|contracts| contracts.get(&address)).transpose();
+    let known = contract.map_err(HttpError::internal)?.flatten();
+    let unknown = json!({ "match": null, "creationMatch": null, "runtimeMatch": null });
+    let (status, mut members) = match known {
+        Some(contract) => (StatusCode::OK, contract.into_json()),
+        None => (StatusCode::NOT_FOUND, unknown),
+    };
+    members["chainId"] = chain.into();
+    members["address"] = text.into();
+    Ok(Reply { status, ..Reply::json(members.to_string()) })
 }
 
 fn chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {

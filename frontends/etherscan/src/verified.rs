@@ -27,10 +27,13 @@ const REMEMBERED_FOR: Duration = Duration::from_mins(10);
 /// Longest id of a verification: Sourcify's have 36 characters.
 const MAX_ID: usize = 64;
 
+/// Contracts by address, each with the time of the reply.
+type Known = LruCache<[u8; 20], (Instant, Option<Contract>)>;
+
 /// A server.
 pub struct Verified {
     server: Sourcify,
-    known: Mutex<LruCache<[u8; 20], (Instant, Option<Contract>)>>,
+    known: Mutex<Known>,
 }
 
 /// A reply about a verification.

@@ -33,11 +33,11 @@ impl Method {
         is_call || matches!(self.source, Source::Node(Group::Trace))
     }
 
-    /// The method of a node that is called for it, and what its result becomes.
-    pub(crate) fn at_node(&self) -> (&'static str, fn(Vec<u8>) -> Vec<u8>) {
+    /// The method of a node that is called in its place, if it is another one.
+    pub(crate) fn instead(&self) -> Option<&'static Instead> {
         match self.source {
-            Source::Either(_, _, instead) => (instead.name, instead.result),
-            _ => (self.name, |result| result),
+            Source::Either(_, _, instead) => Some(instead),
+            _ => None,
         }
     }
 
@@ -58,8 +58,8 @@ pub(crate) enum Source {
     Either(Read, Group, &'static Instead),
     /// The index, as messages over WebSocket.
     Subscription,
-    /// Nowhere.
-    Refused,
+    /// Nowhere. The text of the error, if it is not that of an unknown method.
+    Refused(Option<&'static str>),
 }
 
 /// A method of a node in place of another one.
@@ -80,7 +80,7 @@ const fn node(name: &'static str, group: Group) -> Method {
 }
 
 const fn refused(name: &'static str) -> Method {
-    Method { name, params: &[], source: Source::Refused }
+    Method { name, params: &[], source: Source::Refused(None) }
 }
 
 /// All methods that are known, in the order of their names.
@@ -206,7 +206,7 @@ pub fn table() -> String {
             Source::Node(group) => format!("node, with `{}` in `evm_forward`", group.name()),
             Source::Either(_, group, _) => format!("index; node, with `{}` in `evm_forward`", group.name()),
             Source::Subscription => "index, over WebSocket".to_owned(),
-            Source::Refused => "refused".to_owned(),
+            Source::Refused(_) => "refused".to_owned(),
         };
         // Writing to a text does not fail.
         let _ = writeln!(table, "| `{name}` | {result} |");

@@ -103,7 +103,7 @@ impl Otterscan {
                     return Err(Unusable::NotPlain(path));
                 }
                 // Compressed copies; the server compresses.
-                if name.ends_with(".br") || name.ends_with(".gz") {
+                if matches!(extension(&name), "br" | "gz") {
                     continue;
                 }
                 let size = entry.metadata().map_err(|error| Unusable::Unreadable(path.clone(), error))?.len();
@@ -237,9 +237,13 @@ fn config<A: Site>(site: &A, call: &Call<'_>) -> Result<Reply, HttpError> {
     pages.config(&chain_id, call)
 }
 
+fn extension(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
 /// The media type of a file, by its name.
 fn content_type(name: &str) -> &'static str {
-    match name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase().as_str() {
+    match extension(name) {
         "html" => "text/html; charset=utf-8",
         "js" | "mjs" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",

@@ -27,8 +27,6 @@ pub(crate) enum Type {
     Bytes,
     /// The object of `eth_getLogs`.
     LogQuery,
-    /// The id or name of a subscription or filter.
-    Id,
     /// 20 bytes in hex.
     Address,
     /// A number of JSON, or a quantity in hex.
@@ -37,6 +35,8 @@ pub(crate) enum Type {
     AnyBlock,
     /// The same, or nothing for the last block.
     AnyBlockOrNone,
+    /// The id or name of a subscription or filter.
+    Id,
 }
 
 /// The value of a parameter.
@@ -48,8 +48,8 @@ pub(crate) enum Value {
     Index(u64),
     Bytes(Vec<u8>),
     LogQuery(Box<LogQuery>),
-    Text(String),
     Address([u8; 20]),
+    Text(String),
 }
 
 /// Reads positional parameters.
@@ -110,9 +110,6 @@ impl Type {
             },
             Self::Index => go_json::index(json).map(Value::Index),
             Self::Bytes => go_json::bytes_of(json).map(Value::Bytes),
-            Self::Id => serde_json::from_str(json).map(Value::Text).map_err(|_| {
-                format!("json: cannot unmarshal {} into Go value of type rpc.ID", go_json::go_type(json))
-            }),
             Self::Address => go_json::address(json).map(Value::Address),
             Self::Number => go_json::any_number(json).map(Value::Index),
             Self::AnyBlockOrNone if json == "null" => Ok(Value::Block(Block::Head)),
@@ -120,6 +117,9 @@ impl Type {
                 Ok(number) => Ok(Value::Block(Block::Number(number))),
                 Err(_) => go_json::block_or_hash(json).map(Value::Block),
             },
+            Self::Id => serde_json::from_str(json).map(Value::Text).map_err(|_| {
+                format!("json: cannot unmarshal {} into Go value of type rpc.ID", go_json::go_type(json))
+            }),
             Self::LogQuery => LogQuery::read(json).map(|query| Value::LogQuery(Box::new(query))),
         }
     }

@@ -77,10 +77,10 @@ pub struct EvmRpc {
     ready: Ready,
     tip: Tip,
     dialect: Dialect,
-    subscriptions: Subscriptions,
     frames: Frames,
     otterscan: Option<Arc<Otterscan>>,
     forward: Option<Arc<Forward>>,
+    subscriptions: Subscriptions,
     client: String,
 }
 
@@ -108,7 +108,7 @@ impl EvmRpc {
         let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
         let (forward, frames, otterscan) = (None, Frames::default(), None);
         let subscriptions = Subscriptions::default();
-        Self { index, ready, tip, dialect, forward, subscriptions, frames, otterscan, client }
+        Self { index, ready, tip, dialect, forward, frames, otterscan, subscriptions, client }
     }
 
     /// Sets the height of the node, for `eth_syncing`.
@@ -123,13 +123,6 @@ impl EvmRpc {
         Self { forward: forward.map(Arc::new), ..self }
     }
 
-    /// Sets when a subscription whose client reads too slowly is ended.
-    #[must_use]
-    pub fn with_slow_reader(mut self, slow: SlowReader) -> Self {
-        self.subscriptions.slow = slow;
-        self
-    }
-
     /// Sets which calls Otterscan's methods show.
     #[must_use]
     pub fn with_frames(self, frames: Frames) -> Self {
@@ -140,6 +133,13 @@ impl EvmRpc {
     #[must_use]
     pub fn with_otterscan(self, otterscan: Option<Otterscan>) -> Self {
         Self { otterscan: otterscan.map(Arc::new), ..self }
+    }
+
+    /// Sets when a subscription whose client reads too slowly is ended.
+    #[must_use]
+    pub fn with_slow_reader(mut self, slow: SlowReader) -> Self {
+        self.subscriptions.slow = slow;
+        self
     }
 
     /// The server over it.
@@ -198,9 +198,16 @@ impl EvmRpc {
                     }
                 }
             }
-            Source::Node(group) if self.has(group) => Step::Forward(method, params.clone()),
             Source::Subscription => Step::Subscription(method, params.clone()),
-            Source::Node(_) | Source::Refused => missing(method.name),
+            Source::Node(group) if self.has(group) => Step::Forward(method, params.clone()),
+            Source::Node(_) => missing(method.name),
+            Source::Refused(text) => {
+                meter::count(method.name, "refused");
+                text.map_or_else(
+                    || Step::Refused(RpcError::method_missing(name)),
+                    |text| Step::Refused(RpcError::new(METHOD_MISSING, text)),
+                )
+            }
         }
     }
 }
@@ -257,7 +264,7 @@ fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, 
             let (status, content_type) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, "text/plain; charset=utf-8");
             return Ok(Reply { status, content_type, ..Reply::json(body) });
         }
-        rpc.reply_with(call.body(), call.share(), call.pushes()).await
+        rpc.reply(call.body(), call.share(), call.pushes()).await
     })
 }
 
@@ -276,16 +283,11 @@ impl EvmRpc {
         self.dialect
     }
 
-    /// The reply to the call or the batch in `body`, of a client with this share.
+    /// The reply to the call or the batch in `body`, of a client with this share, in a socket if it has `pushes`.
     ///
     /// # Errors
     /// 503 until there is a database.
-    pub async fn reply(&self, body: &[u8], share: Option<&Share>) -> Result<Reply, HttpError> {
-        self.reply_with(body, share, None).await
-    }
-
-    /// The same, of a WebSocket with `pushes`.
-    async fn reply_with(
+    pub async fn reply(
         &self,
         body: &[u8],
         share: Option<&Share>,
@@ -389,7 +391,12 @@ async fn forward(
 ) -> (usize, Outcome) {
     let begun = Instant::now();
     let view = || index.state().evm(rpc.dialect).map(|view| (view.chain_id(), view.head()));
-    let (name, result) = method.at_node();
+    let instead = method.instead();
+    let name = instead.map_or(method.name, |instead| instead.name);
+    let result = |result| match instead {
+        Some(instead) => (instead.result)(result),
+        None => result,
+    };
     let outcome = match &rpc.forward {
         Some(forward) => forward.call(view, name, params).await.map(result),
         // A group is forwarded only if there is a node.

@@ -129,7 +129,7 @@ impl EvmView<'_> {
     }
 
     /// The block that has the receipt, unless it is `known`.
-    fn block_of(&self, known: &mut Option<(u64, Block)>, receipt: &Receipt<'_>) -> Result<u64, Error> {
+    fn block_with(&self, known: &mut Option<(u64, Block)>, receipt: &Receipt<'_>) -> Result<u64, Error> {
         let height = receipt.block_number().unwrap_or_default();
         if known.as_ref().is_none_or(|(at, _)| *at != height) {
             let block = self.stored(height)?.ok_or_else(|| missing_block(height))?;
@@ -145,7 +145,7 @@ impl EvmView<'_> {
         (seq, record): (u64, &[u8]),
         see: &mut dyn FnMut(&TxRow<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let height = self.block_of(known, &parse(seq, record)?)?;
+        let height = self.block_with(known, &parse(seq, record)?)?;
         let Some((_, block)) = known else { return Err(missing_block(height)) };
         let found = self.with_tx(block, seq, record.to_vec())?;
         let receipt = parse(seq, &found.receipt)?;

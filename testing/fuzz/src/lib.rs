@@ -6,7 +6,7 @@
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`cursor`], [`request`], [`json_rpc`] | requests of clients to the indexer |
+//! | [`cursor`], [`request`], [`json_rpc`], [`mod@etherscan`] | requests of clients to the indexer |
 //! | [`rows`] | keys and values of every table |
 //! | [`events`], [`traces`], [`tx`], [`views`], [`evm`] | answers of nodes, and what is rebuilt from them |
 //! | [`memo`], [`registry_files`] | input of the routing service |
@@ -22,6 +22,7 @@
 
 pub mod cursor;
 pub mod edit;
+pub mod etherscan;
 pub mod events;
 pub mod evm;
 pub mod input;
@@ -55,6 +56,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "cursor", run: cursor::run, seeds: cursor::seeds, words: cursor::WORDS },
     Target { name: "query_string", run: request::run, seeds: request::seeds, words: request::WORDS },
+    Target { name: "etherscan", run: etherscan::run, seeds: etherscan::seeds, words: etherscan::WORDS },
     Target { name: "json_rpc", run: json_rpc::run, seeds: json_rpc::seeds, words: json_rpc::WORDS },
     Target { name: "rows", run: rows::run, seeds: rows::seeds, words: &[] },
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },

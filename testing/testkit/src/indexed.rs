@@ -12,10 +12,10 @@ use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::contracts::CONTRACTS;
 use schema::digest::TableDigest;
 use schema::evm_block::BLOCKS;
-use schema::index::Index;
 use schema::logs::LOGS;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::nft::Questions;
+use schema::parties::PARTIES;
 use store::key::All;
 use store::{MemStore, Order, Store};
 use tokio::sync::watch;
@@ -95,28 +95,23 @@ pub async fn index_as(
     Ok(())
 }
 
-/// As [`index_with`] the optional indexes that JSON-RPC reads.
-pub async fn index_for_json_rpc(recording: Arc<Recording>, calls: bool) -> Result<Arc<dyn Store>> {
-    index_with(recording, &[&BLOCKS, &CONTRACTS, &LOGS], calls).await
-}
-
-/// Indexes `recording` with these optional indexes, and with internal transactions if `calls` is true, in memory. Unrecorded
+/// Indexes `recording` with the optional indexes that JSON-RPC reads, in memory, and with calls if `calls` is true. Unrecorded
 /// requests count as failed.
-pub async fn index_with(
-    recording: Arc<Recording>,
-    indexes: &[&'static Index],
-    calls: bool,
-) -> Result<Arc<dyn Store>> {
+pub async fn index_for_json_rpc(recording: Arc<Recording>, calls: bool) -> Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
-    let config =
-        Config { indexes: indexes.to_vec(), internal_txs: calls, rich_list: false, ..config(&recording)? };
+    let config = Config {
+        indexes: vec![&BLOCKS, &CONTRACTS, &LOGS, &PARTIES],
+        internal_txs: calls,
+        rich_list: false,
+        ..config(&recording)?
+    };
     let last = recording.last();
     let played = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
     let ingest = Ingest::prepare(config, Arc::new(clients(&played)?), Arc::clone(&store)).await?;
     let (stop, stopped) = watch::channel(false);
     let reached = async {
         // Headers arrive after their blocks, and nothing announces them.
-        for index in indexes {
+        for index in [&BLOCKS, &LOGS, &CONTRACTS, &PARTIES] {
             while index.state(&*store.snapshot()?)?.is_none_or(|state| state.height < last) {
                 tokio::task::yield_now().await;
             }

@@ -27,6 +27,9 @@ pub struct LogRow<'a> {
     pub timestamp: u64,
 }
 
+/// Takes the sequence and the record of a receipt; true for enough.
+type SeeReceipt<'a> = dyn FnMut(u64, &[u8]) -> Result<bool, Error> + 'a;
+
 /// Conditions on a log: its contract, and topics that are compared from the left to the right.
 #[derive(Clone, Debug, Default)]
 pub struct TopicQuery {
@@ -101,7 +104,7 @@ impl EvmView<'_> {
                     break;
                 }
                 if query.matches(log) && rows.wants() {
-                    let height = self.block_of(&mut block, &receipt)?;
+                    let height = self.block_with(&mut block, &receipt)?;
                     let timestamp = block.as_ref().map_or(0, |(_, block)| schema::evm_block::seconds(block));
                     see(&LogRow { receipt: &receipt, log, height, timestamp })?;
                 }
@@ -116,7 +119,7 @@ impl EvmView<'_> {
         &self,
         covers: &[Vec<Content<'_>>],
         window: &Window,
-        see: &mut dyn FnMut(u64, &[u8]) -> Result<bool, Error>,
+        see: &mut SeeReceipt<'_>,
     ) -> Result<(), Error> {
         self.state(&LOGS)?;
         let heights = self.clamped(&window.heights)?;

@@ -13,6 +13,13 @@ use crate::evm::{Error, EvmView};
 /// Receipts that are in memory at once.
 const AT_ONCE: usize = 128;
 
+/// The reason in the record of a failed transaction.
+#[derive(serde::Deserialize)]
+struct Failed {
+    #[serde(default)]
+    raw_log: String,
+}
+
 impl EvmView<'_> {
     /// Calls `see` with the transactions that `account` sent, that another one sent to it, and the one that created it.
     ///
@@ -68,11 +75,6 @@ impl EvmView<'_> {
         let succeeded = super::parse(0, &receipt)?.status == "0x1";
         if succeeded {
             return Ok(Some((true, String::new())));
-        }
-        #[derive(serde::Deserialize)]
-        struct Failed {
-            #[serde(default)]
-            raw_log: String,
         }
         let cosmos = self.cosmos_hash(hash)?.unwrap_or_default();
         let record = crate::api::tx::find(self.indexer, &self.view, &cosmos, b"")?;

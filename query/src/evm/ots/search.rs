@@ -106,7 +106,9 @@ impl EvmView<'_> {
             all.skip(seq)?;
         }
         pages.sort_by_key(|page| std::cmp::Reverse(page.block.first_evm_tx));
-        pages.iter_mut().for_each(|page| page.seqs.sort_unstable());
+        for page in &mut pages {
+            page.seqs.sort_unstable();
+        }
         Ok((pages, has_more))
     }
 

@@ -11,9 +11,6 @@ use etherscan::Etherscan;
 use evm_rpc::{Dialect, EvmRpc};
 use http::{Request, Response};
 use replay::Recording;
-use schema::contracts::CONTRACTS;
-use schema::logs::LOGS;
-use schema::parties::PARTIES;
 use serde_json::Value;
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
@@ -22,7 +19,7 @@ use web::app::App;
 /// The interface over the index of a chain.
 async fn opened(name: &str) -> App<Etherscan> {
     let played = Arc::new(Recording::open(&recording(name)).unwrap());
-    let store = indexed::index_with(played, &[&PARTIES, &LOGS, &CONTRACTS], true).await.unwrap();
+    let store = indexed::index_for_json_rpc(played, true).await.unwrap();
     let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let index = Arc::new(OnceLock::from(Arc::new(app)));
     let rpc = EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0.0.0");

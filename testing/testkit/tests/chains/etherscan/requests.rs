@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use super::naive::{chain, number, objects, text};
 use super::{fees, reply, response, result, rows};
 
+/// True for a log.
+type Matches<'a> = Box<dyn Fn(&Value) -> bool + 'a>;
+
 /// The texts of errors and of empty lists, which clients compare.
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_and_empty_lists_have_the_texts_of_etherscan() {
@@ -82,7 +85,9 @@ async fn pages_by_window_and_by_start_block_lose_no_transaction() {
     let app = fees().await;
     let txs = chain("evm-fees");
     let mut by_sender = std::collections::BTreeMap::<&str, usize>::new();
-    txs.iter().for_each(|tx| *by_sender.entry(text(&tx.receipt["from"])).or_default() += 1);
+    for tx in &txs {
+        *by_sender.entry(text(&tx.receipt["from"])).or_default() += 1;
+    }
     let (sender, _) = by_sender.iter().max_by_key(|(_, count)| **count).unwrap();
     let query = format!("module=account&action=txlist&address={sender}");
     let whole = rows(app, &query).await;
@@ -124,7 +129,6 @@ async fn logs_are_those_of_a_scan_with_any_join_of_their_topics() {
     for log in some {
         let (a, b, c) = (&log["topics"][0], &log["topics"][1], &log["topics"][2]);
         let [t0, t1, t2] = [a, b, c].map(text);
-        type Matches<'a> = Box<dyn Fn(&Value) -> bool + 'a>;
         let queries: Vec<(String, Matches<'_>)> = vec![
             (format!("topic0={t0}"), Box::new(|log| has(log, 0, a))),
             (format!("topic0={t0}&topic1={t1}"), Box::new(|log| has(log, 0, a) && has(log, 1, b))),
