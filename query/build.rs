@@ -13,7 +13,7 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 33] = [
+const RECORDS: [(&str, &str); 37] = [
     ("Block", "block.Block"),
     ("Coin", "block.Coin"),
     ("CollectionDetail", "nft.CollectionDetail"),
@@ -36,7 +36,9 @@ const RECORDS: [(&str, &str); 33] = [
     ("ListHoldersResponse", "richlist.TokenHoldersResponse"),
     ("ListInternalTxsResponse", "evm-internal-tx.EvmInternalTxsResponse"),
     ("ListTokensResponse", "nft.NftsResponse"),
+    ("ListTransfersResponse", "ledger.TransfersResponse"),
     ("ListTxsResponse", "tx.TxsResponse"),
+    ("MovedToken", "ledger.MovedToken"),
     ("NftDetails", "nft.NftDetails"),
     ("NftHandle", "nft.NftHandle"),
     ("Nft", "nft.Nft"),
@@ -46,26 +48,31 @@ const RECORDS: [(&str, &str); 33] = [
     ("Reorg", "stream.Reorg"),
     ("StreamStart", "stream.StreamStart"),
     ("TokenHolder", "richlist.TokenHolder"),
+    ("Transfer", "ledger.Transfer"),
+    ("TransferReference", "ledger.TransferReference"),
     ("Tx", "tx.Tx"),
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 8] = [
+const WRITTEN: [&str; 11] = [
     "CollectionDetail",
     "Collection",
     "GetStatusResponse",
+    "MovedToken",
     "NftDetails",
     "NftHandle",
     "Nft",
     "OptionalIndex",
     "TokenHolder",
+    "Transfer",
+    "TransferReference",
 ];
 
 /// Messages that are built from an event, and have no JSON of their own.
 const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
-const DECIMALS: [&str; 10] = [
+const DECIMALS: [&str; 13] = [
     "Block.height",
     "Block.block_time",
     "Block.tx_count",
@@ -73,6 +80,9 @@ const DECIMALS: [&str; 10] = [
     "PageResponse.total",
     "Reorg.height",
     "StreamStart.height",
+    "Transfer.height",
+    "Transfer.sequence",
+    "TransferReference.sequence",
     "Tx.height",
     "Tx.gas_used",
     "Tx.gas_wanted",
@@ -81,7 +91,10 @@ const DECIMAL: &str = "^[0-9]+$";
 
 /// Texts by the regular expression (ECMA 262) that they match.
 const PATTERNS: [(&str, &[&str]); 7] = [
-    (DECIMAL, &["Block.gas_used", "Block.gas_wanted", "Coin.amount", "TokenHolder.amount"]),
+    (
+        DECIMAL,
+        &["Block.gas_used", "Block.gas_wanted", "Coin.amount", "TokenHolder.amount", "Transfer.amount"],
+    ),
     ("^[0-9A-F]{64}$", &["Block.hash", "Tx.txhash"]),
     ("^[0-9A-F]*$", &["Tx.data"]),
     (
@@ -126,7 +139,8 @@ const PATTERNS: [(&str, &[&str]); 7] = [
 ];
 
 /// Times: RFC 3339.
-const TIMES: [&str; 4] = ["Block.timestamp", "Collection.timestamp", "Nft.timestamp", "Tx.timestamp"];
+const TIMES: [&str; 5] =
+    ["Block.timestamp", "Collection.timestamp", "Nft.timestamp", "Transfer.timestamp", "Tx.timestamp"];
 
 /// Texts that JSON has as `null` where they are empty.
 const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
@@ -151,10 +165,11 @@ const OPTIONALS: [(&str, &str); 15] = [
 ];
 
 /// Further attributes of fields.
-const OTHERS: [(&str, &str); 5] = [
+const OTHERS: [(&str, &str); 6] = [
     ("EvmLog.topics", r#"#[schemars(inner(regex(pattern = "^0x[0-9a-fA-F]{64}$")))]"#),
     ("InternalTx.gas_used", r#"#[serde(rename = "gasUsed")]"#),
     ("InternalTx.index", "#[schemars(range(min = 0))]"),
+    ("Transfer.ref", r#"#[serde(skip_serializing_if = "Option::is_none")]"#),
     (
         "Tx.logs",
         r#"#[serde(deserialize_with = "crate::free_json::texts")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::abi::Abi;
 use crate::db::Db;
 use crate::demo::Demo;
 use crate::healthcheck::Healthcheck;
@@ -67,6 +68,9 @@ pub(crate) enum Command {
     /// Inspects, verifies, repairs, backs up and exports a database
     #[command(subcommand, after_help = DB_HELP)]
     Db(Db),
+    /// Keeps the folder of known contracts, whose ABIs and sources Etherscan's API serves
+    #[command(subcommand)]
+    Abi(Abi),
     /// Prints the effective settings as TOML, without passwords
     Config {
         /// Prints a configuration file with every setting explained instead

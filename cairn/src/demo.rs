@@ -10,9 +10,12 @@ use ::replay::recording::Summary;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 use evm_rpc::Dialect;
+use node::Url;
 use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
+use schema::ledger::LEDGER;
 use schema::logs::LOGS;
+use schema::parties::PARTIES;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
@@ -52,11 +55,17 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDR")]
     evm_listen: Option<SocketAddr>,
     /// Replies of Ethereum's JSON-RPC: fixed or node
-    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect)]
+    #[arg(long, value_name = "FORM", default_value = "fixed", value_parser = dialect, requires = "evm_listen")]
     evm_replies: Dialect,
     /// Folder with the build of Otterscan, to be served with Ethereum's JSON-RPC
     #[arg(long, value_name = "DIR", requires = "evm_listen")]
     otterscan: Option<PathBuf>,
+    /// Folder of known contracts, for Etherscan's API on the address of Ethereum's JSON-RPC
+    #[arg(long, value_name = "DIR", value_parser = path)]
+    abi: Option<PathBuf>,
+    /// Server of Sourcify's API, for the same
+    #[arg(long, value_name = "URL")]
+    sourcify: Option<Url>,
     /// Where the routing interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
@@ -84,10 +93,12 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
+        settings.index = vec![&LEDGER];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
-            settings.index = vec![&BLOCKS, &LOGS, &CONTRACTS];
             settings.otterscan = args.otterscan;
+            settings.index.extend([&BLOCKS, &CONTRACTS, &LOGS, &PARTIES]);
+            (settings.abi, settings.sourcify) = (args.abi, args.sourcify);
         }
         let tracked = temporary.path().join("route");
         let routes = RouteDemo::start(&dir, &tracked, args.route_listen, args.submit).await?;

@@ -67,9 +67,11 @@ pub(crate) async fn await_database(
     }
 }
 
-/// Fails if the database belongs to another chain than the configured one.
+/// Fails if the database belongs to another chain than the configured one, or to one without what the settings need.
 pub(crate) fn check_chain(settings: &Settings, database: &Followed) -> anyhow::Result<()> {
-    let found = schema::open::existing(&*database.store())?.chain_id;
+    let identity = schema::open::existing(&*database.store())?;
+    settings.check_evm(Some(&identity.vm))?;
+    let found = identity.chain_id;
     match &settings.chain_id {
         Some(wanted) if *wanted != found => {
             anyhow::bail!(

@@ -2,6 +2,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `abi` | folder of known contracts |
 //! | `args` | command-line definition |
 //! | `settings` | settings from flags, environment and file |
 //! | `init` | `init`: probes a node and writes a configuration file |
@@ -30,6 +31,7 @@
 //! * 3: the database and the node have different histories, and the operator must decide
 //! * 130: immediate exit on a second signal
 
+mod abi;
 mod args;
 mod chains;
 mod control;
@@ -62,8 +64,10 @@ mod temporary;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
+use store::RocksStore;
 
 use crate::args::{Cli, Command};
 use crate::settings::Settings;
@@ -73,7 +77,18 @@ use crate::settings::Settings;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Time for work that outlives its request, until the process ends: that of the largest one.
+const LAST_WORK: Duration = Duration::from_secs(10);
+
 fn main() -> ExitCode {
+    let code = exit_code();
+    if !RocksStore::wait_until_closed(LAST_WORK) {
+        tracing::warn!("the program ends while a request still reads the database");
+    }
+    code
+}
+
+fn exit_code() -> ExitCode {
     match execute(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {
@@ -108,6 +123,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),
         Command::Db(command) => db::run(command),
+        Command::Abi(command) => abi::run(command),
         Command::Config { example: true, .. } => Ok(output::print(&settings::print::example())?),
         Command::Config { example: false, settings } => {
             let values = settings.merged()?;

@@ -21,6 +21,7 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
     let values = sources.merged()?;
     let settings = &Settings::new(&values)?;
     let chains = settings.of_chains()?;
+    settings.check_evm(None)?;
     if chains.is_empty() && settings.data.is_none() {
         return Err(values::missing_by("data", "--follow (or --data)").into());
     }

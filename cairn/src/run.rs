@@ -48,6 +48,7 @@ pub(crate) async fn index(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (config, endpoints) = (settings.ingest(serves)?, settings.endpoints()?);
+    settings.check_evm(Some(config.vm.name()))?;
     settings.location()?;
     let samples = match settings.metrics {
         Some(at) => metrics::start(at, stop).await?,
@@ -63,7 +64,11 @@ pub(crate) async fn index(
     };
     samples.set(database.rocks(), is_ready.clone());
     // Before the first request to the node, so that existing data is served even if the node is down.
-    let existing = ingest::is_there(&config, &*database.store())?.then(|| database.served());
+    let is_there = ingest::is_there(&config, &*database.store())?;
+    if is_there {
+        ingest::begin_indexes(&config, &*database.store())?;
+    }
+    let existing = is_there.then(|| database.served());
     let routing = settings.route().filter(|_| serves);
     let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
     let head = {

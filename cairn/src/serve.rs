@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use etherscan::{Contracts, Etherscan, Verified};
 use evm_rpc::EvmRpc;
 use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
@@ -199,7 +200,11 @@ fn serve_evm(
     let rpc = EvmRpc::new(Arc::clone(index), Arc::clone(ready), settings.evm_replies, VERSION);
     let rpc = rpc.with_tip(Arc::clone(&pages.head)).with_forward(settings.evm_forward()?);
     let rpc = rpc.with_frames(settings.evm_frames).with_otterscan(settings.otterscan()?);
-    let app = rpc.app()?.with_cors(settings.cors.clone());
+    let contracts = settings.abi.clone().map(Contracts::new);
+    let verified = settings.sourcify.clone().map(Verified::new).transpose()?;
+    let etherscan = Etherscan::new(rpc.clone()).with_contracts(contracts).with_verified(verified);
+    let etherscan = etherscan.app()?.with_cors(settings.cors.clone());
+    let app = rpc.app()?.with_cors(settings.cors.clone()).with_fallback(Arc::new(etherscan));
     let server =
         Server::start(listener, Arc::new(app), EvmRpc::limits(settings.limits()), default_workers())?;
     tracing::info!(url = url_of(&server), "serving Ethereum's JSON-RPC");

@@ -35,7 +35,7 @@ use chain::Vm;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
-use evm_rpc::{Dialect, Frames, Group};
+use evm_rpc::{Dialect, ForwardAt, Frames, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::IpNet;
@@ -100,6 +100,18 @@ pub(crate) struct Settings {
     /// without those by which the chain itself moves a native value.
     #[arg(value_name = "WHICH", default_value = "node", value_parser = parse::frames)]
     pub(crate) evm_frames: Frames,
+    /// Folder of known contracts, a file `<address>.json` for each: its ABI, the artifact of a compiler, or a contract of
+    /// Sourcify's API. Etherscan's API, on the address of `evm_listen`, has ABIs, sources and names of functions from it.
+    #[arg(value_name = "DIR", value_parser = parse::path)]
+    pub(crate) abi: Option<PathBuf>,
+    /// Server of Sourcify's API that Etherscan's API asks for contracts that `abi` lacks, and that verifies contracts for it,
+    /// for example https://sourcify.dev/server. It must know the chain. None by default.
+    #[arg(value_name = "URL")]
+    pub(crate) sourcify: Option<Url>,
+    /// The block of forwarded calls that name none, or the latest one: node, for that of the node, or index, for the last one that
+    /// is indexed.
+    #[arg(value_name = "BLOCK", default_value = "node", value_parser = parse::forward_at)]
+    pub(crate) evm_forward_at: ForwardAt,
     /// IP address and port of the metrics in Prometheus' text form, at /metrics; without it there are none.
     #[arg(value_name = "ADDR", value_parser = parse::address)]
     pub(crate) metrics: Option<SocketAddr>,

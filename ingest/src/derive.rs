@@ -102,6 +102,8 @@ pub struct Block {
     pub proposer: Proposer,
     /// True if the node did not say which validator that is: it is asked again.
     pub proposer_is_open: bool,
+    /// Its events outside of transactions, as a JSON array; empty if there are none.
+    pub events: Vec<u8>,
     /// Its Cosmos transactions, in order.
     pub txs: Vec<Tx>,
     /// The records of its Cosmos transactions, in order.

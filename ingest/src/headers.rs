@@ -69,6 +69,10 @@ impl HeaderSource {
         }
         if is_empty {
             next = Self::first_available(evm, next).await?;
+            // Until its block is indexed, that may take days: the index says so at once.
+            if self.found.send(Headers { first: next, headers: Vec::new() }).await.is_err() {
+                return Ok(());
+            }
         }
         loop {
             let Ok(target) =

@@ -232,7 +232,7 @@ fn write<I, K: Sink<I>>(
     let mut synced = Instant::now();
     while let Some(first) = next_work(&mut ready, &mut indexes, store, sink.progress().height)? {
         if let Work::Headers(headers) = first {
-            indexes.write_headers(store, &headers)?;
+            indexes.write_headers(store, &headers, sink.progress().height)?;
             continue;
         }
         let span = tracing::trace_span!(target: "otlp", "commit", lane = name, height = Empty, bytes = Empty);
@@ -276,7 +276,7 @@ fn write<I, K: Sink<I>>(
         counts.absorb(pending);
         indexes.absorb(finished);
         progress.send_replace(done);
-        later.iter().try_for_each(|headers| indexes.write_headers(store, headers))?;
+        later.iter().try_for_each(|headers| indexes.write_headers(store, headers, done.height))?;
         span.record("height", done.height).record("bytes", bytes);
         tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }

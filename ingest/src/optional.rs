@@ -7,8 +7,10 @@
 
 use std::time::{Duration, Instant};
 
+use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{Headers, Open, Rest, Writer};
+use schema::meta::{self, BlockLane};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 
@@ -22,6 +24,8 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct OptionalIndexes {
     writers: Vec<Writer>,
+    /// True once the index of headers had those of all blocks.
+    has_headers: bool,
     /// When the progress of an index that is being built was logged last.
     logged: Option<Instant>,
 }
@@ -39,7 +43,10 @@ impl OptionalIndexes {
                 writers.push(Writer::new(store, index, horizon)?);
             }
         }
-        Ok(Self { writers, logged: None })
+        let snapshot = store.snapshot()?;
+        let at = meta::read::<BlockLane>(&*snapshot)?.unwrap_or_default().height;
+        let has_headers = BLOCKS.state(&*snapshot)?.is_some_and(|state| state.height >= at && at > 0);
+        Ok(Self { writers, has_headers, logged: None })
     }
 
     /// Begins a commit of the lane.
@@ -67,15 +74,8 @@ impl OptionalIndexes {
         for (place, writer) in self.writers.iter_mut().enumerate() {
             match writer.advance(store, height) {
                 Ok(Rest::None) => continue,
-                Ok(Rest::After(at)) => {
-                    if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
-                        tracing::info!(index = writer.index().name, at, to = height, "building an index");
-                        self.logged = Some(Instant::now());
-                    }
-                }
-                Ok(Rest::Completed) => {
-                    tracing::info!(index = writer.index().name, height, "index complete");
-                }
+                Ok(Rest::After(at)) => log_building(&mut self.logged, writer.index(), at, height),
+                Ok(Rest::Completed) => log_complete(writer.index(), height),
                 Err(error) => failed = Some((place, Error::from(error))),
             }
             is_behind = true;
@@ -85,13 +85,27 @@ impl OptionalIndexes {
         Ok(is_behind)
     }
 
-    /// Writes the headers of stored blocks to the index of them.
-    pub(crate) fn write_headers(&mut self, store: &dyn Store, headers: &Headers) -> Result<(), Error> {
+    /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
+    pub(crate) fn write_headers(
+        &mut self,
+        store: &dyn Store,
+        headers: &Headers,
+        height: u64,
+    ) -> Result<(), Error> {
         let of_headers = |writer: &Writer| writer.index().input == Input::Headers;
         while let Some(place) = self.writers.iter().position(of_headers) {
             match self.writers[place].advance_headers(store, headers) {
                 Ok(Rest::After(_)) => {}
-                Ok(Rest::Completed | Rest::None) => break,
+                Ok(Rest::None) => break,
+                Ok(Rest::Completed) => {
+                    let (index, at) = (self.writers[place].index(), headers.last().unwrap_or_default());
+                    if at < height {
+                        log_building(&mut self.logged, index, at, height);
+                    } else if !std::mem::replace(&mut self.has_headers, true) {
+                        log_complete(index, height);
+                    }
+                    break;
+                }
                 Err(error) => self.fail(place, error.into())?,
             }
         }
@@ -107,6 +121,17 @@ impl OptionalIndexes {
         stop(writer.index(), &error);
         Ok(())
     }
+}
+
+fn log_building(logged: &mut Option<Instant>, index: &Index, at: u64, to: u64) {
+    if logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
+        tracing::info!(index = index.name, at, to, "building an index");
+        *logged = Some(Instant::now());
+    }
+}
+
+fn log_complete(index: &Index, height: u64) {
+    tracing::info!(index = index.name, height, "index complete");
 }
 
 /// What a commit has of an index.

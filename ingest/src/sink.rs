@@ -73,6 +73,7 @@ impl Sink<Block> for BlockSink {
             txs: &block.tx_records,
             first_evm_tx: self.lane.evm_txs + 1,
             evm_txs: &block.evm_tx_records,
+            events: &block.events,
         })
     }
 

@@ -43,6 +43,8 @@ pub enum Space {
     TokensByHeight,
     /// Holders of an ERC-20, by amount.
     Holders,
+    /// Movements of tokens.
+    Transfers,
 }
 
 impl Space {
@@ -56,6 +58,7 @@ impl Space {
             Self::TokensById => 6,
             Self::TokensByHeight => 7,
             Self::Holders => 8,
+            Self::Transfers => 9,
         }
     }
 }
@@ -89,6 +92,10 @@ impl Space {
                  (U[A-Za-z0-9_-]{26}[AEIMQUYcgkosw048]|g[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]))|\
                  ([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
                  eyJoZWlnaHQiOj[EIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::Transfers => {
+                "^(AQk(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
             Self::Holders => "^(AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3})$",
             Self::TokensById | Self::TokensByHeight => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",

@@ -16,13 +16,16 @@
 //! | `eth_getTransactionReceipt` | [`EvmView::receipt`] |
 //! | `eth_getLogs` | [`EvmView::logs`] |
 //! | `ots_*`, `erigon_getHeaderByNumber` | see [`ots`] |
+//! | `eth_subscribe` | [`Indexer::new_blocks`], [`EvmView::new_head`], [`EvmView::block_logs`] |
 //! | `cosmos_cosmosTxHashByTxHash`, `cosmos_txHashByCosmosTxHash` | [`EvmView::cosmos_hash`], [`EvmView::evm_hash`] |
 
 mod block;
+pub mod history;
 mod logs;
 mod merge;
 mod ots;
 mod plan;
+mod subscription;
 mod tx;
 
 use std::sync::atomic::Ordering;
@@ -38,7 +41,9 @@ use crate::api;
 use crate::indexer::{Indexer, View};
 
 pub use self::logs::LogLimits;
+pub(crate) use self::logs::describe;
 pub use self::ots::{Frames, Side};
+pub use self::subscription::NewBlocks;
 pub use self::tx::Creation;
 
 /// Why a question about the EVM has no reply.
@@ -46,7 +51,7 @@ pub use self::tx::Creation;
 pub enum Error {
     /// The optional index is not stored.
     Off(&'static str),
-    /// The index has only the blocks `from` to `height`: it is being built.
+    /// The index has only the blocks `from` to `height`.
     Behind {
         /// Its name.
         index: &'static str,
@@ -54,6 +59,8 @@ pub enum Error {
         from: u64,
         /// The last one; `from - 1` if it has none.
         height: u64,
+        /// True if it is being built; false if the process that writes the database does not write it.
+        is_written: bool,
     },
     /// The height is below the first one of the database.
     Pruned {
@@ -116,9 +123,13 @@ impl Indexer {
         let view = self.view()?;
         let head = view.blocks()?.height;
         // A header follows its block after one request to the node: until then the block is not shown, unless more are missing.
-        let headers = BLOCKS.state(view.snapshot()).map_err(HttpError::internal)?;
+        let headers = if BLOCKS.is_written(view.snapshot()).map_err(HttpError::internal)? {
+            BLOCKS.state(view.snapshot()).map_err(HttpError::internal)?
+        } else {
+            None
+        };
         let waits = headers
-            .map(|state| state.height)
+            .map(|state| state.height.min(head))
             .filter(|height| height + LAG >= head && *height > 0)
             .unwrap_or(head);
         // Headers that catch up do not hide a block that was shown: the head falls only with the blocks.
@@ -172,8 +183,22 @@ impl EvmView<'_> {
 
     /// The blocks that `index` has.
     fn state(&self, index: &Index) -> Result<State, Error> {
-        let state = index.state(self.view.snapshot())?;
-        state.filter(|state| state.version == index.version).ok_or(Error::Off(index.name))
+        let state = index.state(self.view.snapshot())?.filter(|state| state.version == index.version);
+        match state {
+            Some(state) => Ok(state),
+            // After a rewind beyond its undo log it begins again.
+            None if index.is_written(self.view.snapshot())? => {
+                let (from, height) = (self.first(), self.first().saturating_sub(1));
+                Err(Error::Behind { index: index.name, from, height, is_written: true })
+            }
+            None => Err(Error::Off(index.name)),
+        }
+    }
+
+    /// The error of a block that `index` lacks, which has those of `state`.
+    fn behind(&self, index: &Index, state: State) -> Result<Error, Error> {
+        let is_written = index.is_written(self.view.snapshot())?;
+        Ok(Error::Behind { index: index.name, from: state.from, height: state.height, is_written })
     }
 
     /// An error unless `index` has all blocks `from` to `to`.
@@ -182,6 +207,6 @@ impl EvmView<'_> {
         if state.from <= from && to <= state.height {
             return Ok(());
         }
-        Err(Error::Behind { index: index.name, from: state.from, height: state.height })
+        Err(self.behind(index, state)?)
     }
 }

@@ -108,6 +108,11 @@ impl Indexer {
         self.identity.vm == Vm::Evm.name()
     }
 
+    /// The Cosmos id of the chain.
+    pub fn chain_id(&self) -> &str {
+        &self.identity.chain_id
+    }
+
     /// Prefix of the chain's bech32 addresses.
     pub fn prefix(&self) -> &str {
         &self.identity.prefix

@@ -28,11 +28,17 @@ pub mod signed_tx;
 mod stream;
 mod swagger;
 mod token_list;
+mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
 pub use self::stream::SlowReader;
-pub use self::stream::meter::describe;
 pub use self::swagger::document;
+
+/// Registers the descriptions of the metrics.
+pub fn describe() {
+    stream::meter::describe();
+    evm::describe();
+}
 
 /// The records and responses of the API, generated from `proto/cairn/index/v1/*.proto`: messages of gRPC, and with serde the
 /// JSON.
@@ -53,6 +59,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::token::ENDPOINTS,
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
+    api::ledger::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

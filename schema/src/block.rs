@@ -11,6 +11,11 @@ store::tables! {
     ///
     /// Neighbouring blocks differ little, so they are compressed together in the table's blocks, not one by one.
     pub table Blocks("block", 0x10, Scan): u64 => Message<Block>;
+
+    /// The events of a block outside of its transactions, as the node gives them; no row if there are none.
+    ///
+    /// | height (8, BE) | → a JSON array of events
+    pub table BlockEvents("block_event", 0x16, Scan): u64 => Vec<u8>;
 }
 
 /// A block's record and its range of sequences. The transactions of a block have consecutive sequences, so the first

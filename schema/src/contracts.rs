@@ -13,8 +13,14 @@ use crate::records::damaged;
 use crate::tx::Txs;
 
 /// The index.
-pub const CONTRACTS: Index =
-    Index { name: "contracts", version: 1, tables: &[ContractTxs::SPEC], input: Input::Records, rows };
+pub const CONTRACTS: Index = Index {
+    name: "contracts",
+    version: 1,
+    tables: &[ContractTxs::SPEC],
+    input: Input::Records,
+    needs_evm: true,
+    rows,
+};
 
 store::tables! {
     /// Cosmos transactions that created an EVM contract, oldest first. A contract that destroyed itself may be created again.

@@ -23,6 +23,7 @@ pub const BLOCKS: Index = Index {
     version: 1,
     tables: &[EvmBlocks::SPEC, EvmBlockByHash::SPEC],
     input: Input::Headers,
+    needs_evm: true,
     rows,
 };
 

@@ -14,9 +14,7 @@ mod block;
 use store::key::Text;
 use store::{List, Snapshot, Table, TableSpec, Txn};
 
-use crate::keys::HashPrefix;
-use crate::meta::{self, Meta};
-use crate::postings::{ByHash, Postings};
+use crate::meta::{self, Identity, Meta, WrittenIndexes};
 use crate::{Error, INDEXES};
 
 pub use self::block::{PackedBlock, StoredBlock};
@@ -32,6 +30,8 @@ pub struct Index {
     pub tables: &'static [&'static TableSpec],
     /// What its rows follow from.
     pub input: Input,
+    /// True if only chains with an EVM have what its rows follow from.
+    pub needs_evm: bool,
     /// Writes the rows of a block. It depends on nothing but the block.
     pub rows: fn(&StoredBlock<'_>, &mut Rows<'_, '_>) -> Result<(), Error>,
 }
@@ -45,24 +45,48 @@ pub enum Input {
     Headers,
 }
 
-/// Receives the rows of a block. Nothing can be read from it, so that rows are a function of the block.
-pub struct Rows<'t, 's>(pub(crate) &'t mut Txn<'s>);
+/// Receives the rows of a block. Nothing can be read from it, so that rows are a function of the block and of the number of
+/// records before it.
+pub struct Rows<'t, 's> {
+    pub(crate) txn: &'t mut Txn<'s>,
+    pub(crate) numbered: &'t mut u64,
+    pub(crate) chain: &'t Identity,
+}
 
-impl Rows<'_, '_> {
+impl<'t> Rows<'t, '_> {
+    /// The chain that the block is of.
+    pub fn chain(&self) -> &'t Identity {
+        self.chain
+    }
+
+    /// The number of the next record of the index, from 1.
+    pub fn number(&mut self) -> u64 {
+        *self.numbered += 1;
+        *self.numbered
+    }
+
     /// Adds `value`, which is larger than those of earlier blocks, to the end of `owner`'s list.
     pub fn push<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<(), Error> {
-        self.0.push::<L>(owner, value)?;
+        self.txn.push::<L>(owner, value)?;
         Ok(())
     }
 
     /// Writes a row, whose key no other block has.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
-        self.0.put_unread::<T>(key, value);
+        self.txn.put_unread::<T>(key, value);
     }
 
-    /// Adds a record to a row of postings.
-    pub fn append<T: ByHash>(&mut self, prefix: &HashPrefix, posting: &Postings) {
-        self.0.append_unread::<T>(prefix, posting);
+    /// Writes a row unless there is one: its value follows from its key, or that of the first block is to stay.
+    pub fn put_first<T: Table>(&mut self, key: &T::Key, value: &T::Value) -> Result<(), Error> {
+        if self.txn.get::<T>(key)?.is_none() {
+            self.txn.put::<T>(key, value);
+        }
+        Ok(())
+    }
+
+    /// Adds a value to the end of a row, which is all values that were added to it.
+    pub fn append<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.txn.append_unread::<T>(key, value);
     }
 }
 
@@ -81,6 +105,9 @@ pub struct State {
     /// Header time of the last one, nanoseconds since 1970 UTC; 0 if there is none.
     #[prost(int64, tag = "4")]
     pub time: i64,
+    /// How many records it has numbered.
+    #[prost(uint64, tag = "5")]
+    pub numbered: u64,
 }
 
 /// The index with this name.
@@ -98,6 +125,12 @@ pub fn stored(snapshot: &dyn Snapshot) -> Result<Vec<(&'static Index, State)>, E
 }
 
 impl Index {
+    /// True if the process that writes the database writes it.
+    pub fn is_written(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+        let written: WrittenIndexes = meta::read(snapshot)?.unwrap_or_default();
+        Ok(written.names.iter().any(|name| name == self.name))
+    }
+
     /// The blocks that it has; `None` if it is not stored.
     pub fn state(&self, snapshot: &dyn Snapshot) -> Result<Option<State>, Error> {
         meta::read_row(snapshot, &self.key())

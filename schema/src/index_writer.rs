@@ -36,6 +36,7 @@ pub struct Writer {
     codec: Codec,
     undo: UndoLog,
     counts: Counts,
+    chain: Identity,
     /// No rewind goes below this height, so commits of stored blocks up to it need no undo record.
     lowest: u64,
 }
@@ -86,9 +87,10 @@ impl Writer {
     }
 
     fn with(store: &dyn Store, index: &'static Index, horizon: Horizon, lowest: u64) -> Result<Self, Error> {
-        let codec = Codec::load(&*store.snapshot()?)?;
+        let snapshot = store.snapshot()?;
+        let (codec, chain) = (Codec::load(&*snapshot)?, meta::read(&*snapshot)?.unwrap_or_default());
         let (undo, counts) = (UndoLog::new(Lane::Index(index), horizon), Counts::new(REMEMBERED_LISTS));
-        Ok(Self { index, codec, undo, counts, lowest })
+        Ok(Self { index, codec, undo, counts, chain, lowest })
     }
 
     /// Its index.
@@ -105,13 +107,20 @@ impl Writer {
         }
     }
 
-    /// Writes the rows of the stored blocks with these headers to an index of headers, and begins it there if it is empty.
-    /// [`Rest::None`] if they are not those of the next blocks.
+    /// Writes the rows of the stored blocks with these headers to an index of headers.
+    /// [`Rest::None`] if they are not those of the next blocks. No headers: an empty index has none below their first height.
     pub fn advance_headers(&mut self, store: &dyn Store, headers: &Headers) -> Result<Rest, Error> {
-        let Some(last) = headers.last().filter(|_| self.index.input == Input::Headers) else {
+        if self.index.input != Input::Headers {
             return Ok(Rest::None);
-        };
-        self.write_stored(store, last, headers)
+        }
+        if let Some(last) = headers.last() {
+            return self.write_stored(store, last, headers);
+        }
+        let state = self.index.state(&*store.snapshot()?)?;
+        if state.is_some_and(|state| state.height < state.from && state.from < headers.first) {
+            self.index.begin_at(store, headers.first)?;
+        }
+        Ok(Rest::None)
     }
 
     fn write_stored(&mut self, store: &dyn Store, to: u64, headers: &Headers) -> Result<Rest, Error> {
@@ -119,13 +128,8 @@ impl Writer {
         let Some(mut state) = self.index.state(&*snapshot)?.filter(|state| state.height < to) else {
             return Ok(Rest::None);
         };
-        if self.index.input == Input::Headers {
-            if state.height < state.from && state.from < headers.first {
-                (state.from, state.height) = (headers.first, headers.first - 1);
-            }
-            if headers.of(state.height + 1).is_none() {
-                return Ok(Rest::None);
-            }
+        if self.index.input == Input::Headers && headers.of(state.height + 1).is_none() {
+            return Ok(Rest::None);
         }
         let last = to.min(state.height.saturating_add(MAX_BLOCKS));
         let mut txn = Txn::new(&*snapshot, &mut self.counts);
@@ -139,7 +143,8 @@ impl Writer {
             }
             let header = headers.of(height);
             let stored = StoredBlock::stored(height, &block, &*snapshot, &self.codec, header);
-            (self.index.rows)(&stored, &mut Rows(&mut txn))?;
+            let (numbered, chain) = (&mut state.numbered, &self.chain);
+            (self.index.rows)(&stored, &mut Rows { txn: &mut txn, numbered, chain })?;
             (state.height, state.time) = (height, block.time);
             if txn.bytes() >= MAX_BYTES {
                 break;
@@ -163,6 +168,7 @@ impl Writer {
         Ok(Open {
             index: self.index,
             codec: &self.codec,
+            chain: &self.chain,
             undo: &mut self.undo,
             txn,
             state,
@@ -181,6 +187,7 @@ impl Writer {
 pub struct Open<'a> {
     index: &'static Index,
     codec: &'a Codec,
+    chain: &'a Identity,
     undo: &'a mut UndoLog,
     txn: Txn<'a>,
     state: Option<State>,
@@ -198,7 +205,8 @@ impl Open<'_> {
             (state.height, state.time) = (block.height, block.time);
             self.blocks += 1;
             let stored = StoredBlock::packed(block, self.codec);
-            self.outcome = (self.index.rows)(&stored, &mut Rows(&mut self.txn));
+            let (numbered, chain) = (&mut state.numbered, self.chain);
+            self.outcome = (self.index.rows)(&stored, &mut Rows { txn: &mut self.txn, numbered, chain });
         }
     }
 
@@ -223,7 +231,7 @@ impl Index {
 
     /// Continues it in `store`, or begins it with no blocks if it is not stored, or in another version. No lane may write it
     /// meanwhile.
-    fn begin(&self, store: &dyn Store) -> Result<(), Error> {
+    pub fn begin(&self, store: &dyn Store) -> Result<(), Error> {
         if self.state(&*store.snapshot()?)?.is_some_and(|state| state.version == self.version) {
             return Ok(());
         }
@@ -235,7 +243,8 @@ impl Index {
     fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
         let mut batch = Batch::new();
         self.remove_into(&mut batch);
-        let state = State { version: self.version, from, height: from.saturating_sub(1), time: 0 };
+        let state =
+            State { version: self.version, from, height: from.saturating_sub(1), time: 0, numbered: 0 };
         batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
         Ok(store.commit(batch, Durability::Buffered)?)
     }

@@ -15,6 +15,7 @@
 //! | [`contracts`] | optional: Cosmos transactions by the EVM contract that they created |
 //! | [`evm_block`] | optional: headers of EVM blocks |
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
+//! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
@@ -44,8 +45,10 @@ pub mod index_writer;
 pub mod internal_tx;
 mod json;
 pub mod keys;
+pub mod ledger;
 pub mod logs;
 pub mod meta;
+pub mod movement;
 pub mod msg_set;
 pub mod nft;
 pub mod open;
@@ -71,7 +74,7 @@ pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, inter
 
 /// Every optional index.
 pub const INDEXES: &[&index::Index] =
-    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS];
+    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS, &ledger::LEDGER];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -114,7 +117,7 @@ macro_rules! all_tables {
 all_tables! {
     tables:
         meta::Meta, payload::Dictionary, descriptors::Descriptors, undo::UndoRecords,
-        block::Blocks,
+        block::Blocks, block::BlockEvents,
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
         evm_tx::EvmTxs, evm_tx::EvmTxByHash, evm_block::EvmBlocks, evm_block::EvmBlockByHash,
@@ -122,11 +125,13 @@ all_tables! {
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,
         internal_tx::AccountCalls,
+        ledger::AccountMovements, ledger::AccountTokenMovements, ledger::TokenMovements,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,

@@ -11,7 +11,7 @@ use crate::records::damaged;
 
 /// The index.
 pub const LOGS: Index =
-    Index { name: "logs", version: 1, tables: &[LogTxs::SPEC], input: Input::Records, rows };
+    Index { name: "logs", version: 1, tables: &[LogTxs::SPEC], input: Input::Records, needs_evm: true, rows };
 
 store::tables! {
     /// EVM transactions that have a log with a certain content, oldest first, each once. Contents are hashed, and hashes may

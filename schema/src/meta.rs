@@ -33,6 +33,7 @@ named! {
     Rewinds: "rewinds",
     Unconfirmed: "unconfirmed",
     Disabled: "disabled",
+    WrittenIndexes: "written_indexes",
 }
 
 /// The identity of the database: format, chain and start height. Written at creation, never changed.
@@ -172,10 +173,20 @@ pub struct Disabled {
     pub rich_list: String,
 }
 
+/// The optional indexes that the writing process writes, for the processes that serve the API. Written when the writer
+/// starts; not part of the digest.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
+pub struct WrittenIndexes {
+    /// Their names, ascending.
+    #[prost(string, repeated, tag = "1")]
+    pub names: Vec<String>,
+}
+
 /// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded
 /// from the digest and from the undo log.
-pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 4] {
-    [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>(), key::<PendingReindex>()]
+pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 5] {
+    let of_indexes = key::<WrittenIndexes>();
+    [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>(), key::<PendingReindex>(), of_indexes]
         .map(|key| (Meta::SPEC, key.to_bytes()))
 }
 

@@ -11,8 +11,14 @@ use crate::keys::AccountKey;
 use crate::records::damaged;
 
 /// The index.
-pub const PARTIES: Index =
-    Index { name: "parties", version: 1, tables: &[RecipientEvmTxs::SPEC], input: Input::Records, rows };
+pub const PARTIES: Index = Index {
+    name: "parties",
+    version: 1,
+    tables: &[RecipientEvmTxs::SPEC],
+    input: Input::Records,
+    needs_evm: true,
+    rows,
+};
 
 store::tables! {
     /// EVM transactions that an account received from another one, or that created it; oldest first. Together with those that it

@@ -260,7 +260,7 @@ fn missing<T: Records>(seq: u64) -> Error {
 }
 
 /// The error of the record `seq`, or of the row that begins with it.
-pub(crate) fn damaged<T: Records>(seq: u64, reason: &str) -> Error {
+pub(crate) fn damaged<T: Table>(seq: u64, reason: &str) -> Error {
     Error::Record { table: T::SPEC.name, key: seq.to_string(), reason: reason.to_owned() }
 }
 

@@ -36,6 +36,11 @@ const indexer = [
   ["/indexer/nft/v1/tokens/by_collection/{collection_addr}", { collection_addr: collection }],
   ["/indexer/nft/v1/txs/{collection_addr}/{token_id}", { collection_addr: collection, token_id: "2" }],
   ["/indexer/richlist/v1/{denom}", { denom: "GAS", ...page }],
+  ["/indexer/ledger/v1/transfers", page],
+  ["/indexer/ledger/v1/transfers/by_account/{account}", { account, ...page }],
+  ["/indexer/ledger/v1/transfers/by_token/{token}", { token: "GAS", ...page }],
+  ["/indexer/ledger/v1/transfers/by_height/{height}", { height: 5, ...page }],
+  ["/indexer/ledger/v1/transfers/by_tx/{tx_hash}", { tx_hash: "6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193" }],
 ];
 
 const pair = {

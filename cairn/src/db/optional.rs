@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use chain::Vm;
 use schema::index::{Index, Input};
 use schema::index_writer::{Rest, Writer};
 use store::Store as _;
@@ -23,6 +24,13 @@ pub(super) fn build(settings: &Settings, index: &'static Index) -> anyhow::Resul
         index.name
     );
     let store = own(settings.data()?)?;
+    let identity = schema::open::existing(&store)?;
+    ensure!(
+        !index.needs_evm || identity.vm == Vm::Evm.name(),
+        "the index {} needs a chain with an EVM, and the VM of this one is {}",
+        index.name,
+        identity.vm
+    );
     let height = lanes(&*store.snapshot()?)?.0.height;
     let mut writer = Writer::new(&store, index, settings.undo())?;
     let mut logged = Instant::now();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use chain::Vm;
-use evm_rpc::{Forward, Otterscan};
+use evm_rpc::{Dialect, Forward, ForwardAt, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::undo::Horizon;
@@ -149,6 +149,38 @@ impl Settings {
         }
     }
 
+    /// Fails if a setting of Ethereum's JSON-RPC, or an index of EVM transactions, has no effect: `vm` is that of the chain, if it
+    /// is known.
+    pub(crate) fn check_evm(&self, vm: Option<&str>) -> Result<(), Error> {
+        let of_listener = [
+            ("evm_replies", self.evm_replies != Dialect::Fixed),
+            ("evm_forward", !self.evm_forward.is_empty()),
+            ("evm_forward_to", !self.evm_forward_to.is_empty()),
+            ("evm_forward_at", self.evm_forward_at != ForwardAt::Node),
+        ];
+        let needs = |partner: &str, is_there: bool, settings: &[(&str, bool)]| {
+            let unused = settings.iter().find(|(_, is_set)| *is_set && !is_there);
+            unused.map_or(Ok(()), |(name, _)| {
+                Err(Error(format!("`{name}` counts only with `{partner}`: set that, or remove `{name}`")))
+            })
+        };
+        needs("evm_listen", self.evm_listen.is_some(), &of_listener)?;
+        needs("evm_forward", !self.evm_forward.is_empty(), &of_listener[2..])?;
+        let Some(vm) = vm.filter(|vm| *vm != Vm::Evm.name()) else { return Ok(()) };
+        if self.evm_listen.is_some() {
+            return Err(Error(format!(
+                "`evm_listen` needs a chain with an EVM, and `vm` is `{vm}`: remove it"
+            )));
+        }
+        match self.index.iter().find(|index| index.needs_evm) {
+            Some(index) => Err(Error(format!(
+                "`index` names `{}`, which needs a chain with an EVM, and `vm` is `{vm}`: remove it",
+                index.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// What Ethereum's JSON-RPC forwards; `None` for nothing.
     pub(crate) fn evm_forward(&self) -> anyhow::Result<Option<Forward>> {
         if self.evm_forward.is_empty() {
@@ -159,7 +191,7 @@ impl Settings {
             let text = "`evm_forward` needs a node: set `evm_forward_to` or `json_rpc`, or remove it";
             return Err(Error(text.to_owned()).into());
         }
-        Ok(Some(Forward::new(self.evm_forward.clone(), nodes.clone())?))
+        Ok(Some(Forward::new(self.evm_forward.clone(), nodes.clone())?.at(self.evm_forward_at)))
     }
 
     /// Otterscan's pages; `None` for none.

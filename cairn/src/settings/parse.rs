@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
-use evm_rpc::{Dialect, Frames, Group};
+use evm_rpc::{Dialect, ForwardAt, Frames, Group};
 use humantime::Duration as Time;
 use ingest::Verify;
 use ipnet::{IpNet, Ipv4Net};
@@ -148,6 +148,15 @@ pub(super) fn frames(text: &str) -> Result<Frames, String> {
         "node" => Ok(Frames::Node),
         "clean" => Ok(Frames::Clean),
         _ => Err(not(text, "node or clean")),
+    }
+}
+
+/// `node` or `index`.
+pub(super) fn forward_at(text: &str) -> Result<ForwardAt, String> {
+    match text {
+        "node" => Ok(ForwardAt::Node),
+        "index" => Ok(ForwardAt::Index),
+        _ => Err(not(text, "node or index")),
     }
 }
 

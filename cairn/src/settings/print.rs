@@ -32,6 +32,8 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("evm_forward_to", "http://127.0.0.1:8545"),
     ("otterscan", "/usr/share/otterscan"),
     ("evm_currency", "GAS"),
+    ("abi", "/etc/cairn/abi"),
+    ("sourcify", "https://sourcify.dev/server"),
     ("metrics", "127.0.0.1:9464"),
     ("otlp_endpoint", "http://127.0.0.1:4317"),
     ("json_rpc", "http://127.0.0.1:8545"),

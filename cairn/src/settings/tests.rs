@@ -148,3 +148,38 @@ fn a_missing_setting_is_reported_with_all_its_spellings() {
     let message = with(&[]).unwrap().ingest(true).unwrap_err().to_string();
     assert_eq!(message, "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file");
 }
+
+#[test]
+fn a_setting_of_json_rpc_without_effect_is_refused() {
+    let check = |given: &[(&str, &str)], vm: Option<&str>| {
+        with(given).unwrap().check_evm(vm).map_err(|error| error.to_string())
+    };
+    let listen = ("evm_listen", "127.0.0.1:0");
+    for setting in [
+        ("evm_forward", "state"),
+        ("evm_forward_to", "http://127.0.0.1:8545"),
+        ("evm_forward_at", "index"),
+        ("evm_replies", "node"),
+    ] {
+        let alone = check(&[setting], Some("evm")).unwrap_err();
+        assert_eq!(
+            alone,
+            format!("`{0}` counts only with `evm_listen`: set that, or remove `{0}`", setting.0)
+        );
+        let of_listener = check(&[listen, ("evm_forward", "send"), setting], Some("evm"));
+        assert!(of_listener.is_ok(), "{of_listener:?}");
+    }
+    let to = check(&[listen, ("evm_forward_to", "http://127.0.0.1:8545")], None).unwrap_err();
+    assert!(to.contains("only with `evm_forward`"), "{to}");
+    for vm in ["move", "wasm", "none"] {
+        assert!(check(&[listen], Some(vm)).unwrap_err().contains("`evm_listen` needs a chain with an EVM"));
+        for index in ["logs", "blocks", "contracts", "parties"] {
+            let error = check(&[("index", index)], Some(vm)).unwrap_err();
+            assert!(
+                error.contains(&format!("`index` names `{index}`, which needs a chain with an EVM")),
+                "{error}"
+            );
+        }
+    }
+    assert!(check(&[listen, ("index", "logs")], Some("evm")).is_ok() && check(&[listen], None).is_ok());
+}

@@ -18,6 +18,7 @@ pub(crate) mod log;
 pub mod log_filter;
 pub mod trace;
 pub mod transaction;
+pub mod transfer;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

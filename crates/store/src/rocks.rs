@@ -18,6 +18,7 @@ mod errors;
 mod follower;
 mod handle;
 mod missing_files;
+mod open_stores;
 mod options;
 mod secondary;
 mod sizes;
@@ -41,6 +42,7 @@ use self::{
     errors::map_error,
     follower::Follower,
     handle::{Handle, family},
+    open_stores::OpenStore,
     snapshot::RocksSnapshot,
 };
 use crate::{
@@ -57,6 +59,7 @@ pub struct RocksStore {
     /// The options that it was opened with; they own its counters.
     options: Options,
     role: Role,
+    _open: OpenStore,
 }
 
 enum Role {
@@ -102,7 +105,7 @@ impl RocksStore {
         directory::remove_unfinished_checkpoints(path)?;
         let disk = DiskGuard::new(path.to_owned(), options.reserve_bytes);
         let role = Role::Owner { handle, disk, hold };
-        Ok(Self { path: path.to_owned(), tables, options: rocks, role })
+        Ok(Self { path: path.to_owned(), tables, options: rocks, role, _open: OpenStore::new() })
     }
 
     /// Checks without opening it that `path` holds a database with all of `tables`. Its owner would create missing ones.
@@ -161,7 +164,8 @@ impl RocksStore {
         directory::check_followed(primary, tables)?;
         let rocks = RocksOptions::follower();
         let follower = Follower::new(primary.to_owned(), own.to_owned(), tables, options, rocks.clone())?;
-        Ok(Self { path: primary.to_owned(), tables, options: rocks, role: Role::Follower(follower) })
+        let (path, role) = (primary.to_owned(), Role::Follower(follower));
+        Ok(Self { path, tables, options: rocks, role, _open: OpenStore::new() })
     }
 
     /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for

@@ -29,7 +29,9 @@ use crate::meter::{Meter, NO_ENDPOINT};
 use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
 pub use fallback::Fallback;
-use request::{STATUS_CODE, call, internal_request, method_not_allowed, no_endpoint, panicked, span_of};
+use request::{
+    STATUS_CODE, call, internal_request, method_not_allowed, no_endpoint, panicked, span_of, with_allow,
+};
 use success::success;
 
 /// An API: the shared state of its handlers, and its endpoints.
@@ -48,8 +50,14 @@ pub struct App<A: 'static> {
     fallback: Option<Arc<dyn Fallback>>,
     /// See [`App::with_error_page`].
     error_page: Option<ErrorPage<A>>,
-    has_websocket: bool,
+    /// See [`App::with_error_body`].
+    error_body: Option<ErrorBody>,
+    /// The paths of WebSockets.
+    websockets: &'static [&'static str],
 }
+
+/// The body of an error, in place of that of [`HttpError`]. JSON.
+pub type ErrorBody = fn(&Parts, &HttpError) -> Bytes;
 
 /// The reply in place of an error; `None` for the error in JSON.
 pub type ErrorPage<A> = fn(&A, &Parts, &HttpError) -> Option<Reply>;
@@ -76,8 +84,8 @@ impl<A> App<A> {
         let router = Router::new(groups)?;
         let unrouted = Meter::new(NO_ENDPOINT);
         let (cors, health) = (Cors::default(), Health::default());
-        let (headers, fallback, error_page) = (HeaderMap::new(), None, None);
-        let (starting, has_websocket) = (false, false);
+        let (headers, fallback, starting) = (HeaderMap::new(), None, false);
+        let (error_page, error_body, websockets) = (None, None, &[][..]);
         Ok(Self {
             state,
             router,
@@ -88,7 +96,8 @@ impl<A> App<A> {
             headers,
             fallback,
             error_page,
-            has_websocket,
+            error_body,
+            websockets,
         })
     }
 
@@ -117,7 +126,8 @@ impl<A> App<A> {
         Self { headers, ..self }
     }
 
-    /// Lets `fallback` answer the paths that no endpoint here has. Health probes, limits and the 404 of a path that
+    /// Lets `fallback` answer the paths that no endpoint here has, and those of its own without parameters where the endpoint
+    /// here has some. Health probes, limits and the 404 of a path that
     /// neither has stay with this app. Streams of `fallback` are not served.
     #[must_use]
     pub fn with_fallback(self, fallback: Arc<dyn Fallback>) -> Self {
@@ -131,14 +141,20 @@ impl<A> App<A> {
         Self { error_page: Some(error_page), ..self }
     }
 
-    /// Opens WebSockets at every path: a message is the body of a `POST` to it, and the body of the response a message.
+    /// Sets the body of errors; status and headers stay.
     #[must_use]
-    pub fn with_websocket(self) -> Self {
-        Self { has_websocket: true, ..self }
+    pub fn with_error_body(self, body: ErrorBody) -> Self {
+        Self { error_body: Some(body), ..self }
     }
 
-    pub(crate) fn has_websocket(&self) -> bool {
-        self.has_websocket
+    /// Opens WebSockets at `paths`: a message is the body of a `POST` there, and the body of the response a message.
+    #[must_use]
+    pub fn with_websockets_at(self, paths: &'static [&'static str]) -> Self {
+        Self { websockets: paths, ..self }
+    }
+
+    pub(crate) fn has_websocket_at(&self, path: &str) -> bool {
+        self.websockets.contains(&path)
     }
 
     /// The shared state of the handlers.
@@ -219,9 +235,12 @@ impl<A> App<A> {
         Some(response)
     }
 
-    /// The routes of a request's path.
+    /// The routes of a request's path. Those with parameters yield to a path of the fallback in full.
     pub(crate) fn find<'p>(&self, request: &'p Parts) -> Option<Found<'_, 'p, A>> {
-        self.router.find(request.uri.path())
+        let path = request.uri.path();
+        let found = self.router.find(path)?;
+        let yields = || self.fallback.as_deref().is_some_and(|fallback| fallback.has_in_full(path));
+        (found.is_in_full() || !yields()).then_some(found)
     }
 
     /// The kind of a request's handler; [`HandlerKind::Sync`] if no endpoint has its path, and for the streams of a
@@ -245,7 +264,7 @@ impl<A> App<A> {
         let response = match request.method {
             Method::GET | Method::HEAD => self.health.answer(probe),
             Method::OPTIONS => self.options(request, health::METHODS),
-            _ => method_not_allowed(health::METHODS),
+            _ => with_allow(self.failure(request, &method_not_allowed()), health::METHODS),
         };
         Some(self.with_cors_headers(request, response))
     }
@@ -253,7 +272,16 @@ impl<A> App<A> {
     /// Answers a request that was rejected before its handler ran, or whose handler timed out.
     pub(crate) fn reject(&self, request: &Parts, error: &HttpError) -> Response<Bytes> {
         self.route(request).map_or(&self.unrouted, |route| &route.meter).count(error.status());
-        self.with_cors_headers(request, error.response())
+        self.with_cors_headers(request, self.failure(request, error))
+    }
+
+    /// The response to a request that fails.
+    fn failure(&self, request: &Parts, error: &HttpError) -> Response<Bytes> {
+        let mut response = error.response();
+        if let Some(body) = self.error_body {
+            *response.body_mut() = body(request, error);
+        }
+        response
     }
 
     pub(crate) fn with_cors_headers(
@@ -285,7 +313,7 @@ impl<A> App<A> {
                 }
                 let page = self.error_page.and_then(|page| page(&self.state, request, &error));
                 page.map_or_else(
-                    || error.response(),
+                    || self.failure(request, &error),
                     |page| success(&HeaderValue::from_static("no-store"), request, page),
                 )
             }
@@ -324,12 +352,12 @@ impl<A> App<A> {
         let Some(found) = found else {
             let not_found = || HttpError::not_found(format!("Cannot {method} {path}"));
             let error = if self.starting { self.health.not_ready() } else { not_found() };
-            return Err(error.response());
+            return Err(self.failure(request, &error));
         };
         match found.route(method) {
             Some(route) => Ok((route, found)),
             None if *method == Method::OPTIONS => Err(self.options(request, found.allow())),
-            None => Err(method_not_allowed(found.allow())),
+            None => Err(with_allow(self.failure(request, &method_not_allowed()), found.allow())),
         }
     }
 

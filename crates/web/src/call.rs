@@ -8,8 +8,10 @@ use std::net::IpAddr;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
+use crate::http_error::HttpError;
 use crate::limits::MAX_PATH_PARAMS;
 use crate::limits::share::Share;
+use crate::pushes::Pushes;
 use crate::query::Query;
 
 /// One request, as its handler sees it.
@@ -17,11 +19,20 @@ pub struct Call<'a> {
     pub(crate) names: &'a [&'static str],
     pub(crate) values: [Cow<'a, str>; MAX_PATH_PARAMS],
     pub(crate) query: Query<'a>,
+    /// The query string as it was sent.
+    pub(crate) raw_query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
     pub(crate) client: Option<IpAddr>,
     pub(crate) share: Option<&'a Share>,
+    pub(crate) pushes: Option<&'a Pushes>,
 }
+
+/// A name and a value, decoded.
+pub type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+/// The media type of forms.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Call<'_> {
     /// The path parameter `name`, percent-decoded.
@@ -54,6 +65,20 @@ impl Call<'_> {
         }
     }
 
+    /// All parameters of the query string, declared or not, then those of a form in the body, with their names.
+    ///
+    /// # Errors
+    /// 400 if either has over 128 parameters, if one does not decode, or if the body is a form and not text.
+    pub fn form(&self) -> Result<Vec<Pair<'_>>, HttpError> {
+        let mut pairs = Query::parse(self.raw_query, |_| true)?.into_pairs();
+        if self.media_type().is_some_and(|media_type| media_type.eq_ignore_ascii_case(FORM)) {
+            let body = std::str::from_utf8(self.body);
+            let body = body.map_err(|_| HttpError::bad_request("the form is not percent-encoded text"))?;
+            pairs.extend(Query::parse(body, |_| true)?.into_pairs());
+        }
+        Ok(pairs)
+    }
+
     /// The media type of `Content-Type`, without parameters; `None` without that header.
     pub fn media_type(&self) -> Option<&str> {
         let value = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or("not text");
@@ -65,16 +90,21 @@ impl Call<'_> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The client of a `POST`, as rate limits identify it: an IPv4 address, or the first address of an IPv6 /64. `None`
-    /// for other methods and without a socket.
+    /// The client of a `POST` or of an asynchronous handler, as rate limits identify it: an IPv4 address, or the first
+    /// address of an IPv6 /64. `None` otherwise and without a socket.
     pub fn client(&self) -> Option<IpAddr> {
         self.client
     }
 
-    /// The share of the client of a `POST`: what an asynchronous handler reads from the disk runs in it. `None` for other
-    /// methods and without a socket.
+    /// The share of the client of a `POST` or of an asynchronous handler, which reads from the disk in it. `None` otherwise
+    /// and without a socket.
     pub fn share(&self) -> Option<&Share> {
         self.share
+    }
+
+    /// What a message of a WebSocket may send besides its response; `None` for other requests.
+    pub fn pushes(&self) -> Option<&Pushes> {
+        self.pushes
     }
 
     /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
@@ -97,10 +127,12 @@ mod tests {
             names: &["height"],
             values,
             query: Query::parse(query, |_| true).unwrap(),
+            raw_query: query,
             headers: NO_HEADERS.get_or_init(HeaderMap::new),
             body: b"",
             client: None,
             share: None,
+            pushes: None,
         }
     }
 
@@ -129,6 +161,20 @@ mod tests {
             assert!(call(&format!("x={word}")).boolean("x", true), "{word}");
             assert!(!call(&format!("x={word}")).boolean("x", false), "{word}");
         }
+    }
+
+    #[test]
+    fn a_form_has_the_parameters_of_the_query_and_then_those_of_the_body() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, http::HeaderValue::from_static("application/x-www-form-urlencoded"));
+        let with_body = |body| Call { headers: &headers, body, ..call("Module=a&x=1%2B1") };
+        let of = |call: &Call<'_>| -> Vec<String> {
+            call.form().unwrap().iter().map(|(name, value)| format!("{name}:{value}")).collect()
+        };
+        assert_eq!(of(&with_body(b"x=2+2&y")), ["Module:a", "x:1+1", "x:2 2", "y:"]);
+        assert_eq!(of(&Call { body: b"x=3", ..call("x=1") }), ["x:1"], "a body that is no form");
+        assert_eq!(with_body(b"x=%zz").form().unwrap_err().status(), 400);
+        assert_eq!(with_body(b"\xff").form().unwrap_err().status(), 400);
     }
 
     #[test]

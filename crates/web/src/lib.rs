@@ -10,6 +10,7 @@
 //! | [`openapi::schema`] | JSON schemas of responses |
 //! | [`call`] | the decoded request of a handler |
 //! | [`event`] | server-sent events, the responses of stream handlers |
+//! | [`pushes`] | messages of a WebSocket besides its responses |
 //! | [`reply`], [`http_error`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
 //! | [`app`] | the request pipeline, without a socket |
@@ -90,6 +91,7 @@ pub mod limits;
 pub mod meter;
 pub mod mounts;
 pub mod openapi;
+pub mod pushes;
 pub mod reply;
 pub mod router;
 pub mod serve;

@@ -40,6 +40,11 @@ impl<'a> Query<'a> {
         Ok(Self { pairs })
     }
 
+    /// The parameters.
+    pub(crate) fn into_pairs(self) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+        self.pairs
+    }
+
     /// The values of a parameter, empty ones included.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter(move |(other, _)| other == name).map(|(_, value)| &**value)

@@ -77,6 +77,13 @@ pub(crate) struct Found<'r, 'p, A: 'static> {
     pub(crate) values: [&'p str; MAX_PATH_PARAMS],
 }
 
+impl<A> Found<'_, '_, A> {
+    /// True if the template is the path itself, without parameters.
+    pub(crate) fn is_in_full(&self) -> bool {
+        self.values[0].is_empty()
+    }
+}
+
 impl<A> Router<A> {
     /// # Errors
     /// If an endpoint's path is not a template, differs from its parameters, or is a duplicate.

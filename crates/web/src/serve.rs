@@ -8,6 +8,7 @@
 //!   aborts the rest at the deadline.
 
 mod admission;
+mod arrival;
 mod flow;
 pub mod http2;
 mod request_timer;

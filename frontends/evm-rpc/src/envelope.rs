@@ -18,7 +18,7 @@ use crate::rpc_error::{INVALID_REQUEST, PARSE, RpcError};
 pub(crate) const MAX_BATCH: usize = 1000;
 
 /// The id of an error about no certain call.
-const NO_ID: &str = "null";
+pub(crate) const NO_ID: &str = "null";
 
 /// One message of a client.
 #[derive(Debug, PartialEq, Eq)]

@@ -26,10 +26,12 @@ mod params;
 mod reads;
 mod rpc_error;
 mod server;
+mod subscriptions;
+mod unique_id;
 
 pub use chain::evm::dialect::Dialect;
 pub use query::evm::Frames;
 
-pub use self::forward::{Forward, Group};
+pub use self::forward::{Forward, ForwardAt, Group};
 pub use self::otterscan::{Otterscan, Unusable};
 pub use self::server::{ENDPOINTS, EvmRpc, Index, MAX_BODY, MAX_RESPONSE, Ready, Tip};

@@ -56,6 +56,8 @@ pub(crate) enum Source {
     Node(Group),
     /// Another method of a node, if the group is forwarded, else the index, which knows less.
     Either(Read, Group, &'static Instead),
+    /// The index, as messages over WebSocket.
+    Subscription,
     /// Nowhere. The text of the error, if it is not that of an unknown method.
     Refused(Option<&'static str>),
 }
@@ -139,10 +141,10 @@ pub const METHODS: &[Method] = &[
     node("eth_pendingTransactions", Group::Pending),
     node("eth_sendRawTransaction", Group::Send),
     node("eth_sendRawTransactionSync", Group::Send),
-    Method { source: Source::Refused(Some("notifications not supported")), ..refused("eth_subscribe") },
+    Method { source: Source::Subscription, ..refused("eth_subscribe") },
     index("eth_syncing", &[], |reads, _| Ok(reads.syncing())),
     refused("eth_uninstallFilter"),
-    refused("eth_unsubscribe"),
+    Method { source: Source::Subscription, ..refused("eth_unsubscribe") },
     index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
     index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
     index("net_version", &[], |reads, _| Ok(reads.net_version())),
@@ -203,6 +205,7 @@ pub fn table() -> String {
             Source::Index(_, Some(_)) => "index, with `evm_replies = \"fixed\"`".to_owned(),
             Source::Node(group) => format!("node, with `{}` in `evm_forward`", group.name()),
             Source::Either(_, group, _) => format!("index; node, with `{}` in `evm_forward`", group.name()),
+            Source::Subscription => "index, over WebSocket".to_owned(),
             Source::Refused(_) => "refused".to_owned(),
         };
         // Writing to a text does not fail.

@@ -2,6 +2,8 @@
 //!
 //! Source: positional arguments of go-ethereum's `rpc/json.go`.
 
+use serde_json::value::RawValue;
+
 use crate::go_json::{self, Block};
 use crate::log_query::LogQuery;
 use crate::rpc_error::{INVALID_PARAMS, RpcError};
@@ -33,6 +35,8 @@ pub(crate) enum Type {
     AnyBlock,
     /// The same, or nothing for the last block.
     AnyBlockOrNone,
+    /// The id or name of a subscription or filter.
+    Id,
 }
 
 /// The value of a parameter.
@@ -45,6 +49,7 @@ pub(crate) enum Value {
     Bytes(Vec<u8>),
     LogQuery(Box<LogQuery>),
     Address([u8; 20]),
+    Text(String),
 }
 
 /// Reads positional parameters.
@@ -52,14 +57,24 @@ pub(crate) enum Value {
 /// # Errors
 /// -32602 with the text of go-ethereum.
 pub(crate) fn read(params: Option<&str>, types: &[Type]) -> Result<Vec<Value>, RpcError> {
-    let invalid = |message: String| RpcError::new(INVALID_PARAMS, message);
+    typed(&list(params)?, types)
+}
+
+/// The JSON of each parameter.
+pub(crate) fn list(params: Option<&str>) -> Result<Vec<&RawValue>, RpcError> {
+    let invalid = || RpcError::new(INVALID_PARAMS, "non-array args");
     let params = params.map_or("", str::trim);
-    let list: Vec<&serde_json::value::RawValue> = match params.as_bytes().first() {
-        None => Vec::new(),
-        Some(_) if params == "null" => Vec::new(),
-        Some(b'[') => serde_json::from_str(params).map_err(|_| invalid("non-array args".to_owned()))?,
-        Some(_) => return Err(invalid("non-array args".to_owned())),
-    };
+    match params.as_bytes().first() {
+        None => Ok(Vec::new()),
+        Some(_) if params == "null" => Ok(Vec::new()),
+        Some(b'[') => serde_json::from_str(params).map_err(|_| invalid()),
+        Some(_) => Err(invalid()),
+    }
+}
+
+/// The values of parameters.
+pub(crate) fn typed(list: &[&RawValue], types: &[Type]) -> Result<Vec<Value>, RpcError> {
+    let invalid = |message: String| RpcError::new(INVALID_PARAMS, message);
     let mut values = Vec::with_capacity(types.len());
     for (place, json) in list.iter().enumerate() {
         let Some(ty) = types.get(place) else {
@@ -102,6 +117,9 @@ impl Type {
                 Ok(number) => Ok(Value::Block(Block::Number(number))),
                 Err(_) => go_json::block_or_hash(json).map(Value::Block),
             },
+            Self::Id => serde_json::from_str(json).map(Value::Text).map_err(|_| {
+                format!("json: cannot unmarshal {} into Go value of type rpc.ID", go_json::go_type(json))
+            }),
             Self::LogQuery => LogQuery::read(json).map(|query| Value::LogQuery(Box::new(query))),
         }
     }

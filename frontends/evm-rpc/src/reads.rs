@@ -77,12 +77,20 @@ impl Failure {
             Self::Index(error) => error,
         };
         match error {
-            Error::Off(index) => RpcError::method_missing(method)
-                .with_data(format!("it needs the optional index `{index}`, which is not stored")),
-            Error::Behind { index, from, height } => RpcError::new(
-                DEFAULT,
-                format!("the index `{index}` has blocks {from} to {height} now, it is being built"),
-            ),
+            Error::Off(index) => RpcError::method_missing(method).with_data(needs(index)),
+            Error::Behind { index, from, height, is_written } => {
+                let reason = if is_written {
+                    "it is being built"
+                } else {
+                    "and the process that indexes does not name it in `index`"
+                };
+                let message = if height < from {
+                    format!("the index `{index}` has no blocks now, {reason}")
+                } else {
+                    format!("the index `{index}` has blocks {from} to {height} now, {reason}")
+                };
+                RpcError::new(DEFAULT, message)
+            }
             Error::Pruned { first } => RpcError::new(PRUNED, "pruned history unavailable")
                 .with_data(format!("the first indexed block is {first}")),
             Error::TooMany { limit, retry: (from, to) } => RpcError::new(
@@ -214,11 +222,12 @@ impl<'a> Reads<'a> {
             // A node reads no hash as no block, which is its first one.
             Blocks::One(hash) if *hash == [0; 32] && self.chain.dialect == Dialect::Node => (1, 1),
             Blocks::One(hash) => {
-                let height = self.view.height_of(hash).or_else(|error| match error {
-                    Error::Off(_) => Ok(None),
-                    other => Err(other),
-                });
-                let height = height?.ok_or_else(|| self.unknown_block_of_logs(hash))?;
+                let height = match self.view.height_of(hash) {
+                    Err(Error::Off(index)) => {
+                        return Err(self.unknown_block_of_logs(hash).with_data(needs(index)).into());
+                    }
+                    height => height?.ok_or_else(|| self.unknown_block_of_logs(hash))?,
+                };
                 (height, height)
             }
             Blocks::Range(from, to) => self.range(*from, *to)?,
@@ -282,6 +291,10 @@ impl<'a> Reads<'a> {
             Block::Hash(hash) => self.view.height_of(&hash),
         }
     }
+}
+
+fn needs(index: &str) -> String {
+    format!("it needs the optional index `{index}`, which is not stored")
 }
 
 /// Text of a node for the hash of no block.

@@ -12,15 +12,18 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use query::Indexer;
+use query::{Indexer, SlowReader};
 use tokio::time::timeout;
 use web::app::App;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method as HttpMethod};
 use web::http_error::HttpError;
 use web::limits::Limits;
+use web::limits::share::Share;
 use web::openapi::schema::of;
+use web::pushes::Pushes;
 use web::reply::{JSON, Reply};
 use web::router::RouteError;
 
@@ -30,7 +33,8 @@ use crate::methods::{self, Method, Read, Source};
 use crate::otterscan::{self, Otterscan, Site};
 use crate::params::{self, Value};
 use crate::reads::{Chain, Reads};
-use crate::rpc_error::{BUSY, INVALID_REQUEST, METHOD_MISSING, RpcError};
+use crate::rpc_error::{BUSY, INTERNAL, INVALID_REQUEST, METHOD_MISSING, RpcError};
+use crate::subscriptions::{self, Subscriptions};
 use crate::{Dialect, Frames, meter};
 
 /// Maximum bytes of a request body, as go-ethereum's server has.
@@ -67,14 +71,16 @@ pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 pub type Tip = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
 /// The EVM interface of an index.
+#[derive(Clone)]
 pub struct EvmRpc {
     index: Index,
     ready: Ready,
     tip: Tip,
     dialect: Dialect,
-    forward: Option<Forward>,
     frames: Frames,
-    otterscan: Option<Otterscan>,
+    otterscan: Option<Arc<Otterscan>>,
+    forward: Option<Arc<Forward>>,
+    subscriptions: Subscriptions,
     client: String,
 }
 
@@ -101,7 +107,8 @@ impl EvmRpc {
     pub fn new(index: Index, ready: Ready, dialect: Dialect, version: &str) -> Self {
         let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
         let (forward, frames, otterscan) = (None, Frames::default(), None);
-        Self { index, ready, tip, dialect, forward, frames, otterscan, client }
+        let subscriptions = Subscriptions::default();
+        Self { index, ready, tip, dialect, forward, frames, otterscan, subscriptions, client }
     }
 
     /// Sets the height of the node, for `eth_syncing`.
@@ -113,7 +120,7 @@ impl EvmRpc {
     /// Sets what is forwarded.
     #[must_use]
     pub fn with_forward(self, forward: Option<Forward>) -> Self {
-        Self { forward, ..self }
+        Self { forward: forward.map(Arc::new), ..self }
     }
 
     /// Sets which calls Otterscan's methods show.
@@ -125,7 +132,14 @@ impl EvmRpc {
     /// Sets the pages that `GET` requests get.
     #[must_use]
     pub fn with_otterscan(self, otterscan: Option<Otterscan>) -> Self {
-        Self { otterscan, ..self }
+        Self { otterscan: otterscan.map(Arc::new), ..self }
+    }
+
+    /// Sets when a subscription whose client reads too slowly is ended.
+    #[must_use]
+    pub fn with_slow_reader(mut self, slow: SlowReader) -> Self {
+        self.subscriptions.slow = slow;
+        self
     }
 
     /// The server over it.
@@ -138,7 +152,8 @@ impl EvmRpc {
             Some(_) => (WITH_PAGES, otterscan::headers()),
             None => (ENDPOINTS, HeaderMap::new()),
         };
-        Ok(App::new(self, endpoints)?.with_ready(move || ready()).with_headers(headers).with_websocket())
+        let app = App::new(self, endpoints)?.with_ready(move || ready()).with_headers(headers);
+        Ok(app.with_websockets_at(&["/"]).with_error_body(error_body))
     }
 
     /// The limits of its server, from those of others.
@@ -183,6 +198,7 @@ impl EvmRpc {
                     }
                 }
             }
+            Source::Subscription => Step::Subscription(method, params.clone()),
             Source::Node(group) if self.has(group) => Step::Forward(method, params.clone()),
             Source::Node(_) => missing(method.name),
             Source::Refused(text) => {
@@ -198,7 +214,7 @@ impl EvmRpc {
 
 impl Site for EvmRpc {
     fn otterscan(&self) -> Option<&Otterscan> {
-        self.otterscan.as_ref()
+        self.otterscan.as_deref()
     }
 
     fn chain_id(&self) -> Option<String> {
@@ -207,10 +223,23 @@ impl Site for EvmRpc {
     }
 }
 
+/// The body of a request that fails as a whole: that of HTTP is an error of JSON-RPC too.
+fn error_body(_: &Parts, error: &HttpError) -> Bytes {
+    let code = match error.status() {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => BUSY,
+        status if status.is_server_error() => INTERNAL,
+        _ => INVALID_REQUEST,
+    };
+    let mut body = Vec::new();
+    envelope::write_error(&mut body, envelope::NO_ID, &RpcError::new(code, error.message()));
+    body.into()
+}
+
 /// What is done for a call.
 enum Step {
     Read(&'static Method, Read, Vec<Value>),
     Forward(&'static Method, Option<String>),
+    Subscription(&'static Method, Option<String>),
     Refused(RpcError),
 }
 
@@ -219,7 +248,7 @@ impl Step {
     fn weight(&self) -> u32 {
         match self {
             Self::Forward(method, _) if method.executes() => EXECUTION,
-            Self::Forward(..) | Self::Read(..) | Self::Refused(_) => 1,
+            Self::Forward(..) | Self::Subscription(..) | Self::Read(..) | Self::Refused(_) => 1,
         }
     }
 }
@@ -235,31 +264,57 @@ fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, 
             let (status, content_type) = (StatusCode::UNSUPPORTED_MEDIA_TYPE, "text/plain; charset=utf-8");
             return Ok(Reply { status, content_type, ..Reply::json(body) });
         }
-        let (messages, is_batch) = match envelope::read(call.body()) {
+        rpc.reply(call.body(), call.share(), call.pushes()).await
+    })
+}
+
+impl EvmRpc {
+    /// The index, once there is a database.
+    ///
+    /// # Errors
+    /// 503 with the reason, before.
+    pub fn index(&self) -> Result<&Arc<App<Indexer>>, HttpError> {
+        let reason = || (self.ready)().err().unwrap_or_else(|| "there is no database yet".to_owned());
+        self.index.get().ok_or_else(|| HttpError::unavailable(reason()))
+    }
+
+    /// How replies are printed.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The reply to the call or the batch in `body`, of a client with this share, in a socket if it has `pushes`.
+    ///
+    /// # Errors
+    /// 503 until there is a database.
+    pub async fn reply(
+        &self,
+        body: &[u8],
+        share: Option<&Share>,
+        pushes: Option<&Pushes>,
+    ) -> Result<Reply, HttpError> {
+        let (messages, is_batch) = match envelope::read(body) {
             Body::Empty => return Ok(Reply::json(Bytes::new())),
             Body::Refused(response) => return Ok(Reply::json(response)),
             Body::Single(message) => (vec![message], false),
             Body::Batch(messages) => (messages, true),
         };
-        let Some(index) = rpc.index.get() else {
-            let reason = (rpc.ready)().err().unwrap_or_else(|| "there is no database yet".to_owned());
-            return Err(HttpError::unavailable(reason));
-        };
-        let steps: Arc<Vec<Step>> = Arc::new(messages.iter().map(|message| rpc.step(message)).collect());
-        if let Some(share) = call.share() {
+        let index = self.index()?;
+        let steps: Arc<Vec<Step>> = Arc::new(messages.iter().map(|message| self.step(message)).collect());
+        if let Some(share) = share {
             share.charge(steps.iter().map(Step::weight).sum::<u32>() - 1);
         }
-        let done = timeout(TIMEOUT, outcomes(rpc, index, call, &steps)).await;
+        let done = timeout(TIMEOUT, outcomes(self, index, (share, pushes), &steps)).await;
         let outcomes = done.unwrap_or_else(|_| steps.iter().map(|_| Err(RpcError::timed_out())).collect());
         Ok(response(&messages, outcomes, is_batch))
-    })
+    }
 }
 
 /// The outcome of each step, in order.
 async fn outcomes(
     rpc: &EvmRpc,
     index: &Arc<App<Indexer>>,
-    call: &Call<'_>,
+    (share, pushes): (Option<&Share>, Option<&Pushes>),
     steps: &Arc<Vec<Step>>,
 ) -> Vec<Outcome> {
     let reads = async {
@@ -268,7 +323,7 @@ async fn outcomes(
         }
         let (index, steps, chain) = (Arc::clone(index), Arc::clone(steps), rpc.chain());
         let job = move || read(&index, &chain, &steps);
-        match call.share() {
+        match share {
             Some(share) => match share.run(job).await {
                 Ok(read) => read.map_err(RpcError::from),
                 Err(busy) => Err(RpcError::new(BUSY, busy.message())),
@@ -303,9 +358,27 @@ async fn outcomes(
     }
     let outcome = |(step, outcome): (&Step, Option<Outcome>)| match step {
         Step::Refused(error) => Err(error.clone()),
+        Step::Subscription(method, params) => subscribe(rpc, index, pushes, method, params.as_deref()),
         Step::Read(..) | Step::Forward(..) => outcome.unwrap_or_else(|| Err(RpcError::too_large())),
     };
     steps.iter().zip(outcomes).map(outcome).collect()
+}
+
+/// The outcome of a call that begins or ends a subscription.
+fn subscribe(
+    rpc: &EvmRpc,
+    index: &Arc<App<Indexer>>,
+    pushes: Option<&Pushes>,
+    method: &'static Method,
+    params: Option<&str>,
+) -> Outcome {
+    let outcome = match (method.name, pushes) {
+        ("eth_subscribe", Some(pushes)) => rpc.subscriptions.open(index, rpc.dialect, pushes, params),
+        ("eth_subscribe", None) => Err(RpcError::new(METHOD_MISSING, "notifications not supported")),
+        (_, pushes) => subscriptions::close(pushes, params),
+    };
+    meter::count(method.name, if outcome.is_ok() { "ok" } else { "error" });
+    outcome
 }
 
 /// The outcome of a call that is forwarded, with its place.
@@ -317,7 +390,7 @@ async fn forward(
     params: Option<&str>,
 ) -> (usize, Outcome) {
     let begun = Instant::now();
-    let chain_id = || Ok(index.state().evm(rpc.dialect)?.chain_id());
+    let view = || index.state().evm(rpc.dialect).map(|view| (view.chain_id(), view.head()));
     let instead = method.instead();
     let name = instead.map_or(method.name, |instead| instead.name);
     let result = |result| match instead {
@@ -325,7 +398,7 @@ async fn forward(
         None => result,
     };
     let outcome = match &rpc.forward {
-        Some(forward) => forward.call(chain_id, name, params).await.map(result),
+        Some(forward) => forward.call(view, name, params).await.map(result),
         // A group is forwarded only if there is a node.
         None => Err(RpcError::method_missing(method.name)),
     };

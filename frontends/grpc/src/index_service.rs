@@ -233,6 +233,37 @@ service! {
                 .page(pagination);
         list_holders(ListHoldersRequest { denom, pagination }) -> ListHoldersResponse =
             Target::new("/indexer/richlist/v1").segment("denom", denom)?.page(pagination);
+        list_transfers(ListTransfersRequest { from_height, to_height, pagination }) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers")
+                .query("from_height", from_height)
+                .query("to_height", to_height)
+                .page(pagination);
+        list_transfers_by_account(
+            ListTransfersByAccountRequest {
+                account, direction, include_fees, include_zero, token, from_height, to_height, pagination
+            }
+        ) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers/by_account")
+                .segment("account", account)?
+                .queries("direction", &direction)
+                .query("include_fees", include_fees)
+                .query("include_zero", include_zero)
+                .query("token", token)
+                .query("from_height", from_height)
+                .query("to_height", to_height)
+                .page(pagination);
+        list_transfers_by_token(
+            ListTransfersByTokenRequest { token, from_height, to_height, pagination }
+        ) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers/by_token")
+                .segment("token", token)?
+                .query("from_height", from_height)
+                .query("to_height", to_height)
+                .page(pagination);
+        list_transfers_by_height(ListTransfersByHeightRequest { height, pagination }) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers/by_height").segment("height", height)?.page(pagination);
+        list_transfers_by_tx(ListTransfersByTxRequest { tx_hash, pagination }) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers/by_tx").segment("tx_hash", tx_hash)?.page(pagination);
     }
 
     watches {

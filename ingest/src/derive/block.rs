@@ -125,6 +125,7 @@ pub fn block(
         proposer_address: block.header.proposer_address,
         proposer: Proposer::default(),
         proposer_is_open: false,
+        events: block_events(&results)?,
         txs: cosmos.txs,
         tx_records: cosmos.records.finish(&mut worker.tx),
         evm_txs,
@@ -134,6 +135,14 @@ pub fn block(
         probe: finality::probe(&results, &raw, &rules.prefix),
         erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
     })
+}
+
+/// The row of [`schema::block::BlockEvents`].
+fn block_events(results: &ResultsResponse<'_>) -> Result<Vec<u8>, Failure> {
+    match &results.finalize_block_events[..] {
+        [] => Ok(Vec::new()),
+        events => serde_json::to_vec(events).map_err(Failure::ask_again),
+    }
 }
 
 /// Event ordinals are even, from 2: the uneven one before an event is reserved for the collection that it reveals.

@@ -1,8 +1,8 @@
-//! The row of a block.
+//! The rows of a block.
 
 use chain::record::{BlockRecord, Proposer, with_proposer, write_block_record};
 use chain::time::Timestamp;
-use schema::block::{Block as Row, Blocks};
+use schema::block::{Block as Row, BlockEvents, Blocks};
 use schema::meta::BlockLane;
 use schema::nft::Subject;
 use store::{Message, Txn};
@@ -11,7 +11,7 @@ use super::BlockIndex;
 use crate::Error;
 use crate::derive::Block;
 
-/// Writes [`Blocks`].
+/// Writes [`Blocks`] and [`BlockEvents`].
 pub(super) struct BlockRows;
 
 impl BlockIndex for BlockRows {
@@ -47,6 +47,9 @@ impl BlockIndex for BlockRows {
             json,
         };
         txn.put_unread::<Blocks>(&block.height, &Message(row));
+        if !block.events.is_empty() {
+            txn.put_unread::<BlockEvents>(&block.height, &block.events);
+        }
         Ok(())
     }
 }

@@ -22,12 +22,17 @@ fn evm() -> Arc<Recording> {
     Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
 }
 
-fn empty() -> Arc<dyn Store> {
+pub(super) fn empty() -> Arc<dyn Store> {
     Arc::new(MemStore::new())
 }
 
 /// Indexes `recording` up to `height`, with `indexes`.
-async fn index(recording: &Arc<Recording>, height: u64, indexes: &[&'static Index], store: &Arc<dyn Store>) {
+pub(super) async fn index(
+    recording: &Arc<Recording>,
+    height: u64,
+    indexes: &[&'static Index],
+    store: &Arc<dyn Store>,
+) {
     let options = Options { up_to: Some(height), ..Options::default() };
     let played = ReplayNode::start(Arc::clone(recording), Addresses::default(), options).await.unwrap();
     let config = Config {
@@ -58,16 +63,16 @@ fn height_of(store: &dyn Store, index: &Index) -> Option<u64> {
     index.state(&*store.snapshot().unwrap()).unwrap().map(|state| state.height)
 }
 
-fn build(store: &dyn Store, index: &'static Index, height: u64) {
+pub(super) fn build(store: &dyn Store, index: &'static Index, height: u64) {
     let mut writer = Writer::new(store, index, Horizon::DEFAULT).unwrap();
     while writer.advance(store, height).unwrap() != Rest::None {}
 }
 
-fn rows(store: &dyn Store, spec: &'static TableSpec) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(super) fn rows(store: &dyn Store, spec: &'static TableSpec) -> Vec<(Vec<u8>, Vec<u8>)> {
     store.snapshot().unwrap().scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap()
 }
 
-async fn is_sound(store: &Arc<dyn Store>) -> bool {
+pub(super) async fn is_sound(store: &Arc<dyn Store>) -> bool {
     verify(store, None, Scope::All, &|| Ok(empty())).await.unwrap().is_sound()
 }
 

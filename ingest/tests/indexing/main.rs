@@ -13,6 +13,7 @@ mod full_disk;
 mod histories;
 mod lagging;
 mod latency;
+mod ledger;
 mod malformed_answers;
 mod malformed_traces;
 mod metadata;

@@ -54,12 +54,12 @@ impl EvmView<'_> {
             }
         }
         if state.height < self.head {
-            return Err(Error::Behind { index: BLOCKS.name, from: state.from, height: state.height });
+            return Err(self.behind(&BLOCKS, state)?);
         }
         Ok(None)
     }
 
-    fn header(&self, height: u64) -> Result<EvmBlock, Error> {
+    pub(super) fn header(&self, height: u64) -> Result<EvmBlock, Error> {
         if let Some(Message(header)) = read::<EvmBlocks>(self.view.snapshot(), &height)? {
             return Ok(header);
         }
@@ -67,6 +67,6 @@ impl EvmView<'_> {
         if height < state.from {
             return Err(Error::Pruned { first: state.from });
         }
-        Err(Error::Behind { index: BLOCKS.name, from: state.from, height: state.height })
+        Err(self.behind(&BLOCKS, state)?)
     }
 }

@@ -6,6 +6,7 @@
 use std::ops::{ControlFlow, RangeInclusive};
 
 use chain::evm::log_filter::LogFilter;
+use metrics::{counter, describe_counter};
 use schema::evm_tx::EvmTxs;
 use schema::logs::{Content, Fingerprint, LOGS, fingerprint};
 use schema::records::{self, Step};
@@ -23,6 +24,21 @@ const MAX_READ: u64 = 64 << 20;
 
 /// Candidates that are read at once: few at first, because most requests have few.
 const BATCHES: (usize, usize) = (32, 1024);
+
+/// EVM transactions that were searched.
+const CANDIDATES: &str = "cairn_evm_logs_candidates_total";
+
+/// Logs of the responses.
+const RETURNED: &str = "cairn_evm_logs_returned_total";
+
+/// Registers the descriptions of the metrics, with values of zero.
+pub(crate) fn describe() {
+    describe_counter!(CANDIDATES, "EVM transactions that were searched for eth_getLogs");
+    describe_counter!(RETURNED, "logs in the responses of eth_getLogs");
+    for name in [CANDIDATES, RETURNED] {
+        counter!(name).increment(0);
+    }
+}
 
 /// Bounds of a response.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +105,14 @@ impl EvmView<'_> {
             batch = (batch * 2).min(BATCHES.1);
         }
         found.out.push(b']');
-        Ok(found.out)
+        Ok(std::mem::take(&mut found.out))
+    }
+}
+
+impl Drop for Found<'_> {
+    fn drop(&mut self) {
+        counter!(CANDIDATES).increment(self.candidates);
+        counter!(RETURNED).increment(self.logs);
     }
 }
 

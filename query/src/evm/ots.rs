@@ -101,7 +101,7 @@ impl EvmView<'_> {
             let hash = receipt.hash().map_err(HttpError::internal)?;
             let Some(tx) = self.rebuilt(record, &hash) else { return Ok(()) };
             next += 1;
-            if tx.nonce().is_some() {
+            if tx.summary().is_signed {
                 let decimals = self.indexer.fee_decimals.load(Ordering::Relaxed);
                 fees = fees.saturating_add(fee_paid(record, &receipt, decimals));
             }

@@ -201,7 +201,7 @@ impl EvmView<'_> {
         found.map(|record| self.with_tx(&block, seq, record)).transpose()
     }
 
-    fn with_tx(&self, block: &Block, seq: u64, receipt: Vec<u8>) -> Result<Found, Error> {
+    pub(super) fn with_tx(&self, block: &Block, seq: u64, receipt: Vec<u8>) -> Result<Found, Error> {
         Ok(self.with_tx_from(block, seq, receipt, block.first_tx)?.0)
     }
 
@@ -267,11 +267,19 @@ impl EvmView<'_> {
     pub(super) fn each<T: Records>(
         &self,
         seqs: Range<u64>,
+        see: impl FnMut(u64, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.each_of::<T>(&seqs.collect::<Vec<_>>(), see)
+    }
+
+    /// The same with sequences in any order.
+    pub(super) fn each_of<T: Records>(
+        &self,
+        seqs: &[u64],
         mut see: impl FnMut(u64, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (seqs, mut outcome): (Vec<u64>, _) = (seqs.collect(), Ok(()));
-        let mut next = seqs.iter().copied();
-        records::walk::<T>(self.view.snapshot(), &self.indexer.codec, &seqs, &mut |step| {
+        let (mut outcome, mut next) = (Ok(()), seqs.iter().copied());
+        records::walk::<T>(self.view.snapshot(), &self.indexer.codec, seqs, &mut |step| {
             outcome = match step {
                 Step::Row(bytes) => lane::spend(bytes).map_err(Error::from),
                 Step::Record(record) => next.next().map_or(Ok(()), |seq| see(seq, record)),

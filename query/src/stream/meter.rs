@@ -17,7 +17,7 @@ const EVENTS: &str = "cairn_stream_events_total";
 const DROPPED: &str = "cairn_stream_dropped_total";
 
 /// Registers the descriptions of the metrics, with values of zero: the increase of a counter counts from its first value.
-pub fn describe() {
+pub(crate) fn describe() {
     describe_gauge!(CLIENTS, "open event streams, by stream");
     describe_counter!(EVENTS, "events that streams sent, by stream");
     describe_counter!(

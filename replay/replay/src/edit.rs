@@ -30,6 +30,11 @@ pub(crate) fn hex(json: &Value, path: &str) -> Result<Vec<u8>, String> {
     hex::decode(text(json, path)?).map_err(|e| format!("{path}: {e}"))
 }
 
+/// The bytes in hex after `0x` at a path.
+pub(crate) fn hex_data(json: &Value, path: &str) -> Result<Vec<u8>, String> {
+    hex::decode(text(json, path)?.trim_start_matches("0x")).map_err(|e| format!("{path}: {e}"))
+}
+
 /// The number at a path: a JSON number, or a text in decimal or, after `0x`, in hex.
 pub(crate) fn number(json: &Value, path: &str) -> Result<u64, String> {
     let number = match get(json, path)? {

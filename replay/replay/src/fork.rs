@@ -3,19 +3,18 @@
 //! A fork omits some transactions, selected by the seed, with their results, receipts and traces. Indexes and running
 //! sums of the remaining ones are those that a node would compute. All header times are shifted by the same number of
 //! milliseconds.
-//! milliseconds.
 //!
 //! # Invariants
 //!
 //! - All links between heights are valid: `data_hash`, `last_results_hash`, `last_block_id.hash` and `block_id.hash`
-//!   are those of the forged contents, `app_hash` is that of the forged results before, and EVM blocks name their
-//!   parents.
+//!   are those of the forged contents, `app_hash` is that of the forged results before, and EVM blocks have the hashes
+//!   of their headers and name their parents.
 //!
 //! # Limits
 //!
 //! A fork has no valid signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
-//! ones), no part sets (`parts.hash` is unchanged), no EVM hashes that are the Keccak of a header (they are other
-//! numbers), and no state: the replies about state are those of the recorded chain at the height or below; an object
+//! ones), no part sets (`parts.hash` is unchanged), no roots of EVM transactions and receipts (they are other numbers),
+//! and no state: the replies about state are those of the recorded chain at the height or below; an object
 //! without one does not exist.
 
 mod block;
@@ -75,7 +74,7 @@ impl Fork {
         let kept: Vec<bool> = (0..txs).map(|tx| self.keeps(height.height, tx)).collect();
         let results = block::results(&height.block_results, &kept, self)?;
         let block = block::block(&height.block, &kept, &before, self)?;
-        let evm = evm::forge(height, &kept, &before, &block)?;
+        let evm = evm::forge(height, &kept, &before, &block, self)?;
         let links = Before {
             block: Some(block.hash),
             app: Some(results.app_hash),

@@ -44,6 +44,7 @@ mod websocket;
 
 pub mod answers;
 pub mod counters;
+pub mod eth_header;
 pub mod fault;
 pub mod fork;
 pub mod header;

@@ -200,7 +200,7 @@ impl EvmTemplate {
         tx.hash(self.chain_id)
     }
 
-    fn bloom(&self, values: &Values) -> Bloom {
+    pub(crate) fn bloom(&self, values: &Values) -> Bloom {
         let mut bloom = self.bloom;
         for topic in &self.topics {
             match topic {

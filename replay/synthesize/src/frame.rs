@@ -1,6 +1,7 @@
 //! The constant parts of blocks: the last recorded block, its results and its EVM block, as frames of all others.
 
 use alloy::primitives::Bloom;
+use replay::eth_header::{EMPTY_ROOT, eth_header_hash};
 use replay::recording::Height;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -14,23 +15,27 @@ const NANOS: i64 = 1_000_000_000;
 pub(crate) struct Link {
     pub(crate) block: [u8; 32],
     pub(crate) results: [u8; 32],
+    /// The EVM's block; zeros on a chain without an EVM.
+    pub(crate) eth_block: [u8; 32],
 }
 
 impl Link {
     /// Bytes of a link.
-    pub(crate) const LEN: usize = 64;
+    pub(crate) const LEN: usize = 96;
 
     pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..32].copy_from_slice(&self.block);
-        bytes[32..].copy_from_slice(&self.results);
+        bytes[32..64].copy_from_slice(&self.results);
+        bytes[64..].copy_from_slice(&self.eth_block);
         bytes
     }
 
     pub(crate) fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
-        let mut link = Self { block: [0; 32], results: [0; 32] };
+        let mut link = Self { block: [0; 32], results: [0; 32], eth_block: [0; 32] };
         link.block.copy_from_slice(&bytes[..32]);
-        link.results.copy_from_slice(&bytes[32..]);
+        link.results.copy_from_slice(&bytes[32..64]);
+        link.eth_block.copy_from_slice(&bytes[64..]);
         link
     }
 }
@@ -44,10 +49,19 @@ pub(crate) struct Frame {
     commit: Value,
     evidence: Value,
     results: Value,
+    /// Without transactions.
     eth_block: Option<Value>,
     parts: Value,
     app_hash: String,
     pub(crate) link: Link,
+}
+
+/// What the header of the EVM's block has of its transactions.
+#[derive(Debug, Default)]
+pub(crate) struct EthTotals {
+    pub(crate) count: usize,
+    pub(crate) gas_used: u64,
+    pub(crate) bloom: Bloom,
 }
 
 /// A block without its transactions.
@@ -66,7 +80,14 @@ impl Frame {
         let answer = chain::comet::parse_block(&last.block).map_err(|e| e.to_string())?;
         let parsed = chain::comet::parse_results(&last.block_results).map_err(|e| e.to_string())?;
         let claims = chain::comet::proof::Claims::from_results(&parsed).map_err(|e| e.to_string())?;
-        let eth_block = last.eth_block.as_deref().map(serde_json::from_slice).transpose();
+        let eth_block = last.eth_block.as_deref().map(serde_json::from_slice::<Value>).transpose();
+        let mut eth_block = eth_block.map_err(|e| e.to_string())?;
+        let mut link = Link { block: answer.hash, results: claims.results_hash, eth_block: [0; 32] };
+        if let Some(block) = &mut eth_block {
+            let hash = block["hash"].as_str().unwrap_or_default().trim_start_matches("0x");
+            hex::decode_to_slice(hash, &mut link.eth_block).map_err(|e| e.to_string())?;
+            block["transactions"] = json!([]);
+        }
         Ok(Self {
             height: last.height,
             time: answer.header.time.unix_nanos(),
@@ -74,10 +95,10 @@ impl Frame {
             commit: block["block"]["last_commit"].clone(),
             evidence: block["block"]["evidence"].clone(),
             results,
-            eth_block: eth_block.map_err(|e| e.to_string())?,
+            eth_block,
             parts: block["block_id"]["parts"].clone(),
             app_hash: hex::encode_upper(claims.app_hash.unwrap_or_default()),
-            link: Link { block: answer.hash, results: claims.results_hash },
+            link,
         })
     }
 
@@ -132,34 +153,28 @@ impl Frame {
         (r#"{"txs_results":"#.to_owned(), format!(",{}", text.strip_prefix('{').unwrap_or(&text)))
     }
 
-    /// `eth_getBlockByNumber`, with the hashes of its transactions in hex.
+    /// The EVM's block after the one with the hash `parent`, with its hash, as `eth_getBlockByNumber` without transactions.
+    /// `None` on a chain without an EVM.
     pub(crate) fn eth_block(
         &self,
         height: u64,
-        gas_used: u64,
-        bloom: &Bloom,
-        txs: Vec<String>,
-    ) -> Option<String> {
-        let mut block = self.eth_block.clone()?;
+        parent: &[u8; 32],
+        txs: &EthTotals,
+    ) -> Result<Option<(Value, [u8; 32])>, String> {
+        let Some(mut block) = self.eth_block.clone() else { return Ok(None) };
         block["number"] = format!("{height:#x}").into();
-        block["hash"] = format!("0x{}", self.eth_hash(height)).into();
-        block["parentHash"] = format!("0x{}", self.eth_hash(height - 1)).into();
+        block["parentHash"] = format!("0x{}", hex::encode(parent)).into();
         let seconds = self.nanos(height).div_euclid(NANOS);
         block["timestamp"] = format!("{seconds:#x}").into();
-        block["gasUsed"] = format!("{gas_used:#x}").into();
-        block["logsBloom"] = format!("0x{}", hex::encode(bloom)).into();
-        block["transactions"] = txs.into();
-        Some(block.to_string())
-    }
-
-    /// The hash of the EVM's block, hex.
-    pub(crate) fn eth_hash(&self, height: u64) -> String {
-        match &self.eth_block {
-            Some(block) if height == self.height => {
-                block["hash"].as_str().unwrap_or_default().trim_start_matches("0x").to_owned()
-            }
-            _ => number_hash("eth block", height),
+        block["gasUsed"] = format!("{:#x}", txs.gas_used).into();
+        block["logsBloom"] = format!("0x{}", hex::encode(txs.bloom)).into();
+        for (root, purpose) in [("transactionsRoot", "eth txs"), ("receiptsRoot", "eth receipts")] {
+            let number = || format!("0x{}", number_hash(purpose, height));
+            block[root] = if txs.count == 0 { EMPTY_ROOT.into() } else { number().into() };
         }
+        let hash = eth_header_hash(&block)?;
+        block["hash"] = format!("0x{}", hex::encode(hash)).into();
+        Ok(Some((block, hash)))
     }
 
     /// The part set of a block.

@@ -3,19 +3,19 @@
 //! The heights after the recording hold copies of recorded transactions with other accounts, sequences, signatures,
 //! contracts and NFTs. Every hash that follows from the content follows from it here too: the hashes of the
 //! transactions, `data_hash`, `last_results_hash`, `last_commit_hash`, the headers' hashes, Ethereum's hashes of its
-//! transactions, created NFTs, logs and bloom filters. So an index that verifies hashes accepts the chain.
+//! transactions, headers, logs and bloom filters, and created NFTs. So an index that verifies hashes accepts the chain.
 //!
 //! # Invariants
 //!
 //! - Everything about a transaction or about state is a function of its number or of the height, so any height can be
 //!   requested in any order. Memory is independent of the length: the compressed recording, a cache of blocks, and the
 //!   accounts that sign, which are bounded.
-//! - Hashes of earlier blocks, on which a header depends, are in a temporary file, 64 bytes a height.
+//! - Hashes of earlier blocks, on which a header depends, are in a temporary file, 96 bytes a height.
 //!
 //! # Limits
 //!
-//! Signatures are numbers that verify nothing, the hashes of the EVM's blocks and of the application are numbers too,
-//! and part sets have no content. Searches by hash, event or account find only what was recorded. The addresses of
+//! Signatures are numbers that verify nothing, the roots in the EVM's headers and the hashes of the application are
+//! numbers too, and part sets have no content. Searches by hash, event or account find only what was recorded. The addresses of
 //! created contracts and of NFT objects are codes of numbers instead of hashes, and so are those of recipients, which
 //! own no keys.
 //!

@@ -9,7 +9,6 @@ use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use alloy::primitives::Bloom;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -24,7 +23,7 @@ use crate::auth::Auth;
 use crate::cache::Cache;
 use crate::cosmos::{self, Metadata};
 use crate::evm_template::Place;
-use crate::frame::{Frame, Link};
+use crate::frame::{EthTotals, Frame, Link};
 use crate::recorded::raw_txs;
 use crate::schedule::{BlockSizes, Schedule};
 use crate::starting_balances::starting_balances;
@@ -131,7 +130,21 @@ impl Synthesized {
                 })
                 .collect();
             let results = results_hash(&results).map_err(|e| Failure::Format(e.to_string()))?;
-            link = Link { block: header.hash, results };
+            let totals = EthTotals {
+                count: txs.len(),
+                gas_used: txs.iter().map(|(template, _)| template.gas_used.cast_unsigned()).sum(),
+                bloom: txs
+                    .iter()
+                    .map(|(template, values)| template.bloom(values))
+                    .fold(Default::default(), |a, b| a | b),
+            };
+            let eth_block =
+                self.frame.eth_block(height, &link.eth_block, &totals).map_err(Failure::Format)?;
+            link = Link {
+                block: header.hash,
+                results,
+                eth_block: eth_block.map(|(_, hash)| hash).unwrap_or_default(),
+            };
             file.write_all(&link.to_bytes())?;
         }
         file.into_inner().map_err(|e| Failure::Io(e.into_error()))
@@ -159,8 +172,9 @@ impl Synthesized {
         let (mut raw, mut quoted, mut hashes) = (Vec::new(), String::new(), Vec::new());
         let (start, end) = self.frame.results(height);
         let (mut results, mut receipts, mut traces) = (start.into_bytes(), vec![b'['], vec![b'[']);
-        let (mut gas, mut bloom, eth_block) = (0, Bloom::ZERO, self.frame.eth_hash(height));
+        let (before, eth_hash) = (self.link(height - 1)?, hex::encode(self.link(height)?.eth_block));
         let txs = self.txs(height);
+        let mut totals = EthTotals::default();
         results.extend_from_slice(if txs.is_empty() { b"null" } else { b"[" });
         for (position, tx) in (1..).zip(txs.clone()) {
             let (template, values) = self.workload.tx(tx);
@@ -176,12 +190,13 @@ impl Synthesized {
             quoted.push('"');
             raw.push(bytes);
             template.render_result(&mut results, &values);
-            gas += template.gas_used.cast_unsigned();
+            totals.count += 1;
+            totals.gas_used += template.gas_used.cast_unsigned();
             if self.vm == Vm::Evm {
-                let place = Place { height, eth_block: &eth_block, position, gas_so_far: gas };
+                let place = Place { height, eth_block: &eth_hash, position, gas_so_far: totals.gas_used };
                 let (hash, logs) = template.render_evm(&mut receipts, &mut traces, &values, place);
                 hashes.push(format!("0x{}", hex::encode(hash)));
-                bloom |= logs;
+                totals.bloom |= logs;
             }
         }
         if !txs.is_empty() {
@@ -191,15 +206,19 @@ impl Synthesized {
         for list in [&mut receipts, &mut traces] {
             list.push(b']');
         }
-        let header =
-            self.frame.header(height, self.link(height - 1)?, data_hash(&raw)).map_err(Failure::Format)?;
+        let header = self.frame.header(height, before, data_hash(&raw)).map_err(Failure::Format)?;
+        let eth_block = self.frame.eth_block(height, &before.eth_block, &totals).map_err(Failure::Format)?;
+        let eth_block = eth_block.map(|(mut block, _)| {
+            block["transactions"] = hashes.into();
+            Bytes::from(block.to_string())
+        });
         let is_evm = self.vm == Vm::Evm;
         Ok(Height {
             height,
             block: whole(self.frame.block(height, &header, &quoted).into_bytes()),
             block_results: whole(results),
             rest_txs: None,
-            eth_block: self.frame.eth_block(height, gas, &bloom, hashes).filter(|_| is_evm).map(Bytes::from),
+            eth_block,
             eth_receipts: is_evm.then(|| whole(receipts)),
             eth_trace: (is_evm && !txs.is_empty()).then(|| Trace::Result(whole(traces))),
         })

@@ -145,6 +145,11 @@ impl Template {
         });
     }
 
+    /// The filter of the logs; empty without an EVM.
+    pub(crate) fn bloom(&self, values: &Values) -> Bloom {
+        self.evm.as_ref().map(|evm| evm.bloom(values)).unwrap_or_default()
+    }
+
     /// Appends receipt and trace; returns the hash of the Ethereum transaction and the filter.
     pub(crate) fn render_evm(
         &self,

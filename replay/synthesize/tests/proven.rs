@@ -7,16 +7,32 @@ use std::path::Path;
 
 use chain::comet::proof::{self, Claims, EvmChain, Executed};
 use chain::comet::{parse_block, parse_results};
+use chain::evm::header::{self, Contents, Header, union_of_blooms};
 use chain::evm::parse_receipts;
 use chain::hash::tx_hash;
 use chain::tx::DecodedTx;
 use replay::Recording;
+use replay::recording::Height;
 use synthesize::BlockSizes;
 
 fn extended(name: &str, txs: u64, sizes: BlockSizes) -> (u64, Recording) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/recordings").join(name);
     let recorded = Recording::open(&dir).unwrap();
     (recorded.last(), synthesize::extend(recorded, txs, sizes).unwrap())
+}
+
+/// The header of the EVM's block, whose hash is that of its content.
+fn eth_header(height: &Height) -> Header {
+    let receipts = parse_receipts(height.eth_receipts.as_ref().unwrap()).unwrap();
+    let hashes: Vec<_> = receipts.iter().map(|receipt| receipt.hash().unwrap()).collect();
+    let time = parse_block(&height.block).unwrap().header.time.unix_nanos();
+    let timestamp = u64::try_from(time.div_euclid(1_000_000_000)).unwrap();
+    let contents = Contents { number: height.height, timestamp, bloom: &union_of_blooms(&receipts) };
+    header::parse(height.eth_block.as_ref().unwrap(), &contents, &hashes).unwrap()
+}
+
+fn eth_hash(header: &Header) -> String {
+    format!("0x{}", hex::encode(header.hash))
 }
 
 /// Checks every height after `recorded` against the one before.
@@ -44,6 +60,9 @@ fn is_proven(recorded: u64, chain: &Recording) {
         let of = EvmChain { chain_id: id, prefix: "init", fee_denom: None };
         let bound = proof::check_receipts(&of, height, executed, &receipts).unwrap().bound;
         assert_eq!(bound.receipts, raw.len());
+        let (parent, header) = (eth_header(&before), eth_header(&this));
+        assert_eq!(header.parent, parent.hash, "{height}");
+        assert!(receipts.iter().all(|receipt| *receipt.block_hash == *eth_hash(&header)), "{height}");
     }
     assert!(txs > 1_000, "{txs}");
 }

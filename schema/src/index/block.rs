@@ -4,7 +4,7 @@ use chain::evm::header::Header;
 use store::{Bounds, Snapshot, for_each_row};
 
 use crate::Error;
-use crate::block::Block;
+use crate::block::{Block, BlockEvents};
 use crate::evm_tx::EvmTxs;
 use crate::payload::{Chunk, Codec, Packed};
 use crate::records::{Records, damaged};
@@ -25,6 +25,8 @@ pub struct PackedBlock<'a> {
     pub first_evm_tx: u64,
     /// The records of its EVM transactions.
     pub evm_txs: &'a [Packed],
+    /// Its row of [`BlockEvents`]; empty if it has none.
+    pub events: &'a [u8],
 }
 
 /// A block with its records, which are decompressed when they are read.
@@ -66,6 +68,16 @@ impl<'a> StoredBlock<'a> {
     /// The header of its EVM block: for an index of [`super::Input::Headers`], there is one.
     pub fn header(&self) -> Option<&Header> {
         self.header
+    }
+
+    /// Its row of [`BlockEvents`]; empty if it has none.
+    pub fn events(&self) -> Result<Vec<u8>, Error> {
+        match self.source {
+            Source::Packed(block) => Ok(block.events.to_vec()),
+            Source::Stored(snapshot, _) => {
+                Ok(store::table::read::<BlockEvents>(snapshot, &self.height)?.unwrap_or_default())
+            }
+        }
     }
 
     /// Calls `see` with the sequence and the record of each Cosmos transaction, in order.

@@ -5,17 +5,22 @@
 
 use std::fmt::Write as _;
 
-use chain::Account;
+use chain::movement::{Cause, Kind, Movement, Token};
+use chain::{Account, U256};
 use proptest::prelude::*;
-use schema::block::{Block, Blocks};
+use schema::block::{Block, BlockEvents, Blocks};
 use schema::contracts::ContractTxs;
 use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_block::{EvmBlock, EvmBlockByHash, EvmBlocks};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
+use schema::ledger::{
+    AccountMovements, AccountTokenMovements, Class, DenomTokens, Movements, TokenDenoms, TokenMovements,
+};
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
+use schema::movement::{self, MovementRow, PlacedMovement, TokenKey};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
 use schema::nft::{
@@ -65,6 +70,7 @@ fn example() -> MemStore {
     cosmos(&mut txn);
     evm(&mut txn);
     nfts(&mut txn);
+    ledger(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
     txn.put::<UndoRecords>(&key, &Message(record));
@@ -107,6 +113,48 @@ fn about_the_database(txn: &mut Txn<'_>) {
         json: br#"{"height":"300"}"#.to_vec(),
     };
     txn.put::<Blocks>(&300, &Message(block));
+    txn.put::<BlockEvents>(&300, &br#"[{"type":"t","attributes":[]}]"#.to_vec());
+}
+
+fn ledger(txn: &mut Txn<'_>) {
+    let (erc20, token) = (TokenKey(Token::Erc20([0x0c; 20])), TokenKey(Token::Denom("umin".to_owned())));
+    let movement = Movement {
+        message: Some(0),
+        token: token.0.clone(),
+        token_id: None,
+        from: Some(person().0),
+        to: Some(contract().0),
+        amount: U256::from(300),
+        kind: Kind::IbcOut,
+        cause: Some(Cause::Packet {
+            port: "transfer".to_owned(),
+            channel: "channel-0".to_owned(),
+            sequence: 7,
+        }),
+    };
+    let burn = Movement {
+        message: None,
+        token: Token::Erc721([0x0d; 20]),
+        token_id: Some(U256::from(9)),
+        to: None,
+        amount: U256::ONE,
+        kind: Kind::Burn,
+        cause: Some(Cause::Withdrawal { bridge: None, sequence: 2 }),
+        ..movement.clone()
+    };
+    let placed = [(movement::Place::Tx(1), movement), (movement::Place::End, burn)];
+    let placed = (0..).zip(placed).map(|(index, (place, movement))| PlacedMovement {
+        height: 300,
+        place,
+        index,
+        movement,
+    });
+    txn.put::<Movements>(&1, &MovementRow(placed.collect()));
+    txn.push::<AccountMovements>(&(person(), Class::Out), 1).unwrap();
+    txn.push::<AccountTokenMovements>(&(contract(), token.clone(), Class::In), 1).unwrap();
+    txn.push::<TokenMovements>(&token, 1).unwrap();
+    txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
+    txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
 }
 
 fn cosmos(txn: &mut Txn<'_>) {

@@ -93,6 +93,7 @@ fn a_block_is_written_only_if_the_index_has_all_blocks_before_it() {
             txs: &[],
             first_evm_tx: height,
             evm_txs: &[],
+            events: &[],
         });
         let pending = open.finish(&mut batch, true).unwrap();
         assert_eq!(pending.is_some(), !batch.is_empty());

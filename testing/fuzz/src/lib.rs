@@ -6,9 +6,9 @@
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`cursor`], [`request`], [`json_rpc`] | requests of clients to the indexer |
+//! | [`cursor`], [`request`], [`json_rpc`], [`mod@etherscan`] | requests of clients to the indexer |
 //! | [`rows`] | keys and values of every table |
-//! | [`events`], [`traces`], [`tx`], [`views`] | answers of nodes |
+//! | [`events`], [`traces`], [`tx`], [`views`], [`evm`] | answers of nodes, and what is rebuilt from them |
 //! | [`memo`], [`registry_files`] | input of the routing service |
 //! | [`recording_files`] | recordings that a replay node serves |
 //! | [`input`], [`edit`], [`mutate`] | bytes as choices, bytes as edits of JSON, mutations of bytes |
@@ -22,7 +22,9 @@
 
 pub mod cursor;
 pub mod edit;
+pub mod etherscan;
 pub mod events;
+pub mod evm;
 pub mod input;
 pub mod json_rpc;
 pub mod memo;
@@ -54,10 +56,13 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "cursor", run: cursor::run, seeds: cursor::seeds, words: cursor::WORDS },
     Target { name: "query_string", run: request::run, seeds: request::seeds, words: request::WORDS },
+    Target { name: "etherscan", run: etherscan::run, seeds: etherscan::seeds, words: etherscan::WORDS },
     Target { name: "json_rpc", run: json_rpc::run, seeds: json_rpc::seeds, words: json_rpc::WORDS },
     Target { name: "rows", run: rows::run, seeds: rows::seeds, words: &[] },
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },
     Target { name: "traces", run: traces::run, seeds: traces::seeds, words: traces::WORDS },
+    Target { name: "evm_header", run: evm::header, seeds: evm::header_seeds, words: evm::WORDS },
+    Target { name: "evm_tx", run: evm::tx, seeds: evm::tx_seeds, words: evm::WORDS },
     Target { name: "tx", run: tx::run, seeds: tx::seeds, words: tx::WORDS },
     Target { name: "views", run: views::run, seeds: views::seeds, words: views::WORDS },
     Target { name: "memo", run: memo::run, seeds: memo::seeds, words: memo::WORDS },

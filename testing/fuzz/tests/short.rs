@@ -79,10 +79,13 @@ macro_rules! targets {
 targets! {
     changed_cursors_are_places_or_refused => "cursor",
     changed_requests_are_answered_or_refused => "query_string",
+    any_form_of_etherscan_gets_an_envelope => "etherscan",
     any_body_of_json_rpc_gets_a_response_to_each_call => "json_rpc",
     changed_rows_are_rows_or_refused => "rows",
     changed_blocks_are_derived_or_asked_again => "events",
     changed_traces_are_derived_or_asked_again => "traces",
+    changed_headers_are_those_of_their_hashes_or_refused => "evm_header",
+    changed_records_are_transactions_of_their_hashes_or_refused => "evm_tx",
     changed_transactions_are_json_or_refused => "tx",
     changed_views_are_pools_that_give_no_more_than_they_have_or_refused => "views",
     changed_memos_are_read_as_they_say => "memo",

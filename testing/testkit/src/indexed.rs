@@ -15,6 +15,7 @@ use schema::evm_block::BLOCKS;
 use schema::logs::LOGS;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::nft::Questions;
+use schema::parties::PARTIES;
 use store::key::All;
 use store::{MemStore, Order, Store};
 use tokio::sync::watch;
@@ -99,7 +100,7 @@ pub async fn index_as(
 pub async fn index_for_json_rpc(recording: Arc<Recording>, calls: bool) -> Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = Config {
-        indexes: vec![&BLOCKS, &CONTRACTS, &LOGS],
+        indexes: vec![&BLOCKS, &CONTRACTS, &LOGS, &PARTIES],
         internal_txs: calls,
         rich_list: false,
         ..config(&recording)?
@@ -110,7 +111,7 @@ pub async fn index_for_json_rpc(recording: Arc<Recording>, calls: bool) -> Resul
     let (stop, stopped) = watch::channel(false);
     let reached = async {
         // Headers arrive after their blocks, and nothing announces them.
-        for index in [&BLOCKS, &LOGS, &CONTRACTS] {
+        for index in [&BLOCKS, &LOGS, &CONTRACTS, &PARTIES] {
             while index.state(&*store.snapshot()?)?.is_none_or(|state| state.height < last) {
                 tokio::task::yield_now().await;
             }

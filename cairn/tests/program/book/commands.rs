@@ -35,9 +35,10 @@ const TIMEOUT: &str = "60";
 const HOST: &str = "127.0.0.1:";
 
 /// The chapters whose blocks the tests below run.
-const CHAPTERS: [&str; 8] = [
+const CHAPTERS: [&str; 9] = [
     "api.md",
     "ethereum.md",
+    "etherscan.md",
     "migration.md",
     "operate.md",
     "registry.md",
@@ -75,6 +76,11 @@ fn the_requests_of_the_api_guide_are_answered_as_shown() {
 #[test]
 fn the_requests_of_the_guide_to_json_rpc_are_answered_as_shown() {
     assert!(run("ethereum.md") >= 3);
+}
+
+#[test]
+fn the_requests_of_the_chapter_on_etherscan_are_answered_as_shown() {
+    assert!(run("etherscan.md") >= 4);
 }
 
 #[test]

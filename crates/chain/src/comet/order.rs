@@ -22,7 +22,8 @@ pub fn in_order<'r, 'a>(
     of_block(false).chain(of_txs).chain(of_block(true))
 }
 
-fn is_of_the_end(event: &Event<'_>) -> bool {
+/// True if a block event comes after the transactions.
+pub fn is_of_the_end(event: &Event<'_>) -> bool {
     let mode = event.attributes.iter().rev().find(|attribute| attribute.key == "mode");
     mode.is_some_and(|mode| mode.value == "EndBlock")
 }

@@ -25,6 +25,10 @@ const NO_UNCLES: Hash = [
     0x12, 0x45, 0x1b, 0x94, 0x8a, 0x74, 0x13, 0xf0, 0xa1, 0x42, 0xfd, 0x40, 0xd4, 0x93, 0x47,
 ];
 
+const NO_MINER: &str = "0x0000000000000000000000000000000000000000";
+
+const NO_NONCE: &str = "0x0000000000000000";
+
 /// The bits of all logs of a block or transaction.
 pub type Bloom = [u8; 256];
 
@@ -193,6 +197,36 @@ impl Header {
         keccak256(&all).0
     }
 
+    /// Appends the JSON of the header as `eth_subscribe` has it (go-ethereum `core/types/gen_header_json.go`).
+    pub fn write_new_head(&self, out: &mut Vec<u8>, contents: &Contents<'_>) {
+        let prefixed = |hash: &Hash| alloy::hex::encode_prefixed(hash);
+        let json = NewHead {
+            parent_hash: prefixed(&self.parent),
+            sha3_uncles: prefixed(&NO_UNCLES),
+            miner: NO_MINER,
+            state_root: prefixed(&EMPTY_ROOT),
+            transactions_root: prefixed(&self.tx_root),
+            receipts_root: prefixed(&self.receipts_root),
+            logs_bloom: alloy::hex::encode_prefixed(contents.bloom),
+            difficulty: "0x0",
+            number: hex_quantity(contents.number),
+            gas_limit: hex_quantity(self.gas_limit),
+            gas_used: hex_quantity(self.gas_used),
+            timestamp: hex_quantity(contents.timestamp),
+            extra_data: "0x",
+            mix_hash: prefixed(&[0; 32]),
+            nonce: NO_NONCE,
+            base_fee_per_gas: format!("{:#x}", self.base_fee),
+            withdrawals_root: prefixed(&EMPTY_ROOT),
+            blob_gas_used: None,
+            excess_blob_gas: None,
+            parent_beacon_block_root: None,
+            requests_hash: None,
+            hash: prefixed(&self.hash),
+        };
+        json::push(out, &json);
+    }
+
     /// Appends the JSON of the block; `transactions` is the JSON of that member.
     pub fn write_json(&self, out: &mut Vec<u8>, contents: &Contents<'_>, transactions: &[u8]) {
         let prefixed = |hash: &Hash| alloy::hex::encode_prefixed(hash);
@@ -204,9 +238,9 @@ impl Header {
             gas_used: hex_quantity(self.gas_used),
             hash: prefixed(&self.hash),
             logs_bloom: alloy::hex::encode_prefixed(contents.bloom),
-            miner: "0x0000000000000000000000000000000000000000",
+            miner: NO_MINER,
             mix_hash: prefixed(&[0; 32]),
-            nonce: "0x0000000000000000",
+            nonce: NO_NONCE,
             number: hex_quantity(contents.number),
             parent_hash: prefixed(&self.parent),
             receipts_root: prefixed(&self.receipts_root),
@@ -225,6 +259,35 @@ impl Header {
         json::push_member(out, r#","withdrawalsRoot":"#, &prefixed(&EMPTY_ROOT));
         out.push(b'}');
     }
+}
+
+/// All members; those of later forks are null.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewHead<'a> {
+    parent_hash: String,
+    #[serde(rename = "sha3Uncles")]
+    sha3_uncles: String,
+    miner: &'a str,
+    state_root: String,
+    transactions_root: String,
+    receipts_root: String,
+    logs_bloom: String,
+    difficulty: &'a str,
+    number: JsonText<'a>,
+    gas_limit: JsonText<'a>,
+    gas_used: JsonText<'a>,
+    timestamp: JsonText<'a>,
+    extra_data: &'a str,
+    mix_hash: String,
+    nonce: &'a str,
+    base_fee_per_gas: String,
+    withdrawals_root: String,
+    blob_gas_used: Option<()>,
+    excess_blob_gas: Option<()>,
+    parent_beacon_block_root: Option<()>,
+    requests_hash: Option<()>,
+    hash: String,
 }
 
 /// The members before the transactions, in alphabetical order, as the node writes them.

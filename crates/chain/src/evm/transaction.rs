@@ -49,6 +49,25 @@ enum Kind {
     StandIn,
 }
 
+/// The fields of a transaction that lists show; zeros for what a node shows in place of one, whose input is the Cosmos hash.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary<'a> {
+    /// The sender's number of it.
+    pub nonce: u64,
+    /// In wei.
+    pub value: U256,
+    /// The limit that its sender set.
+    pub gas_limit: u64,
+    /// The price per gas, or the highest one that its sender pays.
+    pub gas_price: U256,
+    /// The call data, or the code of a creation.
+    pub input: &'a [u8],
+    /// The recipient; `None` for a creation.
+    pub to: Option<[u8; 20]>,
+    /// False for what a node shows in place of a transaction.
+    pub is_signed: bool,
+}
+
 impl EthTransaction {
     /// The transaction `hash` in the record of a Cosmos transaction; `None` if it has another hash. `decimals` are those of the
     /// fee token to try first, and are set to those that were found.
@@ -70,20 +89,19 @@ impl EthTransaction {
         &self.cosmos
     }
 
-    /// The nonce of its sender; `None` for a stand-in, which has none.
-    pub fn nonce(&self) -> Option<u64> {
-        self.signed().map(|form| form.nonce)
-    }
-
-    /// The call data or the code of a creation; `None` for a stand-in.
-    pub fn input(&self) -> Option<&[u8]> {
-        self.signed().map(|form| form.input.as_slice())
-    }
-
-    fn signed(&self) -> Option<&EthForm> {
+    /// Its fields that lists show.
+    pub fn summary(&self) -> Summary<'_> {
         match &self.kind {
-            Kind::Signed(form, _) => Some(form),
-            Kind::StandIn => None,
+            Kind::StandIn => Summary { input: &self.cosmos, ..Summary::default() },
+            Kind::Signed(form, value) => Summary {
+                nonce: form.nonce,
+                value: *value,
+                gas_limit: form.gas_limit,
+                gas_price: form.fee_cap,
+                input: &form.input,
+                to: form.to,
+                is_signed: true,
+            },
         }
     }
 

@@ -12,6 +12,7 @@ mod goldens;
 mod header_proofs;
 mod involved_accounts;
 mod light_client;
+mod movements;
 mod nft_class_names;
 mod nft_events;
 mod nft_invalid_events;

@@ -13,6 +13,8 @@ use crate::http_error::HttpError;
 pub trait Fallback: Send + Sync {
     /// True if an endpoint has the path.
     fn has(&self, path: &str) -> bool;
+    /// True if an endpoint has the path in full, without parameters.
+    fn has_in_full(&self, path: &str) -> bool;
     /// See [`App::kind`].
     fn kind(&self, request: &Parts) -> HandlerKind;
     /// See [`App::respond`].
@@ -26,6 +28,10 @@ pub trait Fallback: Send + Sync {
 impl<A: Send + Sync> Fallback for App<A> {
     fn has(&self, path: &str) -> bool {
         self.router.find(path).is_some()
+    }
+
+    fn has_in_full(&self, path: &str) -> bool {
+        self.router.find(path).is_some_and(|found| found.is_in_full())
     }
 
     fn kind(&self, request: &Parts) -> HandlerKind {
@@ -46,9 +52,9 @@ impl<A: Send + Sync> Fallback for App<A> {
 }
 
 impl<A> App<A> {
-    /// The fallback, if it has the path of a request and no endpoint here does.
+    /// The fallback, if the path of a request is its own.
     pub(super) fn fallback_of(&self, request: &Parts) -> Option<&dyn Fallback> {
         let path = request.uri.path();
-        self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.router.find(path).is_none())
+        self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.find(request).is_none())
     }
 }

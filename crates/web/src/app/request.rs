@@ -14,6 +14,7 @@ use crate::http_error::HttpError;
 use crate::limits::rate_limit::Client;
 use crate::limits::share::Share;
 use crate::percent::decode_segment;
+use crate::pushes::Pushes;
 use crate::query::Query;
 use crate::router::{Found, Route};
 
@@ -40,13 +41,22 @@ pub(super) fn call<'a, A>(
     body: &'a [u8],
 ) -> Result<Call<'a>, HttpError> {
     let declared = |name: &str| route.endpoint.queries().any(|param| param.name == name);
-    let query =
-        request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
+    let raw_query = request.uri.query().unwrap_or_default();
+    let query = Query::parse(raw_query, declared)?;
     let headers = &request.headers;
     let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
-    let share = request.extensions.get::<Share>();
-    let mut call =
-        Call { names: &route.names, values: Default::default(), query, headers, body, client, share };
+    let (share, pushes) = (request.extensions.get::<Share>(), request.extensions.get::<Pushes>());
+    let mut call = Call {
+        names: &route.names,
+        values: Default::default(),
+        query,
+        raw_query,
+        headers,
+        body,
+        client,
+        share,
+        pushes,
+    };
     for ((value, raw), name) in call.values.iter_mut().zip(found.values).zip(&route.names) {
         *value = decode_segment(raw).ok_or_else(|| HttpError::not_percent_encoded(name, raw))?;
     }
@@ -69,8 +79,12 @@ pub(super) fn panicked() -> HttpError {
     HttpError::internal("the handler panicked")
 }
 
-pub(super) fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
-    let mut response = HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
+pub(super) fn method_not_allowed() -> HttpError {
+    HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+}
+
+/// `response`, to a request with another method than those of `allow`.
+pub(super) fn with_allow(mut response: Response<Bytes>, allow: &'static str) -> Response<Bytes> {
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     response
 }

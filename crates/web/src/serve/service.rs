@@ -72,7 +72,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                 return answered(close_unread(response, &body), permit);
             }
         };
-        if app.has_websocket() && is_upgrade(&head) {
+        if app.has_websocket_at(head.uri.path()) && is_upgrade(&head) {
             let response = match self.server.upgrade(app, &head, &body, self.peer) {
                 Ok((response, socket)) => {
                     *self.upgraded.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
@@ -116,8 +116,8 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             }
         } else {
             head.extensions.insert(CompressLater);
-            if head.method == Method::POST {
-                // Only handlers of `POST` depend on the client.
+            if head.method == Method::POST || kind == HandlerKind::Async {
+                // Only these handlers depend on the client.
                 head.extensions.insert(self.server.clients.client_of_request(self.peer, &head.headers));
                 head.extensions.insert(share.clone());
             }

@@ -4,15 +4,17 @@
 //! # Invariants
 //! * A socket holds a permit of [`Limits::streams`], and each of its messages one of [`Limits::requests`]: rates, shares and
 //!   the counted bytes of responses are those of HTTP. A message that exceeds a rate waits, since no status can refuse it.
-//! * At most [`IN_FLIGHT`] messages of a socket are answered at once; meanwhile nothing more is read from it.
+//! * At most [`IN_FLIGHT`] messages of a socket are answered at once; meanwhile nothing more is read from it. Their bytes count as
+//!   those of responses do; a socket whose next message has no room is closed.
 //! * A socket whose client answers no ping, or that stalls for [`Limits::write_stall`], is closed.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, SelectAll};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::header::{
     CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -30,19 +32,27 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::app::App;
+use crate::bodies::Held;
 use crate::http_error::HttpError;
 use crate::limits::concurrency_limit::RequestPermit;
 use crate::limits::rate_limit::Client;
 use crate::limits::share::Share;
+use crate::pushes::{Push, PushStream, Pushes};
 use crate::reply::JSON;
 use crate::serve::admission::{AppServer, acquire, acquire_stream, check_size, with_close};
+use crate::serve::arrival::Arrival;
 
-/// Maximum bytes of a message; longer ones close the socket. Messages wait in memory while they arrive, so it is less than a
-/// request body may have.
-const MAX_MESSAGE: usize = 1 << 20;
+/// Maximum bytes of a message, as go-ethereum's server has (`rpc/websocket.go`); longer ones close the socket.
+const MAX_MESSAGE: usize = 32 << 20;
+
+/// The reason of a close for want of room or time.
+const BUSY: &str = "the server is busy; try again";
 
 /// Messages of a socket that are answered at once.
 const IN_FLIGHT: usize = 16;
+
+/// Time for the last message at a stop.
+const CLOSE_WAIT: Duration = Duration::from_millis(200);
 
 /// Interval of pings; a client that has sent nothing for one is gone.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -91,6 +101,8 @@ pub(crate) struct Socket<A: 'static> {
     app: Arc<App<A>>,
     client: Client,
     uri: Uri,
+    share: Share,
+    pushes: Pushes,
     /// Of an event stream.
     _permit: RequestPermit,
 }
@@ -112,14 +124,21 @@ impl<A> AppServer<A> {
             .and_then(|()| check_size(head, body, &self.limits))
             .and_then(|()| accept(head))
             .and_then(|response| Ok((response, acquire_stream(&self.streams, client, &self.limits)?)));
-        let (response, permit) = opened.map_err(|error| with_close(app.reject(head, &error)))?;
+        // A permit of this server always has a client.
+        let opened = opened.and_then(|(response, permit)| {
+            let share = Share::from_permit(&permit, &self.pools);
+            let share = share.ok_or_else(|| HttpError::internal("a WebSocket without a client"))?;
+            Ok((response, permit, share))
+        });
+        let (response, permit, share) = opened.map_err(|error| with_close(app.reject(head, &error)))?;
         let (server, app, uri) = (Arc::clone(self), Arc::clone(app), head.uri.clone());
-        Ok((response, Socket { server, app, client, uri, _permit: permit }))
+        let pushes = Pushes::default();
+        Ok((response, Socket { server, app, client, uri, share, pushes, _permit: permit }))
     }
 }
 
-/// A response message, with the permit of its request.
-type Answer = Option<(Bytes, RequestPermit)>;
+/// A response message, with the permit of its request and the streams that it opens.
+type Answer = Option<(Bytes, RequestPermit, Vec<PushStream>)>;
 
 impl<A: Send + Sync + 'static> Socket<A> {
     /// Answers messages until the client or the server closes; `unread` are the bytes of the stream that were read before.
@@ -131,6 +150,7 @@ impl<A: Send + Sync + 'static> Socket<A> {
     ) {
         let config =
             WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        let stream = Arrival::new(stream, self.share.clone());
         let socket =
             WebSocketStream::from_partially_read(stream, unread.into(), Role::Server, Some(config)).await;
         if let Err(error) = self.converse(socket, stopped).await {
@@ -138,37 +158,63 @@ impl<A: Send + Sync + 'static> Socket<A> {
         }
     }
 
+    /// Ends at a stop too, even while the client reads nothing.
     async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
-        mut socket: WebSocketStream<S>,
+        mut socket: WebSocketStream<Arrival<S>>,
         mut stopped: watch::Receiver<()>,
     ) -> Result<(), Error> {
-        let mut answers = FuturesUnordered::new();
+        tokio::select! {
+            biased;
+            // Always an error: the sender is dropped.
+            _ = stopped.changed() => {}
+            ended = self.exchange(&mut socket) => return ended,
+        }
+        timeout(CLOSE_WAIT, close(&mut socket, CloseCode::Away, "")).await.unwrap_or(Ok(()))
+    }
+
+    async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        socket: &mut WebSocketStream<Arrival<S>>,
+    ) -> Result<(), Error> {
+        let (mut answers, mut pushed) = (FuturesUnordered::new(), SelectAll::new());
         let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         let mut is_alive = true;
         loop {
             tokio::select! {
                 biased;
-                // Always an error: the sender is dropped.
-                _ = stopped.changed() => return close(&mut socket, CloseCode::Away).await,
                 Some(answer) = answers.next() => match answer {
-                    Some((text, permit)) => {
-                        send(&mut socket, text).await?;
+                    Some((text, permit, opened)) => {
+                        send(socket, text).await?;
                         drop::<RequestPermit>(permit);
+                        pushed.extend(opened);
                     }
-                    None => return close(&mut socket, CloseCode::Again).await,
+                    None => return close(socket, CloseCode::Again, BUSY).await,
                 },
                 message = socket.next(), if answers.len() < IN_FLIGHT => {
                     is_alive = true;
+                    let held = socket.get_mut().take();
                     match message {
-                        Some(Ok(Message::Text(text))) => answers.push(self.answer(text.into())),
-                        Some(Ok(Message::Binary(bytes))) => answers.push(self.answer(bytes)),
+                        Some(Ok(Message::Text(text))) => answers.push(self.answer(text.into(), held)),
+                        Some(Ok(Message::Binary(bytes))) => answers.push(self.answer(bytes, held)),
                         Some(Ok(_)) => {}
-                        Some(Err(Error::Capacity(_))) => return close(&mut socket, CloseCode::Size).await,
+                        Some(Err(Error::Capacity(_))) => {
+                            return close(socket, CloseCode::Size, "a message has at most 32 MiB").await;
+                        }
+                        Some(Err(Error::Io(error))) if error.kind() == ErrorKind::OutOfMemory => {
+                            return close(socket, CloseCode::Again, BUSY).await;
+                        }
                         Some(Err(error)) => return Err(error),
                         None => return Ok(()),
                     }
                 }
+                Some(push) = pushed.next() => match push {
+                    Push::Message(text) => match self.share.count(text) {
+                        Ok(text) => send(socket, text).await?,
+                        Err(_) => return close(socket, CloseCode::Again, BUSY).await,
+                    },
+                    Push::Close(reason) => return close(socket, CloseCode::Policy, reason).await,
+                },
                 _ = pings.tick() => {
                     if !is_alive && answers.len() < IN_FLIGHT {
                         return Ok(());
@@ -181,16 +227,18 @@ impl<A: Send + Sync + 'static> Socket<A> {
     }
 
     /// The response to a message; `None` if it cannot be answered.
-    async fn answer(&self, message: Bytes) -> Answer {
+    async fn answer(&self, message: Bytes, _held: Vec<Held>) -> Answer {
         let permit = self.admit().await;
         let share = Share::from_permit(&permit, &self.server.pools)?;
         let request = Request::post(self.uri.clone()).header(CONTENT_TYPE, JSON).body(());
         let (mut head, ()) = request.ok()?.into_parts();
         head.extensions.insert(self.client);
         head.extensions.insert(share.clone());
+        let pushes = self.pushes.of_next_message();
+        head.extensions.insert(pushes.clone());
         let response =
             timeout(self.server.limits.answer, self.app.respond_later(&head, &message)).await.ok()?;
-        Some((share.count(response.into_body()).ok()?, permit))
+        Some((share.count(response.into_body()).ok()?, permit, pushes.take_opened()))
     }
 
     /// The permit of a message, once the limits of its client allow it.
@@ -216,13 +264,14 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin>(
     match Utf8Bytes::try_from(text) {
         Ok(text) if text.is_empty() => Ok(()),
         Ok(text) => socket.send(Message::Text(text)).await,
-        Err(_) => close(socket, CloseCode::Error).await,
+        Err(_) => close(socket, CloseCode::Error, "").await,
     }
 }
 
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(
     socket: &mut WebSocketStream<S>,
     code: CloseCode,
+    reason: &'static str,
 ) -> Result<(), Error> {
-    socket.close(Some(CloseFrame { code, reason: Utf8Bytes::default() })).await
+    socket.close(Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })).await
 }

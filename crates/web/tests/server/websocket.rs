@@ -93,11 +93,35 @@ fn a_socket_is_limited_like_a_stream_and_its_messages_like_requests() {
 fn a_message_over_the_limit_closes_the_socket() {
     let (server, _slow) = crate::shop::open(Limits::default());
     let mut socket = connect(&server, "/courier");
-    assert!(ask(&mut socket, &"x".repeat(1 << 20)).ends_with(r#"x"]"#));
-    match socket.send(Message::text("x".repeat((1 << 20) + 1))) {
+    assert!(ask(&mut socket, &"x".repeat(8 << 20)).ends_with(r#"x"]"#));
+    match socket.send(Message::text("x".repeat((32 << 20) + 1))) {
         Ok(()) => assert_eq!(closed(&mut socket), Some(CloseCode::Size)),
         Err(Error::Io(_)) => {}
         Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_message_without_room_closes_the_socket_while_it_arrives() {
+    let (server, _slow) = crate::shop::open(Limits { response_bytes: 4 << 20, ..Limits::default() });
+    let mut socket = connect(&server, "/courier");
+    assert!(ask(&mut socket, &"x".repeat(1 << 20)).ends_with(r#"x"]"#));
+    match socket.send(Message::text("x".repeat(5 << 20))) {
+        Ok(()) => assert_eq!(closed(&mut socket), Some(CloseCode::Again)),
+        Err(Error::Io(_)) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let mut other = connect(&server, "/courier");
+    assert!(ask(&mut other, &"x".repeat(1 << 20)).ends_with(r#"x"]"#), "its bytes are released");
+}
+
+#[test]
+fn an_upgrade_of_a_path_without_sockets_is_a_request_like_others() {
+    let (server, _slow) = crate::shop::open(Limits::default());
+    for (path, status) in [("/nothing", 404), ("/courier/", 200)] {
+        let stream = TcpStream::connect(server.address()).unwrap();
+        let refused = client(format!("ws://{}{path}", server.address()), stream).unwrap_err();
+        assert!(refused.to_string().contains(&status.to_string()), "{path}: {refused}");
     }
 }
 
@@ -110,6 +134,18 @@ fn a_stop_of_the_server_closes_its_sockets() {
     server.stop();
     assert!(begun.elapsed() < PATIENCE);
     assert_eq!(closed(&mut socket), Some(CloseCode::Away));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_client_that_reads_nothing() {
+    let (server, _slow) = crate::shop::open(Limits { stop: PATIENCE, ..Limits::default() });
+    let mut socket = connect(&server, "/courier");
+    socket.send(Message::text("x".repeat(24 << 20))).unwrap();
+    // The response has begun to arrive, and has more bytes than the buffers of a connection.
+    socket.get_ref().peek(&mut [0]).unwrap();
+    let begun = Instant::now();
+    server.stop();
+    assert!(begun.elapsed() < PATIENCE / 4, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -235,7 +235,10 @@ pub(crate) fn app() -> (App<Shop>, SlowHandler) {
     let (begun_here, begun) = channel();
     let (release, release_here) = channel();
     let shop = Shop { begun: begun_here, release: Mutex::new(release_here) };
-    (App::new(shop, ENDPOINTS).unwrap().with_websocket(), SlowHandler { begun, release })
+    (
+        App::new(shop, ENDPOINTS).unwrap().with_websockets_at(&["/courier", "/till"]),
+        SlowHandler { begun, release },
+    )
 }
 
 /// Two threads suffice here.

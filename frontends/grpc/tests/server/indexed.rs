@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use grpc::v1::index_service_client::IndexServiceClient;
 use query::Indexer;
 use replay::{Options, Recording};
+use schema::ledger::LEDGER;
 use store::MemStore;
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
@@ -29,7 +30,9 @@ pub(crate) async fn app(chain: &str) -> Arc<App<Indexer>> {
 pub(crate) async fn indexer(chain: &str) -> Indexer {
     let store = Arc::new(MemStore::new());
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
-    indexed::index(recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
+    let mut config = indexed::config(&recording).unwrap();
+    config.indexes = vec![&LEDGER];
+    indexed::index_as(config, recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
     indexed::indexer(store).unwrap()
 }
 

@@ -78,6 +78,20 @@ const RPCS: &[(&str, (&str, Call))] = &[
     ),
     ("/indexer/nft/v1/txs/{collection_addr}/{token_id}", rpc!(list_token_txs, ListTokenTxsRequest)),
     ("/indexer/richlist/v1/{denom}", rpc!(list_holders, ListHoldersRequest)),
+    ("/indexer/ledger/v1/transfers", rpc!(list_transfers, ListTransfersRequest)),
+    (
+        "/indexer/ledger/v1/transfers/by_account/{account}",
+        rpc!(list_transfers_by_account, ListTransfersByAccountRequest),
+    ),
+    (
+        "/indexer/ledger/v1/transfers/by_token/{token}",
+        rpc!(list_transfers_by_token, ListTransfersByTokenRequest),
+    ),
+    (
+        "/indexer/ledger/v1/transfers/by_height/{height}",
+        rpc!(list_transfers_by_height, ListTransfersByHeightRequest),
+    ),
+    ("/indexer/ledger/v1/transfers/by_tx/{tx_hash}", rpc!(list_transfers_by_tx, ListTransfersByTxRequest)),
 ];
 
 /// Paths that are not compared here: reflection takes the place of the documents, and streams have tests of their own.
@@ -109,9 +123,9 @@ fn request(template: &str, target: &str) -> Option<Value> {
     }
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         let value = percent_decode_str(value).decode_utf8().ok()?;
-        if name == "msgs" {
-            let msgs = request.entry("msgs").or_insert_with(|| json!([]));
-            msgs.as_array_mut().unwrap().push(json!(value));
+        if matches!(name, "msgs" | "direction") {
+            let values = request.entry(name).or_insert_with(|| json!([]));
+            values.as_array_mut().unwrap().push(json!(value));
         } else if let Some(name) = name.strip_prefix("pagination.") {
             let page = request.entry("pagination").or_insert_with(|| json!({}));
             page.as_object_mut().unwrap().insert(name.to_owned(), typed(name, &value)?);
@@ -125,14 +139,16 @@ fn request(template: &str, target: &str) -> Option<Value> {
 /// The value of a parameter.
 fn typed(name: &str, value: &str) -> Option<Value> {
     match name {
-        "height" => Some(json!(value.parse::<u64>().ok()?)),
+        "height" | "from_height" | "to_height" => Some(json!(value.parse::<u64>().ok()?)),
         "offset" => Some(json!(value.parse::<i64>().ok()?)),
         // 0 means no limit here, and an error there.
         "limit" => Some(json!(value.parse::<u32>().ok().filter(|limit| *limit > 0)?)),
-        "count_total" | "reverse" | "is_signer" => Some(json!(value.parse::<bool>().ok()?)),
+        "count_total" | "reverse" | "is_signer" | "include_fees" | "include_zero" => {
+            Some(json!(value.parse::<bool>().ok()?))
+        }
         "order_by" => match value {
             "token_id" => Some(json!(v1::TokenOrder::Id as i32)),
-            "height" => Some(json!(v1::TokenOrder::Height as i32)),
+            "height" | "from_height" | "to_height" => Some(json!(v1::TokenOrder::Height as i32)),
             _ => None,
         },
         _ => Some(json!(value)),
@@ -190,7 +206,18 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
     let server = serve(app.clone(), Limits::default());
     let (client, router) = (client(&server).await, Router::new(query::ENDPOINTS).unwrap());
     // The goldens lack these, which change with the program or with the time.
-    let more = ["/status", "/indexer/block/v1/avg_blocktime", "/indexer/tx/v1/txs/count"].map(str::to_owned);
+    let more = [
+        "/status",
+        "/indexer/block/v1/avg_blocktime",
+        "/indexer/tx/v1/txs/count",
+        "/indexer/ledger/v1/transfers?from_height=3&pagination.limit=50",
+        "/indexer/ledger/v1/transfers/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?include_fees=true",
+        "/indexer/ledger/v1/transfers/by_account/0x1?direction=in&direction=out&token=GAS",
+        "/indexer/ledger/v1/transfers/by_token/GAS?to_height=100",
+        "/indexer/ledger/v1/transfers/by_height/5",
+        "/indexer/ledger/v1/transfers/by_tx/6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193",
+    ]
+    .map(str::to_owned);
     for target in golden::cases(golden).unwrap().into_iter().map(|case| case.target).chain(more) {
         let target = target.as_str();
         let path = target.split('?').next().unwrap();

@@ -188,6 +188,7 @@ impl Subject {
             nfts,
             answers,
             erc20: Vec::new(),
+            events: Vec::new(),
             probe: None,
         };
         let row = schema::block::Block { first_tx: 1, time: block.time.unix_nanos(), ..Default::default() };

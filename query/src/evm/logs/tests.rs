@@ -104,7 +104,7 @@ fn database(chain: &Chain, hash: fn(Content<'_>) -> Fingerprint) -> Indexer {
         }
     }
     meta::put(&mut txn, &BlockLane { height, evm_txs: seq - 1, hash: vec![0; 32], ..BlockLane::default() });
-    let state = State { version: LOGS.version, from: START, height, time: 0 };
+    let state = State { version: LOGS.version, from: START, height, time: 0, numbered: 0 };
     txn.put::<Meta>(&Text("index/logs".to_owned()), &prost::Message::encode_to_vec(&state));
     let (batch, _) = txn.finish();
     drop(snapshot);
@@ -228,11 +228,11 @@ fn heights_that_are_not_indexed_are_an_error_and_never_a_short_list() {
         [START + 1, START + 3]
             .map(|to| view.logs(&LogFilter::default(), START..=to, limits).map(|logs| logs.len() > 2))
     };
-    let state = State { version: LOGS.version, from: START, height: START + 2, time: 0 };
+    let state = State { version: LOGS.version, from: START, height: START + 2, time: 0, numbered: 0 };
     let [within, beyond] = lagging(&state);
     assert!(within.unwrap());
     assert!(
-        matches!(beyond, Err(Error::Behind { index: "logs", from: START, height }) if height == START + 2)
+        matches!(beyond, Err(Error::Behind { index: "logs", from: START, height, is_written: false }) if height == START + 2)
     );
     assert!(matches!(lagging(&State { version: LOGS.version + 1, ..state }), [Err(Error::Off("logs")), _]));
 }

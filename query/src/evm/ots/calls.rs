@@ -118,7 +118,7 @@ impl EvmView<'_> {
         let Some(found) = self.find(hash)? else { return Ok(None) };
         let frames = self.frames(hash, &found)?;
         // A Cosmos transaction has no call of its own that is shown elsewhere.
-        let is_stand_in = found.tx.input().is_none();
+        let is_stand_in = !found.tx.summary().is_signed;
         let shown = shown(&frames, &found, which)?;
         let below = shown.iter().filter(|call| call.depth > 0 || is_stand_in);
         written(below.filter_map(Shown::operation)).map(Some)
@@ -179,14 +179,16 @@ impl EvmView<'_> {
 
 /// The calls that are shown: the user's own and all below it.
 fn shown<'f>(frames: &'f [Frame], found: &Found, which: Frames) -> Result<Vec<Shown<'f>>, Error> {
-    let root = match found.tx.input() {
-        Some(input) => match own_call(frames, &parse(0, &found.receipt)?, input) {
+    let tx = found.tx.summary();
+    let is_stand_in = !tx.is_signed;
+    let root = if is_stand_in {
+        0
+    } else {
+        match own_call(frames, &parse(0, &found.receipt)?, tx.input) {
             Some(root) => root.index,
             None => return Ok(Vec::new()),
-        },
-        None => 0,
+        }
     };
-    let is_stand_in = found.tx.input().is_none();
     // By index: the distance of each call that is shown; of those that are not, and all below them, none.
     let mut depths: Vec<Option<u64>> = vec![None; frames.len()];
     let (mut shown, mut moved) = (Vec::new(), vec![false; frames.len()]);

@@ -19,7 +19,7 @@ impl EvmView<'_> {
     /// genesis do, which nothing created. Needs the optional index `contracts`, and `logs` for the latter. A contract that
     /// destroyed itself still counts.
     pub fn was_contract(&self, contract: [u8; 20], height: u64) -> Result<bool, Error> {
-        if let Some(seq) = self.creation(contract, false)? {
+        if let Some(seq) = self.creation_seq(contract, false)? {
             return Ok(self.height_and_hash(seq)?.0 <= height);
         }
         self.has_logged(&contract, height)
@@ -42,7 +42,7 @@ impl EvmView<'_> {
     /// A Cosmos transaction that a node does not show has its Cosmos hash. The creator is who made the call that created it: a
     /// contract, or the sender; if its calls are not indexed, the sender.
     pub fn contract_creator(&self, contract: [u8; 20]) -> Result<Option<Vec<u8>>, Error> {
-        let Some(seq) = self.creation(contract, true)? else { return Ok(None) };
+        let Some(seq) = self.creation_seq(contract, true)? else { return Ok(None) };
         let (_, cosmos) = self.height_and_hash(seq)?;
         let (hash, mut creator) = (self.evm_hash(&cosmos)?, None);
         if let Some(hash) = &hash
@@ -53,7 +53,7 @@ impl EvmView<'_> {
                 by_calls => by_calls?,
             };
             let sender = parse(0, &found.receipt)?.from.to_string();
-            creator = creator.or_else(|| found.tx.nonce().map(|_| sender));
+            creator = creator.or_else(|| found.tx.summary().is_signed.then_some(sender));
         }
         let creator = match creator {
             Some(creator) => creator,
@@ -99,12 +99,17 @@ impl EvmView<'_> {
         let height = receipt.block_number().ok_or_else(|| damaged::<EvmTxs>(seq, &"its block number"))?;
         let Some(block) = self.stored(height)? else { return Ok(None) };
         let hash = receipt.hash().map_err(|error| damaged::<EvmTxs>(seq, &error))?;
-        let nonce = self.found(&block, &[seq])?.first().and_then(|found| found.tx.nonce());
+        let nonce = self
+            .found(&block, &[seq])?
+            .first()
+            .map(|found| found.tx.summary())
+            .filter(|tx| tx.is_signed)
+            .map(|tx| tx.nonce);
         Ok(Some((nonce.unwrap_or_default(), hash)))
     }
 
     /// The first or last transaction that created a contract, up to the head.
-    fn creation(&self, contract: [u8; 20], is_last: bool) -> Result<Option<u64>, Error> {
+    fn creation_seq(&self, contract: [u8; 20], is_last: bool) -> Result<Option<u64>, Error> {
         self.require(&CONTRACTS, self.first(), self.head())?;
         let (snapshot, owner) = (self.view.snapshot(), AccountKey(Account::from(contract)));
         let Some(head) = self.stored(self.head())? else { return Ok(None) };
@@ -123,7 +128,7 @@ impl EvmView<'_> {
     }
 
     /// The sender of the first message of the Cosmos transaction `seq`, if it names one.
-    fn cosmos_sender(&self, seq: u64) -> Result<Option<Account>, Error> {
+    pub(in crate::evm) fn cosmos_sender(&self, seq: u64) -> Result<Option<Account>, Error> {
         let record = self.record::<Txs>(seq)?;
         let sent = serde_json::from_slice::<Sent>(&record).ok();
         let message = sent.and_then(|sent| sent.tx.body.messages.into_iter().next());

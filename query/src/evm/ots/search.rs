@@ -96,7 +96,7 @@ impl EvmView<'_> {
                     has_more = true;
                     break;
                 }
-                None => match self.block_of(seq)? {
+                None => match self.block_of_seq(seq)? {
                     Some(block) => pages.push(OfBlock { block, seqs: vec![seq] }),
                     // It is above the head.
                     None => break,
@@ -113,7 +113,7 @@ impl EvmView<'_> {
     }
 
     /// The block of the transaction `seq`; `None` above the head.
-    fn block_of(&self, seq: u64) -> Result<Option<Block>, Error> {
+    fn block_of_seq(&self, seq: u64) -> Result<Option<Block>, Error> {
         let record = self.record::<EvmTxs>(seq)?;
         let height = parse(seq, &record)?.block_number();
         self.stored(height.ok_or_else(|| damaged::<EvmTxs>(seq, &"its block number"))?)

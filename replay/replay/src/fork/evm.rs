@@ -9,10 +9,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
-use super::{Before, block};
-use crate::edit::{get, list, number, put, quantity, text};
+use super::{Before, Fork, block};
+use crate::edit::{self, get, list, number, put, quantity, text};
+use crate::eth_header::{EMPTY_ROOT, eth_header_hash};
 use crate::recording::{Height, Trace, items};
 
 /// The bytes of a bloom filter.
@@ -33,16 +33,13 @@ pub(super) fn forge(
     kept: &[bool],
     before: &Before,
     block: &block::Block,
+    fork: Fork,
 ) -> Result<Evm, String> {
     let (Some(eth_block), Some(receipts)) = (&height.eth_block, &height.eth_receipts) else {
         return Ok(Evm::default());
     };
     let mut eth_block = parse(eth_block)?;
-    let hash = Sha256::new().chain_update(text(&eth_block, "/hash")?).chain_update(&block.hash).finalize();
-    let hash = format!("0x{}", hex::encode(hash));
     let (receipts, dropped) = split(parse(receipts)?, &height.block_results, kept)?;
-    let receipts = renumbered(receipts, &hash)?;
-    put(&mut eth_block, "/hash", &*hash)?;
     if let Some(parent) = &before.eth_block {
         put(&mut eth_block, "/parentHash", &**parent)?;
     }
@@ -59,6 +56,14 @@ pub(super) fn forge(
     let hashes =
         receipts.iter().map(|r| get(r, "/transactionHash").cloned()).collect::<Result<Vec<_>, _>>()?;
     put(&mut eth_block, "/transactions", hashes)?;
+    for root in ["/transactionsRoot", "/receiptsRoot"].iter().filter(|_| !dropped.is_empty()) {
+        let other = fork.instead_of(&edit::hex_data(&eth_block, root)?);
+        let other = format!("0x{}", hex::encode(other));
+        put(&mut eth_block, root, if receipts.is_empty() { EMPTY_ROOT } else { &*other })?;
+    }
+    let hash = format!("0x{}", hex::encode(eth_header_hash(&eth_block)?));
+    put(&mut eth_block, "/hash", &*hash)?;
+    let receipts = renumbered(receipts, &hash)?;
     Ok(Evm {
         block: Some(eth_block.to_string().into()),
         receipts: Some(Value::Array(receipts).to_string().into()),
@@ -137,8 +142,7 @@ fn renumbered(mut receipts: Vec<Value>, block_hash: &str) -> Result<Vec<Value>, 
 fn bloom(receipts: &[Value]) -> Result<String, String> {
     let mut all = vec![0; BLOOM_BYTES];
     for receipt in receipts {
-        let bloom = text(receipt, "/logsBloom")?;
-        let bytes = hex::decode(bloom.trim_start_matches("0x")).map_err(|e| format!("/logsBloom: {e}"))?;
+        let bytes = edit::hex_data(receipt, "/logsBloom")?;
         all.iter_mut().zip(bytes).for_each(|(all, one)| *all |= one);
     }
     Ok(format!("0x{}", hex::encode(all)))

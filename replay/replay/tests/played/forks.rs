@@ -5,6 +5,7 @@ use std::path::Path;
 
 use chain::comet::proof::{check_txs, results_hash};
 use chain::comet::{check_pair, parse_block, parse_results};
+use replay::eth_header::eth_header_hash;
 use replay::header::header_hash;
 use replay::recording::{Height, Trace};
 use replay::{Error, Recording};
@@ -62,6 +63,7 @@ fn is_one_evm(heights: &[Height]) {
         let (block, receipts) =
             (parse(height.eth_block.as_ref().unwrap()), parse(height.eth_receipts.as_ref().unwrap()));
         assert!(parent.is_none_or(|parent| parent == block["parentHash"]), "{}", height.height);
+        assert_eq!(block["hash"], format!("0x{}", hex::encode(eth_header_hash(&block).unwrap())));
         let receipts = receipts.as_array().unwrap();
         let hashes: Vec<&Value> = receipts.iter().map(|r| &r["transactionHash"]).collect();
         assert_eq!(hashes, block["transactions"].as_array().unwrap().iter().collect::<Vec<_>>());
@@ -98,6 +100,10 @@ fn quantity(text: &Value) -> u64 {
 fn every_recorded_header_hashes_to_its_recorded_hash() {
     for name in ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2"] {
         is_bound(open(name).heights());
+    }
+    for height in open("evm-scenario").heights() {
+        let block = parse(height.eth_block.as_ref().unwrap());
+        assert_eq!(block["hash"], format!("0x{}", hex::encode(eth_header_hash(&block).unwrap())));
     }
 }
 

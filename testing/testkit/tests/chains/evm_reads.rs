@@ -1,17 +1,18 @@
-//! What a node replied to JSON-RPC requests about a recorded chain, and what the index replies, byte for byte.
+//! The chain as JSON-RPC shows it, without its envelope: the fixed form, and optional indexes that lag, are off or pruned.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
 use std::sync::Arc;
 
 use chain::evm::dialect::Dialect;
 use chain::evm::log_filter::LogFilter;
+use ingest::{Config, Ingest};
 use query::Indexer;
-use query::evm::{Error, EvmView, LogLimits};
-use replay::Recording;
+use query::evm::{Error, LogLimits};
+use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::evm_block::{BLOCKS, EvmBlocks};
 use schema::index::State;
-use schema::meta::Meta;
+use schema::logs::LOGS;
+use schema::meta::{self, Meta, WrittenIndexes};
 use serde_json::Value;
 use store::key::Text;
 use store::{Durability, Message, Store, Value as _};
@@ -25,14 +26,6 @@ pub(crate) async fn index(name: &str) -> (Arc<dyn Store>, Indexer) {
     (store, indexer)
 }
 
-/// The recorded requests of a chain with their replies.
-fn goldens(name: &str) -> impl Iterator<Item = Value> {
-    let file = std::fs::File::open(recording(name).join("rpc-goldens.ndjson.zst")).unwrap();
-    let mut plain = zstd::stream::read::Decoder::new(file).unwrap();
-    plain.window_log_max(27).unwrap();
-    BufReader::new(plain).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-}
-
 fn number(value: &Value) -> Option<u64> {
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
@@ -41,126 +34,6 @@ fn bytes<const N: usize>(value: &Value) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     hex::decode_to_slice(value.as_str()?.strip_prefix("0x")?, &mut bytes).ok()?;
     Some(bytes)
-}
-
-fn several<const N: usize>(value: &Value) -> Option<Vec<[u8; N]>> {
-    match value {
-        Value::Null => Some(Vec::new()),
-        // A null among topics is any.
-        Value::Array(all) if all.iter().any(Value::is_null) => Some(Vec::new()),
-        Value::Array(all) => all.iter().map(bytes).collect(),
-        one => Some(vec![bytes(one)?]),
-    }
-}
-
-/// The filter of `eth_getLogs` and its heights; `None` for one that a node refuses, or whose blocks are not by number.
-fn filter(param: &Value, head: u64) -> Option<(LogFilter, u64, u64)> {
-    let param = param.as_object()?;
-    if param.contains_key("blockHash") {
-        return None;
-    }
-    // Height 0 is the first block.
-    let height = |name| param.get(name).map_or(Some(head), number).map(|height| height.max(1));
-    let topics = param
-        .get("topics")
-        .map_or(Some(Vec::new()), |topics| topics.as_array()?.iter().map(several).collect());
-    let addresses = param.get("address").map_or(Some(Vec::new()), several);
-    Some((LogFilter::new(addresses?, topics?), height("fromBlock")?, height("toBlock")?))
-}
-
-/// The reply of the index, and `None` to a request that is not asked of it.
-fn reply(view: &EvmView<'_>, method: &str, params: &[Value]) -> Option<Vec<u8>> {
-    let null = |found: Result<Option<Vec<u8>>, Error>| found.unwrap().unwrap_or_else(|| b"null".to_vec());
-    let quoted = |bytes: Vec<u8>| format!("\"0x{}\"", hex::encode(bytes)).into_bytes();
-    let of_number = || number(params.first()?).filter(|height| *height > 0);
-    let of_hash = || view.height_of(&bytes(params.first()?)?).unwrap();
-    let place = || params.get(1).and_then(number);
-    Some(match method {
-        "eth_getBlockByNumber" => null(view.block(of_number()?, params.get(1)?.as_bool()?)),
-        "eth_getBlockByHash" => null(view.block(of_hash()?, params.get(1)?.as_bool()?)),
-        "eth_getBlockReceipts" => {
-            null(view.receipts(of_number().filter(|height| *height < 1 << 32).or_else(of_hash)?))
-        }
-        "eth_getBlockTransactionCountByNumber" => {
-            format!("\"{:#x}\"", view.tx_count(of_number()?).unwrap()?).into_bytes()
-        }
-        "eth_getTransactionByHash" => null(view.tx(&bytes(params.first()?)?)),
-        "eth_getTransactionReceipt" => null(view.receipt(&bytes(params.first()?)?)),
-        "eth_getRawTransactionByHash" => quoted(view.raw_tx(&bytes(params.first()?)?).unwrap()?),
-        "eth_getTransactionByBlockNumberAndIndex" => null(view.tx_at(of_number()?, place()?)),
-        "eth_getTransactionByBlockHashAndIndex" => null(view.tx_at(of_hash()?, place()?)),
-        "cosmos_cosmosTxHashByTxHash" => {
-            let hash = view.cosmos_hash(&bytes(params.first()?)?).unwrap()?;
-            assert_eq!(view.evm_hash(&hash).unwrap(), bytes(params.first()?));
-            format!("\"{}\"", hex::encode(hash)).into_bytes()
-        }
-        "eth_getLogs" if params.len() == 1 => {
-            let (filter, from, to) = filter(params.first()?, view.head())?;
-            let limits = LogLimits { logs: u64::MAX, bytes: usize::MAX };
-            match view.logs(&filter, from..=to, limits) {
-                // The recording begins later than the chain.
-                Err(Error::Pruned { .. }) => return None,
-                logs => logs.unwrap(),
-            }
-        }
-        _ => return None,
-    })
-}
-
-/// Compares the replies of a node about the chain `name` with those of its index; the number of equal ones by set and method.
-async fn compare(name: &str) -> BTreeMap<String, usize> {
-    let (_store, indexer) = index(name).await;
-    let view = indexer.evm(Dialect::Node).unwrap();
-    let (mut equal, mut wrong) = (BTreeMap::<String, usize>::new(), Vec::new());
-    let head = view.head();
-    for golden in goldens(name) {
-        let set = golden["set"].as_str().unwrap();
-        let (Some(method), Some(params)) = (golden["method"].as_str(), golden["params"].as_array()) else {
-            continue;
-        };
-        // Other sets are of other states of the chain, or of odd parameters, which are the listener's.
-        let is_of_head = golden["at"].as_u64().is_none_or(|at| at == head);
-        if set != "log0" && !(["blocks", "txs", "logs", "restart"].contains(&set) && is_of_head) {
-            continue;
-        }
-        // Once it has a block in its cache a node counts its places from 0, and still prints them from 1.
-        let is_fresh = golden["note"].as_str().is_some_and(|note| note.starts_with("right after a restart"));
-        if set == "restart" && !is_fresh {
-            continue;
-        }
-        let body = golden["body"].as_str().unwrap().trim_end();
-        let result = body.strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#);
-        let Some(expected) = result.and_then(|body| body.strip_suffix('}')) else { continue };
-        let Some(reply) = reply(&view, method, params) else { continue };
-        if reply == expected.as_bytes() {
-            *equal.entry(format!("{set} {method}")).or_default() += 1;
-            continue;
-        }
-        let reply = String::from_utf8_lossy(&reply).into_owned();
-        let at = reply.bytes().zip(expected.bytes()).take_while(|(one, other)| one == other).count();
-        let around = |text: &str| text.chars().skip(at.saturating_sub(60)).take(160).collect::<String>();
-        let (ours, theirs) = (around(&reply), around(expected));
-        wrong.push(format!("{set} {method} {} at {at}:\n  {ours}\n  {theirs}", golden["params"]));
-    }
-    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
-    equal
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_recorded_reply_of_a_node_is_reproduced() {
-    let equal = compare("evm-fees").await;
-    let total: usize = equal.values().sum();
-    assert!(total == 9_275, "{total} {equal:?}");
-}
-
-/// Also of a block whose receipts the node can never read again: they are derived from its results.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_recorded_replies_about_a_log_without_topics_are_reproduced() {
-    let equal = compare("evm-log0").await;
-    assert!(
-        equal["log0 eth_getTransactionByHash"] == 1 && equal["txs eth_getTransactionByHash"] == 6,
-        "{equal:?}"
-    );
 }
 
 fn json(bytes: Vec<u8>) -> Value {
@@ -255,4 +128,95 @@ async fn headers_that_lag_hide_no_block_that_was_shown_and_are_no_absent_blocks(
         assert!(matches!(view.block(head, false), Err(Error::Behind { .. })), "headers up to {headers}");
         assert!(matches!(view.height_of(&hash), Err(Error::Behind { .. })), "headers up to {headers}");
     }
+}
+
+fn name_indexes(store: &dyn Store, names: &[&str]) {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    store::commit_rows(store, Durability::Buffered, |txn| {
+        meta::put(txn, &WrittenIndexes { names });
+        Ok::<(), store::Error>(())
+    })
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_no_longer_written_holds_no_block_back_and_is_not_being_built() {
+    let (store, indexer) = index("evm-scenario").await;
+    let head = indexer.evm(Dialect::Fixed).unwrap().head();
+    for behind in [1, 2, 5] {
+        keep_headers(&*store, head - behind, head);
+        name_indexes(&*store, &["logs"]);
+        let begun = indexed::indexer(Arc::clone(&store)).unwrap();
+        let view = begun.evm(Dialect::Fixed).unwrap();
+        assert_eq!(view.head(), head, "headers {behind} behind");
+        assert!(matches!(view.block(head, false), Err(Error::Behind { is_written: false, .. })));
+        assert!(view.block(head - behind, false).unwrap().is_some());
+        assert!(view.logs(&LogFilter::default(), 1..=head, LogLimits::default()).is_ok());
+        name_indexes(&*store, &["blocks"]);
+        let view = begun.evm(Dialect::Fixed).unwrap();
+        assert!(matches!(view.block(head, false), Err(Error::Behind { is_written: true, .. })));
+    }
+}
+
+/// The configuration of the optional indexes `blocks` and `logs`.
+fn config(recording: &Recording) -> Config {
+    let lanes = Config { internal_txs: false, rich_list: false, ..indexed::config(recording).unwrap() };
+    Config { indexes: vec![&BLOCKS, &LOGS], ..lanes }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_named_is_being_built_from_the_start() {
+    let recording = Arc::new(Recording::open(&recording("evm-scenario")).unwrap());
+    let store: Arc<dyn Store> = Arc::new(store::MemStore::new());
+    let without = Config { indexes: Vec::new(), ..config(&recording) };
+    let options = || Options { up_to: Some(50), ..Options::default() };
+    indexed::index_as(without, Arc::clone(&recording), options(), Arc::clone(&store)).await.unwrap();
+    let indexer = indexed::indexer(Arc::clone(&store)).unwrap();
+    let all = || LogLimits::default();
+    let view = indexer.evm(Dialect::Fixed).unwrap();
+    assert!(matches!(view.logs(&LogFilter::default(), 1..=50, all()), Err(Error::Off("logs"))));
+    drop(view);
+    ingest::begin_indexes(&config(&recording), &*store).unwrap();
+    let view = indexer.evm(Dialect::Fixed).unwrap();
+    let behind = |error: Error| matches!(error, Error::Behind { from: 1, height: 0, is_written: true, .. });
+    assert!(behind(view.logs(&LogFilter::default(), 1..=50, all()).unwrap_err()));
+    assert!(behind(view.block(50, false).unwrap_err()));
+    assert_eq!(view.head(), 50);
+    drop(view);
+    // As a rollback beyond the undo log leaves it.
+    BLOCKS.remove(&*store).unwrap();
+    assert!(behind(indexer.evm(Dialect::Fixed).unwrap().block(50, false).unwrap_err()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_that_a_node_has_pruned_are_pruned_and_not_being_built() {
+    let recording = Arc::new(Recording::open(&recording("evm-pruned")).unwrap());
+    let store: Arc<dyn Store> = Arc::new(store::MemStore::new());
+    // Its last blocks have no transactions, whose receipts it has pruned as well.
+    let last = recording.last();
+    let config = Config { start_height: Some(last - 2), ..config(&recording) };
+    let played = ReplayNode::start(recording, Addresses::default(), Options::default()).await.unwrap();
+    let ingest = Ingest::prepare(config, Arc::new(indexed::clients(&played).unwrap()), Arc::clone(&store));
+    let ingest = ingest.await.unwrap();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let begun = async {
+        let state = || BLOCKS.state(&*store.snapshot().unwrap()).unwrap();
+        while state().is_none_or(|state| state.from < last)
+            || meta::read::<meta::BlockLane>(&*store.snapshot().unwrap())
+                .unwrap()
+                .is_none_or(|at| at.height < last)
+        {
+            tokio::task::yield_now().await;
+        }
+        stop.send_replace(true);
+    };
+    let (outcome, ()) = tokio::join!(ingest.run(stopped), begun);
+    outcome.unwrap();
+    let indexer = indexed::indexer(Arc::clone(&store)).unwrap();
+    let view = indexer.evm(Dialect::Fixed).unwrap();
+    for height in [last - 2, last - 1] {
+        let error = view.block(height, false).unwrap_err();
+        assert!(matches!(error, Error::Pruned { first } if first == last), "{height}: {error:?}");
+    }
+    played.stop().await;
 }

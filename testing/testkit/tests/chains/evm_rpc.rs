@@ -4,6 +4,7 @@ mod envelope;
 mod forwarding;
 mod goldens;
 mod sockets;
+mod subscriptions;
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use evm_rpc::{Dialect, EvmRpc};
 use http::request::Parts;
 use http::{Request, Response};
+use query::Indexer;
 use tokio::sync::OnceCell;
 use web::app::App;
 
@@ -24,7 +26,13 @@ async fn index() -> evm_rpc::Index {
     Arc::clone(INDEX.get_or_init(open).await)
 }
 
-/// The interface over it.
+/// The interface over an index.
+fn over(indexer: Indexer, dialect: Dialect) -> EvmRpc {
+    let index = Arc::new(OnceLock::from(Arc::new(App::new(indexer, query::ENDPOINTS).unwrap())));
+    EvmRpc::new(index, Arc::new(|| Ok(())), dialect, "0.0.0")
+}
+
+/// The interface over the index of `evm-fees`.
 async fn rpc(dialect: Dialect) -> EvmRpc {
     EvmRpc::new(index().await, Arc::new(|| Ok(())), dialect, "0.0.0")
 }

@@ -67,7 +67,9 @@ const CRATES: &[CrateRule] = &[
         &["chain", "messages", "node", "planner", "proto", "registry", "store", "tracker", "web"],
     ),
     // Reads the index through `query`, and forwards what the operator allows through `node`.
-    entry("evm-rpc", 6, &["chain", "node", "query", "web"]),
+    entry("evm-rpc", 5, &["chain", "node", "query", "web"]),
+    // The state of the chain only through `evm-rpc`; of `node` it has the client of verified contracts.
+    entry("etherscan", 6, &["chain", "evm-rpc", "node", "query", "web"]),
     // Reads both APIs in process; the routing one through a trait, because it restarts.
     entry("explorer", 6, &["chain", "query", "web"]),
     entry("cairn", 7, LOWER),

@@ -5,11 +5,14 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod balances;
+mod etherscan;
 mod evm_reads;
 mod evm_rpc;
 mod golden;
 mod layers;
+mod ledger;
 mod oracles;
 mod otterscan;
 mod records;
 mod streams;
+mod transfers;

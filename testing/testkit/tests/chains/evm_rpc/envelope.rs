@@ -10,7 +10,7 @@ use super::{app, text};
 async fn recorded_exchanges_have_the_same_status_and_body() {
     let app = app(Dialect::Node).await;
     let (mut compared, mut wrong) = (0, Vec::new());
-    for golden in read().filter(|golden| golden.set == "envelope") {
+    for golden in read("evm-fees").filter(|golden| golden.set == "envelope") {
         let exchange = golden.http.unwrap();
         // Large bodies are described in words; compression and paths beside `/` are those of the server.
         let Some(body) = exchange.body else { continue };

@@ -47,6 +47,26 @@ async fn a_body_over_the_limit_is_refused_and_one_at_the_limit_is_not() {
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
+    assert!(response.ends_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the request body is over 5242880 bytes"}}"#), "{response}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_fails_as_a_whole_has_an_error_of_json_rpc_as_its_body() {
+    let server = serve(EvmRpc::limits(Limits::default())).await;
+    for (head, status, code) in [
+        ("POST /other HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 0", 404, -32600),
+        ("GET / HTTP/1.1", 405, -32600),
+        ("POST / HTTP/1.1\r\nhost: again", 400, -32600),
+    ] {
+        let mut stream = open(&server);
+        write!(stream, "{head}\r\nhost: h\r\nconnection: close\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+        let (_, body) = response.split_once("\r\n\r\n").unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!((&body["id"], &body["error"]["code"]), (&serde_json::Value::Null, &code.into()), "{body}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,6 +103,10 @@ async fn each_call_of_a_batch_counts_in_the_rate_of_its_client() {
     assert_eq!(post(&server, &batch).matches("0x7122181e20277").count(), 600);
     let refused = post(&server, CALL);
     assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
+    assert!(
+        refused.contains(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":""#),
+        "{refused}"
+    );
     let wait = refused.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap();
     assert!((50..=60).contains(&wait.parse::<u32>().unwrap()), "{wait}");
 }

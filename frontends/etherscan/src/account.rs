@@ -1,0 +1,274 @@
+//! Module `account`: the lists of an account.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use chain::evm::transaction::Summary;
+use query::evm::Error;
+use query::evm::history::{CallsOf, Standard, TransferRow, TransfersOf};
+use serde::Serialize;
+
+use crate::abi::Functions;
+use crate::outcome::{Failure, NO_TRANSACTIONS, Outcome, Success};
+use crate::reads::Reads;
+use crate::row::{Common, created, decimal, flag, push};
+
+/// A transaction.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tx<'a> {
+    block_number: &'a str,
+    time_stamp: &'a str,
+    hash: &'a str,
+    nonce: &'a str,
+    block_hash: &'a str,
+    transaction_index: &'a str,
+    from: &'a str,
+    to: &'a str,
+    value: String,
+    gas: &'a str,
+    gas_price: &'a str,
+    is_error: &'a str,
+    #[serde(rename = "txreceipt_status")]
+    status: &'a str,
+    input: String,
+    contract_address: &'a str,
+    cumulative_gas_used: &'a str,
+    gas_used: &'a str,
+    confirmations: &'a str,
+    method_id: &'a str,
+    function_name: &'a str,
+}
+
+/// An internal call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Internal<'a> {
+    block_number: String,
+    time_stamp: String,
+    hash: &'a str,
+    from: &'a str,
+    to: &'a str,
+    value: String,
+    contract_address: &'a str,
+    input: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    gas: String,
+    gas_used: String,
+    trace_id: &'a str,
+    is_error: &'a str,
+    err_code: &'a str,
+    transaction_hash: &'a str,
+    index: String,
+    call_type: &'a str,
+}
+
+/// A transfer. Members that a standard does not have are left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Transfer<'a> {
+    block_number: &'a str,
+    time_stamp: &'a str,
+    hash: &'a str,
+    nonce: &'a str,
+    block_hash: &'a str,
+    from: String,
+    contract_address: &'a str,
+    to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(rename = "tokenID", skip_serializing_if = "Option::is_none")]
+    token_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_value: Option<String>,
+    token_name: &'a str,
+    token_symbol: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_decimal: Option<&'a str>,
+    transaction_index: &'a str,
+    gas: &'a str,
+    gas_price: &'a str,
+    gas_used: &'a str,
+    cumulative_gas_used: &'a str,
+    input: &'a str,
+    confirmations: &'a str,
+    log_index: String,
+    method_id: &'a str,
+    function_name: &'a str,
+}
+
+pub(crate) fn txlist(reads: &Reads<'_>) -> Outcome {
+    let (account, window) = (reads.form.one_address("address")?, reads.form.window()?);
+    let (mut rows, head, mut names) = (Vec::new(), reads.view.head(), Names::new(reads));
+    reads.view.txs_of(account, &window, &mut |row| {
+        let (common, summary, receipt) = (Common::of(row, head), row.tx.summary(), row.receipt);
+        let succeeded = receipt.status != "0x0";
+        let tx = Tx {
+            block_number: &common.height,
+            time_stamp: &common.timestamp,
+            hash: &receipt.transaction_hash,
+            nonce: &common.nonce,
+            block_hash: &receipt.block_hash,
+            transaction_index: &common.index,
+            from: &receipt.from,
+            to: &receipt.to,
+            value: summary.value.to_string(),
+            gas: &common.gas,
+            gas_price: &common.gas_price,
+            is_error: flag(!succeeded),
+            status: flag(succeeded),
+            input: format!("0x{}", hex::encode(summary.input)),
+            contract_address: created(receipt),
+            cumulative_gas_used: &common.cumulative_gas_used,
+            gas_used: &common.gas_used,
+            confirmations: &common.confirmations,
+            method_id: &common.method_id,
+            function_name: &names.of_call(&summary)?,
+        };
+        push(&mut rows, &tx)
+    })?;
+    Ok(Success::list(rows, NO_TRANSACTIONS))
+}
+
+pub(crate) fn txlistinternal(reads: &Reads<'_>) -> Outcome {
+    let of = match (reads.form.hash("txhash")?, reads.form.address("address")?) {
+        (Some(hash), _) => CallsOf::Tx(hash),
+        (None, Some(account)) => CallsOf::Account(account),
+        (None, None) => CallsOf::All,
+    };
+    let (mut rows, window) = (Vec::new(), reads.form.window()?);
+    let is_complete = reads.view.calls_of(of, &window, &mut |row| {
+        let (frame, receipt) = (row.frame, row.tx.receipt);
+        let (creates, failed) = (frame.creates(), receipt.status == "0x0");
+        let kind = match &*frame.kind {
+            "SELFDESTRUCT" => "suicide".to_owned(),
+            kind => kind.to_ascii_lowercase(),
+        };
+        let call = Internal {
+            block_number: row.tx.height.to_string(),
+            time_stamp: row.tx.timestamp.to_string(),
+            hash: &receipt.transaction_hash,
+            from: &frame.from,
+            to: if creates { "" } else { &frame.to },
+            value: frame.value().to_string(),
+            contract_address: if creates { &frame.to } else { "" },
+            input: if creates { &frame.input } else { "" },
+            kind: &kind,
+            gas: frame.gas().to_string(),
+            gas_used: frame.gas_used().to_string(),
+            trace_id: row.path,
+            is_error: flag(failed),
+            err_code: "",
+            transaction_hash: &receipt.transaction_hash,
+            index: frame.index.to_string(),
+            call_type: if kind == "call" { "call" } else { "" },
+        };
+        push(&mut rows, &call)
+    })?;
+    if is_complete {
+        return Ok(Success::list(rows, NO_TRANSACTIONS));
+    }
+    let message = "Some internal transactions within this block range have not yet been processed";
+    Ok(Success::Marked("2", message, [b"[", &rows[..], b"]"].concat()))
+}
+
+pub(crate) fn tokentx(reads: &Reads<'_>) -> Outcome {
+    transfers(reads, Standard::Erc20)
+}
+
+pub(crate) fn tokennfttx(reads: &Reads<'_>) -> Outcome {
+    transfers(reads, Standard::Erc721)
+}
+
+pub(crate) fn token1155tx(reads: &Reads<'_>) -> Outcome {
+    transfers(reads, Standard::Erc1155)
+}
+
+fn transfers(reads: &Reads<'_>, standard: Standard) -> Outcome {
+    let (account, contract) = (reads.form.address("address")?, reads.form.address("contractaddress")?);
+    if account.is_none() && contract.is_none() {
+        return Err(Failure::Text("Error! Missing address or contract address".to_owned()));
+    }
+    let (mut rows, window, head) = (Vec::new(), reads.form.window()?, reads.view.head());
+    let (of, mut names) = (TransfersOf { standard, account, contract }, Names::new(reads));
+    reads.view.transfers_of(&of, &window, &mut |row| {
+        let (common, name) = (Common::of(row.tx, head), names.of_call(&row.summary)?);
+        push(&mut rows, &transfer(row, standard, &common, &name))
+    })?;
+    Ok(Success::list(rows, NO_TRANSACTIONS))
+}
+
+fn transfer<'a>(
+    row: &'a TransferRow<'_>,
+    standard: Standard,
+    common: &'a Common,
+    function_name: &'a str,
+) -> Transfer<'a> {
+    let (receipt, transfer) = (row.tx.receipt, row.transfer);
+    let amount = transfer.amount.map(|amount| amount.to_string());
+    let address = |bytes: &[u8; 20]| format!("0x{}", hex::encode(bytes));
+    Transfer {
+        block_number: &common.height,
+        time_stamp: &common.timestamp,
+        hash: &receipt.transaction_hash,
+        nonce: &common.nonce,
+        block_hash: &receipt.block_hash,
+        from: address(&transfer.from),
+        contract_address: &row.log.address,
+        to: address(&transfer.to),
+        value: amount.clone().filter(|_| standard == Standard::Erc20),
+        token_id: transfer.id.map(|id| id.to_string()),
+        token_value: amount.filter(|_| standard == Standard::Erc1155),
+        token_name: "",
+        token_symbol: "",
+        token_decimal: match standard {
+            Standard::Erc20 => Some(""),
+            Standard::Erc721 => Some("0"),
+            Standard::Erc1155 => None,
+        },
+        transaction_index: &common.index,
+        gas: &common.gas,
+        gas_price: &common.gas_price,
+        gas_used: &common.gas_used,
+        cumulative_gas_used: &common.cumulative_gas_used,
+        input: "deprecated",
+        confirmations: &common.confirmations,
+        log_index: decimal(&row.log.log_index),
+        method_id: &common.method_id,
+        function_name,
+    }
+}
+
+/// The names of the functions that the transactions of a list call, of the contracts that are known.
+struct Names<'a> {
+    reads: &'a Reads<'a>,
+    functions: HashMap<[u8; 20], Functions>,
+}
+
+impl<'a> Names<'a> {
+    fn new(reads: &'a Reads<'a>) -> Self {
+        Self { reads, functions: HashMap::new() }
+    }
+
+    /// The function that a transaction calls; empty if it is not known.
+    fn of_call(&mut self, tx: &Summary<'_>) -> Result<String, Error> {
+        let Some(to) = tx.to.filter(|_| tx.is_signed && tx.input.len() >= 4) else {
+            return Ok(String::new());
+        };
+        let functions = match self.functions.entry(to) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let contract = self.reads.contract(&to)?;
+                unknown.insert(contract.map(|contract| Functions::of(contract.abi())).unwrap_or_default())
+            }
+        };
+        Ok(functions.of_call(tx.input).unwrap_or_default().to_owned())
+    }
+}
+
+/// The blocks of a validator: there is no miner to pay.
+pub(crate) fn getminedblocks(reads: &Reads<'_>) -> Outcome {
+    reads.form.one_address("address")?;
+    Ok(Success::Marked("0", "No blocks found", b"[]".to_vec()))
+}

@@ -1,0 +1,135 @@
+//! The actions: one table, from which requests are dispatched and the table of the book is made.
+
+use std::fmt::Write as _;
+
+use crate::contracts::Contract;
+use crate::form::Form;
+use crate::node::{self, Print, Request};
+use crate::outcome::{Failure, Outcome};
+use crate::reads::Reads;
+use crate::{account, contract, logs, status};
+
+/// The text for another chain, as Etherscan has it.
+pub(crate) const NO_CHAIN: &str = "Missing or unsupported chainid parameter (required for v2 api), please see \
+                                   /v2/chainlist for the list of supported chainids";
+
+/// An action of a module.
+pub(crate) struct Action {
+    module: &'static str,
+    name: &'static str,
+    /// What it needs, for the book.
+    needs: &'static str,
+    pub(crate) source: Source,
+}
+
+/// Where its result comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    /// The index.
+    Index(fn(&Reads<'_>) -> Outcome),
+    /// What is known of the contract at `address`.
+    Contract(fn(Option<&Contract>) -> Outcome),
+    /// A server of Sourcify: a verification begins.
+    Verify,
+    /// The same: how it went.
+    Verification,
+    /// Ethereum's JSON-RPC, and with it a node for some methods.
+    Node(Request, Print),
+}
+
+const fn index(
+    module: &'static str,
+    name: &'static str,
+    needs: &'static str,
+    read: fn(&Reads<'_>) -> Outcome,
+) -> Action {
+    Action { module, name, needs, source: Source::Index(read) }
+}
+
+const fn of_contract(name: &'static str, needs: &'static str, source: Source) -> Action {
+    Action { module: "contract", name, needs, source }
+}
+
+const STATE: &str = "`state` in `evm_forward`";
+
+const fn node(module: &'static str, name: &'static str, request: Request, print: Print) -> Action {
+    Action { module, name, needs: STATE, source: Source::Node(request, print) }
+}
+
+/// An action of module `proxy`, which has the name of its method, with its parameters.
+macro_rules! proxy {
+    ($action:literal, $method:literal, $needs:expr, $names:expr) => {
+        Action {
+            module: "proxy",
+            name: $action,
+            needs: $needs,
+            source: Source::Node(|form| node::proxied($method, &$names, form), node::bare),
+        }
+    };
+}
+
+const BLOCKS: &str = "index `blocks`";
+
+/// All actions.
+const ACTIONS: &[Action] = &[
+    node("account", "balance", node::balance_of_one, node::one_number),
+    node("account", "balancemulti", node::balance_of_several, node::balances),
+    index("account", "getminedblocks", "", account::getminedblocks),
+    index("account", "token1155tx", "index `logs`", account::token1155tx),
+    node("account", "tokenbalance", node::token_balance, node::one_number),
+    index("account", "tokennfttx", "index `logs`", account::tokennfttx),
+    index("account", "tokentx", "index `logs`", account::tokentx),
+    index("account", "txlist", "index `parties`", account::txlist),
+    index("account", "txlistinternal", "`internal_txs`", account::txlistinternal),
+    index("block", "getblocknobytime", "", status::getblocknobytime),
+    of_contract("checkverifystatus", "`sourcify`", Source::Verification),
+    of_contract("getabi", "`abi` or `sourcify`", Source::Contract(contract::getabi)),
+    index("contract", "getcontractcreation", "index `contracts`", contract::getcontractcreation),
+    of_contract("getsourcecode", "`abi` or `sourcify`", Source::Contract(contract::getsourcecode)),
+    of_contract("verifysourcecode", "`sourcify`", Source::Verify),
+    index("logs", "getlogs", "index `logs`", logs::get_logs),
+    proxy!("eth_blocknumber", "eth_blockNumber", "", []),
+    proxy!("eth_call", "eth_call", STATE, ["call", "tag"]),
+    proxy!("eth_estimategas", "eth_estimateGas", STATE, ["call"]),
+    proxy!("eth_gasprice", "eth_gasPrice", STATE, []),
+    proxy!("eth_getblockbynumber", "eth_getBlockByNumber", BLOCKS, ["tag", "boolean"]),
+    proxy!("eth_getblocktransactioncountbynumber", "eth_getBlockTransactionCountByNumber", "", ["tag"]),
+    proxy!("eth_getcode", "eth_getCode", STATE, ["address", "tag"]),
+    proxy!("eth_getstorageat", "eth_getStorageAt", STATE, ["address", "position", "tag"]),
+    proxy!(
+        "eth_gettransactionbyblocknumberandindex",
+        "eth_getTransactionByBlockNumberAndIndex",
+        "",
+        ["tag", "index"]
+    ),
+    proxy!("eth_gettransactionbyhash", "eth_getTransactionByHash", "", ["txhash"]),
+    proxy!("eth_gettransactioncount", "eth_getTransactionCount", STATE, ["address", "tag"]),
+    proxy!("eth_gettransactionreceipt", "eth_getTransactionReceipt", "", ["txhash"]),
+    proxy!("eth_getunclebyblocknumberandindex", "eth_getUncleByBlockNumberAndIndex", "", ["tag", "index"]),
+    proxy!("eth_sendrawtransaction", "eth_sendRawTransaction", "`send` in `evm_forward`", ["hex"]),
+    node("stats", "tokensupply", node::token_supply, node::one_number),
+    index("transaction", "getstatus", "", status::getstatus),
+    index("transaction", "gettxreceiptstatus", "", status::gettxreceiptstatus),
+];
+
+/// The action that a request names.
+pub(crate) fn find(form: &Form) -> Result<&'static Action, Failure> {
+    let name = |name: &str| form.get(name).map(str::to_ascii_lowercase).unwrap_or_default();
+    let (module, action) = (name("module"), name("action"));
+    let missing = |text: &str| Failure::Text(text.to_owned());
+    if !ACTIONS.iter().any(|known| known.module == module) {
+        return Err(missing("Error! Missing Or invalid Module name"));
+    }
+    let found = ACTIONS.iter().find(|known| known.module == module && known.name == action);
+    found.ok_or_else(|| missing("Error! Missing Or invalid Action name"))
+}
+
+/// The table of the book: a row for each action.
+pub fn table() -> String {
+    let mut table = "| module | action | needs |\n|---|---|---|\n".to_owned();
+    for Action { module, name, needs, .. } in ACTIONS {
+        // Writing to a text does not fail.
+        let _ = writeln!(table, "| `{module}` | `{name}` | {needs} |");
+    }
+    table
+}

@@ -1,0 +1,223 @@
+//! The endpoints, and what a request goes through: its form, its action, its envelope.
+
+use std::sync::Arc;
+
+use chain::evm::dialect::Dialect;
+use chain::evm::transaction::EthChain;
+use evm_rpc::EvmRpc;
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use query::Indexer;
+use serde_json::{Value, json};
+use web::app::App;
+use web::call::Call;
+use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+use web::http_error::HttpError;
+use web::limits::share::Share;
+use web::openapi::schema::of;
+use web::reply::Reply;
+use web::router::RouteError;
+
+use crate::actions::{self, Source};
+use crate::contracts::Contracts;
+use crate::form::{self, Form};
+use crate::node;
+use crate::outcome::{Failure, Outcome, into_reply};
+use crate::reads::Reads;
+use crate::verified::Verified;
+
+/// The interface of an index.
+pub struct Etherscan {
+    rpc: EvmRpc,
+    contracts: Option<Arc<Contracts>>,
+    verified: Option<Arc<Verified>>,
+}
+
+const fn endpoint(
+    method: Method,
+    path: &'static str,
+    summary: &'static str,
+    handler: Handler<Etherscan>,
+) -> Endpoint<Etherscan> {
+    let (tag, response) = ("Etherscan", of::<query::v1::GetStatusResponse>());
+    Endpoint { method, path, tag, summary, params: &[], response, handler, cache: MaxAge::LIST }
+}
+
+const ONE_CHAIN: Handler<Etherscan> = Handler::Async(one_chain);
+const BY_CHAIN_ID: Handler<Etherscan> = Handler::Async(by_chain_id);
+
+/// The endpoints.
+pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
+    endpoint(Method::Get, "/api", "Etherscan's API.", ONE_CHAIN),
+    endpoint(Method::Post, "/api", "Etherscan's API, with a form.", ONE_CHAIN),
+    endpoint(Method::Get, "/v2/api", "Etherscan's API with `chainid`.", BY_CHAIN_ID),
+    endpoint(Method::Post, "/v2/api", "Etherscan's API with `chainid`, with a form.", BY_CHAIN_ID),
+    endpoint(Method::Get, "/v2/chainlist", "The chains of `chainid`.", Handler::Sync(chains)),
+    Endpoint {
+        params: &[
+            Param::path("chain", "The chain's EIP-155 id, in decimal."),
+            Param::path("address", "The contract's address, in hex."),
+        ],
+        ..endpoint(
+            Method::Get,
+            "/sourcify/v2/contract/{chain}/{address}",
+            "A known contract, as Sourcify's API has it.",
+            Handler::Sync(sourcify),
+        )
+    },
+    endpoint(
+        Method::Post,
+        "/api/eth-rpc",
+        "Ethereum's JSON-RPC, as Blockscout has it.",
+        Handler::Async(json_rpc),
+    ),
+]];
+
+impl Etherscan {
+    /// Reads the index of `rpc`, and calls it for what needs the state of the chain.
+    pub fn new(rpc: EvmRpc) -> Self {
+        Self { rpc, contracts: None, verified: None }
+    }
+
+    /// Sets the known contracts.
+    #[must_use]
+    pub fn with_contracts(self, contracts: Option<Contracts>) -> Self {
+        Self { contracts: contracts.map(Arc::new), ..self }
+    }
+
+    /// Sets the server that is asked for other contracts, and that verifies them.
+    #[must_use]
+    pub fn with_verified(self, verified: Option<Verified>) -> Self {
+        Self { verified: verified.map(Arc::new), ..self }
+    }
+
+    /// What it reads.
+    pub fn rpc(&self) -> &EvmRpc {
+        &self.rpc
+    }
+
+    /// The server over it.
+    ///
+    /// # Errors
+    /// None: see [`web::router::Router::new`].
+    pub fn app(self) -> Result<App<Self>, RouteError> {
+        App::new(self, ENDPOINTS)
+    }
+
+    async fn reply(&self, call: &Call<'_>, needs_chain: bool) -> Result<Reply, HttpError> {
+        // Without a database there is nothing to say in any form.
+        self.rpc.index()?;
+        let outcome = match Form::read(call) {
+            Ok(form) => self.outcome(form, call.share(), needs_chain).await,
+            Err(failure) => Err(failure),
+        };
+        into_reply(outcome)
+    }
+
+    async fn outcome(&self, form: Form, share: Option<&Share>, needs_chain: bool) -> Outcome {
+        let chain_id = chain_id(self.rpc.index()?);
+        if form.chain_id().map_or(needs_chain, |given| given != chain_id.to_string()) {
+            return Err(Failure::Text(actions::NO_CHAIN.to_owned()));
+        }
+        match actions::find(&form)?.source {
+            Source::Index(read) => self.read(share, read, form).await,
+            Source::Node(request, print) => {
+                let calls = request(&form)?;
+                let reply = self.rpc.reply(&node::body(&calls), share, None).await?;
+                print(&form, node::replies(&reply.body)?)
+            }
+            Source::Contract(print) => {
+                let address = form.one_address("address")?;
+                let known = self.read(share, move |reads| Ok(reads.contract(&address)?), form).await?;
+                match (known, &self.verified) {
+                    (None, Some(server)) => print(server.contract(chain_id, &address).await?.as_ref()),
+                    (known, _) => print(known.as_ref()),
+                }
+            }
+            Source::Verify => {
+                let server = self.verified()?;
+                let address = form.one_address("contractaddress")?;
+                // It helps the server, which can do without.
+                let creation =
+                    self.read(share, move |reads| Ok(reads.view.creation_of(address)?), form.clone()).await;
+                server.verify(chain_id, &form, creation.ok().flatten().map(|creation| creation.hash)).await
+            }
+            Source::Verification => self.verified()?.status(&form).await,
+        }
+    }
+
+    fn verified(&self) -> Result<&Verified, Failure> {
+        self.verified
+            .as_deref()
+            .ok_or_else(|| Failure::Text("Error! It needs the setting `sourcify`".to_owned()))
+    }
+
+    /// What `read` finds in the index, in the share of the client.
+    async fn read<T: Send + 'static>(
+        &self,
+        share: Option<&Share>,
+        read: impl Fn(&Reads<'_>) -> Result<T, Failure> + Send + Sync + 'static,
+        form: Form,
+    ) -> Result<T, Failure> {
+        let (index, contracts) = (Arc::clone(self.rpc.index()?), self.contracts.clone());
+        let job = move || {
+            // As Ethereum counts: positions of logs in the block.
+            let view = index.state().evm(Dialect::Fixed)?;
+            read(&Reads { view, form: &form, contracts: contracts.as_deref() })
+        };
+        match share {
+            Some(share) => share.run(job).await?,
+            None => job(),
+        }
+    }
+}
+
+/// The EIP-155 id of the chain.
+fn chain_id(index: &App<Indexer>) -> u64 {
+    EthChain::new(index.state().chain_id(), index.state().prefix()).id
+}
+
+fn one_chain<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(api.reply(call, false))
+}
+
+fn by_chain_id<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(api.reply(call, true))
+}
+
+fn json_rpc<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(api.rpc.reply(call.body(), call.share(), None))
+}
+
+/// A contract of the folder, for programs that read Sourcify's API.
+fn sourcify(api: &Etherscan, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let (chain, text) = (chain_id(api.rpc.index()?).to_string(), call.text("address"));
+    let address = form::bytes::<20>(text)
+        .ok_or_else(|| HttpError::bad_request("the address is not 20 bytes in hex"))?;
+    let contracts = api.contracts.as_deref().filter(|_| chain == call.text("chain"));
+    let contract = contracts.map(|contracts| contracts.get(&address)).transpose();
+    let known = contract.map_err(HttpError::internal)?.flatten();
+    let unknown = json!({ "match": null, "creationMatch": null, "runtimeMatch": null });
+    let (status, mut members) = match known {
+        Some(contract) => (StatusCode::OK, contract.into_json()),
+        None => (StatusCode::NOT_FOUND, unknown),
+    };
+    members["chainId"] = chain.into();
+    members["address"] = text.into();
+    Ok(Reply { status, ..Reply::json(members.to_string()) })
+}
+
+fn chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {
+    let index = api.rpc.index()?;
+    let chain_id = chain_id(index).to_string();
+    let chain = json!({
+        "chainname": index.state().chain_id(),
+        "chainid": chain_id,
+        "blockexplorer": "",
+        "apiurl": format!("/v2/api?chainid={chain_id}"),
+        "status": 1,
+        "comment": "",
+    });
+    let list: Value = json!({ "comments": "", "totalcount": "1", "result": [chain] });
+    Ok(Reply::json(list.to_string()))
+}
