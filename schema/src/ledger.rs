@@ -33,6 +33,7 @@ pub const LEDGER: Index = Index {
         DenomTokens::SPEC,
     ],
     input: Input::Records,
+    needs_evm: false,
     rows,
 };
 

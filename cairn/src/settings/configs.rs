@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use chain::Vm;
-use evm_rpc::{Dialect, Forward, ForwardAt, Otterscan};
+use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::undo::Horizon;
@@ -153,6 +153,11 @@ impl Settings {
     /// is known.
     pub(crate) fn check_evm(&self, vm: Option<&str>) -> Result<(), Error> {
         let of_listener = [
+            ("otterscan", self.otterscan.is_some()),
+            ("evm_currency", self.evm_currency.is_some()),
+            ("evm_frames", self.evm_frames != Frames::default()),
+            ("abi", self.abi.is_some()),
+            ("sourcify", self.sourcify.is_some()),
             ("evm_replies", self.evm_replies != Dialect::Fixed),
             ("evm_forward", !self.evm_forward.is_empty()),
             ("evm_forward_to", !self.evm_forward_to.is_empty()),

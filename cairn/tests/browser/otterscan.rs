@@ -59,16 +59,14 @@ impl Pages {
                 (!rows.is_empty() && pages.last() != Some(&rows)).then_some(rows)
             });
             pages.push(page);
-            // The button is no link on the last page.
-            let click = format!(
-                r#"((button) => (button?.click(), button !== null))(document.querySelector('[data-test="nav-{name}"]'))"#
+            // The button is no link on the last page. Each page is opened by its address, as from a bookmark.
+            let link = format!(
+                r#"document.querySelector('[data-test="nav-{name}"]')?.getAttribute("href") ?? null"#
             );
-            if self.tab.evaluate(&format!(r#"document.querySelector('[data-test="nav-{name}"]') === null"#))
-                == true
-            {
-                return pages;
+            match self.tab.evaluate(&link).as_str() {
+                Some(next) => self.tab.begin(next),
+                None => return pages,
             }
-            self.tab.evaluate(&click);
         }
     }
 }

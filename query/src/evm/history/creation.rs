@@ -27,7 +27,7 @@ impl EvmView<'_> {
     ///
     /// # Errors
     /// [`Error::Off`] and [`Error::Behind`] of the index `contracts`.
-    pub fn creation(&self, contract: [u8; 20]) -> Result<Option<CreationRow>, Error> {
+    pub fn creation_of(&self, contract: [u8; 20]) -> Result<Option<CreationRow>, Error> {
         let Some(creation) = self.creations(contract)?.into_iter().next() else { return Ok(None) };
         let height = creation.height;
         let timestamp = self.timestamp(height)?.unwrap_or_default();
