@@ -108,7 +108,7 @@ impl EvmRpc {
         let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
         let (forward, frames, otterscan) = (None, Frames::default(), None);
         let subscriptions = Subscriptions::default();
-        Self { index, ready, tip, dialect, forward, frames, otterscan, subscriptions, client }
+        Self { index, ready, tip, dialect, frames, otterscan, forward, subscriptions, client }
     }
 
     /// Sets the height of the node, for `eth_syncing`.

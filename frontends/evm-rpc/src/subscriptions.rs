@@ -198,8 +198,19 @@ impl Reader {
         }
         drop(view);
         let (index, ready, caught_up) = (Arc::clone(index), VecDeque::new(), Instant::now());
-        let _place = place;
-        Ok(Self { index, dialect, topic, id, blocks, sent, ready, slow, caught_up, is_over: false, _place })
+        Ok(Self {
+            index,
+            dialect,
+            topic,
+            id,
+            blocks,
+            sent,
+            ready,
+            slow,
+            caught_up,
+            is_over: false,
+            _place: place,
+        })
     }
 
     async fn next(mut self) -> Option<(Push, Self)> {
@@ -283,7 +294,9 @@ impl Reader {
             }
             Topic::Logs(..) => (Vec::new(), true),
         };
-        results.iter().for_each(|result| self.push(result));
+        for result in &results {
+            self.push(result);
+        }
         let bytes = results.iter().map(Vec::len).sum();
         let logs = results.into_iter().filter(|_| is_log).map(Bytes::from).collect();
         self.sent.push_back(Sent { height, hash, logs });

@@ -69,14 +69,13 @@ pub fn eth_header_hash(block: &Value) -> Result<[u8; 32], String> {
 
 /// The prefix of RLP for so many bytes of text (from 0x80 on) or list (from 0xc0 on).
 fn push_prefix(out: &mut Vec<u8>, kind: u8, len: usize) {
-    match u8::try_from(len) {
-        Ok(short @ 0..=55) => out.push(kind + short),
-        _ => {
-            let bytes = len.to_be_bytes();
-            let bytes = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
-            // A length has 8 bytes at most.
-            out.push(kind + 55 + u8::try_from(bytes.len()).unwrap_or(8));
-            out.extend_from_slice(bytes);
-        }
+    if let Ok(short @ 0..=55) = u8::try_from(len) {
+        out.push(kind + short);
+        return;
     }
+    let bytes = len.to_be_bytes();
+    let bytes = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
+    // A length has 8 bytes at most.
+    out.push(kind + 55 + u8::try_from(bytes.len()).unwrap_or(8));
+    out.extend_from_slice(bytes);
 }

@@ -136,7 +136,7 @@ impl Synthesized {
                 bloom: txs
                     .iter()
                     .map(|(template, values)| template.bloom(values))
-                    .fold(Default::default(), |a, b| a | b),
+                    .fold(alloy::primitives::Bloom::default(), |a, b| a | b),
             };
             let eth_block =
                 self.frame.eth_block(height, &link.eth_block, &totals).map_err(Failure::Format)?;

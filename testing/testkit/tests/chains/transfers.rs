@@ -106,7 +106,9 @@ async fn each_list_of_movements_is_what_a_filter_over_all_leaves() {
             );
             let sent = of(&|it| plain(it) && gave(it) && !got(it));
             assert_eq!(all(&app, &format!("{path}?direction=out"), 100), sent, "{chain} {account}");
-            if let Some(token) = sent.first().map(|it| &it["token"]).filter(|it| text(it, "denom") != "") {
+            if let Some(token) =
+                sent.first().map(|it| &it["token"]).filter(|it| !text(it, "denom").is_empty())
+            {
                 let denom = encoded(text(token, "denom"));
                 assert_eq!(
                     all(&app, &format!("{path}?direction=out&token={denom}"), 3),

@@ -16,18 +16,15 @@ fn pool(number: usize, (kind, first, second): (usize, usize, usize), scales: (u3
     let milli = U256::from(10u64.pow(15));
     let second = if first == second { (second + 1) % COINS } else { second };
     let reserves = [scales.2 * 10u64.pow(scales.0), scales.2 * 7 * 10u64.pow(scales.1)];
-    let state = match WEIGHTS.get(kind) {
-        Some(share) => {
-            let weights = [milli * U256::from(*share), milli * U256::from(1_000 - share)];
-            let weights = Weights { weights, time: 0 };
-            let (weights_before, weights_after) = (weights.clone(), weights);
-            let fee_rate = milli * U256::from(3);
-            PoolState::Weighted(WeightedPool { reserves, weights_before, weights_after, fee_rate })
-        }
-        None => {
-            let reserves = vec![reserves[0], reserves[0] + reserves[0] / 3];
-            PoolState::Stable(StablePool { reserves, ann: 6_000, fee_rate: milli })
-        }
+    let state = if let Some(share) = WEIGHTS.get(kind) {
+        let weights = [milli * U256::from(*share), milli * U256::from(1_000 - share)];
+        let weights = Weights { weights, time: 0 };
+        let (weights_before, weights_after) = (weights.clone(), weights);
+        let fee_rate = milli * U256::from(3);
+        PoolState::Weighted(WeightedPool { reserves, weights_before, weights_after, fee_rate })
+    } else {
+        let reserves = vec![reserves[0], reserves[0] + reserves[0] / 3];
+        PoolState::Stable(StablePool { reserves, ann: 6_000, fee_rate: milli })
     };
     let coins = [first, second].map(|coin| format!("coin{coin}")).to_vec();
     Pool { id: number.to_string(), coins, state }
@@ -38,7 +35,7 @@ fn best_of_all(market: &Market, from: usize, target: usize, amount: u64, is_out:
     fn visit(
         market: &Market,
         (target, is_out): (usize, bool),
-        visited: &mut Vec<usize>,
+        visited: &[usize],
         amount: u64,
         ends: &mut Vec<u64>,
     ) {
@@ -53,14 +50,14 @@ fn best_of_all(market: &Market, from: usize, target: usize, amount: u64, is_out:
                 continue;
             }
             if let Ok(quote) = market.quote(forward, amount, is_out) {
-                let mut visited = visited.clone();
+                let mut visited = visited.to_vec();
                 visited.push(way.to);
-                visit(market, (target, is_out), &mut visited, quote.amount, ends);
+                visit(market, (target, is_out), &visited, quote.amount, ends);
             }
         }
     }
     let mut ends = Vec::new();
-    visit(market, (target, is_out), &mut vec![from], amount, &mut ends);
+    visit(market, (target, is_out), &[from], amount, &mut ends);
     if is_out { ends.into_iter().min() } else { ends.into_iter().max() }
 }
 

@@ -46,7 +46,7 @@ impl Socket {
     /// The next text; the reason of the close at the end.
     async fn read(&mut self) -> Result<String, String> {
         loop {
-            match timeout(PATIENCE, self.0.next()).await.expect("a message in time").unwrap().unwrap() {
+            match timeout(PATIENCE, self.0.next()).await.unwrap().unwrap().unwrap() {
                 Message::Text(text) => return Ok(text.to_string()),
                 Message::Close(frame) => return Err(frame.unwrap().reason.to_string()),
                 _ => {}

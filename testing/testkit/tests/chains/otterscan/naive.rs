@@ -82,7 +82,9 @@ impl Tx {
         }
         if self.is_stand_in() && !calls.is_empty() {
             calls.remove(0);
-            calls.iter_mut().for_each(|(_, depth)| *depth -= 1);
+            for (_, depth) in &mut calls {
+                *depth -= 1;
+            }
         }
         calls
     }
