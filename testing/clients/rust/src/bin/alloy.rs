@@ -1,6 +1,6 @@
 //! alloy's provider over cairn's JSON-RPC of a recorded chain: blocks, transactions, receipts, logs, subscriptions.
 //!
-//! `cairn-clients-alloy URL` of `cairn demo --recording ../recordings/evm-fees --evm-listen ADDR`; with `--live` of a node that
+//! `alloy URL` of `cairn demo --recording ../recordings/evm-fees --evm-listen ADDR`; with `--live` of a node that
 //! shows new blocks.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const HEADS: usize = 10;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let url = args.first().ok_or("usage: cairn-clients-alloy URL [--live]")?;
+    let url = args.first().ok_or("usage: alloy URL [--live]")?;
     if args.iter().any(|arg| arg == "--live") { subscriptions(url).await } else { reads(url).await }
 }
 
@@ -47,7 +47,7 @@ async fn reads(url: &str) -> Result<(), Box<dyn Error>> {
             }
             *kinds.entry(tx.ty()).or_default() += 1;
             from_receipts += receipt.logs().len();
-            assert!(receipt.effective_gas_price == 0 || tx.max_fee_per_gas() >= receipt.effective_gas_price);
+            assert!(receipt.effective_gas_price == 0 || tx.inner.max_fee_per_gas() >= receipt.effective_gas_price);
         }
     }
     let logs = provider.get_logs(&Filter::new().from_block(1).to_block(BlockNumberOrTag::Latest)).await?;
