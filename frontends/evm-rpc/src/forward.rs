@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 const IN_FLIGHT: usize = 64;
 
 /// Maximum bytes of a node's reply: those of the response to a batch.
-const MAX_REPLY: usize = crate::server::MAX_RESPONSE;
+const MAX_REPLY: usize = crate::calls::MAX_RESPONSE;
 
 /// Calls that are forwarded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@
 //! * No call reaches a node unless its group is switched on.
 //! * What is over a limit or not indexed is an error, never a short result or `null`.
 
+mod calls;
 mod envelope;
 mod forward;
 mod go_json;
@@ -32,6 +33,7 @@ mod unique_id;
 pub use chain::evm::dialect::Dialect;
 pub use query::evm::Frames;
 
+pub use self::calls::MAX_RESPONSE;
 pub use self::forward::{Forward, ForwardAt, Group};
 pub use self::otterscan::{Otterscan, Unusable};
-pub use self::server::{ENDPOINTS, EvmRpc, Index, MAX_BODY, MAX_RESPONSE, Ready, Tip};
+pub use self::server::{ENDPOINTS, EvmRpc, Index, MAX_BODY, Ready, Tip};

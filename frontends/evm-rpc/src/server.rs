@@ -24,24 +24,22 @@ use web::limits::Limits;
 use web::limits::share::Share;
 use web::openapi::schema::of;
 use web::pushes::Pushes;
-use web::reply::{JSON, Reply};
+use web::reply::Reply;
 use web::router::RouteError;
 
+use crate::calls::{self, MAX_RESPONSE, Outcome, Step};
 use crate::envelope::{self, Body, Content, Message};
 use crate::forward::{Forward, Group};
-use crate::methods::{self, Method, Read, Source};
+use crate::methods::{self, Method, Source};
 use crate::otterscan::{self, Otterscan, Site};
-use crate::params::{self, Value};
-use crate::reads::{Chain, Reads};
+use crate::params;
+use crate::reads::Chain;
 use crate::rpc_error::{BUSY, INTERNAL, INVALID_REQUEST, METHOD_MISSING, RpcError};
 use crate::subscriptions::{self, Subscriptions};
 use crate::{Dialect, Frames, meter};
 
 /// Maximum bytes of a request body, as go-ethereum's server has.
 pub const MAX_BODY: usize = 5 << 20;
-
-/// Bytes of results after which the rest of a batch is refused, as go-ethereum's server has.
-pub const MAX_RESPONSE: usize = 25_000_000;
 
 /// Time for all calls of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -54,9 +52,6 @@ const SOCKETS: usize = 1024;
 
 /// Calls of a request that are forwarded at once.
 const FORWARDED_AT_ONCE: usize = 16;
-
-/// Requests that a call counts as for which a node executes transactions.
-const EXECUTION: u32 = 5;
 
 /// The media types of go-ethereum's server (`rpc/http.go`).
 const MEDIA_TYPES: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
@@ -235,26 +230,6 @@ fn error_body(_: &Parts, error: &HttpError) -> Bytes {
     body.into()
 }
 
-/// What is done for a call.
-enum Step {
-    Read(&'static Method, Read, Vec<Value>),
-    Forward(&'static Method, Option<String>),
-    Subscription(&'static Method, Option<String>),
-    Refused(RpcError),
-}
-
-impl Step {
-    /// The requests that the call counts as in the rate of its client.
-    fn weight(&self) -> u32 {
-        match self {
-            Self::Forward(method, _) if method.executes() => EXECUTION,
-            Self::Forward(..) | Self::Subscription(..) | Self::Read(..) | Self::Refused(_) => 1,
-        }
-    }
-}
-
-type Outcome = Result<Vec<u8>, RpcError>;
-
 fn post<'a>(rpc: &'a EvmRpc, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(async move {
         let media_type = call.media_type().unwrap_or_default();
@@ -306,7 +281,7 @@ impl EvmRpc {
         }
         let done = timeout(TIMEOUT, outcomes(self, index, (share, pushes), &steps)).await;
         let outcomes = done.unwrap_or_else(|_| steps.iter().map(|_| Err(RpcError::timed_out())).collect());
-        Ok(response(&messages, outcomes, is_batch))
+        Ok(calls::response(&messages, outcomes, is_batch))
     }
 }
 
@@ -322,7 +297,7 @@ async fn outcomes(
             return Ok(Vec::new());
         }
         let (index, steps, chain) = (Arc::clone(index), Arc::clone(steps), rpc.chain());
-        let job = move || read(&index, &chain, &steps);
+        let job = move || calls::read(&index, &chain, &steps);
         match share {
             Some(share) => match share.run(job).await {
                 Ok(read) => read.map_err(RpcError::from),
@@ -404,55 +379,4 @@ async fn forward(
     };
     meter::observe(method.name, "forwarded", begun.elapsed());
     (place, outcome)
-}
-
-/// The outcomes of the calls that are read, until they are too large.
-fn read(index: &App<Indexer>, chain: &Chain, steps: &[Step]) -> Result<Vec<Option<Outcome>>, HttpError> {
-    let reads = Reads::new(index.state(), chain)?;
-    let (mut outcomes, mut bytes) = (Vec::with_capacity(steps.len()), 0);
-    for step in steps {
-        if bytes > MAX_RESPONSE {
-            break;
-        }
-        let Step::Read(method, read, values) = step else {
-            outcomes.push(None);
-            continue;
-        };
-        let begun = Instant::now();
-        let outcome = read(&reads, values).map_err(|failure| failure.into_reply(method.name));
-        if web::limits::lane::is_over() {
-            // Dropped: the request runs again in another lane.
-            return Ok(Vec::new());
-        }
-        meter::observe(method.name, if outcome.is_ok() { "ok" } else { "error" }, begun.elapsed());
-        bytes += outcome.as_ref().map_or(0, Vec::len);
-        outcomes.push(Some(outcome));
-    }
-    Ok(outcomes)
-}
-
-/// The response with the outcome of each message that is no notification.
-fn response(messages: &[Message], outcomes: Vec<Outcome>, is_batch: bool) -> Reply {
-    let (mut out, mut bytes, mut is_first) = (Vec::new(), 0, true);
-    for (message, outcome) in messages.iter().zip(outcomes) {
-        let Some(id) = &message.id else { continue };
-        if is_batch {
-            out.push(if is_first { b'[' } else { b',' });
-        }
-        is_first = false;
-        if bytes > MAX_RESPONSE {
-            envelope::write_error(&mut out, id, &RpcError::too_large());
-            continue;
-        }
-        bytes += outcome.as_ref().map_or(0, Vec::len);
-        envelope::write_response(&mut out, id, &outcome);
-    }
-    if is_batch && !is_first {
-        out.push(b']');
-    }
-    // go-ethereum's encoder ends a response with a new line, and not one that it has cut.
-    if !is_first && (!is_batch || bytes <= MAX_RESPONSE) {
-        out.push(b'\n');
-    }
-    Reply { content_type: JSON, ..Reply::json(out) }
 }

@@ -1,0 +1,97 @@
+//! The calls of a request: what is done for each, those that are read, and the response.
+
+use std::time::Instant;
+
+use query::Indexer;
+use web::app::App;
+use web::http_error::HttpError;
+use web::reply::{JSON, Reply};
+
+use crate::envelope::{self, Message};
+use crate::meter;
+use crate::methods::{Method, Read};
+use crate::params::Value;
+use crate::reads::{Chain, Reads};
+use crate::rpc_error::RpcError;
+
+/// Bytes of results after which the rest of a batch is refused, as go-ethereum's server has.
+pub const MAX_RESPONSE: usize = 25_000_000;
+
+/// Requests that a call counts as for which a node executes transactions.
+const EXECUTION: u32 = 5;
+
+/// What is done for a call.
+pub(crate) enum Step {
+    Read(&'static Method, Read, Vec<Value>),
+    Forward(&'static Method, Option<String>),
+    Subscription(&'static Method, Option<String>),
+    Refused(RpcError),
+}
+
+impl Step {
+    /// The requests that the call counts as in the rate of its client.
+    pub(crate) fn weight(&self) -> u32 {
+        match self {
+            Self::Forward(method, _) if method.executes() => EXECUTION,
+            Self::Forward(..) | Self::Subscription(..) | Self::Read(..) | Self::Refused(_) => 1,
+        }
+    }
+}
+
+/// The result of a call as JSON, or its error.
+pub(crate) type Outcome = Result<Vec<u8>, RpcError>;
+
+/// The outcomes of the calls that are read, until they are too large.
+pub(crate) fn read(
+    index: &App<Indexer>,
+    chain: &Chain,
+    steps: &[Step],
+) -> Result<Vec<Option<Outcome>>, HttpError> {
+    let reads = Reads::new(index.state(), chain)?;
+    let (mut outcomes, mut bytes) = (Vec::with_capacity(steps.len()), 0);
+    for step in steps {
+        if bytes > MAX_RESPONSE {
+            break;
+        }
+        let Step::Read(method, read, values) = step else {
+            outcomes.push(None);
+            continue;
+        };
+        let begun = Instant::now();
+        let outcome = read(&reads, values).map_err(|failure| failure.into_reply(method.name));
+        if web::limits::lane::is_over() {
+            // Dropped: the request runs again in another lane.
+            return Ok(Vec::new());
+        }
+        meter::observe(method.name, if outcome.is_ok() { "ok" } else { "error" }, begun.elapsed());
+        bytes += outcome.as_ref().map_or(0, Vec::len);
+        outcomes.push(Some(outcome));
+    }
+    Ok(outcomes)
+}
+
+/// The response with the outcome of each message that is no notification.
+pub(crate) fn response(messages: &[Message], outcomes: Vec<Outcome>, is_batch: bool) -> Reply {
+    let (mut out, mut bytes, mut is_first) = (Vec::new(), 0, true);
+    for (message, outcome) in messages.iter().zip(outcomes) {
+        let Some(id) = &message.id else { continue };
+        if is_batch {
+            out.push(if is_first { b'[' } else { b',' });
+        }
+        is_first = false;
+        if bytes > MAX_RESPONSE {
+            envelope::write_error(&mut out, id, &RpcError::too_large());
+            continue;
+        }
+        bytes += outcome.as_ref().map_or(0, Vec::len);
+        envelope::write_response(&mut out, id, &outcome);
+    }
+    if is_batch && !is_first {
+        out.push(b']');
+    }
+    // go-ethereum's encoder ends a response with a new line, and not one that it has cut.
+    if !is_first && (!is_batch || bytes <= MAX_RESPONSE) {
+        out.push(b'\n');
+    }
+    Reply { content_type: JSON, ..Reply::json(out) }
+}
