@@ -350,13 +350,12 @@ fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
             return Err(HttpError::bad_request("Must supply denom and chain_id"));
         };
         let asset = registry.chain(&chain).and_then(|chain| registry.asset(chain, &denom));
-        let asset =
-            asset.and_then(|asset| registry.issued(asset)).map(|asset| WireAsset::of(registry, asset));
+        let asset = asset.and_then(|asset| registry.issued(asset));
+        let asset = asset.map(|asset| WireAsset::of(registry, asset));
         Ok(OriginAsset { asset_found: asset.is_some(), asset })
     };
-    json(&IbcOriginAssetsResponse {
-        origin_assets: assets.into_iter().map(origin).collect::<Result<_, _>>()?,
-    })
+    let origin_assets = assets.into_iter().map(origin).collect::<Result<_, _>>()?;
+    json(&IbcOriginAssetsResponse { origin_assets })
 }
 
 fn recommend<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
