@@ -152,6 +152,10 @@ impl Settings {
     /// Fails if a setting of Ethereum's JSON-RPC, or an index of EVM transactions, has no effect: `vm` is that of the chain, if it
     /// is known.
     pub(crate) fn check_evm(&self, vm: Option<&str>) -> Result<(), Error> {
+        let of_forward = [
+            ("evm_forward_to", !self.evm_forward_to.is_empty()),
+            ("evm_forward_at", self.evm_forward_at != ForwardAt::Node),
+        ];
         let of_listener = [
             ("otterscan", self.otterscan.is_some()),
             ("evm_currency", self.evm_currency.is_some()),
@@ -160,8 +164,6 @@ impl Settings {
             ("sourcify", self.sourcify.is_some()),
             ("evm_replies", self.evm_replies != Dialect::Fixed),
             ("evm_forward", !self.evm_forward.is_empty()),
-            ("evm_forward_to", !self.evm_forward_to.is_empty()),
-            ("evm_forward_at", self.evm_forward_at != ForwardAt::Node),
         ];
         let needs = |partner: &str, is_there: bool, settings: &[(&str, bool)]| {
             let unused = settings.iter().find(|(_, is_set)| *is_set && !is_there);
@@ -170,7 +172,8 @@ impl Settings {
             })
         };
         needs("evm_listen", self.evm_listen.is_some(), &of_listener)?;
-        needs("evm_forward", !self.evm_forward.is_empty(), &of_listener[2..])?;
+        needs("evm_listen", self.evm_listen.is_some(), &of_forward)?;
+        needs("evm_forward", !self.evm_forward.is_empty(), &of_forward)?;
         let Some(vm) = vm.filter(|vm| *vm != Vm::Evm.name()) else { return Ok(()) };
         if self.evm_listen.is_some() {
             return Err(Error(format!(

@@ -169,6 +169,17 @@ fn a_setting_of_json_rpc_without_effect_is_refused() {
         let of_listener = check(&[listen, ("evm_forward", "send"), setting], Some("evm"));
         assert!(of_listener.is_ok(), "{of_listener:?}");
     }
+    for setting in [
+        ("otterscan", "/srv/otterscan"),
+        ("evm_currency", "GAS"),
+        ("evm_frames", "clean"),
+        ("abi", "/srv/abi"),
+        ("sourcify", "http://127.0.0.1:5555"),
+    ] {
+        assert!(check(&[setting], Some("evm")).unwrap_err().contains("only with `evm_listen`"));
+        let alone = check(&[listen, setting], Some("evm"));
+        assert!(alone.is_ok(), "{setting:?} needs nothing else: {alone:?}");
+    }
     let to = check(&[listen, ("evm_forward_to", "http://127.0.0.1:8545")], None).unwrap_err();
     assert!(to.contains("only with `evm_forward`"), "{to}");
     for vm in ["move", "wasm", "none"] {
