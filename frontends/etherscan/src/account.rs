@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use chain::evm::transaction::Summary;
-use query::evm::Error;
 use query::evm::history::{CallsOf, Standard, TransferRow, TransfersOf};
 use serde::Serialize;
 
@@ -99,7 +98,7 @@ struct Transfer<'a> {
 }
 
 pub(crate) fn txlist(reads: &Reads<'_>) -> Outcome {
-    let (account, window) = (reads.form.one_address("address")?, reads.form.window()?);
+    let (account, window) = (reads.form.one_address("address")?, reads.form.window(reads.view.head())?);
     let (mut rows, head, mut names) = (Vec::new(), reads.view.head(), Names::new(reads));
     reads.view.txs_of(account, &window, &mut |row| {
         let (common, summary, receipt) = (Common::of(row, head), row.tx.summary(), row.receipt);
@@ -124,7 +123,7 @@ pub(crate) fn txlist(reads: &Reads<'_>) -> Outcome {
             gas_used: &common.gas_used,
             confirmations: &common.confirmations,
             method_id: &common.method_id,
-            function_name: &names.of_call(&summary)?,
+            function_name: &names.of_call(&summary),
         };
         push(&mut rows, &tx)
     })?;
@@ -137,7 +136,7 @@ pub(crate) fn txlistinternal(reads: &Reads<'_>) -> Outcome {
         (None, Some(account)) => CallsOf::Account(account),
         (None, None) => CallsOf::All,
     };
-    let (mut rows, window) = (Vec::new(), reads.form.window()?);
+    let (mut rows, window) = (Vec::new(), reads.form.window(reads.view.head())?);
     let is_complete = reads.view.calls_of(of, &window, &mut |row| {
         let (frame, receipt) = (row.frame, row.tx.receipt);
         let (creates, failed) = (frame.creates(), receipt.status == "0x0");
@@ -190,10 +189,10 @@ fn transfers(reads: &Reads<'_>, standard: Standard) -> Outcome {
     if account.is_none() && contract.is_none() {
         return Err(Failure::Text("Error! Missing address or contract address".to_owned()));
     }
-    let (mut rows, window, head) = (Vec::new(), reads.form.window()?, reads.view.head());
+    let (mut rows, window, head) = (Vec::new(), reads.form.window(reads.view.head())?, reads.view.head());
     let (of, mut names) = (TransfersOf { standard, account, contract }, Names::new(reads));
     reads.view.transfers_of(&of, &window, &mut |row| {
-        let (common, name) = (Common::of(row.tx, head), names.of_call(&row.summary)?);
+        let (common, name) = (Common::of(row.tx, head), names.of_call(&row.summary));
         push(&mut rows, &transfer(row, standard, &common, &name))
     })?;
     Ok(Success::list(rows, NO_TRANSACTIONS))
@@ -252,18 +251,19 @@ impl<'a> Names<'a> {
     }
 
     /// The function that a transaction calls; empty if it is not known.
-    fn of_call(&mut self, tx: &Summary<'_>) -> Result<String, Error> {
+    fn of_call(&mut self, tx: &Summary<'_>) -> String {
         let Some(to) = tx.to.filter(|_| tx.is_signed && tx.input.len() >= 4) else {
-            return Ok(String::new());
+            return String::new();
         };
         let functions = match self.functions.entry(to) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let contract = self.reads.contract(&to)?;
+                // A name is not worth the list: the log has what is wrong with the file.
+                let contract = self.reads.contract(&to).unwrap_or_default();
                 unknown.insert(contract.map(|contract| Functions::of(contract.abi())).unwrap_or_default())
             }
         };
-        Ok(functions.of_call(tx.input).unwrap_or_default().to_owned())
+        functions.of_call(tx.input).unwrap_or_default().to_owned()
     }
 }
 

@@ -82,10 +82,24 @@ impl Form {
         )
     }
 
-    /// The window of a list: `page`, `offset`, `sort`, and the blocks from `startblock` to `endblock`.
-    pub(crate) fn window(&self) -> Result<Window, Failure> {
-        let (start, end) =
-            (self.number("startblock")?.unwrap_or(0), self.number("endblock")?.unwrap_or(u64::MAX));
+    /// A height that may be absent: decimal or hex, or by name, where the last block is `head`.
+    pub(crate) fn height(&self, name: &str, head: u64) -> Result<Option<u64>, Failure> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match text.to_ascii_lowercase().as_str() {
+            "latest" | "pending" | "safe" | "finalized" => Ok(Some(head)),
+            "earliest" => Ok(Some(0)),
+            hex if hex.starts_with("0x") => match u64::from_str_radix(&hex[2..], 16) {
+                Ok(height) => Ok(Some(height)),
+                Err(_) => invalid(&format!("Error! Invalid {name}")),
+            },
+            _ => self.number(name),
+        }
+    }
+
+    /// The window of a list: `page`, `offset`, `sort`, and the blocks from `startblock` to `endblock`; the last block is `head`.
+    pub(crate) fn window(&self, head: u64) -> Result<Window, Failure> {
+        let start = self.height("startblock", head)?.unwrap_or(0);
+        let end = self.height("endblock", head)?.unwrap_or(u64::MAX);
         let newest_first = match self.get("sort").map(str::to_ascii_lowercase).as_deref() {
             None | Some("asc") => false,
             Some("desc") => true,

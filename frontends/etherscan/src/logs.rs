@@ -29,7 +29,8 @@ struct Row<'a> {
 
 pub(crate) fn get_logs(reads: &Reads<'_>) -> Outcome {
     let form = reads.form;
-    let heights = height(form, "fromblock")?.unwrap_or(0)..=height(form, "toblock")?.unwrap_or(u64::MAX);
+    let height = |name| form.height(name, reads.view.head());
+    let heights = height("fromblock")?.unwrap_or(0)..=height("toblock")?.unwrap_or(u64::MAX);
     let (window, query) = (form.page(MAX_ROWS, heights)?, query(form)?);
     let mut rows = Vec::new();
     reads.view.logs_of(&query, &window, &mut |row| {
@@ -68,17 +69,4 @@ fn query(form: &Form) -> Result<TopicQuery, Failure> {
         };
     }
     Ok(query)
-}
-
-/// A height in decimal or hex; `None` for `latest`, or if it is absent.
-fn height(form: &Form, name: &str) -> Result<Option<u64>, Failure> {
-    let Some(text) = form.get(name) else { return Ok(None) };
-    match text.to_ascii_lowercase().as_str() {
-        "latest" => Ok(None),
-        hex if hex.starts_with("0x") => match u64::from_str_radix(&hex[2..], 16) {
-            Ok(height) => Ok(Some(height)),
-            Err(_) => Err(Failure::Text(format!("Error! Invalid {name}"))),
-        },
-        _ => form.number(name),
-    }
 }

@@ -128,7 +128,7 @@ impl Etherscan {
             }
             Source::Contract(print) => {
                 let address = form.one_address("address")?;
-                let known = self.read(share, move |reads| Ok(reads.contract(&address)?), form).await?;
+                let known = self.read(share, move |reads| reads.contract(&address), form).await?;
                 match (known, &self.verified) {
                     (None, Some(server)) => print(server.contract(chain_id, &address).await?.as_ref()),
                     (known, _) => print(known.as_ref()),

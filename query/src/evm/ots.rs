@@ -24,6 +24,7 @@ use super::tx::{evm_seqs, parse};
 use super::{Error, EvmView};
 
 pub use self::calls::Frames;
+pub(super) use self::calls::is_dispatched;
 pub use self::involved::Side;
 
 /// Digits of the first four bytes of call data, which name a function, with their prefix.

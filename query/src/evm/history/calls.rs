@@ -2,7 +2,8 @@
 //!
 //! minievm puts a frame of its own around each transaction, with calls of its fee token next to the transaction's call. The
 //! transaction's call is the last one below that frame with its sender, recipient and input: a transaction that failed before has
-//! none. A Cosmos transaction has no call of its own: all of its frames but the first are internal.
+//! none. Messages that a contract gave to the precompile of Cosmos messages are called after it, next to it, and count as calls of
+//! it. A Cosmos transaction has no call of its own: all of its frames but the first are internal.
 
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ use super::logs::in_order;
 use super::{Bounds, MAX_CANDIDATES, Rows, TxRow, Window, first_of};
 use crate::api;
 use crate::array::{Array, Run, Stored};
+use crate::evm::ots::is_dispatched;
 use crate::evm::{Error, EvmView};
 
 /// Candidates that are read at first. Further ones are four times as many each time.
@@ -313,6 +315,8 @@ fn paths(frames: &[Frame<'_>], root: Option<usize>) -> Vec<Option<String>> {
     let mut calls = vec![0_u64; frames.len()];
     for (place, frame) in frames.iter().enumerate() {
         let parent = usize::try_from(frame.parent_index).ok().filter(|parent| *parent < place);
+        let is_of = |root: &usize| is_dispatched(frame.parent_index, place as u64, *root as u64, &frame.from);
+        let parent = root.filter(is_of).or(parent);
         let ordinal = parent.and_then(|parent| calls.get_mut(parent)).map(|calls| {
             *calls += 1;
             *calls - 1

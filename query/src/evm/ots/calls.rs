@@ -195,7 +195,13 @@ fn shown<'f>(frames: &'f [Frame], found: &Found, which: Frames) -> Result<Vec<Sh
     for (place, frame) in frames.iter().enumerate() {
         let parent = usize::try_from(frame.parent_index).ok().filter(|parent| *parent < place);
         let above = parent.and_then(|parent| depths[parent]);
-        let depth = if frame.index == root { Some(0) } else { above.map(|depth| depth + 1) };
+        let depth = if frame.index == root {
+            Some(0)
+        } else if is_dispatched(frame.parent_index, frame.index, root, &frame.from) {
+            Some(1)
+        } else {
+            above.map(|depth| depth + 1)
+        };
         let is_hidden = which == Frames::Clean
             && frame.index != root
             && parent.is_some_and(|parent| {
@@ -232,6 +238,12 @@ fn own_call<'f>(frames: &'f [Frame], receipt: &Receipt<'_>, input: &[u8]) -> Opt
             && frame.input.strip_prefix("0x") == Some(&input)
     };
     frames.iter().rev().find(is_own)
+}
+
+/// True for the call of a message that a contract gave to the precompile of Cosmos messages: the chain executes it after the user's
+/// own call `root`, next to it, and its caller is the contract. All other calls there are of the chain itself.
+pub(in crate::evm) fn is_dispatched(parent_index: i64, index: u64, root: u64, from: &str) -> bool {
+    root > 0 && parent_index == 0 && index > root && !CHAIN.contains(&from)
 }
 
 /// True if `call` is how the chain moves the value of `parent`: a transfer of the fee token from its caller to its receiver.

@@ -16,6 +16,8 @@ use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use web::app::App;
 
+pub(crate) use naive::with_dispatched;
+
 /// The interface over the index of a chain.
 async fn opened(name: &str) -> App<Etherscan> {
     let played = Arc::new(Recording::open(&recording(name)).unwrap());

@@ -160,6 +160,18 @@ fn as_transfers(rows: &[Value]) -> Vec<Row> {
     rows.iter().map(of).collect()
 }
 
+/// The call at `place`, with those behind it that are not of the chain itself: of messages that contracts gave to the chain.
+pub(crate) fn with_dispatched(calls: &[Value], place: usize) -> Value {
+    let mut own = calls[place].clone();
+    let is_of_chain = |call: &&Value| text(&call["from"]).trim_matches(['0', 'x']).len() <= 1;
+    let dispatched: Vec<_> = calls[place + 1..].iter().filter(|call| !is_of_chain(call)).cloned().collect();
+    if !dispatched.is_empty() {
+        let below = own["calls"].as_array().cloned().unwrap_or_default();
+        own["calls"] = [below, dispatched].concat().into();
+    }
+    own
+}
+
 /// The internal calls of a transaction, with their paths: those with value, creations and destructions below its own call.
 fn internal(tx: &Tx, object: &Value) -> Vec<(String, String, String, String)> {
     fn below(frame: &Value, path: &str, out: &mut Vec<(String, String, String, String)>) {
@@ -189,8 +201,9 @@ fn internal(tx: &Tx, object: &Value) -> Vec<(String, String, String, String)> {
         };
         call["from"] == object["from"] && is_to && call["input"] == object["input"]
     };
-    if let Some(own) = tx.trace["calls"].as_array().and_then(|calls| calls.iter().rfind(is_own)) {
-        below(own, "", &mut out);
+    let calls = tx.trace["calls"].as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(place) = calls.iter().rposition(|call| is_own(&call)) {
+        below(&with_dispatched(calls, place), "", &mut out);
     }
     out
 }

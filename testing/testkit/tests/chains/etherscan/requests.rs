@@ -160,6 +160,9 @@ async fn logs_are_those_of_a_scan_with_any_join_of_their_topics() {
         }
     }
     assert!(counts.iter().any(|count| *count > 500) && counts.len() > 50, "{counts:?}");
+    let head = rows(app, "module=logs&action=getLogs&fromBlock=latest&toBlock=latest").await;
+    let in_head = rows(app, "module=logs&action=getLogs&fromBlock=584&toBlock=584").await;
+    assert_eq!(head, in_head, "latest is the last block, not all of them");
     let third = rows(app, "module=logs&action=getLogs&fromBlock=1&toBlock=584&page=3&offset=100").await;
     assert_eq!(third[0]["data"], logs[200]["data"]);
     assert_eq!(third[0]["transactionHash"], logs[200]["transactionHash"]);

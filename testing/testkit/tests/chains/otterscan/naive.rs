@@ -8,6 +8,8 @@ use chain::evm::Receipt;
 use serde_json::{Value, json};
 use testkit::recording;
 
+use crate::etherscan::with_dispatched;
+
 /// An EVM transaction.
 pub(super) struct Tx {
     pub(super) height: u64,
@@ -63,22 +65,24 @@ impl Tx {
 
     /// The call of the user: the last below the synthetic one that has what the transaction has. Of a Cosmos transaction the
     /// synthetic one.
-    fn own<'t>(&'t self, input: &str) -> Option<&'t Value> {
+    fn own(&self, input: &str) -> Option<Value> {
         if self.is_stand_in() {
-            return Some(&self.tree);
+            return Some(self.tree.clone());
         }
         let creates = self.receipt["to"].is_null() || self.receipt["to"] == "";
-        self.tree["calls"].as_array()?.iter().rev().find(|call| {
+        let calls = self.tree["calls"].as_array()?;
+        let place = calls.iter().rposition(|call| {
             let to = if creates { text(&call["type"]) == "CREATE" } else { call["to"] == self.receipt["to"] };
             call["from"] == self.receipt["from"] && to && text(&call["input"]) == input
-        })
+        })?;
+        Some(with_dispatched(calls, place))
     }
 
     /// Its calls with their depths, from the user's own down.
     pub(super) fn calls(&self, input: &str) -> Vec<(Value, usize)> {
         let mut calls = Vec::new();
         if let Some(own) = self.own(input) {
-            each(own, 0, &mut |frame, depth| calls.push((frame.clone(), depth)));
+            each(&own, 0, &mut |frame, depth| calls.push((frame.clone(), depth)));
         }
         if self.is_stand_in() && !calls.is_empty() {
             calls.remove(0);
