@@ -67,7 +67,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
-use store::RocksStore;
 
 use crate::args::{Cli, Command};
 use crate::settings::Settings;
@@ -82,7 +81,7 @@ const LAST_WORK: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     let code = exit_code();
-    if !RocksStore::wait_until_closed(LAST_WORK) {
+    if !store::rocks::wait_until_closed(LAST_WORK) {
         tracing::warn!("the program ends while a request still reads the database");
     }
     code

@@ -32,6 +32,7 @@ use rocksdb::{DB, FlushOptions, Options, WriteBatch, WriteOptions, checkpoint::C
 pub use self::{
     backup::{Backup, Backups},
     corruption::CorruptFile,
+    open_stores::wait_until_closed,
     options::RocksOptions,
     sizes::TableSize,
     statistics::Statistics,

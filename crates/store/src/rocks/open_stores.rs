@@ -6,8 +6,6 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::RocksStore;
-
 static OPEN: OpenStores = OpenStores { count: Mutex::new(0), closed: Condvar::new() };
 
 struct OpenStores {
@@ -44,11 +42,9 @@ impl Drop for OpenStore {
     }
 }
 
-impl RocksStore {
-    /// Waits until no thread of this process has a store open; false if one has after `limit`.
-    pub fn wait_until_closed(limit: Duration) -> bool {
-        OPEN.wait(limit)
-    }
+/// Waits until no thread of this process has a store open; false if one has after `limit`.
+pub fn wait_until_closed(limit: Duration) -> bool {
+    OPEN.wait(limit)
 }
 
 #[cfg(test)]
