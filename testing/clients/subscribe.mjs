@@ -26,9 +26,9 @@ const socket = new WebSocketProvider(wsUrl);
 const client = createPublicClient({ transport: webSocket(wsUrl) });
 const event = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
 const [numbers, logs, heads, events] = await Promise.all([
-  collect(blocks, (add) => socket.on("block", add)),
-  collect(blocks, (add) => socket.on({ topics: [id(transfer)] }, add)),
-  collect(blocks, (add) => client.watchBlocks({ onBlock: add })),
+  collect(blocks, (add) => socket.on("block", (number) => add(number))),
+  collect(blocks, (add) => socket.on({ topics: [id(transfer)] }, (log) => add(log))),
+  collect(blocks, (add) => client.watchBlocks({ onBlock: (block) => add(block) })),
   collect(blocks, (add) => client.watchEvent({ event, onLogs: (logs) => add(...logs) })),
 ]);
 
