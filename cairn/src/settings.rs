@@ -105,7 +105,7 @@ pub(crate) struct Settings {
     #[arg(value_name = "DIR", value_parser = parse::path)]
     pub(crate) abi: Option<PathBuf>,
     /// Server of Sourcify's API that Etherscan's API asks for contracts that `abi` lacks, and that verifies contracts for it,
-    /// for example https://sourcify.dev/server. It must know the chain. None by default.
+    /// for example `https://sourcify.dev/server`. It must know the chain. None by default.
     #[arg(value_name = "URL")]
     pub(crate) sourcify: Option<Url>,
     /// The block of forwarded calls that name none, or the latest one: node, for that of the node, or index, for the last one that

@@ -15,7 +15,7 @@
 //! | `eth_getRawTransactionByHash`, `…ByBlockNumberAndIndex` | [`EvmView::raw_tx`], [`EvmView::raw_tx_at`] |
 //! | `eth_getTransactionReceipt` | [`EvmView::receipt`] |
 //! | `eth_getLogs` | [`EvmView::logs`] |
-//! | `ots_*`, `erigon_getHeaderByNumber` | see [`ots`] |
+//! | `ots_*`, `erigon_getHeaderByNumber` | see `evm::ots` |
 //! | `eth_subscribe` | [`Indexer::new_blocks`], [`EvmView::new_head`], [`EvmView::block_logs`] |
 //! | `cosmos_cosmosTxHashByTxHash`, `cosmos_txHashByCosmosTxHash` | [`EvmView::cosmos_hash`], [`EvmView::evm_hash`] |
 
