@@ -2,7 +2,7 @@
 //!
 //! Only the framework at `0x1` can emit the events of its own types, so their values are correct. An event names the store
 //! of an asset; the one behind it names the store's owner if the store is the owner's primary one, which is what banks
-//! and wallets show. Another store is an account of its own, whoever owns it.
+//! and wallets show. Another store is an account of its own, whichever account owns it.
 
 use alloy::primitives::U256;
 use serde::Deserialize;

@@ -37,7 +37,7 @@ impl Pairing {
         self.0.entry((leg.group, leg.token)).or_default().push_back(open);
     }
 
-    /// Completes movements to `leg`. What nobody gave is made here.
+    /// Completes movements to `leg`. An amount without a giver is minted here.
     pub(super) fn take(&mut self, leg: Leg, out: &mut Vec<Placed>) {
         let Leg { at, group, token, account: to, amount: mut rest } = leg;
         let key = (group, token);
@@ -55,14 +55,14 @@ impl Pairing {
             {
                 open.pop_front();
             }
-            // What is made and destroyed at once belongs to nobody.
+            // An amount that is minted and burned at once has no owner.
             if !moved.is_zero() && (from.is_some() || to.is_some()) {
                 out.push(Placed::new(at, group, key.1.clone(), [from, to], moved));
             }
         }
     }
 
-    /// What nobody has received is destroyed.
+    /// An amount without a receiver is burned.
     pub(super) fn finish(self, out: &mut Vec<Placed>) {
         for ((group, token), open) in self.0 {
             let given = open.into_iter().filter(|open| open.from.is_some() && !open.amount.is_zero());

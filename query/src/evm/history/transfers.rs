@@ -58,7 +58,12 @@ impl EvmView<'_> {
         if covers.is_empty() {
             return Ok(());
         }
-        let left_out = if of.contract.is_none() { self.fee_token()? } else { None };
+        let leaves_fees_out = of.contract.is_none() && of.standard == Standard::Erc20;
+        if leaves_fees_out && self.view.calls()?.height == 0 {
+            // Fees would be listed as the account's own transfers.
+            return Err(Error::Off("internal_txs"));
+        }
+        let left_out = if leaves_fees_out { self.fee_token()? } else { None };
         let is_wanted = |log: &Log<'_>| {
             let contract = log.address_bytes();
             contract.is_some() && contract != left_out && (of.contract.is_none() || contract == of.contract)
