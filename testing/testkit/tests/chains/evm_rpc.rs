@@ -1,6 +1,7 @@
 //! Ethereum's JSON-RPC over the index of a recorded chain.
 
 mod envelope;
+mod filters;
 mod forwarding;
 mod goldens;
 mod sockets;
