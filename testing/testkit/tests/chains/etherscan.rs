@@ -2,6 +2,8 @@
 //! with it.
 
 mod calls;
+mod creations;
+mod decoded;
 mod holders;
 mod naive;
 mod requests;

@@ -2,6 +2,7 @@
 
 mod envelope;
 mod filters;
+mod fixed;
 mod forwarding;
 mod goldens;
 mod sockets;
