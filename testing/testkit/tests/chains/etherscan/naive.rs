@@ -60,7 +60,7 @@ fn address(topic: &Value) -> String {
 }
 
 /// The contract whose decimals the chain reads first in any transaction.
-fn fee_token(txs: &[Tx]) -> Option<String> {
+pub(super) fn fee_token(txs: &[Tx]) -> Option<String> {
     let is_decimals = |call: &&Value| call["input"] == "0x313ce567";
     let call = txs.iter().find_map(|tx| tx.trace["calls"].as_array()?.iter().find(is_decimals));
     Some(text(&call?["to"]).to_owned())
