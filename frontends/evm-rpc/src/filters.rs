@@ -27,8 +27,8 @@ const MAX_OPEN: usize = 10_000;
 /// Time between two polls.
 const LIFETIME: Duration = Duration::from_mins(5);
 
-/// What a filter remembers: all of them some tens of megabytes.
-const MEMORY: Memory = Memory { blocks: 16, bytes: 4 << 10 };
+/// What a filter remembers: all of them at most 170 MB, if each has so many logs.
+const MEMORY: Memory = Memory { blocks: 16, bytes: 16 << 10 };
 
 /// Bytes after which a poll returns what it has; the next one continues.
 const AT_ONCE: usize = MAX_RESPONSE / 4;

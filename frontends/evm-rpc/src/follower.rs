@@ -65,7 +65,7 @@ impl Topic {
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) blocks: usize,
-    /// Of their logs, which are read again as removed.
+    /// Of the logs of the newest of them, which are read again as removed.
     pub(crate) bytes: usize,
 }
 
@@ -75,7 +75,14 @@ struct Seen {
     height: u64,
     /// Of its CometBFT block.
     hash: [u8; 32],
-    logs: Vec<Bytes>,
+    /// Its logs that were read; `None` once they are forgotten.
+    logs: Option<Vec<Bytes>>,
+}
+
+impl Seen {
+    fn bytes(&self) -> usize {
+        self.logs.iter().flatten().map(Bytes::len).sum()
+    }
 }
 
 /// What a read found.
@@ -105,7 +112,7 @@ impl Follower {
         topic.of_block(view, head.max(first))?;
         let mut seen = VecDeque::new();
         for height in head.saturating_sub(memory.blocks as u64 - 1).max(first)..=head {
-            seen.extend(view.history(height)?.map(|hash| Seen { height, hash, logs: Vec::new() }));
+            seen.extend(view.history(height)?.map(|hash| Seen { height, hash, logs: Some(Vec::new()) }));
         }
         Ok(Self { topic, memory, seen })
     }
@@ -123,12 +130,18 @@ impl Follower {
         out: &mut Vec<Vec<u8>>,
     ) -> Result<Found, Error> {
         let had_some = !self.seen.is_empty();
-        while let Some(last) = self.seen.back()
-            && view.history(last.height)? != Some(last.hash)
-        {
-            let removed = self.seen.pop_back().map(|removed| removed.logs).unwrap_or_default();
-            let logs = removed.iter().rev().filter_map(|log| log.strip_suffix(b"false}"));
-            out.extend(logs.map(|log| [log, b"true}"].concat()));
+        while let Some(last) = self.seen.back() {
+            if view.history(last.height)? == Some(last.hash) {
+                break;
+            }
+            match self.seen.pop_back().and_then(|removed| removed.logs) {
+                Some(logs) => {
+                    let logs = logs.iter().rev().filter_map(|log| log.strip_suffix(b"false}"));
+                    out.extend(logs.map(|log| [log, b"true}"].concat()));
+                }
+                None if matches!(self.topic, Topic::Logs(..)) => return Ok(Found::Lost),
+                None => {}
+            }
         }
         if had_some && self.seen.is_empty() {
             return Ok(Found::Lost);
@@ -154,15 +167,20 @@ impl Follower {
         let Some(hash) = view.history(height)? else { return Ok(0) };
         let results = self.topic.of_block(view, height)?;
         let bytes = results.iter().map(Vec::len).sum();
-        let is_log = matches!(self.topic, Topic::Logs(..));
-        let logs = results.iter().filter(|_| is_log).map(|log| Bytes::copy_from_slice(log)).collect();
+        let is_log = matches!(self.topic, Topic::Logs(..)) && bytes <= self.memory.bytes;
+        let logs = is_log.then(|| results.iter().map(|log| Bytes::copy_from_slice(log)).collect());
         out.extend(results);
         self.seen.push_back(Seen { height, hash, logs });
-        let of = |seen: &Seen| seen.logs.iter().map(Bytes::len).sum::<usize>();
-        let mut remembered: usize = self.seen.iter().map(of).sum();
-        while self.seen.len() > 1 && (remembered > self.memory.bytes || self.seen.len() > self.memory.blocks)
-        {
-            remembered -= self.seen.pop_front().as_ref().map_or(0, of);
+        if self.seen.len() > self.memory.blocks {
+            self.seen.pop_front();
+        }
+        let mut remembered: usize = self.seen.iter().map(Seen::bytes).sum();
+        for oldest in &mut self.seen {
+            if remembered <= self.memory.bytes {
+                break;
+            }
+            remembered -= oldest.bytes();
+            oldest.logs = None;
         }
         Ok(bytes)
     }

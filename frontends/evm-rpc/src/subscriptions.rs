@@ -197,7 +197,9 @@ impl Reader {
         }
         let mut results = Vec::new();
         let found = self.follower.read(&view, AT_ONCE, &mut results)?;
-        results.iter().for_each(|result| self.push(result));
+        if !matches!(found, Found::Lost) {
+            results.iter().for_each(|result| self.push(result));
+        }
         Ok(found)
     }
 

@@ -86,7 +86,7 @@ async fn a_poll_has_what_is_new_since_the_last_one_and_a_filter_ends_when_it_is_
     assert_eq!(changes(&app, &logs).await, backward);
     index(&node, BEFORE + 5, &store).await;
     assert_eq!(changes(&app, &logs).await, removed);
-    assert_eq!(changes(&app, &blocks).await, hashes[3..]);
+    assert!(changes(&app, &blocks).await.is_empty(), "it has seen these blocks, and not that they were away");
 
     assert_eq!(result(&app, "eth_uninstallFilter", &json!([blocks])).await, true);
     assert_eq!(result(&app, "eth_uninstallFilter", &json!([blocks])).await, false);
