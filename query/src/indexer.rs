@@ -67,7 +67,7 @@ impl Indexer {
         let feed = Arc::new(Feed::new(
             Arc::clone(&store),
             Arc::clone(&codec),
-            identity.start_height,
+            identity.clone(),
             slow,
             PAGE_BYTES,
         ));
@@ -92,7 +92,7 @@ impl Indexer {
     #[must_use]
     pub fn with_slow_reader(self, slow: SlowReader) -> Self {
         let (store, codec) = (Arc::clone(&self.store), Arc::clone(&self.codec));
-        let feed = Feed::new(store, codec, self.identity.start_height, slow, self.page_bytes);
+        let feed = Feed::new(store, codec, self.identity.clone(), slow, self.page_bytes);
         Self { feed: Arc::new(feed), ..self }
     }
 

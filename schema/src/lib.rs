@@ -125,7 +125,7 @@ all_tables! {
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
-        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,

@@ -17,6 +17,7 @@ use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
     AccountMovements, AccountTokenMovements, Class, DenomTokens, Movements, TokenDenoms, TokenMovements,
+    WholeTokens,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -155,6 +156,7 @@ fn ledger(txn: &mut Txn<'_>) {
     txn.push::<TokenMovements>(&token, 1).unwrap();
     txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
     txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
+    txn.put::<WholeTokens>(&TokenKey(Token::Cw20([0x0f; 32])), &300);
 }
 
 fn cosmos(txn: &mut Txn<'_>) {
