@@ -41,7 +41,7 @@ struct Query {
 }
 
 fn queries() -> impl Strategy<Value = Query> {
-    let of = prop::option::of;
+    use prop::option::of;
     let few = |words: &'static [&'static str]| prop::sample::subsequence(words, 0..=words.len().min(3));
     (
         any::<prop::sample::Index>(),
