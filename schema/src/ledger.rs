@@ -74,7 +74,7 @@ store::tables! {
     /// older than the first block, or another contract instantiated them, which no message and no event tells of.
     ///
     /// | token | → height (8, BE)
-    pub table WholeTokens("whole_token", 0x7e, Point): TokenKey => u64;
+    pub table WholeTokens("whole_token", 0x6c, Point): TokenKey => u64;
 }
 
 /// What a movement is to an account; one byte of the key.

@@ -32,10 +32,10 @@ use crate::params::{self, Paging};
 use crate::transfer_record::{self, Records};
 use crate::v1::ListTransfersResponse;
 
-const FROM_HEIGHT: Param =
+pub(super) const FROM_HEIGHT: Param =
     Param::query("from_height", Type::Between(0, i64::MAX), "Not before this block; 0 for the first.");
 
-const TO_HEIGHT: Param =
+pub(super) const TO_HEIGHT: Param =
     Param::query("to_height", Type::Between(0, i64::MAX), "Not after this block; 0 for the last.");
 
 const FROM_TIME: Param = Param::query("from_time", Type::Pattern(range::TIME), "Not before this time, RFC 3339.");
@@ -102,7 +102,7 @@ const BY_TX: &[Param] = &[
     PAGES,
 ];
 
-const TAG: Tag = Tag("Ledger");
+pub(super) const TAG: Tag = Tag("Ledger");
 
 /// Bytes of a row of movements, about.
 const ROW: u64 = 1 << 10;
@@ -314,6 +314,19 @@ fn by_tx(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let place = block.map_or(0, |block| seq.saturating_sub(block.first_tx));
     let run = request.between((height, Place::Tx(place)), (height, Place::Tx(place + 1)))?;
     request.respond(&run)
+}
+
+/// A height in a query parameter; 0 is none.
+pub(super) fn height(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
+    let Some(text) = call.first(name) else { return Ok(None) };
+    let height: i64 = text.parse().unwrap_or(-1);
+    let invalid = |_| {
+        HttpError::bad_request(format!(
+            "[INVALID_VALUE] invalid value for {name}: {} (must be a height, 0 or more)",
+            params::shown(text)
+        ))
+    };
+    u64::try_from(height).map(|height| (height > 0).then_some(height)).map_err(invalid)
 }
 
 fn vm(indexer: &Indexer) -> Vm {

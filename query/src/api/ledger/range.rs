@@ -6,6 +6,7 @@ use store::Message;
 use web::call::Call;
 use web::http_error::HttpError;
 
+use super::height;
 use crate::indexer::{Indexer, View};
 use crate::params;
 
@@ -18,8 +19,7 @@ pub(super) fn heights(
     indexer: &Indexer,
     view: &View<'_>,
 ) -> Result<Option<(u64, u64)>, HttpError> {
-    let height = |name| call.first(name).and_then(|text| text.parse().ok()).filter(|height| *height > 0);
-    let (from, to): (Option<u64>, Option<u64>) = (height("from_height"), height("to_height"));
+    let (from, to) = (height(call, "from_height")?, height(call, "to_height")?);
     let (since, until) = (time(call, "from_time")?, time(call, "to_time")?);
     if from.is_none() && to.is_none() && since.is_none() && until.is_none() {
         return Ok(None);
