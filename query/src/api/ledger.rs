@@ -2,34 +2,30 @@
 
 mod csv;
 mod range;
+mod request;
 
 use std::str::FromStr as _;
 
 use chain::movement::{self, Movement, Token, metadata_of_denom};
 use chain::{Account, Vm};
 use schema::keys::AccountKey;
-use schema::ledger::{self, AccountMovements, AccountTokenMovements, Class, LEDGER, TokenMovements};
+use schema::ledger::{self, AccountMovements, AccountTokenMovements, Class, TokenMovements};
 use schema::movement::{Place, TokenKey};
 use serde::Deserialize;
-use store::{List, Snapshot};
+use store::Snapshot;
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
-use web::limits::lane;
 use web::openapi::schema::{ObjectOrText, of};
 use web::reply::Reply;
 
-use super::{ListRequest, Tag, block, tx};
-use crate::array::union::Union;
-use crate::array::{Array, Run};
-use crate::cursor::{Space, Start};
-use crate::filtered_page::filtered_page;
+use self::request::Request;
+use super::{Tag, block, tx};
+use crate::array::Array;
+use crate::cursor::Space;
 use crate::indexer::Indexer;
-use crate::movement_filter::{self, DIRECTIONS, KINDS, MovementFilter};
-use crate::page::{Page, page};
-use crate::page_writer::PageWriter;
-use crate::params::{self, Paging};
-use crate::transfer_record::{self, Records};
+use crate::movement_filter::{self, DIRECTIONS, KINDS};
+use crate::params;
 use crate::v1::ListTransfersResponse;
 
 pub(super) const FROM_HEIGHT: Param =
@@ -104,9 +100,6 @@ const BY_TX: &[Param] = &[
 
 pub(super) const TAG: Tag = Tag("Ledger");
 
-/// Bytes of a row of movements, about.
-const ROW: u64 = 1 << 10;
-
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     TAG.list::<ListTransfersResponse>(
@@ -145,95 +138,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         by_tx,
     ),
 ];
-
-/// A request for movements, whose index is complete.
-struct Request<'a> {
-    list: ListRequest<'a, u64>,
-    filter: MovementFilter,
-}
-
-impl<'a> Request<'a> {
-    /// Reads the parameters that every list has, of which the endpoint declares `params`.
-    fn new(indexer: &'a Indexer, call: &Call<'_>, params: &[Param]) -> Result<Self, HttpError> {
-        Self::with_limits(indexer, call, params, (params::DEFAULT_LIMIT, params::MAX_LIMIT))
-    }
-
-    fn with_limits(
-        indexer: &'a Indexer,
-        call: &Call<'_>,
-        params: &[Param],
-        limits: (u64, u64),
-    ) -> Result<Self, HttpError> {
-        params::check(call, params)?;
-        let paging = Paging::read_within(call, Space::Transfers, limits)?;
-        let filter = MovementFilter { kinds: movement_filter::kinds(call)?, ..MovementFilter::default() };
-        let list = ListRequest::with(indexer, paging)?;
-        list.view.require(&LEDGER)?;
-        Ok(Self { list, filter })
-    }
-
-    fn snapshot(&self) -> &dyn Snapshot {
-        self.list.snapshot()
-    }
-
-    fn records(&self) -> Records<'_> {
-        let Indexer { identity, codec, .. } = self.list.indexer;
-        Records::new(identity, codec, self.snapshot())
-    }
-
-    fn all(&self) -> Result<Run, HttpError> {
-        let state = LEDGER.state(self.snapshot()).map_err(HttpError::internal)?;
-        Ok(Run { first: 1, len: state.map_or(0, |state| state.numbered) })
-    }
-
-    /// The movements from one place on and before another one.
-    fn between(&self, from: (u64, Place), to: (u64, Place)) -> Result<Run, HttpError> {
-        let len = self.all()?.len;
-        let before = |(height, place): (u64, Place)| {
-            ledger::position(self.snapshot(), len, height, place).map_err(HttpError::internal)
-        };
-        let (start, end) = (before(from)?, before(to)?);
-        Ok(Run { first: start + 1, len: end.saturating_sub(start) })
-    }
-
-    /// The movements of the blocks that the parameters select; `None` without them.
-    fn range(&self, call: &Call<'_>) -> Result<Option<Run>, HttpError> {
-        let heights = range::heights(call, self.list.indexer, &self.list.view)?;
-        heights.map(|(from, end)| self.between((from, Place::Begin), (end, Place::Begin))).transpose()
-    }
-
-    /// The union of disjoint lists, within the blocks that the parameters select.
-    fn union<L: List>(&self, call: &Call<'_>, owners: Vec<L::Owner>) -> Result<Union<'_, L>, HttpError> {
-        let union = Union::<L>::new(self.snapshot(), owners).map_err(HttpError::internal)?;
-        match self.range(call)? {
-            None => Ok(union),
-            Some(run) => union.within(run).map_err(HttpError::internal),
-        }
-    }
-
-    /// The requested page of `array`, or of the rows that pass the filter.
-    fn page(&self, array: &dyn Array<Row = u64>) -> Result<Page<u64>, HttpError> {
-        let request = &self.list.paging.request;
-        if self.filter.is_none() {
-            return page(array, request).map_err(HttpError::internal);
-        }
-        if matches!(request.at, Start::Offset(1..)) {
-            return Err(HttpError::bad_request(
-                "pagination.offset does not go with kind, counterparty or token_id, which are searched for: follow next_key",
-            ));
-        }
-        filtered_page(array, request, |numbers| {
-            lane::spend(ROW * numbers.len() as u64)?;
-            let placed = transfer_record::movements(self.snapshot(), numbers)?;
-            Ok(placed.iter().map(|placed| self.filter.passes(&placed.movement)).collect())
-        })
-    }
-
-    fn respond(&self, array: &dyn Array<Row = u64>) -> Result<Reply, HttpError> {
-        let write = |out: &mut PageWriter, numbers: &[u64]| self.records().write(out, numbers);
-        self.list.respond_page("transfers", self.page(array)?, None, write, b"")
-    }
-}
 
 fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = Request::new(indexer, call, ALL)?;
@@ -314,19 +218,6 @@ fn by_tx(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let place = block.map_or(0, |block| seq.saturating_sub(block.first_tx));
     let run = request.between((height, Place::Tx(place)), (height, Place::Tx(place + 1)))?;
     request.respond(&run)
-}
-
-/// A height in a query parameter; 0 is none.
-pub(super) fn height(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
-    let Some(text) = call.first(name) else { return Ok(None) };
-    let height: i64 = text.parse().unwrap_or(-1);
-    let invalid = |_| {
-        HttpError::bad_request(format!(
-            "[INVALID_VALUE] invalid value for {name}: {} (must be a height, 0 or more)",
-            params::shown(text)
-        ))
-    };
-    u64::try_from(height).map(|height| (height > 0).then_some(height)).map_err(invalid)
 }
 
 fn vm(indexer: &Indexer) -> Vm {

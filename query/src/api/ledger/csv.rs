@@ -19,7 +19,7 @@ use web::limits::lane;
 use web::openapi::schema::Text;
 use web::reply::Reply;
 
-use super::Request;
+use super::request::Request;
 use crate::cursor::{self, Space};
 use crate::page::{Direction, Page};
 use crate::transfer_record::Records;

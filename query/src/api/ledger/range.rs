@@ -6,7 +6,6 @@ use store::Message;
 use web::call::Call;
 use web::http_error::HttpError;
 
-use super::height;
 use crate::indexer::{Indexer, View};
 use crate::params;
 
@@ -44,6 +43,19 @@ fn first_at(indexer: &Indexer, view: &View<'_>, time: i64) -> Result<u64, HttpEr
         if block.time >= time { high = middle } else { low = middle + 1 }
     }
     Ok(low)
+}
+
+/// A height in a query parameter; 0 is none.
+pub(in crate::api) fn height(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
+    let Some(text) = call.first(name) else { return Ok(None) };
+    let height: i64 = text.parse().unwrap_or(-1);
+    let invalid = |_| {
+        HttpError::bad_request(format!(
+            "[INVALID_VALUE] invalid value for {name}: {} (must be a height, 0 or more)",
+            params::shown(text)
+        ))
+    };
+    u64::try_from(height).map(|height| (height > 0).then_some(height)).map_err(invalid)
 }
 
 fn time(call: &Call<'_>, name: &str) -> Result<Option<Timestamp>, HttpError> {
