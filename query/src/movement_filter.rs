@@ -33,7 +33,7 @@ impl MovementFilter {
             let sides = [movement.from, movement.to];
             sides == [Some(account), Some(other)] || sides == [Some(other), Some(account)]
         };
-        let is_token = |id: &String| movement.token_id.is_some_and(|of| of.to_string() == *id);
+        let is_token = |id: &String| movement.token_id.as_ref() == Some(id);
         let is_of_class = |side: Class| self.classes.contains(&class_of(movement, side));
         (self.kinds.is_empty() || self.kinds.contains(&movement.kind))
             && self.token_id.as_ref().is_none_or(is_token)

@@ -165,7 +165,7 @@ impl Records<'_> {
             index: u32::try_from(*index).unwrap_or(u32::MAX),
             kind: movement.kind.name().to_owned(),
             token: Some(token),
-            token_id: movement.token_id.map_or_else(String::new, |id| id.to_string()),
+            token_id: movement.token_id.clone().unwrap_or_default(),
             from: account(&movement.from),
             to: account(&movement.to),
             amount: movement.amount.to_string(),
@@ -203,6 +203,8 @@ fn moved_token(identity: &Identity, snapshot: &dyn Snapshot, token: &Token) -> R
         Token::Denom(denom) => ("bank", denom.clone(), String::new()),
         Token::Cw20(contract) => ("cw20", String::new(), address(identity, &(*contract).into())),
         Token::Erc721(contract) => ("erc721", String::new(), Account::from(*contract).to_hex()),
+        Token::Collection(object) => ("collection", String::new(), Account::from(*object).to_hex()),
+        Token::Cw721(contract) => ("cw721", String::new(), address(identity, &(*contract).into())),
         Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
     };
     let complete = match token {

@@ -1,5 +1,7 @@
 //! The optional index `ledger`: movements of tokens, and lists of them.
 
+mod nfts;
+
 use std::str::FromStr as _;
 
 use chain::Vm;
@@ -32,6 +34,8 @@ pub const LEDGER: Index = Index {
         TokenDenoms::SPEC,
         DenomTokens::SPEC,
         WholeTokens::SPEC,
+        MovedNfts::SPEC,
+        NftObjects::SPEC,
     ],
     input: Input::Records,
     needs_evm: false,
@@ -75,6 +79,16 @@ store::tables! {
     ///
     /// | token | → height (8, BE)
     pub table WholeTokens("whole_token", 0x6c, Point): TokenKey => u64;
+
+    /// The owners of Move's NFTs and of cw721s after their last movement.
+    ///
+    /// | token | id (escaped text) | → account (20 or 32 bytes); empty if it was burned
+    pub table MovedNfts("moved_nft", 0x6d, Point): (TokenKey, Text) => Vec<u8>;
+
+    /// The collections and the ids of Move's NFTs.
+    ///
+    /// | object (1 + 20 or 32) | → token, id (text)
+    pub table NftObjects("moved_nft_object", 0x6e, Point): AccountKey => Vec<u8>;
 }
 
 /// What a movement is to an account; one byte of the key.
@@ -226,7 +240,10 @@ impl Writer<'_, '_, '_> {
         source: Source<'_>,
         events: &[Event<'_>],
     ) -> Result<(), Error> {
-        let Found { movements, denoms, whole } = reader.read(source, events);
+        let Found { mut movements, denoms, nfts, whole } = reader.read(source, events);
+        for (message, event) in nfts {
+            movements.extend(nfts::movement(self.rows, message, event)?);
+        }
         for (token, denom) in denoms {
             let token = TokenKey(token);
             self.rows.put_first::<TokenDenoms>(&token, &denom)?;

@@ -39,6 +39,7 @@ pub use self::source::Source;
 
 use crate::address::Account;
 use crate::comet::Event;
+use crate::nft::{self, NftEvent};
 use crate::vm::Vm;
 
 /// A token, by what emits its events.
@@ -56,6 +57,10 @@ pub enum Token {
     Erc721([u8; 20]),
     /// An ERC-1155 contract.
     Erc1155([u8; 20]),
+    /// The object of a collection of Move's NFTs.
+    Collection([u8; 32]),
+    /// A cw721 contract.
+    Cw721([u8; 32]),
 }
 
 /// A change of balances.
@@ -65,8 +70,8 @@ pub struct Movement {
     pub message: Option<u32>,
     /// What is moved.
     pub token: Token,
-    /// Which one of the contract's tokens, for ERC-721 and ERC-1155.
-    pub token_id: Option<U256>,
+    /// Which one of the contract's tokens, for NFTs and ERC-1155; decimal on EVM chains.
+    pub token_id: Option<String>,
     /// The account that gave it; `None` if it did not exist before.
     pub from: Option<Account>,
     /// The account that received it; `None` if it exists no more. What is sent to the zero address of an EVM chain exists on
@@ -87,6 +92,9 @@ pub struct Found {
     pub movements: Vec<Movement>,
     /// Bank denoms of contracts and of Move's assets.
     pub denoms: Vec<(Token, String)>,
+    /// What happened to Move's NFTs and to those of cw721, each with the message that it is of: whose they were before is in
+    /// earlier events, and only an index of them knows it.
+    pub nfts: Vec<(Option<u32>, NftEvent)>,
     /// CW20 contracts that are new here, if the movements have all of their first balances.
     pub whole: Vec<Token>,
 }
@@ -137,12 +145,14 @@ impl<'a> Reader<'a> {
         // Stable: movements of one event stay in its order.
         placed.sort_by_key(|placed| placed.at);
         classify::classify(self, source, events, &mut placed);
+        let of_message = |(at, event)| (events.get(at).and_then(|event| Group::of(event).message), event);
+        let nfts = nft::moves(self.vm, self.prefix, events).into_iter().map(of_message).collect();
         let denoms = match self.vm {
             Vm::Evm => evm::denoms(self, events, &placed),
             Vm::Move => fungible_asset::denoms(events),
             Vm::Wasm | Vm::None => Vec::new(),
         };
-        Found { movements: placed.into_iter().map(|placed| placed.movement).collect(), denoms, whole }
+        Found { movements: placed.into_iter().map(|placed| placed.movement).collect(), denoms, nfts, whole }
     }
 
     /// The account with this address, in any spelling. On a minievm an account of 32 bytes has the balances of its last 20.

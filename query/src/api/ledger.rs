@@ -274,12 +274,15 @@ fn named_tokens(indexer: &Indexer, snapshot: &dyn Snapshot, text: &str) -> Resul
         Vm::Move => {
             let literal = hex.map(|digits| format!("move/{digits}"));
             let object = metadata_of_denom(literal.as_deref().unwrap_or(text));
-            object.into_iter().map(Token::Asset).collect()
+            object.into_iter().flat_map(|object| [Token::Asset(object), Token::Collection(object)]).collect()
         }
         Vm::Wasm | Vm::None => {
             let contract = Account::from_bech32(text, indexer.prefix());
             let contract = contract.and_then(|account| <[u8; 32]>::try_from(account.as_bytes()).ok());
-            vec![contract.map_or_else(|| Token::Denom(text.to_owned()), Token::Cw20)]
+            contract.map_or_else(
+                || vec![Token::Denom(text.to_owned())],
+                |contract| vec![Token::Cw20(contract), Token::Cw721(contract)],
+            )
         }
     })
 }

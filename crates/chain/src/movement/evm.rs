@@ -107,7 +107,7 @@ fn read_log(log: &Log<'_>, at: usize, group: Group, out: &mut Vec<Placed>) -> Op
     let (kind, topics) = topics.split_first()?;
     let mut push = |token: Token, id: Option<U256>, [from, to]: [&[u8; WORD]; 2], amount: U256| {
         let mut placed = Placed::new(at, group, token, [account(from)?, account(to)?], amount);
-        placed.movement.token_id = id;
+        placed.movement.token_id = id.map(|id| id.to_string());
         out.push(placed);
         Some(())
     };

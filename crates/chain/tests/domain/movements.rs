@@ -216,7 +216,7 @@ fn logs_are_movements_of_the_contract_that_emitted_them() {
             (a, b, 0, Kind::Transfer),
         ]
     );
-    let ids: Vec<_> = movements.iter().map(|it| it.token_id.map(|id| id.to::<u64>())).collect();
+    let ids: Vec<_> = movements.iter().map(|it| it.token_id.as_ref().map(|id| id.parse::<u64>().unwrap())).collect();
     assert_eq!(ids, [None, Some(7), Some(3), Some(4), Some(5)]);
     assert_eq!(movements[0].token, Token::Erc20([8; 20]));
     assert_eq!(movements[1].token, Token::Erc721([8; 20]));
