@@ -19,7 +19,7 @@ pub(super) fn movement(
     event: NftEvent,
 ) -> Result<Option<Movement>, Error> {
     let (named, to, kind) = match event {
-        NftEvent::Mint { collection, token_id: Some(id), object, owner } => {
+        NftEvent::Mint { collection, token_id: Some(id), object, owner, .. } => {
             let Some(token) = token(collection, object.is_some()) else { return Ok(None) };
             if let Some(object) = object {
                 let name = [token.to_bytes(), id.clone().into_bytes()].concat();

@@ -318,7 +318,8 @@ fn the_first_balances_of_a_cw20_are_known_only_if_a_message_of_the_transaction_h
         (by("MsgInstantiateContract", r#"{"address":"x","amount":"9"}"#), &top, None),
         (r#"{"@type":"/cosmwasm.wasm.v1.MsgInstantiateContract","msg":{}}"#.to_owned(), &top, None),
     ] {
-        let attributes = [&[("_contract_address", &*contract(7))], group].concat();
+        let of = contract(7);
+        let attributes = [&[("_contract_address", &*of)], group].concat();
         let boxed: Box<RawValue> = serde_json::from_str(&message).unwrap();
         let found = Reader::new(Vm::Wasm, "init")
             .read(Source::Tx(&[&boxed]), &[event("instantiate", &attributes)]);
