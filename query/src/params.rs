@@ -74,9 +74,7 @@ pub(crate) fn check(call: &Call<'_>, params: &[Param]) -> Result<(), HttpError> 
                 let is_valid = value.parse().is_ok_and(|number: i64| (min..=max).contains(&number));
                 (!is_valid).then(|| format!("a number from {min} to {max}"))
             }
-            Type::Flag => {
-                (!matches!(&*value, "true" | "false")).then(|| "`true` or `false`".to_owned())
-            }
+            Type::Flag => (!matches!(&*value, "true" | "false")).then(|| "`true` or `false`".to_owned()),
             Type::OneOf(words) => (!words.contains(&&*value)).then(|| format!("one of {}", words.join(", "))),
             _ => None,
         };
@@ -113,15 +111,14 @@ impl<R: Row> Paging<R> {
         let given = |name| shown(call.first(name).unwrap_or_default());
         let limit = match integer(call, "pagination.limit") {
             None => default,
-            Some(limit) => u64::try_from(limit)
-                .ok()
-                .filter(|limit| (1..=max).contains(limit))
-                .ok_or_else(|| {
+            Some(limit) => {
+                u64::try_from(limit).ok().filter(|limit| (1..=max).contains(limit)).ok_or_else(|| {
                     HttpError::bad_request(format!(
                         "pagination.limit must be between 1 and {max}: got {}",
                         given("pagination.limit")
                     ))
-                })?,
+                })?
+            }
         };
         let offset = integer(call, "pagination.offset").unwrap_or(0);
         let offset = u64::try_from(offset).map_err(|_| {

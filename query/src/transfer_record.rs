@@ -208,9 +208,7 @@ fn moved_token(identity: &Identity, snapshot: &dyn Snapshot, token: &Token) -> R
         Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
     };
     let complete = match token {
-        Token::Cw20(_) => {
-            Some(ledger::whole_from(snapshot, token).map_err(HttpError::internal)?.is_some())
-        }
+        Token::Cw20(_) => Some(ledger::whole_from(snapshot, token).map_err(HttpError::internal)?.is_some()),
         _ => None,
     };
     Ok(MovedToken { r#type: kind.to_owned(), denom, address, complete })

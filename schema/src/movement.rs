@@ -18,7 +18,9 @@ impl Key for TokenKey {
             Token::Erc20(contract) | Token::Erc721(contract) | Token::Erc1155(contract) => {
                 out.extend_from_slice(contract);
             }
-            Token::Asset(object) | Token::Cw20(object) | Token::Collection(object) | Token::Cw721(object) => out.extend_from_slice(object),
+            Token::Asset(object) | Token::Cw20(object) | Token::Collection(object) | Token::Cw721(object) => {
+                out.extend_from_slice(object)
+            }
             Token::Denom(denom) => Text(denom.clone()).put(out),
         }
     }

@@ -166,7 +166,9 @@ pub fn moves(vm: Vm, prefix: &str, events: &[Event<'_>]) -> Vec<(usize, NftEvent
     for (at, event) in events.iter().enumerate() {
         match (vm, event.kind.as_ref()) {
             (Vm::Move, "move") => joins.read(None, event, &mut found),
-            (Vm::Wasm, "wasm") => found.extend(wasm::events(event, prefix).into_iter().map(|event| (None, event))),
+            (Vm::Wasm, "wasm") => {
+                found.extend(wasm::events(event, prefix).into_iter().map(|event| (None, event)))
+            }
             _ => {}
         }
         places.resize(found.len(), at);
@@ -174,7 +176,12 @@ pub fn moves(vm: Vm, prefix: &str, events: &[Event<'_>]) -> Vec<(usize, NftEvent
     let is_move = |event: &NftEvent| {
         matches!(event, NftEvent::Mint { .. } | NftEvent::Transfer { .. } | NftEvent::Burn { .. })
     };
-    places.into_iter().zip(found).map(|(at, (_, event))| (at, event)).filter(|(_, event)| is_move(event)).collect()
+    places
+        .into_iter()
+        .zip(found)
+        .map(|(at, (_, event))| (at, event))
+        .filter(|(_, event)| is_move(event))
+        .collect()
 }
 
 /// The events of a transaction about mints, owners and burns of the tokens of `collection`, in chain order. Nothing on a

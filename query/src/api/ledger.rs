@@ -34,7 +34,8 @@ pub(super) const FROM_HEIGHT: Param =
 pub(super) const TO_HEIGHT: Param =
     Param::query("to_height", Type::Between(0, i64::MAX), "Not after this block; 0 for the last.");
 
-const FROM_TIME: Param = Param::query("from_time", Type::Pattern(range::TIME), "Not before this time, RFC 3339.");
+const FROM_TIME: Param =
+    Param::query("from_time", Type::Pattern(range::TIME), "Not before this time, RFC 3339.");
 
 const TO_TIME: Param = Param::query("to_time", Type::Pattern(range::TIME), "Not after this time, RFC 3339.");
 
@@ -56,7 +57,11 @@ const BY_ACCOUNT: &[Param] = &[
     Param::path_of("account", params::ADDRESS, "Bech32 or hex."),
     Param::query("direction", Type::TextsOf(DIRECTIONS), "Any of in, out and self; all if absent."),
     Param::query("token", Type::String, TOKEN),
-    Param::query("counterparty", params::ADDRESS, "Only from and to this account; searched for as `kind` is."),
+    Param::query(
+        "counterparty",
+        params::ADDRESS,
+        "Only from and to this account; searched for as `kind` is.",
+    ),
     KIND,
     Param::query_or(
         "include_fees",
@@ -80,7 +85,11 @@ const BY_ACCOUNT: &[Param] = &[
 
 const BY_TOKEN: &[Param] = &[
     Param::path("token", TOKEN),
-    Param::query("token_id", Type::String, "Only this one of the contract's tokens; searched for as `kind` is."),
+    Param::query(
+        "token_id",
+        Type::String,
+        "Only this one of the contract's tokens; searched for as `kind` is.",
+    ),
     KIND,
     FROM_HEIGHT,
     TO_HEIGHT,
@@ -89,14 +98,10 @@ const BY_TOKEN: &[Param] = &[
     PAGES,
 ];
 
-const BY_HEIGHT: &[Param] =
-    &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), KIND, PAGES];
+const BY_HEIGHT: &[Param] = &[Param::path_of("height", params::HEIGHT, "A height, 1 or more."), KIND, PAGES];
 
-const BY_TX: &[Param] = &[
-    Param::path_of("tx_hash", params::HASH, "The Cosmos hash in hex, with or without 0x."),
-    KIND,
-    PAGES,
-];
+const BY_TX: &[Param] =
+    &[Param::path_of("tx_hash", params::HASH, "The Cosmos hash in hex, with or without 0x."), KIND, PAGES];
 
 pub(super) const TAG: Tag = Tag("Ledger");
 

@@ -68,7 +68,8 @@ impl Kind {
             Self::Txs => Run { first: block.first_tx, len: block.txs },
             Self::EvmTxs => Run { first: block.first_evm_tx, len: block.evm_txs },
             Self::Transfers => {
-                let all = LEDGER.state(snapshot).map_err(HttpError::internal)?.map_or(0, |state| state.numbered);
+                let all =
+                    LEDGER.state(snapshot).map_err(HttpError::internal)?.map_or(0, |state| state.numbered);
                 let before = |height| {
                     ledger::position(snapshot, all, height, Place::Begin).map_err(HttpError::internal)
                 };

@@ -54,7 +54,9 @@ fn token(collection: Account, is_move: bool) -> Option<TokenKey> {
 
 fn named(rows: &Rows<'_, '_>, token: TokenRef) -> Result<Option<(TokenKey, String)>, Error> {
     match token {
-        TokenRef::Id { collection, token_id } => Ok(self::token(collection, false).map(|token| (token, token_id))),
+        TokenRef::Id { collection, token_id } => {
+            Ok(self::token(collection, false).map(|token| (token, token_id)))
+        }
         TokenRef::Object(object) => {
             let Some(name) = rows.get::<NftObjects>(&AccountKey(object))? else { return Ok(None) };
             let mut rest = name.as_slice();

@@ -159,11 +159,15 @@ fn page(app: &App<Indexer>, target: &Uri, body: &Value) {
     let Some(next) = pagination["next_key"].as_str() else { return };
     let Some(following) = go(app, target, next) else { return };
     let query = target.query().unwrap_or_default();
-    let is_searched = target.path().contains("/transfers") && SEARCHES.iter().any(|name| query.contains(name));
+    let is_searched =
+        target.path().contains("/transfers") && SEARCHES.iter().any(|name| query.contains(name));
     if is_searched && shown.is_none_or(Vec::is_empty) {
         return;
     }
-    assert!(is_searched || rows(&following).is_some_and(|rows| !rows.is_empty()), "there is a next page of {target}");
+    assert!(
+        is_searched || rows(&following).is_some_and(|rows| !rows.is_empty()),
+        "there is a next page of {target}"
+    );
     let previous = following["pagination"]["previous_key"].as_str();
     let back = go(app, target, previous.expect("there is a page before the next one"));
     assert_eq!(back.as_ref().and_then(rows), shown, "{target}");

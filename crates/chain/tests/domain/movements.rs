@@ -216,7 +216,8 @@ fn logs_are_movements_of_the_contract_that_emitted_them() {
             (a, b, 0, Kind::Transfer),
         ]
     );
-    let ids: Vec<_> = movements.iter().map(|it| it.token_id.as_ref().map(|id| id.parse::<u64>().unwrap())).collect();
+    let ids: Vec<_> =
+        movements.iter().map(|it| it.token_id.as_ref().map(|id| id.parse::<u64>().unwrap())).collect();
     assert_eq!(ids, [None, Some(7), Some(3), Some(4), Some(5)]);
     assert_eq!(movements[0].token, Token::Erc20([8; 20]));
     assert_eq!(movements[1].token, Token::Erc721([8; 20]));
@@ -321,8 +322,8 @@ fn the_first_balances_of_a_cw20_are_known_only_if_a_message_of_the_transaction_h
         let of = contract(7);
         let attributes = [&[("_contract_address", &*of)], group].concat();
         let boxed: Box<RawValue> = serde_json::from_str(&message).unwrap();
-        let found = Reader::new(Vm::Wasm, "init")
-            .read(Source::Tx(&[&boxed]), &[event("instantiate", &attributes)]);
+        let found =
+            Reader::new(Vm::Wasm, "init").read(Source::Tx(&[&boxed]), &[event("instantiate", &attributes)]);
         assert_eq!(found.movements.len(), known.unwrap_or(0), "{message}");
         assert_eq!(found.whole.len(), usize::from(known.is_some()), "{message}");
     }

@@ -35,8 +35,10 @@ pub(super) const FORMAT: &str = "With `csv`, text/csv in place of JSON: up to 10
      formula begins with an apostrophe.";
 
 /// The body.
-pub(super) const TEXT: Text =
-    Text { content_type: "text/csv", doc: "Lines of cells (RFC 4180), the names of the columns in the first one." };
+pub(super) const TEXT: Text = Text {
+    content_type: "text/csv",
+    doc: "Lines of cells (RFC 4180), the names of the columns in the first one.",
+};
 
 const CONTENT_TYPE: &str = "text/csv; charset=utf-8";
 
@@ -99,7 +101,10 @@ pub(super) fn reply(
 /// The `Link` to the page at `key`.
 fn link(call: &Call<'_>, key: &str) -> Result<String, HttpError> {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    let others = call.form()?.into_iter().filter(|(name, _)| !matches!(&**name, "pagination.key" | "pagination.offset"));
+    let others = call
+        .form()?
+        .into_iter()
+        .filter(|(name, _)| !matches!(&**name, "pagination.key" | "pagination.offset"));
     let mut query: Vec<String> =
         others.map(|(name, value)| format!("{}={}", encode(&name), encode(&value))).collect();
     query.push(format!("pagination.key={key}"));
@@ -271,7 +276,10 @@ mod tests {
     #[test]
     fn cells_are_quoted_where_they_must_be_and_are_never_formulas() {
         assert_eq!(line(&["a", "", "b c"]), "a,,b c\r\n");
-        assert_eq!(line(&["a,b", "say \"x\"", "1\n2", "1\r2"]), "\"a,b\",\"say \"\"x\"\"\",\"1\n2\",\"1\r2\"\r\n");
+        assert_eq!(
+            line(&["a,b", "say \"x\"", "1\n2", "1\r2"]),
+            "\"a,b\",\"say \"\"x\"\"\",\"1\n2\",\"1\r2\"\r\n"
+        );
         assert_eq!(
             line(&["=1+1", "+1", "-1", "@x", "\tx", "\rx", "=\"a\",b"]),
             "'=1+1,'+1,'-1,'@x,'\tx,\"'\rx\",\"'=\"\"a\"\",b\"\r\n"

@@ -39,7 +39,8 @@ fn first_at(indexer: &Indexer, view: &View<'_>, time: i64) -> Result<u64, HttpEr
     while low < high {
         let middle = low.midpoint(high);
         let block = store::table::read::<Blocks>(view.snapshot(), &middle).map_err(HttpError::internal)?;
-        let Message(block) = block.ok_or_else(|| HttpError::internal(format!("block {middle} is missing")))?;
+        let Message(block) =
+            block.ok_or_else(|| HttpError::internal(format!("block {middle} is missing")))?;
         if block.time >= time { high = middle } else { low = middle + 1 }
     }
     Ok(low)

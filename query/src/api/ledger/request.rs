@@ -82,7 +82,11 @@ impl<'a> Request<'a> {
     }
 
     /// The union of disjoint lists, within the blocks that the parameters select.
-    pub(super) fn union<L: List>(&self, call: &Call<'_>, owners: Vec<L::Owner>) -> Result<Union<'_, L>, HttpError> {
+    pub(super) fn union<L: List>(
+        &self,
+        call: &Call<'_>,
+        owners: Vec<L::Owner>,
+    ) -> Result<Union<'_, L>, HttpError> {
         let union = Union::<L>::new(self.snapshot(), owners).map_err(HttpError::internal)?;
         match self.range(call)? {
             None => Ok(union),

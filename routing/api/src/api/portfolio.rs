@@ -86,7 +86,16 @@ const fn get(
     response: &'static dyn Object,
     handler: Handler<Service>,
 ) -> Endpoint<Service> {
-    Endpoint { method: Method::Get, path, tag: "Portfolio", summary, params, response, handler, cache: CATALOGUE }
+    Endpoint {
+        method: Method::Get,
+        path,
+        tag: "Portfolio",
+        summary,
+        params,
+        response,
+        handler,
+        cache: CATALOGUE,
+    }
 }
 
 /// What a chain says of an account. A later message replaces an earlier one of its chain and type.

@@ -58,7 +58,10 @@ async fn each_chain_of_initia_says_what_its_node_says_of_an_account_in_any_spell
             assert_eq!(alone, message["balances"]);
             let upper = name.to_uppercase();
             assert_eq!(client.get(&format!("/v1/chain/{upper}/{address}/balances")).await.ok(), alone);
-            assert_eq!(client.get(&format!("/v1/chain/{name}/{address}/positions?includeYield=true")).await.ok(), json!([]));
+            assert_eq!(
+                client.get(&format!("/v1/chain/{name}/{address}/positions?includeYield=true")).await.ok(),
+                json!([])
+            );
         }
         let balances = of(&found, L1, "balances")["balances"].as_array().unwrap();
         let init = balances.iter().find(|it| it["denom"] == "uinit").unwrap();

@@ -114,7 +114,9 @@ async fn clients_of_a_chain_that_is_replaced_end_with_the_rows_of_its_lists() {
     let options = Options { up_to: Some(200), ..Options::default() };
     let with_ledger =
         |recording: &Recording| Config { indexes: vec![&LEDGER], ..indexed::config(recording).unwrap() };
-    indexed::index_as(with_ledger(&other), Arc::clone(&other), options, Arc::clone(&reference)).await.unwrap();
+    indexed::index_as(with_ledger(&other), Arc::clone(&other), options, Arc::clone(&reference))
+        .await
+        .unwrap();
     let reference = App::new(indexed::indexer(reference).unwrap(), query::ENDPOINTS).unwrap();
     let expected = STREAMS.map(|(_, list, member)| listed(&reference, list, member, FIRST));
 
@@ -137,7 +139,8 @@ async fn clients_of_a_chain_that_is_replaced_end_with_the_rows_of_its_lists() {
         played.switch(Arc::clone(&other), 200).unwrap();
         live.reach(&other, 200).await.unwrap();
     };
-    let clients = STREAMS.iter().zip(&expected).map(|((target, ..), rows)| follow(at, target, rows, &started));
+    let clients =
+        STREAMS.iter().zip(&expected).map(|((target, ..), rows)| follow(at, target, rows, &started));
     let all = async { tokio::join!(join_all(clients), index) };
     let (clients, ()) = timeout(PATIENCE, all).await.unwrap();
     for (n, (rows, n_reorgs)) in clients.into_iter().enumerate() {

@@ -74,7 +74,8 @@ async fn the_lines_of_an_account_are_its_movements_with_each_fee_once() {
                 _ => "in",
             };
             let token = &record["token"];
-            let name = if text(token, "denom").is_empty() { text(token, "address") } else { text(token, "denom") };
+            let name =
+                if text(token, "denom").is_empty() { text(token, "address") } else { text(token, "denom") };
             let name = match text(record, "token_id") {
                 "" => name.to_owned(),
                 id => format!("{name}/{id}"),
@@ -89,7 +90,11 @@ async fn the_lines_of_an_account_are_its_movements_with_each_fee_once() {
                 text(record, "amount"),
             ];
             assert_eq!(row[..6], expected, "{chain}");
-            assert_eq!(row[9..11], [name.as_str(), text(record, if gave { "to" } else { "from" })], "{chain}");
+            assert_eq!(
+                row[9..11],
+                [name.as_str(), text(record, if gave { "to" } else { "from" })],
+                "{chain}"
+            );
             assert_eq!(row[13], message, "{chain}");
             let (paid, denom) = fee(&every, account, text(record, "txhash"));
             let hash = text(record, "txhash");

@@ -55,10 +55,23 @@ fn queries() -> impl Strategy<Value = Query> {
         1_usize..200,
         any::<bool>(),
     )
-        .prop_map(|(account, directions, kinds, token, counterparty, include, heights, times, limit, reverse)| {
-            let kinds = kinds.unwrap_or_default();
-            Query { account, directions, kinds, token, counterparty, include, heights, times, limit, reverse }
-        })
+        .prop_map(
+            |(account, directions, kinds, token, counterparty, include, heights, times, limit, reverse)| {
+                let kinds = kinds.unwrap_or_default();
+                Query {
+                    account,
+                    directions,
+                    kinds,
+                    token,
+                    counterparty,
+                    include,
+                    heights,
+                    times,
+                    limit,
+                    reverse,
+                }
+            },
+        )
 }
 
 struct Chain {
@@ -92,7 +105,8 @@ impl Chain {
         target += &kinds.concat();
         let token = query.token.map(|token| token.get(&self.tokens));
         // A contract may log movements of several types.
-        let name = token.map(|it| if text(it, "address").is_empty() { text(it, "denom") } else { text(it, "address") });
+        let name = token
+            .map(|it| if text(it, "address").is_empty() { text(it, "denom") } else { text(it, "address") });
         if let Some(name) = name {
             target += &format!("&token={}", encoded(name));
         }
@@ -133,13 +147,17 @@ impl Chain {
                 query.directions.is_empty() || query.directions.contains(&direction)
             };
             let other_side = if gave { text(it, "to") } else { text(it, "from") };
-            let address = |it: &Value| text(&it["token"], if text(&it["token"], "address").is_empty() { "denom" } else { "address" }).to_owned();
+            let address = |it: &Value| {
+                text(&it["token"], if text(&it["token"], "address").is_empty() { "denom" } else { "address" })
+                    .to_owned()
+            };
             class
                 && (query.kinds.is_empty() || query.kinds.contains(&text(it, "kind")))
                 && name.is_none_or(|name| address(it) == name)
                 && other.is_none_or(|other| other_side == other)
                 && heights.is_none_or(|(from, to)| (from..=to).contains(&height(it)))
-                && times.is_none_or(|(from, to)| (time(from)..=time(to)).contains(&time(text(it, "timestamp"))))
+                && times
+                    .is_none_or(|(from, to)| (time(from)..=time(to)).contains(&time(text(it, "timestamp"))))
         };
         let mut rows: Vec<&Value> = self.every.iter().filter(wants).collect();
         if query.reverse {
@@ -151,7 +169,8 @@ impl Chain {
     /// Compares the pages of a query, by its cursors, with a scan.
     fn check(&self, query: &Query) {
         let (target, is_searched, expected) = self.scanned(query);
-        let target = format!("{target}&pagination.limit={}&pagination.reverse={}", query.limit, query.reverse);
+        let target =
+            format!("{target}&pagination.limit={}&pagination.reverse={}", query.limit, query.reverse);
         let (mut found, mut key) = (Vec::new(), String::new());
         loop {
             let page = get(&self.app, &format!("{target}&pagination.key={key}"));
@@ -168,7 +187,11 @@ impl Chain {
             let offset = expected.len() / 2;
             let page = get(&self.app, &format!("{target}&pagination.offset={offset}"));
             let page: Vec<&Value> = page["transfers"].as_array().unwrap().iter().collect();
-            assert_eq!(page, expected[offset..(offset + query.limit).min(expected.len())], "{target} from {offset}");
+            assert_eq!(
+                page,
+                expected[offset..(offset + query.limit).min(expected.len())],
+                "{target} from {offset}"
+            );
         }
     }
 }
@@ -177,7 +200,8 @@ impl Chain {
 async fn any_choice_of_an_accounts_movements_is_what_a_scan_of_all_leaves() {
     for name in ["evm-fees", "l1-l2/l1", "move-ledger", "wasm-ledger"] {
         let chain = Chain::open(name).await;
-        let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+        let mut runner =
+            TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
         runner
             .run(&queries(), |query| {
                 chain.check(&query);
@@ -237,10 +261,14 @@ async fn nfts_of_move_and_of_cw721_are_where_their_last_movement_brought_them() 
             let key = (account(text(token, "address")), text(record, "token_id").to_owned());
             let before = owners.insert(key.clone(), text(record, "to").to_owned());
             // The recording of wasm begins in the middle of the chain.
-            assert!(name != "move-scenario" || before.unwrap_or_default() == text(record, "from"), "{record}");
+            assert!(
+                name != "move-scenario" || before.unwrap_or_default() == text(record, "from"),
+                "{record}"
+            );
             assert_eq!(text(record, "amount"), "1");
             moved += 1;
-            let by_id = get(&chain.app, &format!("{ROOT}/by_token/{}?token_id={}", text(token, "address"), key.1));
+            let by_id =
+                get(&chain.app, &format!("{ROOT}/by_token/{}?token_id={}", text(token, "address"), key.1));
             assert!(by_id["transfers"].as_array().unwrap().contains(record), "{record}");
         }
         assert!(moved > 5, "{name}: {moved}");
@@ -280,15 +308,20 @@ async fn what_was_sent_to_the_zero_address_is_no_burn() {
     let chain = Chain::open("evm-fees").await;
     let zero = "0x0000000000000000000000000000000000000000";
     let sent: Vec<&Value> = chain.every.iter().filter(|it| text(it, "to") == zero).collect();
-    let short = |it: &&Value| (text(it, "height").to_owned(), text(it, "kind").to_owned(), text(it, "amount").to_owned());
+    let short = |it: &&Value| {
+        (text(it, "height").to_owned(), text(it, "kind").to_owned(), text(it, "amount").to_owned())
+    };
     // A value of the fee token, and a transfer that the sender has asked an ERC-20 for: the supply of both stayed.
-    let expected = [("76", "3"), ("119", "5")].map(|(height, amount)| (height.to_owned(), "transfer".to_owned(), amount.to_owned()));
+    let expected = [("76", "3"), ("119", "5")]
+        .map(|(height, amount)| (height.to_owned(), "transfer".to_owned(), amount.to_owned()));
     assert_eq!(sent.iter().map(short).collect::<Vec<_>>(), expected);
     let listed = all(&chain.app, &format!("{ROOT}/by_account/{zero}"), 10);
     assert_eq!(listed.iter().collect::<Vec<_>>(), sent);
     // burn(uint256) of the same tokens.
     for height in ["117", "413"] {
-        let burned = chain.every.iter().any(|it| text(it, "height") == height && text(it, "kind") == "burn" && text(it, "to").is_empty());
+        let burned = chain.every.iter().any(|it| {
+            text(it, "height") == height && text(it, "kind") == "burn" && text(it, "to").is_empty()
+        });
         assert!(burned, "{height}");
     }
 }

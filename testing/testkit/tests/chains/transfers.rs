@@ -199,7 +199,11 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
         ("by_account/0x1?include_zero=1", 400, "include_zero"),
         ("by_account/0x1?kind=gift", 400, "kind: gift (must be any of transfer, fee,"),
         ("by_account/0x1?kind=fee,gift", 400, "kind: gift"),
-        ("by_account/0x1?kinds=fee", 400, "unknown query parameter `kinds`: this endpoint has direction, token,"),
+        (
+            "by_account/0x1?kinds=fee",
+            400,
+            "unknown query parameter `kinds`: this endpoint has direction, token,",
+        ),
         ("by_account/0x1?Direction=in", 400, "unknown query parameter `Direction`"),
         ("by_account/0x1?from_time=yesterday", 400, "from_time: yesterday (must be an RFC 3339 time"),
         ("by_account/0x1?to_time=1795244846", 400, "to_time"),
@@ -208,7 +212,11 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
         ("by_account/0x1?pagination.limit=0", 400, "pagination.limit"),
         ("by_account/0x1?pagination.limit=10001", 400, "pagination.limit"),
         ("by_account/0x1?pagination.limit=many", 400, "pagination.limit: many"),
-        ("by_account/0x1?pagination.offset=9223372036854775808", 400, "pagination.offset: 9223372036854775808"),
+        (
+            "by_account/0x1?pagination.offset=9223372036854775808",
+            400,
+            "pagination.offset: 9223372036854775808",
+        ),
         ("by_account/0x1?pagination.offset=-1", 400, "pagination.offset"),
         ("by_account/0x1?pagination.offset=1&kind=mint", 400, "pagination.offset does not go with kind"),
         ("by_account/0x1?pagination.reverse=no", 400, "pagination.reverse"),
@@ -229,7 +237,15 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
         assert!(error.message().contains(words), "{target}: {}", error.message());
     }
     let of_evm = self::app("evm-scenario").await;
-    for name in ["evm%2F", "evm%2F0x", "0x", "evm%2F1", "0x0000000000000000000000000000000000000009", "UNKNOWN", "gas"] {
+    for name in [
+        "evm%2F",
+        "evm%2F0x",
+        "0x",
+        "evm%2F1",
+        "0x0000000000000000000000000000000000000009",
+        "UNKNOWN",
+        "gas",
+    ] {
         let error = of_evm.read(&format!("{ROOT}/by_token/{name}")).err().unwrap();
         assert_eq!(error.status().as_u16(), 404, "{name}: {}", error.message());
     }
