@@ -6,6 +6,7 @@
 //! * A chain that does not answer sends an error and no balances: what is unknown is never shown as nothing. It never ends
 //!   the stream, nor another chain.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 use planner::usd;
 use registry::{Chain, ChainRef, Registry};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use tokio::time::timeout;
 use tracker::Tracker;
@@ -46,7 +47,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         "What an account has on each chain of Initia, as server-sent events without a name: one of the type `balances` and one \
          of the type `positions` a chain, or one of the type `error` with the reason. The stream stays open.",
         &[ADDRESS],
-        schema::of::<Message>(),
+        schema::of::<Message<'_>>(),
         Handler::Stream(all),
     ),
     get(
@@ -74,7 +75,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         "/v1/prices",
         "Symbols of tokens with their prices in US dollars, where one is known.",
         &[],
-        schema::of::<Vec<(String, f64)>>(),
+        schema::of::<Vec<Price>>(),
         Handler::Sync(prices),
     ),
 ];
@@ -98,59 +99,73 @@ const fn get(
     }
 }
 
-/// What a chain says of an account. A later message replaces an earlier one of its chain and type.
+/// What a chain says of an account: `balances`, `positions` or `error`. A later message replaces an earlier one of its chain
+/// and type.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "portfolio.Message")]
-struct Message {
-    #[serde(flatten)]
-    content: Content,
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    r#type: &'static str,
     /// The chain's name.
-    chain: String,
-    #[serde(rename = "chainId")]
-    chain_id: String,
+    chain: &'a str,
+    chain_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Balance>")]
+    balances: Option<Vec<Balance>>,
+    /// There are none: no protocol is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Position>")]
+    positions: Option<Vec<Position>>,
+    /// Why the balances are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    error: Option<String>,
 }
 
+/// A balance that is not zero: `asset`, of a token of the registry, or `unknown`, of another one.
 #[derive(Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "lowercase")]
-#[schemars(inline)]
-enum Content {
-    Balances { balances: Vec<Balance> },
-    Positions { positions: Vec<Position> },
-    Error { error: String },
-}
-
-/// A balance that is not zero.
-#[derive(Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "lowercase")]
 #[schemars(rename = "portfolio.Balance")]
-enum Balance {
-    /// Of a token of the registry.
-    Asset {
-        denom: String,
-        symbol: String,
-        /// US dollars; absent without a price.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "f64")]
-        value: Option<f64>,
-        /// Base units.
-        amount: String,
-        /// Whole tokens, rounded.
-        #[serde(rename = "formattedAmount")]
-        formatted_amount: f64,
-        decimals: u8,
-    },
-    /// Of another one.
-    Unknown {
-        denom: String,
-        /// Base units.
-        amount: String,
-    },
+#[serde(rename_all = "camelCase")]
+struct Balance {
+    r#type: &'static str,
+    denom: String,
+    /// Base units.
+    amount: String,
+    #[serde(flatten)]
+    known: Option<Known>,
 }
 
-/// There are none.
+/// What the registry says of a token, and the balance in whole tokens.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "portfolio.Position")]
-enum Position {}
+#[schemars(inline)]
+#[serde(rename_all = "camelCase")]
+struct Known {
+    symbol: String,
+    /// US dollars; absent without a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    value: Option<f64>,
+    /// Whole tokens, rounded.
+    formatted_amount: f64,
+    decimals: u8,
+}
+
+/// None is ever read.
+type Position = serde_json::Map<String, serde_json::Value>;
+
+/// A symbol and its price.
+#[derive(Serialize)]
+struct Price(String, f64);
+
+impl JsonSchema for Price {
+    fn schema_name() -> Cow<'static, str> {
+        "portfolio.Price".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "type": "array", "items": {}, "minItems": 2, "maxItems": 2, "description": "A symbol and its price." })
+    }
+}
 
 /// Where the balances of an account are from.
 trait Balances: Send + Sync {
@@ -255,19 +270,16 @@ async fn messages(
     reference: ChainRef,
     account: Account,
 ) -> Vec<Event> {
-    let chain = &world.registry[reference];
-    let contents = match source.of(chain, account).await {
+    let Chain { id, .. } = &world.registry[reference];
+    let of = |r#type| Message { r#type, chain: name, chain_id: id, balances: None, positions: None, error: None };
+    let messages = match source.of(&world.registry[reference], account).await {
         Ok(amounts) => vec![
-            Content::Balances { balances: shown(world, reference, amounts) },
-            Content::Positions { positions: Vec::new() },
+            Message { balances: Some(shown(world, reference, amounts)), ..of("balances") },
+            Message { positions: Some(Vec::new()), ..of("positions") },
         ],
-        Err(error) => vec![Content::Error { error }],
+        Err(error) => vec![Message { error: Some(error), ..of("error") }],
     };
-    let message = |content| {
-        let message = Message { content, chain: name.to_owned(), chain_id: chain.id.clone() };
-        serde_json::to_vec(&message).ok().map(|data| Event::unnamed(&data))
-    };
-    contents.into_iter().filter_map(message).collect()
+    messages.iter().filter_map(|message| serde_json::to_vec(message).ok()).map(|it| Event::unnamed(&it)).collect()
 }
 
 fn of_chain<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
@@ -299,7 +311,7 @@ fn prices(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
     let priced = registry.assets().filter(|(_, asset)| registry[asset.chain].initia);
     let priced = priced.filter_map(|(reference, asset)| {
         let price: f64 = usd::price(&registry, &facts, reference)?.parse().ok()?;
-        taken.insert(asset.symbol.clone()).then(|| (asset.symbol.clone(), price))
+        taken.insert(asset.symbol.clone()).then(|| Price(asset.symbol.clone(), price))
     });
     json(&priced.collect::<Vec<_>>())
 }
@@ -313,17 +325,14 @@ fn shown(world: &World, chain: ChainRef, amounts: Vec<(String, U256)>) -> Vec<Ba
 fn balance(world: &World, chain: ChainRef, denom: String, amount: U256) -> Balance {
     let (registry, facts) = (&*world.registry, &*world.facts);
     let amount = amount.to_string();
-    let Some(reference) = registry.asset(chain, &denom) else { return Balance::Unknown { denom, amount } };
-    let asset = &registry[reference];
-    // Digits and a point are a number.
-    let formatted_amount: f64 = pointed(&amount, asset.decimals).parse().unwrap_or_default();
-    let price: Option<f64> = usd::price(registry, facts, reference).and_then(|price| price.parse().ok());
-    Balance::Asset {
-        symbol: asset.symbol.clone(),
-        value: price.map(|price| price * formatted_amount),
-        formatted_amount,
-        decimals: asset.decimals,
-        denom,
-        amount,
-    }
+    let known = registry.asset(chain, &denom).map(|reference| {
+        let asset = &registry[reference];
+        // Digits and a point are a number.
+        let formatted_amount: f64 = pointed(&amount, asset.decimals).parse().unwrap_or_default();
+        let price: Option<f64> =
+            usd::price(registry, facts, reference).and_then(|price| price.parse().ok());
+        let value = price.map(|price| price * formatted_amount);
+        Known { symbol: asset.symbol.clone(), value, formatted_amount, decimals: asset.decimals }
+    });
+    Balance { r#type: if known.is_some() { "asset" } else { "unknown" }, denom, amount, known }
 }
