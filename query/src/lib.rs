@@ -21,6 +21,7 @@ mod filtered_page;
 mod free_json;
 mod indexer;
 mod movement_filter;
+mod movement_params;
 mod msg_sets;
 mod nft_record;
 mod page_writer;

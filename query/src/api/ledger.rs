@@ -24,7 +24,7 @@ use super::{Tag, block, tx};
 use crate::array::Array;
 use crate::cursor::Space;
 use crate::indexer::Indexer;
-use crate::movement_filter::{self, DIRECTIONS, KINDS};
+use crate::movement_params::{self, DIRECTIONS, KINDS};
 use crate::params;
 use crate::v1::ListTransfersResponse;
 
@@ -157,8 +157,8 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let account = holder(indexer, params::account(call, indexer)?);
     let other = params::optional_account(call, indexer, "counterparty")?;
     request.filter.between = other.map(|other| (account, holder(indexer, other)));
-    let mut classes = movement_filter::directions(call)?;
-    if call.boolean("include_fees", false) || request.filter.kinds.iter().any(movement_filter::is_fee) {
+    let mut classes = movement_params::directions(call)?;
+    if call.boolean("include_fees", false) || request.filter.kinds.iter().any(movement_params::is_fee) {
         classes.push(Class::Fee);
     }
     if call.boolean("include_zero", false) {
@@ -257,7 +257,12 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
-fn named_tokens(indexer: &Indexer, snapshot: &dyn Snapshot, text: &str) -> Result<Vec<Token>, HttpError> {
+/// The tokens that the text may name, whether they have moved or not.
+pub(super) fn named_tokens(
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    text: &str,
+) -> Result<Vec<Token>, HttpError> {
     // `0x` alone would be the zero address.
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| !digits.is_empty());
     let contract = |digits: &str| {

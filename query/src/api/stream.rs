@@ -11,7 +11,8 @@ use web::openapi::schema::{Object, of};
 
 use super::tx::MSGS;
 use crate::indexer::Indexer;
-use crate::movement_filter::{self, DIRECTIONS, KINDS, MovementFilter};
+use crate::movement_filter::MovementFilter;
+use crate::movement_params::{self, DIRECTIONS, KINDS};
 use crate::params;
 use crate::stream::reader;
 use crate::stream::rows::{Filter, Kind, Movements};
@@ -123,19 +124,24 @@ fn of_account(indexer: &Indexer, call: &Call<'_>, kind: Kind) -> Result<Filter, 
 
 fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpError> {
     params::check(call, TRANSFERS)?;
-    let kinds = movement_filter::kinds(call)?;
+    let kinds = movement_params::kinds(call)?;
     let account = params::account_filter(call, indexer)?;
     if account.is_none() && call.first("direction").is_some() {
         return Err(HttpError::bad_request("direction is the direction to an account: account is missing"));
     }
-    let mut classes = movement_filter::directions(call)?;
-    if call.boolean("include_fees", false) || kinds.iter().any(movement_filter::is_fee) {
+    let mut classes = movement_params::directions(call)?;
+    if call.boolean("include_fees", false) || kinds.iter().any(movement_params::is_fee) {
         classes.push(Class::Fee);
     }
     let view = indexer.view()?;
     view.require(&LEDGER)?;
-    let tokens = call.first("token").map(|text| super::ledger::tokens(indexer, view.snapshot(), text));
-    let tokens = tokens.transpose()?.map(|tokens| tokens.into_iter().map(TokenKey).collect());
+    let named = |text| match super::ledger::named_tokens(indexer, view.snapshot(), text)? {
+        // An address is known before it has moved, a denom is not.
+        unknown if unknown.is_empty() => super::ledger::tokens(indexer, view.snapshot(), text),
+        named => Ok(named),
+    };
+    let tokens = call.first("token").map(named).transpose()?;
+    let tokens = tokens.map(|tokens| tokens.into_iter().map(TokenKey).collect());
     let mut tested = MovementFilter { kinds, ..MovementFilter::default() };
     let account = account.map(|account| AccountKey(super::ledger::holder(indexer, account)));
     // The lists of an account are of classes; the others have all of them.

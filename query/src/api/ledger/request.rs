@@ -16,7 +16,8 @@ use crate::array::{Array, Run};
 use crate::cursor::{Space, Start};
 use crate::filtered_page::filtered_page;
 use crate::indexer::Indexer;
-use crate::movement_filter::{self, MovementFilter};
+use crate::movement_filter::MovementFilter;
+use crate::movement_params;
 use crate::page::{Page, page};
 use crate::page_writer::PageWriter;
 use crate::params::{self, Paging};
@@ -45,7 +46,7 @@ impl<'a> Request<'a> {
     ) -> Result<Self, HttpError> {
         params::check(call, params)?;
         let paging = Paging::read_within(call, Space::Transfers, limits)?;
-        let filter = MovementFilter { kinds: movement_filter::kinds(call)?, ..MovementFilter::default() };
+        let filter = MovementFilter { kinds: movement_params::kinds(call)?, ..MovementFilter::default() };
         let list = ListRequest::with(indexer, paging)?;
         list.view.require(&LEDGER)?;
         Ok(Self { list, filter })

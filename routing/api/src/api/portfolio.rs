@@ -271,7 +271,8 @@ async fn messages(
     account: Account,
 ) -> Vec<Event> {
     let Chain { id, .. } = &world.registry[reference];
-    let of = |r#type| Message { r#type, chain: name, chain_id: id, balances: None, positions: None, error: None };
+    let of =
+        |r#type| Message { r#type, chain: name, chain_id: id, balances: None, positions: None, error: None };
     let messages = match source.of(&world.registry[reference], account).await {
         Ok(amounts) => vec![
             Message { balances: Some(shown(world, reference, amounts)), ..of("balances") },
@@ -279,7 +280,11 @@ async fn messages(
         ],
         Err(error) => vec![Message { error: Some(error), ..of("error") }],
     };
-    messages.iter().filter_map(|message| serde_json::to_vec(message).ok()).map(|it| Event::unnamed(&it)).collect()
+    messages
+        .iter()
+        .filter_map(|message| serde_json::to_vec(message).ok())
+        .map(|it| Event::unnamed(&it))
+        .collect()
 }
 
 fn of_chain<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
@@ -329,8 +334,7 @@ fn balance(world: &World, chain: ChainRef, denom: String, amount: U256) -> Balan
         let asset = &registry[reference];
         // Digits and a point are a number.
         let formatted_amount: f64 = pointed(&amount, asset.decimals).parse().unwrap_or_default();
-        let price: Option<f64> =
-            usd::price(registry, facts, reference).and_then(|price| price.parse().ok());
+        let price: Option<f64> = usd::price(registry, facts, reference).and_then(|price| price.parse().ok());
         let value = price.map(|price| price * formatted_amount);
         Known { symbol: asset.symbol.clone(), value, formatted_amount, decimals: asset.decimals }
     });

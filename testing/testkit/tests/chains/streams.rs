@@ -38,7 +38,7 @@ const STREAMS: [(&str, &str, &str); 6] = [
     ("/indexer/stream/v1/evm-txs", "/indexer/tx/v1/evm-txs?", "txs"),
     ("/indexer/stream/v1/transfers?include_fees=true", "/indexer/ledger/v1/transfers?", "transfers"),
     (
-        "/indexer/stream/v1/transfers?account=init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw&direction=out,in&kind=transfer&token=GAS",
+        "/indexer/stream/v1/transfers?account=init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw&direction=out,in&kind=transfer&token=0x042add9e80f7a23ab71d5e1d392af1d3928b7d05",
         "/indexer/ledger/v1/transfers/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?direction=out,in&kind=transfer&\
          token=GAS&",
         "transfers",

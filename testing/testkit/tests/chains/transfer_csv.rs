@@ -7,7 +7,7 @@ use query::Indexer;
 use serde_json::Value;
 use web::app::App;
 
-use super::transfers::{ROOT, all, app, text};
+use super::transfers::{ROOT, all, app, is_fee, text};
 
 const HEADER: &str = "timestamp,height,txhash,direction,kind,amount,decimals,amount_decimal,symbol,denom,counterparty,\
                       fee_amount,fee_denom,msg_index";
@@ -50,11 +50,18 @@ async fn the_lines_of_an_account_are_its_movements_with_each_fee_once() {
     ] {
         let app = app(chain).await;
         let every = all(&app, ROOT, 1000);
-        // The account that has paid the most fees.
+        let payer: HashMap<&str, &str> = every
+            .iter()
+            .filter(|it| text(it, "kind") == "fee")
+            .map(|it| (text(it, "txhash"), text(it, "from")))
+            .collect();
+        // The account that has moved most in transactions that it has paid for.
         let mut payers: HashMap<&str, usize> = HashMap::new();
-        for record in every.iter().filter(|it| text(it, "kind") == "fee") {
-            *payers.entry(text(record, "from")).or_default() += 1;
+        for record in every.iter().filter(|it| !is_fee(it)) {
+            let account = payer.get(text(record, "txhash")).filter(|it| **it == text(record, "from"));
+            *payers.entry(account.unwrap_or(&"")).or_default() += 1;
         }
+        payers.remove("");
         let account = *payers.iter().max_by_key(|(_, fees)| **fees).unwrap().0;
         let mut of_account = all(&app, &format!("{ROOT}/by_account/{account}"), 1000);
         if reverse {

@@ -280,7 +280,7 @@ async fn nfts_of_move_and_of_cw721_are_where_their_last_movement_brought_them() 
             for token in get(&chain.app, &list)["tokens"].as_array().unwrap() {
                 let key = (account(address), text(&token["nft"], "token_id").to_owned());
                 if let Some(owner) = owners.remove(&key) {
-                    assert_eq!(account(&owner), account(text(token, "owner_addr")), "{name} {key:?}");
+                    assert_eq!(account(&owner), account(text(token, "owner")), "{name} {key:?}");
                     compared += 1;
                 }
             }
