@@ -44,7 +44,7 @@ impl OptionalIndexes {
         horizon: Horizon,
     ) -> Result<Self, Error> {
         let mut writers: Vec<Writer> = Vec::new();
-        for index in indexes {
+        for index in indexes.iter().filter(|index| index.input != Input::Traces) {
             if !writers.iter().any(|writer| writer.index() == *index) {
                 writers.push(Writer::new(store, index, horizon)?);
             }
