@@ -132,7 +132,8 @@ all_tables! {
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
-        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
+        ledger::MovedNfts, ledger::NftObjects,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,

@@ -17,7 +17,8 @@ use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
-    AccountMovements, AccountTokenMovements, Class, DenomTokens, Movements, TokenDenoms, TokenMovements,
+    AccountMovements, AccountTokenMovements, Class, DenomTokens, MovedNfts, Movements, NftObjects,
+    TokenDenoms, TokenMovements, WholeTokens,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -136,7 +137,7 @@ fn ledger(txn: &mut Txn<'_>) {
     let burn = Movement {
         message: None,
         token: Token::Erc721([0x0d; 20]),
-        token_id: Some(U256::from(9)),
+        token_id: Some("9".to_owned()),
         to: None,
         amount: U256::ONE,
         kind: Kind::Burn,
@@ -156,6 +157,10 @@ fn ledger(txn: &mut Txn<'_>) {
     txn.push::<TokenMovements>(&token, 1).unwrap();
     txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
     txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
+    let collection = TokenKey(Token::Collection([0x10; 32]));
+    txn.put::<MovedNfts>(&(collection.clone(), Text::from("A 1")), &person().0.as_bytes().to_vec());
+    txn.put::<NftObjects>(&contract(), &[collection.to_bytes(), b"A 1".to_vec()].concat());
+    txn.put::<WholeTokens>(&TokenKey(Token::Cw20([0x0f; 32])), &300);
 }
 
 fn cosmos(txn: &mut Txn<'_>) {

@@ -105,7 +105,7 @@ fn read_log(log: &Log<'_>, at: usize, group: Group, out: &mut Vec<Placed>) {
         // What the zero address gives is made, and what it receives is destroyed.
         let sides = [from, to].map(|side| (side != [0; 20]).then(|| side.into()));
         let mut placed = Placed::new(at, group, token, sides, amount.unwrap_or(U256::ONE));
-        placed.movement.token_id = id;
+        placed.movement.token_id = id.map(|id| id.to_string());
         out.push(placed);
     }
 }

@@ -15,4 +15,6 @@ mod oracles;
 mod otterscan;
 mod records;
 mod streams;
+mod transfer_csv;
+mod transfer_filters;
 mod transfers;
