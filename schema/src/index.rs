@@ -43,6 +43,8 @@ pub enum Input {
     Records,
     /// The header of its EVM block, which a node must be asked for.
     Headers,
+    /// The call traces of the block: the lane of internal transactions writes the rows with its own.
+    Traces,
 }
 
 /// Receives the rows of a block. Only what the same index has written can be read from it, so that rows are a function of the blocks

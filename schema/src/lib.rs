@@ -35,6 +35,7 @@
 
 pub mod audit;
 pub mod block;
+pub mod call_errors;
 pub mod contracts;
 pub mod descriptors;
 pub mod digest;
@@ -73,8 +74,14 @@ pub const FORMAT: u32 = 9;
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 /// Every optional index.
-pub const INDEXES: &[&index::Index] =
-    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS, &ledger::LEDGER];
+pub const INDEXES: &[&index::Index] = &[
+    &parties::PARTIES,
+    &logs::LOGS,
+    &contracts::CONTRACTS,
+    &evm_block::BLOCKS,
+    &ledger::LEDGER,
+    &call_errors::CALL_ERRORS,
+];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -121,7 +128,7 @@ all_tables! {
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
         evm_tx::EvmTxs, evm_tx::EvmTxByHash, evm_block::EvmBlocks, evm_block::EvmBlockByHash,
-        internal_tx::Calls, internal_tx::CallsByHeight,
+        internal_tx::Calls, internal_tx::CallsByHeight, call_errors::CallErrors,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,

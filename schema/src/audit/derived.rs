@@ -55,7 +55,9 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 
 /// Every derived table.
 fn all() -> impl Iterator<Item = &'static TableSpec> {
-    let of_indexes = INDEXES.iter().flat_map(|index| index.tables);
+    // What traces say is stored nowhere else.
+    let of_indexes =
+        INDEXES.iter().filter(|index| index.input != Input::Traces).flat_map(|index| index.tables);
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 
@@ -79,6 +81,9 @@ pub(super) fn rebuilds<'a>(
         Box::new(|_| denoms(context, copy)),
     ];
     for (index, state) in index::stored(context.snapshot)? {
+        if index.input == Input::Traces {
+            continue;
+        }
         checks.push(Box::new(move |report| rebuild_index(context, copy, (index, state), report)));
     }
     Ok(checks)
@@ -188,6 +193,7 @@ fn rebuild_index(
     let mut next = state.from;
     let mut advance = || match index.input {
         Input::Records => writer.advance(copy, state.height),
+        Input::Traces => Ok(Rest::None),
         Input::Headers if next > state.height => Ok(Rest::None),
         Input::Headers => {
             let to = state.height.min(next + HEADERS_AT_ONCE);

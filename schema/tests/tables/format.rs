@@ -9,6 +9,7 @@ use chain::movement::{Cause, Kind, Movement, Token};
 use chain::{Account, U256};
 use proptest::prelude::*;
 use schema::block::{Block, BlockEvents, Blocks};
+use schema::call_errors::CallErrors;
 use schema::contracts::ContractTxs;
 use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_block::{EvmBlock, EvmBlockByHash, EvmBlocks};
@@ -196,6 +197,7 @@ fn evm(txn: &mut Txn<'_>) {
     txn.put::<EvmBlocks>(&299, &Message(header));
     postings::add::<EvmBlockByHash>(txn, [(hash_prefix(&[0xeb; 32]), 299, 0)]);
     txn.put::<Calls>(&11, &plain(&chunk.take()));
+    txn.put::<CallErrors>(&12, &"execution reverted".to_owned());
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();
