@@ -42,9 +42,10 @@ impl Ingest {
     pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
         is_there(&config, &*store)?;
         let verify = || node.verify_chain(&config.chain_id);
-        let status = optional::build_until(&config, &store, retry::until(Backoff::default(), "status", verify))
-            .await?
-            .map_err(|source| Error::start("status", source))?;
+        let status =
+            optional::build_until(&config, &store, retry::until(Backoff::default(), "status", verify))
+                .await?
+                .map_err(|source| Error::start("status", source))?;
         let stored = schema::open::identity(&*store)?;
         let known = config.prefix.as_deref().or(stored.as_ref().map(|identity| &*identity.prefix));
         let prefix = agreement::prefix(&node, known, stored.is_some()).await?;
