@@ -30,10 +30,15 @@ pub(crate) async fn app(chain: &str) -> Arc<App<Indexer>> {
 pub(crate) async fn indexer(chain: &str) -> Indexer {
     let store = Arc::new(MemStore::new());
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
+    index(recording, Options::default(), &store).await;
+    indexed::indexer(store).unwrap()
+}
+
+/// Indexes a recorded chain, its movements of tokens too.
+pub(crate) async fn index(recording: Arc<Recording>, options: Options, store: &Arc<MemStore>) {
     let mut config = indexed::config(&recording).unwrap();
     config.indexes = vec![&LEDGER];
-    indexed::index_as(config, recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
-    indexed::indexer(store).unwrap()
+    indexed::index_as(config, recording, options, Arc::clone(store) as _).await.unwrap();
 }
 
 /// The JSON API of the recorded EVM chain.
