@@ -65,6 +65,7 @@ mod retry;
 mod rich;
 mod sink;
 mod source;
+mod tokens;
 pub mod verify;
 
 pub use self::config::{Config, Verify};

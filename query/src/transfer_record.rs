@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chain::movement::{Cause, Token, denom_of_contract};
+use chain::movement::{Cause, Token};
 use chain::{Account, Timestamp};
 use schema::block::Blocks;
 use schema::ledger::{self, Movements};
@@ -17,6 +17,7 @@ use web::limits::lane;
 use crate::indexer::Indexer;
 use crate::page_writer::PageWriter;
 use crate::record::missing;
+use crate::token_record::{address, moved_token};
 use crate::v1::{MovedToken, Transfer, TransferReference};
 
 /// Records that are made at once: what is in memory does not grow with the page.
@@ -153,31 +154,6 @@ fn transfer(
         success: tx.is_none_or(|(_, success)| *success),
         r#ref: movement.cause.as_ref().map(reference),
     })
-}
-
-/// An account as the chain's own explorers write it.
-fn address(indexer: &Indexer, account: &Account) -> String {
-    if indexer.is_evm() { account.to_hex() } else { account.to_bech32(indexer.prefix()) }
-}
-
-fn moved_token(indexer: &Indexer, snapshot: &dyn Snapshot, token: &Token) -> Result<MovedToken, HttpError> {
-    let stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
-    let (kind, denom, address) = match token {
-        Token::Erc20(contract) => (
-            "erc20",
-            stored.unwrap_or_else(|| denom_of_contract(contract)),
-            Account::from(*contract).to_hex(),
-        ),
-        Token::Asset(object) => {
-            let hex = Account::from(*object).to_hex();
-            ("fa", stored.unwrap_or_else(|| format!("move/{}", &hex[2..])), hex)
-        }
-        Token::Denom(denom) => ("bank", denom.clone(), String::new()),
-        Token::Cw20(contract) => ("cw20", String::new(), address(indexer, &(*contract).into())),
-        Token::Erc721(contract) => ("erc721", String::new(), Account::from(*contract).to_hex()),
-        Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
-    };
-    Ok(MovedToken { r#type: kind.to_owned(), denom, address })
 }
 
 fn reference(cause: &Cause) -> TransferReference {

@@ -16,6 +16,7 @@
 //! | [`evm_block`] | optional: headers of EVM blocks |
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
+//! | [`tokens`] | optional: tokens, with what the node says of them |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
@@ -60,6 +61,7 @@ mod progress;
 pub mod records;
 pub mod rewind;
 pub mod rich;
+pub mod tokens;
 pub mod tx;
 pub mod undo;
 
@@ -73,8 +75,14 @@ pub const FORMAT: u32 = 9;
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 /// Every optional index.
-pub const INDEXES: &[&index::Index] =
-    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS, &ledger::LEDGER];
+pub const INDEXES: &[&index::Index] = &[
+    &parties::PARTIES,
+    &logs::LOGS,
+    &contracts::CONTRACTS,
+    &evm_block::BLOCKS,
+    &ledger::LEDGER,
+    &tokens::TOKENS,
+];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -126,12 +134,14 @@ all_tables! {
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
+        tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,
         internal_tx::AccountCalls,
         ledger::AccountMovements, ledger::AccountTokenMovements, ledger::TokenMovements,
+        tokens::TokensByType,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,

@@ -11,6 +11,13 @@ use store::{Key, Value};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenKey(pub Token);
 
+impl TokenKey {
+    /// The byte of its type.
+    pub fn type_byte(&self) -> u8 {
+        token_type(&self.0)
+    }
+}
+
 impl Key for TokenKey {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(token_type(&self.0));

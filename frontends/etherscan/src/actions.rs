@@ -7,7 +7,7 @@ use crate::form::Form;
 use crate::node::{self, Print, Request};
 use crate::outcome::{Failure, Outcome};
 use crate::reads::Reads;
-use crate::{account, contract, logs, status};
+use crate::{account, contract, logs, status, token};
 
 /// The text for another chain, as Etherscan has it.
 pub(crate) const NO_CHAIN: &str = "Missing or unsupported chainid parameter (required for v2 api), please see \
@@ -108,6 +108,8 @@ const ACTIONS: &[Action] = &[
     proxy!("eth_getunclebyblocknumberandindex", "eth_getUncleByBlockNumberAndIndex", "", ["tag", "index"]),
     proxy!("eth_sendrawtransaction", "eth_sendRawTransaction", "`send` in `evm_forward`", ["hex"]),
     node("stats", "tokensupply", node::token_supply, node::one_number),
+    index("token", "gettoken", "index `tokens`", token::gettoken),
+    index("token", "tokeninfo", "index `tokens`", token::tokeninfo),
     index("transaction", "getstatus", "", status::getstatus),
     index("transaction", "gettxreceiptstatus", "", status::gettxreceiptstatus),
 ];

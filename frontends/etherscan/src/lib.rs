@@ -21,6 +21,7 @@ mod reads;
 mod row;
 mod server;
 mod status;
+mod token;
 mod verified;
 
 pub use self::contracts::Contracts;

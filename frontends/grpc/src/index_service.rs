@@ -264,6 +264,15 @@ service! {
             Target::new("/indexer/ledger/v1/transfers/by_height").segment("height", height)?.page(pagination);
         list_transfers_by_tx(ListTransfersByTxRequest { tx_hash, pagination }) -> ListTransfersResponse =
             Target::new("/indexer/ledger/v1/transfers/by_tx").segment("tx_hash", tx_hash)?.page(pagination);
+        list_ledger_tokens(
+            ListLedgerTokensRequest { r#type, search, pagination }
+        ) -> ListLedgerTokensResponse =
+            Target::new("/indexer/ledger/v1/tokens")
+                .queries("type", &r#type)
+                .query("search", search)
+                .page(pagination);
+        get_ledger_token(GetLedgerTokenRequest { token }) -> GetLedgerTokenResponse =
+            Target::new("/indexer/ledger/v1/tokens").segment("token", token)?;
     }
 
     watches {

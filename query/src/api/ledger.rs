@@ -31,10 +31,10 @@ const FROM_HEIGHT: Param =
 const TO_HEIGHT: Param =
     Param::query("to_height", Type::Between(0, i64::MAX), "Not after this block; 0 for the last.");
 
-const TOKEN: &str =
+pub(super) const TOKEN: &str =
     "A denom (slashes as %2F in a path), or the address of a contract or of Move's metadata object.";
 
-const TAG: Tag = Tag("Ledger");
+pub(super) const TAG: Tag = Tag("Ledger");
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
@@ -247,7 +247,11 @@ fn holder(indexer: &Indexer, account: Account) -> Account {
 }
 
 /// The tokens with this name or address: a contract may be an ERC-20, an ERC-721 or an ERC-1155.
-fn tokens(indexer: &Indexer, snapshot: &dyn Snapshot, text: &str) -> Result<Vec<Token>, HttpError> {
+pub(super) fn tokens(
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    text: &str,
+) -> Result<Vec<Token>, HttpError> {
     let unknown = || HttpError::not_found(format!("[NOT_FOUND] token not found: {}", params::shown(text)));
     Ok(match vm(indexer) {
         Vm::Evm => {
@@ -261,7 +265,11 @@ fn tokens(indexer: &Indexer, snapshot: &dyn Snapshot, text: &str) -> Result<Vec<
                     vec![Token::Erc20(contract), Token::Erc721(contract), Token::Erc1155(contract)]
                 }
                 (None, _) => {
-                    let token = ledger::token_of_denom(snapshot, text).map_err(HttpError::internal)?;
+                    let mut token = ledger::token_of_denom(snapshot, text).map_err(HttpError::internal)?;
+                    if token.is_none() {
+                        // Events name only denoms that were made since the first block.
+                        token = schema::tokens::of_denom(snapshot, text).map_err(HttpError::internal)?;
+                    }
                     vec![token.ok_or_else(unknown)?]
                 }
             }

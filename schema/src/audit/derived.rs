@@ -55,7 +55,10 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 
 /// Every derived table.
 fn all() -> impl Iterator<Item = &'static TableSpec> {
-    let of_indexes = INDEXES.iter().flat_map(|index| index.tables);
+    let is_derived = |index: &Index, table: &TableSpec| !index.replies.iter().any(|reply| *reply == table);
+    let of_indexes = INDEXES
+        .iter()
+        .flat_map(move |index| index.tables.iter().filter(move |table| is_derived(index, table)));
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 

@@ -92,6 +92,8 @@ const RPCS: &[(&str, (&str, Call))] = &[
         rpc!(list_transfers_by_height, ListTransfersByHeightRequest),
     ),
     ("/indexer/ledger/v1/transfers/by_tx/{tx_hash}", rpc!(list_transfers_by_tx, ListTransfersByTxRequest)),
+    ("/indexer/ledger/v1/tokens", rpc!(list_ledger_tokens, ListLedgerTokensRequest)),
+    ("/indexer/ledger/v1/tokens/{token}", rpc!(get_ledger_token, GetLedgerTokenRequest)),
 ];
 
 /// Paths that are not compared here: reflection takes the place of the documents, and streams have tests of their own.
@@ -123,7 +125,7 @@ fn request(template: &str, target: &str) -> Option<Value> {
     }
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         let value = percent_decode_str(value).decode_utf8().ok()?;
-        if matches!(name, "msgs" | "direction") {
+        if matches!(name, "msgs" | "direction" | "type") {
             let values = request.entry(name).or_insert_with(|| json!([]));
             values.as_array_mut().unwrap().push(json!(value));
         } else if let Some(name) = name.strip_prefix("pagination.") {
