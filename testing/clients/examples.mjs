@@ -40,6 +40,8 @@ const indexer = [
   ["/indexer/ledger/v1/transfers/by_account/{account}", { account, ...page }],
   ["/indexer/ledger/v1/transfers/by_token/{token}", { token: "GAS", ...page }],
   ["/indexer/ledger/v1/transfers/by_height/{height}", { height: 5, ...page }],
+  ["/indexer/ledger/v1/tokens", page],
+  ["/indexer/ledger/v1/tokens/{token}", { token: "GAS" }],
   ["/indexer/ledger/v1/transfers/by_tx/{tx_hash}", { tx_hash: "6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193" }],
 ];
 

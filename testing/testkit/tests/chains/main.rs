@@ -15,4 +15,5 @@ mod oracles;
 mod otterscan;
 mod records;
 mod streams;
+mod tokens;
 mod transfers;
