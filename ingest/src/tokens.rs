@@ -20,7 +20,6 @@ use futures_util::StreamExt as _;
 use node::retry::Backoff;
 use node::{ContractCall, Error as NodeError, Evm, Kind, Node, Rest, StateAt};
 use schema::tokens::{self, Described, FirstSeen};
-use store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -230,8 +229,9 @@ impl TokenSource {
         let mut replies = call_all(evm, state, &calls.concat()).await.into_iter();
         let mut described = Vec::new();
         for ((token, _), calls) in group.iter().zip(&calls) {
-            let replies: Result<Vec<_>, NodeError> = replies.by_ref().take(calls.len()).collect();
-            let mut metadata = match replies {
+            // All of the token's replies are taken, also those after an error.
+            let of_token: Vec<_> = replies.by_ref().take(calls.len()).collect();
+            let mut metadata = match of_token.into_iter().collect::<Result<Vec<_>, _>>() {
                 Ok(replies) => described_by(token, &replies),
                 Err(error) => {
                     described.push(Err(error));

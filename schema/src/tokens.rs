@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use chain::metadata::{Metadata, Said};
 use chain::movement::Token;
 use store::key::Text;
-use store::{Bounds, Key, Message, Order, Snapshot, Table as _, Txn};
+use store::{Bounds, Key, List as _, Message, Order, Snapshot, Table as _, Txn};
 
 use crate::Error;
 use crate::index::{Index, Input, Rows, StoredBlock};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use replay::Recording;
 use schema::rewind::rewind;
 use schema::tokens::{TOKENS, TokenNumbers, TokenQuestions};
-use store::{Batch, Durability, Store, Table as _};
+use store::{Batch, Durability, Store as _, Table as _};
 use testkit::{indexed, recording};
 
 use super::evm_indexes::{build, empty, index, is_sound, rows};

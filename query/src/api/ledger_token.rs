@@ -48,7 +48,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 const TYPES: &str = r"^\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*(,\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*)*$";
 
 /// Types by name, with an example that has the byte of their keys.
-const NAMED: [(&str, Token); 6] = [
+static NAMED: [(&str, Token); 6] = [
     ("erc20", Token::Erc20([0; 20])),
     ("fa", Token::Asset([0; 32])),
     ("bank", Token::Denom(String::new())),
@@ -99,7 +99,7 @@ fn types(call: &Call<'_>) -> Result<Vec<u8>, HttpError> {
     let texts = call.all("type").flat_map(|value| value.split(',')).map(str::trim);
     for text in texts.filter(|text| !text.is_empty()) {
         let Some((_, example)) = NAMED.iter().find(|(name, _)| *name == text) else {
-            let names = NAMED.map(|(name, _)| name).join(", ");
+            let names = NAMED.each_ref().map(|(name, _)| *name).join(", ");
             return Err(HttpError::bad_request(format!(
                 "[INVALID_VALUE] invalid value for type: {} (must be any of {names})",
                 params::shown(text)
