@@ -122,7 +122,8 @@ impl TokenSource {
                 asked.fruitless = if n > 0 { 0 } else { asked.fruitless.saturating_add(1) };
                 asked.due = Instant::now() + PAUSES.delay(asked.fruitless);
             }
-            if new.is_empty() {
+            // A node that answers nothing is not asked about all tokens at once.
+            if new.is_empty() || n == 0 {
                 let next = Instant::now() + POLL;
                 let until = if asked.due > Instant::now() { next.min(asked.due) } else { next };
                 if let Ok(Err(_)) = tokio::time::timeout_at(until, self.blocks.changed()).await {
