@@ -110,12 +110,7 @@ impl OptionalIndexes {
     }
 
     /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
-    fn write_headers(
-        &mut self,
-        store: &dyn Store,
-        headers: &Headers,
-        height: u64,
-    ) -> Result<(), Error> {
+    fn write_headers(&mut self, store: &dyn Store, headers: &Headers, height: u64) -> Result<(), Error> {
         let of_headers = |writer: &Writer| writer.index().input == Input::Headers;
         while let Some(place) = self.writers.iter().position(of_headers) {
             match self.writers[place].advance_headers(store, headers) {

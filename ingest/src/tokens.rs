@@ -113,14 +113,14 @@ impl TokenSource {
             }
             if let Some(error) = failure {
                 asked.log(&error);
-                if !new.is_empty() {
-                    // Most of them lacked the state of a block that is committed within a fraction of a second.
-                    asked.due = asked.due.min(Instant::now() + POLL);
-                }
             }
             if !again.is_empty() {
                 asked.fruitless = if n > 0 { 0 } else { asked.fruitless.saturating_add(1) };
                 asked.due = Instant::now() + PAUSES.delay(asked.fruitless);
+            }
+            if n < new.len() {
+                // Most lack the state of a block that is committed within a fraction of a second.
+                asked.due = asked.due.min(Instant::now() + POLL);
             }
             // A node that answers nothing is not asked about all tokens at once.
             if new.is_empty() || n == 0 {
@@ -213,7 +213,8 @@ impl TokenSource {
         match (&**self.node(), self.vm) {
             (Node { evm: Some(evm), .. }, Vm::Evm) => self.contracts(evm, state, group).await,
             (Node { rest: Some(rest), .. }, Vm::Move | Vm::Wasm | Vm::None) => {
-                let requests: Vec<_> = group.iter().map(|question| self.by_rest(rest, state, question)).collect();
+                let requests: Vec<_> =
+                    group.iter().map(|question| self.by_rest(rest, state, question)).collect();
                 futures_util::stream::iter(requests).buffered(REQUESTS).collect().await
             }
             _ => Vec::new(),

@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn a_cw20_says_all_of_name_symbol_and_decimals() {
-        let found = cw20(br#"{"data":{"name":"=Evil,\"Name\"","symbol":"UMIN","decimals":0,"total_supply":"1"}}"#);
+        let found =
+            cw20(br#"{"data":{"name":"=Evil,\"Name\"","symbol":"UMIN","decimals":0,"total_supply":"1"}}"#);
         let found = found.unwrap();
         assert_eq!((found.name, found.symbol), (value("=Evil,\"Name\""), value("UMIN")));
         assert_eq!(found.decimals, Said::Value(0));
@@ -251,7 +252,10 @@ mod tests {
         assert_eq!((plain.denom.as_deref(), plain.symbol), (Some("umin"), value("umin")));
         let other = fungible_asset(&[7; 32], &asset("False", "umin", 3), None).unwrap();
         let own = format!("move/{}", hex::encode([7; 32]));
-        assert_eq!((other.denom, other.symbol, other.decimals), (Some(own.clone()), value("umin"), Said::Value(3)));
+        assert_eq!(
+            (other.denom, other.symbol, other.decimals),
+            (Some(own.clone()), value("umin"), Said::Value(3))
+        );
         let extra = asset("Renamed", "OTHER", 6);
         let renamed = fungible_asset(&umin, &asset("umin Coin", "umin", 0), Some(&extra)).unwrap();
         assert_eq!((renamed.denom.as_deref(), renamed.name), (Some("umin"), value("Renamed")));

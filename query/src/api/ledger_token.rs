@@ -45,7 +45,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 ];
 
 /// An expression for the values of `type`.
-const TYPES: &str = r"^\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*(,\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*)*$";
+const TYPES: &str =
+    r"^\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*(,\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*)*$";
 
 /// Types by name, with an example that has the byte of their keys.
 static NAMED: [(&str, Token); 6] = [

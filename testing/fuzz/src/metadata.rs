@@ -7,8 +7,17 @@ use crate::edit;
 use crate::input::Input;
 
 /// Members of replies, and texts that hide or turn around.
-pub const WORDS: &[&str] =
-    &["\"decimals\":", "\"symbol\":", "\u{202e}", "\u{2066}", "\u{200b}", "\u{feff}", "\r\n", "\0", "18446744073709551615"];
+pub const WORDS: &[&str] = &[
+    "\"decimals\":",
+    "\"symbol\":",
+    "\u{202e}",
+    "\u{2066}",
+    "\u{200b}",
+    "\u{feff}",
+    "\r\n",
+    "\0",
+    "18446744073709551615",
+];
 
 /// Input: a kind, and edits of a reply of that kind or, for contracts of an EVM, the reply.
 pub fn run(data: &[u8]) -> bool {
@@ -42,7 +51,11 @@ fn read(kind: u8, input: &mut Input<'_>) -> Option<Metadata> {
         2 => metadata::bank(&bytes(0)),
         _ => {
             let extra = bytes(1);
-            metadata::fungible_asset(&[7; 32], &bytes(0), Some(&extra).filter(|_| !replies[1].is_null()).map(|it| &**it))
+            metadata::fungible_asset(
+                &[7; 32],
+                &bytes(0),
+                Some(&extra).filter(|_| !replies[1].is_null()).map(|it| &**it),
+            )
         }
     }
 }
@@ -50,12 +63,15 @@ fn read(kind: u8, input: &mut Input<'_>) -> Option<Metadata> {
 /// Replies in the form in which the recorded chains `wasm-ledger` and `move-ledger` gave them.
 fn recorded(kind: u8) -> Value {
     let resource = |name: &str, symbol: &str| {
-        let data = json!({ "decimals": 6, "icon_uri": "", "name": name, "project_uri": "", "symbol": symbol });
+        let data =
+            json!({ "decimals": 6, "icon_uri": "", "name": name, "project_uri": "", "symbol": symbol });
         let resource = json!({ "type": "0x1::fungible_asset::Metadata", "data": data });
         json!({ "resource": { "address": "0x7", "move_resource": resource.to_string() } })
     };
     match kind {
-        1 => json!([{ "data": { "name": "=Evil,\"Name\"", "symbol": "UMIN", "decimals": 0, "total_supply": "1000" } }]),
+        1 => {
+            json!([{ "data": { "name": "=Evil,\"Name\"", "symbol": "UMIN", "decimals": 0, "total_supply": "1000" } }])
+        }
         2 => json!([{ "metadata": {
             "denom_units": [
                 { "denom": "umin", "exponent": 0, "aliases": [] },
