@@ -1,8 +1,6 @@
-//! The records of tokens: what emits their movements, and what the node said of them.
+//! The records of tokens, with what the node said of them.
 
-use chain::Account;
-use chain::movement::{Token, denom_of_contract};
-use schema::ledger;
+use chain::movement::Token;
 use schema::movement::TokenKey;
 use schema::nft::Outcome;
 use schema::tokens::{self, FirstSeen, TokenReply, Tokens};
@@ -13,65 +11,14 @@ use web::limits::lane;
 use crate::indexer::Indexer;
 use crate::page_writer::PageWriter;
 use crate::record::missing;
-use crate::v1::{LedgerToken, MovedToken};
+use crate::transfer_record::moved_token;
+use crate::v1::LedgerToken;
 
 /// Tokens whose rows are read at once.
 const AT_ONCE: usize = 128;
 
 /// Bytes of work for a token: its rows.
 const WORK: u64 = 512;
-
-/// An account as the chain's own explorers write it.
-pub(crate) fn address(indexer: &Indexer, account: &Account) -> String {
-    if indexer.is_evm() { account.to_hex() } else { account.to_bech32(indexer.prefix()) }
-}
-
-/// The token of a movement.
-pub(crate) fn moved_token(
-    indexer: &Indexer,
-    snapshot: &dyn Snapshot,
-    token: &Token,
-) -> Result<MovedToken, HttpError> {
-    let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
-    described(indexer, snapshot, token, reply.as_ref())
-}
-
-fn described(
-    indexer: &Indexer,
-    snapshot: &dyn Snapshot,
-    token: &Token,
-    reply: Option<&TokenReply>,
-) -> Result<MovedToken, HttpError> {
-    let stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
-    let stored = stored.or_else(|| reply.map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty()));
-    let (kind, denom, address) = match token {
-        Token::Erc20(contract) => (
-            "erc20",
-            stored.unwrap_or_else(|| denom_of_contract(contract)),
-            Account::from(*contract).to_hex(),
-        ),
-        Token::Asset(object) => {
-            let hex = Account::from(*object).to_hex();
-            ("fa", stored.unwrap_or_else(|| format!("move/{}", &hex[2..])), hex)
-        }
-        Token::Denom(denom) => ("bank", denom.clone(), String::new()),
-        Token::Cw20(contract) => ("cw20", String::new(), address(indexer, &(*contract).into())),
-        Token::Erc721(contract) => ("erc721", String::new(), Account::from(*contract).to_hex()),
-        Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
-    };
-    let is_known = |outcome: i32| outcome == i32::from(Outcome::Known);
-    let symbol = reply.filter(|reply| is_known(reply.symbol_outcome)).map(|reply| reply.symbol.clone());
-    let decimals = reply.filter(|reply| is_known(reply.decimals_outcome)).map(|reply| reply.decimals);
-    let declares_erc721 = reply.is_some_and(|reply| reply.is_erc721);
-    let verified = match token {
-        Token::Denom(_) | Token::Asset(_) => true,
-        Token::Erc20(_) => decimals.is_some() && !declares_erc721,
-        Token::Cw20(_) => decimals.is_some(),
-        Token::Erc721(_) => declares_erc721,
-        Token::Erc1155(_) => false,
-    };
-    Ok(MovedToken { r#type: kind.to_owned(), denom, address, symbol, decimals, verified })
-}
 
 /// The record of a token.
 pub(crate) fn token(
@@ -81,8 +28,7 @@ pub(crate) fn token(
     first: FirstSeen,
 ) -> Result<LedgerToken, HttpError> {
     let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
-    let moved = described(indexer, snapshot, token, reply.as_ref())?;
-    let reply = reply.as_ref();
+    let (moved, reply) = (moved_token(indexer, snapshot, token)?, reply.as_ref());
     let state = |outcome: fn(&TokenReply) -> Outcome| {
         let state = match reply.map_or(Outcome::Open, outcome) {
             Outcome::Known => "known",

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chain::movement::{Cause, Token};
+use chain::movement::{Cause, Token, denom_of_contract};
 use chain::{Account, Timestamp};
 use schema::block::Blocks;
 use schema::ledger::{self, Movements};
 use schema::movement::{MovementRow, Place, PlacedMovement};
 use schema::records;
+use schema::tokens;
 use schema::tx::Txs;
 use serde::Deserialize;
 use store::{Message, Snapshot, Table as _};
@@ -17,7 +18,6 @@ use web::limits::lane;
 use crate::indexer::Indexer;
 use crate::page_writer::PageWriter;
 use crate::record::missing;
-use crate::token_record::{address, moved_token};
 use crate::v1::{MovedToken, Transfer, TransferReference};
 
 /// Records that are made at once: what is in memory does not grow with the page.
@@ -154,6 +154,50 @@ fn transfer(
         success: tx.is_none_or(|(_, success)| *success),
         r#ref: movement.cause.as_ref().map(reference),
     })
+}
+
+/// An account as the chain's own explorers write it.
+pub(crate) fn address(indexer: &Indexer, account: &Account) -> String {
+    if indexer.is_evm() { account.to_hex() } else { account.to_bech32(indexer.prefix()) }
+}
+
+/// The record of a token.
+pub(crate) fn moved_token(
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    token: &Token,
+) -> Result<MovedToken, HttpError> {
+    let mut stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
+    let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
+    if stored.is_none() {
+        stored = reply.as_ref().map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty());
+    }
+    let (kind, denom, address) = match token {
+        Token::Erc20(contract) => (
+            "erc20",
+            stored.unwrap_or_else(|| denom_of_contract(contract)),
+            Account::from(*contract).to_hex(),
+        ),
+        Token::Asset(object) => {
+            let hex = Account::from(*object).to_hex();
+            ("fa", stored.unwrap_or_else(|| format!("move/{}", &hex[2..])), hex)
+        }
+        Token::Denom(denom) => ("bank", denom.clone(), String::new()),
+        Token::Cw20(contract) => ("cw20", String::new(), address(indexer, &(*contract).into())),
+        Token::Erc721(contract) => ("erc721", String::new(), Account::from(*contract).to_hex()),
+        Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
+    };
+    let is_erc721 = reply.as_ref().is_some_and(|reply| reply.is_erc721);
+    let (symbol, decimals) =
+        reply.map_or((None, None), |reply| (reply.known_symbol(), reply.known_decimals()));
+    let verified = match token {
+        Token::Denom(_) | Token::Asset(_) => true,
+        Token::Erc20(_) => decimals.is_some() && !is_erc721,
+        Token::Cw20(_) => decimals.is_some(),
+        Token::Erc721(_) => is_erc721,
+        Token::Erc1155(_) => false,
+    };
+    Ok(MovedToken { r#type: kind.to_owned(), denom, address, symbol, decimals, verified })
 }
 
 fn reference(cause: &Cause) -> TransferReference {

@@ -48,7 +48,7 @@ store::tables! {
     /// Tokens of a type, in the order of their numbers.
     ///
     /// | type: that of a token (1) | first ordinal (8, BE) | → up to 32 numbers (varints)
-    pub list TokensByType("token_by_type", 0x7d): u8;
+    pub list TokensByType("token_by_type", 0x68): u8;
 
     /// Tokens whose metadata the node has not told yet.
     ///
@@ -124,6 +124,16 @@ impl TokenReply {
             is_erc721: metadata.is_erc721,
             height,
         }
+    }
+
+    /// Its symbol, if it is known.
+    pub fn known_symbol(&self) -> Option<String> {
+        (self.symbol_outcome() == Outcome::Known).then(|| self.symbol.clone())
+    }
+
+    /// Decimal places of its amounts, if they are known.
+    pub fn known_decimals(&self) -> Option<u32> {
+        (self.decimals_outcome() == Outcome::Known).then_some(self.decimals)
     }
 }
 

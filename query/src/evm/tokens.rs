@@ -2,7 +2,6 @@
 
 use chain::movement::Token;
 use schema::movement::TokenKey;
-use schema::nft::Outcome;
 use schema::tokens::{self, TOKENS, TokenReply, Tokens};
 use store::Message;
 
@@ -56,6 +55,5 @@ fn token(standard: Standard, contract: [u8; 20]) -> Token {
 }
 
 fn texts(reply: TokenReply) -> TokenTexts {
-    let decimals = (reply.decimals_outcome() == Outcome::Known).then_some(reply.decimals);
-    TokenTexts { name: reply.name, symbol: reply.symbol, decimals }
+    TokenTexts { decimals: reply.known_decimals(), name: reply.name, symbol: reply.symbol }
 }

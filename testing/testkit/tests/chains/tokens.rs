@@ -10,6 +10,7 @@ use query::Indexer;
 use replay::recording::{Outcome, RestReply};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::ledger::LEDGER;
+use schema::logs::LOGS;
 use schema::movement::TokenKey;
 use schema::tokens::{self, TOKENS, TokenNumbers};
 use serde_json::{Value, json};
@@ -20,7 +21,9 @@ use testkit::{indexed, recording};
 use tokio::sync::watch;
 use web::app::App;
 
-static INDEXES: [schema::index::Index; 2] = [TOKENS, LEDGER];
+use super::etherscan::{over, reply, rows};
+
+static INDEXES: [schema::index::Index; 3] = [TOKENS, LEDGER, LOGS];
 
 const ROOT: &str = "/indexer/ledger/v1/tokens";
 
@@ -88,7 +91,7 @@ async fn chain(name: &str) -> (Arc<Recording>, Arc<dyn Store>) {
 /// False if the ingest has ended before.
 async fn indexed_into(recording: &Arc<Recording>, store: &Arc<dyn Store>) -> bool {
     let config = Config {
-        indexes: INDEXES.iter().collect(),
+        indexes: INDEXES.iter().filter(|index| recording.is_evm() || !index.needs_evm).collect(),
         internal_txs: false,
         rich_list: false,
         ..indexed::config(recording).unwrap()
@@ -227,6 +230,41 @@ async fn contracts_are_named_as_they_name_themselves_and_what_they_do_not_say_is
     assert_eq!(kinds("erc20") + kinds("erc721") + kinds("erc1155"), tokens.len());
     assert_eq!(kinds("erc721,erc1155") + kinds("erc20"), tokens.len());
     assert!(kinds("erc721") > 0 && kinds("erc1155") > 0 && kinds("bank") == 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transfers_in_the_form_of_etherscan_have_the_names_of_their_tokens() {
+    let (_, store) = chain("evm-fees").await;
+    let etherscan = over(store);
+    let (maker, long) =
+        ("0xe4400551a93de70cb81d52f27951d2d7598d2feb", "0xd09a78de6cae11cc5992288af3894ec4d1a7fc41");
+    for (action, contract, name, symbol, decimals) in [
+        ("tokentx", maker, "Maker-like", "MKL", json!("18")),
+        ("tokentx", long, "", "", json!("18")),
+        ("tokennfttx", "0x1a3d5e937fb30813bacdbcd65466561f387342bc", "", "", json!("0")),
+    ] {
+        let query = format!("module=account&action={action}&contractaddress={contract}");
+        let rows = rows(&etherscan, &query).await;
+        assert!(!rows.is_empty(), "{query}");
+        for row in rows {
+            assert_eq!((&row["tokenName"], &row["tokenSymbol"]), (&json!(name), &json!(symbol)), "{row}");
+            assert_eq!(row["tokenDecimal"], decimals, "{row}");
+        }
+    }
+    let of =
+        |action: &str, contract: &str| format!("module=token&action={action}&contractaddress={contract}");
+    let info = reply(&etherscan, &of("tokeninfo", maker)).await;
+    let expected = json!([{
+        "contractAddress": maker, "tokenName": "Maker-like", "symbol": "MKL", "divisor": "18", "tokenType": "ERC20",
+    }]);
+    assert_eq!((&info["status"], &info["result"]), (&json!("1"), &expected));
+    let token = reply(&etherscan, &of("gettoken", maker)).await;
+    assert_eq!((&token["result"]["type"], &token["result"]["decimals"]), (&json!("ERC-20"), &json!("18")));
+    let unknown = reply(&etherscan, &of("tokeninfo", "0x00000000000000000000000000000000000000aa")).await;
+    assert_eq!(
+        (&unknown["message"], &unknown["result"]),
+        (&json!("NOTOK"), &json!("contract address not found"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
