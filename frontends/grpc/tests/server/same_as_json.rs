@@ -218,6 +218,9 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
         "/indexer/ledger/v1/transfers/by_token/GAS?to_height=100",
         "/indexer/ledger/v1/transfers/by_height/5",
         "/indexer/ledger/v1/transfers/by_tx/6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193",
+        "/indexer/ledger/v1/tokens?type=erc20&type=erc721&pagination.limit=9",
+        "/indexer/ledger/v1/tokens?search=%20",
+        "/indexer/ledger/v1/tokens/0x042add9e80f7a23ab71d5e1d392af1d3928b7d05",
     ]
     .map(str::to_owned);
     for target in golden::cases(golden).unwrap().into_iter().map(|case| case.target).chain(more) {
