@@ -55,10 +55,9 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 
 /// Every derived table.
 fn all() -> impl Iterator<Item = &'static TableSpec> {
-    let is_derived = |index: &Index, table: &TableSpec| !index.replies.iter().any(|reply| *reply == table);
-    let of_indexes = INDEXES
-        .iter()
-        .flat_map(move |index| index.tables.iter().filter(move |table| is_derived(index, table)));
+    let of_blocks =
+        |index: &'static Index| index.tables.iter().filter(|table| !index.replies.contains(table));
+    let of_indexes = INDEXES.iter().flat_map(move |index| of_blocks(index));
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 
