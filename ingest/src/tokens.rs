@@ -292,7 +292,8 @@ impl TokenSource {
 
     fn not_yet(&self, height: u64) -> NodeError {
         let message = "the latest state may be of a block before".to_owned();
-        let at = node::RequestContext { service: "rest", height: Some(height), ..Default::default() };
+        let at =
+            node::RequestContext { service: "rest", height: Some(height), ..node::RequestContext::default() };
         NodeError::NotYet { at, tip: Some(self.node().tip()), message }
     }
 }

@@ -95,7 +95,7 @@ impl From<Members> for Metadata {
     }
 }
 
-/// The reply of a CosmWasm contract to `{"token_info":{}}`; `None` if it is none of a cw20.
+/// The reply of a contract of wasm to `{"token_info":{}}`; `None` if it is none of a cw20.
 pub fn cw20(reply: &[u8]) -> Option<Metadata> {
     #[derive(Deserialize)]
     struct Reply {
