@@ -73,7 +73,8 @@ const WRITTEN: [&str; 12] = [
 ];
 
 /// Messages that are built from an event, and have no JSON of their own.
-const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
+const STREAMED: [&str; 4] =
+    ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTransfersResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
 const DECIMALS: [&str; 14] = [
@@ -170,10 +171,14 @@ const OPTIONALS: [(&str, &str); 15] = [
 ];
 
 /// Further attributes of fields.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("EvmLog.topics", r#"#[schemars(inner(regex(pattern = "^0x[0-9a-fA-F]{64}$")))]"#),
     ("InternalTx.gas_used", r#"#[serde(rename = "gasUsed")]"#),
     ("InternalTx.index", "#[schemars(range(min = 0))]"),
+    (
+        "MovedToken.complete",
+        r#"#[serde(skip_serializing_if = "Option::is_none")] #[schemars(with = "bool")]"#,
+    ),
     ("Transfer.ref", r#"#[serde(skip_serializing_if = "Option::is_none")]"#),
     (
         "Tx.logs",

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schema::call_errors::{self, CALL_ERRORS};
 use schema::evm_block::BLOCKS;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::tokens::TOKENS;
@@ -268,6 +269,9 @@ impl Ingest {
 
     fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, Immediate, CallSink>, Error> {
         let at: CallLane = meta::read(&*self.store.snapshot()?)?.unwrap_or_default();
+        let next = at.height.saturating_add(1).max(self.identity.start_height);
+        let errors = self.config.indexes.contains(&&CALL_ERRORS);
+        let errors = errors.then(|| call_errors::Writer::new(&*self.store, next)).transpose()?;
         Ok(Lane {
             name: "internal_txs",
             source: Arc::new(CallSource {
@@ -276,8 +280,8 @@ impl Ingest {
                 pace: Some(Pace::new(self.progress.chain.subscribe(), self.progress.blocks.subscribe())),
             }),
             confirmation: Immediate,
-            next: at.height.saturating_add(1).max(self.identity.start_height),
-            sink: CallSink::new(at),
+            next,
+            sink: CallSink::new(at, errors),
             indexes: OptionalIndexes::default(),
             store: Arc::clone(&self.store),
             target: self.progress.blocks.subscribe(),

@@ -1,10 +1,13 @@
-//! The optional indexes of the block lane: written with each block, and from stored blocks while the lane is idle.
+//! The optional indexes of the block lane: written with each block, and from stored blocks while the lane is idle, or while
+//! no node is there.
 //!
 //! # Invariants
 //!
 //! * Both happen on the lane's own thread, so that the hand-over from one to the other needs no lock.
 //! * An index whose records are damaged stops; the lane and the other indexes continue.
 
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use schema::evm_block::BLOCKS;
@@ -16,7 +19,10 @@ use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 
 use crate::Error;
+use crate::config::Config;
 use crate::error::causes;
+use crate::ingest::change;
+use crate::prepare::begin_indexes;
 
 /// Interval between log lines about an index that is being built.
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -39,7 +45,7 @@ impl OptionalIndexes {
         horizon: Horizon,
     ) -> Result<Self, Error> {
         let mut writers: Vec<Writer> = Vec::new();
-        for index in indexes {
+        for index in indexes.iter().filter(|index| index.input != Input::Traces) {
             if !writers.iter().any(|writer| writer.index() == *index) {
                 writers.push(Writer::new(store, index, horizon)?);
             }
@@ -148,6 +154,36 @@ pub(crate) enum Fetched {
     Headers(Headers),
     /// Metadata of tokens.
     Tokens(Vec<Described>),
+}
+
+/// What `ready` gives. Until then the optional indexes of `config` are built from the blocks of the database, if there is
+/// one: that needs no node.
+pub(crate) async fn build_until<T>(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    ready: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let build = async {
+        let Some(BlockLane { height, .. }) = meta::read(&*store.snapshot()?)? else { return Ok(()) };
+        begin_indexes(config, &**store)?;
+        let indexes = OptionalIndexes::new(&**store, &config.indexes, config.undo)?;
+        let indexes = Arc::new(Mutex::new(indexes));
+        let step = move |store: &dyn Store| {
+            indexes.lock().unwrap_or_else(PoisonError::into_inner).catch_up(store, height)
+        };
+        while change(store, "building indexes", step.clone()).await? {}
+        Ok(())
+    };
+    let failed = async {
+        match build.await {
+            Ok(()) => std::future::pending().await,
+            Err(error) => error,
+        }
+    };
+    tokio::select! {
+        ready = ready => Ok(ready),
+        error = failed => Err(error),
+    }
 }
 
 fn log_building(logged: &mut Option<Instant>, index: &Index, at: u64, to: u64) {

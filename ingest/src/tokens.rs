@@ -280,6 +280,19 @@ impl TokenSource {
                 });
                 info.await?.and_then(|info| metadata::cw20(&info)).unwrap_or_default()
             }
+            Token::Collection(object) => {
+                let address = &Account::from(*object).to_hex();
+                let tag = "0x1::collection::Collection";
+                let collection = answer_or_refusal(state, |state| rest.move_resource(address, tag, state));
+                collection.await?.and_then(|reply| metadata::collection(&reply)).unwrap_or_default()
+            }
+            Token::Cw721(contract) => {
+                let contract = &Account::from(*contract).to_bech32(&self.finality.prefix);
+                let info = answer_or_refusal(state, |state| {
+                    rest.wasm_smart(contract, r#"{"contract_info":{}}"#, state)
+                });
+                info.await?.and_then(|info| metadata::cw721(&info)).unwrap_or_default()
+            }
             Token::Denom(denom) => match or_unknown(rest.denom_metadata(denom).await)? {
                 Some(reply) => metadata::bank(&reply).unwrap_or_default(),
                 None if is_deep(first.height, self.node().tip()) => Metadata::default(),
@@ -306,7 +319,7 @@ fn calls(token: &Token) -> Vec<ContractCall> {
         }
         Token::Erc721(contract) => (contract, vec![abi::name(), abi::symbol(), abi::supports_erc721()]),
         Token::Erc1155(contract) => (contract, vec![abi::name(), abi::symbol()]),
-        Token::Asset(_) | Token::Denom(_) | Token::Cw20(_) => return Vec::new(),
+        _ => return Vec::new(),
     };
     data.into_iter().map(|data| ContractCall { to: *contract, data }).collect()
 }

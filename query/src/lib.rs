@@ -17,8 +17,11 @@ pub mod page;
 
 mod api;
 mod collection_search;
+mod filtered_page;
 mod free_json;
 mod indexer;
+mod movement_filter;
+mod movement_params;
 mod msg_sets;
 mod nft_record;
 mod page_writer;

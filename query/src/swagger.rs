@@ -72,6 +72,7 @@ const NAMES: &[(&str, &str)] = &[
     ("GET /indexer/stream/v1/blocks", "WatchBlocks"),
     ("GET /indexer/stream/v1/txs", "WatchTxs"),
     ("GET /indexer/stream/v1/evm-txs", "WatchEvmTxs"),
+    ("GET /indexer/stream/v1/transfers", "WatchTransfers"),
 ];
 
 /// True for the paths that the document has.

@@ -28,7 +28,7 @@ pub(crate) fn token(
     first: FirstSeen,
 ) -> Result<LedgerToken, HttpError> {
     let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
-    let (moved, reply) = (moved_token(indexer, snapshot, token)?, reply.as_ref());
+    let (moved, reply) = (moved_token(&indexer.identity, snapshot, token)?, reply.as_ref());
     let state = |outcome: fn(&TokenReply) -> Outcome| {
         let state = match reply.map_or(Outcome::Open, outcome) {
             Outcome::Known => "known",

@@ -98,12 +98,12 @@ impl Writer {
         self.index
     }
 
-    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index of
-    /// headers.
+    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index that
+    /// does not follow from records.
     pub fn advance(&mut self, store: &dyn Store, to: u64) -> Result<Rest, Error> {
         match self.index.input {
             Input::Records => self.write_stored(store, to, &Headers::default()),
-            Input::Headers => Ok(Rest::None),
+            Input::Headers | Input::Traces => Ok(Rest::None),
         }
     }
 
@@ -253,17 +253,19 @@ impl Index {
             return Ok(());
         }
         let from = meta::read::<Identity>(&*store.snapshot()?)?.map_or(0, |identity| identity.start_height);
-        self.begin_at(store, from)
+        self.begin_at(store, from)?;
+        Ok(())
     }
 
     /// Removes it from `store` and begins it at the block `from`.
-    fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
+    pub(crate) fn begin_at(&self, store: &dyn Store, from: u64) -> Result<State, Error> {
         let mut batch = Batch::new();
         self.remove_into(&mut batch);
         let state =
             State { version: self.version, from, height: from.saturating_sub(1), time: 0, numbered: 0 };
         batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
-        Ok(store.commit(batch, Durability::Buffered)?)
+        store.commit(batch, Durability::Buffered)?;
+        Ok(state)
     }
 
     fn remove_into(&self, batch: &mut Batch) {
@@ -286,6 +288,10 @@ pub(crate) fn rewind(
     to: u64,
     revert: impl Fn(&dyn Store, Lane) -> Result<bool, Error>,
 ) -> Result<(), Error> {
+    if index.input == Input::Traces {
+        // Its rows are in the commits of another lane.
+        return Ok(());
+    }
     let lane = Lane::Index(index);
     while lane.height(&*store.snapshot()?)? > to {
         if !revert(store, lane)? {

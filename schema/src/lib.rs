@@ -36,6 +36,7 @@
 
 pub mod audit;
 pub mod block;
+pub mod call_errors;
 pub mod contracts;
 pub mod descriptors;
 pub mod digest;
@@ -81,6 +82,7 @@ pub const INDEXES: &[&index::Index] = &[
     &contracts::CONTRACTS,
     &evm_block::BLOCKS,
     &ledger::LEDGER,
+    &call_errors::CALL_ERRORS,
     &tokens::TOKENS,
 ];
 
@@ -129,10 +131,12 @@ all_tables! {
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
         evm_tx::EvmTxs, evm_tx::EvmTxByHash, evm_block::EvmBlocks, evm_block::EvmBlockByHash,
-        internal_tx::Calls, internal_tx::CallsByHeight,
+        internal_tx::Calls, internal_tx::CallsByHeight, call_errors::CallErrors,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
+        ledger::MovedNfts, ledger::NftObjects,
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;

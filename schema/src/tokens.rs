@@ -169,7 +169,8 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let (chain, height, mut seen) = (rows.chain(), block.height, BTreeSet::new());
     ledger::find(block, chain, &mut |_, found| {
         let moved = found.movements.into_iter().map(|movement| movement.token);
-        for token in moved.chain(found.denoms.into_iter().map(|(token, _)| token)) {
+        let nfts = found.nfts.iter().filter_map(|(_, event)| ledger::named_by(event));
+        for token in moved.chain(found.denoms.into_iter().map(|(token, _)| token)).chain(nfts) {
             if !seen.insert(token.clone()) {
                 continue;
             }

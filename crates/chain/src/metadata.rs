@@ -10,6 +10,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 use crate::evm::abi;
 use crate::movement::metadata_of_denom;
+use crate::nft::move_vm;
 use crate::sanitize::Text;
 
 /// Bytes of a name or symbol: twice the longest that a bridge makes.
@@ -102,6 +103,30 @@ pub fn cw20(reply: &[u8]) -> Option<Metadata> {
         data: Members,
     }
     serde_json::from_slice(reply).ok().map(|reply: Reply| reply.data.into())
+}
+
+/// The reply of a contract of wasm to `{"contract_info":{}}`; `None` if it is none of a cw721.
+pub fn cw721(reply: &[u8]) -> Option<Metadata> {
+    #[derive(Deserialize)]
+    struct Reply {
+        data: Info,
+    }
+    #[derive(Deserialize)]
+    struct Info {
+        name: String,
+        symbol: String,
+    }
+    let Reply { data } = serde_json::from_slice(reply).ok()?;
+    Some(Metadata { name: text(&data.name), symbol: text(&data.symbol), ..Metadata::default() })
+}
+
+/// The resource `0x1::collection::Collection` of Move, which has no symbol; `None` if it is none.
+pub fn collection(reply: &[u8]) -> Option<Metadata> {
+    let name = match move_vm::collection_resource(reply)?.name {
+        Text::Plain(name) => text(&name),
+        Text::TooLong => Said::TooLong,
+    };
+    Some(Metadata { name, ..Metadata::default() })
 }
 
 /// A fungible asset of Move: its resource `0x1::fungible_asset::Metadata`, overridden by `ExtraMetadata` of the same module, if it

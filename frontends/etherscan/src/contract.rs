@@ -9,6 +9,9 @@ use crate::reads::Reads;
 /// Contracts of a request.
 const MAX_CONTRACTS: usize = 5;
 
+/// Contracts of a page of their list: each is a file.
+const MAX_LISTED: u64 = 1000;
+
 /// The text of a contract whose source is unknown: foundry, hardhat and rotki compare it.
 const NOT_VERIFIED: &str = "Contract source code not verified";
 
@@ -61,4 +64,39 @@ pub(crate) fn getcontractcreation(reads: &Reads<'_>) -> Outcome {
         return Err(Failure::Message("No data found"));
     }
     Ok(Success::Result(serde_json::Value::from(rows).to_string().into_bytes()))
+}
+
+/// Blockscout's list of contracts.
+pub(crate) fn listcontracts(reads: &Reads<'_>) -> Outcome {
+    let window = reads.form.page(MAX_LISTED, 0..=u64::MAX)?;
+    let (mut rows, verified) = (Vec::new(), matches!(reads.form.get("filter"), Some("verified" | "1")));
+    if verified {
+        let all = reads.verified()?.into_iter();
+        let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        for (address, contract) in all.skip(place(window.skip)).take(place(window.take)) {
+            rows.push(listed(&address, Some(&contract)));
+        }
+    } else if let Some(filter) = reads.form.get("filter") {
+        return Err(Failure::Text(format!("Error! Invalid filter: only verified is known, not {filter}")));
+    } else {
+        for address in reads.view.contracts(window.skip, window.take)? {
+            rows.push(listed(&format!("0x{}", hex::encode(address)), reads.contract(&address)?.as_ref()));
+        }
+    }
+    let rows: Vec<_> = rows.into_iter().map(|row| row.to_string()).collect();
+    Ok(Success::list(rows.join(",").into_bytes(), "No contracts found"))
+}
+
+/// A contract in the list. Those that only a server knows count as unknown: it is asked for single contracts.
+fn listed(address: &str, contract: Option<&Contract>) -> serde_json::Value {
+    let row = contract.map(Contract::row).unwrap_or_default();
+    let member = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    json!({
+        "ABI": contract.map_or_else(|| NOT_VERIFIED.to_owned(), |contract| contract.abi().to_string()),
+        "Address": address,
+        "CompilerVersion": member("CompilerVersion"),
+        "ContractName": member("ContractName"),
+        "DecompilerVersion": "",
+        "OptimizationUsed": member("OptimizationUsed"),
+    })
 }

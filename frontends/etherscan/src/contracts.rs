@@ -158,6 +158,11 @@ impl Contract {
         if name.is_empty() { self.text("/contractName") } else { name }
     }
 
+    /// The contract behind it, if it is a proxy whose target is known.
+    pub(crate) fn implementation(&self) -> &str {
+        self.text("/proxyResolution/implementations/0/address")
+    }
+
     /// The source: the text of a single file, or the input of the compiler for several, in braces of its own.
     fn source(&self) -> String {
         let Some(sources) = self.0["sources"].as_object() else { return String::new() };
@@ -182,7 +187,6 @@ impl Contract {
         let optimizer = &self.0["compilation"]["compilerSettings"]["optimizer"];
         let version = self.text("/compilation/compilerVersion").trim_start_matches('v');
         let arguments = self.text("/creationBytecode/transformationValues/constructorArguments");
-        let implementation = self.text("/proxyResolution/implementations/0/address");
         let evm = self.text("/compilation/compilerSettings/evmVersion");
         let runs = optimizer["runs"].as_u64();
         json!({
@@ -197,7 +201,7 @@ impl Contract {
             "Library": "",
             "LicenseType": "Unknown",
             "Proxy": if self.0["proxyResolution"]["isProxy"] == true { "1" } else { "0" },
-            "Implementation": implementation,
+            "Implementation": self.implementation(),
             "SwarmSource": "",
             "SimilarMatch": "",
         })

@@ -90,6 +90,30 @@ fn entries(store: &dyn Store) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_index_is_built_while_no_node_is_there() {
+    let (recording, [store, expected]) = (evm(), [(); 2].map(|()| empty()));
+    let last = recording.last();
+    index(&recording, last, &[&PARTIES_NOW], &expected).await;
+    index(&recording, last, &[], &store).await;
+    let played =
+        ReplayNode::start(Arc::clone(&recording), Addresses::default(), Options::default()).await.unwrap();
+    let node = Arc::new(indexed::clients(&played).unwrap());
+    drop(played);
+    let config = Config { indexes: vec![&PARTIES_NOW], ..indexed::config(&recording).unwrap() };
+    let built = async {
+        // There is no channel to wait on before the lanes run.
+        while height_of(&*store) != Some(last) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        prepared = Ingest::prepare(config, node, Arc::clone(&store)) => drop(prepared.map(|_| panic!("no node"))),
+        () = built => {}
+    }
+    assert_eq!(digest(&*store), digest(&*expected));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_index_is_the_same_however_it_is_written() {
     let recording = evm();
     let (last, [with_blocks, later, other, off_and_on]) = (recording.last(), [(); 4].map(|()| empty()));

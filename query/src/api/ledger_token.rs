@@ -30,7 +30,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         "Tokens, in the order in which they were first seen. Like the next one it needs the optional index `tokens`: 404 if it is \
          not stored, 503 while it is being built.",
         &[
-            Param::query("type", Type::TextsOf(TYPES), "Any of erc20, fa, bank, cw20, erc721 and erc1155; all if absent."),
+            Param::query("type", Type::TextsOf(TYPES), "Any of erc20, fa, bank, cw20, erc721, erc1155, collection and cw721; all if absent."),
             Param::query("search", Type::String, "The beginning of a symbol or denom, in any case."),
             PAGES,
         ],
@@ -45,17 +45,18 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 ];
 
 /// An expression for the values of `type`.
-const TYPES: &str =
-    r"^\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*(,\s*(erc20|fa|bank|cw20|erc721|erc1155)?\s*)*$";
+const TYPES: &str = r"^\s*(erc20|fa|bank|cw20|erc721|erc1155|collection|cw721)?\s*(,\s*(erc20|fa|bank|cw20|erc721|erc1155|collection|cw721)?\s*)*$";
 
 /// Types by name, with an example that has the byte of their keys.
-static NAMED: [(&str, Token); 6] = [
+static NAMED: [(&str, Token); 8] = [
     ("erc20", Token::Erc20([0; 20])),
     ("fa", Token::Asset([0; 32])),
     ("bank", Token::Denom(String::new())),
     ("cw20", Token::Cw20([0; 32])),
     ("erc721", Token::Erc721([0; 20])),
     ("erc1155", Token::Erc1155([0; 20])),
+    ("collection", Token::Collection([0; 32])),
+    ("cw721", Token::Cw721([0; 32])),
 ];
 
 /// Tokens that a search finds.
@@ -119,7 +120,7 @@ fn by_name(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let view = indexer.view()?;
     view.require(&TOKENS)?;
     let keys: Vec<TokenKey> =
-        ledger::tokens(indexer, view.snapshot(), name)?.into_iter().map(TokenKey).collect();
+        ledger::named_tokens(indexer, view.snapshot(), name)?.into_iter().map(TokenKey).collect();
     let firsts = store::table::read_many::<Tokens>(view.snapshot(), &keys).map_err(HttpError::internal)?;
     let seen = keys.iter().zip(firsts).filter_map(|(key, first)| Some((key, first?)));
     let unknown = || HttpError::not_found(format!("[NOT_FOUND] token not found: {}", params::shown(name)));

@@ -132,8 +132,8 @@ impl Reader {
             return Some((Ok(page), self));
         }
         let is_near = self.behind(head).is_some_and(|behind| behind <= NEAR);
-        // A filter by types may have to test each row.
-        if is_near && self.filter.types.is_empty() {
+        // A filter may have to test each row.
+        if is_near && !self.filter.may_test() {
             return Some((self.read(), self));
         }
         // Neither fails: the semaphore is never closed, and a panic ends the stream as it would on this thread.

@@ -9,6 +9,7 @@ use chain::movement::{Cause, Kind, Movement, Token};
 use chain::{Account, U256};
 use proptest::prelude::*;
 use schema::block::{Block, BlockEvents, Blocks};
+use schema::call_errors::CallErrors;
 use schema::contracts::ContractTxs;
 use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_block::{EvmBlock, EvmBlockByHash, EvmBlocks};
@@ -16,7 +17,8 @@ use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
-    AccountMovements, AccountTokenMovements, Class, DenomTokens, Movements, TokenDenoms, TokenMovements,
+    AccountMovements, AccountTokenMovements, Class, DenomTokens, MovedNfts, Movements, NftObjects,
+    TokenDenoms, TokenMovements, WholeTokens,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -160,7 +162,7 @@ fn ledger(txn: &mut Txn<'_>) {
     let burn = Movement {
         message: None,
         token: Token::Erc721([0x0d; 20]),
-        token_id: Some(U256::from(9)),
+        token_id: Some("9".to_owned()),
         to: None,
         amount: U256::ONE,
         kind: Kind::Burn,
@@ -180,6 +182,10 @@ fn ledger(txn: &mut Txn<'_>) {
     txn.push::<TokenMovements>(&token, 1).unwrap();
     txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
     txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
+    let collection = TokenKey(Token::Collection([0x10; 32]));
+    txn.put::<MovedNfts>(&(collection.clone(), Text::from("A 1")), &person().0.as_bytes().to_vec());
+    txn.put::<NftObjects>(&contract(), &[collection.to_bytes(), b"A 1".to_vec()].concat());
+    txn.put::<WholeTokens>(&TokenKey(Token::Cw20([0x0f; 32])), &300);
 }
 
 fn cosmos(txn: &mut Txn<'_>) {
@@ -216,6 +222,7 @@ fn evm(txn: &mut Txn<'_>) {
     txn.put::<EvmBlocks>(&299, &Message(header));
     postings::add::<EvmBlockByHash>(txn, [(hash_prefix(&[0xeb; 32]), 299, 0)]);
     txn.put::<Calls>(&11, &plain(&chunk.take()));
+    txn.put::<CallErrors>(&12, &"execution reverted".to_owned());
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();

@@ -7,6 +7,7 @@
 //! | module | one job |
 //! |---|---|
 //! | [`cursor`], [`request`], [`json_rpc`], [`mod@etherscan`] | requests of clients to the indexer |
+//! | [`abi`] | calls, by types that somebody gave |
 //! | [`rows`] | keys and values of every table |
 //! | [`events`], [`traces`], [`tx`], [`views`], [`metadata`], [`evm`] | answers of nodes, and what is rebuilt from them |
 //! | [`memo`], [`registry_files`] | input of the routing service |
@@ -20,6 +21,7 @@
     reason = "a target panics at the first violation: that is its purpose"
 )]
 
+pub mod abi;
 pub mod cursor;
 pub mod edit;
 pub mod etherscan;
@@ -58,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cursor", run: cursor::run, seeds: cursor::seeds, words: cursor::WORDS },
     Target { name: "query_string", run: request::run, seeds: request::seeds, words: request::WORDS },
     Target { name: "etherscan", run: etherscan::run, seeds: etherscan::seeds, words: etherscan::WORDS },
+    Target { name: "abi", run: abi::run, seeds: abi::seeds, words: &[] },
     Target { name: "json_rpc", run: json_rpc::run, seeds: json_rpc::seeds, words: json_rpc::WORDS },
     Target { name: "rows", run: rows::run, seeds: rows::seeds, words: &[] },
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },

@@ -22,7 +22,7 @@ pub const WORDS: &[&str] = &[
 /// Input: a kind, and edits of a reply of that kind or, for contracts of an EVM, the reply.
 pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
-    let kind = input.byte() % 4;
+    let kind = input.byte() % 6;
     let Some(found) = read(kind, &mut input) else { return false };
     for text in [&found.name, &found.symbol] {
         if let Said::Value(text) = text {
@@ -49,6 +49,8 @@ fn read(kind: u8, input: &mut Input<'_>) -> Option<Metadata> {
     match kind {
         1 => metadata::cw20(&bytes(0)),
         2 => metadata::bank(&bytes(0)),
+        4 => metadata::cw721(&bytes(0)),
+        5 => metadata::collection(&bytes(0)),
         _ => {
             let extra = bytes(1);
             metadata::fungible_asset(
@@ -79,6 +81,11 @@ fn recorded(kind: u8) -> Value {
             ],
             "base": "umin", "display": "min", "name": "umin Coin", "symbol": "umin",
         } }]),
+        4 => json!([{ "data": { "name": "ledger", "symbol": "LNFT" } }]),
+        5 => {
+            let resource = json!({ "type": "", "data": { "creator": "0x1", "name": "cats", "nfts": {} } });
+            json!([{ "resource": { "address": "0x7", "move_resource": resource.to_string() } }])
+        }
         _ => json!([resource("\"; DROP,\r\n<b>x</b>", "=1+1"), resource("Renamed", "umin")]),
     }
 }
@@ -90,10 +97,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
     string[65..69].copy_from_slice(b"MKR\x0a");
     let mut bare = vec![0; 33];
     bare[1..4].copy_from_slice(b"MKR");
-    let of_kinds = (0..12_u8).map(|number| {
+    let of_kinds = (0..20_u8).map(|number| {
         let edit = [0, number, 2, 3, b'a', 0xe2, 0x80];
-        let kind = [1 + number % 3];
-        if number < 6 { kind.to_vec() } else { [&kind[..], &edit].concat() }
+        let kind = [1 + number % 5];
+        if number < 10 { kind.to_vec() } else { [&kind[..], &edit].concat() }
     });
     [string, bare].into_iter().chain(of_kinds).collect()
 }

@@ -80,6 +80,7 @@ targets! {
     changed_cursors_are_places_or_refused => "cursor",
     changed_requests_are_answered_or_refused => "query_string",
     any_form_of_etherscan_gets_an_envelope => "etherscan",
+    any_call_has_few_arguments_or_none => "abi",
     any_body_of_json_rpc_gets_a_response_to_each_call => "json_rpc",
     changed_rows_are_rows_or_refused => "rows",
     changed_blocks_are_derived_or_asked_again => "events",

@@ -1,8 +1,13 @@
 //! Etherscan's API over the index of a recorded chain, compared with scans of the recorded receipts and traces that share no code
 //! with it.
 
+mod calls;
+mod creations;
+mod decoded;
+mod holders;
 mod naive;
 mod requests;
+mod windows;
 
 use std::sync::{Arc, OnceLock};
 
