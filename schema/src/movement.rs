@@ -26,7 +26,7 @@ impl Key for TokenKey {
                 out.extend_from_slice(contract);
             }
             Token::Asset(object) | Token::Cw20(object) | Token::Collection(object) | Token::Cw721(object) => {
-                out.extend_from_slice(object)
+                out.extend_from_slice(object);
             }
             Token::Denom(denom) => Text(denom.clone()).put(out),
         }
