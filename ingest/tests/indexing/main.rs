@@ -32,4 +32,5 @@ mod spoiled;
 mod synthesized;
 mod threads;
 mod token_logs;
+mod tokens;
 mod verify;
