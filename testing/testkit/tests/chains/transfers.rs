@@ -222,20 +222,34 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
         ("by_account/0x1?pagination.reverse=no", 400, "pagination.reverse"),
         ("by_account/0x1?pagination.count_total=2", 400, "pagination.count_total"),
         ("by_account/0x1?pagination.key=%25", 400, "pagination.key"),
-        ("by_account/0x1?token=unknown", 404, "token not found: unknown"),
         ("by_height/0", 400, "height"),
         ("by_height/1?from_height=1", 400, "unknown query parameter `from_height`"),
         ("by_tx/00", 404, "not found"),
-        ("by_token/0xzz", 404, "token not found"),
-        ("by_token/0x", 404, "token not found"),
-        ("by_token/move%2F", 404, "token not found"),
-        ("by_token/unknown", 404, "token not found"),
         ("by_token/umin?format=csv", 400, "unknown query parameter `format`"),
     ] {
         let error = app.read(&format!("{ROOT}/{target}")).err().unwrap();
         assert_eq!(error.status().as_u16(), status, "{target}: {}", error.message());
         assert!(error.message().contains(words), "{target}: {}", error.message());
     }
+    let recording = Arc::new(Recording::open(&recording("move-scenario")).unwrap());
+    let store: Arc<dyn Store> = Arc::new(MemStore::new());
+    let config = indexed::config(&recording).unwrap();
+    indexed::index_as(config, recording, Options::default(), Arc::clone(&store)).await.unwrap();
+    let without = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+    let error = without.read(ROOT).err().unwrap();
+    assert!(error.message().contains(r#"set `index = ["ledger"]`"#), "{}", error.message());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_has_not_moved_is_not_found_on_any_machine() {
+    let of_move = self::app("move-scenario").await;
+    for name in ["0xzz", "0x", "move%2F", "unknown"] {
+        let error = of_move.read(&format!("{ROOT}/by_token/{name}")).err().unwrap();
+        assert_eq!(error.status().as_u16(), 404, "{name}: {}", error.message());
+        assert!(error.message().contains("token not found"), "{}", error.message());
+    }
+    let error = of_move.read(&format!("{ROOT}/by_account/0x1?token=unknown")).err().unwrap();
+    assert!(error.message().contains("token not found: unknown"), "{}", error.message());
     let of_evm = self::app("evm-scenario").await;
     for name in [
         "evm%2F",
@@ -254,11 +268,4 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
         let error = of_wasm.read(&format!("{ROOT}/by_token/{name}")).err().unwrap();
         assert_eq!(error.status().as_u16(), 404, "{name}: {}", error.message());
     }
-    let recording = Arc::new(Recording::open(&recording("move-scenario")).unwrap());
-    let store: Arc<dyn Store> = Arc::new(MemStore::new());
-    let config = indexed::config(&recording).unwrap();
-    indexed::index_as(config, recording, Options::default(), Arc::clone(&store)).await.unwrap();
-    let without = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-    let error = without.read(ROOT).err().unwrap();
-    assert!(error.message().contains(r#"set `index = ["ledger"]`"#), "{}", error.message());
 }
