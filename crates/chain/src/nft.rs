@@ -167,7 +167,7 @@ pub fn moves(vm: Vm, prefix: &str, events: &[Event<'_>]) -> Vec<(usize, NftEvent
         match (vm, event.kind.as_ref()) {
             (Vm::Move, "move") => joins.read(None, event, &mut found),
             (Vm::Wasm, "wasm") => {
-                found.extend(wasm::events(event, prefix).into_iter().map(|event| (None, event)))
+                found.extend(wasm::events(event, prefix).into_iter().map(|event| (None, event)));
             }
             _ => {}
         }
