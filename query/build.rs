@@ -13,7 +13,7 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 37] = [
+const RECORDS: [(&str, &str); 40] = [
     ("Block", "block.Block"),
     ("Coin", "block.Coin"),
     ("CollectionDetail", "nft.CollectionDetail"),
@@ -27,14 +27,17 @@ const RECORDS: [(&str, &str); 37] = [
     ("GetBlockResponse", "block.BlockResponse"),
     ("GetCollectionResponse", "nft.CollectionResponse"),
     ("GetEvmTxResponse", "evm-tx.EvmTxResponse"),
+    ("GetLedgerTokenResponse", "ledger.TokenResponse"),
     ("GetStatusResponse", "status.StatusResponse"),
     ("GetTxResponse", "tx.TxResponse"),
     ("InternalTx", "evm-internal-tx.EvmInternalTx"),
+    ("LedgerToken", "ledger.Token"),
     ("ListBlocksResponse", "block.BlocksResponse"),
     ("ListCollectionsResponse", "nft.CollectionsResponse"),
     ("ListEvmTxsResponse", "evm-tx.EvmTxsResponse"),
     ("ListHoldersResponse", "richlist.TokenHoldersResponse"),
     ("ListInternalTxsResponse", "evm-internal-tx.EvmInternalTxsResponse"),
+    ("ListLedgerTokensResponse", "ledger.TokensResponse"),
     ("ListTokensResponse", "nft.NftsResponse"),
     ("ListTransfersResponse", "ledger.TransfersResponse"),
     ("ListTxsResponse", "tx.TxsResponse"),
@@ -54,10 +57,11 @@ const RECORDS: [(&str, &str); 37] = [
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 11] = [
+const WRITTEN: [&str; 12] = [
     "CollectionDetail",
     "Collection",
     "GetStatusResponse",
+    "LedgerToken",
     "MovedToken",
     "NftDetails",
     "NftHandle",
@@ -73,11 +77,12 @@ const STREAMED: [&str; 4] =
     ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTransfersResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
-const DECIMALS: [&str; 13] = [
+const DECIMALS: [&str; 14] = [
     "Block.height",
     "Block.block_time",
     "Block.tx_count",
     "CountTxsResponse.count",
+    "LedgerToken.first_height",
     "PageResponse.total",
     "Reorg.height",
     "StreamStart.height",

@@ -14,6 +14,7 @@ use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{Headers, Open, Rest, Writer};
 use schema::meta::{self, BlockLane};
+use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 
@@ -91,13 +92,31 @@ impl OptionalIndexes {
         Ok(is_behind)
     }
 
-    /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
-    pub(crate) fn write_headers(
+    /// Writes what a node has said about stored blocks, of which `height` is the last, to its index.
+    pub(crate) fn write_fetched(
         &mut self,
         store: &dyn Store,
-        headers: &Headers,
+        fetched: &Fetched,
         height: u64,
     ) -> Result<(), Error> {
+        match fetched {
+            Fetched::Headers(headers) => self.write_headers(store, headers, height),
+            Fetched::Tokens(described) => self.write_tokens(store, described),
+        }
+    }
+
+    fn write_tokens(&mut self, store: &dyn Store, described: &[Described]) -> Result<(), Error> {
+        let Some(place) = self.writers.iter().position(|writer| *writer.index() == TOKENS) else {
+            return Ok(());
+        };
+        let written = self.writers[place].amend(store, |txn| {
+            described.iter().try_for_each(|described| tokens::describe(txn, described).map(drop))
+        });
+        written.or_else(|error| self.fail(place, error.into()))
+    }
+
+    /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
+    fn write_headers(&mut self, store: &dyn Store, headers: &Headers, height: u64) -> Result<(), Error> {
         let of_headers = |writer: &Writer| writer.index().input == Input::Headers;
         while let Some(place) = self.writers.iter().position(of_headers) {
             match self.writers[place].advance_headers(store, headers) {
@@ -127,6 +146,14 @@ impl OptionalIndexes {
         stop(writer.index(), &error);
         Ok(())
     }
+}
+
+/// What a node has said about blocks that are committed already.
+pub(crate) enum Fetched {
+    /// Headers of EVM blocks.
+    Headers(Headers),
+    /// Metadata of tokens.
+    Tokens(Vec<Described>),
 }
 
 /// What `ready` gives. Until then the optional indexes of `config` are built from the blocks of the database, if there is

@@ -5,6 +5,7 @@ pub(crate) mod collection;
 pub(crate) mod evm_tx;
 pub(crate) mod internal_tx;
 pub(crate) mod ledger;
+pub(crate) mod ledger_token;
 pub(crate) mod nft_tx;
 pub(crate) mod rich_list;
 pub(crate) mod status;

@@ -45,6 +45,8 @@ pub enum Space {
     Holders,
     /// Movements of tokens.
     Transfers,
+    /// Tokens, by their number.
+    LedgerTokens,
 }
 
 impl Space {
@@ -59,6 +61,7 @@ impl Space {
             Self::TokensByHeight => 7,
             Self::Holders => 8,
             Self::Transfers => 9,
+            Self::LedgerTokens => 14,
         }
     }
 }
@@ -95,6 +98,10 @@ impl Space {
             }
             Self::Transfers => {
                 "^(AQk(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::LedgerTokens => {
+                "^(AQ4(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
                  eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
             Self::Holders => "^(AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3})$",

@@ -31,6 +31,7 @@ pub mod signed_tx;
 mod stream;
 mod swagger;
 mod token_list;
+mod token_record;
 mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
@@ -63,6 +64,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
     api::ledger::ENDPOINTS,
+    api::ledger_token::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

@@ -67,6 +67,8 @@ const NAMES: &[(&str, &str)] = &[
     ("GET /indexer/ledger/v1/transfers/by_token/{token}", "ListTransfersByToken"),
     ("GET /indexer/ledger/v1/transfers/by_height/{height}", "ListTransfersByHeight"),
     ("GET /indexer/ledger/v1/transfers/by_tx/{tx_hash}", "ListTransfersByTx"),
+    ("GET /indexer/ledger/v1/tokens", "ListLedgerTokens"),
+    ("GET /indexer/ledger/v1/tokens/{token}", "GetLedgerToken"),
     ("GET /indexer/stream/v1/blocks", "WatchBlocks"),
     ("GET /indexer/stream/v1/txs", "WatchTxs"),
     ("GET /indexer/stream/v1/evm-txs", "WatchEvmTxs"),

@@ -8,8 +8,10 @@ use schema::block::Blocks;
 use schema::ledger::{self, Movements};
 use schema::meta::Identity;
 use schema::movement::{MovementRow, Place, PlacedMovement};
+use schema::nft::Outcome;
 use schema::payload::Codec;
 use schema::records;
+use schema::tokens;
 use schema::tx::Txs;
 use serde::Deserialize;
 use store::{Message, Snapshot, Table as _};
@@ -184,12 +186,21 @@ fn seq(blocks: &BTreeMap<u64, (i64, u64)>, placed: &PlacedMovement) -> Option<u6
 }
 
 /// An account as the chain's own explorers write it.
-fn address(identity: &Identity, account: &Account) -> String {
+pub(crate) fn address(identity: &Identity, account: &Account) -> String {
     if identity.vm == Vm::Evm.name() { account.to_hex() } else { account.to_bech32(&identity.prefix) }
 }
 
-fn moved_token(identity: &Identity, snapshot: &dyn Snapshot, token: &Token) -> Result<MovedToken, HttpError> {
-    let stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
+/// The record of a token.
+pub(crate) fn moved_token(
+    identity: &Identity,
+    snapshot: &dyn Snapshot,
+    token: &Token,
+) -> Result<MovedToken, HttpError> {
+    let mut stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
+    let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
+    if stored.is_none() {
+        stored = reply.as_ref().map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty());
+    }
     let (kind, denom, address) = match token {
         Token::Erc20(contract) => (
             "erc20",
@@ -207,11 +218,23 @@ fn moved_token(identity: &Identity, snapshot: &dyn Snapshot, token: &Token) -> R
         Token::Cw721(contract) => ("cw721", String::new(), address(identity, &(*contract).into())),
         Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
     };
+    let is_erc721 = reply.as_ref().is_some_and(|reply| reply.is_erc721);
+    let is_named = reply.as_ref().is_some_and(|reply| reply.name_outcome() == Outcome::Known);
+    let (symbol, decimals) =
+        reply.map_or((None, None), |reply| (reply.known_symbol(), reply.known_decimals()));
+    let verified = match token {
+        Token::Denom(_) | Token::Asset(_) | Token::Collection(_) => true,
+        Token::Erc20(_) => decimals.is_some() && !is_erc721,
+        Token::Cw20(_) => decimals.is_some(),
+        Token::Cw721(_) => is_named,
+        Token::Erc721(_) => is_erc721,
+        Token::Erc1155(_) => false,
+    };
     let complete = match token {
         Token::Cw20(_) => Some(ledger::whole_from(snapshot, token).map_err(HttpError::internal)?.is_some()),
         _ => None,
     };
-    Ok(MovedToken { r#type: kind.to_owned(), denom, address, complete })
+    Ok(MovedToken { r#type: kind.to_owned(), denom, address, symbol, decimals, verified, complete })
 }
 
 fn reference(cause: &Cause) -> TransferReference {

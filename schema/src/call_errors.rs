@@ -11,6 +11,7 @@ pub const CALL_ERRORS: Index = Index {
     name: "call_errors",
     version: 1,
     tables: &[CallErrors::SPEC],
+    replies: &[],
     input: Input::Traces,
     needs_evm: true,
     rows: |_, _| Ok(()),

@@ -161,6 +161,23 @@ impl Writer {
         Ok(if state.height < to { Rest::After(state.height) } else { Rest::Completed })
     }
 
+    /// Commits what `write` does with replies of a node, as a part of the last block of the index: a rewind of that block takes it
+    /// back.
+    pub fn amend(
+        &mut self,
+        store: &dyn Store,
+        write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let snapshot = store.snapshot()?;
+        let height = self.index.state(&*snapshot)?.map_or(0, |state| state.height);
+        let mut txn = Txn::new(&*snapshot, &mut self.counts);
+        write(&mut txn)?;
+        let (batch, pending) = if height > self.lowest { self.undo.finish(txn)? } else { txn.finish() };
+        store.commit(batch, Durability::Buffered)?;
+        self.counts.absorb(pending);
+        Ok(())
+    }
+
     /// Begins a commit of the block lane.
     pub fn open<'a>(&'a mut self, snapshot: &'a dyn Snapshot) -> Result<Open<'a>, Error> {
         let state = self.index.state(snapshot)?;

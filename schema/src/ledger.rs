@@ -18,9 +18,12 @@ use crate::Error;
 use crate::block::BlockEvents;
 use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::keys::AccountKey;
+use crate::meta::Identity;
 use crate::movement::{MovementRow, Place, PlacedMovement, TokenKey};
 use crate::records::damaged;
 use crate::tx::Txs;
+
+pub(crate) use self::nfts::named_by;
 
 /// The index.
 pub const LEDGER: Index = Index {
@@ -37,6 +40,7 @@ pub const LEDGER: Index = Index {
         MovedNfts::SPEC,
         NftObjects::SPEC,
     ],
+    replies: &[],
     input: Input::Records,
     needs_evm: false,
     rows,
@@ -191,6 +195,16 @@ struct Body<'a> {
 
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let chain = rows.chain();
+    let mut writer = Writer { height: block.height, index: 0, rows };
+    find(block, chain, &mut |place, found| writer.write(place, found))
+}
+
+/// Calls `see` with what moves and is named at each place of a block, in order.
+pub(crate) fn find(
+    block: &StoredBlock<'_>,
+    chain: &Identity,
+    see: &mut dyn FnMut(Place, Found) -> Result<(), Error>,
+) -> Result<(), Error> {
     let vm = Vm::from_str(&chain.vm).unwrap_or(Vm::None);
     let reader = Reader::new(vm, &chain.prefix);
     let events = block.events()?;
@@ -202,8 +216,7 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     };
     let (end, begin): (Vec<_>, Vec<_>) = events.into_iter().partition(is_of_the_end);
 
-    let mut writer = Writer { height: block.height, index: 0, rows };
-    writer.write(&reader, Place::Begin, Source::Block, &begin)?;
+    see(Place::Begin, reader.read(Source::Block, &begin))?;
     let mut place = 0;
     block.txs(|seq, record| {
         let tx = Place::Tx(place);
@@ -219,9 +232,9 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
         } else {
             Tx::default()
         };
-        writer.write(&reader, tx, Source::Tx(&content.body.messages), &events)
+        see(tx, reader.read(Source::Tx(&content.body.messages), &events))
     })?;
-    writer.write(&reader, Place::End, Source::Block, &end)
+    see(Place::End, reader.read(Source::Block, &end))
 }
 
 /// Writes the movements of a block.
@@ -233,14 +246,8 @@ struct Writer<'r, 't, 's> {
 }
 
 impl Writer<'_, '_, '_> {
-    fn write(
-        &mut self,
-        reader: &Reader<'_>,
-        place: Place,
-        source: Source<'_>,
-        events: &[Event<'_>],
-    ) -> Result<(), Error> {
-        let Found { mut movements, denoms, nfts, whole } = reader.read(source, events);
+    fn write(&mut self, place: Place, found: Found) -> Result<(), Error> {
+        let Found { mut movements, denoms, nfts, whole } = found;
         for (message, event) in nfts {
             movements.extend(nfts::movement(self.rows, message, event)?);
         }

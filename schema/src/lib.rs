@@ -16,6 +16,7 @@
 //! | [`evm_block`] | optional: headers of EVM blocks |
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
+//! | [`tokens`] | optional: tokens, with what the node says of them |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
@@ -61,6 +62,7 @@ mod progress;
 pub mod records;
 pub mod rewind;
 pub mod rich;
+pub mod tokens;
 pub mod tx;
 pub mod undo;
 
@@ -81,6 +83,7 @@ pub const INDEXES: &[&index::Index] = &[
     &evm_block::BLOCKS,
     &ledger::LEDGER,
     &call_errors::CALL_ERRORS,
+    &tokens::TOKENS,
 ];
 
 /// A visitor over the table types, because Rust has no slice of types.
@@ -134,12 +137,15 @@ all_tables! {
         nft::Renewals,
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
+        tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,
         internal_tx::AccountCalls,
         ledger::AccountMovements, ledger::AccountTokenMovements, ledger::TokenMovements,
+        tokens::TokensByType,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,

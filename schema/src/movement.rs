@@ -11,6 +11,13 @@ use store::{Key, Value};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenKey(pub Token);
 
+impl TokenKey {
+    /// The byte of its type.
+    pub fn type_byte(&self) -> u8 {
+        token_type(&self.0)
+    }
+}
+
 impl Key for TokenKey {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(token_type(&self.0));
@@ -19,7 +26,7 @@ impl Key for TokenKey {
                 out.extend_from_slice(contract);
             }
             Token::Asset(object) | Token::Cw20(object) | Token::Collection(object) | Token::Cw721(object) => {
-                out.extend_from_slice(object)
+                out.extend_from_slice(object);
             }
             Token::Denom(denom) => Text(denom.clone()).put(out),
         }

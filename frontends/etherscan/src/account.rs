@@ -1,6 +1,7 @@
 //! Module `account`: the lists of an account.
 
 use chain::evm::transaction::Summary;
+use query::evm::TokenTexts;
 use query::evm::history::{CallsOf, Parties, Standard, TransferRow, TransfersOf};
 use serde::Serialize;
 
@@ -81,7 +82,7 @@ struct Transfer<'a> {
     token_name: &'a str,
     token_symbol: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    token_decimal: Option<&'a str>,
+    token_decimal: Option<String>,
     transaction_index: &'a str,
     gas: &'a str,
     gas_price: &'a str,
@@ -198,9 +199,15 @@ fn transfers(reads: &Reads<'_>, standard: Standard) -> Outcome {
     }
     let (mut rows, window, head) = (Vec::new(), reads.window()?, reads.view.head());
     let (of, mut abis) = (TransfersOf { standard, account, contract }, Abis::new(reads));
+    let mut tokens: HashMap<[u8; 20], TokenTexts> = HashMap::new();
     reads.view.transfers_of(&of, &window, &mut |row| {
         let (common, name) = (Common::of(row.tx, head), function_name(&mut abis, &row.summary));
-        push(&mut rows, &transfer(row, standard, &common, &name))
+        let contract = row.log.address_bytes().unwrap_or_default();
+        let token = match tokens.entry(contract) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(reads.view.token_texts(standard, contract)?),
+        };
+        push(&mut rows, &transfer(row, standard, &common, (&name, token)))
     })?;
     Ok(Success::list(rows, NO_TRANSACTIONS))
 }
@@ -209,7 +216,7 @@ fn transfer<'a>(
     row: &'a TransferRow<'_>,
     standard: Standard,
     common: &'a Common,
-    function_name: &'a str,
+    (function_name, token): (&'a str, &'a TokenTexts),
 ) -> Transfer<'a> {
     let (receipt, transfer) = (row.tx.receipt, row.transfer);
     let amount = transfer.amount.map(|amount| amount.to_string());
@@ -226,11 +233,11 @@ fn transfer<'a>(
         value: amount.clone().filter(|_| standard == Standard::Erc20),
         token_id: transfer.id.map(|id| id.to_string()),
         token_value: amount.filter(|_| standard == Standard::Erc1155),
-        token_name: "",
-        token_symbol: "",
+        token_name: &token.name,
+        token_symbol: &token.symbol,
         token_decimal: match standard {
-            Standard::Erc20 => Some(""),
-            Standard::Erc721 => Some("0"),
+            Standard::Erc20 => Some(token.decimals.map_or_else(String::new, |places| places.to_string())),
+            Standard::Erc721 => Some("0".to_owned()),
             Standard::Erc1155 => None,
         },
         transaction_index: &common.index,

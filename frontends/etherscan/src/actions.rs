@@ -10,7 +10,7 @@ use crate::holders::Follow;
 use crate::node::{self, Print, Request};
 use crate::outcome::{Failure, Outcome};
 use crate::reads::Reads;
-use crate::{account, block, contract, holders, logs, proxy_contract, status};
+use crate::{account, block, contract, holders, logs, proxy_contract, status, token};
 
 /// The text for another chain, as Etherscan has it.
 pub(crate) const NO_CHAIN: &str = "Missing or unsupported chainid parameter (required for v2 api), please see \
@@ -141,6 +141,8 @@ const ACTIONS: &[Action] = &[
     proxy!("eth_sendrawtransaction", "eth_sendRawTransaction", "`send` in `evm_forward`", ["hex"]),
     index_and_node("stats", "ethsupply", holders::ethsupply),
     node("stats", "tokensupply", node::token_supply, node::one_number),
+    index("token", "gettoken", "index `tokens`", token::gettoken),
+    index("token", "tokeninfo", "index `tokens`", token::tokeninfo),
     index("token", "gettokenholders", "`rich_list`", holders::gettokenholders),
     index("token", "tokenholdercount", "`rich_list`", holders::tokenholdercount),
     index("token", "tokenholderlist", "`rich_list`", holders::tokenholderlist),

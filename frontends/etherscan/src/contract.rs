@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::contracts::Contract;
 use crate::outcome::{Failure, Outcome, Success};
 use crate::reads::Reads;
+use crate::row::push;
 
 /// Contracts of a request.
 const MAX_CONTRACTS: usize = 5;
@@ -69,22 +70,25 @@ pub(crate) fn getcontractcreation(reads: &Reads<'_>) -> Outcome {
 /// Blockscout's list of contracts.
 pub(crate) fn listcontracts(reads: &Reads<'_>) -> Outcome {
     let window = reads.form.page(MAX_LISTED, 0..=u64::MAX)?;
-    let (mut rows, verified) = (Vec::new(), matches!(reads.form.get("filter"), Some("verified" | "1")));
-    if verified {
-        let all = reads.verified()?.into_iter();
-        let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        for (address, contract) in all.skip(place(window.skip)).take(place(window.take)) {
-            rows.push(listed(&address, Some(&contract)));
+    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let page = match reads.form.get("filter") {
+        None => reads.view.contracts(window.skip, window.take)?,
+        Some("verified" | "1") => {
+            let all = reads.verified()?.into_iter();
+            all.skip(place(window.skip)).take(place(window.take)).collect()
         }
-    } else if let Some(filter) = reads.form.get("filter") {
-        return Err(Failure::Text(format!("Error! Invalid filter: only verified is known, not {filter}")));
-    } else {
-        for address in reads.view.contracts(window.skip, window.take)? {
-            rows.push(listed(&format!("0x{}", hex::encode(address)), reads.contract(&address)?.as_ref()));
+        Some(filter) => {
+            return Err(Failure::Text(format!(
+                "Error! Invalid filter: only verified is known, not {filter}"
+            )));
         }
+    };
+    let mut rows = Vec::new();
+    for address in page {
+        let contract = reads.contract(&address)?;
+        push(&mut rows, &listed(&format!("0x{}", hex::encode(address)), contract.as_ref()))?;
     }
-    let rows: Vec<_> = rows.into_iter().map(|row| row.to_string()).collect();
-    Ok(Success::list(rows.join(",").into_bytes(), "No contracts found"))
+    Ok(Success::list(rows, "No contracts found"))
 }
 
 /// A contract in the list. Those that only a server knows count as unknown: it is asked for single contracts.

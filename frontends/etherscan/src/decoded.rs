@@ -14,8 +14,8 @@ use crate::reads::Reads;
 /// Logs of a transaction that are explained.
 const MAX_LOGS: usize = 1000;
 
-/// Contracts whose files are read for a transaction.
-const MAX_CONTRACTS: usize = 64;
+/// Contracts whose files are read for a request; what others call has no name.
+const MAX_CONTRACTS: usize = 256;
 
 /// The events of ERC-20, ERC-721 and ERC-1155: what a log of an unknown contract probably is.
 static STANDARDS: LazyLock<Abi> = LazyLock::new(|| {

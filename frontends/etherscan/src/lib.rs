@@ -25,6 +25,7 @@ mod reads;
 mod row;
 mod server;
 mod status;
+mod token;
 mod verified;
 
 pub use self::contracts::Contracts;

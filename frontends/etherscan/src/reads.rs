@@ -43,12 +43,11 @@ impl Reads<'_> {
         })
     }
 
-    /// The known contracts with their addresses, but for files that cannot be used.
-    pub(crate) fn verified(&self) -> Result<Vec<(String, Contract)>, Failure> {
+    /// The addresses of the known contracts.
+    pub(crate) fn verified(&self) -> Result<Vec<[u8; 20]>, Failure> {
         let Some(contracts) = self.contracts else {
             return Err(Failure::Text("Error! It needs the setting `abi`".to_owned()));
         };
-        let all = contracts.list().map_err(|error| Failure::Http(HttpError::internal(error)))?;
-        Ok(all.into_iter().filter_map(|(address, contract)| Some((address, contract.ok()?))).collect())
+        contracts.addresses().map_err(|error| Failure::Http(HttpError::internal(error)))
     }
 }

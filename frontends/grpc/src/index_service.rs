@@ -286,6 +286,15 @@ service! {
                 .segment("tx_hash", tx_hash)?
                 .queries("kind", &kind)
                 .page(pagination);
+        list_ledger_tokens(
+            ListLedgerTokensRequest { r#type, search, pagination }
+        ) -> ListLedgerTokensResponse =
+            Target::new("/indexer/ledger/v1/tokens")
+                .queries("type", &r#type)
+                .query("search", search)
+                .page(pagination);
+        get_ledger_token(GetLedgerTokenRequest { token }) -> GetLedgerTokenResponse =
+            Target::new("/indexer/ledger/v1/tokens").segment("token", token)?;
     }
 
     watches {

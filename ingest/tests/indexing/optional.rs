@@ -1,6 +1,7 @@
 //! Optional indexes: written with the block, built from stored blocks, rewound, checked, removed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ingest::verify::{Scope, repair, verify};
 use ingest::{Config, Ingest};
@@ -106,9 +107,10 @@ async fn an_index_is_built_while_no_node_is_there() {
             tokio::task::yield_now().await;
         }
     };
+    let built = tokio::time::timeout(Duration::from_secs(60), built);
     tokio::select! {
         prepared = Ingest::prepare(config, node, Arc::clone(&store)) => drop(prepared.map(|_| panic!("no node"))),
-        () = built => {}
+        built = built => built.unwrap(),
     }
     assert_eq!(digest(&*store), digest(&*expected));
 }

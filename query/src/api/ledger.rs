@@ -279,7 +279,11 @@ pub(super) fn named_tokens(
             } else if let Some(contract) = hex.and_then(contract) {
                 vec![Token::Erc20(contract), Token::Erc721(contract), Token::Erc1155(contract)]
             } else {
-                let token = ledger::token_of_denom(snapshot, text).map_err(HttpError::internal)?;
+                let mut token = ledger::token_of_denom(snapshot, text).map_err(HttpError::internal)?;
+                if token.is_none() {
+                    // Events name only denoms that were made since the first block.
+                    token = schema::tokens::of_denom(snapshot, text).map_err(HttpError::internal)?;
+                }
                 token.into_iter().collect()
             }
         }

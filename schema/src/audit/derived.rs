@@ -55,9 +55,11 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 
 /// Every derived table.
 fn all() -> impl Iterator<Item = &'static TableSpec> {
-    // What traces say is stored nowhere else.
+    // What traces and nodes say is stored nowhere else.
+    let of_blocks =
+        |index: &'static Index| index.tables.iter().filter(|table| !index.replies.contains(table));
     let of_indexes =
-        INDEXES.iter().filter(|index| index.input != Input::Traces).flat_map(|index| index.tables);
+        INDEXES.iter().filter(|index| index.input != Input::Traces).flat_map(move |index| of_blocks(index));
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 

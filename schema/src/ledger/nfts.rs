@@ -40,6 +40,17 @@ pub(super) fn movement(
     Ok(Some(Movement { message, token, token_id: Some(id), from, to, amount, kind, cause: None }))
 }
 
+/// The token that an event names by itself; `None` of an object of Move, which only its mint names.
+pub(crate) fn named_by(event: &NftEvent) -> Option<Token> {
+    let (collection, is_move) = match event {
+        NftEvent::Mint { collection, object, .. } => (collection, object.is_some()),
+        NftEvent::Transfer { token: TokenRef::Id { collection, .. }, .. }
+        | NftEvent::Burn { token: TokenRef::Id { collection, .. } } => (collection, false),
+        _ => return None,
+    };
+    token(*collection, is_move).map(|TokenKey(token)| token)
+}
+
 /// A collection of Move, or a contract of cw721.
 fn token(collection: Account, is_move: bool) -> Option<TokenKey> {
     let mut address = [0; 32];

@@ -33,6 +33,9 @@ use schema::parties::RecipientEvmTxs;
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::postings;
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
+use schema::tokens::{
+    FirstSeen, TokenNumbers, TokenQuestions, TokenReplies, TokenReply, TokenSearch, Tokens, TokensByType,
+};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::undo::{Horizon, Lane, Record, RecordKey, UndoLog, UndoRecords};
 use schema::{TABLES, Visitor};
@@ -73,6 +76,7 @@ fn example() -> MemStore {
     evm(&mut txn);
     nfts(&mut txn);
     ledger(&mut txn);
+    tokens(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
     txn.put::<UndoRecords>(&key, &Message(record));
@@ -116,6 +120,27 @@ fn about_the_database(txn: &mut Txn<'_>) {
     };
     txn.put::<Blocks>(&300, &Message(block));
     txn.put::<BlockEvents>(&300, &br#"[{"type":"t","attributes":[]}]"#.to_vec());
+}
+
+fn tokens(txn: &mut Txn<'_>) {
+    let token = TokenKey(Token::Erc20([0x0c; 20]));
+    txn.put::<Tokens>(&token, &Message(FirstSeen { number: 3, height: 300 }));
+    txn.put::<TokenNumbers>(&3, &token.to_bytes());
+    txn.push::<TokensByType>(&token.type_byte(), 3).unwrap();
+    txn.put::<TokenQuestions>(&4, &());
+    txn.put::<TokenSearch>(&(1, Text::from("usdc"), 3), &());
+    let reply = TokenReply {
+        name: "USD Coin".to_owned(),
+        name_outcome: Outcome::Known.into(),
+        symbol: "USDC".to_owned(),
+        symbol_outcome: Outcome::Known.into(),
+        decimals: 6,
+        decimals_outcome: Outcome::Known.into(),
+        denom: "uusdc".to_owned(),
+        is_erc721: false,
+        height: 301,
+    };
+    txn.put::<TokenReplies>(&token, &Message(reply));
 }
 
 fn ledger(txn: &mut Txn<'_>) {

@@ -89,6 +89,7 @@ targets! {
     changed_records_are_transactions_of_their_hashes_or_refused => "evm_tx",
     changed_transactions_are_json_or_refused => "tx",
     changed_views_are_pools_that_give_no_more_than_they_have_or_refused => "views",
+    changed_replies_about_tokens_are_short_and_visible_or_marked => "metadata",
     changed_memos_are_read_as_they_say => "memo",
     changed_registries_hold_together_or_are_refused => "registry",
     changed_recordings_answer_or_are_refused => "replay",
