@@ -42,7 +42,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Backoff between rounds of tokens that are asked again.
 const PAUSES: Backoff =
-    Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter: true };
+    Backoff { initial: Duration::from_secs(5), max: Duration::from_mins(1), jitter: true };
 
 /// Longest time until a new question is seen: a build of the index adds some without a new block.
 const POLL: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// Minimum time between two log lines about questions without a reply.
+/// Time without a reply to some questions before a log line about them, and between two of these.
 const REMINDER: Duration = Duration::from_mins(1);
 
 /// Asks for metadata.
@@ -77,7 +77,8 @@ struct Asked {
     fruitless: u32,
     /// When the next ones are asked again.
     due: Instant,
-    logged: Option<Instant>,
+    /// Since when some questions fail, or the last log line about it.
+    failing: Option<Instant>,
 }
 
 impl TokenSource {
@@ -96,7 +97,8 @@ impl TokenSource {
 
     /// Asks until the lane ends.
     async fn follow(&mut self) -> Result<(), Error> {
-        let mut asked = Asked { last: 0, again: 0, fruitless: 0, due: Instant::now(), logged: None };
+        let due = Instant::now() + PAUSES.initial;
+        let mut asked = Asked { last: 0, again: 0, fruitless: 0, due, failing: None };
         loop {
             let chain = &self.chain;
             let at_head = |blocks: &Progress| blocks.height > 0 && blocks.height >= chain.borrow().height;
@@ -106,20 +108,22 @@ impl TokenSource {
             let head = self.blocks.borrow_and_update().height;
             let (new, again) = self.questions(&mut asked)?;
             let groups = new.chunks(TOGETHER).chain(again.chunks(1));
-            let (answered, failure) = self.ask(head, groups).await?;
+            let (answered, failure, is_early) = self.ask(head, groups).await?;
             let n = answered.len();
             if n > 0 && self.found.send(Fetched::Tokens(answered)).await.is_err() {
                 return Ok(());
             }
-            if let Some(error) = failure {
-                asked.log(&error);
+            match failure {
+                Some(error) => asked.log(&error),
+                None if n > 0 => asked.failing = None,
+                None => {}
             }
             if !again.is_empty() {
                 asked.fruitless = if n > 0 { 0 } else { asked.fruitless.saturating_add(1) };
                 asked.due = Instant::now() + PAUSES.delay(asked.fruitless);
             }
-            if n < new.len() {
-                // Most lack the state of a block that is committed within a fraction of a second.
+            if is_early {
+                // The state is committed within a fraction of a second.
                 asked.due = asked.due.min(Instant::now() + POLL);
             }
             // A node that answers nothing is not asked about all tokens at once.
@@ -153,13 +157,13 @@ impl TokenSource {
         Ok((new, again))
     }
 
-    /// Asks about the groups in the state of `head`. Returns the replies, and the reason of a failure; a state that is not
-    /// committed yet is none.
+    /// Asks about the groups in the state of `head`. Returns the replies, the reason of a failure, and whether a state was not
+    /// committed yet, which is none.
     async fn ask<'q>(
         &self,
         head: u64,
         groups: impl Iterator<Item = &'q [Question]>,
-    ) -> Result<(Vec<Described>, Option<String>), Error> {
+    ) -> Result<(Vec<Described>, Option<String>, bool), Error> {
         let state = self.state(head)?;
         let requests = groups.map(|group| {
             let request = self.group(&state, group);
@@ -167,7 +171,7 @@ impl TokenSource {
         });
         let requests: Vec<_> = requests.collect();
         let mut replies = futures_util::stream::iter(requests).buffered(REQUESTS);
-        let (mut answered, mut failure) = (Vec::new(), None);
+        let (mut answered, mut failure, mut is_early) = (Vec::new(), None, false);
         while let Some((group, replies)) = replies.next().await {
             let Ok(replies) = replies else {
                 failure = Some(format!("no answer about tokens within {ANSWER_TIMEOUT:?}"));
@@ -179,12 +183,12 @@ impl TokenSource {
                         let (number, token) = (first.number, token.clone());
                         answered.push(Described { number, token, metadata, height: head });
                     }
-                    Err(error) if error.kind() == Kind::NotYet => {}
+                    Err(error) if error.kind() == Kind::NotYet => is_early = true,
                     Err(error) => failure = Some(error.to_string()),
                 }
             }
         }
-        Ok((answered, failure))
+        Ok((answered, failure, is_early))
     }
 
     fn node(&self) -> &Arc<Node> {
@@ -349,8 +353,8 @@ fn or_unknown<T>(reply: Result<Option<T>, NodeError>) -> Result<Option<T>, NodeE
 
 impl Asked {
     fn log(&mut self, error: &str) {
-        if self.logged.is_none_or(|logged| logged.elapsed() >= REMINDER) {
-            self.logged = Some(Instant::now());
+        if self.failing.get_or_insert_with(Instant::now).elapsed() >= REMINDER {
+            self.failing = Some(Instant::now());
             tracing::warn!(error, "names of tokens are missing until the node answers");
         }
     }
