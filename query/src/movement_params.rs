@@ -57,6 +57,6 @@ fn words<'a>(call: &'a Call<'_>, name: &'a str) -> impl Iterator<Item = &'a str>
 }
 
 /// True for the kinds of the class of fees.
-pub(crate) fn is_fee(kind: &Kind) -> bool {
+pub(crate) fn is_fee(kind: Kind) -> bool {
     matches!(kind, Kind::Fee | Kind::FeeRefund)
 }

@@ -1,5 +1,8 @@
 //! Module `account`: the lists of an account.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use chain::evm::transaction::Summary;
 use query::evm::TokenTexts;
 use query::evm::history::{CallsOf, Parties, Standard, TransferRow, TransfersOf};

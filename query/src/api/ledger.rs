@@ -158,7 +158,9 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let other = params::optional_account(call, indexer, "counterparty")?;
     request.filter.between = other.map(|other| (account, holder(indexer, other)));
     let mut classes = movement_params::directions(call)?;
-    if call.boolean("include_fees", false) || request.filter.kinds.iter().any(movement_params::is_fee) {
+    if call.boolean("include_fees", false)
+        || request.filter.kinds.iter().copied().any(movement_params::is_fee)
+    {
         classes.push(Class::Fee);
     }
     if call.boolean("include_zero", false) {

@@ -130,7 +130,7 @@ fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpErro
         return Err(HttpError::bad_request("direction is the direction to an account: account is missing"));
     }
     let mut classes = movement_params::directions(call)?;
-    if call.boolean("include_fees", false) || kinds.iter().any(movement_params::is_fee) {
+    if call.boolean("include_fees", false) || kinds.iter().copied().any(movement_params::is_fee) {
         classes.push(Class::Fee);
     }
     let view = indexer.view()?;

@@ -16,8 +16,9 @@ pub(crate) struct Head {
     pub(crate) evm_txs: u64,
     /// The last sequence of a movement of tokens.
     pub(crate) movements: u64,
-    /// The last height whose movements are indexed.
-    pub(crate) movements_to: u64,
+    /// The last height whose movements are indexed: below [`Self::height`] while their index is built again. `None` if no
+    /// process writes it.
+    pub(crate) movements_to: Option<u64>,
     /// The rewind counter.
     pub(crate) rewinds: u64,
 }
@@ -28,6 +29,7 @@ impl Head {
         let rewinds = meta::read::<Rewinds>(snapshot)?.unwrap_or_default().count;
         let (movements, movements_to) =
             LEDGER.state(snapshot)?.map_or((0, 0), |state| (state.numbered, state.height));
+        let movements_to = LEDGER.is_written(snapshot)?.then_some(movements_to);
         Ok(Self {
             height: lane.height,
             txs: lane.txs,

@@ -359,9 +359,10 @@ fn what_a_message_sends_to_the_zero_address_is_there_and_what_only_a_log_says_is
     ] {
         let boxed: Box<RawValue> = serde_json::from_str(&message).unwrap();
         let found = Reader::new(Vm::Evm, "init").read(Source::Tx(&[&boxed]), &[logged.clone()]);
-        let expected = match is_sent {
-            true => (Some(account(1)), Some(Account::ZERO), 5, Kind::Transfer),
-            false => (Some(account(1)), None, 5, Kind::Burn),
+        let expected = if is_sent {
+            (Some(account(1)), Some(Account::ZERO), 5, Kind::Transfer)
+        } else {
+            (Some(account(1)), None, 5, Kind::Burn)
         };
         assert_eq!(short(&found.movements), [expected], "{message}");
     }

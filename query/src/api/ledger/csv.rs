@@ -123,7 +123,8 @@ fn cells(account: Account, movement: &Movement, record: &Transfer, fee: Fee) -> 
         _ => ("in", &record.from),
     };
     let token = record.token.as_ref();
-    let decimals = token.and_then(|token| token.decimals);
+    // An amount has 78 digits; a contract may say any number.
+    let decimals = token.and_then(|token| token.decimals).filter(|decimals| *decimals <= 255);
     let symbol = token.and_then(|token| token.symbol.clone()).unwrap_or_default();
     let decimal = decimals.map_or_else(String::new, |decimals| scaled(movement.amount, decimals));
     let (fee_amount, fee_denom) = fee.unwrap_or_default();

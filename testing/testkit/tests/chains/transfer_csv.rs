@@ -103,6 +103,13 @@ async fn the_lines_of_an_account_are_its_movements_with_each_fee_once() {
                 "{chain}"
             );
             assert_eq!(row[13], message, "{chain}");
+            let decimals =
+                token["decimals"].as_u64().map_or_else(String::new, |decimals| decimals.to_string());
+            assert_eq!(
+                [row[6].as_str(), &row[8]],
+                [&decimals, token["symbol"].as_str().unwrap_or("")],
+                "{chain}"
+            );
             let (paid, denom) = fee(&every, account, text(record, "txhash"));
             let hash = text(record, "txhash");
             if paid == 0 || seen.contains(&hash) {
