@@ -137,7 +137,6 @@ all_tables! {
         nft::Renewals,
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
-        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
