@@ -24,6 +24,7 @@ mod log_query;
 pub mod meter;
 pub mod methods;
 mod ots;
+mod ots2;
 mod otterscan;
 mod params;
 mod reads;

@@ -8,10 +8,12 @@
 use std::fmt::Write as _;
 
 use query::evm::Side;
+use query::evm::history::Standard;
 
 use crate::Dialect;
 use crate::forward::Group;
 use crate::ots::{code_params, has_code};
+use crate::ots2;
 use crate::params::{Type, Value};
 use crate::reads::{Outcome, Reads, sha3};
 
@@ -153,6 +155,29 @@ pub const METHODS: &[Method] = &[
     index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
     index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
     index("net_version", &[], |reads, _| Ok(reads.net_version())),
+    index("ots2_getAddressAttributes", &[Type::Address], |reads, args| reads.address_attributes(args)),
+    index("ots2_getAllContractsCount", &[], |reads, _| reads.created_contracts()),
+    index("ots2_getAllContractsList", PAGE, |reads, args| reads.created_contract_list(args)),
+    index("ots2_getBlocksRewardedCount", &[Type::Address], |_, _| Ok(b"0".to_vec())),
+    index("ots2_getBlocksRewardedList", SEARCH, |_, _| ots2::none()),
+    index("ots2_getERC1155Count", &[], |reads, _| reads.token_contracts(Standard::Erc1155)),
+    index("ots2_getERC1155List", PAGE, |reads, args| reads.token_contract_list(Standard::Erc1155, args)),
+    index("ots2_getERC20Count", &[], |reads, _| reads.token_contracts(Standard::Erc20)),
+    index("ots2_getERC20List", PAGE, |reads, args| reads.token_contract_list(Standard::Erc20, args)),
+    index("ots2_getERC20TransferCount", &[Type::Address], |reads, args| {
+        reads.transferring_txs(Standard::Erc20, args)
+    }),
+    index("ots2_getERC20TransferList", SEARCH, |reads, args| reads.transferring_list(Standard::Erc20, args)),
+    index("ots2_getERC721Count", &[], |reads, _| reads.token_contracts(Standard::Erc721)),
+    index("ots2_getERC721List", PAGE, |reads, args| reads.token_contract_list(Standard::Erc721, args)),
+    index("ots2_getERC721TransferCount", &[Type::Address], |reads, args| {
+        reads.transferring_txs(Standard::Erc721, args)
+    }),
+    index("ots2_getERC721TransferList", SEARCH, |reads, args| {
+        reads.transferring_list(Standard::Erc721, args)
+    }),
+    index("ots2_getWithdrawalsCount", &[Type::Address], |_, _| Ok(b"0".to_vec())),
+    index("ots2_getWithdrawalsList", SEARCH, |_, _| ots2::none()),
     index("ots_getApiLevel", &[], |_, _| Ok(API_LEVEL.to_vec())),
     index("ots_getBlockDetails", &[Type::AnyBlock], |reads, args| reads.block_details(args)),
     index("ots_getBlockDetailsByHash", &[Type::Hash], |reads, args| reads.block_details(args)),
@@ -188,6 +213,9 @@ const API_LEVEL: &[u8] = b"8";
 
 /// An account, a height and the size of a page.
 const SEARCH: &[Type] = &[Type::Address, Type::Number, Type::Number];
+
+/// The place of the first row and the number of rows.
+const PAGE: &[Type] = &[Type::Number, Type::Number];
 
 /// A contract is an account with code.
 const CODE: Instead = Instead { name: "eth_getCode", params: code_params, result: has_code };

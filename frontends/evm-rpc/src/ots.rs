@@ -29,22 +29,22 @@ impl Reads<'_> {
     pub(crate) fn search(&self, side: Side, args: &[Value]) -> Outcome {
         let (height, size) = (index(args)?, bounded(third(args)?, MAX_PAGE)?);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        Ok(self.view.search(address(args)?, side, height, size)?)
+        Ok(self.view.search(account(args)?, side, height, size)?)
     }
 
     pub(crate) fn by_nonce(&self, args: &[Value]) -> Outcome {
-        let found = self.view.by_nonce(address(args)?, index(args)?)?;
+        let found = self.view.by_nonce(account(args)?, index(args)?)?;
         Ok(found.map_or_else(|| b"null".to_vec(), |hash| data(&hash)))
     }
 
     pub(crate) fn contract_creator(&self, args: &[Value]) -> Outcome {
-        or_null(self.view.contract_creator(address(args)?))
+        or_null(self.view.contract_creator(account(args)?))
     }
 
     pub(crate) fn has_code(&self, args: &[Value]) -> Outcome {
         let Some(Value::Block(block)) = args.get(1) else { return Err(no_argument().into()) };
         let height = self.resolved(*block)?.ok_or_else(|| RpcError::new(DEFAULT, "unknown block"))?;
-        Ok(self.view.was_contract(address(args)?, height)?.to_string().into_bytes())
+        Ok(self.view.was_contract(account(args)?, height)?.to_string().into_bytes())
     }
 
     pub(crate) fn internal_operations(&self, args: &[Value]) -> Outcome {
@@ -88,11 +88,11 @@ fn not_found(hash: &[u8; 32]) -> Failure {
     RpcError::new(DEFAULT, format!("transaction 0x{} not found", hex::encode(hash))).into()
 }
 
-fn bounded(size: u64, max: u64) -> Result<u64, RpcError> {
+pub(crate) fn bounded(size: u64, max: u64) -> Result<u64, RpcError> {
     if size <= max { Ok(size) } else { Err(RpcError::new(DEFAULT, format!("max allowed page size: {max}"))) }
 }
 
-fn address(args: &[Value]) -> Result<[u8; 20], Failure> {
+pub(crate) fn account(args: &[Value]) -> Result<[u8; 20], Failure> {
     match args.first() {
         Some(Value::Address(address)) => Ok(*address),
         _ => Err(no_argument().into()),

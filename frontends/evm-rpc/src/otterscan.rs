@@ -75,8 +75,8 @@ struct File {
 pub(crate) trait Site: 'static {
     /// The pages.
     fn otterscan(&self) -> Option<&Otterscan>;
-    /// The id of the Cosmos chain, once there is a database.
-    fn chain_id(&self) -> Option<String>;
+    /// The id of the Cosmos chain, once there is a database, and whether there are lists of tokens.
+    fn chain(&self) -> Option<(String, bool)>;
 }
 
 impl Otterscan {
@@ -144,7 +144,7 @@ impl Otterscan {
     }
 
     /// The configuration of the pages, with the address that the browser has opened.
-    fn config(&self, chain_id: &str, call: &Call<'_>) -> Result<Reply, HttpError> {
+    fn config(&self, (chain_id, has_tokens): (&str, bool), call: &Call<'_>) -> Result<Reply, HttpError> {
         let host = call.header("host").ok_or_else(|| HttpError::bad_request("the request names no host"))?;
         // A proxy that ends TLS says so.
         let is_secure = call.header("x-forwarded-proto") == Some("https");
@@ -154,6 +154,8 @@ impl Otterscan {
             "erigonURL": format!("{origin}/"),
             // Names of functions and events, and logos, if the folder has them: a 404 says that there is none.
             "assetsURLPrefix": origin,
+            // The pages of the methods `ots2_*`.
+            "experimental": has_tokens,
             "chainInfo": {
                 "name": chain_id,
                 "faucets": [],
@@ -232,9 +234,10 @@ fn page<A: Site>(site: &A, call: &Call<'_>, path: &[&str]) -> Result<Reply, Http
 }
 
 fn config<A: Site>(site: &A, call: &Call<'_>) -> Result<Reply, HttpError> {
-    let chain_id = site.chain_id().ok_or_else(|| HttpError::unavailable("there is no database yet"))?;
+    let (chain_id, has_tokens) =
+        site.chain().ok_or_else(|| HttpError::unavailable("there is no database yet"))?;
     let pages = site.otterscan().ok_or_else(|| HttpError::not_found("there are no pages"))?;
-    pages.config(&chain_id, call)
+    pages.config((&chain_id, has_tokens), call)
 }
 
 fn extension(name: &str) -> &str {

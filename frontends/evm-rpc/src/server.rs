@@ -14,6 +14,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
+use query::evm::history::Standard;
 use query::{Indexer, SlowReader};
 use tokio::time::timeout;
 use web::app::App;
@@ -222,9 +223,9 @@ impl Site for EvmRpc {
         self.otterscan.as_deref()
     }
 
-    fn chain_id(&self) -> Option<String> {
+    fn chain(&self) -> Option<(String, bool)> {
         let view = self.index.get()?.state().evm(self.dialect).ok()?;
-        Some(view.cosmos_chain_id().to_owned())
+        Some((view.cosmos_chain_id().to_owned(), view.token_contracts(Standard::Erc20).is_ok()))
     }
 }
 

@@ -145,12 +145,11 @@ fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpErro
     let mut tested = MovementFilter { kinds, ..MovementFilter::default() };
     let account = account.map(|account| AccountKey(super::ledger::holder(indexer, account)));
     // The lists of an account are of classes; the others have all of them.
-    let account = match account {
-        Some(account) => Some((account, classes)),
-        None => {
-            tested.classes = classes;
-            None
-        }
+    let account = if let Some(account) = account {
+        Some((account, classes))
+    } else {
+        tested.classes = classes;
+        None
     };
     let mut filter = Filter::new(Kind::Transfers, None, Vec::new());
     filter.movements = Movements { account, tokens, tested };

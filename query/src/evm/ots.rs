@@ -8,6 +8,7 @@
 mod calls;
 mod contract;
 mod involved;
+mod lists;
 mod search;
 
 use std::sync::atomic::Ordering;

@@ -46,7 +46,7 @@ impl EvmView<'_> {
     }
 }
 
-fn token(standard: Standard, contract: [u8; 20]) -> Token {
+pub(super) fn token(standard: Standard, contract: [u8; 20]) -> Token {
     match standard {
         Standard::Erc20 => Token::Erc20(contract),
         Standard::Erc721 => Token::Erc721(contract),

@@ -145,7 +145,7 @@ impl EvmView<'_> {
     }
 
     /// Height and hash of the Cosmos transaction `seq`.
-    fn height_and_hash(&self, seq: u64) -> Result<(u64, [u8; 32]), Error> {
+    pub(super) fn height_and_hash(&self, seq: u64) -> Result<(u64, [u8; 32]), Error> {
         let record = self.record::<Txs>(seq)?;
         let of: OfBlock = serde_json::from_slice(&record).map_err(|error| damaged::<Txs>(seq, &error))?;
         let hash = chain::hash::parse_hash(&of.txhash).ok().flatten();

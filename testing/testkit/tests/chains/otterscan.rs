@@ -1,5 +1,6 @@
 //! The methods of Otterscan over recorded chains, compared with a scan of their receipts and call trees.
 
+mod lists;
 mod naive;
 mod pages;
 
