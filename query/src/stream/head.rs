@@ -16,9 +16,6 @@ pub(crate) struct Head {
     pub(crate) evm_txs: u64,
     /// The last sequence of a movement of tokens.
     pub(crate) movements: u64,
-    /// The last height whose movements are indexed: below [`Self::height`] while their index is built again. `None` if no
-    /// process writes it.
-    pub(crate) movements_to: Option<u64>,
     /// The rewind counter.
     pub(crate) rewinds: u64,
 }
@@ -27,16 +24,7 @@ impl Head {
     pub(crate) fn read(snapshot: &dyn Snapshot) -> Result<Self, Error> {
         let lane = meta::read::<BlockLane>(snapshot)?.unwrap_or_default();
         let rewinds = meta::read::<Rewinds>(snapshot)?.unwrap_or_default().count;
-        let (movements, movements_to) =
-            LEDGER.state(snapshot)?.map_or((0, 0), |state| (state.numbered, state.height));
-        let movements_to = LEDGER.is_written(snapshot)?.then_some(movements_to);
-        Ok(Self {
-            height: lane.height,
-            txs: lane.txs,
-            evm_txs: lane.evm_txs,
-            movements,
-            movements_to,
-            rewinds,
-        })
+        let movements = LEDGER.state(snapshot)?.map_or(0, |state| state.numbered);
+        Ok(Self { height: lane.height, txs: lane.txs, evm_txs: lane.evm_txs, movements, rewinds })
     }
 }

@@ -23,7 +23,7 @@ use super::feed::{END, Feed, Placed, Rows};
 use super::head::Head;
 use super::meter::Meter;
 use super::position::{Base, Hashes, Position};
-use super::rows::{Filter, Kind};
+use super::rows::Filter;
 
 /// Blocks behind the head within which a stream that once had every event reads the next ones at once.
 const NEAR: u64 = 16;
@@ -55,11 +55,6 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
     let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
     let mut hashes = Hashes::new(&*snapshot, feed.start_height);
     let now = Head::read(&*snapshot).map_err(HttpError::internal)?;
-    if lacks(&now, kind) {
-        return Err(HttpError::unavailable(
-            "the last blocks are not in the index of this stream yet; try again later",
-        ));
-    }
     let mut page = VecDeque::new();
     let (position, compared) = match id {
         None => {
@@ -175,15 +170,6 @@ impl Reader {
         let feed = Arc::clone(&self.feed);
         let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
         let head = Head::read(&*snapshot).map_err(HttpError::internal)?;
-        if self.filter.kind == Kind::Transfers && head.movements_to.is_none() {
-            return Ok(only(vec![self.last(
-                "the index `ledger` is no longer written; resume with the id of this event when it is",
-            )]));
-        }
-        // Rows of blocks that are not indexed yet are neither new nor taken back.
-        if lacks(&head, self.filter.kind) {
-            return Ok(only(Vec::new()));
-        }
         let mut hashes = Hashes::new(&*snapshot, feed.start_height);
         if self.compared != Some(head.rewinds) || head.height < self.position.height {
             let was_here = self.compared.is_some();
@@ -234,11 +220,6 @@ impl Reader {
         let last = self.last(reason);
         self.page.push_back(last);
     }
-}
-
-/// True if rows of this kind are missing of the last blocks: their index is being built again.
-fn lacks(head: &Head, kind: Kind) -> bool {
-    kind == Kind::Transfers && head.movements_to.is_some_and(|to| to < head.height)
 }
 
 fn only(placed: Vec<Placed>) -> Rows {
