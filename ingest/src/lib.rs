@@ -72,5 +72,6 @@ pub mod verify;
 pub use self::config::{Config, Verify};
 pub use self::error::Error;
 pub use self::ingest::Ingest;
-pub use self::prepare::{begin_indexes, is_there};
+pub use self::optional::begin_indexes;
+pub use self::prepare::is_there;
 pub use self::progress::{LaneStop, Progress, ProgressReceivers};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{Headers, Open, Rest, Writer};
-use schema::meta::{self, BlockLane};
+use schema::meta::{self, BlockLane, WrittenIndexes};
 use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
@@ -22,7 +22,6 @@ use crate::Error;
 use crate::config::Config;
 use crate::error::causes;
 use crate::ingest::change;
-use crate::prepare::begin_indexes;
 
 /// Interval between log lines about an index that is being built.
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -154,6 +153,25 @@ pub(crate) enum Fetched {
     Headers(Headers),
     /// Metadata of tokens.
     Tokens(Vec<Described>),
+}
+
+/// Begins the optional indexes of `config` in an existing database, and stores which they are, for the processes that serve it:
+/// one that has no blocks yet is being built, and one that is no longer written holds nothing back.
+pub fn begin_indexes(config: &Config, store: &dyn Store) -> Result<(), Error> {
+    for index in &config.indexes {
+        index.begin(store)?;
+    }
+    let mut names: Vec<_> = config.indexes.iter().map(|index| index.name.to_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let written = WrittenIndexes { names };
+    if meta::read::<WrittenIndexes>(&*store.snapshot()?)?.unwrap_or_default() == written {
+        return Ok(());
+    }
+    store::commit_rows::<Error>(store, store::Durability::Synced, |txn| {
+        meta::put(txn, &written);
+        Ok(())
+    })
 }
 
 /// What `ready` gives. Until then the optional indexes of `config` are built from the blocks of the database, if there is

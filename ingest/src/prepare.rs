@@ -6,7 +6,7 @@ use chain::Vm;
 use node::Node;
 use node::retry::{self, Backoff};
 use schema::block::hash_at;
-use schema::meta::{self, BlockLane, Disabled, Identity, WrittenIndexes};
+use schema::meta::{self, BlockLane, Disabled, Identity};
 use schema::payload::Codec;
 use store::Store;
 
@@ -104,7 +104,7 @@ impl Ingest {
             advice::probe_receipts(&node, height).await;
         }
         note_disabled(&config, &node, &*store)?;
-        begin_indexes(&config, &*store)?;
+        optional::begin_indexes(&config, &*store)?;
         let verified = config.verify != Verify::Off;
         let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
         Ok(Self {
@@ -119,25 +119,6 @@ impl Ingest {
             identity,
         })
     }
-}
-
-/// Begins the optional indexes of `config` in an existing database, and stores which they are, for the processes that serve it:
-/// one that has no blocks yet is being built, and one that is no longer written holds nothing back.
-pub fn begin_indexes(config: &Config, store: &dyn Store) -> Result<(), Error> {
-    for index in &config.indexes {
-        index.begin(store)?;
-    }
-    let mut names: Vec<_> = config.indexes.iter().map(|index| index.name.to_owned()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let written = WrittenIndexes { names };
-    if meta::read::<WrittenIndexes>(&*store.snapshot()?)?.unwrap_or_default() == written {
-        return Ok(());
-    }
-    store::commit_rows::<Error>(store, store::Durability::Synced, |txn| {
-        meta::put(txn, &written);
-        Ok(())
-    })
 }
 
 /// Stores which features are off, for the processes that serve the database.
