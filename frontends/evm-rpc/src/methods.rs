@@ -159,7 +159,7 @@ pub const METHODS: &[Method] = &[
     index("ots2_getAllContractsCount", &[], |reads, _| reads.created_contracts()),
     index("ots2_getAllContractsList", PAGE, |reads, args| reads.created_contract_list(args)),
     index("ots2_getBlocksRewardedCount", &[Type::Address], |_, _| Ok(b"0".to_vec())),
-    index("ots2_getBlocksRewardedList", SEARCH, |_, _| ots2::none()),
+    index("ots2_getBlocksRewardedList", SEARCH, |_, _| Ok(ots2::none())),
     index("ots2_getERC1155Count", &[], |reads, _| reads.token_contracts(Standard::Erc1155)),
     index("ots2_getERC1155List", PAGE, |reads, args| reads.token_contract_list(Standard::Erc1155, args)),
     index("ots2_getERC20Count", &[], |reads, _| reads.token_contracts(Standard::Erc20)),
@@ -177,7 +177,7 @@ pub const METHODS: &[Method] = &[
         reads.transferring_list(Standard::Erc721, args)
     }),
     index("ots2_getWithdrawalsCount", &[Type::Address], |_, _| Ok(b"0".to_vec())),
-    index("ots2_getWithdrawalsList", SEARCH, |_, _| ots2::none()),
+    index("ots2_getWithdrawalsList", SEARCH, |_, _| Ok(ots2::none())),
     index("ots_getApiLevel", &[], |_, _| Ok(API_LEVEL.to_vec())),
     index("ots_getBlockDetails", &[Type::AnyBlock], |reads, args| reads.block_details(args)),
     index("ots_getBlockDetailsByHash", &[Type::Hash], |reads, args| reads.block_details(args)),

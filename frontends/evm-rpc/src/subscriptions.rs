@@ -198,7 +198,9 @@ impl Reader {
         let mut results = Vec::new();
         let found = self.follower.read(&view, AT_ONCE, &mut results)?;
         if !matches!(found, Found::Lost) {
-            results.iter().for_each(|result| self.push(result));
+            for result in &results {
+                self.push(result);
+            }
         }
         Ok(found)
     }

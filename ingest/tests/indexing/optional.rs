@@ -107,7 +107,7 @@ async fn an_index_is_built_while_no_node_is_there() {
             tokio::task::yield_now().await;
         }
     };
-    let built = tokio::time::timeout(Duration::from_secs(60), built);
+    let built = tokio::time::timeout(Duration::from_mins(1), built);
     tokio::select! {
         prepared = Ingest::prepare(config, node, Arc::clone(&store)) => drop(prepared.map(|_| panic!("no node"))),
         built = built => built.unwrap(),

@@ -3,7 +3,7 @@
 use schema::index::Index;
 use schema::tokens::{TOKENS, TokenNumbers, TokenQuestions};
 use schema::undo::Lane;
-use store::{Store as _, Table as _};
+use store::Table as _;
 
 use super::evm_indexes::{build, rows};
 use super::ledger::{is_repaired, is_the_same_however_it_is_written};

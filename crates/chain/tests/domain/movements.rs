@@ -358,7 +358,7 @@ fn what_a_message_sends_to_the_zero_address_is_there_and_what_only_a_log_says_is
         (exec(call(&token, &transfer(0), "0")), false),
     ] {
         let boxed: Box<RawValue> = serde_json::from_str(&message).unwrap();
-        let found = Reader::new(Vm::Evm, "init").read(Source::Tx(&[&boxed]), &[logged.clone()]);
+        let found = Reader::new(Vm::Evm, "init").read(Source::Tx(&[&boxed]), std::slice::from_ref(&logged));
         let expected = if is_sent {
             (Some(account(1)), Some(Account::ZERO), 5, Kind::Transfer)
         } else {
