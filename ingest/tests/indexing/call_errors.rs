@@ -13,7 +13,7 @@ use store::{MemStore, Store};
 use testkit::{indexed, recording};
 
 /// Before and after it calls failed.
-const MIDDLE: u64 = 120;
+const MIDDLE: u64 = 140;
 
 /// The errors of a recorded chain: the number of each frame that has one, in the order of the traces, and its height.
 fn expected(chain: &Recording) -> Vec<(u64, u64, String)> {
