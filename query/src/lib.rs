@@ -60,6 +60,8 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
     api::ledger::ENDPOINTS,
+    api::balance::ENDPOINTS,
+    api::holders::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chain::movement::{Cause, Token, denom_of_contract};
 use chain::{Account, Timestamp};
+use schema::balances;
 use schema::block::Blocks;
 use schema::ledger::{self, Movements};
 use schema::movement::{MovementRow, Place, PlacedMovement};
@@ -156,12 +157,20 @@ fn transfer(
 }
 
 /// An account as the chain's own explorers write it.
-fn address(indexer: &Indexer, account: &Account) -> String {
+pub(crate) fn address(indexer: &Indexer, account: &Account) -> String {
     if indexer.is_evm() { account.to_hex() } else { account.to_bech32(indexer.prefix()) }
 }
 
-fn moved_token(indexer: &Indexer, snapshot: &dyn Snapshot, token: &Token) -> Result<MovedToken, HttpError> {
-    let stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
+/// The record of a token.
+pub(crate) fn moved_token(
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    token: &Token,
+) -> Result<MovedToken, HttpError> {
+    let mut stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
+    if stored.is_none() {
+        stored = balances::denom_of(snapshot, token).map_err(HttpError::internal)?;
+    }
     let (kind, denom, address) = match token {
         Token::Erc20(contract) => (
             "erc20",

@@ -43,10 +43,12 @@ pub enum Input {
     Records,
     /// The header of its EVM block, which a node must be asked for.
     Headers,
+    /// What a node is asked for by a lane of its own, which writes the rows.
+    Lane,
 }
 
-/// Receives the rows of a block. Nothing can be read from it, so that rows are a function of the block and of the number of
-/// records before it.
+/// Receives the rows of a block. Only what the same index has written can be read from it, so that rows are a function of the blocks
+/// from the first one of the index on.
 pub struct Rows<'t, 's> {
     pub(crate) txn: &'t mut Txn<'s>,
     pub(crate) numbered: &'t mut u64,
@@ -74,6 +76,16 @@ impl<'t> Rows<'t, '_> {
     /// Writes a row, whose key no other block has.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.txn.put_unread::<T>(key, value);
+    }
+
+    /// A row that earlier blocks have written by [`Rows::set`].
+    pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
+        Ok(self.txn.get::<T>(key)?)
+    }
+
+    /// Writes a row that later blocks may read and write again.
+    pub fn set<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.txn.put::<T>(key, value);
     }
 
     /// Writes a row unless there is one: its value follows from its key, or that of the first block is to stay.

@@ -1,4 +1,8 @@
-//! The optional index `ledger`: movements of tokens, and lists of them.
+//! The optional index `ledger`: movements of tokens, lists of them, and the changes of balances that follow.
+
+mod history;
+
+pub use self::history::{Change, ChangeRow, History, Holder, Total, has_balances, is_negative};
 
 use std::str::FromStr as _;
 
@@ -10,8 +14,9 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 use store::key::Text;
-use store::{Key, List as _, Snapshot, Table as _};
+use store::{Bounds, Key, List as _, Order, Snapshot, Table as _, prefix_end};
 
+use self::history::BlockChanges;
 use crate::Error;
 use crate::block::BlockEvents;
 use crate::index::{Index, Input, Rows, StoredBlock};
@@ -31,6 +36,8 @@ pub const LEDGER: Index = Index {
         TokenMovements::SPEC,
         TokenDenoms::SPEC,
         DenomTokens::SPEC,
+        BalanceTotals::SPEC,
+        BalanceChanges::SPEC,
     ],
     input: Input::Records,
     needs_evm: false,
@@ -68,6 +75,18 @@ store::tables! {
     ///
     /// | denom (escaped text) | → token
     pub table DenomTokens("denom_token", 0x75, Point): Text => Vec<u8>;
+}
+
+store::tables! {
+    /// How all movements have changed the balances of a token.
+    ///
+    /// | token | holder: an account (1 + 20 or 32), or 0 for what was minted and burned (1) | → [`Total`]
+    pub table BalanceTotals("balance_total", 0x78, Point): (TokenKey, Holder) => Total;
+
+    /// How movements had changed a balance after each block that changed it, oldest first.
+    ///
+    /// | token | holder | first ordinal (8, BE) | → up to 32 of them ([`ChangeRow`])
+    pub table BalanceChanges("balance_change", 0x79, Scan): (TokenKey, Holder, u64) => ChangeRow;
 }
 
 /// What a movement is to an account; one byte of the key.
@@ -181,7 +200,7 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     };
     let (end, begin): (Vec<_>, Vec<_>) = events.into_iter().partition(is_of_the_end);
 
-    let mut writer = Writer { height: block.height, index: 0, rows };
+    let mut writer = Writer { height: block.height, index: 0, changes: BlockChanges::default(), rows };
     writer.write(&reader, Place::Begin, Source::Block, &begin)?;
     let mut place = 0;
     block.txs(|seq, record| {
@@ -199,7 +218,8 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
         };
         writer.write(&reader, tx, Source::Tx(&content.body.messages), &events)
     })?;
-    writer.write(&reader, Place::End, Source::Block, &end)
+    writer.write(&reader, Place::End, Source::Block, &end)?;
+    writer.changes.write(block.height, writer.rows)
 }
 
 /// Writes the movements of a block.
@@ -207,6 +227,7 @@ struct Writer<'r, 't, 's> {
     height: u64,
     /// The number of the next movement in the block.
     index: u64,
+    changes: BlockChanges,
     rows: &'r mut Rows<'t, 's>,
 }
 
@@ -227,6 +248,7 @@ impl Writer<'_, '_, '_> {
         for movement in movements {
             let number = self.rows.number();
             self.list(number, &movement)?;
+            self.changes.add(&movement);
             let placed = PlacedMovement { height: self.height, place, index: self.index, movement };
             self.rows.append::<Movements>(&row_of(number), &MovementRow(vec![placed]));
             self.index += 1;
@@ -250,6 +272,27 @@ impl Writer<'_, '_, '_> {
         }
         self.rows.push::<TokenMovements>(&token, number)
     }
+}
+
+/// The first `limit` tokens that have moved from or to `account`, in the order of their keys.
+pub fn tokens_of(snapshot: &dyn Snapshot, account: AccountKey, limit: usize) -> Result<Vec<TokenKey>, Error> {
+    let mut start = Some(account.to_bytes());
+    let end = prefix_end(&account.to_bytes());
+    let mut found = Vec::new();
+    while let Some(from) = start.filter(|_| found.len() < limit) {
+        let bounds = Bounds { start: &from, end: end.as_deref() };
+        let Some((key, _)) = snapshot.scan(AccountTokenMovements::SPEC, bounds, Order::Asc, 1)?.pop() else {
+            break;
+        };
+        let mut rest = key.as_slice();
+        let token = AccountKey::take(&mut rest).and_then(|_| TokenKey::take(&mut rest)).ok_or_else(|| {
+            store::table::corrupt(AccountTokenMovements::SPEC, &key, "the key does not decode")
+        })?;
+        // Behind all rows of this token.
+        start = prefix_end(&(account, token.clone()).to_bytes());
+        found.push(token);
+    }
+    Ok(found)
 }
 
 /// The denom that the chain's events have named a contract or an asset by.

@@ -34,6 +34,7 @@
 //! height only, so two independently built databases return the same cursors.
 
 pub mod audit;
+pub mod balances;
 pub mod block;
 pub mod contracts;
 pub mod descriptors;
@@ -45,6 +46,7 @@ pub mod index_writer;
 pub mod internal_tx;
 mod json;
 pub mod keys;
+pub mod known_balance;
 pub mod ledger;
 pub mod logs;
 pub mod meta;
@@ -73,8 +75,14 @@ pub const FORMAT: u32 = 9;
 pub const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
 /// Every optional index.
-pub const INDEXES: &[&index::Index] =
-    &[&parties::PARTIES, &logs::LOGS, &contracts::CONTRACTS, &evm_block::BLOCKS, &ledger::LEDGER];
+pub const INDEXES: &[&index::Index] = &[
+    &parties::PARTIES,
+    &logs::LOGS,
+    &contracts::CONTRACTS,
+    &evm_block::BLOCKS,
+    &ledger::LEDGER,
+    &balances::BALANCES,
+];
 
 /// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
@@ -125,7 +133,8 @@ all_tables! {
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
-        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::BalanceTotals,
+        ledger::BalanceChanges, balances::Bases, balances::AskedAccounts, balances::TokenStates,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
@@ -136,7 +145,7 @@ all_tables! {
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,
         nft::OwnedTokens, nft::OwnedTokensByHeight, nft::Holdings, nft::HoldingsByHeight,
-        rich::Holders,
+        rich::Holders, balances::TokenHolders,
 }
 
 /// An error of reading or writing a database.

@@ -40,6 +40,9 @@ const indexer = [
   ["/indexer/ledger/v1/transfers/by_account/{account}", { account, ...page }],
   ["/indexer/ledger/v1/transfers/by_token/{token}", { token: "GAS", ...page }],
   ["/indexer/ledger/v1/transfers/by_height/{height}", { height: 5, ...page }],
+  ["/indexer/ledger/v1/balances/by_account/{account}", { account, height: 100 }],
+  ["/indexer/ledger/v1/balances/history/{account}/{token}", { account, token: "GAS", ...page }],
+  ["/indexer/ledger/v1/holders/{token}", { token: "GAS", height: 100, ...page }],
   ["/indexer/ledger/v1/transfers/by_tx/{tx_hash}", { tx_hash: "6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193" }],
 ];
 

@@ -25,13 +25,13 @@ use crate::v1::ListTransfersResponse;
 
 const PAGES: Param = Param::Group(&params::pages(Space::Transfers));
 
-const FROM_HEIGHT: Param =
+pub(super) const FROM_HEIGHT: Param =
     Param::query("from_height", Type::Between(0, i64::MAX), "Not before this block; 0 for the first.");
 
-const TO_HEIGHT: Param =
+pub(super) const TO_HEIGHT: Param =
     Param::query("to_height", Type::Between(0, i64::MAX), "Not after this block; 0 for the last.");
 
-const TOKEN: &str =
+pub(super) const TOKEN: &str =
     "A denom (slashes as %2F in a path), or the address of a contract or of Move's metadata object.";
 
 const TAG: Tag = Tag("Ledger");
@@ -206,7 +206,7 @@ fn by_tx(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 }
 
 /// A height in a query parameter; 0 is none.
-fn height(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
+pub(super) fn height(call: &Call<'_>, name: &str) -> Result<Option<u64>, HttpError> {
     let Some(text) = call.first(name) else { return Ok(None) };
     let height: i64 = text.parse().unwrap_or(-1);
     let invalid = |_| {
@@ -242,12 +242,16 @@ fn vm(indexer: &Indexer) -> Vm {
 }
 
 /// The account that has the balances of `account`.
-fn holder(indexer: &Indexer, account: Account) -> Account {
+pub(super) fn holder(indexer: &Indexer, account: Account) -> Account {
     movement::holder(vm(indexer), account)
 }
 
 /// The tokens with this name or address: a contract may be an ERC-20, an ERC-721 or an ERC-1155.
-fn tokens(indexer: &Indexer, snapshot: &dyn Snapshot, text: &str) -> Result<Vec<Token>, HttpError> {
+pub(super) fn tokens(
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    text: &str,
+) -> Result<Vec<Token>, HttpError> {
     let unknown = || HttpError::not_found(format!("[NOT_FOUND] token not found: {}", params::shown(text)));
     Ok(match vm(indexer) {
         Vm::Evm => {

@@ -55,7 +55,8 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 
 /// Every derived table.
 fn all() -> impl Iterator<Item = &'static TableSpec> {
-    let of_indexes = INDEXES.iter().flat_map(|index| index.tables);
+    let of_blocks = INDEXES.iter().filter(|index| index.input != Input::Lane);
+    let of_indexes = of_blocks.flat_map(|index| index.tables);
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 
@@ -179,6 +180,10 @@ fn rebuild_index(
     (index, state): (&'static Index, State),
     report: &mut Report,
 ) -> Result<(), Error> {
+    if index.input == Input::Lane {
+        report.unchecked("indexes of what a node has told", 1);
+        return Ok(());
+    }
     if state.version != index.version {
         report.unchecked("indexes of another version, which the next start builds again", 1);
         return Ok(());
@@ -188,6 +193,7 @@ fn rebuild_index(
     let mut next = state.from;
     let mut advance = || match index.input {
         Input::Records => writer.advance(copy, state.height),
+        Input::Lane => Ok(Rest::None),
         Input::Headers if next > state.height => Ok(Rest::None),
         Input::Headers => {
             let to = state.height.min(next + HEADERS_AT_ONCE);

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use chain::movement::{Cause, Kind, Movement, Token};
 use chain::{Account, U256};
 use proptest::prelude::*;
+use schema::balances::{AskedAccounts, Bases, TokenHolders, TokenState, TokenStates};
 use schema::block::{Block, BlockEvents, Blocks};
 use schema::contracts::ContractTxs;
 use schema::descriptors::{DescriptorSet, Descriptors};
@@ -16,7 +17,8 @@ use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
-    AccountMovements, AccountTokenMovements, Class, DenomTokens, Movements, TokenDenoms, TokenMovements,
+    AccountMovements, AccountTokenMovements, BalanceChanges, BalanceTotals, Change, ChangeRow, Class,
+    DenomTokens, Holder, Movements, TokenDenoms, TokenMovements, Total,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -71,6 +73,7 @@ fn example() -> MemStore {
     evm(&mut txn);
     nfts(&mut txn);
     ledger(&mut txn);
+    balances(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
     txn.put::<UndoRecords>(&key, &Message(record));
@@ -154,7 +157,32 @@ fn ledger(txn: &mut Txn<'_>) {
     txn.push::<AccountTokenMovements>(&(contract(), token.clone(), Class::In), 1).unwrap();
     txn.push::<TokenMovements>(&token, 1).unwrap();
     txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
+    let change = Change(U256::from(5).wrapping_neg());
+    txn.put::<BalanceTotals>(&(erc20.clone(), Holder(None)), &Total { blocks: 33, change });
+    txn.put::<BalanceChanges>(
+        &(erc20.clone(), Holder(Some(person().0)), 32),
+        &ChangeRow(vec![(300, change)]),
+    );
     txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
+}
+
+fn balances(txn: &mut Txn<'_>) {
+    let token = TokenKey(Token::Denom("umin".to_owned()));
+    txn.put::<Bases>(&(person(), token.clone()), &vec![1, 44]);
+    txn.put::<AskedAccounts>(&person(), &());
+    let state = TokenState {
+        incomplete: true,
+        proved: true,
+        drifting: true,
+        bases: vec![1, 44],
+        denom: "umin".to_owned(),
+    };
+    txn.put::<TokenStates>(&token, &Message(state));
+    txn.insert::<TokenHolders>(&token, &(amount(300), contract()), &()).unwrap();
+}
+
+fn amount(amount: u64) -> [u8; 32] {
+    U256::from(amount).to_be_bytes()
 }
 
 fn cosmos(txn: &mut Txn<'_>) {

@@ -92,6 +92,12 @@ const RPCS: &[(&str, (&str, Call))] = &[
         rpc!(list_transfers_by_height, ListTransfersByHeightRequest),
     ),
     ("/indexer/ledger/v1/transfers/by_tx/{tx_hash}", rpc!(list_transfers_by_tx, ListTransfersByTxRequest)),
+    ("/indexer/ledger/v1/balances/by_account/{account}", rpc!(list_balances, ListBalancesRequest)),
+    (
+        "/indexer/ledger/v1/balances/history/{account}/{token}",
+        rpc!(list_balance_history, ListBalanceHistoryRequest),
+    ),
+    ("/indexer/ledger/v1/holders/{token}", rpc!(list_token_holders, ListTokenHoldersRequest)),
 ];
 
 /// Paths that are not compared here: reflection takes the place of the documents, and streams have tests of their own.
@@ -215,6 +221,9 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
         "/indexer/ledger/v1/transfers/by_account/0x1?direction=in&direction=out&token=GAS",
         "/indexer/ledger/v1/transfers/by_token/GAS?to_height=100",
         "/indexer/ledger/v1/transfers/by_height/5",
+        "/indexer/ledger/v1/balances/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?height=100",
+        "/indexer/ledger/v1/balances/history/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw/GAS?from_height=5",
+        "/indexer/ledger/v1/holders/GAS?height=100&pagination.limit=5",
         "/indexer/ledger/v1/transfers/by_tx/6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193",
     ]
     .map(str::to_owned);
