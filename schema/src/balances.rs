@@ -83,8 +83,8 @@ pub struct Base {
     pub denom: String,
 }
 
-/// The balance of `account` in `token` before the first block; `None` if it is not known.
-pub fn base(snapshot: &dyn Snapshot, token: &Token, account: Account) -> Result<Option<U256>, Error> {
+/// The balance of `account` in `token` before the first block, and whether it is certain; `None` if it is not known.
+pub fn base(snapshot: &dyn Snapshot, token: &Token, account: Account) -> Result<Option<(U256, bool)>, Error> {
     let (token, account) = (TokenKey(token.clone()), AccountKey(account));
     // Until all accounts are asked, a missing base may be another one than 0.
     if meta::read::<RichLane>(snapshot)?.is_none_or(|lane| !lane.next_accounts.is_empty()) {
@@ -92,14 +92,13 @@ pub fn base(snapshot: &dyn Snapshot, token: &Token, account: Account) -> Result<
     }
     let Some(Message(state)) = store::table::read::<TokenStates>(snapshot, &token)? else { return Ok(None) };
     if let Some(amount) = store::table::read::<Bases>(snapshot, &(account, token.clone()))? {
-        return number(&amount, &account).map(Some);
+        return Ok(Some((number(&amount, &account)?, !state.drifting)));
     }
-    // On Move an account of 32 bytes may be a store, which the bank does not list.
+    // On Move an account of 32 bytes may be a store of an object, of which the bank tells nothing.
     let is_listed = !matches!(token.0, Token::Asset(_)) || account.0.as_bytes().len() == 20;
-    let is_told = state.proved
-        || (!state.incomplete && is_listed)
-        || (is_of_bank(&token.0) && store::table::read::<AskedAccounts>(snapshot, &account)?.is_some());
-    Ok(is_told.then_some(U256::ZERO))
+    let is_told =
+        !state.incomplete || is_listed && store::table::read::<AskedAccounts>(snapshot, &account)?.is_some();
+    Ok(is_told.then_some((U256::ZERO, !state.drifting && (is_listed || state.proved))))
 }
 
 /// The tokens that `account` held before the first block; at most `limit`.
@@ -140,7 +139,7 @@ pub fn balance(
 ) -> Result<Option<U256>, Error> {
     let history = History::of(snapshot, token, Holder(Some(account)))?;
     let change = history.until(height)?.map_or_else(Change::default, |(_, change)| change);
-    Ok(base(snapshot, token, account)?.and_then(|base| change.amount_after(base)))
+    Ok(base(snapshot, token, account)?.and_then(|(base, _)| change.amount_after(base)))
 }
 
 /// Writes what an account held before the first block, in tokens of the bank, and that it was asked.

@@ -5,10 +5,9 @@ use chain::{Account, U256};
 use store::{Message, Snapshot};
 
 use crate::Error;
-use crate::balances::{self, TokenStates};
+use crate::balances;
 use crate::ledger::{Change, History, is_negative};
 use crate::meta::{self, RichLane};
-use crate::movement::TokenKey;
 use crate::rich::{self, Address, Erc20s};
 
 /// A balance that is known at one height, and so at each one.
@@ -34,9 +33,7 @@ impl Known {
             return account
                 .map_or(Ok(None), |account| Self::of_contract(snapshot, contract, &account, history));
         }
-        let Some(base) = balances::base(snapshot, token, account)? else { return Ok(None) };
-        let state = store::table::read::<TokenStates>(snapshot, &TokenKey(token.clone()))?;
-        Ok(Some(Self { base, is_exact: state.is_some_and(|Message(state)| !state.drifting) }))
+        Ok(balances::base(snapshot, token, account)?.map(|(base, is_exact)| Self { base, is_exact }))
     }
 
     /// The rich list knows it at its height.

@@ -17,8 +17,8 @@ use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
-    AccountMovements, AccountTokenMovements, BalanceChanges, BalanceTotals, Change, ChangeRow, Class,
-    DenomTokens, Holder, Movements, TokenDenoms, TokenMovements, Total,
+    AccountMovements, AccountTokenMovements, BalanceChanges, BalanceTotals, ChangeRow, Class, DenomTokens,
+    Holder, Movements, TokenDenoms, TokenMovements, Total,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -157,7 +157,7 @@ fn ledger(txn: &mut Txn<'_>) {
     txn.push::<AccountTokenMovements>(&(contract(), token.clone(), Class::In), 1).unwrap();
     txn.push::<TokenMovements>(&token, 1).unwrap();
     txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
-    let change = Change(U256::from(5).wrapping_neg());
+    let change = schema::ledger::Change(U256::from(5).wrapping_neg());
     txn.put::<BalanceTotals>(&(erc20.clone(), Holder(None)), &Total { blocks: 33, change });
     txn.put::<BalanceChanges>(
         &(erc20.clone(), Holder(Some(person().0)), 32),
