@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chain::movement::{Cause, Token, denom_of_contract};
+use chain::movement::{Cause, Token};
 use chain::{Account, Timestamp};
 use schema::balances;
 use schema::block::Blocks;
@@ -167,24 +167,14 @@ pub(crate) fn moved_token(
     snapshot: &dyn Snapshot,
     token: &Token,
 ) -> Result<MovedToken, HttpError> {
-    let mut stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
-    if stored.is_none() {
-        stored = balances::denom_of(snapshot, token).map_err(HttpError::internal)?;
-    }
-    let (kind, denom, address) = match token {
-        Token::Erc20(contract) => (
-            "erc20",
-            stored.unwrap_or_else(|| denom_of_contract(contract)),
-            Account::from(*contract).to_hex(),
-        ),
-        Token::Asset(object) => {
-            let hex = Account::from(*object).to_hex();
-            ("fa", stored.unwrap_or_else(|| format!("move/{}", &hex[2..])), hex)
-        }
-        Token::Denom(denom) => ("bank", denom.clone(), String::new()),
-        Token::Cw20(contract) => ("cw20", String::new(), address(indexer, &(*contract).into())),
-        Token::Erc721(contract) => ("erc721", String::new(), Account::from(*contract).to_hex()),
-        Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
+    let denom = balances::denom_in_bank(snapshot, token).map_err(HttpError::internal)?;
+    let (kind, address) = match token {
+        Token::Erc20(contract) => ("erc20", Account::from(*contract).to_hex()),
+        Token::Asset(object) => ("fa", Account::from(*object).to_hex()),
+        Token::Denom(_) => ("bank", String::new()),
+        Token::Cw20(contract) => ("cw20", address(indexer, &(*contract).into())),
+        Token::Erc721(contract) => ("erc721", Account::from(*contract).to_hex()),
+        Token::Erc1155(contract) => ("erc1155", Account::from(*contract).to_hex()),
     };
     Ok(MovedToken { r#type: kind.to_owned(), denom, address })
 }

@@ -9,14 +9,18 @@
 
 use std::collections::BTreeSet;
 
-use chain::movement::Token;
+use chain::movement::{Token, denom_of_contract};
 use chain::{Account, U256};
-use store::{Counts, Durability, Message, Order, Snapshot, Store, Table as _, Txn};
+use store::{
+    Bounds, Counts, Durability, Key as _, Message, Order, Snapshot, Store, Table as _, Txn, prefix_end,
+};
 
 use crate::Error;
 use crate::index::{Index, Input, State};
 use crate::keys::AccountKey;
-use crate::ledger::{self, Change, History, Holder, LEDGER, Movements, has_balances, is_negative};
+use crate::ledger::{
+    self, BalanceTotals, History, Holder, LEDGER, Movements, TokenMovements, has_balances, is_negative,
+};
 use crate::meta::{self, RichLane};
 use crate::movement::{Place, TokenKey};
 use crate::records::damaged;
@@ -117,6 +121,20 @@ pub fn denom_of(snapshot: &dyn Snapshot, token: &Token) -> Result<Option<String>
     Ok(state.map(|Message(state)| state.denom).filter(|denom| !denom.is_empty()))
 }
 
+/// The bank's denom of a token.
+pub fn denom_in_bank(snapshot: &dyn Snapshot, token: &Token) -> Result<String, Error> {
+    let mut stored = ledger::denom_of(snapshot, token)?;
+    if stored.is_none() {
+        stored = denom_of(snapshot, token)?;
+    }
+    Ok(match token {
+        Token::Denom(denom) => denom.clone(),
+        Token::Asset(object) => stored.unwrap_or_else(|| format!("move/{}", hex::encode(object))),
+        Token::Erc20(contract) => stored.unwrap_or_else(|| denom_of_contract(contract)),
+        Token::Cw20(_) | Token::Erc721(_) | Token::Erc1155(_) => String::new(),
+    })
+}
+
 /// True for tokens whose balances the bank tells.
 pub fn is_of_bank(token: &Token) -> bool {
     matches!(token, Token::Asset(_) | Token::Denom(_))
@@ -130,16 +148,17 @@ fn number(amount: &[u8], account: &AccountKey) -> Result<U256, Error> {
     })
 }
 
-/// The balance of `account` at `height`, as far as it is known and not negative.
-pub fn balance(
+/// What `account` holds after the block `height` if what is not known was nothing; `None` if that is negative.
+fn held(
     snapshot: &dyn Snapshot,
     token: &Token,
     account: Account,
     height: u64,
 ) -> Result<Option<U256>, Error> {
     let history = History::of(snapshot, token, Holder(Some(account)))?;
-    let change = history.until(height)?.map_or_else(Change::default, |(_, change)| change);
-    Ok(base(snapshot, token, account)?.and_then(|(base, _)| change.amount_after(base)))
+    let change = history.until(height)?.unwrap_or_default().1;
+    let base = store::table::read::<Bases>(snapshot, &(AccountKey(account), TokenKey(token.clone())))?;
+    Ok(change.amount_after(number(&base.unwrap_or_default(), &AccountKey(account))?))
 }
 
 /// Writes what an account held before the first block, in tokens of the bank, and that it was asked.
@@ -150,6 +169,9 @@ pub fn put_bases(txn: &mut Txn<'_>, account: Account, bases: &[(Token, Base)]) -
     }
     txn.put::<AskedAccounts>(&account, &());
     for (token, Base { amount, denom }) in bases {
+        if amount.is_zero() && denom.is_empty() {
+            continue;
+        }
         let token = TokenKey(token.clone());
         let mut state =
             txn.get::<TokenStates>(&token)?.map_or_else(TokenState::default, |Message(state)| state);
@@ -177,6 +199,66 @@ pub fn add_token(txn: &mut Txn<'_>, token: &Token) -> Result<(), Error> {
     let token = TokenKey(token.clone());
     if is_of_bank(&token.0) && txn.get::<TokenStates>(&token)?.is_none() {
         txn.put::<TokenStates>(&token, &Message(TokenState::default()));
+    }
+    Ok(())
+}
+
+/// The first CW20 after `after` that is not known to be explained by movements.
+pub fn next_unproved(snapshot: &dyn Snapshot, after: Option<&TokenKey>) -> Result<Option<TokenKey>, Error> {
+    // One byte of its type is before its address.
+    let first = TokenKey(Token::Cw20([0; 32])).to_bytes();
+    let end = prefix_end(&first[..1]);
+    let mut start = after.map_or(Some(first), |after| prefix_end(&after.to_bytes()));
+    while let Some(from) = start {
+        let bounds = Bounds { start: &from, end: end.as_deref() };
+        let Some((key, value)) = snapshot.scan(BalanceTotals::SPEC, bounds, Order::Asc, 1)?.pop() else {
+            break;
+        };
+        let ((token, _), _) = store::table::decode_row::<BalanceTotals>(&key, &value)?;
+        if store::table::read::<TokenStates>(snapshot, &token)?.is_none() {
+            return Ok(Some(token));
+        }
+        start = prefix_end(&token.to_bytes());
+    }
+    Ok(None)
+}
+
+/// Adds a CW20 whose supply is what its movements have minted: nothing of it was held before. `height` is the lane's.
+pub fn add_proved(txn: &mut Txn<'_>, token: &TokenKey, height: u64) -> Result<(), Error> {
+    txn.put::<TokenStates>(token, &Message(TokenState { proved: true, ..TokenState::default() }));
+    let moved = store::table::rows::<BalanceTotals>(txn, token, Order::Asc, usize::MAX)?;
+    for account in moved.into_iter().filter_map(|((_, Holder(account)), _)| account) {
+        let amount = held(txn, &token.0, account, height)?;
+        move_holder(txn, token, AccountKey(account), (None, amount))?;
+    }
+    Ok(())
+}
+
+/// Remembers that balances of a token change without movements; of an ERC-20 too.
+pub fn mark_drifting(txn: &mut Txn<'_>, token: &Token) -> Result<(), Error> {
+    let token = TokenKey(token.clone());
+    let state = txn.get::<TokenStates>(&token)?.map_or_else(TokenState::default, |Message(state)| state);
+    if !state.drifting {
+        txn.put::<TokenStates>(&token, &Message(TokenState { drifting: true, ..state }));
+    }
+    Ok(())
+}
+
+/// True if balances of a token change without movements.
+pub fn is_drifting(snapshot: &dyn Snapshot, token: &Token) -> Result<bool, Error> {
+    let state = store::table::read::<TokenStates>(snapshot, &TokenKey(token.clone()))?;
+    Ok(state.is_some_and(|Message(state)| state.drifting))
+}
+
+/// Removes a token that has not moved up to the block `to`, and that nothing was held of before.
+fn remove_new_token(txn: &mut Txn<'_>, token: &Token, to: u64) -> Result<(), Error> {
+    let token = TokenKey(token.clone());
+    let Some(Message(state)) = txn.get::<TokenStates>(&token)? else { return Ok(()) };
+    let len = LEDGER.state(txn)?.map_or(0, |state| state.numbered);
+    let moved = store::list::get::<TokenMovements>(txn, &token, 0)?;
+    let last = ledger::position(txn, len, to.saturating_add(1), Place::Begin)?;
+    if state.denom.is_empty() && moved.is_some_and(|first| first > last) {
+        txn.delete::<TokenStates>(&token);
     }
     Ok(())
 }
@@ -228,11 +310,20 @@ pub fn changed(snapshot: &dyn Snapshot, (from, to): (u64, u64)) -> Result<BTreeS
 /// Moves the holders that the blocks after the lane's height up to `to`, or back from there, have changed, and the lane.
 pub fn move_lane(txn: &mut Txn<'_>, mut lane: RichLane, to: u64) -> Result<(), Error> {
     let from = lane.height;
-    for (token, account) in changed(txn, (from.min(to), from.max(to)))? {
-        add_token(txn, &token)?;
-        let at = |height| balance(txn, &token, account, height);
+    let changed = changed(txn, (from.min(to), from.max(to)))?;
+    for (token, account) in &changed {
+        if to > from {
+            add_token(txn, token)?;
+        }
+        if txn.get::<TokenStates>(&TokenKey(token.clone()))?.is_none() {
+            continue;
+        }
+        let at = |height| held(txn, token, *account, height);
         let both = (at(from)?, at(to)?);
-        move_holder(txn, &TokenKey(token), AccountKey(account), both)?;
+        move_holder(txn, &TokenKey(token.clone()), AccountKey(*account), both)?;
+    }
+    for (token, _) in changed.iter().filter(|_| to < from) {
+        remove_new_token(txn, token, to)?;
     }
     lane.height = to;
     put_lane(txn, &lane);

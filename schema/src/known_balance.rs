@@ -50,7 +50,8 @@ impl Known {
         let Some(held) = held.map(U256::from_be_bytes) else { return Ok(None) };
         let change = history.until(lane.height)?.map_or_else(Change::default, |(_, change)| change);
         let base = change.taken_from(held);
-        Ok(Some(Self { base, is_exact: !state.drifting && !state.silent && !is_negative(base) }))
+        let is_drifting = state.drifting || balances::is_drifting(snapshot, &Token::Erc20(*contract))?;
+        Ok(Some(Self { base, is_exact: !is_drifting && !state.silent && !is_negative(base) }))
     }
 
     /// The balance after a change since the first block; `None` if it would be negative.

@@ -22,6 +22,7 @@ use schema::keys::AccountKey;
 use schema::ledger::{self, BalanceTotals, Change, History, Holder, LEDGER};
 use schema::meta::RichLane;
 use schema::movement::TokenKey;
+use serde_json::Value;
 use store::key::All;
 use store::{Batch, Bounds, Durability, Message, Order, RANK, Snapshot, Table as _};
 use tokio::time::Instant;
@@ -54,7 +55,7 @@ impl RichList {
         if lane.height == 0 {
             lane = self.list_holders(lane)?;
         }
-        let (mut sampled, mut turned) = (None, Instant::now());
+        let (mut sampled, mut asked, mut turned) = (None, None, Instant::now());
         loop {
             self.progress.send_replace(Progress { height: lane.height, records: 0 });
             let due = self.reconcile_every.map(|every| turned + every / TURNS);
@@ -66,6 +67,7 @@ impl RichList {
                 lane.height = to;
             } else {
                 sampled = self.compare(sampled, lane.height)?;
+                asked = self.prove_contract(asked, lane.height)?;
                 turned = Instant::now();
             }
         }
@@ -208,10 +210,18 @@ impl RichList {
             None => store::table::rows::<TokenStates>(&*snapshot, &All, Order::Asc, 1),
         };
         let Some((token, Message(state))) = row?.pop() else { return Ok(None) };
+        if !balances::is_of_bank(&token.0) {
+            return Ok(Some(token));
+        }
         let len = store::ranked::len::<TokenHolders>(&*snapshot, &token)?;
-        let greatest =
+        // Of stores of Move's objects, which have 32 bytes, the bank tells nothing.
+        let is_told = |((_, account), ()): &(([u8; 32], AccountKey), ())| {
+            !matches!(token.0, Token::Asset(_)) || account.0.as_bytes().len() == 20
+        };
+        let mut greatest =
             store::ranked::slice::<TokenHolders>(&*snapshot, &token, len.saturating_sub(SAMPLED)..len)?;
-        let denom = denom_of(&*snapshot, &token.0)?;
+        greatest.retain(is_told);
+        let denom = balances::denom_in_bank(&*snapshot, &token.0)?;
         let outside = History::of(&*snapshot, &token.0, Holder(None))?.until(height)?;
         drop(snapshot);
         let asked = self.wait_for(tokio::time::timeout(
@@ -250,6 +260,39 @@ impl RichList {
         Ok(Some(token))
     }
 
+    /// Asks the CW20 after `after` for its supply, and adds it if movements explain all of it. Returns the contract; `None` after
+    /// the last one.
+    fn prove_contract(&self, after: Option<TokenKey>, height: u64) -> Result<Option<TokenKey>, End> {
+        let Some(rest) = self.node.rest.as_ref().filter(|_| self.vm == Vm::Wasm) else { return Ok(None) };
+        let snapshot = self.store.snapshot()?;
+        let Some(token) = balances::next_unproved(&*snapshot, after.as_ref())? else { return Ok(None) };
+        let TokenKey(Token::Cw20(contract)) = &token else { return Ok(None) };
+        let outside = History::of(&*snapshot, &token.0, Holder(None))?.until(height)?.unwrap_or_default().1;
+        drop(snapshot);
+        let address = Account::from(*contract).to_bech32(&self.prefix);
+        let supply =
+            self.wait_for(tokio::time::timeout(ANSWER_TIMEOUT, self.supply_of(rest, height, &address)))?;
+        if let Ok(Ok(Some(supply))) = supply
+            && outside.amount_after(supply) == Some(U256::ZERO)
+        {
+            store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
+                Ok(balances::add_proved(txn, &token, height)?)
+            })?;
+        }
+        Ok(Some(token))
+    }
+
+    /// The supply of a CW20, if it is one.
+    async fn supply_of(&self, rest: &Rest, height: u64, contract: &str) -> Result<Option<U256>, Error> {
+        let failed = |error| Error::node(height, "token_info", error);
+        let probe = self.finality.probe(height)?;
+        let state = self.finality.state(height, probe.as_ref()).map_err(failed)?;
+        let reply = rest.wasm_smart(contract, r#"{"token_info":{}}"#, state).await.map_err(failed)?;
+        let reply: Value = serde_json::from_slice(&reply).unwrap_or_default();
+        let supply = reply["data"]["total_supply"].as_str();
+        Ok(supply.and_then(|digits| U256::from_str_radix(digits, 10).ok()))
+    }
+
     /// What the bank says of holders, and of the supply.
     async fn bank_says(
         &self,
@@ -273,17 +316,4 @@ impl RichList {
         let supply = rest.supply(denom, state().map_err(failed)?).await.map_err(failed)?;
         Ok((held, supply))
     }
-}
-
-/// The bank's denom of a token.
-fn denom_of(snapshot: &dyn Snapshot, token: &Token) -> Result<String, Error> {
-    let stored = ledger::denom_of(snapshot, token)?
-        .map_or_else(|| balances::denom_of(snapshot, token), |denom| Ok(Some(denom)))?;
-    Ok(match token {
-        Token::Denom(denom) => denom.clone(),
-        Token::Asset(object) => {
-            stored.unwrap_or_else(|| format!("move/{}", &Account::from(*object).to_hex()[2..]))
-        }
-        Token::Erc20(_) | Token::Cw20(_) | Token::Erc721(_) | Token::Erc1155(_) => stored.unwrap_or_default(),
-    })
 }

@@ -171,7 +171,7 @@ pub(super) fn current<'a>(
     Ok(Box::new(MapRows::new(set, lower_bound, move |rows| Ok(rows.into_iter().map(row).collect()))))
 }
 
-/// The balances after the block `height` that are not 0, and whether some are not known.
+/// The balances after the block `height` that are not 0, and whether some are not known, or not exact.
 fn held_at(
     snapshot: &dyn Snapshot,
     token: &Token,
@@ -191,12 +191,13 @@ fn held_at(
         let change = history.until(height).map_err(HttpError::internal)?;
         let known = Known::of(snapshot, token, account, &history).map_err(HttpError::internal)?;
         let change = change.map_or_else(Change::default, |(_, change)| change);
+        some_unknown |= known.is_none_or(|known| !known.is_exact());
         match known.and_then(|known| known.after(change)) {
             Some(amount) if amount.is_zero() => {}
             Some(amount) => {
                 held.insert(account, amount);
             }
-            None => some_unknown = true,
+            None => {}
         }
     }
     Ok((held, some_unknown))

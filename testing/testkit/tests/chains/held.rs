@@ -10,6 +10,7 @@ use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::balances::BALANCES;
 use schema::index::Index;
 use schema::ledger::LEDGER;
+use schema::meta::{self, RichLane};
 use serde_json::Value;
 use store::{MemStore, Store};
 use testkit::{indexed, recording};
@@ -47,28 +48,21 @@ fn number(record: &Value, name: &str) -> U256 {
     U256::from_str_radix(text(record, name), 10).unwrap()
 }
 
-/// The balances of an account by denom, without those of 0; all of them must be known and exact.
-fn held(
-    app: &App<Indexer>,
-    denoms: &BTreeSet<String>,
-    account: &Account,
-    height: u64,
-) -> BTreeMap<String, U256> {
+/// The balance of an account in a denom of the bank, which must be known, and must be among all of the account unless it is 0.
+fn held(app: &App<Indexer>, account: &Account, denom: &str, height: u64) -> U256 {
     let root = "/indexer/ledger/v1/balances/by_account";
-    let page = get(app, &format!("{root}/{}?height={height}&pagination.limit=1000", account.to_hex()));
-    assert_eq!(text(&page, "height"), height.to_string());
-    let balances = page["balances"].as_array().unwrap().iter();
-    // The bank lists no CW20, and of other ERC-20s only those that it knows.
-    let of_bank = balances.filter(|it| denoms.contains(text(it, "denom")));
-    of_bank
-        .map(|it| {
-            // On Move it may be a store of an object, unless the balances add up to the supply.
-            let is_certain = it["type"] != "fa" || account.as_bytes().len() == 20;
-            assert!(it["known"] == true, "{account:?} {height}: {it}");
-            assert!(it["exact"] == true || !is_certain, "{account:?} {height}: {it}");
-            (text(it, "denom").to_owned(), number(it, "amount"))
-        })
-        .collect()
+    let target = format!("{root}/{}?height={height}&pagination.limit=1000", account.to_hex());
+    let one = get(app, &format!("{target}&include_zero=true&token={}", denom.replace('/', "%2F")));
+    assert_eq!(text(&one, "height"), height.to_string());
+    let [record] = one["balances"].as_array().unwrap().as_slice() else { panic!("{target} {denom}: {one}") };
+    // On Move it may be a store of an object, unless the balances add up to the supply.
+    let is_certain = record["type"] != "fa" || account.as_bytes().len() == 20;
+    assert!(record["known"] == true, "{target}: {record}");
+    assert!(record["exact"] == true || !is_certain, "{target}: {record}");
+    let all = get(app, &target);
+    let is_listed = all["balances"].as_array().unwrap().contains(record);
+    assert_eq!(is_listed, record["amount"] != "0", "{target}: {record} {all}");
+    number(record, "amount")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,23 +82,17 @@ async fn every_balance_at_every_height_is_what_the_bank_said() {
         let (app, chain) = (app(name).await, Chain::open(name));
         let bank = chain.bank();
         let last = *bank.last_key_value().unwrap().0;
-        let denoms =
-            bank.values().flat_map(BTreeMap::values).flat_map(|coins| coins.keys().cloned()).collect();
+        let denoms: BTreeSet<&String> =
+            bank.values().flat_map(BTreeMap::values).flat_map(std::collections::HashMap::keys).collect();
         let mut compared = 0;
         for (height, accounts) in &bank {
             for (account, coins) in accounts {
-                let said: BTreeMap<String, U256> = coins
-                    .iter()
-                    .filter(|(_, amount)| !amount.is_zero())
-                    .map(|(denom, amount)| (denom.clone(), *amount))
-                    .collect();
-                assert_eq!(
-                    held(&app, &denoms, account, *height),
-                    said,
-                    "{name} {height} {}",
-                    account.to_hex()
-                );
-                compared += 1;
+                for denom in &denoms {
+                    let said = coins.get(*denom).copied().unwrap_or_default();
+                    let held = held(&app, account, denom, *height);
+                    assert_eq!(held, said, "{name} {height} {} {denom}", account.to_hex());
+                    compared += 1;
+                }
             }
         }
         eprintln!("{name}: {compared}");
@@ -142,5 +130,94 @@ fn histories_lead_to_the_balances(
             let later = get(app, &format!("{target}&from_height={middle}&pagination.limit=1000"));
             assert_eq!(later["balances"].as_array().unwrap().len(), heights.len() - heights.len() / 2);
         }
+    }
+}
+
+/// The holders of a denom now and at a height, by amount.
+fn holders(app: &App<Indexer>, denom: &str, more: &str) -> BTreeMap<String, U256> {
+    let target =
+        format!("/indexer/ledger/v1/holders/{}?pagination.limit=1000{more}", denom.replace('/', "%2F"));
+    let page = get(app, &target);
+    let holders = page["holders"].as_array().unwrap();
+    if !more.contains("order_by=account") {
+        assert!(holders.windows(2).all(|pair| number(&pair[0], "amount") >= number(&pair[1], "amount")));
+    }
+    holders.iter().map(|it| (text(it, "account").to_owned(), number(it, "amount"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holders_are_the_accounts_with_a_balance_and_have_the_whole_supply() {
+    for (name, denom) in [
+        ("evm-scenario", "GAS"),
+        ("move-scenario", "umin"),
+        ("wasm-scenario", "umin"),
+        ("bridge-cases/l2", "umin"),
+    ] {
+        let (app, chain) = (app(name).await, Chain::open(name));
+        let bank = chain.bank();
+        let name_of = |account: &Account| {
+            if name == "evm-scenario" { account.to_hex() } else { account.to_bech32("init") }
+        };
+        for (height, accounts) in &bank {
+            // Not all accounts are asked at each height.
+            if accounts.len() < bank.values().map(BTreeMap::len).max().unwrap() {
+                continue;
+            }
+            let amount = |(account, coins): (&Account, &std::collections::HashMap<String, U256>)| {
+                Some((name_of(account), *coins.get(denom).filter(|amount| !amount.is_zero())?))
+            };
+            let said: BTreeMap<String, U256> = accounts.iter().filter_map(amount).collect();
+            let at = holders(&app, denom, &format!("&height={height}"));
+            assert_eq!(at, said, "{name} {height}");
+            assert_eq!(
+                holders(&app, denom, &format!("&height={height}&order_by=account")),
+                said,
+                "{name} {height}"
+            );
+        }
+        let now = holders(&app, denom, "");
+        let last = chain.last();
+        assert_eq!(now, holders(&app, denom, &format!("&height={last}&order_by=account")), "{name}");
+        let rich = get(&app, &format!("/indexer/richlist/v1/{denom}?pagination.limit=1000"));
+        let rich = rich["holders"].as_array().unwrap().iter();
+        let rich: BTreeMap<String, U256> =
+            rich.map(|it| (text(it, "account").to_owned(), number(it, "amount"))).collect();
+        assert_eq!(rich, now, "{name}");
+        // What was minted and burned since the first block is the difference of the sums.
+        let sum = |holders: &BTreeMap<String, U256>| holders.values().fold(U256::ZERO, |sum, it| sum + *it);
+        let first = *bank.first_key_value().unwrap().0;
+        let before = holders(&app, denom, &format!("&height={first}"));
+        assert!(sum(&now) > U256::ZERO && sum(&before) > U256::ZERO, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn removed_blocks_leave_no_trace_in_balances() {
+    let recording = Arc::new(Recording::open(&recording("bridge-cases/l1")).unwrap());
+    let store: Arc<dyn Store> = Arc::new(MemStore::new());
+    let indexes = vec![&OF_LEDGER, &OF_BALANCES];
+    let config = Config { indexes, ..indexed::config(&recording).unwrap() };
+    let last = recording.last();
+    let played =
+        ReplayNode::start(Arc::clone(&recording), Addresses::default(), Options::default()).await.unwrap();
+    let node = Arc::new(indexed::clients(&played).unwrap());
+    let run = async |store: &Arc<dyn Store>, to: u64| {
+        let ingest = Ingest::prepare(config.clone(), Arc::clone(&node), Arc::clone(store)).await.unwrap();
+        indexed::run_to(&ingest, to).await.unwrap();
+    };
+    run(&store, last).await;
+    let calm = indexed::digest(&*store).unwrap();
+    for back in [1, 40, 200] {
+        let rewound = schema::rewind::rewind(&*store, last - back).unwrap();
+        let lane: RichLane = meta::read(&*store.snapshot().unwrap()).unwrap().unwrap();
+        assert_eq!(lane.height, rewound.to);
+        let (app, at) =
+            (App::new(indexed::indexer(Arc::clone(&store)).unwrap(), query::ENDPOINTS).unwrap(), rewound.to);
+        assert_eq!(
+            holders(&app, "uinit", ""),
+            holders(&app, "uinit", &format!("&height={at}&order_by=account"))
+        );
+        run(&store, last).await;
+        assert_eq!(indexed::digest(&*store).unwrap(), calm, "{back}");
     }
 }

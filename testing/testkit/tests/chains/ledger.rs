@@ -77,6 +77,10 @@ impl Chain {
         Reader::new(self.vm, "init").account(text).unwrap()
     }
 
+    pub(crate) fn last(&self) -> u64 {
+        self.recording.last()
+    }
+
     /// What `/cosmos/bank/v1beta1/balances` said, by height.
     pub(crate) fn bank(&self) -> BTreeMap<u64, BTreeMap<Account, HashMap<String, U256>>> {
         let mut bank: BTreeMap<u64, BTreeMap<Account, HashMap<String, U256>>> = BTreeMap::new();
