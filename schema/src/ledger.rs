@@ -2,7 +2,9 @@
 
 mod history;
 
-pub use self::history::{Change, ChangeRow, History, Holder, Total, has_balances, is_negative};
+pub use self::history::{
+    BalanceChanges, BalanceTotals, Change, ChangeRow, History, Holder, Total, has_balances, is_negative,
+};
 
 use std::str::FromStr as _;
 
@@ -75,18 +77,6 @@ store::tables! {
     ///
     /// | denom (escaped text) | → token
     pub table DenomTokens("denom_token", 0x75, Point): Text => Vec<u8>;
-}
-
-store::tables! {
-    /// How all movements have changed the balances of a token.
-    ///
-    /// | token | holder: an account (1 + 20 or 32), or 0 for what was minted and burned (1) | → [`Total`]
-    pub table BalanceTotals("balance_total", 0x78, Point): (TokenKey, Holder) => Total;
-
-    /// How movements had changed a balance after each block that changed it, oldest first.
-    ///
-    /// | token | holder | first ordinal (8, BE) | → up to 32 of them ([`ChangeRow`])
-    pub table BalanceChanges("balance_change", 0x79, Scan): (TokenKey, Holder, u64) => ChangeRow;
 }
 
 /// What a movement is to an account; one byte of the key.

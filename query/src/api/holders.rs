@@ -112,7 +112,7 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
         (amount, AccountKey(*account))
     };
     let mut rows: Vec<HolderRow> = held.iter().map(key).collect();
-    rows.sort_unstable_by_key(|row| store::Key::to_bytes(row));
+    rows.sort_unstable_by_key(store::Key::to_bytes);
     let write = |out: &mut PageWriter, page: &[HolderRow]| {
         let of =
             |(_, AccountKey(account)): &HolderRow| (*account, held.get(account).copied().unwrap_or_default());

@@ -18,7 +18,6 @@ use serde_json::{Value as Json, json};
 use store::value::{put_varint, take_varint};
 use store::{Key, Snapshot, Table as _, Value};
 
-use super::{BalanceChanges, BalanceTotals};
 use crate::Error;
 use crate::index::Rows;
 use crate::keys::AccountKey;
@@ -26,6 +25,18 @@ use crate::movement::TokenKey;
 
 /// Changes of a row.
 const ROW: u64 = store::list::ROW;
+
+store::tables! {
+    /// How all movements have changed the balances of a token.
+    ///
+    /// | token | holder: an account (1 + 20 or 32), or 0 for what was minted and burned (1) | → [`Total`]
+    pub table BalanceTotals("balance_total", 0x78, Point): (TokenKey, Holder) => Total;
+
+    /// How movements had changed a balance after each block that changed it, oldest first.
+    ///
+    /// | token | holder | first ordinal (8, BE) | → up to 32 of them ([`ChangeRow`])
+    pub table BalanceChanges("balance_change", 0x79, Scan): (TokenKey, Holder, u64) => ChangeRow;
+}
 
 /// Who holds an amount: an account, or `None`, from where amounts are minted and to where they are burned. Its change is what
 /// the supply has lost.
