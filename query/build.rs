@@ -13,7 +13,7 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 42] = [
+const RECORDS: [(&str, &str); 45] = [
     ("Balance", "ledger.Balance"),
     ("BalanceChange", "ledger.BalanceChange"),
     ("Block", "block.Block"),
@@ -29,17 +29,20 @@ const RECORDS: [(&str, &str); 42] = [
     ("GetBlockResponse", "block.BlockResponse"),
     ("GetCollectionResponse", "nft.CollectionResponse"),
     ("GetEvmTxResponse", "evm-tx.EvmTxResponse"),
+    ("GetLedgerTokenResponse", "ledger.TokenResponse"),
     ("GetStatusResponse", "status.StatusResponse"),
     ("GetTxResponse", "tx.TxResponse"),
     ("InternalTx", "evm-internal-tx.EvmInternalTx"),
     ("ListBalanceHistoryResponse", "ledger.BalanceHistoryResponse"),
     ("ListBalancesResponse", "ledger.BalancesResponse"),
+    ("LedgerToken", "ledger.Token"),
     ("ListBlocksResponse", "block.BlocksResponse"),
     ("ListCollectionsResponse", "nft.CollectionsResponse"),
     ("ListEvmTxsResponse", "evm-tx.EvmTxsResponse"),
     ("ListHoldersResponse", "richlist.TokenHoldersResponse"),
     ("ListInternalTxsResponse", "evm-internal-tx.EvmInternalTxsResponse"),
     ("ListTokenHoldersResponse", "ledger.HoldersResponse"),
+    ("ListLedgerTokensResponse", "ledger.TokensResponse"),
     ("ListTokensResponse", "nft.NftsResponse"),
     ("ListTransfersResponse", "ledger.TransfersResponse"),
     ("ListTxsResponse", "tx.TxsResponse"),
@@ -59,12 +62,13 @@ const RECORDS: [(&str, &str); 42] = [
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 13] = [
+const WRITTEN: [&str; 14] = [
     "Balance",
     "BalanceChange",
     "CollectionDetail",
     "Collection",
     "GetStatusResponse",
+    "LedgerToken",
     "MovedToken",
     "NftDetails",
     "NftHandle",
@@ -76,10 +80,11 @@ const WRITTEN: [&str; 13] = [
 ];
 
 /// Messages that are built from an event, and have no JSON of their own.
-const STREAMED: [&str; 3] = ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTxsResponse"];
+const STREAMED: [&str; 4] =
+    ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTransfersResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
-const DECIMALS: [&str; 18] = [
+const DECIMALS: [&str; 19] = [
     "ListTokenHoldersResponse.height",
     "Balance.last_height",
     "BalanceChange.height",
@@ -89,6 +94,7 @@ const DECIMALS: [&str; 18] = [
     "CountTxsResponse.count",
     "ListBalanceHistoryResponse.known_from",
     "ListBalancesResponse.height",
+    "LedgerToken.first_height",
     "PageResponse.total",
     "Reorg.height",
     "StreamStart.height",
@@ -185,10 +191,14 @@ const OPTIONALS: [(&str, &str); 16] = [
 ];
 
 /// Further attributes of fields.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("EvmLog.topics", r#"#[schemars(inner(regex(pattern = "^0x[0-9a-fA-F]{64}$")))]"#),
     ("InternalTx.gas_used", r#"#[serde(rename = "gasUsed")]"#),
     ("InternalTx.index", "#[schemars(range(min = 0))]"),
+    (
+        "MovedToken.complete",
+        r#"#[serde(skip_serializing_if = "Option::is_none")] #[schemars(with = "bool")]"#,
+    ),
     ("Transfer.ref", r#"#[serde(skip_serializing_if = "Option::is_none")]"#),
     (
         "Tx.logs",

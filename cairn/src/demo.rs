@@ -16,6 +16,7 @@ use schema::evm_block::BLOCKS;
 use schema::ledger::LEDGER;
 use schema::logs::LOGS;
 use schema::parties::PARTIES;
+use schema::tokens::TOKENS;
 
 use self::routing::RouteDemo;
 use crate::serve::Serving;
@@ -93,7 +94,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
-        settings.index = vec![&LEDGER];
+        settings.index = vec![&LEDGER, &TOKENS];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
             settings.otterscan = args.otterscan;

@@ -199,7 +199,10 @@ fn serve_evm(
     let listener = listen(at, "--evm-listen")?;
     let rpc = EvmRpc::new(Arc::clone(index), Arc::clone(ready), settings.evm_replies, VERSION);
     let rpc = rpc.with_tip(Arc::clone(&pages.head)).with_forward(settings.evm_forward()?);
-    let rpc = rpc.with_frames(settings.evm_frames).with_otterscan(settings.otterscan()?);
+    let rpc = rpc
+        .with_filters(settings.evm_filters)
+        .with_frames(settings.evm_frames)
+        .with_otterscan(settings.otterscan()?);
     let contracts = settings.abi.clone().map(Contracts::new);
     let verified = settings.sourcify.clone().map(Verified::new).transpose()?;
     let etherscan = Etherscan::new(rpc.clone()).with_contracts(contracts).with_verified(verified);

@@ -100,6 +100,10 @@ pub(crate) struct Settings {
     /// without those by which the chain itself moves a native value.
     #[arg(value_name = "WHICH", default_value = "node", value_parser = parse::frames)]
     pub(crate) evm_frames: Frames,
+    /// Whether clients of Ethereum's JSON-RPC may open filters (`eth_newFilter` and its relatives). They are in the memory of one
+    /// process: behind several, clients need the same one for all of their calls.
+    #[arg(value_name = "BOOL", default_value = "false", value_parser = parse::boolean, action = ArgAction::Set)]
+    pub(crate) evm_filters: bool,
     /// Folder of known contracts, a file `<address>.json` for each: its ABI, the artifact of a compiler, or a contract of
     /// Sourcify's API. Etherscan's API, on the address of `evm_listen`, has ABIs, sources and names of functions from it.
     #[arg(value_name = "DIR", value_parser = parse::path)]

@@ -156,6 +156,8 @@ pub struct BlockFrames {
     pub txs: Vec<Vec<Parties>>,
     /// The records of their frames, in order; a chunk may have frames of several transactions.
     pub records: Vec<Packed>,
+    /// The errors of those that failed, each with its place among all of them.
+    pub errors: Vec<(u64, String)>,
     /// True if the node cannot trace some of its transactions, which have no frames.
     pub untraced: bool,
 }

@@ -107,7 +107,8 @@ fn probe_in(record: &[u8], prefix: &str) -> Option<Probe> {
     signed(&record.events).find_map(|value| probe_of(value, prefix))
 }
 
-fn is_deep(height: u64, tip: u64) -> bool {
+/// True if the state of `height` is committed wherever there is an answer.
+pub(crate) fn is_deep(height: u64, tip: u64) -> bool {
     tip >= height.saturating_add(COMMITTED_DEPTH)
 }
 
@@ -183,6 +184,25 @@ pub(crate) async fn call_all(
         Err(error) => Err(error),
     });
     returned.collect()
+}
+
+/// The reply for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
+pub(crate) async fn answer_or_refusal<T, F>(
+    state: &StateAt,
+    request: impl Fn(StateAt) -> F,
+) -> Result<Option<T>, NodeError>
+where
+    F: Future<Output = Result<T, NodeError>>,
+{
+    let answer = match request(state.clone()).await {
+        Err(NodeError::Pruned { .. }) => request(StateAt::default()).await,
+        answer => answer,
+    };
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(NodeError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The parts of a transaction's record that are read.

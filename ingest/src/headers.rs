@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::error::causes;
 use crate::meter::Event;
+use crate::optional::Fetched;
 use crate::retry::{RetryBackoff, retry_until};
 use crate::{Error, Progress};
 
@@ -43,7 +44,7 @@ pub(crate) struct HeaderSource {
     /// The block lane.
     pub(crate) blocks: watch::Receiver<Progress>,
     /// To the writer of the block lane.
-    pub(crate) found: mpsc::Sender<Headers>,
+    pub(crate) found: mpsc::Sender<Fetched>,
 }
 
 impl HeaderSource {
@@ -70,7 +71,8 @@ impl HeaderSource {
         if is_empty {
             next = Self::first_available(evm, next).await?;
             // Until its block is indexed, that may take days: the index says so at once.
-            if self.found.send(Headers { first: next, headers: Vec::new() }).await.is_err() {
+            let none = Headers { first: next, headers: Vec::new() };
+            if self.found.send(Fetched::Headers(none)).await.is_err() {
                 return Ok(());
             }
         }
@@ -84,7 +86,8 @@ impl HeaderSource {
             let requests = futures_util::stream::iter(next..=to).map(|height| self.header(evm, height));
             let headers: Vec<Header> = requests.buffered(REQUESTS).try_collect().await?;
             self.check_parents(next, &headers)?;
-            if self.found.send(Headers { first: next, headers }).await.is_err() {
+            let headers = Fetched::Headers(Headers { first: next, headers });
+            if self.found.send(headers).await.is_err() {
                 return Ok(());
             }
             next = to + 1;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::{Stream, StreamExt as _};
 use schema::index::PackedBlock;
-use schema::index_writer::Headers;
 use schema::undo::{self, Horizon, UndoLog};
 use store::{Counts, Durability, Store, Txn};
 use tokio::sync::mpsc::error::TryRecvError;
@@ -23,7 +22,7 @@ use tracing::field::Empty;
 
 use crate::confirmation::Confirmation;
 use crate::nft::LateReply;
-use crate::optional::{self, OptionalIndexes};
+use crate::optional::{self, Fetched, OptionalIndexes};
 use crate::{Error, Progress};
 
 /// Bytes of one commit: RocksDB writes about this much to its WAL in 20 ms.
@@ -87,8 +86,8 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) look_ahead: usize,
     /// Answers about heights that are committed already.
     pub(crate) late: mpsc::Receiver<LateReply>,
-    /// Headers of EVM blocks that are committed already.
-    pub(crate) headers: mpsc::Receiver<Headers>,
+    /// What a node has said about blocks that are committed already, for the optional indexes.
+    pub(crate) fetched: mpsc::Receiver<Fetched>,
     /// Becomes true when the lane is to stop.
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -107,12 +106,12 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
         });
         let writer_ended = fetched.clone();
         let late = forward(self.late, fetched.clone(), |late| Work::Late(Box::new(late)));
-        let headers = forward(self.headers, fetched.clone(), Work::Headers);
+        let replies = forward(self.fetched, fetched.clone(), Work::Fetched);
         let heights = fetch_in_order(self.source, self.next, self.target.clone(), self.look_ahead, alive);
         let outcome = tokio::select! {
             outcome = forward_confirmed(heights, self.next, self.target, self.confirmation, fetched) => outcome,
             never = late => match never {},
-            never = headers => match never {},
+            never = replies => match never {},
             _ = self.stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
         };
@@ -129,7 +128,7 @@ impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
 enum Work<I> {
     Height(I),
     Late(Box<LateReply>),
-    Headers(Headers),
+    Fetched(Fetched),
 }
 
 /// Forwards what arrives after its height to the writer.
@@ -231,8 +230,8 @@ fn write<I, K: Sink<I>>(
     let mut counts = Counts::new(REMEMBERED_LISTS);
     let mut synced = Instant::now();
     while let Some(first) = next_work(&mut ready, &mut indexes, store, sink.progress().height)? {
-        if let Work::Headers(headers) = first {
-            indexes.write_headers(store, &headers, sink.progress().height)?;
+        if let Work::Fetched(fetched) = first {
+            indexes.write_fetched(store, &fetched, sink.progress().height)?;
             continue;
         }
         let span = tracing::trace_span!(target: "otlp", "commit", lane = name, height = Empty, bytes = Empty);
@@ -248,7 +247,7 @@ fn write<I, K: Sink<I>>(
                 sink.apply(item, txn)
             }
             Work::Late(late) => sink.late(late, txn),
-            Work::Headers(_) => Ok(()),
+            Work::Fetched(_) => Ok(()),
         };
         apply(&first, &mut sink, &mut txn)?;
         let is_near = sink.progress().height.saturating_add(undo::SINGLE_HEIGHTS) > target.borrow().height;
@@ -258,8 +257,8 @@ fn write<I, K: Sink<I>>(
             && let Ok(next) = ready.try_recv()
         {
             apply(&next, &mut sink, &mut txn)?;
-            if let Work::Headers(headers) = next {
-                later.push(headers);
+            if let Work::Fetched(fetched) = next {
+                later.push(fetched);
             }
         }
         let (mut batch, pending) = if is_reversible { undo.finish(txn)? } else { txn.finish() };
@@ -276,7 +275,7 @@ fn write<I, K: Sink<I>>(
         counts.absorb(pending);
         indexes.absorb(finished);
         progress.send_replace(done);
-        later.iter().try_for_each(|headers| indexes.write_headers(store, headers, done.height))?;
+        later.iter().try_for_each(|fetched| indexes.write_fetched(store, fetched, done.height))?;
         span.record("height", done.height).record("bytes", bytes);
         tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chain::Vm;
+use schema::call_errors::{self, CALL_ERRORS};
 use schema::evm_block::BLOCKS;
-use schema::index_writer::Headers;
 use schema::meta::{self, BlockLane, CallLane};
+use schema::tokens::TOKENS;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
@@ -28,12 +29,13 @@ use crate::nft::LateReply;
 use crate::nft::backfill::Backfill;
 use crate::nft::client::MetadataClient;
 use crate::nft::plan::MetadataFetcher;
-use crate::optional::OptionalIndexes;
+use crate::optional::{Fetched, OptionalIndexes};
 use crate::progress::next_height;
 use crate::pruned::pruned_height;
 use crate::rich::RichList;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Room, Tools};
+use crate::tokens::TokenSource;
 
 /// NFT metadata answers between the backfill and the lane.
 const ANSWERS_IN_FLIGHT: usize = 16;
@@ -52,7 +54,7 @@ impl Ingest {
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
         let client = Arc::new(MetadataClient::new(self.finality(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_IN_FLIGHT);
-        let (found, headers) = mpsc::channel(1);
+        let (found, fetched) = mpsc::channel(1);
         let proposers = Arc::new(Proposers::new(self.identity.prefix.clone()));
         let backfill = Backfill {
             client: Arc::clone(&client),
@@ -65,14 +67,15 @@ impl Ingest {
         let (descriptors, tools) = (Refresher::new(Arc::clone(&self.store)), self.tools(&self.cores.blocks));
         let next = || self.progress.blocks.borrow().height + 1;
         let upgrades = descriptors.follow_upgrades(&tools, self.config.poll * UPGRADE_POLLS, next);
-        let lane = self.block_lane(client, proposers, (late, headers), halt.subscribe())?;
+        let lane = self.block_lane(client, proposers, (late, fetched), halt.subscribe())?;
         // Begins after the lane's indexes are begun, whose heights it reads.
-        let headers = self.headers(found);
+        let (tokens, headers) = (self.token_metadata(found.clone()), self.headers(found));
         let mut lane = std::pin::pin!(lane.run());
         let error = tokio::select! {
             outcome = &mut lane => return outcome,
             never = upgrades => match never {},
             never = headers => match never {},
+            never = tokens => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -81,7 +84,7 @@ impl Ingest {
     }
 
     /// Fetches the headers of EVM blocks, if they are indexed.
-    async fn headers(&self, found: mpsc::Sender<Headers>) -> Infallible {
+    async fn headers(&self, found: mpsc::Sender<Fetched>) -> Infallible {
         if !self.config.indexes.contains(&&BLOCKS) {
             return std::future::pending().await;
         }
@@ -95,11 +98,26 @@ impl Ingest {
         source.run().await
     }
 
+    /// Asks for the metadata of tokens, if they are indexed.
+    async fn token_metadata(&self, found: mpsc::Sender<Fetched>) -> Infallible {
+        if !self.config.indexes.contains(&&TOKENS) {
+            return std::future::pending().await;
+        }
+        let source = TokenSource {
+            finality: self.finality(),
+            vm: self.config.vm,
+            chain: self.progress.chain.subscribe(),
+            blocks: self.progress.blocks.subscribe(),
+            found,
+        };
+        source.run().await
+    }
+
     fn block_lane(
         &self,
         client: Arc<MetadataClient>,
         proposers: Arc<Proposers>,
-        (late, headers): (mpsc::Receiver<LateReply>, mpsc::Receiver<Headers>),
+        (late, fetched): (mpsc::Receiver<LateReply>, mpsc::Receiver<Fetched>),
         stop: watch::Receiver<bool>,
     ) -> Result<Lane<BlockSource, ChainLinker, BlockSink>, Error> {
         let snapshot = self.store.snapshot()?;
@@ -139,7 +157,7 @@ impl Ingest {
             undo: self.config.undo,
             look_ahead: self.config.look_ahead,
             late,
-            headers,
+            fetched,
             stop,
         })
     }
@@ -254,6 +272,9 @@ impl Ingest {
 
     fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, Immediate, CallSink>, Error> {
         let at: CallLane = meta::read(&*self.store.snapshot()?)?.unwrap_or_default();
+        let next = at.height.saturating_add(1).max(self.identity.start_height);
+        let errors = self.config.indexes.contains(&&CALL_ERRORS);
+        let errors = errors.then(|| call_errors::Writer::new(&*self.store, next)).transpose()?;
         Ok(Lane {
             name: "internal_txs",
             source: Arc::new(CallSource {
@@ -262,8 +283,8 @@ impl Ingest {
                 pace: Some(Pace::new(self.progress.chain.subscribe(), self.progress.blocks.subscribe())),
             }),
             confirmation: Immediate,
-            next: at.height.saturating_add(1).max(self.identity.start_height),
-            sink: CallSink::new(at),
+            next,
+            sink: CallSink::new(at, errors),
             indexes: OptionalIndexes::default(),
             store: Arc::clone(&self.store),
             target: self.progress.blocks.subscribe(),
@@ -271,7 +292,7 @@ impl Ingest {
             undo: self.config.undo,
             look_ahead: self.config.look_ahead,
             late: mpsc::channel(1).1,
-            headers: mpsc::channel(1).1,
+            fetched: mpsc::channel(1).1,
             stop,
         })
     }

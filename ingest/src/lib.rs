@@ -26,6 +26,7 @@
 //! | `finality` | finality of a reply about the state of a height |
 //! | `sink`, `index` | a derived height → rows |
 //! | `optional` | the optional indexes, whose rows follow from stored blocks |
+//! | `headers`, `tokens` | what two of them ask a node for |
 //! | `priority` | threads of the index yield to threads that serve requests |
 //! | `progress` | the height that each lane has reached |
 //! | [`meter`] | metrics |
@@ -65,6 +66,7 @@ mod retry;
 mod rich;
 mod sink;
 mod source;
+mod tokens;
 pub mod verify;
 
 pub use self::config::{Config, Verify};

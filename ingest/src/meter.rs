@@ -94,6 +94,7 @@ impl Event {
 }
 
 const METADATA_MISSING_FROM: &str = "cairn_metadata_missing_from_height";
+const TOKENS_MISSING_FROM: &str = "cairn_token_metadata_missing_from_height";
 const LANE_STOPPED: &str = "cairn_lane_stopped";
 const LANE_STATE: &str = "cairn_lane_state";
 
@@ -134,12 +135,23 @@ pub(crate) fn metadata_missing_from(height: u64) {
     gauge!(METADATA_MISSING_FROM).set(height);
 }
 
+/// Sets the first height with a token whose metadata the node has not told; 0 if there is none.
+pub(crate) fn tokens_missing_from(height: u64) {
+    #[expect(clippy::cast_precision_loss, reason = "heights are below 2^53")]
+    let height = height as f64;
+    gauge!(TOKENS_MISSING_FROM).set(height);
+}
+
 /// Registers the descriptions of all metrics, with counters at zero.
 pub fn describe() {
     describe_gauge!(
         METADATA_MISSING_FROM,
         "the first block of which the name of the proposer, or a name or URI of an NFT, is missing until the node \
          answers; 0 if none is"
+    );
+    describe_gauge!(
+        TOKENS_MISSING_FROM,
+        "the first block with a token whose name, symbol or decimals are missing until the node answers; 0 if none is"
     );
     describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
     describe_gauge!(

@@ -1,21 +1,28 @@
-//! The optional indexes of the block lane: written with each block, and from stored blocks while the lane is idle.
+//! The optional indexes of the block lane: written with each block, and from stored blocks while the lane is idle, or while
+//! no node is there.
 //!
 //! # Invariants
 //!
 //! * Both happen on the lane's own thread, so that the hand-over from one to the other needs no lock.
 //! * An index whose records are damaged stops; the lane and the other indexes continue.
 
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{Headers, Open, Rest, Writer};
 use schema::meta::{self, BlockLane};
+use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 
 use crate::Error;
+use crate::config::Config;
 use crate::error::causes;
+use crate::ingest::change;
+use crate::prepare::begin_indexes;
 
 /// Interval between log lines about an index that is being built.
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -38,7 +45,7 @@ impl OptionalIndexes {
         horizon: Horizon,
     ) -> Result<Self, Error> {
         let mut writers: Vec<Writer> = Vec::new();
-        for index in indexes {
+        for index in indexes.iter().filter(|index| index.input != Input::Traces) {
             if !writers.iter().any(|writer| writer.index() == *index) {
                 writers.push(Writer::new(store, index, horizon)?);
             }
@@ -85,13 +92,31 @@ impl OptionalIndexes {
         Ok(is_behind)
     }
 
-    /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
-    pub(crate) fn write_headers(
+    /// Writes what a node has said about stored blocks, of which `height` is the last, to its index.
+    pub(crate) fn write_fetched(
         &mut self,
         store: &dyn Store,
-        headers: &Headers,
+        fetched: &Fetched,
         height: u64,
     ) -> Result<(), Error> {
+        match fetched {
+            Fetched::Headers(headers) => self.write_headers(store, headers, height),
+            Fetched::Tokens(described) => self.write_tokens(store, described),
+        }
+    }
+
+    fn write_tokens(&mut self, store: &dyn Store, described: &[Described]) -> Result<(), Error> {
+        let Some(place) = self.writers.iter().position(|writer| *writer.index() == TOKENS) else {
+            return Ok(());
+        };
+        let written = self.writers[place].amend(store, |txn| {
+            described.iter().try_for_each(|described| tokens::describe(txn, described).map(drop))
+        });
+        written.or_else(|error| self.fail(place, error.into()))
+    }
+
+    /// Writes the headers of stored blocks, of which `height` is the last, to the index of them.
+    fn write_headers(&mut self, store: &dyn Store, headers: &Headers, height: u64) -> Result<(), Error> {
         let of_headers = |writer: &Writer| writer.index().input == Input::Headers;
         while let Some(place) = self.writers.iter().position(of_headers) {
             match self.writers[place].advance_headers(store, headers) {
@@ -120,6 +145,44 @@ impl OptionalIndexes {
         let writer = self.writers.remove(place);
         stop(writer.index(), &error);
         Ok(())
+    }
+}
+
+/// What a node has said about blocks that are committed already.
+pub(crate) enum Fetched {
+    /// Headers of EVM blocks.
+    Headers(Headers),
+    /// Metadata of tokens.
+    Tokens(Vec<Described>),
+}
+
+/// What `ready` gives. Until then the optional indexes of `config` are built from the blocks of the database, if there is
+/// one: that needs no node.
+pub(crate) async fn build_until<T>(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    ready: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let build = async {
+        let Some(BlockLane { height, .. }) = meta::read(&*store.snapshot()?)? else { return Ok(()) };
+        begin_indexes(config, &**store)?;
+        let indexes = OptionalIndexes::new(&**store, &config.indexes, config.undo)?;
+        let indexes = Arc::new(Mutex::new(indexes));
+        let step = move |store: &dyn Store| {
+            indexes.lock().unwrap_or_else(PoisonError::into_inner).catch_up(store, height)
+        };
+        while change(store, "building indexes", step.clone()).await? {}
+        Ok(())
+    };
+    let failed = async {
+        match build.await {
+            Ok(()) => std::future::pending().await,
+            Err(error) => error,
+        }
+    };
+    tokio::select! {
+        ready = ready => Ok(ready),
+        error = failed => Err(error),
     }
 }
 

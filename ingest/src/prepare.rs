@@ -15,7 +15,7 @@ use crate::derive::{Rules, WorkerPool};
 use crate::ingest::Ingest;
 use crate::progress::{Progress, ProgressSenders, next_height};
 use crate::source::{Bootstrap, Cores};
-use crate::{Error, advice, agreement};
+use crate::{Error, advice, agreement, optional};
 
 /// Heights by which a node's EVM index may lag the chain for a moment.
 const EVM_LAG: u64 = 5;
@@ -42,9 +42,10 @@ impl Ingest {
     pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
         is_there(&config, &*store)?;
         let verify = || node.verify_chain(&config.chain_id);
-        let status = retry::until(Backoff::default(), "status", verify)
-            .await
-            .map_err(|source| Error::start("status", source))?;
+        let status =
+            optional::build_until(&config, &store, retry::until(Backoff::default(), "status", verify))
+                .await?
+                .map_err(|source| Error::start("status", source))?;
         let stored = schema::open::identity(&*store)?;
         let known = config.prefix.as_deref().or(stored.as_ref().map(|identity| &*identity.prefix));
         let prefix = agreement::prefix(&node, known, stored.is_some()).await?;

@@ -1,6 +1,7 @@
 //! Pruned call traces: the internal-transaction lane continues at the first traceable height, and its row records from
 //! which height on it is complete.
 
+use schema::call_errors::{self, CALL_ERRORS};
 use schema::meta::{self, CallLane};
 use schema::undo::{Lane, UndoLog};
 use store::{Counts, Durability, Txn};
@@ -45,6 +46,14 @@ impl Ingest {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let lane = CallLane { height: gone, complete_from: there, ..before };
         meta::put(&mut txn, &lane);
+        if self.config.indexes.contains(&&CALL_ERRORS) {
+            // There are no calls that could have failed.
+            call_errors::Writer::new(
+                &*self.store,
+                before.height.saturating_add(1).max(self.identity.start_height),
+            )?
+            .write(&mut txn, gone, std::iter::empty());
+        }
         let (batch, _pending) = UndoLog::new(Lane::InternalTxs, self.config.undo).finish(txn)?;
         drop(snapshot);
         self.store.commit(batch, Durability::Synced)?;

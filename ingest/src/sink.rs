@@ -1,5 +1,6 @@
 //! Sinks of the lanes: a derived height → rows of all indexes, and the lane's own row.
 
+use schema::call_errors;
 use schema::index::PackedBlock;
 use schema::meta::{self, BlockLane, CallLane, MAX_UNTRACED, Meta, Unconfirmed};
 use schema::undo;
@@ -89,11 +90,13 @@ impl Sink<Block> for BlockSink {
 /// Indexes call frames.
 pub(crate) struct CallSink {
     lane: CallLane,
+    /// If they are indexed.
+    errors: Option<call_errors::Writer>,
 }
 
 impl CallSink {
-    pub(crate) fn new(lane: CallLane) -> Self {
-        Self { lane }
+    pub(crate) fn new(lane: CallLane, errors: Option<call_errors::Writer>) -> Self {
+        Self { lane, errors }
     }
 }
 
@@ -102,6 +105,11 @@ impl Sink<BlockFrames> for CallSink {
 
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
         index::write_calls(frames, &self.lane, txn)?;
+        if let Some(errors) = &mut self.errors {
+            let first = self.lane.calls + 1;
+            let of_frames = frames.errors.iter().map(|(place, error)| (first + place, &**error));
+            errors.write(txn, frames.height, of_frames);
+        }
         let added: usize = frames.txs.iter().map(Vec::len).sum();
         self.lane.height = frames.height;
         self.lane.calls += added as u64;

@@ -7,6 +7,7 @@ pub(crate) mod evm_tx;
 pub(crate) mod holders;
 pub(crate) mod internal_tx;
 pub(crate) mod ledger;
+pub(crate) mod ledger_token;
 pub(crate) mod nft_tx;
 pub(crate) mod rich_list;
 pub(crate) mod status;
@@ -28,7 +29,7 @@ use web::reply::Reply;
 use crate::array::Array;
 use crate::cursor::{Row, Space};
 use crate::indexer::{Indexer, View};
-use crate::page::page;
+use crate::page::{Page, page};
 use crate::page_writer::PageWriter;
 use crate::params::Paging;
 
@@ -87,7 +88,11 @@ struct ListRequest<'a, R> {
 impl<'a, R: Row> ListRequest<'a, R> {
     /// Reads the parameters, then takes the snapshot.
     fn new(indexer: &'a Indexer, call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
-        let paging = Paging::read(call, space)?;
+        Self::with(indexer, Paging::read(call, space)?)
+    }
+
+    /// A request with these parameters.
+    fn with(indexer: &'a Indexer, paging: Paging<R>) -> Result<Self, HttpError> {
         Ok(Self { indexer, view: indexer.view()?, paging })
     }
 
@@ -116,8 +121,20 @@ impl<'a, R: Row> ListRequest<'a, R> {
         write: impl FnOnce(&mut PageWriter, &[R]) -> Result<(), HttpError>,
         further: &[u8],
     ) -> Result<Reply, HttpError> {
+        let page = page(array, &self.paging.request).map_err(HttpError::internal)?;
+        self.respond_page(member, page, total, write, further)
+    }
+
+    /// [`Self::respond_with`] for a page that is known.
+    fn respond_page(
+        &self,
+        member: &str,
+        mut page: Page<R>,
+        total: Option<u64>,
+        write: impl FnOnce(&mut PageWriter, &[R]) -> Result<(), HttpError>,
+        further: &[u8],
+    ) -> Result<Reply, HttpError> {
         let request = &self.paging.request;
-        let mut page = page(array, request).map_err(HttpError::internal)?;
         let lead = [b"{\"".as_slice(), member.as_bytes(), b"\":["].concat();
         let mut writer = PageWriter::new(lead, page.rows.len(), self.indexer.page_bytes);
         // A page that ends at a place loses its other end, so it is written from that place.

@@ -53,6 +53,8 @@ pub enum Space {
     TokenHolders,
     /// Holders of a token, by account.
     HoldersByAccount,
+    /// Tokens, by their number.
+    LedgerTokens,
 }
 
 impl Space {
@@ -71,6 +73,7 @@ impl Space {
             Self::History => 11,
             Self::TokenHolders => 12,
             Self::HoldersByAccount => 13,
+            Self::LedgerTokens => 14,
         }
     }
 }
@@ -107,6 +110,10 @@ impl Space {
             }
             Self::Transfers => {
                 "^(AQk(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::LedgerTokens => {
+                "^(AQ4(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
                  eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
             Self::Holders => "^(AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3})$",

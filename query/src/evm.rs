@@ -26,6 +26,7 @@ mod merge;
 mod ots;
 mod plan;
 mod subscription;
+mod tokens;
 mod tx;
 
 use std::sync::atomic::Ordering;
@@ -44,6 +45,7 @@ pub use self::logs::LogLimits;
 pub(crate) use self::logs::describe;
 pub use self::ots::{Frames, Side};
 pub use self::subscription::NewBlocks;
+pub use self::tokens::TokenTexts;
 pub use self::tx::Creation;
 
 /// Why a question about the EVM has no reply.

@@ -64,13 +64,8 @@ impl Indexer {
         let identity = schema::open::existing(&*store)?;
         let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
         let slow = SlowReader::default();
-        let feed = Arc::new(Feed::new(
-            Arc::clone(&store),
-            Arc::clone(&codec),
-            identity.start_height,
-            slow,
-            PAGE_BYTES,
-        ));
+        let feed =
+            Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&codec), identity.clone(), slow, PAGE_BYTES));
         let (status, names, page_bytes) = (LastBody::default(), Mutex::default(), PAGE_BYTES);
         let (fee_decimals, evm_head) = (AtomicU8::new(18), AtomicU64::new(0));
         Ok(Self {
@@ -92,7 +87,7 @@ impl Indexer {
     #[must_use]
     pub fn with_slow_reader(self, slow: SlowReader) -> Self {
         let (store, codec) = (Arc::clone(&self.store), Arc::clone(&self.codec));
-        let feed = Feed::new(store, codec, self.identity.start_height, slow, self.page_bytes);
+        let feed = Feed::new(store, codec, self.identity.clone(), slow, self.page_bytes);
         Self { feed: Arc::new(feed), ..self }
     }
 

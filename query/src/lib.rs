@@ -17,8 +17,11 @@ pub mod page;
 
 mod api;
 mod collection_search;
+mod filtered_page;
 mod free_json;
 mod indexer;
+mod movement_filter;
+mod movement_params;
 mod msg_sets;
 mod nft_record;
 mod page_writer;
@@ -28,6 +31,7 @@ pub mod signed_tx;
 mod stream;
 mod swagger;
 mod token_list;
+mod token_record;
 mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
@@ -62,6 +66,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::ledger::ENDPOINTS,
     api::balance::ENDPOINTS,
     api::holders::ENDPOINTS,
+    api::ledger_token::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

@@ -16,9 +16,9 @@ use crate::msg_sets;
 use crate::page::{Direction, Page, PageRequest};
 
 /// Rows of a page if the request has no limit.
-const DEFAULT_LIMIT: u64 = 100;
+pub(crate) const DEFAULT_LIMIT: u64 = 100;
 /// Maximum number of rows of a page.
-const MAX_LIMIT: u64 = 1000;
+pub(crate) const MAX_LIMIT: u64 = 1000;
 /// Maximum number of message types in a filter.
 const MAX_TYPES: usize = 64;
 /// Maximum number of characters of an invalid value in an error.
@@ -43,6 +43,51 @@ pub(crate) const fn pages(space: Space) -> [QueryParam; 5] {
     pagination(if recorded.is_empty() { Type::Pattern(pattern) } else { Type::PatternOr(pattern, recorded) })
 }
 
+/// As [`pages`], for an endpoint that calls [`check`] and has at most `max` rows a page.
+pub(crate) const fn checked_pages(space: Space, max: u64) -> [QueryParam; 5] {
+    let [key, offset, limit, count_total, reverse] = pages(space);
+    let (offset, limit) = (
+        QueryParam { ty: Type::Between(0, i64::MAX), ..offset },
+        QueryParam { ty: Type::Between(1, max.cast_signed()), ..limit },
+    );
+    let (count_total, reverse) =
+        (QueryParam { ty: Type::Flag, ..count_total }, QueryParam { ty: Type::Flag, ..reverse });
+    [key, offset, limit, count_total, reverse]
+}
+
+/// Checks the query string of an endpoint that no deployed server has, so that no client relies on what it ignores: each
+/// name is one of `params`, and numbers, flags and words are of their types. Handlers check texts.
+pub(crate) fn check(call: &Call<'_>, params: &[Param]) -> Result<(), HttpError> {
+    let declared = || params.iter().flat_map(Param::queries);
+    for (name, value) in call.form()? {
+        let Some(param) = declared().find(|param| param.name == name) else {
+            let names: Vec<&str> = declared().map(|param| param.name).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(HttpError::bad_request(format!(
+                "unknown query parameter `{}`: this endpoint has {names}",
+                shown(&name)
+            )));
+        };
+        let expected = match param.ty {
+            _ if value.is_empty() => continue,
+            Type::Between(min, max) => {
+                let is_valid = value.parse().is_ok_and(|number: i64| (min..=max).contains(&number));
+                (!is_valid).then(|| format!("a number from {min} to {max}"))
+            }
+            Type::Flag => (!matches!(&*value, "true" | "false")).then(|| "`true` or `false`".to_owned()),
+            Type::OneOf(words) => (!words.contains(&&*value)).then(|| format!("one of {}", words.join(", "))),
+            _ => None,
+        };
+        if let Some(expected) = expected {
+            return Err(HttpError::bad_request(format!(
+                "[INVALID_VALUE] invalid value for {name}: {} (must be {expected})",
+                shown(&value)
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The `pagination.*` parameters of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Paging<R> {
@@ -54,18 +99,26 @@ pub(crate) struct Paging<R> {
 impl<R: Row> Paging<R> {
     /// Reads the limit, then the offset, then the key, so that the error is about the first invalid one.
     pub(crate) fn read(call: &Call<'_>, space: Space) -> Result<Self, HttpError> {
+        Self::read_within(call, space, (DEFAULT_LIMIT, MAX_LIMIT))
+    }
+
+    /// As [`Self::read`], with another default and another maximum of the limit.
+    pub(crate) fn read_within(
+        call: &Call<'_>,
+        space: Space,
+        (default, max): (u64, u64),
+    ) -> Result<Self, HttpError> {
         let given = |name| shown(call.first(name).unwrap_or_default());
         let limit = match integer(call, "pagination.limit") {
-            None => DEFAULT_LIMIT,
-            Some(limit) => u64::try_from(limit)
-                .ok()
-                .filter(|limit| (1..=MAX_LIMIT).contains(limit))
-                .ok_or_else(|| {
+            None => default,
+            Some(limit) => {
+                u64::try_from(limit).ok().filter(|limit| (1..=max).contains(limit)).ok_or_else(|| {
                     HttpError::bad_request(format!(
-                        "pagination.limit must be between 1 and {MAX_LIMIT}: got {}",
+                        "pagination.limit must be between 1 and {max}: got {}",
                         given("pagination.limit")
                     ))
-                })?,
+                })?
+            }
         };
         let offset = integer(call, "pagination.offset").unwrap_or(0);
         let offset = u64::try_from(offset).map_err(|_| {
@@ -131,6 +184,15 @@ pub(crate) fn height(call: &Call<'_>) -> Result<u64, HttpError> {
         .ok_or_else(|| invalid("must be a positive integer"))
 }
 
+/// A query parameter that is an account, if there is one.
+pub(crate) fn optional_account(
+    call: &Call<'_>,
+    indexer: &Indexer,
+    name: &str,
+) -> Result<Option<Account>, HttpError> {
+    call.first(name).map(|text| address(indexer, name, text)).transpose()
+}
+
 /// The path parameter `account`.
 pub(crate) fn account(call: &Call<'_>, indexer: &Indexer) -> Result<Account, HttpError> {
     address(indexer, "account", call.text("account"))
@@ -143,12 +205,12 @@ pub(crate) fn collection(call: &Call<'_>, indexer: &Indexer) -> Result<Account, 
 
 /// The query parameter `account`, if there is one.
 pub(crate) fn account_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, HttpError> {
-    call.first("account").map(|text| address(indexer, "account", text)).transpose()
+    optional_account(call, indexer, "account")
 }
 
 /// The query parameter `collection_addr`, if there is one.
 pub(crate) fn collection_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, HttpError> {
-    call.first("collection_addr").map(|text| address(indexer, "collection_addr", text)).transpose()
+    optional_account(call, indexer, "collection_addr")
 }
 
 fn address(indexer: &Indexer, name: &str, text: &str) -> Result<Account, HttpError> {

@@ -70,9 +70,12 @@ const NAMES: &[(&str, &str)] = &[
     ("GET /indexer/ledger/v1/balances/by_account/{account}", "ListBalances"),
     ("GET /indexer/ledger/v1/balances/history/{account}/{token}", "ListBalanceHistory"),
     ("GET /indexer/ledger/v1/holders/{token}", "ListTokenHolders"),
+    ("GET /indexer/ledger/v1/tokens", "ListLedgerTokens"),
+    ("GET /indexer/ledger/v1/tokens/{token}", "GetLedgerToken"),
     ("GET /indexer/stream/v1/blocks", "WatchBlocks"),
     ("GET /indexer/stream/v1/txs", "WatchTxs"),
     ("GET /indexer/stream/v1/evm-txs", "WatchEvmTxs"),
+    ("GET /indexer/stream/v1/transfers", "WatchTransfers"),
 ];
 
 /// True for the paths that the document has.

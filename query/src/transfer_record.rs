@@ -2,46 +2,70 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chain::movement::{Cause, Token};
-use chain::{Account, Timestamp};
+use chain::movement::{Cause, Token, denom_of_contract};
+use chain::{Account, Timestamp, Vm};
 use schema::balances;
 use schema::block::Blocks;
 use schema::ledger::{self, Movements};
+use schema::meta::Identity;
 use schema::movement::{MovementRow, Place, PlacedMovement};
+use schema::nft::Outcome;
+use schema::payload::Codec;
 use schema::records;
+use schema::tokens;
 use schema::tx::Txs;
 use serde::Deserialize;
 use store::{Message, Snapshot, Table as _};
 use web::http_error::HttpError;
 use web::limits::lane;
 
-use crate::indexer::Indexer;
-use crate::page_writer::PageWriter;
+use crate::page_writer::{More, PageWriter};
 use crate::record::missing;
 use crate::v1::{MovedToken, Transfer, TransferReference};
 
 /// Records that are made at once: what is in memory does not grow with the page.
 const AT_ONCE: usize = 128;
 
-/// Appends the records of the movements `numbers`, as many as the page takes.
-pub(crate) fn transfers(
-    indexer: &Indexer,
-    snapshot: &dyn Snapshot,
-    page: &mut PageWriter,
-    numbers: &[u64],
-) -> Result<(), HttpError> {
-    let mut tokens = BTreeMap::new();
-    for numbers in numbers.chunks(AT_ONCE) {
-        let placed = movements(snapshot, numbers)?;
-        let sources = Sources::read(indexer, snapshot, &placed)?;
-        for (number, placed) in numbers.iter().zip(&placed) {
-            let record = transfer(indexer, snapshot, &sources, &mut tokens, (*number, placed))?;
-            if page.record(&serde_json::to_vec(&record).map_err(HttpError::internal)?)?.is_break() {
-                return Ok(());
+/// What the records of movements are made with, besides their rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Records<'a> {
+    identity: &'a Identity,
+    codec: &'a Codec,
+    snapshot: &'a dyn Snapshot,
+}
+
+impl<'a> Records<'a> {
+    /// The records of a snapshot.
+    pub(crate) fn new(identity: &'a Identity, codec: &'a Codec, snapshot: &'a dyn Snapshot) -> Self {
+        Self { identity, codec, snapshot }
+    }
+
+    /// Passes the movements `numbers` on, with their records, until `take` has enough.
+    pub(crate) fn each(
+        self,
+        numbers: &[u64],
+        mut take: impl FnMut(u64, &PlacedMovement, &Transfer) -> More,
+    ) -> Result<(), HttpError> {
+        let mut tokens = BTreeMap::new();
+        for numbers in numbers.chunks(AT_ONCE) {
+            let placed = movements(self.snapshot, numbers)?;
+            let sources = self.sources(&placed)?;
+            for (number, placed) in numbers.iter().zip(&placed) {
+                let record = self.transfer(&sources, &mut tokens, (*number, placed))?;
+                if take(*number, placed, &record)?.is_break() {
+                    return Ok(());
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Appends the records of the movements `numbers`, as many as the page takes.
+    pub(crate) fn write(self, page: &mut PageWriter, numbers: &[u64]) -> Result<(), HttpError> {
+        self.each(numbers, |_, _, record| {
+            page.record(&serde_json::to_vec(record).map_err(HttpError::internal)?)
+        })
+    }
 }
 
 /// The movements with these numbers, in their order.
@@ -67,12 +91,18 @@ struct Sources {
     txs: BTreeMap<u64, (String, bool)>,
 }
 
-impl Sources {
-    fn read(
-        indexer: &Indexer,
-        snapshot: &dyn Snapshot,
-        placed: &[PlacedMovement],
-    ) -> Result<Self, HttpError> {
+impl Records<'_> {
+    /// A token as the records name it.
+    pub(crate) fn token(self, token: &Token) -> Result<MovedToken, HttpError> {
+        moved_token(self.identity, self.snapshot, token)
+    }
+
+    /// The movements of the row that begins with `first`, if there is one.
+    pub(crate) fn row(self, first: u64) -> Result<Option<MovementRow>, HttpError> {
+        store::table::read::<Movements>(self.snapshot, &first).map_err(HttpError::internal)
+    }
+
+    fn sources(self, placed: &[PlacedMovement]) -> Result<Sources, HttpError> {
         /// The members of a record that are needed here.
         #[derive(Deserialize)]
         struct Head {
@@ -81,7 +111,7 @@ impl Sources {
         }
         let heights: Vec<u64> =
             placed.iter().map(|placed| placed.height).collect::<BTreeSet<_>>().into_iter().collect();
-        let rows = store::table::read_many::<Blocks>(snapshot, &heights).map_err(HttpError::internal)?;
+        let rows = store::table::read_many::<Blocks>(self.snapshot, &heights).map_err(HttpError::internal)?;
         let mut blocks = BTreeMap::new();
         for (height, row) in heights.into_iter().zip(rows) {
             let Message(block) = row.ok_or_else(|| missing(Blocks::SPEC, height))?;
@@ -90,7 +120,7 @@ impl Sources {
         let seqs: BTreeSet<u64> = placed.iter().filter_map(|placed| seq(&blocks, placed)).collect();
         let seqs: Vec<u64> = seqs.into_iter().collect();
         let (mut heads, mut refused) = (Vec::with_capacity(seqs.len()), None);
-        records::each::<Txs>(snapshot, &indexer.codec, &seqs, |record| {
+        records::each::<Txs>(self.snapshot, self.codec, &seqs, |record| {
             if refused.is_none() {
                 refused = lane::spend(record.len() as u64).err();
                 heads.push(serde_json::from_slice::<Head>(record));
@@ -103,7 +133,48 @@ impl Sources {
             let Head { txhash, code } = head.map_err(HttpError::internal)?;
             txs.insert(seq, (txhash, code == 0));
         }
-        Ok(Self { blocks, txs })
+        Ok(Sources { blocks, txs })
+    }
+
+    fn transfer(
+        self,
+        sources: &Sources,
+        tokens: &mut BTreeMap<Token, MovedToken>,
+        (number, placed): (u64, &PlacedMovement),
+    ) -> Result<Transfer, HttpError> {
+        let PlacedMovement { height, place, index, movement } = placed;
+        let token = if let Some(token) = tokens.get(&movement.token) {
+            token.clone()
+        } else {
+            let token = self.token(&movement.token)?;
+            tokens.insert(movement.token.clone(), token.clone());
+            token
+        };
+        let time = sources.blocks.get(height).map_or(0, |(time, _)| *time);
+        let tx = seq(&sources.blocks, placed).and_then(|seq| sources.txs.get(&seq));
+        let account =
+            |account: &Option<Account>| account.map_or_else(String::new, |it| address(self.identity, &it));
+        Ok(Transfer {
+            sequence: number,
+            height: *height,
+            timestamp: Timestamp::from_unix_nanos(time).nanos(),
+            txhash: tx.map_or_else(String::new, |(hash, _)| hash.clone()),
+            tx_index: match place {
+                Place::Tx(tx) => u32::try_from(*tx).ok(),
+                Place::Begin | Place::End => None,
+            },
+            msg_index: movement.message,
+            // A block has far fewer.
+            index: u32::try_from(*index).unwrap_or(u32::MAX),
+            kind: movement.kind.name().to_owned(),
+            token: Some(token),
+            token_id: movement.token_id.clone().unwrap_or_default(),
+            from: account(&movement.from),
+            to: account(&movement.to),
+            amount: movement.amount.to_string(),
+            success: tx.is_none_or(|(_, success)| *success),
+            r#ref: movement.cause.as_ref().map(reference),
+        })
     }
 }
 
@@ -115,68 +186,59 @@ fn seq(blocks: &BTreeMap<u64, (i64, u64)>, placed: &PlacedMovement) -> Option<u6
     }
 }
 
-fn transfer(
-    indexer: &Indexer,
-    snapshot: &dyn Snapshot,
-    sources: &Sources,
-    tokens: &mut BTreeMap<Token, MovedToken>,
-    (number, placed): (u64, &PlacedMovement),
-) -> Result<Transfer, HttpError> {
-    let PlacedMovement { height, place, index, movement } = placed;
-    let token = if let Some(token) = tokens.get(&movement.token) {
-        token.clone()
-    } else {
-        let token = moved_token(indexer, snapshot, &movement.token)?;
-        tokens.insert(movement.token.clone(), token.clone());
-        token
-    };
-    let time = sources.blocks.get(height).map_or(0, |(time, _)| *time);
-    let tx = seq(&sources.blocks, placed).and_then(|seq| sources.txs.get(&seq));
-    let account = |account: &Option<Account>| account.map_or_else(String::new, |it| address(indexer, &it));
-    Ok(Transfer {
-        sequence: number,
-        height: *height,
-        timestamp: Timestamp::from_unix_nanos(time).nanos(),
-        txhash: tx.map_or_else(String::new, |(hash, _)| hash.clone()),
-        tx_index: match place {
-            Place::Tx(tx) => u32::try_from(*tx).ok(),
-            Place::Begin | Place::End => None,
-        },
-        msg_index: movement.message,
-        // A block has far fewer.
-        index: u32::try_from(*index).unwrap_or(u32::MAX),
-        kind: movement.kind.name().to_owned(),
-        token: Some(token),
-        token_id: movement.token_id.map_or_else(String::new, |id| id.to_string()),
-        from: account(&movement.from),
-        to: account(&movement.to),
-        amount: movement.amount.to_string(),
-        success: tx.is_none_or(|(_, success)| *success),
-        r#ref: movement.cause.as_ref().map(reference),
-    })
-}
-
 /// An account as the chain's own explorers write it.
-pub(crate) fn address(indexer: &Indexer, account: &Account) -> String {
-    if indexer.is_evm() { account.to_hex() } else { account.to_bech32(indexer.prefix()) }
+pub(crate) fn address(identity: &Identity, account: &Account) -> String {
+    if identity.vm == Vm::Evm.name() { account.to_hex() } else { account.to_bech32(&identity.prefix) }
 }
 
 /// The record of a token.
 pub(crate) fn moved_token(
-    indexer: &Indexer,
+    identity: &Identity,
     snapshot: &dyn Snapshot,
     token: &Token,
 ) -> Result<MovedToken, HttpError> {
-    let denom = balances::denom_in_bank(snapshot, token).map_err(HttpError::internal)?;
-    let (kind, address) = match token {
-        Token::Erc20(contract) => ("erc20", Account::from(*contract).to_hex()),
-        Token::Asset(object) => ("fa", Account::from(*object).to_hex()),
-        Token::Denom(_) => ("bank", String::new()),
-        Token::Cw20(contract) => ("cw20", address(indexer, &(*contract).into())),
-        Token::Erc721(contract) => ("erc721", Account::from(*contract).to_hex()),
-        Token::Erc1155(contract) => ("erc1155", Account::from(*contract).to_hex()),
+    let mut stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
+    let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
+    if stored.is_none() {
+        stored = reply.as_ref().map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty());
+    }
+    if stored.is_none() {
+        stored = balances::denom_of(snapshot, token).map_err(HttpError::internal)?;
+    }
+    let (kind, denom, address) = match token {
+        Token::Erc20(contract) => (
+            "erc20",
+            stored.unwrap_or_else(|| denom_of_contract(contract)),
+            Account::from(*contract).to_hex(),
+        ),
+        Token::Asset(object) => {
+            let hex = Account::from(*object).to_hex();
+            ("fa", stored.unwrap_or_else(|| format!("move/{}", &hex[2..])), hex)
+        }
+        Token::Denom(denom) => ("bank", denom.clone(), String::new()),
+        Token::Cw20(contract) => ("cw20", String::new(), address(identity, &(*contract).into())),
+        Token::Erc721(contract) => ("erc721", String::new(), Account::from(*contract).to_hex()),
+        Token::Collection(object) => ("collection", String::new(), Account::from(*object).to_hex()),
+        Token::Cw721(contract) => ("cw721", String::new(), address(identity, &(*contract).into())),
+        Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
     };
-    Ok(MovedToken { r#type: kind.to_owned(), denom, address })
+    let is_erc721 = reply.as_ref().is_some_and(|reply| reply.is_erc721);
+    let is_named = reply.as_ref().is_some_and(|reply| reply.name_outcome() == Outcome::Known);
+    let (symbol, decimals) =
+        reply.map_or((None, None), |reply| (reply.known_symbol(), reply.known_decimals()));
+    let verified = match token {
+        Token::Denom(_) | Token::Asset(_) | Token::Collection(_) => true,
+        Token::Erc20(_) => decimals.is_some() && !is_erc721,
+        Token::Cw20(_) => decimals.is_some(),
+        Token::Cw721(_) => is_named,
+        Token::Erc721(_) => is_erc721,
+        Token::Erc1155(_) => false,
+    };
+    let complete = match token {
+        Token::Cw20(_) => Some(ledger::whole_from(snapshot, token).map_err(HttpError::internal)?.is_some()),
+        _ => None,
+    };
+    Ok(MovedToken { r#type: kind.to_owned(), denom, address, symbol, decimals, verified, complete })
 }
 
 fn reference(cause: &Cause) -> TransferReference {

@@ -32,6 +32,7 @@ pub const BALANCES: Index = Index {
     tables: &[Bases::SPEC, AskedAccounts::SPEC, TokenHolders::SPEC, TokenStates::SPEC],
     input: Input::Lane,
     needs_evm: false,
+    replies: &[],
     rows: |_, _| Ok(()),
 };
 
@@ -131,7 +132,9 @@ pub fn denom_in_bank(snapshot: &dyn Snapshot, token: &Token) -> Result<String, E
         Token::Denom(denom) => denom.clone(),
         Token::Asset(object) => stored.unwrap_or_else(|| format!("move/{}", hex::encode(object))),
         Token::Erc20(contract) => stored.unwrap_or_else(|| denom_of_contract(contract)),
-        Token::Cw20(_) | Token::Erc721(_) | Token::Erc1155(_) => String::new(),
+        Token::Cw20(_) | Token::Erc721(_) | Token::Erc1155(_) | Token::Collection(_) | Token::Cw721(_) => {
+            String::new()
+        }
     })
 }
 

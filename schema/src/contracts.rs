@@ -17,6 +17,7 @@ pub const CONTRACTS: Index = Index {
     name: "contracts",
     version: 1,
     tables: &[ContractTxs::SPEC],
+    replies: &[],
     input: Input::Records,
     needs_evm: true,
     rows,

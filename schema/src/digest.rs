@@ -42,15 +42,14 @@ impl fmt::Debug for TableDigest {
     }
 }
 
-/// The digests of all tables except [`EXCLUDED`] and those of optional indexes that are not stored, in the order of
-/// [`TABLES`].
+/// The digests of all tables except [`EXCLUDED`], those of optional indexes that are not stored, and those with replies of a
+/// node, in the order of [`TABLES`].
 pub fn tables(snapshot: &dyn Snapshot) -> Result<Vec<TableDigest>, Error> {
     let codec = Codec::load(snapshot)?;
     let mut left_out = EXCLUDED.to_vec();
     for index in INDEXES {
-        if index.state(snapshot)?.is_none() {
-            left_out.extend(index.tables);
-        }
+        let is_stored = index.state(snapshot)?.is_some();
+        left_out.extend(if is_stored { index.replies } else { index.tables });
     }
     TABLES.iter().filter(|spec| !left_out.contains(spec)).map(|spec| table(snapshot, spec, &codec)).collect()
 }

@@ -22,6 +22,7 @@ pub const BLOCKS: Index = Index {
     name: "blocks",
     version: 1,
     tables: &[EvmBlocks::SPEC, EvmBlockByHash::SPEC],
+    replies: &[],
     input: Input::Headers,
     needs_evm: true,
     rows,

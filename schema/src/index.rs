@@ -28,6 +28,8 @@ pub struct Index {
     pub version: u32,
     /// Its tables, at least one; no other index writes them.
     pub tables: &'static [&'static TableSpec],
+    /// Those of its tables that also have what a node has said, and so do not follow from blocks.
+    pub replies: &'static [&'static TableSpec],
     /// What its rows follow from.
     pub input: Input,
     /// True if only chains with an EVM have what its rows follow from.
@@ -45,6 +47,8 @@ pub enum Input {
     Headers,
     /// What a node is asked for by a lane of its own, which writes the rows.
     Lane,
+    /// The call traces of the block: the lane of internal transactions writes the rows with its own.
+    Traces,
 }
 
 /// Receives the rows of a block. Only what the same index has written can be read from it, so that rows are a function of the blocks
@@ -94,6 +98,20 @@ impl<'t> Rows<'t, '_> {
             self.txn.put::<T>(key, value);
         }
         Ok(())
+    }
+
+    /// Writes a row with the next number of the index unless there is one. Returns the number.
+    pub fn number_first<T: Table>(
+        &mut self,
+        key: &T::Key,
+        value: impl FnOnce(u64) -> T::Value,
+    ) -> Result<Option<u64>, Error> {
+        if self.txn.get::<T>(key)?.is_some() {
+            return Ok(None);
+        }
+        let number = self.number();
+        self.txn.put::<T>(key, &value(number));
+        Ok(Some(number))
     }
 
     /// Adds a value to the end of a row, which is all values that were added to it.

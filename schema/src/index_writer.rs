@@ -98,12 +98,12 @@ impl Writer {
         self.index
     }
 
-    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index of
-    /// headers.
+    /// Writes the rows of the next stored blocks up to `to` in one commit of bounded size. [`Rest::None`] for an index that
+    /// does not follow from records.
     pub fn advance(&mut self, store: &dyn Store, to: u64) -> Result<Rest, Error> {
         match self.index.input {
             Input::Records => self.write_stored(store, to, &Headers::default()),
-            Input::Headers | Input::Lane => Ok(Rest::None),
+            Input::Headers | Input::Traces | Input::Lane => Ok(Rest::None),
         }
     }
 
@@ -159,6 +159,23 @@ impl Writer {
         store.commit(batch, Durability::Buffered)?;
         self.counts.absorb(pending);
         Ok(if state.height < to { Rest::After(state.height) } else { Rest::Completed })
+    }
+
+    /// Commits what `write` does with replies of a node, as a part of the last block of the index: a rewind of that block takes it
+    /// back.
+    pub fn amend(
+        &mut self,
+        store: &dyn Store,
+        write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let snapshot = store.snapshot()?;
+        let height = self.index.state(&*snapshot)?.map_or(0, |state| state.height);
+        let mut txn = Txn::new(&*snapshot, &mut self.counts);
+        write(&mut txn)?;
+        let (batch, pending) = if height > self.lowest { self.undo.finish(txn)? } else { txn.finish() };
+        store.commit(batch, Durability::Buffered)?;
+        self.counts.absorb(pending);
+        Ok(())
     }
 
     /// Begins a commit of the block lane.
@@ -236,17 +253,19 @@ impl Index {
             return Ok(());
         }
         let from = meta::read::<Identity>(&*store.snapshot()?)?.map_or(0, |identity| identity.start_height);
-        self.begin_at(store, from)
+        self.begin_at(store, from)?;
+        Ok(())
     }
 
     /// Removes it from `store` and begins it at the block `from`.
-    fn begin_at(&self, store: &dyn Store, from: u64) -> Result<(), Error> {
+    pub(crate) fn begin_at(&self, store: &dyn Store, from: u64) -> Result<State, Error> {
         let mut batch = Batch::new();
         self.remove_into(&mut batch);
         let state =
             State { version: self.version, from, height: from.saturating_sub(1), time: 0, numbered: 0 };
         batch.put(Meta::SPEC, self.key().to_bytes(), prost::Message::encode_to_vec(&state));
-        Ok(store.commit(batch, Durability::Buffered)?)
+        store.commit(batch, Durability::Buffered)?;
+        Ok(state)
     }
 
     fn remove_into(&self, batch: &mut Batch) {
@@ -272,6 +291,10 @@ pub(crate) fn rewind(
     to: u64,
     revert: impl Fn(&dyn Store, Lane) -> Result<bool, Error>,
 ) -> Result<(), Error> {
+    if index.input == Input::Traces {
+        // Its rows are in the commits of another lane.
+        return Ok(());
+    }
     let lane = Lane::Index(index);
     while lane.height(&*store.snapshot()?)? > to {
         if !revert(store, lane)? {

@@ -6,6 +6,8 @@ pub use self::history::{
     BalanceChanges, BalanceTotals, Change, ChangeRow, History, Holder, Total, has_balances, is_negative,
 };
 
+mod nfts;
+
 use std::str::FromStr as _;
 
 use chain::Vm;
@@ -23,9 +25,12 @@ use crate::Error;
 use crate::block::BlockEvents;
 use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::keys::AccountKey;
+use crate::meta::Identity;
 use crate::movement::{MovementRow, Place, PlacedMovement, TokenKey};
 use crate::records::damaged;
 use crate::tx::Txs;
+
+pub(crate) use self::nfts::named_by;
 
 /// The index.
 pub const LEDGER: Index = Index {
@@ -40,7 +45,11 @@ pub const LEDGER: Index = Index {
         DenomTokens::SPEC,
         BalanceTotals::SPEC,
         BalanceChanges::SPEC,
+        WholeTokens::SPEC,
+        MovedNfts::SPEC,
+        NftObjects::SPEC,
     ],
+    replies: &[],
     input: Input::Records,
     needs_evm: false,
     rows,
@@ -77,6 +86,22 @@ store::tables! {
     ///
     /// | denom (escaped text) | → token
     pub table DenomTokens("denom_token", 0x75, Point): Text => Vec<u8>;
+
+    /// CW20 contracts whose movements are all there since they exist. Of the others the first balances are unknown: they are
+    /// older than the first block, or another contract instantiated them, which no message and no event tells of.
+    ///
+    /// | token | → height (8, BE)
+    pub table WholeTokens("whole_token", 0x6c, Point): TokenKey => u64;
+
+    /// The owners of Move's NFTs and of cw721s after their last movement.
+    ///
+    /// | token | id (escaped text) | → account (20 or 32 bytes); empty if it was burned
+    pub table MovedNfts("moved_nft", 0x6d, Point): (TokenKey, Text) => Vec<u8>;
+
+    /// The collections and the ids of Move's NFTs.
+    ///
+    /// | object (1 + 20 or 32) | → token, id (text)
+    pub table NftObjects("moved_nft_object", 0x6e, Point): AccountKey => Vec<u8>;
 }
 
 /// What a movement is to an account; one byte of the key.
@@ -179,6 +204,17 @@ struct Body<'a> {
 
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let chain = rows.chain();
+    let mut writer = Writer { height: block.height, index: 0, changes: BlockChanges::default(), rows };
+    find(block, chain, &mut |place, found| writer.write(place, found))?;
+    writer.changes.write(block.height, writer.rows)
+}
+
+/// Calls `see` with what moves and is named at each place of a block, in order.
+pub(crate) fn find(
+    block: &StoredBlock<'_>,
+    chain: &Identity,
+    see: &mut dyn FnMut(Place, Found) -> Result<(), Error>,
+) -> Result<(), Error> {
     let vm = Vm::from_str(&chain.vm).unwrap_or(Vm::None);
     let reader = Reader::new(vm, &chain.prefix);
     let events = block.events()?;
@@ -190,8 +226,7 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     };
     let (end, begin): (Vec<_>, Vec<_>) = events.into_iter().partition(is_of_the_end);
 
-    let mut writer = Writer { height: block.height, index: 0, changes: BlockChanges::default(), rows };
-    writer.write(&reader, Place::Begin, Source::Block, &begin)?;
+    see(Place::Begin, reader.read(Source::Block, &begin))?;
     let mut place = 0;
     block.txs(|seq, record| {
         let tx = Place::Tx(place);
@@ -202,14 +237,14 @@ fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
         let invalid = |error: serde_json::Error| damaged::<Txs>(seq, &error.to_string());
         let Record { events, tx: content } = serde_json::from_slice(record).map_err(invalid)?;
         // The content of a transaction that nothing decodes has another form.
-        let content: Tx<'_> = match vm {
-            Vm::Wasm => serde_json::from_str(content.get()).unwrap_or_default(),
-            Vm::Evm | Vm::Move | Vm::None => Tx::default(),
+        let content: Tx<'_> = if reader.needs_messages(record) {
+            serde_json::from_str(content.get()).unwrap_or_default()
+        } else {
+            Tx::default()
         };
-        writer.write(&reader, tx, Source::Tx(&content.body.messages), &events)
+        see(tx, reader.read(Source::Tx(&content.body.messages), &events))
     })?;
-    writer.write(&reader, Place::End, Source::Block, &end)?;
-    writer.changes.write(block.height, writer.rows)
+    see(Place::End, reader.read(Source::Block, &end))
 }
 
 /// Writes the movements of a block.
@@ -222,18 +257,18 @@ struct Writer<'r, 't, 's> {
 }
 
 impl Writer<'_, '_, '_> {
-    fn write(
-        &mut self,
-        reader: &Reader<'_>,
-        place: Place,
-        source: Source<'_>,
-        events: &[Event<'_>],
-    ) -> Result<(), Error> {
-        let Found { movements, denoms } = reader.read(source, events);
+    fn write(&mut self, place: Place, found: Found) -> Result<(), Error> {
+        let Found { mut movements, denoms, nfts, whole } = found;
+        for (message, event) in nfts {
+            movements.extend(nfts::movement(self.rows, message, event)?);
+        }
         for (token, denom) in denoms {
             let token = TokenKey(token);
             self.rows.put_first::<TokenDenoms>(&token, &denom)?;
             self.rows.put_first::<DenomTokens>(&Text(denom), &token.to_bytes())?;
+        }
+        for token in whole {
+            self.rows.put_first::<WholeTokens>(&TokenKey(token), &self.height)?;
         }
         for movement in movements {
             let number = self.rows.number();
@@ -251,12 +286,7 @@ impl Writer<'_, '_, '_> {
         let (from, to) = (movement.from, movement.to.filter(|to| movement.from != Some(*to)));
         let sides = [(from, Class::Out), (to, Class::In)];
         for (account, side) in sides.into_iter().filter_map(|(account, side)| Some((account?, side))) {
-            let class = match movement.kind {
-                _ if movement.amount.is_zero() => Class::Nothing,
-                Kind::Fee | Kind::FeeRefund => Class::Fee,
-                _ if movement.from == movement.to => Class::ToItself,
-                _ => side,
-            };
+            let class = class_of(movement, side);
             self.rows.push::<AccountMovements>(&(AccountKey(account), class), number)?;
             self.rows.push::<AccountTokenMovements>(&(AccountKey(account), token.clone(), class), number)?;
         }
@@ -283,6 +313,21 @@ pub fn tokens_of(snapshot: &dyn Snapshot, account: AccountKey, limit: usize) -> 
         found.push(token);
     }
     Ok(found)
+}
+
+/// What a movement is to the account on its side `side`.
+pub fn class_of(movement: &Movement, side: Class) -> Class {
+    match movement.kind {
+        _ if movement.amount.is_zero() => Class::Nothing,
+        Kind::Fee | Kind::FeeRefund => Class::Fee,
+        _ if movement.from == movement.to => Class::ToItself,
+        _ => side,
+    }
+}
+
+/// The height since which all movements of a CW20 are there; `None` if its first balances are unknown.
+pub fn whole_from(snapshot: &dyn Snapshot, token: &Token) -> Result<Option<u64>, Error> {
+    Ok(store::table::read::<WholeTokens>(snapshot, &TokenKey(token.clone()))?)
 }
 
 /// The denom that the chain's events have named a contract or an asset by.

@@ -16,6 +16,7 @@
 //! | [`evm_block`] | optional: headers of EVM blocks |
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
+//! | [`tokens`] | optional: tokens, with what the node says of them |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, and holders by amount |
@@ -36,6 +37,7 @@
 pub mod audit;
 pub mod balances;
 pub mod block;
+pub mod call_errors;
 pub mod contracts;
 pub mod descriptors;
 pub mod digest;
@@ -62,6 +64,7 @@ mod progress;
 pub mod records;
 pub mod rewind;
 pub mod rich;
+pub mod tokens;
 pub mod tx;
 pub mod undo;
 
@@ -82,6 +85,8 @@ pub const INDEXES: &[&index::Index] = &[
     &evm_block::BLOCKS,
     &ledger::LEDGER,
     &balances::BALANCES,
+    &call_errors::CALL_ERRORS,
+    &tokens::TOKENS,
 ];
 
 /// A visitor over the table types, because Rust has no slice of types.
@@ -129,18 +134,22 @@ all_tables! {
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
         evm_tx::EvmTxs, evm_tx::EvmTxByHash, evm_block::EvmBlocks, evm_block::EvmBlockByHash,
-        internal_tx::Calls, internal_tx::CallsByHeight,
+        internal_tx::Calls, internal_tx::CallsByHeight, call_errors::CallErrors,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
-        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::BalanceTotals,
+        ledger::BalanceTotals,
         ledger::BalanceChanges, balances::Bases, balances::AskedAccounts, balances::TokenStates,
+        ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
+        ledger::MovedNfts, ledger::NftObjects,
+        tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,
         internal_tx::AccountCalls,
         ledger::AccountMovements, ledger::AccountTokenMovements, ledger::TokenMovements,
+        tokens::TokensByType,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,

@@ -10,8 +10,15 @@ use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::records::damaged;
 
 /// The index.
-pub const LOGS: Index =
-    Index { name: "logs", version: 1, tables: &[LogTxs::SPEC], input: Input::Records, needs_evm: true, rows };
+pub const LOGS: Index = Index {
+    name: "logs",
+    version: 1,
+    tables: &[LogTxs::SPEC],
+    replies: &[],
+    input: Input::Records,
+    needs_evm: true,
+    rows,
+};
 
 store::tables! {
     /// EVM transactions that have a log with a certain content, oldest first, each once. Contents are hashed, and hashes may

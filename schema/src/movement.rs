@@ -11,6 +11,13 @@ use store::{Key, Value};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenKey(pub Token);
 
+impl TokenKey {
+    /// The byte of its type.
+    pub fn type_byte(&self) -> u8 {
+        token_type(&self.0)
+    }
+}
+
 impl Key for TokenKey {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(token_type(&self.0));
@@ -18,7 +25,9 @@ impl Key for TokenKey {
             Token::Erc20(contract) | Token::Erc721(contract) | Token::Erc1155(contract) => {
                 out.extend_from_slice(contract);
             }
-            Token::Asset(object) | Token::Cw20(object) => out.extend_from_slice(object),
+            Token::Asset(object) | Token::Cw20(object) | Token::Collection(object) | Token::Cw721(object) => {
+                out.extend_from_slice(object);
+            }
             Token::Denom(denom) => Text(denom.clone()).put(out),
         }
     }
@@ -37,6 +46,8 @@ impl Key for TokenKey {
             4 => Token::Cw20(take(input)?),
             5 => Token::Erc721(take(input)?),
             6 => Token::Erc1155(take(input)?),
+            7 => Token::Collection(take(input)?),
+            8 => Token::Cw721(take(input)?),
             _ => return None,
         }))
     }
@@ -50,6 +61,8 @@ fn token_type(token: &Token) -> u8 {
         Token::Cw20(_) => 4,
         Token::Erc721(_) => 5,
         Token::Erc1155(_) => 6,
+        Token::Collection(_) => 7,
+        Token::Cw721(_) => 8,
     }
 }
 
@@ -61,6 +74,8 @@ fn token_json(token: &Token) -> Json {
         Token::Cw20(contract) => json!(["cw20", hex::encode(contract)]),
         Token::Erc721(contract) => json!(["erc721", hex::encode(contract)]),
         Token::Erc1155(contract) => json!(["erc1155", hex::encode(contract)]),
+        Token::Collection(object) => json!(["collection", hex::encode(object)]),
+        Token::Cw721(contract) => json!(["cw721", hex::encode(contract)]),
     }
 }
 
@@ -132,8 +147,11 @@ fn put(placed: &PlacedMovement, out: &mut Vec<u8>) {
     let kind = Kind::ALL.iter().position(|kind| *kind == movement.kind).unwrap_or_default();
     out.push(u8::try_from(kind).unwrap_or_default());
     TokenKey(movement.token.clone()).put(out);
-    if has_ids(&movement.token) {
-        put_number(movement.token_id.unwrap_or_default(), out);
+    let id = movement.token_id.as_deref().unwrap_or_default();
+    match ids(&movement.token) {
+        Ids::None => {}
+        Ids::Numbers => put_number(U256::from_str_radix(id, 10).unwrap_or_default(), out),
+        Ids::Texts => put_bytes(id.as_bytes(), out),
     }
     for side in [movement.from, movement.to] {
         put_bytes(side.as_ref().map_or(&[], Account::as_bytes), out);
@@ -179,7 +197,11 @@ fn take_placed(input: &mut &[u8]) -> Option<PlacedMovement> {
     let [kind] = take(input)?;
     let kind = *Kind::ALL.get(usize::from(kind))?;
     let TokenKey(token) = TokenKey::take(input)?;
-    let token_id = if has_ids(&token) { Some(take_number(input)?) } else { None };
+    let token_id = match ids(&token) {
+        Ids::None => None,
+        Ids::Numbers => Some(take_number(input)?.to_string()),
+        Ids::Texts => Some(String::from_utf8(take_bytes(input)?.to_vec()).ok()?),
+    };
     let mut side = || {
         let bytes = take_bytes(input)?;
         if bytes.is_empty() { Some(None) } else { Account::from_bytes(bytes).map(Some) }
@@ -231,8 +253,19 @@ fn take_number(input: &mut &[u8]) -> Option<U256> {
     U256::try_from_be_slice(bytes)
 }
 
-fn has_ids(token: &Token) -> bool {
-    matches!(token, Token::Erc721(_) | Token::Erc1155(_))
+/// What a contract tells its tokens apart by.
+enum Ids {
+    None,
+    Numbers,
+    Texts,
+}
+
+fn ids(token: &Token) -> Ids {
+    match token {
+        Token::Erc721(_) | Token::Erc1155(_) => Ids::Numbers,
+        Token::Collection(_) | Token::Cw721(_) => Ids::Texts,
+        Token::Erc20(_) | Token::Asset(_) | Token::Denom(_) | Token::Cw20(_) => Ids::None,
+    }
 }
 
 fn json_of(placed: &PlacedMovement) -> Json {
@@ -256,7 +289,7 @@ fn json_of(placed: &PlacedMovement) -> Json {
         "message": movement.message,
         "kind": movement.kind.name(),
         "token": token_json(&movement.token),
-        "token_id": movement.token_id.map(|id| id.to_string()),
+        "token_id": movement.token_id,
         "from": account(&movement.from),
         "to": account(&movement.to),
         "amount": movement.amount.to_string(),

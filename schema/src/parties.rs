@@ -15,6 +15,7 @@ pub const PARTIES: Index = Index {
     name: "parties",
     version: 1,
     tables: &[RecipientEvmTxs::SPEC],
+    replies: &[],
     input: Input::Records,
     needs_evm: true,
     rows,

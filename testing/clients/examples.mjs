@@ -43,6 +43,8 @@ const indexer = [
   ["/indexer/ledger/v1/balances/by_account/{account}", { account, height: 100 }],
   ["/indexer/ledger/v1/balances/history/{account}/{token}", { account, token: "GAS", ...page }],
   ["/indexer/ledger/v1/holders/{token}", { token: "GAS", height: 100, ...page }],
+  ["/indexer/ledger/v1/tokens", { search: "gas" }],
+  ["/indexer/ledger/v1/tokens/{token}", { token: "GAS" }],
   ["/indexer/ledger/v1/transfers/by_tx/{tx_hash}", { tx_hash: "6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193" }],
 ];
 
@@ -129,6 +131,10 @@ async function signed({ tx_hash, chain_id }) {
   const { chains } = await (await fetch(`${routeUrl}/v2/info/chains?chain_ids=${chain_id}`)).json();
   return (await (await fetch(`${chains[0].rpc}/tx?hash=0x${tx_hash}`)).json()).result.tx;
 }
+
+// Names of tokens arrive after the last block.
+const named = async () => (await (await fetch(`${indexerUrl}/indexer/ledger/v1/tokens/GAS`)).json()).token?.name_state === "known";
+while (!(await named())) await new Promise((next) => setTimeout(next, 50));
 
 for (const [base, requests, file] of [
   [indexerUrl, indexer, "../../query/src/examples.json"],

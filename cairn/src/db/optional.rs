@@ -19,7 +19,7 @@ const LOG_EVERY: Duration = Duration::from_secs(5);
 pub(super) fn build(settings: &Settings, index: &'static Index) -> anyhow::Result<()> {
     ensure!(
         index.input == Input::Records,
-        "the index {0} follows from EVM headers, which only a node has: set `index = [\"{0}\"]` for `cairn run`, which \
+        "the index {0} follows from what only a node has (EVM headers, call traces): set `index = [\"{0}\"]` for `cairn run`, which \
          builds it",
         index.name
     );

@@ -10,6 +10,7 @@ use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::balances::BALANCES;
+use schema::call_errors::CALL_ERRORS;
 use schema::ledger::LEDGER;
 use schema::undo::Horizon;
 use web::cors::Cors;
@@ -169,6 +170,7 @@ impl Settings {
             ("otterscan", self.otterscan.is_some()),
             ("evm_currency", self.evm_currency.is_some()),
             ("evm_frames", self.evm_frames != Frames::default()),
+            ("evm_filters", self.evm_filters),
             ("abi", self.abi.is_some()),
             ("sourcify", self.sourcify.is_some()),
             ("evm_replies", self.evm_replies != Dialect::Fixed),
@@ -183,6 +185,11 @@ impl Settings {
         needs("evm_listen", self.evm_listen.is_some(), &of_listener)?;
         needs("evm_listen", self.evm_listen.is_some(), &of_forward)?;
         needs("evm_forward", !self.evm_forward.is_empty(), &of_forward)?;
+        if self.index.contains(&&CALL_ERRORS) && !self.internal_txs {
+            return Err(Error(
+                "`index` names `call_errors`, which needs `internal_txs`: set that to true".to_owned(),
+            ));
+        }
         let Some(vm) = vm.filter(|vm| *vm != Vm::Evm.name()) else { return Ok(()) };
         if self.evm_listen.is_some() {
             return Err(Error(format!(

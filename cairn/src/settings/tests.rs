@@ -173,6 +173,7 @@ fn a_setting_of_json_rpc_without_effect_is_refused() {
         ("otterscan", "/srv/otterscan"),
         ("evm_currency", "GAS"),
         ("evm_frames", "clean"),
+        ("evm_filters", "true"),
         ("abi", "/srv/abi"),
         ("sourcify", "http://127.0.0.1:5555"),
     ] {
@@ -192,5 +193,10 @@ fn a_setting_of_json_rpc_without_effect_is_refused() {
             );
         }
     }
+    let calls = check(&[("index", "call_errors"), ("internal_txs", "false")], Some("evm")).unwrap_err();
+    assert!(
+        calls.contains("needs `internal_txs`") && check(&[("index", "call_errors")], None).is_ok(),
+        "{calls}"
+    );
     assert!(check(&[listen, ("index", "logs")], Some("evm")).is_ok() && check(&[listen], None).is_ok());
 }

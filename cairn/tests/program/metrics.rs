@@ -48,7 +48,7 @@ fn documentation_dashboard_and_alerts_agree_with_the_metrics_of_a_running_progra
     let data = pair.dir.path().join("index");
     let route =
         ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
-    let own = ["--metrics", "127.0.0.1:0", "--index", "parties", "--evm-listen", "127.0.0.1:0"];
+    let own = ["--metrics", "127.0.0.1:0", "--index", "parties,tokens", "--evm-listen", "127.0.0.1:0"];
     let mut cairn = Cairn::start(&[&pair.l2.flags("run", &data)[..], &route, &own].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     let url = cairn.logged("routing")["url"].as_str().unwrap().to_owned();

@@ -14,6 +14,7 @@ pub mod hash;
 pub mod involved;
 mod json;
 pub mod key;
+pub mod metadata;
 pub mod movement;
 pub mod nft;
 pub mod record;

@@ -25,18 +25,21 @@ mod fungible_asset;
 mod kind;
 mod modules;
 mod pairing;
+mod source;
+mod zero_address;
 
 use alloy::primitives::U256;
-use serde_json::value::RawValue;
 
 pub use self::cause::Cause;
 pub use self::evm::denom_of_contract;
 pub use self::fungible_asset::{metadata_of_denom, primary_store};
 pub use self::kind::Kind;
 pub use self::modules::module_account;
+pub use self::source::Source;
 
 use crate::address::Account;
 use crate::comet::Event;
+use crate::nft::{self, NftEvent};
 use crate::vm::Vm;
 
 /// A token, by what emits its events.
@@ -54,6 +57,10 @@ pub enum Token {
     Erc721([u8; 20]),
     /// An ERC-1155 contract.
     Erc1155([u8; 20]),
+    /// The object of a collection of Move's NFTs.
+    Collection([u8; 32]),
+    /// A cw721 contract.
+    Cw721([u8; 32]),
 }
 
 /// A change of balances.
@@ -63,11 +70,12 @@ pub struct Movement {
     pub message: Option<u32>,
     /// What is moved.
     pub token: Token,
-    /// Which one of the contract's tokens, for ERC-721 and ERC-1155.
-    pub token_id: Option<U256>,
+    /// Which one of the contract's tokens, for NFTs and ERC-1155; decimal on EVM chains.
+    pub token_id: Option<String>,
     /// The account that gave it; `None` if it did not exist before.
     pub from: Option<Account>,
-    /// The account that received it; `None` if it exists no more.
+    /// The account that received it; `None` if it exists no more. What is sent to the zero address of an EVM chain exists on
+    /// unless its contract destroys it; the log of both is the same, and [the message](zero_address) decides.
     pub to: Option<Account>,
     /// The amount in base units; may be 0.
     pub amount: U256,
@@ -77,15 +85,6 @@ pub struct Movement {
     pub cause: Option<Cause>,
 }
 
-/// Where events are from.
-#[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
-    /// The block itself: before its transactions, or after them.
-    Block,
-    /// A transaction, with its messages as the node prints them.
-    Tx(&'a [&'a RawValue]),
-}
-
 /// What is found in events.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -93,6 +92,11 @@ pub struct Found {
     pub movements: Vec<Movement>,
     /// Bank denoms of contracts and of Move's assets.
     pub denoms: Vec<(Token, String)>,
+    /// What happened to Move's NFTs and to those of cw721, each with the message that it is of: whose they were before is in
+    /// earlier events, and only an index of them knows it.
+    pub nfts: Vec<(Option<u32>, NftEvent)>,
+    /// CW20 contracts that are new here, if the movements have all of their first balances.
+    pub whole: Vec<Token>,
 }
 
 /// Finds movements in the events of a chain.
@@ -113,28 +117,42 @@ impl<'a> Reader<'a> {
         self.vm != Vm::Evm || self.logs.may_move(record)
     }
 
+    /// True if [`Self::read`] needs the messages of the transaction with this JSON.
+    pub fn needs_messages(&self, record: &[u8]) -> bool {
+        match self.vm {
+            Vm::Wasm => true,
+            Vm::Evm => zero_address::is_in(record),
+            Vm::Move | Vm::None => false,
+        }
+    }
+
     /// The movements in all events of a transaction, or of a block before or after its transactions, in order, and the names
     /// of their tokens that the events tell.
     pub fn read(&self, source: Source<'_>, events: &[Event<'_>]) -> Found {
-        let mut placed = Vec::new();
+        let (mut placed, mut whole) = (Vec::new(), Vec::new());
         match self.vm {
-            Vm::Evm => self.logs.read(events, &mut placed),
+            Vm::Evm => {
+                self.logs.read(events, &mut placed);
+                zero_address::name_receiver(self, source, events, &mut placed);
+            }
             Vm::Move => fungible_asset::read(events, &mut placed),
             Vm::Wasm => {
                 bank::read(self.prefix, events, &mut placed);
-                cw20::read(self.prefix, source, events, &mut placed);
+                whole = cw20::read(self.prefix, source, events, &mut placed);
             }
             Vm::None => bank::read(self.prefix, events, &mut placed),
         }
         // Stable: movements of one event stay in its order.
         placed.sort_by_key(|placed| placed.at);
         classify::classify(self, source, events, &mut placed);
+        let of_message = |(at, event)| (events.get(at).and_then(|event| Group::of(event).message), event);
+        let nfts = nft::moves(self.vm, self.prefix, events).into_iter().map(of_message).collect();
         let denoms = match self.vm {
             Vm::Evm => evm::denoms(self, events, &placed),
             Vm::Move => fungible_asset::denoms(events),
             Vm::Wasm | Vm::None => Vec::new(),
         };
-        Found { movements: placed.into_iter().map(|placed| placed.movement).collect(), denoms }
+        Found { movements: placed.into_iter().map(|placed| placed.movement).collect(), denoms, nfts, whole }
     }
 
     /// The account with this address, in any spelling. On a minievm an account of 32 bytes has the balances of its last 20.

@@ -155,6 +155,35 @@ pub fn events(vm: Vm, prefix: &str, results: &ResultsResponse<'_>) -> Vec<(Optio
     found
 }
 
+/// The events about mints, owners and burns of tokens in those of a transaction, or of a block, in their order, each with the
+/// place of the last one that it is read from. On a Move chain or a wasm chain; the logs of an EVM name both sides themselves.
+pub fn moves(vm: Vm, prefix: &str, events: &[Event<'_>]) -> Vec<(usize, NftEvent)> {
+    let (mut found, mut places) = (Vec::new(), Vec::new());
+    if !matches!(vm, Vm::Move | Vm::Wasm) {
+        return Vec::new();
+    }
+    let mut joins = move_vm::Joins::default();
+    for (at, event) in events.iter().enumerate() {
+        match (vm, event.kind.as_ref()) {
+            (Vm::Move, "move") => joins.read(None, event, &mut found),
+            (Vm::Wasm, "wasm") => {
+                found.extend(wasm::events(event, prefix).into_iter().map(|event| (None, event)));
+            }
+            _ => {}
+        }
+        places.resize(found.len(), at);
+    }
+    let is_move = |event: &NftEvent| {
+        matches!(event, NftEvent::Mint { .. } | NftEvent::Transfer { .. } | NftEvent::Burn { .. })
+    };
+    places
+        .into_iter()
+        .zip(found)
+        .map(|(at, (_, event))| (at, event))
+        .filter(|(_, event)| is_move(event))
+        .collect()
+}
+
 /// The events of a transaction about mints, owners and burns of the tokens of `collection`, in chain order. Nothing on a
 /// Move chain, where the events name objects.
 pub fn events_of_collection(

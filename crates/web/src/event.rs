@@ -27,16 +27,15 @@ impl Event {
     /// An event `name` with the JSON text `data`. A reader resumes from `id`, visible ASCII.
     pub fn new(name: &'static str, id: &str, data: &[u8]) -> Self {
         debug_assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id:?}");
-        let head = format!("id: {id}\nevent: {name}\ndata: ");
-        let mut frame = Vec::with_capacity(head.len() + data.len() + 2);
-        frame.extend_from_slice(head.as_bytes());
-        // A line break would end the field. In JSON it is white space only.
-        frame.extend(data.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
-        frame.extend_from_slice(b"\n\n");
-        let frame = Bytes::from(frame);
+        let (frame, data) = framed(&format!("id: {id}\nevent: {name}\n"), data);
         let id = frame.slice(4..4 + id.len());
-        let data = frame.slice(head.len()..frame.len() - 2);
         Self { name, id, data, frame }
+    }
+
+    /// An event with the JSON text `data` and no name, which browsers call `message`. No reader resumes from it.
+    pub fn unnamed(data: &[u8]) -> Self {
+        let (frame, data) = framed("", data);
+        Self { name: "message", id: Bytes::new(), data, frame }
     }
 
     /// Its kind.
@@ -60,6 +59,21 @@ impl Event {
     }
 }
 
+/// The event as sent, behind the fields `head`, and its data.
+fn framed(head: &str, data: &[u8]) -> (Bytes, Bytes) {
+    const DATA: &str = "data: ";
+    let start = head.len() + DATA.len();
+    let mut frame = Vec::with_capacity(start + data.len() + 2);
+    frame.extend_from_slice(head.as_bytes());
+    frame.extend_from_slice(DATA.as_bytes());
+    // A line break would end the field. In JSON it is white space only.
+    frame.extend(data.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+    frame.extend_from_slice(b"\n\n");
+    let frame = Bytes::from(frame);
+    let data = frame.slice(start..frame.len() - 2);
+    (frame, data)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +86,7 @@ mod tests {
             (event.name(), event.id(), event.data().as_ref()),
             ("block", &b"AQ"[..], &b"{ \"n\":1 }"[..])
         );
+        let unnamed = Event::unnamed(b"{\n}");
+        assert_eq!((unnamed.frame().as_ref(), unnamed.id()), (&b"data: { }\n\n"[..], &b""[..]));
     }
 }

@@ -139,9 +139,13 @@ fn operation<A>(endpoint: &Endpoint<A>, definitions: &mut Definitions, about: &A
     } else {
         (endpoint.response.content_type(), "OK")
     };
+    let mut contents = Map::from_iter([(content_type.to_owned(), content)]);
+    if let Some(other) = endpoint.response.other_form() {
+        let schema = other.define(&mut definitions.answers);
+        contents.insert(other.content_type().to_owned(), json!({ "schema": schema }));
+    }
     let mut responses = Map::new();
-    responses
-        .insert("200".into(), json!({ "description": description, "content": { content_type: content } }));
+    responses.insert("200".into(), json!({ "description": description, "content": contents }));
     let mut refused = |status: &str, name: &str| {
         responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{name}") }));
     };

@@ -21,6 +21,8 @@ pub struct Reply {
     pub body: Bytes,
     /// `Location` of a redirect: a path and query of this server, percent-encoded.
     pub location: Option<String>,
+    /// `Link`: the next page of a response that has no place for a cursor.
+    pub link: Option<String>,
     /// The compressed forms of `body` and its entity tag, if they were made before.
     pub encoded: Option<Box<Encoded>>,
 }
@@ -72,7 +74,7 @@ impl Reply {
     /// 200 with a JSON text.
     pub fn json(body: impl Into<Bytes>) -> Self {
         let (status, body) = (StatusCode::OK, body.into());
-        Self { status, content_type: JSON, body, location: None, encoded: None }
+        Self { status, content_type: JSON, body, location: None, link: None, encoded: None }
     }
 
     /// 200 with a JSON text that was compressed before.

@@ -1,13 +1,11 @@
 //! Module `account`: the lists of an account.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use chain::evm::transaction::Summary;
-use query::evm::history::{CallsOf, Standard, TransferRow, TransfersOf};
+use query::evm::TokenTexts;
+use query::evm::history::{CallsOf, Parties, Standard, TransferRow, TransfersOf};
 use serde::Serialize;
 
-use crate::abi::Functions;
+use crate::decoded::Abis;
 use crate::outcome::{Failure, NO_TRANSACTIONS, Outcome, Success};
 use crate::reads::Reads;
 use crate::row::{Common, created, decimal, flag, push};
@@ -84,7 +82,7 @@ struct Transfer<'a> {
     token_name: &'a str,
     token_symbol: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    token_decimal: Option<&'a str>,
+    token_decimal: Option<String>,
     transaction_index: &'a str,
     gas: &'a str,
     gas_price: &'a str,
@@ -98,9 +96,9 @@ struct Transfer<'a> {
 }
 
 pub(crate) fn txlist(reads: &Reads<'_>) -> Outcome {
-    let (account, window) = (reads.form.one_address("address")?, reads.form.window(reads.view.head())?);
-    let (mut rows, head, mut names) = (Vec::new(), reads.view.head(), Names::new(reads));
-    reads.view.txs_of(account, &window, &mut |row| {
+    let (account, window) = (reads.form.one_address("address")?, reads.window()?);
+    let (mut rows, head, mut abis) = (Vec::new(), reads.view.head(), Abis::new(reads));
+    reads.view.txs_of(account, parties(reads)?, &window, &mut |row| {
         let (common, summary, receipt) = (Common::of(row, head), row.tx.summary(), row.receipt);
         let succeeded = receipt.status != "0x0";
         let tx = Tx {
@@ -123,11 +121,21 @@ pub(crate) fn txlist(reads: &Reads<'_>) -> Outcome {
             gas_used: &common.gas_used,
             confirmations: &common.confirmations,
             method_id: &common.method_id,
-            function_name: &names.of_call(&summary),
+            function_name: &function_name(&mut abis, &summary),
         };
         push(&mut rows, &tx)
     })?;
     Ok(Success::list(rows, NO_TRANSACTIONS))
+}
+
+/// Blockscout's parameter of `txlist`.
+fn parties(reads: &Reads<'_>) -> Result<Parties, Failure> {
+    match reads.form.get("filter_by") {
+        None => Ok(Parties::All),
+        Some("from") => Ok(Parties::Sent),
+        Some("to") => Ok(Parties::Received),
+        Some(_) => Err(Failure::Text("Error! Invalid filter_by: from or to is expected".to_owned())),
+    }
 }
 
 pub(crate) fn txlistinternal(reads: &Reads<'_>) -> Outcome {
@@ -136,10 +144,10 @@ pub(crate) fn txlistinternal(reads: &Reads<'_>) -> Outcome {
         (None, Some(account)) => CallsOf::Account(account),
         (None, None) => CallsOf::All,
     };
-    let (mut rows, window) = (Vec::new(), reads.form.window(reads.view.head())?);
+    let (mut rows, window) = (Vec::new(), reads.window()?);
     let is_complete = reads.view.calls_of(of, &window, &mut |row| {
         let (frame, receipt) = (row.frame, row.tx.receipt);
-        let (creates, failed) = (frame.creates(), receipt.status == "0x0");
+        let (creates, failed) = (frame.creates(), row.error.is_some() || receipt.status == "0x0");
         let kind = match &*frame.kind {
             "SELFDESTRUCT" => "suicide".to_owned(),
             kind => kind.to_ascii_lowercase(),
@@ -158,7 +166,7 @@ pub(crate) fn txlistinternal(reads: &Reads<'_>) -> Outcome {
             gas_used: frame.gas_used().to_string(),
             trace_id: row.path,
             is_error: flag(failed),
-            err_code: "",
+            err_code: row.error.unwrap_or_default(),
             transaction_hash: &receipt.transaction_hash,
             index: frame.index.to_string(),
             call_type: if kind == "call" { "call" } else { "" },
@@ -189,11 +197,17 @@ fn transfers(reads: &Reads<'_>, standard: Standard) -> Outcome {
     if account.is_none() && contract.is_none() {
         return Err(Failure::Text("Error! Missing address or contract address".to_owned()));
     }
-    let (mut rows, window, head) = (Vec::new(), reads.form.window(reads.view.head())?, reads.view.head());
-    let (of, mut names) = (TransfersOf { standard, account, contract }, Names::new(reads));
+    let (mut rows, window, head) = (Vec::new(), reads.window()?, reads.view.head());
+    let (of, mut abis) = (TransfersOf { standard, account, contract }, Abis::new(reads));
+    let mut tokens: HashMap<[u8; 20], TokenTexts> = HashMap::new();
     reads.view.transfers_of(&of, &window, &mut |row| {
-        let (common, name) = (Common::of(row.tx, head), names.of_call(&row.summary));
-        push(&mut rows, &transfer(row, standard, &common, &name))
+        let (common, name) = (Common::of(row.tx, head), function_name(&mut abis, &row.summary));
+        let contract = row.log.address_bytes().unwrap_or_default();
+        let token = match tokens.entry(contract) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(reads.view.token_texts(standard, contract)?),
+        };
+        push(&mut rows, &transfer(row, standard, &common, (&name, token)))
     })?;
     Ok(Success::list(rows, NO_TRANSACTIONS))
 }
@@ -202,7 +216,7 @@ fn transfer<'a>(
     row: &'a TransferRow<'_>,
     standard: Standard,
     common: &'a Common,
-    function_name: &'a str,
+    (function_name, token): (&'a str, &'a TokenTexts),
 ) -> Transfer<'a> {
     let (receipt, transfer) = (row.tx.receipt, row.transfer);
     let amount = transfer.amount.map(|amount| amount.to_string());
@@ -219,11 +233,11 @@ fn transfer<'a>(
         value: amount.clone().filter(|_| standard == Standard::Erc20),
         token_id: transfer.id.map(|id| id.to_string()),
         token_value: amount.filter(|_| standard == Standard::Erc1155),
-        token_name: "",
-        token_symbol: "",
+        token_name: &token.name,
+        token_symbol: &token.symbol,
         token_decimal: match standard {
-            Standard::Erc20 => Some(""),
-            Standard::Erc721 => Some("0"),
+            Standard::Erc20 => Some(token.decimals.map_or_else(String::new, |places| places.to_string())),
+            Standard::Erc721 => Some("0".to_owned()),
             Standard::Erc1155 => None,
         },
         transaction_index: &common.index,
@@ -239,32 +253,11 @@ fn transfer<'a>(
     }
 }
 
-/// The names of the functions that the transactions of a list call, of the contracts that are known.
-struct Names<'a> {
-    reads: &'a Reads<'a>,
-    functions: HashMap<[u8; 20], Functions>,
-}
-
-impl<'a> Names<'a> {
-    fn new(reads: &'a Reads<'a>) -> Self {
-        Self { reads, functions: HashMap::new() }
-    }
-
-    /// The function that a transaction calls; empty if it is not known.
-    fn of_call(&mut self, tx: &Summary<'_>) -> String {
-        let Some(to) = tx.to.filter(|_| tx.is_signed && tx.input.len() >= 4) else {
-            return String::new();
-        };
-        let functions = match self.functions.entry(to) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => {
-                // A name is not worth the list: the log has what is wrong with the file.
-                let contract = self.reads.contract(&to).unwrap_or_default();
-                unknown.insert(contract.map(|contract| Functions::of(contract.abi())).unwrap_or_default())
-            }
-        };
-        functions.of_call(tx.input).unwrap_or_default().to_owned()
-    }
+/// The name of the function that a transaction calls; empty if it is not known.
+fn function_name(abis: &mut Abis<'_>, tx: &Summary<'_>) -> String {
+    let to = tx.to.filter(|_| tx.is_signed && tx.input.len() >= 4);
+    let function = to.and_then(|to| abis.function(to, tx.input));
+    function.map(|function| function.shown.clone()).unwrap_or_default()
 }
 
 /// The blocks of a validator: there is no miner to pay.

@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use evm_rpc::Group;
+
 use crate::contracts::Contract;
 use crate::form::Form;
+use crate::holders::Follow;
 use crate::node::{self, Print, Request};
 use crate::outcome::{Failure, Outcome};
 use crate::reads::Reads;
-use crate::{account, contract, logs, status};
+use crate::{account, block, contract, holders, logs, proxy_contract, status, token};
 
 /// The text for another chain, as Etherscan has it.
 pub(crate) const NO_CHAIN: &str = "Missing or unsupported chainid parameter (required for v2 api), please see \
@@ -29,12 +32,16 @@ pub(crate) enum Source {
     Index(fn(&Reads<'_>) -> Outcome),
     /// What is known of the contract at `address`.
     Contract(fn(Option<&Contract>) -> Outcome),
+    /// The index, and then a node about what was found.
+    IndexAndNode(fn(&Reads<'_>) -> Result<Follow, Failure>),
+    /// What is known of the contract that a request for a check of it names.
+    Check(fn(&Form) -> Result<[u8; 20], Failure>, fn(&Form, Option<&Contract>) -> Outcome),
     /// A server of Sourcify: a verification begins.
     Verify,
     /// The same: how it went.
     Verification,
-    /// Ethereum's JSON-RPC, and with it a node for some methods.
-    Node(Request, Print),
+    /// Ethereum's JSON-RPC, and with it a node for some methods: for all, if there is a group that must be forwarded.
+    Node(Option<Group>, Request, Print),
 }
 
 const fn index(
@@ -50,10 +57,19 @@ const fn of_contract(name: &'static str, needs: &'static str, source: Source) ->
     Action { module: "contract", name, needs, source }
 }
 
+const fn index_and_node(
+    module: &'static str,
+    name: &'static str,
+    read: fn(&Reads<'_>) -> Result<Follow, Failure>,
+) -> Action {
+    let needs = "`rich_list`, `internal_txs`, `state` in `evm_forward`";
+    Action { module, name, needs, source: Source::IndexAndNode(read) }
+}
+
 const STATE: &str = "`state` in `evm_forward`";
 
 const fn node(module: &'static str, name: &'static str, request: Request, print: Print) -> Action {
-    Action { module, name, needs: STATE, source: Source::Node(request, print) }
+    Action { module, name, needs: STATE, source: Source::Node(Some(Group::State), request, print) }
 }
 
 /// An action of module `proxy`, which has the name of its method, with its parameters.
@@ -63,7 +79,7 @@ macro_rules! proxy {
             module: "proxy",
             name: $action,
             needs: $needs,
-            source: Source::Node(|form| node::proxied($method, &$names, form), node::bare),
+            source: Source::Node(None, |form| node::proxied($method, &$names, form), node::bare),
         }
     };
 }
@@ -75,18 +91,34 @@ const ACTIONS: &[Action] = &[
     node("account", "balance", node::balance_of_one, node::one_number),
     node("account", "balancemulti", node::balance_of_several, node::balances),
     index("account", "getminedblocks", "", account::getminedblocks),
+    index_and_node("account", "listaccounts", holders::listaccounts),
     index("account", "token1155tx", "index `logs`", account::token1155tx),
     node("account", "tokenbalance", node::token_balance, node::one_number),
     index("account", "tokennfttx", "index `logs`", account::tokennfttx),
     index("account", "tokentx", "index `logs`", account::tokentx),
     index("account", "txlist", "index `parties`", account::txlist),
     index("account", "txlistinternal", "`internal_txs`", account::txlistinternal),
+    index("block", "getblockcountdown", "", block::getblockcountdown),
     index("block", "getblocknobytime", "", status::getblocknobytime),
+    index("block", "getblockreward", "", block::getblockreward),
+    of_contract(
+        "checkproxyverification",
+        "`abi` or `sourcify`",
+        Source::Check(proxy_contract::of_guid, proxy_contract::checkproxyverification),
+    ),
     of_contract("checkverifystatus", "`sourcify`", Source::Verification),
     of_contract("getabi", "`abi` or `sourcify`", Source::Contract(contract::getabi)),
     index("contract", "getcontractcreation", "index `contracts`", contract::getcontractcreation),
     of_contract("getsourcecode", "`abi` or `sourcify`", Source::Contract(contract::getsourcecode)),
+    index(
+        "contract",
+        "listcontracts",
+        "index `contracts`, or `abi` with `filter=verified`",
+        contract::listcontracts,
+    ),
+    index("contract", "verifyproxycontract", "", proxy_contract::verifyproxycontract),
     of_contract("verifysourcecode", "`sourcify`", Source::Verify),
+    index("getapilimit", "getapilimit", "", status::getapilimit),
     index("logs", "getlogs", "index `logs`", logs::get_logs),
     proxy!("eth_blocknumber", "eth_blockNumber", "", []),
     proxy!("eth_call", "eth_call", STATE, ["call", "tag"]),
@@ -107,7 +139,13 @@ const ACTIONS: &[Action] = &[
     proxy!("eth_gettransactionreceipt", "eth_getTransactionReceipt", "", ["txhash"]),
     proxy!("eth_getunclebyblocknumberandindex", "eth_getUncleByBlockNumberAndIndex", "", ["tag", "index"]),
     proxy!("eth_sendrawtransaction", "eth_sendRawTransaction", "`send` in `evm_forward`", ["hex"]),
+    index_and_node("stats", "ethsupply", holders::ethsupply),
     node("stats", "tokensupply", node::token_supply, node::one_number),
+    index("token", "gettoken", "index `tokens`", token::gettoken),
+    index("token", "tokeninfo", "index `tokens`", token::tokeninfo),
+    index("token", "gettokenholders", "`rich_list`", holders::gettokenholders),
+    index("token", "tokenholdercount", "`rich_list`", holders::tokenholdercount),
+    index("token", "tokenholderlist", "`rich_list`", holders::tokenholderlist),
     index("transaction", "getstatus", "", status::getstatus),
     index("transaction", "gettxreceiptstatus", "", status::gettxreceiptstatus),
 ];

@@ -5,9 +5,13 @@ use serde_json::json;
 use crate::contracts::Contract;
 use crate::outcome::{Failure, Outcome, Success};
 use crate::reads::Reads;
+use crate::row::push;
 
 /// Contracts of a request.
 const MAX_CONTRACTS: usize = 5;
+
+/// Contracts of a page of their list: each is a file.
+const MAX_LISTED: u64 = 1000;
 
 /// The text of a contract whose source is unknown: foundry, hardhat and rotki compare it.
 const NOT_VERIFIED: &str = "Contract source code not verified";
@@ -61,4 +65,42 @@ pub(crate) fn getcontractcreation(reads: &Reads<'_>) -> Outcome {
         return Err(Failure::Message("No data found"));
     }
     Ok(Success::Result(serde_json::Value::from(rows).to_string().into_bytes()))
+}
+
+/// Blockscout's list of contracts.
+pub(crate) fn listcontracts(reads: &Reads<'_>) -> Outcome {
+    let window = reads.form.page(MAX_LISTED, 0..=u64::MAX)?;
+    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let page = match reads.form.get("filter") {
+        None => reads.view.contracts(window.skip, window.take)?,
+        Some("verified" | "1") => {
+            let all = reads.verified()?.into_iter();
+            all.skip(place(window.skip)).take(place(window.take)).collect()
+        }
+        Some(filter) => {
+            return Err(Failure::Text(format!(
+                "Error! Invalid filter: only verified is known, not {filter}"
+            )));
+        }
+    };
+    let mut rows = Vec::new();
+    for address in page {
+        let contract = reads.contract(&address)?;
+        push(&mut rows, &listed(&format!("0x{}", hex::encode(address)), contract.as_ref()))?;
+    }
+    Ok(Success::list(rows, "No contracts found"))
+}
+
+/// A contract in the list. Those that only a server knows count as unknown: it is asked for single contracts.
+fn listed(address: &str, contract: Option<&Contract>) -> serde_json::Value {
+    let row = contract.map(Contract::row).unwrap_or_default();
+    let member = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    json!({
+        "ABI": contract.map_or_else(|| NOT_VERIFIED.to_owned(), |contract| contract.abi().to_string()),
+        "Address": address,
+        "CompilerVersion": member("CompilerVersion"),
+        "ContractName": member("ContractName"),
+        "DecompilerVersion": "",
+        "OptimizationUsed": member("OptimizationUsed"),
+    })
 }

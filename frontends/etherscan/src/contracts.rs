@@ -94,24 +94,30 @@ impl Contracts {
         fs::rename(&part, &path).map_err(io)
     }
 
-    /// All contracts, each with its address, in their order, and files that cannot be used.
+    /// The addresses of all contracts, in their order.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn list(&self) -> Result<Vec<Listed>, ContractError> {
+    pub fn addresses(&self) -> Result<Vec<[u8; 20]>, ContractError> {
         let io = |error| ContractError::Io { path: self.folder.clone(), error };
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io)? {
             let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
             let address = name.strip_suffix(".json").and_then(crate::form::bytes::<20>);
-            let Some(address) = address.filter(|address| self.path(address).ends_with(&name)) else {
-                continue;
-            };
-            let contract = Contract::read(&self.path(&address));
-            all.push((format!("0x{}", hex::encode(address)), contract));
+            all.extend(address.filter(|address| self.path(address).ends_with(&name)));
         }
-        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        all.sort_unstable();
         Ok(all)
+    }
+
+    /// All contracts, each with its address, in their order, and files that cannot be used.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn list(&self) -> Result<Vec<Listed>, ContractError> {
+        let listed =
+            |address: [u8; 20]| (format!("0x{}", hex::encode(address)), Contract::read(&self.path(&address)));
+        Ok(self.addresses()?.into_iter().map(listed).collect())
     }
 
     fn path(&self, address: &[u8; 20]) -> PathBuf {
@@ -158,6 +164,11 @@ impl Contract {
         if name.is_empty() { self.text("/contractName") } else { name }
     }
 
+    /// The contract behind it, if it is a proxy whose target is known.
+    pub(crate) fn implementation(&self) -> &str {
+        self.text("/proxyResolution/implementations/0/address")
+    }
+
     /// The source: the text of a single file, or the input of the compiler for several, in braces of its own.
     fn source(&self) -> String {
         let Some(sources) = self.0["sources"].as_object() else { return String::new() };
@@ -182,7 +193,6 @@ impl Contract {
         let optimizer = &self.0["compilation"]["compilerSettings"]["optimizer"];
         let version = self.text("/compilation/compilerVersion").trim_start_matches('v');
         let arguments = self.text("/creationBytecode/transformationValues/constructorArguments");
-        let implementation = self.text("/proxyResolution/implementations/0/address");
         let evm = self.text("/compilation/compilerSettings/evmVersion");
         let runs = optimizer["runs"].as_u64();
         json!({
@@ -197,7 +207,7 @@ impl Contract {
             "Library": "",
             "LicenseType": "Unknown",
             "Proxy": if self.0["proxyResolution"]["isProxy"] == true { "1" } else { "0" },
-            "Implementation": implementation,
+            "Implementation": self.implementation(),
             "SwarmSource": "",
             "SimilarMatch": "",
         })

@@ -8,19 +8,24 @@
 //! * What is over a bound of work, or not indexed, is an error, never a short list.
 //! * No member of a response is made up: what is not known is left empty where Etherscan leaves it empty, and refused otherwise.
 
-mod abi;
+pub mod abi;
 mod account;
 pub mod actions;
+mod block;
 mod contract;
 pub mod contracts;
+mod decoded;
 mod form;
+mod holders;
 mod logs;
 mod node;
 mod outcome;
+mod proxy_contract;
 mod reads;
 mod row;
 mod server;
 mod status;
+mod token;
 mod verified;
 
 pub use self::contracts::Contracts;

@@ -42,10 +42,10 @@ pub(crate) fn bare(_: &Form, replies: Vec<Value>) -> Outcome {
 }
 
 /// A result in hex as a decimal text.
-fn number(reply: &Value) -> Result<String, Failure> {
+pub(crate) fn number(reply: &Value) -> Result<String, Failure> {
     let Some(text) = reply["result"].as_str() else {
         let message = reply["error"]["message"].as_str().unwrap_or("the node gave no result");
-        return Err(Failure::Text(format!("Error! {message}: see `evm_forward`")));
+        return Err(Failure::Text(format!("Error! {message}")));
     };
     let digits = text.strip_prefix("0x").unwrap_or(text);
     // A contract that is none returns nothing.
@@ -88,10 +88,19 @@ pub(crate) fn balance_of_several(form: &Form) -> Result<Vec<JsonCall>, Failure> 
     Ok(accounts.iter().map(|account| ("eth_getBalance", json!([hex_of(account), tag(form)]))).collect())
 }
 
+/// A call of a contract.
+fn called(contract: [u8; 20], data: &[u8], tag: &str) -> JsonCall {
+    ("eth_call", json!([{ "to": hex_of(&contract), "data": hex_of(data) }, tag]))
+}
+
+/// A call of a contract in its last state.
+pub(crate) fn of_contract(contract: [u8; 20], data: &[u8]) -> JsonCall {
+    called(contract, data, "latest")
+}
+
 /// A call of the token contract.
 fn of_token(form: &Form, data: &[u8]) -> Result<Vec<JsonCall>, Failure> {
-    let call = json!({ "to": hex_of(&form.one_address("contractaddress")?), "data": hex_of(data) });
-    Ok(vec![("eth_call", json!([call, tag(form)]))])
+    Ok(vec![called(form.one_address("contractaddress")?, data, tag(form))])
 }
 
 pub(crate) fn token_balance(form: &Form) -> Result<Vec<JsonCall>, Failure> {

@@ -1,6 +1,8 @@
 //! What an action reads.
 
 use query::evm::EvmView;
+use query::evm::history::{Closest, Window};
+use web::http_error::HttpError;
 
 use crate::contracts::{Contract, Contracts};
 use crate::form::Form;
@@ -15,6 +17,19 @@ pub(crate) struct Reads<'a> {
 }
 
 impl Reads<'_> {
+    /// The window of a list: that of the form, and Blockscout's times of the first and of the last block.
+    pub(crate) fn window(&self) -> Result<Window, Failure> {
+        let window = self.form.window(self.view.head())?;
+        let (mut first, mut last) = window.heights.clone().into_inner();
+        if let Some(time) = self.form.number("start_timestamp")? {
+            first = first.max(self.view.height_at(time, Closest::After)?.unwrap_or(u64::MAX));
+        }
+        if let Some(time) = self.form.number("end_timestamp")? {
+            last = last.min(self.view.height_at(time, Closest::Before)?.unwrap_or(0));
+        }
+        Ok(Window { heights: first..=last, ..window })
+    }
+
     /// What is known of a contract; `None` if nothing is.
     ///
     /// # Errors
@@ -26,5 +41,13 @@ impl Reads<'_> {
             let address = hex::encode(address);
             Failure::Text(format!("Error! The file of contract 0x{address} cannot be used: see the log"))
         })
+    }
+
+    /// The addresses of the known contracts.
+    pub(crate) fn verified(&self) -> Result<Vec<[u8; 20]>, Failure> {
+        let Some(contracts) = self.contracts else {
+            return Err(Failure::Text("Error! It needs the setting `abi`".to_owned()));
+        };
+        contracts.addresses().map_err(|error| Failure::Http(HttpError::internal(error)))
     }
 }

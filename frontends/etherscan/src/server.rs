@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chain::evm::dialect::Dialect;
 use chain::evm::transaction::EthChain;
-use evm_rpc::EvmRpc;
+use evm_rpc::{EvmRpc, Group};
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use query::Indexer;
@@ -19,9 +19,11 @@ use web::reply::Reply;
 use web::router::RouteError;
 
 use crate::actions::{self, Source};
-use crate::contracts::Contracts;
+use crate::contracts::{Contract, Contracts};
+use crate::decoded;
 use crate::form::{self, Form};
-use crate::node;
+use crate::holders::Follow;
+use crate::node::{self, JsonCall};
 use crate::outcome::{Failure, Outcome, into_reply};
 use crate::reads::Reads;
 use crate::verified::Verified;
@@ -63,6 +65,15 @@ pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
             "/sourcify/v2/contract/{chain}/{address}",
             "A known contract, as Sourcify's API has it.",
             Handler::Sync(sourcify),
+        )
+    },
+    Endpoint {
+        params: &[Param::path("hash", "The hash of an EVM transaction, in hex.")],
+        ..endpoint(
+            Method::Get,
+            "/indexer/evm/v1/decoded/{hash}",
+            "The call and the logs of a transaction, by the ABIs of known contracts.",
+            Handler::Async(decoded_tx),
         )
     },
     endpoint(
@@ -121,18 +132,23 @@ impl Etherscan {
         }
         match actions::find(&form)?.source {
             Source::Index(read) => self.read(share, read, form).await,
-            Source::Node(request, print) => {
+            Source::Node(group, request, print) => {
                 let calls = request(&form)?;
-                let reply = self.rpc.reply(&node::body(&calls), share, None).await?;
-                print(&form, node::replies(&reply.body)?)
+                group.map_or(Ok(()), |group| self.require(group))?;
+                print(&form, self.called(&calls, share).await?)
+            }
+            Source::IndexAndNode(read) => {
+                let Follow { calls, print } = self.read(share, read, form).await?;
+                self.require(Group::State)?;
+                print(self.called(&calls, share).await?)
             }
             Source::Contract(print) => {
                 let address = form.one_address("address")?;
-                let known = self.read(share, move |reads| reads.contract(&address), form).await?;
-                match (known, &self.verified) {
-                    (None, Some(server)) => print(server.contract(chain_id, &address).await?.as_ref()),
-                    (known, _) => print(known.as_ref()),
-                }
+                print(self.contract(share, address, form).await?.as_ref())
+            }
+            Source::Check(address, print) => {
+                let address = address(&form)?;
+                print(&form, self.contract(share, address, form.clone()).await?.as_ref())
             }
             Source::Verify => {
                 let server = self.verified()?;
@@ -143,6 +159,33 @@ impl Etherscan {
                 server.verify(chain_id, &form, creation.ok().flatten().map(|creation| creation.hash)).await
             }
             Source::Verification => self.verified()?.status(&form).await,
+        }
+    }
+
+    /// An error unless calls of `group` are forwarded.
+    fn require(&self, group: Group) -> Result<(), Failure> {
+        if self.rpc.forwards(group) {
+            return Ok(());
+        }
+        Err(Failure::Text(format!("Error! It needs `{}` in the setting `evm_forward`", group.name())))
+    }
+
+    /// The replies to calls of JSON-RPC.
+    async fn called(&self, calls: &[JsonCall], share: Option<&Share>) -> Result<Vec<Value>, Failure> {
+        node::replies(&self.rpc.reply(&node::body(calls), share, None).await?.body)
+    }
+
+    /// What is known of a contract: in the folder, or else by the server.
+    async fn contract(
+        &self,
+        share: Option<&Share>,
+        address: [u8; 20],
+        form: Form,
+    ) -> Result<Option<Contract>, Failure> {
+        let known = self.read(share, move |reads| reads.contract(&address), form).await?;
+        match (known, &self.verified) {
+            (None, Some(server)) => server.contract(chain_id(self.rpc.index()?), &address).await,
+            (known, _) => Ok(known),
         }
     }
 
@@ -187,6 +230,21 @@ fn by_chain_id<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Resu
 
 fn json_rpc<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
     Box::pin(api.rpc.reply(call.body(), call.share(), None))
+}
+
+/// A transaction by ABIs of the folder.
+fn decoded_tx<'a>(api: &'a Etherscan, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async move {
+        let hash: [u8; 32] = form::bytes(call.text("hash"))
+            .ok_or_else(|| HttpError::bad_request("the hash is not 32 bytes in hex"))?;
+        let read = move |reads: &Reads<'_>| Ok(decoded::tx(reads, &hash)?);
+        match api.read(call.share(), read, Form::default()).await {
+            Ok(Some(found)) => Ok(Reply::json(found.to_string())),
+            Ok(None) => Err(HttpError::not_found("there is no such EVM transaction")),
+            Err(Failure::Http(error) | Failure::Index(query::evm::Error::Failed(error))) => Err(error),
+            Err(_) => Err(HttpError::bad_request("the transaction has more bytes than a response may have")),
+        }
+    })
 }
 
 /// A contract of the folder, for programs that read Sourcify's API.

@@ -39,3 +39,10 @@ pub(crate) fn gettxreceiptstatus(reads: &Reads<'_>) -> Outcome {
     };
     Ok(Success::Result(json!({ "status": status }).to_string().into_bytes()))
 }
+
+/// There are no keys, and so no credits of one.
+pub(crate) fn getapilimit(_: &Reads<'_>) -> Outcome {
+    Err(text(
+        "Error! There are no API keys and no credits here: a client that is too fast gets HTTP status 429",
+    ))
+}

@@ -25,6 +25,7 @@ pub(crate) enum Step {
     Read(&'static Method, Read, Vec<Value>),
     Forward(&'static Method, Option<String>),
     Subscription(&'static Method, Option<String>),
+    Filter(&'static Method, Vec<Value>),
     Refused(RpcError),
 }
 
@@ -33,7 +34,11 @@ impl Step {
     pub(crate) fn weight(&self) -> u32 {
         match self {
             Self::Forward(method, _) if method.executes() => EXECUTION,
-            Self::Forward(..) | Self::Subscription(..) | Self::Read(..) | Self::Refused(_) => 1,
+            Self::Forward(..)
+            | Self::Subscription(..)
+            | Self::Filter(..)
+            | Self::Read(..)
+            | Self::Refused(_) => 1,
         }
     }
 }

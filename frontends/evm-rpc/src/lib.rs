@@ -16,6 +16,8 @@
 
 mod calls;
 mod envelope;
+mod filters;
+mod follower;
 mod forward;
 mod go_json;
 mod log_query;

@@ -58,8 +58,8 @@ pub(crate) enum Source {
     Either(Read, Group, &'static Instead),
     /// The index, as messages over WebSocket.
     Subscription,
-    /// Nowhere. The text of the error, if it is not that of an unknown method.
-    Refused(Option<&'static str>),
+    /// The index, as what a client polls, if filters are switched on.
+    Filter,
 }
 
 /// A method of a node in place of another one.
@@ -79,8 +79,12 @@ const fn node(name: &'static str, group: Group) -> Method {
     Method { name, params: &[], source: Source::Node(group) }
 }
 
-const fn refused(name: &'static str) -> Method {
-    Method { name, params: &[], source: Source::Refused(None) }
+const fn filter(name: &'static str, params: &'static [Type]) -> Method {
+    Method { name, params, source: Source::Filter }
+}
+
+const fn subscription(name: &'static str) -> Method {
+    Method { name, params: &[], source: Source::Subscription }
 }
 
 /// All methods that are known, in the order of their names.
@@ -94,8 +98,9 @@ pub const METHODS: &[Method] = &[
     node("debug_traceTransaction", Group::Trace),
     index("erigon_getHeaderByNumber", &[Type::AnyBlock], |reads, args| reads.header(args)),
     Method {
+        name: "eth_accounts",
+        params: &[],
         source: Source::Index(|_, _| Ok(b"[]".to_vec()), Some(Dialect::Fixed)),
-        ..refused("eth_accounts")
     },
     index("eth_blockNumber", &[], |reads, _| Ok(reads.block_number())),
     node("eth_call", Group::State),
@@ -111,8 +116,8 @@ pub const METHODS: &[Method] = &[
     index("eth_getBlockTransactionCountByHash", &[Type::Hash], |reads, args| reads.count(args)),
     index("eth_getBlockTransactionCountByNumber", &[Type::Block], |reads, args| reads.count(args)),
     node("eth_getCode", Group::State),
-    refused("eth_getFilterChanges"),
-    refused("eth_getFilterLogs"),
+    filter("eth_getFilterChanges", &[Type::Id]),
+    filter("eth_getFilterLogs", &[Type::Id]),
     index("eth_getLogs", &[Type::LogQuery], |reads, args| reads.logs(args)),
     index("eth_getRawTransactionByBlockHashAndIndex", &[Type::Hash, Type::Index], |reads, args| {
         reads.raw_at(args)
@@ -135,16 +140,16 @@ pub const METHODS: &[Method] = &[
     index("eth_hashrate", &[], |_, _| Ok(br#""0x0""#.to_vec())),
     node("eth_maxPriorityFeePerGas", Group::State),
     index("eth_mining", &[], |_, _| Ok(b"false".to_vec())),
-    refused("eth_newBlockFilter"),
-    refused("eth_newFilter"),
-    refused("eth_newPendingTransactionFilter"),
+    filter("eth_newBlockFilter", &[]),
+    filter("eth_newFilter", &[Type::LogQuery]),
+    filter("eth_newPendingTransactionFilter", &[]),
     node("eth_pendingTransactions", Group::Pending),
     node("eth_sendRawTransaction", Group::Send),
     node("eth_sendRawTransactionSync", Group::Send),
-    Method { source: Source::Subscription, ..refused("eth_subscribe") },
+    subscription("eth_subscribe"),
     index("eth_syncing", &[], |reads, _| Ok(reads.syncing())),
-    refused("eth_uninstallFilter"),
-    Method { source: Source::Subscription, ..refused("eth_unsubscribe") },
+    filter("eth_uninstallFilter", &[Type::Id]),
+    subscription("eth_unsubscribe"),
     index("net_listening", &[], |_, _| Ok(b"true".to_vec())),
     index("net_peerCount", &[], |_, _| Ok(br#""0x0""#.to_vec())),
     index("net_version", &[], |reads, _| Ok(reads.net_version())),
@@ -206,7 +211,7 @@ pub fn table() -> String {
             Source::Node(group) => format!("node, with `{}` in `evm_forward`", group.name()),
             Source::Either(_, group, _) => format!("index; node, with `{}` in `evm_forward`", group.name()),
             Source::Subscription => "index, over WebSocket".to_owned(),
-            Source::Refused(_) => "refused".to_owned(),
+            Source::Filter => "index, with `evm_filters`".to_owned(),
         };
         // Writing to a text does not fail.
         let _ = writeln!(table, "| `{name}` | {result} |");

@@ -29,10 +29,11 @@ use web::router::RouteError;
 
 use crate::calls::{self, MAX_RESPONSE, Outcome, Step};
 use crate::envelope::{self, Body, Content, Message};
+use crate::filters::{Context, Filters};
 use crate::forward::{Forward, Group};
 use crate::methods::{self, Method, Source};
 use crate::otterscan::{self, Otterscan, Site};
-use crate::params;
+use crate::params::{self, Value};
 use crate::reads::Chain;
 use crate::rpc_error::{BUSY, INTERNAL, INVALID_REQUEST, METHOD_MISSING, RpcError};
 use crate::subscriptions::{self, Subscriptions};
@@ -76,6 +77,7 @@ pub struct EvmRpc {
     otterscan: Option<Arc<Otterscan>>,
     forward: Option<Arc<Forward>>,
     subscriptions: Subscriptions,
+    filters: Option<Filters>,
     client: String,
 }
 
@@ -102,8 +104,8 @@ impl EvmRpc {
     pub fn new(index: Index, ready: Ready, dialect: Dialect, version: &str) -> Self {
         let (tip, client): (Tip, _) = (Arc::new(|| None), format!("cairn/{version}"));
         let (forward, frames, otterscan) = (None, Frames::default(), None);
-        let subscriptions = Subscriptions::default();
-        Self { index, ready, tip, dialect, frames, otterscan, forward, subscriptions, client }
+        let (subscriptions, filters) = (Subscriptions::default(), None);
+        Self { index, ready, tip, dialect, frames, otterscan, forward, subscriptions, filters, client }
     }
 
     /// Sets the height of the node, for `eth_syncing`.
@@ -128,6 +130,12 @@ impl EvmRpc {
     #[must_use]
     pub fn with_otterscan(self, otterscan: Option<Otterscan>) -> Self {
         Self { otterscan: otterscan.map(Arc::new), ..self }
+    }
+
+    /// Sets whether clients may open filters, which this process remembers.
+    #[must_use]
+    pub fn with_filters(self, is_on: bool) -> Self {
+        Self { filters: is_on.then(Filters::default), ..self }
     }
 
     /// Sets when a subscription whose client reads too slowly is ended.
@@ -161,7 +169,8 @@ impl EvmRpc {
         Chain { dialect, client, tip: (self.tip)(), frames }
     }
 
-    fn has(&self, group: Group) -> bool {
+    /// True if calls of `group` are forwarded.
+    pub fn forwards(&self, group: Group) -> bool {
         self.forward.as_ref().is_some_and(|forward| forward.has(group))
     }
 
@@ -182,7 +191,7 @@ impl EvmRpc {
             Source::Index(read, _) | Source::Either(read, ..) => {
                 match params::read(params.as_deref(), method.params) {
                     Ok(values) => match method.source {
-                        Source::Either(_, group, instead) if self.has(group) => {
+                        Source::Either(_, group, instead) if self.forwards(group) => {
                             Step::Forward(method, Some((instead.params)(&values)))
                         }
                         _ => Step::Read(method, read, values),
@@ -194,15 +203,16 @@ impl EvmRpc {
                 }
             }
             Source::Subscription => Step::Subscription(method, params.clone()),
-            Source::Node(group) if self.has(group) => Step::Forward(method, params.clone()),
+            Source::Node(group) if self.forwards(group) => Step::Forward(method, params.clone()),
             Source::Node(_) => missing(method.name),
-            Source::Refused(text) => {
-                meter::count(method.name, "refused");
-                text.map_or_else(
-                    || Step::Refused(RpcError::method_missing(name)),
-                    |text| Step::Refused(RpcError::new(METHOD_MISSING, text)),
-                )
-            }
+            Source::Filter if self.filters.is_none() => missing(method.name),
+            Source::Filter => match params::read(params.as_deref(), method.params) {
+                Ok(values) => Step::Filter(method, values),
+                Err(error) => {
+                    meter::count(method.name, "error");
+                    Step::Refused(error)
+                }
+            },
         }
     }
 }
@@ -324,17 +334,28 @@ async fn outcomes(
         }
         done
     };
-    let (reads, forwards) = tokio::join!(reads, forwards);
+    let filters = async {
+        let mut done = Vec::new();
+        for (place, step) in steps.iter().enumerate() {
+            if let Step::Filter(method, values) = step {
+                done.push((place, filter(rpc, index, share, method, values).await));
+            }
+        }
+        done
+    };
+    let (reads, forwards, filters) = tokio::join!(reads, forwards, filters);
     let failed = |error: &RpcError| -> Vec<_> { steps.iter().map(|_| Some(Err(error.clone()))).collect() };
     let mut outcomes = reads.unwrap_or_else(|error| failed(&error));
     outcomes.resize(steps.len(), None);
-    for (place, outcome) in forwards {
+    for (place, outcome) in forwards.into_iter().chain(filters) {
         outcomes[place] = Some(outcome);
     }
     let outcome = |(step, outcome): (&Step, Option<Outcome>)| match step {
         Step::Refused(error) => Err(error.clone()),
         Step::Subscription(method, params) => subscribe(rpc, index, pushes, method, params.as_deref()),
-        Step::Read(..) | Step::Forward(..) => outcome.unwrap_or_else(|| Err(RpcError::too_large())),
+        Step::Read(..) | Step::Forward(..) | Step::Filter(..) => {
+            outcome.unwrap_or_else(|| Err(RpcError::too_large()))
+        }
     };
     steps.iter().zip(outcomes).map(outcome).collect()
 }
@@ -353,6 +374,26 @@ fn subscribe(
         (_, pushes) => subscriptions::close(pushes, params),
     };
     meter::count(method.name, if outcome.is_ok() { "ok" } else { "error" });
+    outcome
+}
+
+/// The outcome of a call about a filter.
+async fn filter(
+    rpc: &EvmRpc,
+    index: &Arc<App<Indexer>>,
+    share: Option<&Share>,
+    method: &'static Method,
+    values: &[Value],
+) -> Outcome {
+    let begun = Instant::now();
+    let outcome = match &rpc.filters {
+        Some(filters) => {
+            filters.call(Context { index, chain: rpc.chain(), share }, method.name, values).await
+        }
+        // There are none.
+        None => Err(RpcError::method_missing(method.name)),
+    };
+    meter::observe(method.name, if outcome.is_ok() { "ok" } else { "error" }, begun.elapsed());
     outcome
 }
 

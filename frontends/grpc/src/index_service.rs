@@ -233,14 +233,20 @@ service! {
                 .page(pagination);
         list_holders(ListHoldersRequest { denom, pagination }) -> ListHoldersResponse =
             Target::new("/indexer/richlist/v1").segment("denom", denom)?.page(pagination);
-        list_transfers(ListTransfersRequest { from_height, to_height, pagination }) -> ListTransfersResponse =
+        list_transfers(
+            ListTransfersRequest { from_height, to_height, pagination, kind, from_time, to_time }
+        ) -> ListTransfersResponse =
             Target::new("/indexer/ledger/v1/transfers")
                 .query("from_height", from_height)
                 .query("to_height", to_height)
+                .query("from_time", from_time)
+                .query("to_time", to_time)
+                .queries("kind", &kind)
                 .page(pagination);
         list_transfers_by_account(
             ListTransfersByAccountRequest {
-                account, direction, include_fees, include_zero, token, from_height, to_height, pagination
+                account, direction, include_fees, include_zero, token, from_height, to_height, pagination, kind,
+                from_time, to_time, counterparty
             }
         ) -> ListTransfersResponse =
             Target::new("/indexer/ledger/v1/transfers/by_account")
@@ -249,21 +255,25 @@ service! {
                 .query("include_fees", include_fees)
                 .query("include_zero", include_zero)
                 .query("token", token)
+                .query("counterparty", counterparty)
                 .query("from_height", from_height)
                 .query("to_height", to_height)
+                .query("from_time", from_time)
+                .query("to_time", to_time)
+                .queries("kind", &kind)
                 .page(pagination);
         list_transfers_by_token(
-            ListTransfersByTokenRequest { token, from_height, to_height, pagination }
+            ListTransfersByTokenRequest { token, from_height, to_height, pagination, kind, from_time, to_time, token_id }
         ) -> ListTransfersResponse =
             Target::new("/indexer/ledger/v1/transfers/by_token")
                 .segment("token", token)?
+                .query("token_id", token_id)
                 .query("from_height", from_height)
                 .query("to_height", to_height)
+                .query("from_time", from_time)
+                .query("to_time", to_time)
+                .queries("kind", &kind)
                 .page(pagination);
-        list_transfers_by_height(ListTransfersByHeightRequest { height, pagination }) -> ListTransfersResponse =
-            Target::new("/indexer/ledger/v1/transfers/by_height").segment("height", height)?.page(pagination);
-        list_transfers_by_tx(ListTransfersByTxRequest { tx_hash, pagination }) -> ListTransfersResponse =
-            Target::new("/indexer/ledger/v1/transfers/by_tx").segment("tx_hash", tx_hash)?.page(pagination);
         list_balances(
             ListBalancesRequest { account, height, token, include_zero, pagination }
         ) -> ListBalancesResponse =
@@ -290,6 +300,27 @@ service! {
                 .query("height", height)
                 .query("order_by", order_by)
                 .page(pagination);
+        list_transfers_by_height(
+            ListTransfersByHeightRequest { height, pagination, kind }
+        ) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers/by_height")
+                .segment("height", height)?
+                .queries("kind", &kind)
+                .page(pagination);
+        list_transfers_by_tx(ListTransfersByTxRequest { tx_hash, pagination, kind }) -> ListTransfersResponse =
+            Target::new("/indexer/ledger/v1/transfers/by_tx")
+                .segment("tx_hash", tx_hash)?
+                .queries("kind", &kind)
+                .page(pagination);
+        list_ledger_tokens(
+            ListLedgerTokensRequest { r#type, search, pagination }
+        ) -> ListLedgerTokensResponse =
+            Target::new("/indexer/ledger/v1/tokens")
+                .queries("type", &r#type)
+                .query("search", search)
+                .page(pagination);
+        get_ledger_token(GetLedgerTokenRequest { token }) -> GetLedgerTokenResponse =
+            Target::new("/indexer/ledger/v1/tokens").segment("token", token)?;
     }
 
     watches {
@@ -310,5 +341,15 @@ service! {
                 .query("last_event_id", cursor)
                 .query("account", account)
                 .query("is_signer", is_signer);
+        watch_transfers(
+            WatchTransfersRequest { cursor, account, token, direction, kind, include_fees }
+        ) -> WatchTransfersStream of WatchTransfersResponse: watch_transfers_response, Transfer =
+            Target::new("/indexer/stream/v1/transfers")
+                .query("last_event_id", cursor)
+                .query("account", account)
+                .query("token", token)
+                .queries("direction", &direction)
+                .queries("kind", &kind)
+                .query("include_fees", include_fees);
     }
 }

@@ -47,12 +47,16 @@ pub fn frames(
     if !untraced.is_empty() {
         return Err(Failure::Untraced(untraced));
     }
-    let mut packer = Packer::new(Calls::MAX_RECORDS);
+    let (mut packer, mut errors, mut place) = (Packer::new(Calls::MAX_RECORDS), Vec::new(), 0);
     let mut add = |hash: [u8; 32], frames: &[Frame<'_>]| -> Result<Vec<Parties>, trace::Error> {
         for frame in frames {
             worker.record.clear();
             write_internal_tx(&mut worker.record, height, &hash, frame);
             packer.push(&worker.record, &mut worker.calls);
+            if !frame.error.is_empty() {
+                errors.push((place, frame.error.to_string()));
+            }
+            place += 1;
         }
         frames.iter().map(parties).collect()
     };
@@ -68,7 +72,7 @@ pub fn frames(
     };
     let txs = traces.iter().map(tx).collect::<Result<_, _>>().map_err(Failure::ask_again)?;
     let untraced = retraced.values().any(Option::is_none);
-    Ok(BlockFrames { height, txs, records: packer.finish(&mut worker.calls), untraced })
+    Ok(BlockFrames { height, txs, records: packer.finish(&mut worker.calls), errors, untraced })
 }
 
 /// Whether the call tree of a transaction can be derived.

@@ -5,7 +5,6 @@
 //! * Only a refusal by the contract or module, or a reply that does not decode, is a "no". Every other failure leaves
 //!   the question open.
 
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chain::nft::{move_vm, wasm};
@@ -15,7 +14,7 @@ use node::{ContractCall, Error, Evm, Node, Probe, Rest, StateAt};
 use schema::nft::{About, Subject};
 
 use super::Reply;
-use crate::finality::{Finality, Returned, call_all};
+use crate::finality::{Finality, Returned, answer_or_refusal, call_all};
 
 /// Concurrent requests for one height, if each question is a request of its own.
 const CONCURRENT_REQUESTS: usize = 16;
@@ -274,20 +273,4 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
 fn decimal(token_id: &str) -> Option<U256> {
     // Text that is not a number is not a token of this kind.
     U256::from_str_radix(token_id, 10).ok()
-}
-
-/// The reply for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
-async fn answer_or_refusal<T, F>(state: &StateAt, request: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
-where
-    F: Future<Output = Result<T, Error>>,
-{
-    let answer = match request(state.clone()).await {
-        Err(Error::Pruned { .. }) => request(StateAt::default()).await,
-        answer => answer,
-    };
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(Error::Refused { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -95,7 +95,13 @@ impl CallSource {
     pub(crate) async fn frames(&self, height: u64, expected: Arc<[[u8; 32]]>) -> Result<BlockFrames, Error> {
         let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= FIRST_TRACEABLE)
         else {
-            return Ok(BlockFrames { height, txs: Vec::new(), records: Vec::new(), untraced: false });
+            return Ok(BlockFrames {
+                height,
+                txs: Vec::new(),
+                records: Vec::new(),
+                errors: Vec::new(),
+                untraced: false,
+            });
         };
         let (mut retry, mut retraced) = (RetryBackoff::new(height), Retraced::new());
         // Of the block as a whole. Whatever its reason, its transactions are traced one by one if they last.

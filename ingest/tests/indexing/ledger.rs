@@ -4,44 +4,49 @@ use std::sync::Arc;
 
 use replay::Recording;
 use schema::block::BlockEvents;
+use schema::index::Index;
 use schema::ledger::{AccountTokenMovements, LEDGER, Movements, TokenDenoms, position};
 use schema::movement::{MovementRow, Place};
 use schema::rewind::rewind;
-use store::{Batch, Durability, List as _, Store, Table as _, Value as _};
+use store::{Batch, Durability, List as _, Store, Table as _, TableSpec, Value as _};
 use testkit::{indexed, recording};
 
 use super::evm_indexes::{build, empty, index, is_sound, rows};
 
-static INDEX: schema::index::Index = LEDGER;
+static INDEX: Index = LEDGER;
 
-async fn is_the_same_however_it_is_written(chain: &str) -> Arc<dyn Store> {
+/// Writes an index with blocks, after them, and after a rewind; returns the first store.
+pub(super) async fn is_the_same_however_it_is_written(
+    written: &'static Index,
+    chain: &str,
+) -> Arc<dyn Store> {
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
     let (with_blocks, later, back) = (empty(), empty(), empty());
     let last = recording.last();
-    index(&recording, last, &[&INDEX], &with_blocks).await;
+    index(&recording, last, &[written], &with_blocks).await;
     let expected = indexed::digest(&*with_blocks).unwrap();
     assert!(is_sound(&with_blocks).await, "{chain}");
 
     index(&recording, last, &[], &later).await;
     let without = indexed::digest(&*later).unwrap();
-    build(&*later, &INDEX, last);
+    build(&*later, written, last);
     assert_eq!(indexed::digest(&*later).unwrap(), expected, "{chain}: built after the blocks");
-    INDEX.remove(&*later).unwrap();
+    written.remove(&*later).unwrap();
     assert_eq!(indexed::digest(&*later).unwrap(), without, "{chain}: removed without a trace");
 
-    index(&recording, last, &[&INDEX], &back).await;
+    index(&recording, last, &[written], &back).await;
     for to in [last - 1, last - 9] {
         rewind(&*back, to).unwrap();
         let fresh = empty();
-        index(&recording, to, &[&INDEX], &fresh).await;
-        index(&recording, to, &[&INDEX], &back).await;
+        index(&recording, to, &[written], &fresh).await;
+        index(&recording, to, &[written], &back).await;
         assert_eq!(
             indexed::digest(&*back).unwrap(),
             indexed::digest(&*fresh).unwrap(),
             "{chain}: back to {to}"
         );
     }
-    index(&recording, last, &[&INDEX], &back).await;
+    index(&recording, last, &[written], &back).await;
     assert_eq!(indexed::digest(&*back).unwrap(), expected, "{chain}: forward again");
     with_blocks
 }
@@ -49,7 +54,7 @@ async fn is_the_same_however_it_is_written(chain: &str) -> Arc<dyn Store> {
 #[tokio::test(flavor = "multi_thread")]
 async fn movements_are_the_same_however_their_index_is_written() {
     for chain in ["evm-scenario", "move-scenario", "wasm-ledger"] {
-        let store = is_the_same_however_it_is_written(chain).await;
+        let store = is_the_same_however_it_is_written(&INDEX, chain).await;
         assert!(!rows(&*store, AccountTokenMovements::SPEC).is_empty(), "{chain}");
     }
 }
@@ -78,12 +83,17 @@ async fn events_of_blocks_are_stored_and_moved_from() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_movement_is_found_and_repaired_from_the_records() {
-    let recording = Arc::new(Recording::open(&recording("wasm-scenario")).unwrap());
+    is_repaired(&INDEX, Movements::SPEC, "wasm-scenario").await;
+}
+
+/// Removes the first row of a table of an index, and repairs it.
+pub(super) async fn is_repaired(written: &'static Index, table: &'static TableSpec, chain: &str) {
+    let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
     let store = empty();
-    index(&recording, recording.last(), &[&INDEX], &store).await;
+    index(&recording, recording.last(), &[written], &store).await;
     let sound = indexed::digest(&*store).unwrap();
     let mut batch = Batch::new();
-    batch.delete(Movements::SPEC, rows(&*store, Movements::SPEC)[0].0.clone());
+    batch.delete(table, rows(&*store, table)[0].0.clone());
     store.commit(batch, Durability::Buffered).unwrap();
     assert!(!is_sound(&store).await);
     let (_, stop) = tokio::sync::watch::channel(false);

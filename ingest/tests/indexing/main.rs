@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod call_errors;
 mod dictionaries;
 mod evm_indexes;
 mod false_answers;
@@ -31,4 +32,5 @@ mod spoiled;
 mod synthesized;
 mod threads;
 mod token_logs;
+mod tokens;
 mod verify;

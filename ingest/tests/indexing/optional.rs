@@ -1,6 +1,7 @@
 //! Optional indexes: written with the block, built from stored blocks, rewound, checked, removed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ingest::verify::{Scope, repair, verify};
 use ingest::{Config, Ingest};
@@ -87,6 +88,31 @@ fn height_of(store: &dyn Store) -> Option<u64> {
 fn entries(store: &dyn Store) -> usize {
     let snapshot = store.snapshot().unwrap();
     snapshot.scan(RecipientEvmTxs::SPEC, Bounds::all(), Order::Asc, usize::MAX).unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_is_built_while_no_node_is_there() {
+    let (recording, [store, expected]) = (evm(), [(); 2].map(|()| empty()));
+    let last = recording.last();
+    index(&recording, last, &[&PARTIES_NOW], &expected).await;
+    index(&recording, last, &[], &store).await;
+    let played =
+        ReplayNode::start(Arc::clone(&recording), Addresses::default(), Options::default()).await.unwrap();
+    let node = Arc::new(indexed::clients(&played).unwrap());
+    drop(played);
+    let config = Config { indexes: vec![&PARTIES_NOW], ..indexed::config(&recording).unwrap() };
+    let built = async {
+        // There is no channel to wait on before the lanes run.
+        while height_of(&*store) != Some(last) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let built = tokio::time::timeout(Duration::from_secs(60), built);
+    tokio::select! {
+        prepared = Ingest::prepare(config, node, Arc::clone(&store)) => drop(prepared.map(|_| panic!("no node"))),
+        built = built => built.unwrap(),
+    }
+    assert_eq!(digest(&*store), digest(&*expected));
 }
 
 #[tokio::test(flavor = "multi_thread")]

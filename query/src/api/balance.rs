@@ -18,7 +18,8 @@ use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::reply::Reply;
 
-use super::ledger::{FROM_HEIGHT, TO_HEIGHT, TOKEN, height, holder, tokens};
+use super::ledger::range::height;
+use super::ledger::{FROM_HEIGHT, TO_HEIGHT, TOKEN, holder, named_tokens};
 use super::{ListRequest, Tag, block};
 use crate::array::Array;
 use crate::array::set::InMemory;
@@ -76,7 +77,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let request = ListRequest::<TokenKey>::new(indexer, call, Space::Balances)?;
     let (height, time) = after_block(&request.view, wanted)?;
     let mut of: Vec<TokenKey> = match call.first("token") {
-        Some(text) => tokens(indexer, request.snapshot(), text)?.into_iter().map(TokenKey).collect(),
+        Some(text) => named_tokens(indexer, request.snapshot(), text)?.into_iter().map(TokenKey).collect(),
         None => held(&request.view, account)?,
     };
     of.retain(|TokenKey(token)| ledger::has_balances(token));
@@ -92,7 +93,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let write = |out: &mut PageWriter, page: &[TokenKey]| {
         for key in page {
             let Some((_, held)) = shown.iter().find(|(shown, _)| shown == key) else { continue };
-            let token = moved_token(indexer, request.snapshot(), &key.0)?;
+            let token = moved_token(&indexer.identity, request.snapshot(), &key.0)?;
             let record = Balance {
                 denom: token.denom,
                 r#type: token.r#type,
@@ -211,7 +212,7 @@ fn history(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     request.view.require(&LEDGER)?;
     let snapshot = request.snapshot();
     // The first one: that of a contract as an ERC-20.
-    let token = tokens(indexer, snapshot, call.text("token"))?.into_iter().find(ledger::has_balances);
+    let token = named_tokens(indexer, snapshot, call.text("token"))?.into_iter().find(ledger::has_balances);
     let token = token.ok_or_else(|| HttpError::not_found("[NOT_FOUND] the token has no balances"))?;
     let history = History::of(snapshot, &token, Holder(Some(account))).map_err(HttpError::internal)?;
     let known = Known::of(snapshot, &token, account, &history).map_err(HttpError::internal)?;

@@ -19,7 +19,8 @@ use web::limits::lane;
 use web::reply::Reply;
 
 use super::balance::after_block;
-use super::ledger::{TOKEN, height, tokens};
+use super::ledger::range::height;
+use super::ledger::{TOKEN, named_tokens};
 use super::{ListRequest, Tag};
 use crate::array::Array;
 use crate::array::map_rows::MapRows;
@@ -89,7 +90,7 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let text = call.text("token");
     let unknown = || HttpError::not_found(format!("[NOT_FOUND] token not found: {}", params::shown(text)));
     let token =
-        tokens(indexer, snapshot, text)?.into_iter().find(ledger::has_balances).ok_or_else(unknown)?;
+        named_tokens(indexer, snapshot, text)?.into_iter().find(ledger::has_balances).ok_or_else(unknown)?;
     let is_incomplete = is_incomplete(snapshot, &token)?.ok_or_else(unknown)?;
     let further = |is_incomplete: bool| {
         let incomplete = if is_incomplete { r#","incomplete":true"# } else { "" };
@@ -130,7 +131,8 @@ pub(super) fn write(
     page: impl Iterator<Item = (Account, U256)>,
 ) -> Result<(), HttpError> {
     for (account, amount) in page {
-        let record = TokenHolder { account: address(indexer, &account), amount: amount.to_string() };
+        let record =
+            TokenHolder { account: address(&indexer.identity, &account), amount: amount.to_string() };
         if out.record(&serde_json::to_vec(&record).map_err(HttpError::internal)?)?.is_break() {
             break;
         }

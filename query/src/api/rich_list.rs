@@ -12,7 +12,7 @@ use web::http_error::HttpError;
 use web::reply::Reply;
 
 use super::holders::{HolderRow, current, is_incomplete};
-use super::ledger::tokens;
+use super::ledger::named_tokens;
 use super::{ListRequest, Tag};
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
@@ -90,7 +90,7 @@ fn holders_of_bank(indexer: &Indexer, call: &Call<'_>, denom: &str) -> Result<Re
         )));
     }
     let unknown = || HttpError::not_found(format!("[NOT_FOUND] denom not found: {}", params::shown(denom)));
-    let token = tokens(indexer, snapshot, denom)?.into_iter().next().ok_or_else(unknown)?;
+    let token = named_tokens(indexer, snapshot, denom)?.into_iter().next().ok_or_else(unknown)?;
     let is_incomplete = is_incomplete(snapshot, &token)?.ok_or_else(unknown)?;
     let array = current(snapshot, &token)?;
     let write = |out: &mut PageWriter, page: &[HolderRow]| {

@@ -1,6 +1,8 @@
-//! Event streams (SSE) of new blocks and transactions.
+//! Event streams (SSE) of new blocks, transactions and movements of tokens.
 
 use schema::keys::AccountKey;
+use schema::ledger::{Class, LEDGER};
+use schema::movement::TokenKey;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param, Type};
 use web::event::EventStream;
@@ -9,10 +11,12 @@ use web::openapi::schema::{Object, of};
 
 use super::tx::MSGS;
 use crate::indexer::Indexer;
+use crate::movement_filter::MovementFilter;
+use crate::movement_params::{self, DIRECTIONS, KINDS};
 use crate::params;
 use crate::stream::reader;
-use crate::stream::rows::{Filter, Kind};
-use crate::v1::{Block, EvmTx, Tx};
+use crate::stream::rows::{Filter, Kind, Movements};
+use crate::v1::{Block, EvmTx, Transfer, Tx};
 
 /// The header that a browser sends when it reconnects (HTML standard, server-sent events).
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -72,10 +76,35 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         of::<EvmTx>(),
         evm_txs,
     ),
+    stream(
+        "/indexer/stream/v1/transfers",
+        "New movements of tokens, as server-sent events, but for movements of nothing. It needs the optional index `ledger`.",
+        TRANSFERS,
+        of::<Transfer>(),
+        transfers,
+    ),
+];
+
+const TRANSFERS: &[Param] = &[
+    RESUME,
+    Param::query("account", params::ADDRESS, "Only movements from and to this account, bech32 or hex."),
+    Param::query("token", Type::String, super::ledger::TOKEN),
+    Param::query(
+        "direction",
+        Type::TextsOf(DIRECTIONS),
+        "With an account: any of in, out and self; all if absent.",
+    ),
+    Param::query("kind", Type::TextsOf(KINDS), "Only these kinds of movements, separated by commas."),
+    Param::query_or(
+        "include_fees",
+        Type::Flag,
+        "false",
+        "Fees and their refunds too; so does `kind` if it names them.",
+    ),
 ];
 
 fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpError> {
-    open(indexer, call, Filter { kind: Kind::Blocks, account: None, types: Vec::new() })
+    open(indexer, call, Filter::new(Kind::Blocks, None, Vec::new()))
 }
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpError> {
@@ -90,7 +119,42 @@ fn evm_txs(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpError>
 fn of_account(indexer: &Indexer, call: &Call<'_>, kind: Kind) -> Result<Filter, HttpError> {
     let account = params::account_filter(call, indexer)?;
     let account = account.map(|account| (AccountKey(account), params::role(call)));
-    Ok(Filter { kind, account, types: params::types(call)? })
+    Ok(Filter::new(kind, account, params::types(call)?))
+}
+
+fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpError> {
+    params::check(call, TRANSFERS)?;
+    let kinds = movement_params::kinds(call)?;
+    let account = params::account_filter(call, indexer)?;
+    if account.is_none() && call.first("direction").is_some() {
+        return Err(HttpError::bad_request("direction is the direction to an account: account is missing"));
+    }
+    let mut classes = movement_params::directions(call)?;
+    if call.boolean("include_fees", false) || kinds.iter().any(movement_params::is_fee) {
+        classes.push(Class::Fee);
+    }
+    let view = indexer.view()?;
+    view.require(&LEDGER)?;
+    let named = |text| match super::ledger::named_tokens(indexer, view.snapshot(), text)? {
+        // An address is known before it has moved, a denom is not.
+        unknown if unknown.is_empty() => super::ledger::tokens(indexer, view.snapshot(), text),
+        named => Ok(named),
+    };
+    let tokens = call.first("token").map(named).transpose()?;
+    let tokens = tokens.map(|tokens| tokens.into_iter().map(TokenKey).collect());
+    let mut tested = MovementFilter { kinds, ..MovementFilter::default() };
+    let account = account.map(|account| AccountKey(super::ledger::holder(indexer, account)));
+    // The lists of an account are of classes; the others have all of them.
+    let account = match account {
+        Some(account) => Some((account, classes)),
+        None => {
+            tested.classes = classes;
+            None
+        }
+    };
+    let mut filter = Filter::new(Kind::Transfers, None, Vec::new());
+    filter.movements = Movements { account, tokens, tested };
+    open(indexer, call, filter)
 }
 
 fn open(indexer: &Indexer, call: &Call<'_>, filter: Filter) -> Result<EventStream, HttpError> {

@@ -6,6 +6,7 @@
 
 mod calls;
 mod creation;
+mod holders;
 mod logs;
 mod time;
 mod transfers;
@@ -25,9 +26,11 @@ use crate::array::Array;
 
 pub use self::calls::{CallRow, CallsOf};
 pub use self::creation::CreationRow;
+pub use self::holders::TokenHolders;
 pub use self::logs::{LogRow, TopicQuery};
 pub use self::time::Closest;
 pub use self::transfers::{Standard, TransferRow, TransfersOf};
+pub use self::txs::Parties;
 
 /// Records that are compared for a request.
 const MAX_CANDIDATES: u64 = 20_000;

@@ -1,4 +1,4 @@
-//! What subscriptions of JSON-RPC send of a new block.
+//! What subscriptions and filters of JSON-RPC have of a new block.
 
 use chain::evm::header::{Contents, union_of_blooms};
 use chain::evm::log_filter::LogFilter;
@@ -56,6 +56,26 @@ impl EvmView<'_> {
         let contents = Contents { number: height, timestamp: seconds(&block), bloom: &bloom };
         header.write_new_head(&mut out, &contents);
         Ok(Some(out))
+    }
+
+    /// The hash of the header of the block at `height`, as JSON. `None` above the head. Needs the optional index `blocks`.
+    pub fn block_hash(&self, height: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.state(&BLOCKS)?;
+        if self.stored(height)?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(format!("\"0x{}\"", hex::encode(self.header(height)?.hash)).into_bytes()))
+    }
+
+    /// The hashes of the transactions of the block at `height`, in order, each as JSON. None above the head.
+    pub fn tx_hashes(&self, height: u64) -> Result<Vec<Vec<u8>>, Error> {
+        let (block, mut hashes) = (self.stored(height)?, Vec::new());
+        let seqs = block.map(|block| evm_seqs(&block)).unwrap_or_default();
+        self.each::<EvmTxs>(seqs, |seq, record| {
+            hashes.push(format!("\"{}\"", parse(seq, record)?.transaction_hash).into_bytes());
+            Ok(())
+        })?;
+        Ok(hashes)
     }
 
     /// The logs of the block at `height` that `filter` selects, in order, each as JSON. They are read from its receipts, so no

@@ -5,6 +5,7 @@
 //! * The thread that polls the head runs while there are streams, and only then.
 //! * A cached event belongs to one state of the rewind counter, so no event of a removed block is read.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use lru::LruCache;
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
+use schema::meta::Identity;
 use schema::payload::Codec;
 use schema::tx::Txs;
 use store::{Message, Snapshot, Store};
@@ -26,6 +28,7 @@ use super::rows::{Filter, Kind};
 use crate::array::Array;
 use crate::cursor::{Cursor, Start};
 use crate::page::{Direction, PageRequest, page};
+use crate::transfer_record::{self, Records};
 use crate::{msg_sets, record};
 
 /// Interval of polls. A poll reads two rows.
@@ -70,6 +73,7 @@ pub(crate) struct Rows {
 pub(crate) struct Feed {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) start_height: u64,
+    identity: Identity,
     pub(crate) slow: SlowReader,
     /// Places of the streams that read many rows.
     pub(crate) far: Arc<Semaphore>,
@@ -86,14 +90,16 @@ impl Feed {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         codec: Arc<Codec>,
-        start_height: u64,
+        identity: Identity,
         slow: SlowReader,
         max_row: usize,
     ) -> Self {
+        let start_height = identity.start_height;
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self {
             store,
             start_height,
+            identity,
             slow,
             far: Arc::new(Semaphore::new(cores.max(2))),
             max_row: max_row as u64,
@@ -173,12 +179,8 @@ impl Feed {
                 break;
             }
             if has_others {
-                // A larger row ends the stream, whatever it has.
-                let record = record::one::<Txs>(snapshot, &self.codec, row, self.max_row)?;
-                let matches = record.as_ref().map_or(Ok(true), |record| {
-                    bytes_tested += record.len();
-                    msg_sets::has_any(record, &filter.types)
-                })?;
+                let (matches, bytes) = self.matches(filter, row, snapshot)?;
+                bytes_tested += bytes;
                 if !matches {
                     page.tested = row;
                     continue;
@@ -212,6 +214,23 @@ impl Feed {
         Ok(page)
     }
 
+    /// True if `row` passes the test of `filter`; with the bytes that were read.
+    fn matches(
+        &self,
+        filter: &Filter,
+        row: u64,
+        snapshot: &dyn Snapshot,
+    ) -> Result<(bool, usize), HttpError> {
+        if filter.kind == Kind::Transfers {
+            let placed = transfer_record::movements(snapshot, &[row])?;
+            return Ok((placed.iter().all(|placed| filter.movements.tested.passes(&placed.movement)), 0));
+        }
+        // A larger row ends the stream, whatever it has.
+        let record = record::one::<Txs>(snapshot, &self.codec, row, self.max_row)?;
+        let Ok(record) = record else { return Ok((true, 0)) };
+        Ok((msg_sets::has_any(&record, &filter.types)?, record.len()))
+    }
+
     /// The event of `row`, whose block is at `from` or above: an `end` if it is too large.
     fn render(
         &self,
@@ -226,6 +245,7 @@ impl Feed {
             Kind::Blocks => Ok(block(snapshot, row)?.json),
             Kind::Txs => record::one::<Txs>(snapshot, &self.codec, row, self.max_row)?,
             Kind::EvmTxs => record::one::<EvmTxs>(snapshot, &self.codec, row, self.max_row)?,
+            Kind::Transfers => Ok(self.transfer(row, snapshot)?),
         };
         let height = if kind == Kind::Blocks { row } else { height_of(kind, row, from, snapshot, head)? };
         let position = Position::new(height, row, hashes).map_err(HttpError::internal)?;
@@ -244,6 +264,15 @@ impl Feed {
         Ok(Placed { event, position })
     }
 
+    fn transfer(&self, number: u64, snapshot: &dyn Snapshot) -> Result<Vec<u8>, HttpError> {
+        let mut json = Ok(Vec::new());
+        Records::new(&self.identity, &self.codec, snapshot).each(&[number], |_, _, record| {
+            json = serde_json::to_vec(record);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        json.map_err(HttpError::internal)
+    }
+
     /// The position after all rows of the block at `height`; before the first block, the beginning.
     pub(crate) fn after_block(
         &self,
@@ -255,7 +284,7 @@ impl Feed {
         if height < self.start_height {
             return Ok(Position::default());
         }
-        let rows = kind.of_block(height, &block(snapshot, height)?);
+        let rows = kind.of_block(height, &block(snapshot, height)?, snapshot)?;
         Position::new(height, rows.first + rows.len - 1, hashes).map_err(HttpError::internal)
     }
 
@@ -269,7 +298,7 @@ impl Feed {
         if position.height < self.start_height {
             return Ok(position.row == 0);
         }
-        let rows = kind.of_block(position.height, &block(snapshot, position.height)?);
+        let rows = kind.of_block(position.height, &block(snapshot, position.height)?, snapshot)?;
         Ok((rows.first - 1..rows.first + rows.len).contains(&position.row))
     }
 }
@@ -305,8 +334,12 @@ fn height_of(
     snapshot: &dyn Snapshot,
     head: &Head,
 ) -> Result<u64, HttpError> {
+    if kind == Kind::Transfers {
+        let placed = transfer_record::movements(snapshot, &[row])?;
+        return Ok(placed.first().map_or(from, |placed| placed.height));
+    }
     let begins_by =
-        |height| Ok::<_, HttpError>(kind.of_block(height, &block(snapshot, height)?).first <= row);
+        |height| Ok::<_, HttpError>(kind.of_block(height, &block(snapshot, height)?, snapshot)?.first <= row);
     let (mut low, mut high, mut step) = (from, head.height + 1, 1);
     while low + step < high && begins_by(low + step)? {
         low += step;

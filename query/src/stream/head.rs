@@ -1,6 +1,7 @@
 //! The head of the index.
 
 use schema::Error;
+use schema::ledger::LEDGER;
 use schema::meta::{self, BlockLane, Rewinds};
 use store::Snapshot;
 
@@ -13,6 +14,10 @@ pub(crate) struct Head {
     pub(crate) txs: u64,
     /// The last sequence of an EVM transaction.
     pub(crate) evm_txs: u64,
+    /// The last sequence of a movement of tokens.
+    pub(crate) movements: u64,
+    /// The last height whose movements are indexed.
+    pub(crate) movements_to: u64,
     /// The rewind counter.
     pub(crate) rewinds: u64,
 }
@@ -21,6 +26,15 @@ impl Head {
     pub(crate) fn read(snapshot: &dyn Snapshot) -> Result<Self, Error> {
         let lane = meta::read::<BlockLane>(snapshot)?.unwrap_or_default();
         let rewinds = meta::read::<Rewinds>(snapshot)?.unwrap_or_default().count;
-        Ok(Self { height: lane.height, txs: lane.txs, evm_txs: lane.evm_txs, rewinds })
+        let (movements, movements_to) =
+            LEDGER.state(snapshot)?.map_or((0, 0), |state| (state.numbered, state.height));
+        Ok(Self {
+            height: lane.height,
+            txs: lane.txs,
+            evm_txs: lane.evm_txs,
+            movements,
+            movements_to,
+            rewinds,
+        })
     }
 }

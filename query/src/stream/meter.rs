@@ -24,7 +24,7 @@ pub(crate) fn describe() {
         DROPPED,
         "event streams that were ended because their client read too slowly, by stream"
     );
-    for kind in [Kind::Blocks, Kind::Txs, Kind::EvmTxs] {
+    for kind in [Kind::Blocks, Kind::Txs, Kind::EvmTxs, Kind::Transfers] {
         let (clients, events, dropped) = metrics(kind);
         clients.set(0.0);
         events.increment(0);
@@ -38,6 +38,7 @@ fn metrics(kind: Kind) -> (Gauge, Counter, Counter) {
         Kind::Blocks => "blocks",
         Kind::Txs => "txs",
         Kind::EvmTxs => "evm-txs",
+        Kind::Transfers => "transfers",
     };
     (
         gauge!(CLIENTS, "stream" => stream),

@@ -23,7 +23,7 @@ use super::feed::{END, Feed, Placed, Rows};
 use super::head::Head;
 use super::meter::Meter;
 use super::position::{Base, Hashes, Position};
-use super::rows::Filter;
+use super::rows::{Filter, Kind};
 
 /// Blocks behind the head within which a stream that once had every event reads the next ones at once.
 const NEAR: u64 = 16;
@@ -132,8 +132,8 @@ impl Reader {
             return Some((Ok(page), self));
         }
         let is_near = self.behind(head).is_some_and(|behind| behind <= NEAR);
-        // A filter by types may have to test each row.
-        if is_near && self.filter.types.is_empty() {
+        // A filter may have to test each row.
+        if is_near && !self.filter.may_test() {
             return Some((self.read(), self));
         }
         // Neither fails: the semaphore is never closed, and a panic ends the stream as it would on this thread.
@@ -188,6 +188,12 @@ impl Reader {
                     )]));
                 }
             }
+        }
+        if self.filter.kind == Kind::Transfers && head.movements_to < head.height {
+            return Ok(only(vec![self.last(
+                "the index `ledger` does not have the last blocks: it is no longer written, or is built again; resume with the id \
+                 of this event when `indexes` of /status has them",
+            )]));
         }
         let tested = if self.tested.0 == head.rewinds { self.tested.1 } else { 0 };
         let rows = feed.page(&self.filter, (&self.position, tested), &*snapshot, &mut hashes, &head)?;

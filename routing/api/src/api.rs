@@ -12,6 +12,7 @@ mod msgs_response;
 pub(crate) mod nft;
 pub(crate) mod op_hook;
 mod pair;
+pub(crate) mod portfolio;
 mod price_warning;
 mod reach;
 pub(crate) mod registry;

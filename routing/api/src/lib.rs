@@ -54,6 +54,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::chains::ENDPOINTS,
     api::assets::ENDPOINTS,
     api::balances::ENDPOINTS,
+    api::portfolio::ENDPOINTS,
     api::route::ENDPOINTS,
     api::op_hook::ENDPOINTS,
     api::msgs::ENDPOINTS,

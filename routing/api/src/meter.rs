@@ -25,7 +25,7 @@ pub fn describe() {
     describe_counter!(SUBMISSIONS, "transactions of /v2/tx/submit by outcome: accepted by a node, or not");
     describe_counter!(
         BALANCES,
-        "balances of an account on one chain for /v2/info/balances, by outcome: answered, or failed within the time limit"
+        "balances of an account on one chain for /v2/info/balances and portfolios, by outcome: answered, or failed within the time limit"
     );
     describe_gauge!(REGISTRY, "chains, assets, channels, bridges and ofts of the registry in use, by kind");
     describe_gauge!(REGISTRY_READ, Unit::Seconds, "Unix time at which the registry in use was read");

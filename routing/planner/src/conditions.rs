@@ -43,6 +43,8 @@ pub(crate) struct Conditions<'a> {
     states: FxHashMap<u32, Option<EdgeState<'a>>>,
     /// Whether the facts have any migrated denomination.
     any_migrated: bool,
+    /// Limits that excluded a continuation of some path.
+    met: Vec<Relax>,
 }
 
 /// A limit that a search ignores, to find the one that blocks a request.
@@ -67,7 +69,21 @@ impl<'a> Conditions<'a> {
         let mut migrated = world.facts.bridges.values().flat_map(|facts| facts.migrated.values());
         let any_migrated = migrated.any(Option::is_some);
         let graph = RequestGraph::new(graph, world.registry, [request.from, request.to]);
-        Self { graph, world, bridges: request.bridges.as_deref(), states: FxHashMap::default(), any_migrated }
+        let bridges = request.bridges.as_deref();
+        Self { graph, world, bridges, states: FxHashMap::default(), any_migrated, met: Vec::new() }
+    }
+
+    /// Notes a limit that excluded a continuation of a path.
+    pub(crate) fn met(&mut self, limit: Relax) {
+        if !self.met.contains(&limit) {
+            self.met.push(limit);
+        }
+    }
+
+    /// Limits that excluded something in the searches until now. A search that ignores only another one finds nothing
+    /// more.
+    pub(crate) fn limits_met(&self) -> &[Relax] {
+        &self.met
     }
 
     /// Current state of an edge; `None` if it is unusable or excluded by the request.

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use registry::AssetRef;
+use rustc_hash::FxHashMap;
 
 use crate::conditions::Conditions;
 use crate::graph::EdgeKind;
@@ -22,9 +23,9 @@ pub(crate) struct Heuristic {
     /// Biconnected components that a path can use; a few.
     components: Vec<u32>,
     hops: Vec<u8>,
-    /// Withdrawals and trusted steps; at least `far` for an asset that the backward search did not reach before the
+    /// By node, withdrawals and trusted steps; at least `far` for one that the backward search did not reach before the
     /// source.
-    trust: Vec<Option<Trust>>,
+    trust: FxHashMap<usize, Trust>,
     far: Trust,
 }
 
@@ -37,7 +38,7 @@ impl Heuristic {
         let graph = conditions.graph;
         let (start, end) = (graph.listed(source), graph.listed(target));
         let components = graph.components().between(start.index(), end.index(), MAX_HOPS)?;
-        let (hops, trust) = (vec![FAR; graph.nodes()], vec![None; graph.nodes()]);
+        let (hops, trust) = (vec![FAR; graph.nodes()], FxHashMap::default());
         let mut heuristic = Self { components, hops, trust, far: (0, 0) };
         heuristic.count_hops(conditions, target);
         if heuristic.hops(graph.node(source)) == usize::from(FAR) {
@@ -62,7 +63,7 @@ impl Heuristic {
 
     /// Lower bound of withdrawals and trusted steps from a node to the target.
     pub(crate) fn trust(&self, node: usize) -> Trust {
-        self.trust[node].unwrap_or(self.far)
+        self.trust.get(&node).copied().unwrap_or(self.far)
     }
 
     fn count_hops(&mut self, conditions: &Conditions<'_>, target: AssetRef) {
@@ -88,10 +89,10 @@ impl Heuristic {
         let mut open = BinaryHeap::from([Reverse(((0, 0), target))]);
         while let Some(Reverse((trust, to))) = open.pop() {
             let node = conditions.graph.node(to);
-            if self.trust[node].is_some() {
+            if self.trust.contains_key(&node) {
                 continue;
             }
-            self.trust[node] = Some(trust);
+            self.trust.insert(node, trust);
             self.far = trust;
             if to == source {
                 return;
@@ -101,7 +102,7 @@ impl Heuristic {
                 // Unreachable assets need no bound.
                 let node = conditions.graph.node(from);
                 let reached = self.hops[node] != FAR && self.allows(conditions, from, to);
-                if reached && self.trust[node].is_none() {
+                if reached && !self.trust.contains_key(&node) {
                     let (withdrawals, trusted) = least(conditions, back.kind);
                     let next: Trust = (trust.0.saturating_add(withdrawals), trust.1.saturating_add(trusted));
                     open.push(Reverse((next, from)));

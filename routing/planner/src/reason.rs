@@ -20,12 +20,17 @@ const ONE_BY_ONE: [Relax; 7] = [
     Relax::Rejection(Rejection::NoQuote),
 ];
 
-/// Explains why a request has no plan.
+/// Explains why a request has no plan, after the search that found none.
 pub(crate) fn why(conditions: &mut Conditions<'_>, request: &Request) -> NoRoute {
+    let met = conditions.limits_met().to_vec();
+    if met.is_empty() {
+        return no_path(conditions, request);
+    }
     let Some(unlimited) = best(conditions, request, Relax::Everything) else {
         return no_path(conditions, request);
     };
-    let path = ONE_BY_ONE.iter().find_map(|relax| best(conditions, request, *relax)).unwrap_or(unlimited);
+    let mut limits = ONE_BY_ONE.iter().filter(|limit| met.contains(limit));
+    let path = limits.find_map(|limit| best(conditions, request, *limit)).unwrap_or(unlimited);
     first_rejection(conditions, request, &path)
 }
 

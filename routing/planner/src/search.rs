@@ -14,6 +14,7 @@ use std::collections::BinaryHeap;
 
 use chain::U256;
 use registry::AssetRef;
+use rustc_hash::FxHashMap;
 
 use crate::chaining::{Joining, TxTail};
 use crate::conditions::{Conditions, EdgeState, Relax};
@@ -81,14 +82,13 @@ impl Cost {
 /// Paths from `request.from` to `request.to`, best first, at most [`MAX_PLANS`].
 pub(crate) fn search(conditions: &mut Conditions<'_>, request: &Request, relax: Relax) -> Vec<Vec<PathEdge>> {
     let Some(heuristic) = Heuristic::new(conditions, request.from, request.to) else { return Vec::new() };
-    let nodes = conditions.graph.nodes();
     let mut search = Search {
         conditions,
         request,
         relax,
         heuristic,
         labels: Vec::with_capacity(32),
-        of_asset: vec![None; nodes],
+        of_node: FxHashMap::default(),
         open: BinaryHeap::with_capacity(32),
         arrived: Vec::new(),
     };
@@ -102,8 +102,8 @@ struct Search<'s, 'a> {
     relax: Relax,
     heuristic: Heuristic,
     labels: Vec<Label>,
-    /// The newest label of each asset.
-    of_asset: Vec<Option<u32>>,
+    /// The newest label of each node that has one: a few of the thousands of a registry.
+    of_node: FxHashMap<usize, u32>,
     /// Priority queue by lower bound of the cost, then hops, then age.
     open: BinaryHeap<Reverse<(Key, usize, u32)>>,
     arrived: Vec<u32>,
@@ -163,7 +163,13 @@ impl Search<'_, '_> {
             }
             let Some(state) = self.conditions.state(edge) else { continue };
             let traversed = self.conditions.traverse(&state, label.cost.amount.0, self.relax);
-            let Ok((_, amount)) = traversed else { continue };
+            let amount = match traversed {
+                Ok((_, amount)) => amount,
+                Err(rejection) => {
+                    self.conditions.met(Relax::Rejection(rejection));
+                    continue;
+                }
+            };
             for (hook, new) in joinings(&label, &state) {
                 self.add(number, (edge, about.to), &state, amount, (hook, new));
             }
@@ -188,18 +194,24 @@ impl Search<'_, '_> {
             seconds: label.cost.seconds.saturating_add(state.seconds),
             hops: label.cost.hops + 1,
         };
-        let refused = cost.hook && !self.request.op_hook && !self.relax.ignores(Relax::Hook)
-            || cost.txs > 1 && !self.request.multi_tx && !self.relax.ignores(Relax::Txs);
+        let needs_hook = cost.hook && !self.request.op_hook && !self.relax.ignores(Relax::Hook);
+        let needs_txs = cost.txs > 1 && !self.request.multi_tx && !self.relax.ignores(Relax::Txs);
+        if needs_hook {
+            self.conditions.met(Relax::Hook);
+        }
+        if needs_txs {
+            self.conditions.met(Relax::Txs);
+        }
         let node = self.conditions.graph.node(to);
-        let sibling = self.of_asset[node];
+        let sibling = self.of_node.get(&node).copied();
         let next = Label { asset: to, last: Some((edge, before)), sibling, tail: state.tail, cost };
-        if refused || self.is_dominated(&next) {
+        if needs_hook || needs_txs || self.is_dominated(&next) {
             return;
         }
         // There are fewer labels than `MAX_LABELS` and the edges of one asset.
         let Ok(number) = u32::try_from(self.labels.len()) else { return };
         self.labels.push(next);
-        self.of_asset[node] = Some(number);
+        self.of_node.insert(node, number);
         if to == self.request.to {
             self.arrived.push(number);
             return;

@@ -55,8 +55,13 @@ pub(super) fn is_derived(spec: &TableSpec) -> bool {
 
 /// Every derived table.
 fn all() -> impl Iterator<Item = &'static TableSpec> {
-    let of_blocks = INDEXES.iter().filter(|index| index.input != Input::Lane);
-    let of_indexes = of_blocks.flat_map(|index| index.tables);
+    // What traces and nodes say is stored nowhere else.
+    let of_blocks =
+        |index: &'static Index| index.tables.iter().filter(|table| !index.replies.contains(table));
+    let of_indexes = INDEXES
+        .iter()
+        .filter(|index| !matches!(index.input, Input::Traces | Input::Lane))
+        .flat_map(move |index| of_blocks(index));
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 
@@ -80,6 +85,9 @@ pub(super) fn rebuilds<'a>(
         Box::new(|_| denoms(context, copy)),
     ];
     for (index, state) in index::stored(context.snapshot)? {
+        if index.input == Input::Traces {
+            continue;
+        }
         checks.push(Box::new(move |report| rebuild_index(context, copy, (index, state), report)));
     }
     Ok(checks)
@@ -193,7 +201,7 @@ fn rebuild_index(
     let mut next = state.from;
     let mut advance = || match index.input {
         Input::Records => writer.advance(copy, state.height),
-        Input::Lane => Ok(Rest::None),
+        Input::Lane | Input::Traces => Ok(Rest::None),
         Input::Headers if next > state.height => Ok(Rest::None),
         Input::Headers => {
             let to = state.height.min(next + HEADERS_AT_ONCE);

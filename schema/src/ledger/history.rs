@@ -210,7 +210,7 @@ fn first_of_row(ordinal: u64) -> u64 {
 
 /// True for tokens with an amount for each account.
 pub fn has_balances(token: &Token) -> bool {
-    !matches!(token, Token::Erc721(_) | Token::Erc1155(_))
+    !matches!(token, Token::Erc721(_) | Token::Erc1155(_) | Token::Collection(_) | Token::Cw721(_))
 }
 
 /// The history of one balance: an array of the blocks that have changed it.

@@ -10,6 +10,7 @@ use chain::{Account, U256};
 use proptest::prelude::*;
 use schema::balances::{AskedAccounts, Bases, TokenHolders, TokenState, TokenStates};
 use schema::block::{Block, BlockEvents, Blocks};
+use schema::call_errors::CallErrors;
 use schema::contracts::ContractTxs;
 use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_block::{EvmBlock, EvmBlockByHash, EvmBlocks};
@@ -18,7 +19,7 @@ use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
     AccountMovements, AccountTokenMovements, BalanceChanges, BalanceTotals, ChangeRow, Class, DenomTokens,
-    Holder, Movements, TokenDenoms, TokenMovements, Total,
+    Holder, MovedNfts, Movements, NftObjects, TokenDenoms, TokenMovements, Total, WholeTokens,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -33,6 +34,9 @@ use schema::parties::RecipientEvmTxs;
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::postings;
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
+use schema::tokens::{
+    FirstSeen, TokenNumbers, TokenQuestions, TokenReplies, TokenReply, TokenSearch, Tokens, TokensByType,
+};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::undo::{Horizon, Lane, Record, RecordKey, UndoLog, UndoRecords};
 use schema::{TABLES, Visitor};
@@ -74,6 +78,7 @@ fn example() -> MemStore {
     nfts(&mut txn);
     ledger(&mut txn);
     balances(&mut txn);
+    tokens(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
     txn.put::<UndoRecords>(&key, &Message(record));
@@ -119,6 +124,27 @@ fn about_the_database(txn: &mut Txn<'_>) {
     txn.put::<BlockEvents>(&300, &br#"[{"type":"t","attributes":[]}]"#.to_vec());
 }
 
+fn tokens(txn: &mut Txn<'_>) {
+    let token = TokenKey(Token::Erc20([0x0c; 20]));
+    txn.put::<Tokens>(&token, &Message(FirstSeen { number: 3, height: 300 }));
+    txn.put::<TokenNumbers>(&3, &token.to_bytes());
+    txn.push::<TokensByType>(&token.type_byte(), 3).unwrap();
+    txn.put::<TokenQuestions>(&4, &());
+    txn.put::<TokenSearch>(&(1, Text::from("usdc"), 3), &());
+    let reply = TokenReply {
+        name: "USD Coin".to_owned(),
+        name_outcome: Outcome::Known.into(),
+        symbol: "USDC".to_owned(),
+        symbol_outcome: Outcome::Known.into(),
+        decimals: 6,
+        decimals_outcome: Outcome::Known.into(),
+        denom: "uusdc".to_owned(),
+        is_erc721: false,
+        height: 301,
+    };
+    txn.put::<TokenReplies>(&token, &Message(reply));
+}
+
 fn ledger(txn: &mut Txn<'_>) {
     let (erc20, token) = (TokenKey(Token::Erc20([0x0c; 20])), TokenKey(Token::Denom("umin".to_owned())));
     let movement = Movement {
@@ -138,7 +164,7 @@ fn ledger(txn: &mut Txn<'_>) {
     let burn = Movement {
         message: None,
         token: Token::Erc721([0x0d; 20]),
-        token_id: Some(U256::from(9)),
+        token_id: Some("9".to_owned()),
         to: None,
         amount: U256::ONE,
         kind: Kind::Burn,
@@ -164,6 +190,10 @@ fn ledger(txn: &mut Txn<'_>) {
         &ChangeRow(vec![(300, change)]),
     );
     txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
+    let collection = TokenKey(Token::Collection([0x10; 32]));
+    txn.put::<MovedNfts>(&(collection.clone(), Text::from("A 1")), &person().0.as_bytes().to_vec());
+    txn.put::<NftObjects>(&contract(), &[collection.to_bytes(), b"A 1".to_vec()].concat());
+    txn.put::<WholeTokens>(&TokenKey(Token::Cw20([0x0f; 32])), &300);
 }
 
 fn balances(txn: &mut Txn<'_>) {
@@ -219,6 +249,7 @@ fn evm(txn: &mut Txn<'_>) {
     txn.put::<EvmBlocks>(&299, &Message(header));
     postings::add::<EvmBlockByHash>(txn, [(hash_prefix(&[0xeb; 32]), 299, 0)]);
     txn.put::<Calls>(&11, &plain(&chunk.take()));
+    txn.put::<CallErrors>(&12, &"execution reverted".to_owned());
     txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, counts: vec![1, 1] }));
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();

@@ -4,10 +4,14 @@
 use std::sync::LazyLock;
 
 use chain::comet::proof::{self, Claims, Commitments};
+use chain::movement::{Reader, Source};
 use chain::{AccountSet, Vm, comet, evm, evm::erc20, nft};
 use ingest::derive::{self, Block, BlockResponses, EvmResponse, Failure, Rendered, WorkerState};
 use replay::recording::Height;
+use schema::movement::{MovementRow, Place, PlacedMovement};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use store::Value as _;
 
 use crate::edit;
 use crate::input::Input;
@@ -30,6 +34,12 @@ pub const WORDS: &[&str] = &[
     "move",
     "type_tag",
     "0x1::object::TransferEvent",
+    "0x1::fungible_asset::WithdrawEvent",
+    "coin_spent",
+    "coin_received",
+    "instantiate",
+    "{\"@type\":\"/cosmwasm.wasm.v1.MsgInstantiateContract\",\"msg\":{\"initial_balances\":[",
+    "\"@type\":\"/minievm.evm.v1.MsgCall\"",
     "null",
     "9223372036854775808",
     "\\ud800",
@@ -48,6 +58,7 @@ pub fn run(data: &[u8]) -> bool {
     let parts = if input.byte().is_multiple_of(2) { lines(input) } else { edited(&RECORDED[which], input) };
     let [block, results, receipts] = &parts;
     any_chain(results);
+    movements(block, results);
     let height = comet::parse_block(block).map_or(0, |block| block.header.height);
     let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
     // Hashes would reject mutated answers, so they are checked by `proofs` only.
@@ -136,6 +147,29 @@ fn any_chain(results: &[u8]) {
     let hash = proof::results_hash(&results.txs_results);
     let all_base64 = results.txs_results.iter().all(|result| result.data_bytes().is_ok());
     assert_eq!(hash.is_ok(), all_base64);
+}
+
+/// Reads movements as those of every VM, with `message` as the message of each transaction: each has a side, and is the same
+/// in its stored form.
+fn movements(message: &[u8], results: &[u8]) {
+    let Ok(results) = comet::parse_results(results) else { return };
+    let message: Option<&RawValue> = serde_json::from_slice(message).ok();
+    let messages: Vec<&RawValue> = message.into_iter().collect();
+    for vm in [Vm::Evm, Vm::Move, Vm::Wasm, Vm::None] {
+        let reader = Reader::new(vm, "init");
+        let txs = results.txs_results.iter().map(|result| (Source::Tx(&messages), &result.events));
+        for (source, events) in txs.chain([(Source::Block, &results.finalize_block_events)]) {
+            let found = reader.read(source, events);
+            assert_eq!(found.movements, reader.read(source, events).movements);
+            for (index, movement) in (0..).zip(found.movements) {
+                let placed = PlacedMovement { height: 1, place: Place::Tx(2), index, movement };
+                let row = MovementRow(vec![placed]);
+                let mut stored = Vec::new();
+                row.encode(&mut stored);
+                assert_eq!(MovementRow::decode(&stored), Some(row));
+            }
+        }
+    }
 }
 
 fn derived(chain: &Chain, answers: &BlockResponses<'_>, worker: &mut WorkerState) -> bool {

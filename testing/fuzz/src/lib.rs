@@ -7,8 +7,9 @@
 //! | module | one job |
 //! |---|---|
 //! | [`cursor`], [`request`], [`json_rpc`], [`mod@etherscan`] | requests of clients to the indexer |
+//! | [`abi`] | calls, by types that somebody gave |
 //! | [`rows`] | keys and values of every table |
-//! | [`events`], [`traces`], [`tx`], [`views`], [`evm`] | answers of nodes, and what is rebuilt from them |
+//! | [`events`], [`traces`], [`tx`], [`views`], [`metadata`], [`evm`] | answers of nodes, and what is rebuilt from them |
 //! | [`memo`], [`registry_files`] | input of the routing service |
 //! | [`recording_files`] | recordings that a replay node serves |
 //! | [`input`], [`edit`], [`mutate`] | bytes as choices, bytes as edits of JSON, mutations of bytes |
@@ -20,6 +21,7 @@
     reason = "a target panics at the first violation: that is its purpose"
 )]
 
+pub mod abi;
 pub mod cursor;
 pub mod edit;
 pub mod etherscan;
@@ -28,6 +30,7 @@ pub mod evm;
 pub mod input;
 pub mod json_rpc;
 pub mod memo;
+pub mod metadata;
 pub mod mutate;
 pub mod recorded;
 pub mod recording_files;
@@ -57,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cursor", run: cursor::run, seeds: cursor::seeds, words: cursor::WORDS },
     Target { name: "query_string", run: request::run, seeds: request::seeds, words: request::WORDS },
     Target { name: "etherscan", run: etherscan::run, seeds: etherscan::seeds, words: etherscan::WORDS },
+    Target { name: "abi", run: abi::run, seeds: abi::seeds, words: &[] },
     Target { name: "json_rpc", run: json_rpc::run, seeds: json_rpc::seeds, words: json_rpc::WORDS },
     Target { name: "rows", run: rows::run, seeds: rows::seeds, words: &[] },
     Target { name: "events", run: events::run, seeds: events::seeds, words: events::WORDS },
@@ -65,6 +69,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "evm_tx", run: evm::tx, seeds: evm::tx_seeds, words: evm::WORDS },
     Target { name: "tx", run: tx::run, seeds: tx::seeds, words: tx::WORDS },
     Target { name: "views", run: views::run, seeds: views::seeds, words: views::WORDS },
+    Target { name: "metadata", run: metadata::run, seeds: metadata::seeds, words: metadata::WORDS },
     Target { name: "memo", run: memo::run, seeds: memo::seeds, words: memo::WORDS },
     Target {
         name: "registry",

@@ -9,6 +9,7 @@ use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
 use replay::recording::Summary;
 use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::call_errors::CALL_ERRORS;
 use schema::contracts::CONTRACTS;
 use schema::digest::TableDigest;
 use schema::evm_block::BLOCKS;
@@ -95,16 +96,13 @@ pub async fn index_as(
     Ok(())
 }
 
-/// Indexes `recording` with the optional indexes that JSON-RPC reads, in memory, and with calls if `calls` is true. Unrecorded
+/// Indexes `recording` with the optional indexes that JSON-RPC reads, in memory, and with calls and their errors if `calls` is true. Unrecorded
 /// requests count as failed.
 pub async fn index_for_json_rpc(recording: Arc<Recording>, calls: bool) -> Result<Arc<dyn Store>> {
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
-    let config = Config {
-        indexes: vec![&BLOCKS, &CONTRACTS, &LOGS, &PARTIES],
-        internal_txs: calls,
-        rich_list: false,
-        ..config(&recording)?
-    };
+    let mut indexes = vec![&BLOCKS, &CONTRACTS, &LOGS, &PARTIES];
+    indexes.extend(calls.then_some(&CALL_ERRORS));
+    let config = Config { indexes, internal_txs: calls, rich_list: false, ..config(&recording)? };
     let last = recording.last();
     let played = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
     let ingest = Ingest::prepare(config, Arc::new(clients(&played)?), Arc::clone(&store)).await?;

@@ -9,7 +9,8 @@ use alloy::primitives::U256;
 use alloy::sol_types::SolCall as _;
 
 use self::calls::{
-    balanceOfCall, decimalsCall, nameCall, ownerOfCall, supportsInterfaceCall, tokenURICall, totalSupplyCall,
+    balanceOfCall, decimalsCall, nameCall, ownerOfCall, supportsInterfaceCall, symbolCall, tokenURICall,
+    totalSupplyCall,
 };
 use crate::sanitize::{self, Text};
 
@@ -23,6 +24,7 @@ mod calls {
     alloy::sol! {
         // Returns a string, which is read as bytes because alloy would replace invalid UTF-8.
         function name() returns (bytes);
+        function symbol() returns (bytes);
         function decimals() returns (uint256);
         function tokenURI(uint256 token) returns (bytes);
         function ownerOf(uint256 token) returns (address);
@@ -35,6 +37,11 @@ mod calls {
 /// `name()` of ERC-20 and ERC-721. Answer: [`read_string`].
 pub fn name() -> Vec<u8> {
     nameCall {}.abi_encode()
+}
+
+/// `symbol()` of ERC-20 and ERC-721. Answer: [`read_string`].
+pub fn symbol() -> Vec<u8> {
+    symbolCall {}.abi_encode()
 }
 
 /// `decimals()` of ERC-20. Answer: [`read_uint`].

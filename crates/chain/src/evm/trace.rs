@@ -50,6 +50,8 @@ pub struct Frame<'a> {
     pub gas: JsonText<'a>,
     /// The gas used.
     pub gas_used: JsonText<'a>,
+    /// Why it failed; empty if it did not.
+    pub error: JsonText<'a>,
 }
 
 /// Why a trace cannot be used.
@@ -310,6 +312,7 @@ fn member_of<'f, 'a>(frame: &'f mut Frame<'a>, key: &str) -> Option<(&'f mut Jso
         "value" => (&mut frame.value, true),
         "gas" => (&mut frame.gas, true),
         "gasUsed" => (&mut frame.gas_used, true),
+        "error" => (&mut frame.error, false),
         _ => return None,
     })
 }

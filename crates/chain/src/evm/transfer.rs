@@ -16,6 +16,9 @@ mod signatures {
     }
 }
 
+/// Bytes of a word.
+const WORD: usize = 32;
+
 /// The form of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
@@ -57,40 +60,44 @@ impl Standard {
 
     /// The transfers in `log`; none if it has another form. A batch has one for each token.
     pub fn read(self, log: &Log<'_>) -> Vec<Transfer> {
-        self.parse(log).unwrap_or_default()
+        let found = read(log).filter(|(standard, _)| *standard == self);
+        found.map(|(_, transfers)| transfers).unwrap_or_default()
     }
+}
 
-    fn parse(self, log: &Log<'_>) -> Option<Vec<Transfer>> {
-        let topics = log.topics.iter().map(|topic| bytes(topic)).collect::<Option<Vec<[u8; 32]>>>()?;
-        let event = B256::from(*topics.first()?);
-        if !self.events().contains(&event.0) {
-            return None;
+/// The transfers in a log with their standard; `None` if it has the form of none.
+pub fn read(log: &Log<'_>) -> Option<(Standard, Vec<Transfer>)> {
+    use signatures::{Transfer as Plain, TransferBatch, TransferSingle};
+    let topics = log.topics.iter().map(|topic| bytes(topic)).collect::<Option<Vec<[u8; 32]>>>()?;
+    let (event, topics) = topics.split_first()?;
+    let data = hex::decode(log.data.strip_prefix("0x").unwrap_or(&log.data)).ok()?;
+    let transfer = |[from, to]: [&[u8; 32]; 2], id, amount| {
+        Some(Transfer { from: address(from)?, to: address(to)?, id, amount })
+    };
+    let one = |standard, transfer: Option<Transfer>| Some((standard, vec![transfer?]));
+    let is = |known: B256| *event == known.0;
+    match (topics, &data[..]) {
+        ([from, to], amount) if is(Plain::SIGNATURE_HASH) && amount.len() == WORD => {
+            one(Standard::Erc20, transfer([from, to], None, Some(U256::from_be_slice(amount))))
         }
-        let [from, to] = self.places();
-        let (from, to) = (address(topics.get(from)?)?, address(topics.get(to)?)?);
-        let data = || hex::decode(log.data.strip_prefix("0x").unwrap_or(&log.data)).ok();
-        let transfer = |id, amount| Transfer { from, to, id, amount };
-        match (self, &topics[..]) {
-            (Self::Erc20, [_, _, _]) if log.data.len() == 66 => {
-                Some(vec![transfer(None, Some(U256::from_be_slice(&data()?)))])
-            }
-            (Self::Erc721, [_, _, _, id]) if matches!(&*log.data, "" | "0x") => {
-                Some(vec![transfer(Some(U256::from_be_bytes(*id)), None)])
-            }
-            (Self::Erc1155, [_, _, _, _]) if event == signatures::TransferSingle::SIGNATURE_HASH => {
-                type Pair = (sol_data::Uint<256>, sol_data::Uint<256>);
-                let (id, amount) = Pair::abi_decode_params(&data()?).ok()?;
-                Some(vec![transfer(Some(id), Some(amount))])
-            }
-            (Self::Erc1155, [_, _, _, _]) => {
-                type Numbers = sol_data::Array<sol_data::Uint<256>>;
-                let (ids, amounts) = <(Numbers, Numbers)>::abi_decode_params(&data()?).ok()?;
-                (ids.len() == amounts.len()).then(|| {
-                    ids.into_iter().zip(amounts).map(|(id, n)| transfer(Some(id), Some(n))).collect()
-                })
-            }
-            _ => None,
+        ([from, to, id], []) if is(Plain::SIGNATURE_HASH) => {
+            one(Standard::Erc721, transfer([from, to], Some(U256::from_be_bytes(*id)), None))
         }
+        ([_, from, to], values) if is(TransferSingle::SIGNATURE_HASH) && values.len() == 2 * WORD => {
+            let (id, amount) = values.split_at(WORD);
+            let number = |word| Some(U256::from_be_slice(word));
+            one(Standard::Erc1155, transfer([from, to], number(id), number(amount)))
+        }
+        ([_, from, to], values) if is(TransferBatch::SIGNATURE_HASH) => {
+            type Numbers = sol_data::Array<sol_data::Uint<256>>;
+            let (ids, amounts) = <(Numbers, Numbers)>::abi_decode_params(values).ok()?;
+            if ids.len() != amounts.len() {
+                return None;
+            }
+            let all = ids.into_iter().zip(amounts).map(|(id, n)| transfer([from, to], Some(id), Some(n)));
+            Some((Standard::Erc1155, all.collect::<Option<_>>()?))
+        }
+        _ => None,
     }
 }
 

@@ -5,28 +5,33 @@
 
 use alloy::primitives::U256;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::{Group, Placed, Source, Token, amount};
 use crate::address::Account;
 use crate::comet::Event;
 use crate::serde_lenient::JsonText;
 
-/// Adds the movements of `events`.
-pub(super) fn read(prefix: &str, source: Source<'_>, events: &[Event<'_>], out: &mut Vec<Placed>) {
-    let mut instantiated = Vec::new();
+/// Adds the movements of `events`. Returns the new contracts whose first balances are among them.
+pub(super) fn read(
+    prefix: &str,
+    source: Source<'_>,
+    events: &[Event<'_>],
+    out: &mut Vec<Placed>,
+) -> Vec<Token> {
+    let (mut instantiated, mut whole) = (Vec::new(), Vec::new());
     for (at, event) in events.iter().enumerate() {
         let group = Group::of(event);
         match event.kind.as_ref() {
             "wasm" => out.extend(action(prefix, event, at, group)),
             "instantiate" if !instantiated.contains(&group) => {
-                // Later ones of the message are of contracts that this one instantiates.
+                // Later ones of the message are of contracts that this one instantiates: what those are told is in no message.
                 instantiated.push(group);
-                first_balances(prefix, source, event, at, group, out);
+                whole.extend(first_balances(prefix, source, event, at, group, out));
             }
             _ => {}
         }
     }
+    whole
 }
 
 /// The contract of an event: the chain writes this key, contracts cannot.
@@ -47,7 +52,8 @@ fn action(prefix: &str, event: &Event<'_>, at: usize, group: Group) -> Option<Pl
     Some(Placed::new(at, group, Token::Cw20(contract(prefix, event)?), sides, amount))
 }
 
-/// The balances in the message that instantiates a contract, which the contract emits no event for.
+/// Adds the balances in the message that instantiates a contract, which the contract emits no event for. `None` unless all
+/// of them are there.
 fn first_balances(
     prefix: &str,
     source: Source<'_>,
@@ -55,7 +61,7 @@ fn first_balances(
     at: usize,
     group: Group,
     out: &mut Vec<Placed>,
-) {
+) -> Option<Token> {
     #[derive(Deserialize)]
     #[serde(bound(deserialize = "'de: 'a"))]
     struct Instantiate<'a> {
@@ -74,19 +80,19 @@ fn first_balances(
         address: JsonText<'a>,
         amount: JsonText<'a>,
     }
-    let (Source::Tx(messages), Some(message), None) = (source, group.message, group.inner) else { return };
-    let message = usize::try_from(message).ok().and_then(|message| messages.get(message));
-    let parsed =
-        message.and_then(|message: &&RawValue| serde_json::from_str::<Instantiate<'_>>(message.get()).ok());
-    let (Some(parsed), Some(contract)) = (parsed, contract(prefix, event)) else { return };
+    let parsed: Instantiate<'_> = serde_json::from_str(source.message(group)?.get()).ok()?;
     let is_instantiate = matches!(
         parsed.kind.as_ref(),
         "/cosmwasm.wasm.v1.MsgInstantiateContract" | "/cosmwasm.wasm.v1.MsgInstantiateContract2"
     );
-    for balance in parsed.msg.initial_balances.iter().filter(|_| is_instantiate) {
-        let holder = Account::from_bech32(&balance.address, prefix);
-        if let (Some(holder), Some(amount)) = (holder, amount(&balance.amount)) {
-            out.push(Placed::new(at, group, Token::Cw20(contract), [None, Some(holder)], amount));
-        }
-    }
+    let token = Token::Cw20(contract(prefix, event).filter(|_| is_instantiate)?);
+    let first = |balance: &Balance<'_>| {
+        let holder = Account::from_bech32(&balance.address, prefix)?;
+        Some(Placed::new(at, group, token.clone(), [None, Some(holder)], amount(&balance.amount)?))
+    };
+    let balances = &parsed.msg.initial_balances;
+    let found: Vec<Placed> = balances.iter().filter_map(first).collect();
+    let is_whole = found.len() == balances.len();
+    out.extend(found);
+    is_whole.then_some(token)
 }

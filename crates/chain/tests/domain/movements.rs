@@ -216,7 +216,8 @@ fn logs_are_movements_of_the_contract_that_emitted_them() {
             (a, b, 0, Kind::Transfer),
         ]
     );
-    let ids: Vec<_> = movements.iter().map(|it| it.token_id.map(|id| id.to::<u64>())).collect();
+    let ids: Vec<_> =
+        movements.iter().map(|it| it.token_id.as_ref().map(|id| id.parse::<u64>().unwrap())).collect();
     assert_eq!(ids, [None, Some(7), Some(3), Some(4), Some(5)]);
     assert_eq!(movements[0].token, Token::Erc20([8; 20]));
     assert_eq!(movements[1].token, Token::Erc721([8; 20]));
@@ -295,6 +296,85 @@ fn the_first_balances_of_a_cw20_are_those_of_its_message() {
     let found = Reader::new(Vm::Wasm, "init").read(Source::Tx(&[&message]), &events);
     assert_eq!(short(&found.movements), [(None, Some(account(1)), 9, Kind::Mint)]);
     assert_eq!(found.movements[0].token, Token::Cw20([7; 32]));
+    assert_eq!(found.whole, [Token::Cw20([7; 32])]);
+}
+
+#[test]
+fn the_first_balances_of_a_cw20_are_known_only_if_a_message_of_the_transaction_has_them_all() {
+    let by = |kind: &str, balances: &str| {
+        format!(r#"{{"@type":"/cosmwasm.wasm.v1.{kind}","msg":{{"initial_balances":[{balances}]}}}}"#)
+    };
+    let of = |n: u8| format!(r#"{{"address":"{}","amount":"9"}}"#, bech32(n));
+    let exec = |kind: &str, inner: &str| format!(r#"{{"@type":"{kind}","msgs":[{{}},{inner}]}}"#);
+    let inner = by("MsgInstantiateContract", &of(1));
+    let top = [("msg_index", "0")];
+    let nested = [("authz_msg_index", "1"), ("msg_index", "0")];
+    for (message, group, known) in [
+        (by("MsgInstantiateContract", ""), &top[..], Some(0)),
+        (by("MsgInstantiateContract", &[of(1), of(2)].join(",")), &top, Some(2)),
+        (exec("/cosmos.authz.v1beta1.MsgExec", &inner), &nested, Some(1)),
+        (exec("/other.MsgExec", &inner), &nested, None),
+        // A contract instantiates it, and what it tells it is its own.
+        (by("MsgExecuteContract", &of(1)), &top, None),
+        (by("MsgInstantiateContract", r#"{"address":"x","amount":"9"}"#), &top, None),
+        (r#"{"@type":"/cosmwasm.wasm.v1.MsgInstantiateContract","msg":{}}"#.to_owned(), &top, None),
+    ] {
+        let of = contract(7);
+        let attributes = [&[("_contract_address", &*of)], group].concat();
+        let boxed: Box<RawValue> = serde_json::from_str(&message).unwrap();
+        let found =
+            Reader::new(Vm::Wasm, "init").read(Source::Tx(&[&boxed]), &[event("instantiate", &attributes)]);
+        assert_eq!(found.movements.len(), known.unwrap_or(0), "{message}");
+        assert_eq!(found.whole.len(), usize::from(known.is_some()), "{message}");
+    }
+}
+
+#[test]
+fn what_a_message_sends_to_the_zero_address_is_there_and_what_only_a_log_says_is_burned() {
+    let zero = topic(0);
+    let logged = log(0xcc, &[TRANSFER, &topic(1), &zero], &word(5));
+    let call = |contract: &str, input: &str, value: &str| {
+        format!(
+            r#"{{"@type":"/minievm.evm.v1.MsgCall","sender":"{}","contract_addr":"{contract}","input":"{input}","value":"{value}"}}"#,
+            bech32(1)
+        )
+    };
+    let token = account(0xcc).to_hex();
+    let transfer = |to: u8| format!("0xa9059cbb{}{}", &topic(to)[2..], word(5));
+    let transfer_from = |from: u8| format!("0x23b872dd{}{}{}", &topic(from)[2..], &zero[2..], word(5));
+    let exec = |inner: String| format!(r#"{{"@type":"/cosmos.authz.v1beta1.MsgExec","msgs":[{inner}]}}"#);
+    for (message, is_sent) in [
+        (call(&token, &transfer(0), "0"), true),
+        (call(&token, &transfer_from(1), "0"), true),
+        (call(&Account::ZERO.to_hex(), "0x", "5"), true),
+        // Of another account, token, value or receiver.
+        (call(&token, &transfer_from(2), "0"), false),
+        (call(&account(0xdd).to_hex(), &transfer(0), "0"), false),
+        (call(&Account::ZERO.to_hex(), "0x", "6"), false),
+        (call(&token, &transfer(2), "0"), false),
+        (call("", "0x", "5"), false),
+        // burn(uint256)
+        (call(&token, &format!("0x42966c68{}", word(5)), "0"), false),
+        (exec(call(&token, &transfer(0), "0")), false),
+    ] {
+        let boxed: Box<RawValue> = serde_json::from_str(&message).unwrap();
+        let found = Reader::new(Vm::Evm, "init").read(Source::Tx(&[&boxed]), &[logged.clone()]);
+        let expected = match is_sent {
+            true => (Some(account(1)), Some(Account::ZERO), 5, Kind::Transfer),
+            false => (Some(account(1)), None, 5, Kind::Burn),
+        };
+        assert_eq!(short(&found.movements), [expected], "{message}");
+    }
+    let bank = |recipient: Account, amount: &str| {
+        let recipient = recipient.to_bech32("init");
+        let attributes =
+            [("recipient", &*recipient), ("sender", &bech32(1)), ("amount", amount), ("msg_index", "0")];
+        [logged.clone(), event("transfer", &attributes)]
+    };
+    let receiver = |events: &[Event<'_>]| read(Vm::Evm, events)[0].to;
+    assert_eq!(receiver(&bank(Account::ZERO, "5umin")), Some(Account::ZERO));
+    assert_eq!(receiver(&bank(Account::ZERO, "6umin")), None);
+    assert_eq!(receiver(&bank(account(2), "5umin")), None);
 }
 
 #[test]

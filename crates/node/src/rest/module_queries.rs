@@ -105,6 +105,13 @@ impl Rest {
         self.query_for(Request::get(&path, path.clone()).in_state(state), read).await
     }
 
+    /// `/cosmos/bank/v1beta1/denoms_metadata_by_query_string?denom={denom}`: the JSON of the bank's metadata of a denom in the latest
+    /// state. `None` if the bank has none.
+    pub async fn denom_metadata(&self, denom: &str) -> Result<Option<Bytes>, Error> {
+        let path = format!("/cosmos/bank/v1beta1/denoms_metadata_by_query_string?denom={}", encoded(denom));
+        known(self.get(&path, None).await)
+    }
+
     /// `/minievm/evm/v1/contracts/by_denom?denom={denom}`: the contract that currently holds a denom's balances. `None`
     /// if the denom, whose case matters, is unknown to the chain.
     pub async fn erc20_of_denom(&self, denom: &str) -> Result<Option<[u8; 20]>, Error> {

@@ -58,3 +58,48 @@ impl<A> App<A> {
         self.fallback.as_deref().filter(|fallback| fallback.has(path) && self.find(request).is_none())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::call::Call;
+    use crate::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
+    use crate::openapi::schema::of;
+    use crate::reply::Reply;
+
+    /// Nothing.
+    #[derive(schemars::JsonSchema)]
+    struct Nothing {}
+
+    const fn endpoint(
+        path: &'static str,
+        params: &'static [Param],
+        handler: fn(&(), &Call<'_>) -> Result<Reply, HttpError>,
+    ) -> Endpoint<()> {
+        let (response, handler) = (of::<Nothing>(), Handler::Sync(handler));
+        let (tag, summary, cache) = ("Any", "Any.", MaxAge::LIST);
+        Endpoint { method: Method::Get, path, tag, summary, params, response, handler, cache }
+    }
+
+    static PAGES: &[&[Endpoint<()>]] = &[&[
+        endpoint("/", &[], |(), _| Ok(Reply::json("pages"))),
+        endpoint("/{page}", &[Param::path("page", "Any.")], |(), _| Ok(Reply::json("page"))),
+    ]];
+
+    static API: &[&[Endpoint<()>]] = &[&[
+        endpoint("/", &[], |(), _| Ok(Reply::json("never"))),
+        endpoint("/api", &[], |(), _| Ok(Reply::json("api"))),
+        endpoint("/{other}", &[Param::path("other", "Any.")], |(), _| Ok(Reply::json("never"))),
+    ]];
+
+    #[test]
+    fn a_path_with_parameters_yields_to_one_of_the_fallback_in_full() {
+        let fallback = Arc::new(App::new((), API).unwrap());
+        let app = App::new((), PAGES).unwrap().with_fallback(fallback);
+        for (path, body) in [("/", "pages"), ("/api", "api"), ("/other", "page")] {
+            assert_eq!(app.get(path).body(), body, "{path}");
+        }
+    }
+}

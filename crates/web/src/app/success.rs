@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, LOCATION, VARY,
+    IF_NONE_MATCH, LINK, LOCATION, VARY,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -54,6 +54,9 @@ pub(super) fn success(cache: &HeaderValue, request: &Parts, reply: Reply) -> Res
     // A location is percent-encoded, so it is a header value.
     if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
         headers.insert(LOCATION, location);
+    }
+    if let Some(link) = reply.link.and_then(|link| HeaderValue::try_from(link).ok()) {
+        headers.insert(LINK, link);
     }
     let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
     *response.body_mut() = reply.body;

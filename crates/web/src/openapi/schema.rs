@@ -16,6 +16,25 @@ pub trait Object: Debug + Sync {
     fn content_type(&self) -> &'static str {
         JSON
     }
+
+    /// The body in another form, which a parameter asks for.
+    fn other_form(&self) -> Option<&dyn Object> {
+        None
+    }
+}
+
+/// A JSON object, or a text if a parameter asks for it.
+#[derive(Debug)]
+pub struct ObjectOrText(pub &'static dyn Object, pub Text);
+
+impl Object for ObjectOrText {
+    fn define(&self, definitions: &mut SchemaGenerator) -> schemars::Schema {
+        self.0.define(definitions)
+    }
+
+    fn other_form(&self) -> Option<&dyn Object> {
+        Some(&self.1)
+    }
 }
 
 /// A body that is a text of another media type, for example a stream of events.

@@ -4,11 +4,15 @@ use std::net::TcpListener;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use chain::metadata::{Metadata, Said};
 use grpc::v1::index_service_client::IndexServiceClient;
 use query::Indexer;
 use replay::{Options, Recording};
+use schema::index_writer::{Rest, Writer};
 use schema::ledger::LEDGER;
-use store::MemStore;
+use schema::tokens::{self, Described, TOKENS};
+use schema::undo::Horizon;
+use store::{MemStore, Store};
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use tonic::transport::{Channel, Endpoint};
@@ -30,10 +34,34 @@ pub(crate) async fn app(chain: &str) -> Arc<App<Indexer>> {
 pub(crate) async fn indexer(chain: &str) -> Indexer {
     let store = Arc::new(MemStore::new());
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
+    let last = recording.last();
+    index(recording, Options::default(), &store).await;
+    tokens(&*store, last);
+    indexed::indexer(store).unwrap()
+}
+
+/// Indexes a recorded chain, its movements of tokens too.
+pub(crate) async fn index(recording: Arc<Recording>, options: Options, store: &Arc<MemStore>) {
     let mut config = indexed::config(&recording).unwrap();
     config.indexes = vec![&LEDGER];
-    indexed::index_as(config, recording, Options::default(), Arc::clone(&store) as _).await.unwrap();
-    indexed::indexer(store).unwrap()
+    indexed::index_as(config, recording, options, Arc::clone(store) as _).await.unwrap();
+}
+
+/// Builds the index of tokens, and describes the first one: a recording has no reply about most.
+fn tokens(store: &dyn Store, last: u64) {
+    let mut writer = Writer::new(store, &TOKENS, Horizon::DEFAULT).unwrap();
+    while writer.advance(store, last).unwrap() != Rest::None {}
+    let open = tokens::open_questions(&*store.snapshot().unwrap(), 0, 1).unwrap();
+    let metadata = Metadata {
+        name: Said::Value("a name".to_owned()),
+        symbol: Said::TooLong,
+        decimals: Said::Value(6),
+        ..Metadata::default()
+    };
+    for (token, first) in open {
+        let described = Described { number: first.number, token, metadata: metadata.clone(), height: last };
+        writer.amend(store, |txn| tokens::describe(txn, &described).map(drop)).unwrap();
+    }
 }
 
 /// The JSON API of the recorded EVM chain.

@@ -98,6 +98,8 @@ const RPCS: &[(&str, (&str, Call))] = &[
         rpc!(list_balance_history, ListBalanceHistoryRequest),
     ),
     ("/indexer/ledger/v1/holders/{token}", rpc!(list_token_holders, ListTokenHoldersRequest)),
+    ("/indexer/ledger/v1/tokens", rpc!(list_ledger_tokens, ListLedgerTokensRequest)),
+    ("/indexer/ledger/v1/tokens/{token}", rpc!(get_ledger_token, GetLedgerTokenRequest)),
 ];
 
 /// Paths that are not compared here: reflection takes the place of the documents, and streams have tests of their own.
@@ -129,7 +131,7 @@ fn request(template: &str, target: &str) -> Option<Value> {
     }
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         let value = percent_decode_str(value).decode_utf8().ok()?;
-        if matches!(name, "msgs" | "direction") {
+        if matches!(name, "msgs" | "direction" | "kind" | "type") {
             let values = request.entry(name).or_insert_with(|| json!([]));
             values.as_array_mut().unwrap().push(json!(value));
         } else if let Some(name) = name.strip_prefix("pagination.") {
@@ -217,6 +219,8 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
         "/indexer/block/v1/avg_blocktime",
         "/indexer/tx/v1/txs/count",
         "/indexer/ledger/v1/transfers?from_height=3&pagination.limit=50",
+        "/indexer/ledger/v1/transfers?kind=mint&kind=burn&from_time=2026-11-21T00:00:00Z&to_time=2026-11-22T00:00:00Z",
+        "/indexer/ledger/v1/transfers/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?counterparty=0x1&kind=transfer",
         "/indexer/ledger/v1/transfers/by_account/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw?include_fees=true",
         "/indexer/ledger/v1/transfers/by_account/0x1?direction=in&direction=out&token=GAS",
         "/indexer/ledger/v1/transfers/by_token/GAS?to_height=100",
@@ -225,6 +229,9 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
         "/indexer/ledger/v1/balances/history/init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw/GAS?from_height=5",
         "/indexer/ledger/v1/holders/GAS?height=100&pagination.limit=5",
         "/indexer/ledger/v1/transfers/by_tx/6854C9CF287311D13C9AF72E69E17BAEDB45949DE415766AB3DE8CC8A52B1193",
+        "/indexer/ledger/v1/tokens?type=erc20&type=erc721&pagination.limit=9",
+        "/indexer/ledger/v1/tokens?search=%20",
+        "/indexer/ledger/v1/tokens/0x042add9e80f7a23ab71d5e1d392af1d3928b7d05",
     ]
     .map(str::to_owned);
     for target in golden::cases(golden).unwrap().into_iter().map(|case| case.target).chain(more) {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use grpc::v1::{
-    Block, ListBlocksRequest, ListTxsByAccountRequest, PageRequest, Reorg, StreamStart, WatchBlocksRequest,
-    WatchEvmTxsRequest, WatchTxsRequest, watch_blocks_response, watch_txs_response,
+    Block, ListBlocksRequest, ListTransfersByAccountRequest, ListTxsByAccountRequest, PageRequest, Reorg,
+    StreamStart, WatchBlocksRequest, WatchEvmTxsRequest, WatchTransfersRequest, WatchTxsRequest,
+    watch_blocks_response, watch_transfers_response, watch_txs_response,
 };
 use prost_reflect::{DescriptorPool, MethodDescriptor};
 use replay::{Options, Recording};
@@ -16,7 +17,7 @@ use web::app::App;
 use web::limits::Limits;
 use web::serve::server::Server;
 
-use crate::indexed::{Client, PATIENCE, client, connect, eventually, evm, serve};
+use crate::indexed::{Client, PATIENCE, client, connect, eventually, evm, index, serve};
 
 /// An index of the recorded EVM chain up to a height, and what is left of it.
 struct Growing {
@@ -27,10 +28,20 @@ struct Growing {
 
 impl Growing {
     async fn up_to(height: u64) -> Self {
+        Self::with(height, |recording, options, store| async move {
+            indexed::index(recording, options, store as _).await.unwrap();
+        })
+        .await
+    }
+
+    async fn with<F: Future<Output = ()>>(
+        height: u64,
+        index: impl Fn(Arc<Recording>, Options, Arc<MemStore>) -> F,
+    ) -> Self {
         let recording = Arc::new(Recording::open(&recording("evm-scenario")).unwrap());
         let store = Arc::new(MemStore::new());
         let options = Options { up_to: Some(height), ..Options::default() };
-        indexed::index(Arc::clone(&recording), options, Arc::clone(&store) as _).await.unwrap();
+        index(Arc::clone(&recording), options, Arc::clone(&store)).await;
         let indexer = indexed::indexer(Arc::clone(&store) as _).unwrap();
         let server = serve(Arc::new(App::new(indexer, query::ENDPOINTS).unwrap()), Limits::default());
         Self { recording, store, server }
@@ -55,6 +66,46 @@ async fn blocks_after(client: &mut Client, height: u64) -> Vec<Block> {
     let page = PageRequest { limit: 1000, reverse: Some(false), ..PageRequest::default() };
     let all = client.list_blocks(ListBlocksRequest { pagination: Some(page) }).await.unwrap().into_inner();
     all.blocks.into_iter().filter(|block| block.height > height).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn later_movements_of_an_account_arrive_as_in_its_list() {
+    use watch_transfers_response::Event;
+    let with_movements = |recording, options, store| async move { index(recording, options, &store).await };
+    let growing = Growing::with(20, with_movements).await;
+    let mut client = client(&growing.server).await;
+    let (account, kind) =
+        ("init1qhjfkdw9snyrun3e68zjhydgsq95swrxaqs9tw".to_owned(), vec!["transfer".to_owned()]);
+    let direction = vec!["in".to_owned()];
+    let watched = WatchTransfersRequest {
+        account: account.clone(),
+        kind: kind.clone(),
+        direction: direction.clone(),
+        ..WatchTransfersRequest::default()
+    };
+    let mut stream = client.watch_transfers(watched.clone()).await.unwrap().into_inner();
+    assert_eq!(next(&mut stream).await.unwrap().event, Some(Event::Start(StreamStart { height: 20 })));
+    with_movements(Arc::clone(&growing.recording), Options::default(), Arc::clone(&growing.store)).await;
+    let page = PageRequest { limit: 1000, reverse: Some(false), ..PageRequest::default() };
+    let list = ListTransfersByAccountRequest {
+        account,
+        kind,
+        direction,
+        from_height: 21,
+        pagination: Some(page),
+        ..ListTransfersByAccountRequest::default()
+    };
+    let listed = client.list_transfers_by_account(list).await.unwrap().into_inner().transfers;
+    assert!(listed.len() >= 3, "{}", listed.len());
+    let mut cursors = Vec::new();
+    for transfer in &listed {
+        let message = next(&mut stream).await.unwrap();
+        assert_eq!(message.event.as_ref(), Some(&Event::Transfer(transfer.clone())));
+        cursors.push(message.cursor);
+    }
+    let resumed = WatchTransfersRequest { cursor: cursors.swap_remove(0), ..watched };
+    let mut resumed = client.watch_transfers(resumed).await.unwrap().into_inner();
+    assert_eq!(next(&mut resumed).await.unwrap().event, Some(Event::Transfer(listed[1].clone())));
 }
 
 #[tokio::test(flavor = "multi_thread")]

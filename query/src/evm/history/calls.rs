@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use chain::evm::transaction::Summary;
 use chain::{Account, JsonText, U256};
+use schema::call_errors;
 use schema::internal_tx::{self, AccountCalls, Calls};
 use schema::keys::AccountKey;
 use serde::Deserialize;
@@ -24,8 +25,8 @@ use crate::evm::{Error, EvmView};
 /// Candidates that are read at first. Further ones are four times as many each time.
 const FIRST: u64 = 64;
 
-/// Blocks that are searched for a call of the fee token.
-const FEE_BLOCKS: usize = 16;
+/// Transactions that are searched for a call of the fee token.
+const FEE_TXS: usize = 64;
 
 /// The call of minievm by which it reads the decimals of the fee token before a transaction: `decimals()`.
 const DECIMALS: &str = "0x313ce567";
@@ -106,6 +107,8 @@ pub struct CallRow<'a> {
     pub tx: &'a TxRow<'a>,
     /// The call.
     pub frame: &'a Frame<'a>,
+    /// Why it failed, or why the call failed that it is within; `None` if neither did, or the index `call_errors` does not have it.
+    pub error: Option<&'a str>,
     /// Its path below the transaction's call: the place of each call among those of its caller, from 0, joined by `_`.
     pub path: &'a str,
 }
@@ -217,16 +220,31 @@ impl EvmView<'_> {
         let unknown = || damaged(run.start, "its transaction");
         let hash = chain::hash::parse_hash(hash).ok().flatten().ok_or_else(unknown)?;
         let found = api::evm_tx::find(self.indexer, &self.view, &hash)?.ok_or_else(unknown)?;
+        let errors = self.errors_of(run, &frames)?;
         self.with_row(&mut None, (found.0, &found.1), &mut |tx| {
             let paths = paths(&frames, root(&frames, &tx.tx.summary(), &tx.receipt.from));
-            let rows: Vec<_> = frames.iter().zip(&paths).collect();
-            for (frame, path) in in_order(&rows, newest_first) {
+            let rows: Vec<_> = frames.iter().zip(&paths).zip(&errors).collect();
+            for ((frame, path), error) in in_order(&rows, newest_first) {
+                let error = error.as_deref();
                 if let Some(path) = path.as_deref().filter(|path| !path.is_empty() && frame.is_listed()) {
-                    see(&CallRow { tx, frame, path })?;
+                    see(&CallRow { tx, frame, error, path })?;
                 }
             }
             Ok(())
         })
+    }
+
+    /// The error of each of the frames `run` of a transaction, which is that of the frame above unless it has its own.
+    fn errors_of(&self, run: &Range<u64>, frames: &[Frame<'_>]) -> Result<Vec<Option<String>>, Error> {
+        let mut own =
+            call_errors::of_frames(self.view.snapshot(), run.start, run.end)?.into_iter().peekable();
+        let mut errors: Vec<Option<String>> = Vec::with_capacity(frames.len());
+        for (seq, frame) in run.clone().zip(frames) {
+            let above =
+                usize::try_from(frame.parent_index).ok().and_then(|parent| errors.get(parent)?.clone());
+            errors.push(own.next_if(|(of, _)| *of == seq).map(|(_, error)| error).or(above));
+        }
+        Ok(errors)
     }
 
     /// The frames of the transaction that has the frame `seq`.
@@ -266,28 +284,48 @@ impl EvmView<'_> {
     }
 
     /// The contract of the token in which the chain is paid: the one whose decimals minievm reads before a transaction. `None`
-    /// if the last transactions have no frames.
-    pub(super) fn fee_token(&self) -> Result<Option<[u8; 20]>, Error> {
-        let (mut height, mut token) = (self.head.saturating_add(1), None);
-        for _ in 0..FEE_BLOCKS {
-            let Some(last) = internal_tx::last_block_before(self.view.snapshot(), height)? else { break };
+    /// if the last transactions read none.
+    ///
+    /// # Errors
+    /// [`Error::NoCalls`] if no transaction has frames yet that could tell it.
+    pub fn fee_token(&self) -> Result<Option<[u8; 20]>, Error> {
+        let (snapshot, mut height, mut left) = (self.view.snapshot(), self.head.saturating_add(1), FEE_TXS);
+        while left > 0
+            && let Some(last) = internal_tx::last_block_before(snapshot, height)?
+        {
             height = last;
-            let calls = internal_tx::of_block(self.view.snapshot(), height)?;
-            let Some(first) = calls.filter(|calls| calls.count() > 1).map(|calls| calls.first) else {
-                continue;
-            };
-            self.each::<Calls>(first + 1..first + 2, |seq, record| {
-                let frame = parse(seq, record)?;
-                let is_minievm = frame.parent_index == 0 && frame.from == ZERO && frame.input == DECIMALS;
-                token = Account::from_hex_literal(&frame.to)
-                    .filter(|_| is_minievm)
-                    .and_then(|account| account.as_bytes().try_into().ok());
-                Ok(())
-            })?;
-            if token.is_some() {
-                break;
+            let Some(calls) = internal_tx::of_block(snapshot, height)? else { break };
+            let mut first = calls.first;
+            for count in calls.counts.into_iter().take(left) {
+                left -= 1;
+                if count > 1
+                    && let Some(token) = self.fee_token_of(first)?
+                {
+                    return Ok(Some(token));
+                }
+                first += count;
             }
         }
+        let block = self.stored(self.head)?.filter(|block| block.first_evm_tx + block.evm_txs > 1);
+        if block.is_none() || left < FEE_TXS {
+            return Ok(None);
+        }
+        let lane = self.view.calls()?;
+        let is_late = lane.height < self.head;
+        Err(Error::NoCalls { height: if is_late { lane.height + 1 } else { self.head }, is_late })
+    }
+
+    /// The same by the transaction whose frames begin at `first`: the first call within is of the chain itself.
+    fn fee_token_of(&self, first: u64) -> Result<Option<[u8; 20]>, Error> {
+        let mut token = None;
+        self.each::<Calls>(first + 1..first + 2, |seq, record| {
+            let frame = parse(seq, record)?;
+            let is_minievm = frame.parent_index == 0 && frame.from == ZERO && frame.input == DECIMALS;
+            token = Account::from_hex_literal(&frame.to)
+                .filter(|_| is_minievm)
+                .and_then(|account| account.as_bytes().try_into().ok());
+            Ok(())
+        })?;
         Ok(token)
     }
 }

@@ -39,7 +39,8 @@ impl EvmView<'_> {
     /// value of a transaction or of a call, or is a fee.
     ///
     /// # Errors
-    /// [`Error::Off`] and [`Error::Behind`] of the index `logs`, [`Error::Pruned`], [`Error::TooLarge`].
+    /// [`Error::Off`] and [`Error::Behind`] of the index `logs`, [`Error::Pruned`], [`Error::TooLarge`]. Without a contract
+    /// [`Error::Off`] and [`Error::NoCalls`] of the lane of internal transactions, which tells the fee token.
     pub fn transfers_of(
         &self,
         of: &TransfersOf,

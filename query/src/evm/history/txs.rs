@@ -20,32 +20,53 @@ struct Failed {
     raw_log: String,
 }
 
+/// Which transactions of an account are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parties {
+    /// Those of both kinds.
+    #[default]
+    All,
+    /// Those that it sent.
+    Sent,
+    /// Those that another account sent to it, and the one that created it.
+    Received,
+}
+
 impl EvmView<'_> {
-    /// Calls `see` with the transactions that `account` sent, that another one sent to it, and the one that created it.
+    /// Calls `see` with the transactions that `account` sent, that another one sent to it, and the one that created it, or with a
+    /// part of these.
     ///
     /// # Errors
     /// [`Error::Off`] and [`Error::Behind`] of the index `parties`, [`Error::Pruned`], [`Error::TooLarge`].
     pub fn txs_of(
         &self,
         account: [u8; 20],
+        parties: Parties,
         window: &Window,
         see: &mut dyn FnMut(&TxRow<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let heights = self.clamped(&window.heights)?;
         self.require(&PARTIES, *heights.start(), *heights.end())?;
         let (run, owner) = (self.seqs_of(&heights)?, AccountKey(Account::from(account)));
-        let lists = self.party_lists(owner)?;
+        let lists = self.party_lists(owner, parties)?;
         let seqs = first_of(&lists, &run, window.skip.saturating_add(window.take), window.newest_first)?;
         let skip = usize::try_from(window.skip).unwrap_or(usize::MAX).min(seqs.len());
         self.each_row(&seqs[skip..], see)
     }
 
-    fn party_lists(&self, owner: AccountKey) -> Result<Vec<Box<dyn Array<Row = u64> + '_>>, Error> {
-        let snapshot = self.view.snapshot();
-        Ok(vec![
-            Box::new(Stored::<AccountEvmTxs>::all(snapshot, (owner, Role::Signer))?),
-            Box::new(Stored::<RecipientEvmTxs>::all(snapshot, owner)?),
-        ])
+    fn party_lists(
+        &self,
+        owner: AccountKey,
+        parties: Parties,
+    ) -> Result<Vec<Box<dyn Array<Row = u64> + '_>>, Error> {
+        let (snapshot, mut lists) = (self.view.snapshot(), Vec::<Box<dyn Array<Row = u64> + '_>>::new());
+        if parties != Parties::Received {
+            lists.push(Box::new(Stored::<AccountEvmTxs>::all(snapshot, (owner, Role::Signer))?));
+        }
+        if parties != Parties::Sent {
+            lists.push(Box::new(Stored::<RecipientEvmTxs>::all(snapshot, owner)?));
+        }
+        Ok(lists)
     }
 
     /// Calls `see` with each of the transactions `seqs`.
@@ -67,6 +88,20 @@ impl EvmView<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Calls `see` with the transaction `hash`; not at all if there is none.
+    pub fn tx_of(
+        &self,
+        hash: &[u8; 32],
+        see: &mut dyn FnMut(&TxRow<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let found = crate::api::evm_tx::find(self.indexer, &self.view, hash)?;
+        let Some((seq, record)) = found else { return Ok(()) };
+        if super::parse(seq, &record)?.block_number().is_some_and(|height| height > self.head) {
+            return Ok(());
+        }
+        self.with_row(&mut None, (seq, &record), see)
     }
 
     /// The status of a transaction and, if it failed, the reason that the chain gave. `None` if there is none.

@@ -9,7 +9,9 @@ use schema::logs::{Content, LogTxs, fingerprint};
 use schema::tx::Txs;
 use serde::Deserialize;
 use serde_json::json;
-use store::list;
+use store::{Bounds, Key as _, List as _, Order, list};
+use web::http_error::HttpError;
+use web::limits::lane;
 
 use super::super::tx::{OfBlock, damaged, parse};
 use super::super::{Error, EvmView};
@@ -117,6 +119,29 @@ impl EvmView<'_> {
         let shown = list::position::<ContractTxs>(snapshot, &owner, len, head.first_tx + head.txs)?;
         let ordinal = if is_last { shown.checked_sub(1) } else { Some(0).filter(|_| shown > 0) };
         Ok(ordinal.map(|ordinal| list::get::<ContractTxs>(snapshot, &owner, ordinal)).transpose()?.flatten())
+    }
+
+    /// The contracts that transactions created, by their addresses: `take` of them behind the first `skip`. Needs the optional index
+    /// `contracts`.
+    pub fn contracts(&self, skip: u64, take: u64) -> Result<Vec<[u8; 20]>, Error> {
+        self.require(&CONTRACTS, self.first(), self.head())?;
+        let (mut found, mut start) = (Vec::new(), Vec::new());
+        for place in 0..skip.saturating_add(take) {
+            let bounds = Bounds { start: &start, end: None };
+            let rows = self.view.snapshot().scan(ContractTxs::SPEC, bounds, Order::Asc, 1)?;
+            let Some((key, value)) = rows.first() else { break };
+            lane::spend((key.len() + value.len()) as u64)?;
+            let owner = AccountKey::take(&mut &key[..]);
+            let owner = owner
+                .ok_or_else(|| Error::Failed(HttpError::internal("a key of `contract_tx` is damaged")))?;
+            if place >= skip {
+                found.extend(owner.0.as_bytes().first_chunk::<20>());
+            }
+            // Past the rows of this contract, whose keys end with a number.
+            start = owner.to_bytes();
+            start.extend_from_slice(&[u8::MAX; 9]);
+        }
+        Ok(found)
     }
 
     /// Height and hash of the Cosmos transaction `seq`.

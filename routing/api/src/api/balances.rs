@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
+use tracker::ChainClients;
 use web::call::Call;
 use web::endpoint::{Endpoint, Handler, MaxAge, Method, Param};
 use web::http_error::HttpError;
@@ -162,7 +163,7 @@ async fn of_cosmos(service: &Service, chain: &Chain, query: &AccountQuery<'_>) -
     let account = chain::Account::parse(query.address, &chain.bech32_prefix)
         .ok_or_else(|| format!("`{}` is no address of chain `{}`", query.address, chain.id))?;
     let address = account.to_bech32(&chain.bech32_prefix);
-    let (all, whole) = all_of(service, chain, &address).await?;
+    let (all, whole) = all_of(service.clients(), chain, &address).await?;
     if query.denoms.is_empty() {
         let owned = all.into_iter().filter(|(_, amount)| !amount.is_zero());
         return Ok(owned.map(|(denom, amount)| (denom, Ok(amount))).collect());
@@ -185,15 +186,15 @@ fn same(denom: &str, requested: &str) -> bool {
 }
 
 /// The account's balances, and whether the list is complete.
-async fn all_of(
-    service: &Service,
+pub(super) async fn all_of(
+    clients: &ChainClients,
     chain: &Chain,
     address: &str,
 ) -> Result<(Vec<(String, U256)>, bool), String> {
     let first = format!("/cosmos/bank/v1beta1/balances/{address}?pagination.limit=1000");
     let (mut all, mut path) = (Vec::new(), first.clone());
     for _ in 0..MAX_PAGES {
-        let answer = refresh::get(service.clients(), chain, &path).await;
+        let answer = refresh::get(clients, chain, &path).await;
         let Some(answer) = answer.map_err(|error| not_given(chain, &error))? else {
             return Ok((all, true));
         };

@@ -14,6 +14,7 @@ mod health;
 mod lists;
 mod nfts;
 mod openapi;
+mod portfolio;
 mod prices;
 mod recorded_chains;
 mod refusals;

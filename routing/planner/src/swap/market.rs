@@ -120,6 +120,11 @@ impl Market {
         &self.coins
     }
 
+    /// The number of a denomination's coin.
+    pub(crate) fn coin(&self, denom: &str) -> Option<usize> {
+        self.by_denom.get(denom).copied()
+    }
+
     /// What `find` gives for each coin, in their order; kept for the registry, by its hash, that is asked about first.
     pub(crate) fn assets(
         &self,

@@ -243,7 +243,7 @@ impl Swaps<'_> {
     fn ports(&self, chain: ChainRef, asset: AssetRef) -> Vec<Port> {
         let registry = self.world.registry;
         let own = &registry[asset];
-        let own_coin = self.market.coins().iter().position(|denom| own.chain == chain && own.denom == *denom);
+        let own_coin = (own.chain == chain).then(|| self.market.coin(&own.denom)).flatten();
         let root = |asset| RequestGraph::new(self.graph, registry, [asset, asset]).root(asset);
         let find =
             |denom: &str| registry.asset(chain, denom).map(|asset| CoinAsset { asset, root: root(asset) });

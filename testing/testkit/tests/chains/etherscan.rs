@@ -1,8 +1,13 @@
 //! Etherscan's API over the index of a recorded chain, compared with scans of the recorded receipts and traces that share no code
 //! with it.
 
+mod calls;
+mod creations;
+mod decoded;
+mod holders;
 mod naive;
 mod requests;
+mod windows;
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +17,7 @@ use evm_rpc::{Dialect, EvmRpc};
 use http::{Request, Response};
 use replay::Recording;
 use serde_json::Value;
+use store::Store;
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
 use web::app::App;
@@ -21,7 +27,11 @@ pub(crate) use naive::with_dispatched;
 /// The interface over the index of a chain.
 async fn opened(name: &str) -> App<Etherscan> {
     let played = Arc::new(Recording::open(&recording(name)).unwrap());
-    let store = indexed::index_for_json_rpc(played, true).await.unwrap();
+    over(indexed::index_for_json_rpc(played, true).await.unwrap())
+}
+
+/// The interface over an index.
+pub(crate) fn over(store: Arc<dyn Store>) -> App<Etherscan> {
     let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let index = Arc::new(OnceLock::from(Arc::new(app)));
     let rpc = EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0.0.0");
@@ -40,7 +50,7 @@ async fn response(app: &App<Etherscan>, target: &str) -> Response<Bytes> {
 }
 
 /// The whole reply to `GET /api?{query}`.
-async fn reply(app: &App<Etherscan>, query: &str) -> Value {
+pub(crate) async fn reply(app: &App<Etherscan>, query: &str) -> Value {
     let response = response(app, &format!("/api?{query}")).await;
     assert_eq!(response.status(), 200, "{query}: {response:?}");
     serde_json::from_slice(response.body()).unwrap()
@@ -54,7 +64,7 @@ async fn result(app: &App<Etherscan>, query: &str) -> Value {
 }
 
 /// The rows of a list, which may have none.
-async fn rows(app: &App<Etherscan>, query: &str) -> Vec<Value> {
+pub(crate) async fn rows(app: &App<Etherscan>, query: &str) -> Vec<Value> {
     let reply = reply(app, query).await;
     let is_list = reply["status"] == "1" || reply["message"].as_str().unwrap().contains("found");
     assert!(is_list, "{query}: {reply}");

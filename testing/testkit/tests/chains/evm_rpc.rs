@@ -1,6 +1,8 @@
 //! Ethereum's JSON-RPC over the index of a recorded chain.
 
 mod envelope;
+mod filters;
+mod fixed;
 mod forwarding;
 mod goldens;
 mod sockets;

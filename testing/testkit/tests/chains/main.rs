@@ -16,4 +16,7 @@ mod oracles;
 mod otterscan;
 mod records;
 mod streams;
+mod tokens;
+mod transfer_csv;
+mod transfer_filters;
 mod transfers;

@@ -14,9 +14,9 @@ use web::app::App;
 
 static INDEX: schema::index::Index = LEDGER;
 
-const ROOT: &str = "/indexer/ledger/v1/transfers";
+pub(crate) const ROOT: &str = "/indexer/ledger/v1/transfers";
 
-async fn app(chain: &str) -> App<Indexer> {
+pub(crate) async fn app(chain: &str) -> App<Indexer> {
     let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let config = Config {
@@ -34,13 +34,13 @@ async fn app(chain: &str) -> App<Indexer> {
     App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap()
 }
 
-fn get(app: &App<Indexer>, target: &str) -> Value {
+pub(crate) fn get(app: &App<Indexer>, target: &str) -> Value {
     let reply = app.read(target).map_err(|error| format!("{target}: {}", error.message())).unwrap();
     serde_json::from_slice(&reply.body).unwrap()
 }
 
 /// All records of a list, oldest first, by pages of `limit`; their number is the total of each page.
-fn all(app: &App<Indexer>, target: &str, limit: usize) -> Vec<Value> {
+pub(crate) fn all(app: &App<Indexer>, target: &str, limit: usize) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
     let separator = if target.contains('?') { '&' } else { '?' };
     loop {
@@ -61,15 +61,15 @@ fn all(app: &App<Indexer>, target: &str, limit: usize) -> Vec<Value> {
     }
 }
 
-fn text<'a>(record: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text<'a>(record: &'a Value, name: &str) -> &'a str {
     record[name].as_str().unwrap()
 }
 
-fn is_fee(record: &Value) -> bool {
+pub(crate) fn is_fee(record: &Value) -> bool {
     matches!(text(record, "kind"), "fee" | "fee_refund")
 }
 
-fn encoded(name: &str) -> String {
+pub(crate) fn encoded(name: &str) -> String {
     name.replace('/', "%2F")
 }
 
@@ -193,11 +193,39 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
     for (target, status, words) in [
         ("by_account/x", 400, "account"),
         ("by_account/0x1?direction=up", 400, "any of in, out, self"),
-        ("by_account/0x1?from_height=-1", 400, "0 or more"),
-        ("by_account/0x1?to_height=x", 400, "0 or more"),
+        ("by_account/0x1?from_height=-1", 400, "invalid value for from_height: -1 (must be a number from 0"),
+        ("by_account/0x1?to_height=x", 400, "invalid value for to_height: x"),
+        ("by_account/0x1?include_fees=maybe", 400, "include_fees: maybe (must be `true` or `false`)"),
+        ("by_account/0x1?include_zero=1", 400, "include_zero"),
+        ("by_account/0x1?kind=gift", 400, "kind: gift (must be any of transfer, fee,"),
+        ("by_account/0x1?kind=fee,gift", 400, "kind: gift"),
+        (
+            "by_account/0x1?kinds=fee",
+            400,
+            "unknown query parameter `kinds`: this endpoint has direction, token,",
+        ),
+        ("by_account/0x1?Direction=in", 400, "unknown query parameter `Direction`"),
+        ("by_account/0x1?from_time=yesterday", 400, "from_time: yesterday (must be an RFC 3339 time"),
+        ("by_account/0x1?to_time=1795244846", 400, "to_time"),
+        ("by_account/0x1?counterparty=x", 400, "counterparty: x"),
+        ("by_account/0x1?format=xml", 400, "format: xml (must be one of json, csv)"),
+        ("by_account/0x1?pagination.limit=0", 400, "pagination.limit"),
+        ("by_account/0x1?pagination.limit=10001", 400, "pagination.limit"),
+        ("by_account/0x1?pagination.limit=many", 400, "pagination.limit: many"),
+        (
+            "by_account/0x1?pagination.offset=9223372036854775808",
+            400,
+            "pagination.offset: 9223372036854775808",
+        ),
+        ("by_account/0x1?pagination.offset=-1", 400, "pagination.offset"),
+        ("by_account/0x1?pagination.offset=1&kind=mint", 400, "pagination.offset does not go with kind"),
+        ("by_account/0x1?pagination.reverse=no", 400, "pagination.reverse"),
+        ("by_account/0x1?pagination.count_total=2", 400, "pagination.count_total"),
+        ("by_account/0x1?pagination.key=%25", 400, "pagination.key"),
         ("by_height/0", 400, "height"),
+        ("by_height/1?from_height=1", 400, "unknown query parameter `from_height`"),
         ("by_tx/00", 404, "not found"),
-        ("by_token/0xzz", 404, "token not found"),
+        ("by_token/umin?format=csv", 400, "unknown query parameter `format`"),
     ] {
         let error = app.read(&format!("{ROOT}/{target}")).err().unwrap();
         assert_eq!(error.status().as_u16(), status, "{target}: {}", error.message());
@@ -210,4 +238,34 @@ async fn invalid_parameters_and_a_missing_index_are_refused_with_what_to_do() {
     let without = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
     let error = without.read(ROOT).err().unwrap();
     assert!(error.message().contains(r#"set `index = ["ledger"]`"#), "{}", error.message());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_has_not_moved_is_not_found_on_any_machine() {
+    let of_move = self::app("move-scenario").await;
+    for name in ["0xzz", "0x", "move%2F", "unknown"] {
+        let error = of_move.read(&format!("{ROOT}/by_token/{name}")).err().unwrap();
+        assert_eq!(error.status().as_u16(), 404, "{name}: {}", error.message());
+        assert!(error.message().contains("token not found"), "{}", error.message());
+    }
+    let error = of_move.read(&format!("{ROOT}/by_account/0x1?token=unknown")).err().unwrap();
+    assert!(error.message().contains("token not found: unknown"), "{}", error.message());
+    let of_evm = self::app("evm-scenario").await;
+    for name in [
+        "evm%2F",
+        "evm%2F0x",
+        "0x",
+        "evm%2F1",
+        "0x0000000000000000000000000000000000000009",
+        "UNKNOWN",
+        "gas",
+    ] {
+        let error = of_evm.read(&format!("{ROOT}/by_token/{name}")).err().unwrap();
+        assert_eq!(error.status().as_u16(), 404, "{name}: {}", error.message());
+    }
+    let of_wasm = self::app("wasm-ledger").await;
+    for name in ["unknown", "ibc%2F00", "init1ltd0maxmte3xf4zshta9j5djrq9cl692ctsp9u5q0p9wss0f5lmsffa8tb"] {
+        let error = of_wasm.read(&format!("{ROOT}/by_token/{name}")).err().unwrap();
+        assert_eq!(error.status().as_u16(), 404, "{name}: {}", error.message());
+    }
 }

@@ -60,7 +60,7 @@ fn address(topic: &Value) -> String {
 }
 
 /// The contract whose decimals the chain reads first in any transaction.
-fn fee_token(txs: &[Tx]) -> Option<String> {
+pub(super) fn fee_token(txs: &[Tx]) -> Option<String> {
     let is_decimals = |call: &&Value| call["input"] == "0x313ce567";
     let call = txs.iter().find_map(|tx| tx.trace["calls"].as_array()?.iter().find(is_decimals));
     Some(text(&call?["to"]).to_owned())
@@ -172,9 +172,14 @@ pub(crate) fn with_dispatched(calls: &[Value], place: usize) -> Value {
     own
 }
 
+/// An internal call: path, from, to, value, and why it or a call around it failed.
+type Internal = (String, String, String, String, String);
+
 /// The internal calls of a transaction, with their paths: those with value, creations and destructions below its own call.
-fn internal(tx: &Tx, object: &Value) -> Vec<(String, String, String, String)> {
-    fn below(frame: &Value, path: &str, out: &mut Vec<(String, String, String, String)>) {
+fn internal(tx: &Tx, object: &Value) -> Vec<Internal> {
+    fn below(frame: &Value, path: &str, error: &str, out: &mut Vec<Internal>) {
+        let error_of = |frame: &Value, above: &str| frame["error"].as_str().unwrap_or(above).to_owned();
+        let error = error_of(frame, error);
         for (place, call) in frame["calls"].as_array().into_iter().flatten().enumerate() {
             let path = if path.is_empty() { place.to_string() } else { format!("{path}_{place}") };
             let kind = text(&call["type"]);
@@ -183,14 +188,15 @@ fn internal(tx: &Tx, object: &Value) -> Vec<(String, String, String, String)> {
                 || (kind == "CALL" && number(&call["value"]) > U256::ZERO)
             {
                 let address = |member: &str| text(&call[member]).to_owned();
-                out.push((path.clone(), address("from"), address("to"), number(&call["value"]).to_string()));
+                let value = number(&call["value"]).to_string();
+                out.push((path.clone(), address("from"), address("to"), value, error_of(call, &error)));
             }
-            below(call, &path, out);
+            below(call, &path, &error, out);
         }
     }
-    let mut out = Vec::new();
+    let (mut out, error) = (Vec::new(), text(&tx.trace["error"]));
     if text(&object["from"]).trim_matches(['0', 'x']).is_empty() {
-        below(&tx.trace, "", &mut out);
+        below(&tx.trace, "", "", &mut out);
         return out;
     }
     let is_own = |call: &&Value| {
@@ -203,7 +209,7 @@ fn internal(tx: &Tx, object: &Value) -> Vec<(String, String, String, String)> {
     };
     let calls = tx.trace["calls"].as_array().map_or(&[][..], Vec::as_slice);
     if let Some(place) = calls.iter().rposition(|call| is_own(&call)) {
-        below(&with_dispatched(calls, place), "", &mut out);
+        below(&with_dispatched(calls, place), "", error, &mut out);
     }
     out
 }
@@ -315,7 +321,7 @@ async fn a_transaction_in_a_list_has_the_fields_that_the_node_gave() {
 async fn internal_calls_are_those_below_the_own_call_of_a_transaction() {
     let (app, txs, objects) = (super::fees().await, chain("evm-fees"), objects("evm-fees"));
     let mut of_accounts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-    let mut seen = 0;
+    let (mut seen, mut caught) = (0, 0);
     for tx in &txs {
         let hash = text(&tx.receipt["transactionHash"]);
         let expected = internal(tx, &objects[hash]);
@@ -323,17 +329,20 @@ async fn internal_calls_are_those_below_the_own_call_of_a_transaction() {
         let member = |row: &Value, name: &str| text(&row[name]).to_owned();
         let of = |row: &Value| {
             let to = member(row, if row["to"] == "" { "contractAddress" } else { "to" });
-            (member(row, "traceId"), member(row, "from"), to, member(row, "value"))
+            let failed = !member(row, "errCode").is_empty() || tx.receipt["status"] == "0x0";
+            assert_eq!(row["isError"], if failed { "1" } else { "0" }, "{row}");
+            (member(row, "traceId"), member(row, "from"), to, member(row, "value"), member(row, "errCode"))
         };
         assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected, "{hash}");
         seen += expected.len();
-        for (path, from, to, _) in expected {
+        caught += expected.iter().filter(|row| !row.4.is_empty() && tx.receipt["status"] == "0x1").count();
+        for (path, from, to, ..) in expected {
             for account in BTreeSet::from([from, to]) {
                 of_accounts.entry(account).or_default().push((hash.to_owned(), path.clone()));
             }
         }
     }
-    assert!(seen > 50, "{seen}");
+    assert!(seen > 50 && caught > 0, "{seen} {caught}");
     for (account, expected) in of_accounts.iter().filter(|(account, _)| !account.is_empty()) {
         let query = format!("module=account&action=txlistinternal&address={account}");
         let of = |row: &Value| (text(&row["hash"]).to_owned(), text(&row["traceId"]).to_owned());

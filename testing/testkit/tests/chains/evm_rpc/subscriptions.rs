@@ -80,7 +80,7 @@ fn serve(rpc: EvmRpc) -> Server {
 }
 
 /// Indexes the chain of `node` up to `height`, with headers.
-async fn index(node: &ReplayNode, height: u64, store: &Arc<dyn Store>) {
+pub(super) async fn index(node: &ReplayNode, height: u64, store: &Arc<dyn Store>) {
     let lanes = indexed::config(node.recording()).unwrap();
     let config = Config { indexes: vec![&BLOCKS], internal_txs: false, rich_list: false, ..lanes };
     let ingest =
@@ -96,7 +96,7 @@ async fn index(node: &ReplayNode, height: u64, store: &Arc<dyn Store>) {
     outcome.unwrap();
 }
 
-async fn played(shown: u64) -> ReplayNode {
+pub(super) async fn played(shown: u64) -> ReplayNode {
     let recording = Arc::new(Recording::open(&recording("evm-fees")).unwrap());
     let options = Options { up_to: Some(shown), ..Options::default() };
     ReplayNode::start(recording, Addresses::default(), options).await.unwrap()

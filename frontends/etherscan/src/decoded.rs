@@ -1,0 +1,127 @@
+//! A transaction by the ABIs of the contracts that it called and that logged.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use chain::evm::Log;
+use query::evm::Error;
+use serde_json::{Value, json};
+
+use crate::abi::{Abi, Signature};
+use crate::form::bytes;
+use crate::reads::Reads;
+
+/// Logs of a transaction that are explained.
+const MAX_LOGS: usize = 1000;
+
+/// Contracts whose files are read for a request; what others call has no name.
+const MAX_CONTRACTS: usize = 256;
+
+/// The events of ERC-20, ERC-721 and ERC-1155: what a log of an unknown contract probably is.
+static STANDARDS: LazyLock<Abi> = LazyLock::new(|| {
+    let input = |text: &str| {
+        let (kind, name) = text.split_once(' ').unwrap_or_default();
+        json!({ "type": kind, "name": name.trim_start_matches('*'), "indexed": name.starts_with('*') })
+    };
+    let event = |(name, inputs): &(&str, &[&str])| {
+        let inputs: Vec<_> = inputs.iter().map(|text| input(text)).collect();
+        json!({ "type": "event", "name": name, "inputs": inputs })
+    };
+    let events: [(&str, &[&str]); 8] = [
+        ("Transfer", &["address *from", "address *to", "uint256 value"]),
+        ("Transfer", &["address *from", "address *to", "uint256 *tokenId"]),
+        ("Approval", &["address *owner", "address *spender", "uint256 value"]),
+        ("Approval", &["address *owner", "address *approved", "uint256 *tokenId"]),
+        ("ApprovalForAll", &["address *owner", "address *operator", "bool approved"]),
+        (
+            "TransferSingle",
+            &["address *operator", "address *from", "address *to", "uint256 id", "uint256 value"],
+        ),
+        (
+            "TransferBatch",
+            &["address *operator", "address *from", "address *to", "uint256[] ids", "uint256[] values"],
+        ),
+        ("URI", &["string value", "uint256 *id"]),
+    ];
+    Abi::new(&events.iter().map(event).collect::<Vec<_>>().into())
+});
+
+/// The ABIs of contracts, each with that of the contract behind it if it is a proxy.
+pub(crate) struct Abis<'a> {
+    reads: &'a Reads<'a>,
+    known: HashMap<[u8; 20], Vec<Abi>>,
+}
+
+impl<'a> Abis<'a> {
+    pub(crate) fn new(reads: &'a Reads<'a>) -> Self {
+        Self { reads, known: HashMap::new() }
+    }
+
+    /// Those of a contract; none if nothing is known of it. A file that cannot be used is in the log, and no reason to show less of
+    /// the rest.
+    pub(crate) fn of(&mut self, contract: [u8; 20]) -> &[Abi] {
+        if self.known.len() >= MAX_CONTRACTS && !self.known.contains_key(&contract) {
+            return &[];
+        }
+        let reads = self.reads;
+        self.known.entry(contract).or_insert_with(|| {
+            let found = reads.contract(&contract).unwrap_or_default();
+            let behind = found.as_ref().and_then(|proxy| bytes::<20>(proxy.implementation()));
+            let behind = behind.and_then(|target| reads.contract(&target).unwrap_or_default());
+            found.iter().chain(&behind).map(|contract| Abi::new(contract.abi())).collect()
+        })
+    }
+
+    /// The function that a call of a contract calls.
+    pub(crate) fn function(&mut self, contract: [u8; 20], input: &[u8]) -> Option<&Signature> {
+        self.of(contract).iter().find_map(|abi| abi.function(input))
+    }
+}
+
+/// What is known of a transaction; `None` if there is none.
+pub(crate) fn tx(reads: &Reads<'_>, hash: &[u8; 32]) -> Result<Option<Value>, Error> {
+    let (mut found, mut abis) = (None, Abis::new(reads));
+    reads.view.tx_of(hash, &mut |row| {
+        let summary = row.tx.summary();
+        let call = summary.to.filter(|_| summary.is_signed && summary.input.len() >= 4).map(|to| {
+            let function = abis.function(to, summary.input);
+            json!({
+                "contract": format!("0x{}", hex::encode(to)),
+                "selector": format!("0x{}", hex::encode(&summary.input[..4])),
+                "function": function.map(|function| &function.shown),
+                "arguments": function.and_then(|function| function.arguments(summary.input)),
+            })
+        });
+        let logs: Vec<_> = row.receipt.logs.iter().take(MAX_LOGS).map(|log| of_log(&mut abis, log)).collect();
+        let is_cut = row.receipt.logs.len() > MAX_LOGS;
+        found = Some(json!({
+            "hash": format!("0x{}", hex::encode(hash)), "call": call, "logs": logs, "more_logs": is_cut,
+        }));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn of_log(abis: &mut Abis<'_>, log: &Log<'_>) -> Value {
+    let topics = log
+        .topics
+        .iter()
+        .map(|topic| Log::topic_bytes(topic))
+        .collect::<Option<Vec<_>>>()
+        .unwrap_or_default();
+    let data = hex::decode(log.data.strip_prefix("0x").unwrap_or(&log.data)).unwrap_or_default();
+    let read = |event: &Signature| Some((event.shown.clone(), event.of_log(&topics, &data)?));
+    let own = log
+        .address_bytes()
+        .and_then(|contract| abis.of(contract).iter().find_map(|abi| read(abi.event(&topics)?)));
+    let guess = || read(STANDARDS.event(&topics)?);
+    let is_own = own.is_some();
+    let (event, arguments) = own.or_else(guess).map_or((None, None), |(event, all)| (Some(event), Some(all)));
+    json!({
+        "log_index": crate::row::decimal(&log.log_index),
+        "contract": &*log.address,
+        "guess": event.is_some() && !is_own,
+        "event": event,
+        "arguments": arguments,
+    })
+}

@@ -1,0 +1,342 @@
+//! What an account has on all chains of Initia, in the form that Initia's wallet widget reads (its `minityUrl`).
+//!
+//! # Invariants
+//!
+//! * Only nodes of the registry's chains are asked, at most [`AT_ONCE`] at once for a client, each within the time of a query.
+//! * A chain that does not answer sends an error and no balances: what is unknown is never shown as nothing. It never ends
+//!   the stream, nor another chain.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use chain::{Account, U256};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use planner::usd;
+use registry::{Chain, ChainRef, Registry};
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use tokio::time::timeout;
+use tracker::Tracker;
+use web::call::Call;
+use web::endpoint::{Endpoint, Handler, Method, Param};
+use web::event::{Event, EventStream};
+use web::http_error::HttpError;
+use web::openapi::schema::{self, Object};
+use web::reply::Reply;
+
+use super::{CATALOGUE, balances, json, pointed};
+use crate::config::Config;
+use crate::errors;
+use crate::meter;
+use crate::service::{Service, World};
+
+/// Chains that are asked at once for one client.
+const AT_ONCE: usize = 8;
+
+const ADDRESS: Param = Param::path("address", "The account: bech32 or hex.");
+
+const NAME: Param = Param::path("name", "The name of a chain, as `/v1/supported-chains` has it.");
+
+/// The group's endpoints.
+pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
+    get(
+        "/v1/chain/all/{address}",
+        "What an account has on each chain of Initia, as server-sent events without a name: one of the type `balances` and one \
+         of the type `positions` a chain, or one of the type `error` with the reason. The stream stays open.",
+        &[ADDRESS],
+        schema::of::<Message<'_>>(),
+        Handler::Stream(all),
+    ),
+    get(
+        "/v1/chain/{name}/{address}/balances",
+        "What an account has on a chain; 503 if no node of it answers.",
+        &[NAME, ADDRESS],
+        schema::of::<Vec<Balance>>(),
+        Handler::Async(of_chain),
+    ),
+    get(
+        "/v1/chain/{name}/{address}/positions",
+        "Always empty: no protocol is read.",
+        &[NAME, ADDRESS],
+        schema::of::<Vec<Position>>(),
+        Handler::Sync(positions),
+    ),
+    get(
+        "/v1/supported-chains",
+        "The names of the chains of Initia in the registry.",
+        &[],
+        schema::of::<Vec<String>>(),
+        Handler::Sync(supported),
+    ),
+    get(
+        "/v1/prices",
+        "Symbols of tokens with their prices in US dollars, where one is known.",
+        &[],
+        schema::of::<Vec<Price>>(),
+        Handler::Sync(prices),
+    ),
+];
+
+const fn get(
+    path: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    response: &'static dyn Object,
+    handler: Handler<Service>,
+) -> Endpoint<Service> {
+    Endpoint {
+        method: Method::Get,
+        path,
+        tag: "Portfolio",
+        summary,
+        params,
+        response,
+        handler,
+        cache: CATALOGUE,
+    }
+}
+
+/// What a chain says of an account: `balances`, `positions` or `error`. A later message replaces an earlier one of its chain
+/// and type.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "portfolio.Message")]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    r#type: &'static str,
+    /// The chain's name.
+    chain: &'a str,
+    chain_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Balance>")]
+    balances: Option<Vec<Balance>>,
+    /// There are none: no protocol is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Position>")]
+    positions: Option<Vec<Position>>,
+    /// Why the balances are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    error: Option<String>,
+}
+
+/// A balance that is not zero: `asset`, of a token of the registry, or `unknown`, of another one.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "portfolio.Balance")]
+#[serde(rename_all = "camelCase")]
+struct Balance {
+    r#type: &'static str,
+    denom: String,
+    /// Base units.
+    amount: String,
+    #[serde(flatten)]
+    known: Option<Known>,
+}
+
+/// What the registry says of a token, and the balance in whole tokens.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(rename_all = "camelCase")]
+struct Known {
+    symbol: String,
+    /// US dollars; absent without a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    value: Option<f64>,
+    /// Whole tokens, rounded.
+    formatted_amount: f64,
+    decimals: u8,
+}
+
+/// None is ever read.
+type Position = serde_json::Map<String, serde_json::Value>;
+
+/// A symbol and its price.
+#[derive(Serialize)]
+struct Price(String, f64);
+
+impl JsonSchema for Price {
+    fn schema_name() -> Cow<'static, str> {
+        "portfolio.Price".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "type": "array", "items": {}, "minItems": 2, "maxItems": 2, "description": "A symbol and its price." })
+    }
+}
+
+/// Where the balances of an account are from.
+trait Balances: Send + Sync {
+    /// What the account has on a chain, by denom, or the reason why that is unknown.
+    fn of<'a>(
+        &'a self,
+        chain: &'a Chain,
+        account: Account,
+    ) -> BoxFuture<'a, Result<Vec<(String, U256)>, String>>;
+}
+
+/// The nodes of each chain.
+struct Nodes {
+    tracker: Arc<Tracker>,
+    config: Config,
+}
+
+impl Balances for Nodes {
+    fn of<'a>(
+        &'a self,
+        chain: &'a Chain,
+        account: Account,
+    ) -> BoxFuture<'a, Result<Vec<(String, U256)>, String>> {
+        Box::pin(async move {
+            let address = account.to_bech32(&chain.bech32_prefix);
+            let limit = self.config.query_timeout;
+            let queried = timeout(limit, balances::all_of(self.tracker.clients(), chain, &address)).await;
+            let outcome = match queried {
+                Ok(Ok((all, true))) => Ok(all),
+                Ok(Ok((all, false))) => Err(format!(
+                    "the account has over {} balances on chain `{}`, more than are read",
+                    all.len(),
+                    chain.id
+                )),
+                Ok(Err(error)) => Err(error),
+                Err(_) => Err(format!("chain `{}` did not answer within {limit:?}", chain.id)),
+            };
+            meter::count_balances(outcome.is_ok());
+            outcome
+        })
+    }
+}
+
+fn source(service: &Service) -> Nodes {
+    Nodes { tracker: Arc::clone(service.tracker()), config: service.config.clone() }
+}
+
+/// The chains of Initia, where an address is the same account, by their names in lower case; one whose name another chain
+/// has by its id.
+fn chains(registry: &Registry) -> Vec<(String, ChainRef)> {
+    let mut taken = BTreeSet::new();
+    let of_initia = registry.chains().filter(|(_, chain)| chain.initia);
+    let named = of_initia.map(|(reference, chain)| {
+        let name = chain.name.to_lowercase();
+        let name = if taken.insert(name.clone()) { name } else { chain.id.to_lowercase() };
+        (name, reference)
+    });
+    named.collect()
+}
+
+/// The account of a request.
+fn account(registry: &Registry, call: &Call<'_>) -> Result<Account, HttpError> {
+    let text = call.text("address");
+    let prefixes: BTreeSet<&str> = registry
+        .chains()
+        .filter(|(_, chain)| chain.initia)
+        .map(|(_, chain)| chain.bech32_prefix.as_str())
+        .collect();
+    let parsed = prefixes.iter().find_map(|prefix| Account::parse(text, prefix));
+    parsed.ok_or_else(|| {
+        let shown = chain::truncated(text, 80);
+        errors::invalid("address", &format!("`{shown}` is no bech32 or hex address of a chain of Initia"))
+    })
+}
+
+fn chain_of(registry: &Registry, call: &Call<'_>) -> Result<ChainRef, HttpError> {
+    let name = call.text("name").to_lowercase();
+    let found = chains(registry).into_iter().find(|(other, _)| *other == name);
+    found.map(|(_, chain)| chain).ok_or_else(|| {
+        let shown = chain::truncated(&name, 80);
+        HttpError::not_found(format!("no chain of Initia in the registry has the name `{shown}`"))
+    })
+}
+
+fn all(service: &Service, call: &Call<'_>) -> Result<EventStream, HttpError> {
+    let world = service.world();
+    let account = account(&world.registry, call)?;
+    let source = Arc::new(source(service));
+    let queries = stream::iter(chains(&world.registry)).map(move |(name, reference)| {
+        let (world, source) = (world.clone(), Arc::clone(&source));
+        async move { messages(&world, &*source, &name, reference, account).await }
+    });
+    let events = queries.buffer_unordered(AT_ONCE).flat_map(stream::iter);
+    // A client does not connect again to a server that has closed the stream.
+    Ok(events.chain(stream::pending()).boxed())
+}
+
+async fn messages(
+    world: &World,
+    source: &dyn Balances,
+    name: &str,
+    reference: ChainRef,
+    account: Account,
+) -> Vec<Event> {
+    let Chain { id, .. } = &world.registry[reference];
+    let of =
+        |r#type| Message { r#type, chain: name, chain_id: id, balances: None, positions: None, error: None };
+    let messages = match source.of(&world.registry[reference], account).await {
+        Ok(amounts) => vec![
+            Message { balances: Some(shown(world, reference, amounts)), ..of("balances") },
+            Message { positions: Some(Vec::new()), ..of("positions") },
+        ],
+        Err(error) => vec![Message { error: Some(error), ..of("error") }],
+    };
+    messages
+        .iter()
+        .filter_map(|message| serde_json::to_vec(message).ok())
+        .map(|it| Event::unnamed(&it))
+        .collect()
+}
+
+fn of_chain<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, HttpError>> {
+    Box::pin(async {
+        let world = service.world();
+        let account = account(&world.registry, call)?;
+        let reference = chain_of(&world.registry, call)?;
+        let amounts = source(service).of(&world.registry[reference], account).await;
+        json(&shown(&world, reference, amounts.map_err(HttpError::unavailable)?))
+    })
+}
+
+fn positions(service: &Service, call: &Call<'_>) -> Result<Reply, HttpError> {
+    let world = service.world();
+    account(&world.registry, call)?;
+    chain_of(&world.registry, call)?;
+    json(&Vec::<Position>::new())
+}
+
+fn supported(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
+    let names = chains(&service.world().registry).into_iter().map(|(name, _)| name);
+    json(&names.collect::<Vec<_>>())
+}
+
+/// One price a symbol: that of the first asset with it.
+fn prices(service: &Service, _: &Call<'_>) -> Result<Reply, HttpError> {
+    let World { registry, facts, .. } = service.world();
+    let mut taken = BTreeSet::new();
+    let priced = registry.assets().filter(|(_, asset)| registry[asset.chain].initia);
+    let priced = priced.filter_map(|(reference, asset)| {
+        let price: f64 = usd::price(&registry, &facts, reference)?.parse().ok()?;
+        taken.insert(asset.symbol.clone()).then(|| Price(asset.symbol.clone(), price))
+    });
+    json(&priced.collect::<Vec<_>>())
+}
+
+/// The balances that are not zero.
+fn shown(world: &World, chain: ChainRef, amounts: Vec<(String, U256)>) -> Vec<Balance> {
+    let owned = amounts.into_iter().filter(|(_, amount)| !amount.is_zero());
+    owned.map(|(denom, amount)| balance(world, chain, denom, amount)).collect()
+}
+
+fn balance(world: &World, chain: ChainRef, denom: String, amount: U256) -> Balance {
+    let (registry, facts) = (&*world.registry, &*world.facts);
+    let amount = amount.to_string();
+    let known = registry.asset(chain, &denom).map(|reference| {
+        let asset = &registry[reference];
+        // Digits and a point are a number.
+        let formatted_amount: f64 = pointed(&amount, asset.decimals).parse().unwrap_or_default();
+        let price: Option<f64> = usd::price(registry, facts, reference).and_then(|price| price.parse().ok());
+        let value = price.map(|price| price * formatted_amount);
+        Known { symbol: asset.symbol.clone(), value, formatted_amount, decimals: asset.decimals }
+    });
+    Balance { r#type: if known.is_some() { "asset" } else { "unknown" }, denom, amount, known }
+}
