@@ -13,7 +13,9 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 40] = [
+const RECORDS: [(&str, &str); 45] = [
+    ("Balance", "ledger.Balance"),
+    ("BalanceChange", "ledger.BalanceChange"),
     ("Block", "block.Block"),
     ("Coin", "block.Coin"),
     ("CollectionDetail", "nft.CollectionDetail"),
@@ -31,12 +33,15 @@ const RECORDS: [(&str, &str); 40] = [
     ("GetStatusResponse", "status.StatusResponse"),
     ("GetTxResponse", "tx.TxResponse"),
     ("InternalTx", "evm-internal-tx.EvmInternalTx"),
+    ("ListBalanceHistoryResponse", "ledger.BalanceHistoryResponse"),
+    ("ListBalancesResponse", "ledger.BalancesResponse"),
     ("LedgerToken", "ledger.Token"),
     ("ListBlocksResponse", "block.BlocksResponse"),
     ("ListCollectionsResponse", "nft.CollectionsResponse"),
     ("ListEvmTxsResponse", "evm-tx.EvmTxsResponse"),
     ("ListHoldersResponse", "richlist.TokenHoldersResponse"),
     ("ListInternalTxsResponse", "evm-internal-tx.EvmInternalTxsResponse"),
+    ("ListTokenHoldersResponse", "ledger.HoldersResponse"),
     ("ListLedgerTokensResponse", "ledger.TokensResponse"),
     ("ListTokensResponse", "nft.NftsResponse"),
     ("ListTransfersResponse", "ledger.TransfersResponse"),
@@ -57,7 +62,9 @@ const RECORDS: [(&str, &str); 40] = [
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 12] = [
+const WRITTEN: [&str; 14] = [
+    "Balance",
+    "BalanceChange",
     "CollectionDetail",
     "Collection",
     "GetStatusResponse",
@@ -77,11 +84,16 @@ const STREAMED: [&str; 4] =
     ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTransfersResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
-const DECIMALS: [&str; 14] = [
+const DECIMALS: [&str; 19] = [
+    "ListTokenHoldersResponse.height",
+    "Balance.last_height",
+    "BalanceChange.height",
     "Block.height",
     "Block.block_time",
     "Block.tx_count",
     "CountTxsResponse.count",
+    "ListBalanceHistoryResponse.known_from",
+    "ListBalancesResponse.height",
     "LedgerToken.first_height",
     "PageResponse.total",
     "Reorg.height",
@@ -96,7 +108,9 @@ const DECIMALS: [&str; 14] = [
 const DECIMAL: &str = "^[0-9]+$";
 
 /// Texts by the regular expression (ECMA 262) that they match.
-const PATTERNS: [(&str, &[&str]); 7] = [
+const PATTERNS: [(&str, &[&str]); 9] = [
+    ("^[0-9]*$", &["Balance.amount", "BalanceChange.amount"]),
+    ("^-?[0-9]+$", &["BalanceChange.change"]),
     (
         DECIMAL,
         &["Block.gas_used", "Block.gas_wanted", "Coin.amount", "TokenHolder.amount", "Transfer.amount"],
@@ -137,22 +151,28 @@ const PATTERNS: [(&str, &[&str]); 7] = [
             "InternalTx.hash",
         ],
     ),
-    (
-        "^0x[0-9a-fA-F]{40}$",
-        &["EvmLog.address", "EvmTx.contract_address", "EvmTx.from", "InternalTx.from", "TokenHolder.account"],
-    ),
+    ("^0x[0-9a-fA-F]{40}$", &["EvmLog.address", "EvmTx.contract_address", "EvmTx.from", "InternalTx.from"]),
     ("^(0x[0-9a-fA-F]{40})?$", &["EvmTx.to", "InternalTx.to"]),
 ];
 
 /// Times: RFC 3339.
-const TIMES: [&str; 5] =
-    ["Block.timestamp", "Collection.timestamp", "Nft.timestamp", "Transfer.timestamp", "Tx.timestamp"];
+const TIMES: [&str; 8] = [
+    "ListTokenHoldersResponse.timestamp",
+    "BalanceChange.timestamp",
+    "Block.timestamp",
+    "Collection.timestamp",
+    "ListBalancesResponse.timestamp",
+    "Nft.timestamp",
+    "Transfer.timestamp",
+    "Tx.timestamp",
+];
 
 /// Texts that JSON has as `null` where they are empty.
 const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
 
 /// Members that JSON lacks where they are empty, with their types where they are not.
-const OPTIONALS: [(&str, &str); 15] = [
+const OPTIONALS: [(&str, &str); 16] = [
+    ("ListTokenHoldersResponse.incomplete", "bool"),
     ("CollectionDetail.name_truncated", "bool"),
     ("Event.attributes", "Vec<EventAttribute>"),
     ("Event.type", "String"),

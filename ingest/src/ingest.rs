@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chain::Vm;
 use node::{EndpointState, Node};
+use schema::balances::BALANCES;
 use schema::meta::Identity;
 use store::Store;
 use tokio::sync::watch;
@@ -49,9 +50,14 @@ impl Ingest {
         }
     }
 
-    /// True if there is a rich list: its baseline needs the balances of all accounts from REST.
+    /// True if there is a lane of balances: its baseline needs those of all accounts from REST.
     pub fn has_rich_list(&self) -> bool {
-        self.config.vm == Vm::Evm && advice::no_rich_list(&self.config, &self.node).is_none()
+        match self.config.vm {
+            Vm::Evm => advice::no_rich_list(&self.config, &self.node).is_none(),
+            Vm::Move | Vm::Wasm | Vm::None => {
+                self.config.indexes.contains(&&BALANCES) && self.node.rest.is_some()
+            }
+        }
     }
 
     /// True if there is a lane of internal transactions.

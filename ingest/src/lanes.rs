@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chain::Vm;
 use schema::call_errors::{self, CALL_ERRORS};
 use schema::evm_block::BLOCKS;
 use schema::meta::{self, BlockLane, CallLane};
@@ -139,7 +140,8 @@ impl Ingest {
             refresher: Refresher::new(Arc::clone(&self.store)),
             receipt_fallback: ReceiptFallback::new(self.config.believe_after),
             fetcher: MetadataFetcher::new(client, Arc::clone(&self.store), mid_chain, next),
-            transfer_cache: self.has_rich_list().then(|| Arc::clone(&self.transfer_cache)),
+            transfer_cache: (self.config.vm == Vm::Evm && self.has_rich_list())
+                .then(|| Arc::clone(&self.transfer_cache)),
         });
         let last = LastBlock::read(&*snapshot, &at)?;
         Ok(Lane {
@@ -227,6 +229,7 @@ impl Ingest {
                 node: Arc::clone(&self.node),
                 store: Arc::clone(&self.store),
                 finality: self.finality(),
+                vm: self.config.vm,
                 prefix: self.identity.prefix.clone(),
                 start_height: self.identity.start_height,
                 transfer_cache: Arc::clone(&self.transfer_cache),

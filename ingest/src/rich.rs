@@ -15,6 +15,7 @@
 //!
 //! The lane runs on a thread of its own and retries requests to the node without a limit.
 
+mod bank;
 mod baseline;
 mod lane;
 mod ledger;
@@ -28,6 +29,7 @@ pub(crate) mod transfer_cache;
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
+use chain::Vm;
 use chain::evm::erc20::Erc20Event;
 use futures_util::StreamExt as _;
 use schema::meta::{self, RichLane};
@@ -58,7 +60,8 @@ type HeightEvents = (u64, Vec<Erc20Event>);
 impl RichList {
     /// Runs until `stop` (`Ok`) or an error.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let thread = tokio::task::spawn_blocking(move || match self.work() {
+        let work = if self.vm == Vm::Evm { Self::work } else { Self::work_of_bank };
+        let thread = tokio::task::spawn_blocking(move || match work(&self) {
             Ok(never) => match never {},
             Err(End::Stopped) => Ok(()),
             Err(End::Failed(error)) => Err(error),

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `second_index` | indexes heights again into a scratch store, and compares |
 //! | `balances` | settles balances that differ by the contracts' replies |
+//! | `held` | compares balances after random blocks with the state of a node |
 //! | `owners` | compares owners of tokens with the state of their contracts |
 //! | [`reindex`] | removes heights from the database and indexes them again |
 //!
@@ -18,6 +19,7 @@
 //! * A repair takes rows of the chain from an index of the whole chain, never from a part that rests on stored rows.
 
 mod balances;
+mod held;
 mod owners;
 pub mod reindex;
 mod second_index;
@@ -50,6 +52,7 @@ pub async fn verify(
     if let Some(index) = SecondIndex::make(store, node, scope, scratch, stop, &mut report).await? {
         index.compare(store, &mut report)?;
         owners::compare(store, node, &mut report).await?;
+        held::compare(store, node, &mut report).await?;
     }
     Ok(report)
 }

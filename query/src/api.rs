@@ -1,8 +1,10 @@
 //! The endpoints, grouped by subject.
 
+pub(crate) mod balance;
 pub(crate) mod block;
 pub(crate) mod collection;
 pub(crate) mod evm_tx;
+pub(crate) mod holders;
 pub(crate) mod internal_tx;
 pub(crate) mod ledger;
 pub(crate) mod ledger_token;

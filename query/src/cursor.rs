@@ -45,6 +45,14 @@ pub enum Space {
     Holders,
     /// Movements of tokens.
     Transfers,
+    /// Balances of an account, by token.
+    Balances,
+    /// The history of a balance, by height.
+    History,
+    /// Holders of a token, by amount.
+    TokenHolders,
+    /// Holders of a token, by account.
+    HoldersByAccount,
     /// Tokens, by their number.
     LedgerTokens,
 }
@@ -61,6 +69,10 @@ impl Space {
             Self::TokensByHeight => 7,
             Self::Holders => 8,
             Self::Transfers => 9,
+            Self::Balances => 10,
+            Self::History => 11,
+            Self::TokenHolders => 12,
+            Self::HoldersByAccount => 13,
             Self::LedgerTokens => 14,
         }
     }
@@ -105,7 +117,15 @@ impl Space {
                  eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
             Self::Holders => "^(AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3})$",
-            Self::TokensById | Self::TokensByHeight => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",
+            Self::History => {
+                "^(AQs(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::TokensById
+            | Self::TokensByHeight
+            | Self::Balances
+            | Self::TokenHolders
+            | Self::HoldersByAccount => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",
         }
     }
 

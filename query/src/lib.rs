@@ -64,6 +64,8 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::nft_tx::ENDPOINTS,
     api::rich_list::ENDPOINTS,
     api::ledger::ENDPOINTS,
+    api::balance::ENDPOINTS,
+    api::holders::ENDPOINTS,
     api::ledger_token::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,

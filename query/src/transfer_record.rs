@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chain::movement::{Cause, Token, denom_of_contract};
 use chain::{Account, Timestamp, Vm};
+use schema::balances;
 use schema::block::Blocks;
 use schema::ledger::{self, Movements};
 use schema::meta::Identity;
@@ -200,6 +201,9 @@ pub(crate) fn moved_token(
     let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
     if stored.is_none() {
         stored = reply.as_ref().map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty());
+    }
+    if stored.is_none() {
+        stored = balances::denom_of(snapshot, token).map_err(HttpError::internal)?;
     }
     let (kind, denom, address) = match token {
         Token::Erc20(contract) => (

@@ -13,10 +13,11 @@ use store::{Bounds, Snapshot, Table, TableSpec};
 
 use crate::meta;
 use crate::payload::Codec;
-use crate::{Error, INDEXES, RECORDS, TABLES, descriptors, evm_tx, nft, payload, rich, undo};
+use crate::{Error, INDEXES, RECORDS, TABLES, balances, descriptors, evm_tx, nft, payload, rich, undo};
 
 /// Tables that depend on the history of the database (dictionaries, change order, undo logs), not on its contents.
-pub const EXCLUDED: [&TableSpec; 5] = [
+pub const EXCLUDED: [&TableSpec; 6] = [
+    balances::AskedAccounts::SPEC,
     payload::Dictionary::SPEC,
     descriptors::Descriptors::SPEC,
     nft::NameChanges::SPEC,

@@ -45,6 +45,8 @@ pub enum Input {
     Records,
     /// The header of its EVM block, which a node must be asked for.
     Headers,
+    /// What a node is asked for by a lane of its own, which writes the rows.
+    Lane,
     /// The call traces of the block: the lane of internal transactions writes the rows with its own.
     Traces,
 }

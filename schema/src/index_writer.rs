@@ -16,7 +16,7 @@ use crate::Error;
 use crate::block::Blocks;
 use crate::index::{Index, Input, PackedBlock, Rows, State, StoredBlock};
 use crate::keys::KEY_END;
-use crate::meta::{self, Identity, Meta};
+use crate::meta::{self, Identity, Meta, RichLane};
 use crate::payload::Codec;
 use crate::undo::{self, Horizon, Lane, UndoLog, UndoRecords};
 
@@ -103,7 +103,7 @@ impl Writer {
     pub fn advance(&mut self, store: &dyn Store, to: u64) -> Result<Rest, Error> {
         match self.index.input {
             Input::Records => self.write_stored(store, to, &Headers::default()),
-            Input::Headers | Input::Traces => Ok(Rest::None),
+            Input::Headers | Input::Traces | Input::Lane => Ok(Rest::None),
         }
     }
 
@@ -277,6 +277,9 @@ impl Index {
         }
         let lane = self.lane_tag();
         batch.delete_range(UndoRecords::SPEC, vec![lane], vec![lane + 1]);
+        if self.input == Input::Lane {
+            batch.delete(Meta::SPEC, meta::key::<RichLane>().to_bytes());
+        }
         batch.delete(Meta::SPEC, self.key().to_bytes());
     }
 }

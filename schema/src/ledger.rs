@@ -1,4 +1,10 @@
-//! The optional index `ledger`: movements of tokens, and lists of them.
+//! The optional index `ledger`: movements of tokens, lists of them, and the changes of balances that follow.
+
+mod history;
+
+pub use self::history::{
+    BalanceChanges, BalanceTotals, Change, ChangeRow, History, Holder, Total, has_balances, is_negative,
+};
 
 mod nfts;
 
@@ -12,8 +18,9 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 use store::key::Text;
-use store::{Key, List as _, Snapshot, Table as _};
+use store::{Bounds, Key, List as _, Order, Snapshot, Table as _, prefix_end};
 
+use self::history::BlockChanges;
 use crate::Error;
 use crate::block::BlockEvents;
 use crate::index::{Index, Input, Rows, StoredBlock};
@@ -36,6 +43,8 @@ pub const LEDGER: Index = Index {
         TokenMovements::SPEC,
         TokenDenoms::SPEC,
         DenomTokens::SPEC,
+        BalanceTotals::SPEC,
+        BalanceChanges::SPEC,
         WholeTokens::SPEC,
         MovedNfts::SPEC,
         NftObjects::SPEC,
@@ -195,8 +204,9 @@ struct Body<'a> {
 
 fn rows(block: &StoredBlock<'_>, rows: &mut Rows<'_, '_>) -> Result<(), Error> {
     let chain = rows.chain();
-    let mut writer = Writer { height: block.height, index: 0, rows };
-    find(block, chain, &mut |place, found| writer.write(place, found))
+    let mut writer = Writer { height: block.height, index: 0, changes: BlockChanges::default(), rows };
+    find(block, chain, &mut |place, found| writer.write(place, found))?;
+    writer.changes.write(block.height, writer.rows)
 }
 
 /// Calls `see` with what moves and is named at each place of a block, in order.
@@ -242,6 +252,7 @@ struct Writer<'r, 't, 's> {
     height: u64,
     /// The number of the next movement in the block.
     index: u64,
+    changes: BlockChanges,
     rows: &'r mut Rows<'t, 's>,
 }
 
@@ -262,6 +273,7 @@ impl Writer<'_, '_, '_> {
         for movement in movements {
             let number = self.rows.number();
             self.list(number, &movement)?;
+            self.changes.add(&movement);
             let placed = PlacedMovement { height: self.height, place, index: self.index, movement };
             self.rows.append::<Movements>(&row_of(number), &MovementRow(vec![placed]));
             self.index += 1;
@@ -280,6 +292,27 @@ impl Writer<'_, '_, '_> {
         }
         self.rows.push::<TokenMovements>(&token, number)
     }
+}
+
+/// The first `limit` tokens that have moved from or to `account`, in the order of their keys.
+pub fn tokens_of(snapshot: &dyn Snapshot, account: AccountKey, limit: usize) -> Result<Vec<TokenKey>, Error> {
+    let mut start = Some(account.to_bytes());
+    let end = prefix_end(&account.to_bytes());
+    let mut found = Vec::new();
+    while let Some(from) = start.filter(|_| found.len() < limit) {
+        let bounds = Bounds { start: &from, end: end.as_deref() };
+        let Some((key, _)) = snapshot.scan(AccountTokenMovements::SPEC, bounds, Order::Asc, 1)?.pop() else {
+            break;
+        };
+        let mut rest = key.as_slice();
+        let token = AccountKey::take(&mut rest).and_then(|_| TokenKey::take(&mut rest)).ok_or_else(|| {
+            store::table::corrupt(AccountTokenMovements::SPEC, &key, "the key does not decode")
+        })?;
+        // Behind all rows of this token.
+        start = prefix_end(&(account, token.clone()).to_bytes());
+        found.push(token);
+    }
+    Ok(found)
 }
 
 /// What a movement is to the account on its side `side`.

@@ -35,6 +35,7 @@
 //! height only, so two independently built databases return the same cursors.
 
 pub mod audit;
+pub mod balances;
 pub mod block;
 pub mod call_errors;
 pub mod contracts;
@@ -47,6 +48,7 @@ pub mod index_writer;
 pub mod internal_tx;
 mod json;
 pub mod keys;
+pub mod known_balance;
 pub mod ledger;
 pub mod logs;
 pub mod meta;
@@ -82,6 +84,7 @@ pub const INDEXES: &[&index::Index] = &[
     &contracts::CONTRACTS,
     &evm_block::BLOCKS,
     &ledger::LEDGER,
+    &balances::BALANCES,
     &call_errors::CALL_ERRORS,
     &tokens::TOKENS,
 ];
@@ -135,6 +138,8 @@ all_tables! {
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::NonCollections, nft::Questions, nft::PendingEvents,
         nft::Renewals,
+        ledger::BalanceTotals,
+        ledger::BalanceChanges, balances::Bases, balances::AskedAccounts, balances::TokenStates,
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
@@ -149,7 +154,7 @@ all_tables! {
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,
         nft::OwnedTokens, nft::OwnedTokensByHeight, nft::Holdings, nft::HoldingsByHeight,
-        rich::Holders,
+        rich::Holders, balances::TokenHolders,
 }
 
 /// An error of reading or writing a database.

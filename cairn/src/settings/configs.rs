@@ -9,7 +9,9 @@ use chain::Vm;
 use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
+use schema::balances::BALANCES;
 use schema::call_errors::CALL_ERRORS;
+use schema::ledger::LEDGER;
 use schema::undo::Horizon;
 use web::cors::Cors;
 use web::limits::{self, Limits, PathRate};
@@ -76,6 +78,13 @@ impl Settings {
             Verify::Signatures { .. } => Verify::Signatures { trusted: self.trusted },
             other => other.clone(),
         };
+        if self.index.contains(&&BALANCES) && !self.index.contains(&&LEDGER) {
+            let text = "`index` names `balances`, which follow from the movements of `ledger`: name that too";
+            return Err(Error(text.to_owned()));
+        }
+        // On an EVM chain the rich list has them.
+        let is_written =
+            |index: &&'static schema::index::Index| self.vm != Some(Vm::Evm) || **index != BALANCES;
         // Whole seconds, and never 0 for less than one.
         let reconcile = Duration::from_secs_f64(self.reconcile.as_secs_f64().ceil());
         Ok(ingest::Config {
@@ -91,7 +100,7 @@ impl Settings {
             poll: *self.poll,
             verify,
             max_rewind: self.max_rewind,
-            indexes: self.index.clone(),
+            indexes: self.index.iter().copied().filter(is_written).collect(),
             undo: self.undo(),
             keep_trying: keep_trying.then_some(TRY_AGAIN),
         })

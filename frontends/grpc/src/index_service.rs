@@ -274,6 +274,32 @@ service! {
                 .query("to_time", to_time)
                 .queries("kind", &kind)
                 .page(pagination);
+        list_balances(
+            ListBalancesRequest { account, height, token, include_zero, pagination }
+        ) -> ListBalancesResponse =
+            Target::new("/indexer/ledger/v1/balances/by_account")
+                .segment("account", account)?
+                .query("height", height)
+                .query("token", token)
+                .query("include_zero", include_zero)
+                .page(pagination);
+        list_balance_history(
+            ListBalanceHistoryRequest { account, token, from_height, to_height, pagination }
+        ) -> ListBalanceHistoryResponse =
+            Target::new("/indexer/ledger/v1/balances/history")
+                .segment("account", account)?
+                .segment("token", token)?
+                .query("from_height", from_height)
+                .query("to_height", to_height)
+                .page(pagination);
+        list_token_holders(
+            ListTokenHoldersRequest { token, height, order_by, pagination }
+        ) -> ListTokenHoldersResponse =
+            Target::new("/indexer/ledger/v1/holders")
+                .segment("token", token)?
+                .query("height", height)
+                .query("order_by", order_by)
+                .page(pagination);
         list_transfers_by_height(
             ListTransfersByHeightRequest { height, pagination, kind }
         ) -> ListTransfersResponse =

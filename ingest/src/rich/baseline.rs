@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chain::{Account, U256};
+use chain::{Account, U256, Vm};
 use futures_util::StreamExt as _;
 use node::Rest;
 use schema::meta::{self, RichLane};
@@ -47,9 +47,13 @@ impl RichList {
             let (baseline, mut blocks) = (lane.baseline, self.blocks.clone());
             let reached = blocks.wait_for(|progress| progress.height >= baseline);
             self.wait_for(async { reached.await.map(drop) })?.map_err(|_| End::Stopped)?;
+            if self.vm != Vm::Evm {
+                self.next_of_ledger(baseline.saturating_sub(1), None)?;
+            }
             let key = Some(lane.next_accounts.as_str()).filter(|key| *key != FIRST);
             match self.wait_for(self.page(rest, baseline, key))? {
-                Ok(page) => self.commit(&mut lane, page)?,
+                Ok(Page::Contracts(page)) => self.commit(&mut lane, page)?,
+                Ok(Page::Bank(held, next)) => self.commit_bases(&mut lane, &held, next)?,
                 Err(Error::Node { source, .. }) if matches!(*source, node::Error::Pruned { .. }) => {
                     // The index may be far below the first height whose state the node still has.
                     self.wait_for(tokio::time::sleep(LATER))?;
@@ -63,8 +67,13 @@ impl RichList {
                         logged = Some(Instant::now());
                         tracing::warn!(baseline, latest, "baseline state pruned, trying a later height");
                     }
-                    rich::clear(&*self.store)?;
-                    lane = begun(latest);
+                    if self.vm == Vm::Evm {
+                        rich::clear(&*self.store)?;
+                        lane = begun(latest);
+                    } else {
+                        // What an account held before the first block follows from any height.
+                        lane.baseline = latest;
+                    }
                 }
                 Err(Error::Node { source, .. })
                     if matches!(*source, node::Error::Refused { .. } | node::Error::MethodMissing { .. }) =>
@@ -73,8 +82,12 @@ impl RichList {
                     // when it is touched. Earlier pages are dropped, because a token with some of its holders must not
                     // count as complete.
                     tracing::warn!(baseline, error = %source, "no account list, the rich list starts empty");
-                    rich::clear(&*self.store)?;
-                    self.commit(&mut lane, Page::default())?;
+                    if self.vm == Vm::Evm {
+                        rich::clear(&*self.store)?;
+                        self.commit(&mut lane, ContractsPage::default())?;
+                    } else {
+                        return Err(Error::node(baseline, "accounts", *source).into());
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -95,15 +108,33 @@ impl RichList {
             Ok::<_, Error>((address, retry_until(height, "balances", request).await?))
         });
         let answers: Vec<_> = requests.buffered(CONCURRENT_REQUESTS).collect().await;
-        let mut page = Page { next: accounts.next.unwrap_or_else(|| DONE.to_owned()), ..Page::default() };
+        let next = accounts.next.unwrap_or_else(|| DONE.to_owned());
+        let mut held = Vec::new();
         for answer in answers {
             let (address, balances) = answer?;
+            let Some(account) = Account::from_bech32(address, &self.prefix) else { continue };
+            let number =
+                |(denom, amount): (String, String)| Some((denom, U256::from_str_radix(&amount, 10).ok()?));
+            held.push((account, balances.into_iter().filter_map(number).collect()));
+        }
+        if self.vm == Vm::Evm {
+            return Ok(Page::Contracts(self.page_of_contracts(rest, height, held, next).await?));
+        }
+        Ok(Page::Bank(held, next))
+    }
+
+    async fn page_of_contracts(
+        &self,
+        rest: &Rest,
+        height: u64,
+        held: Vec<(Account, Vec<(String, U256)>)>,
+        next: String,
+    ) -> Result<ContractsPage, Error> {
+        let mut page = ContractsPage { next, ..ContractsPage::default() };
+        for (account, balances) in held {
             // A longer address holds its balance under a short one, which is also an account.
-            let account = Account::from_bech32(address, &self.prefix);
-            let account = account.and_then(|account| Address::try_from(account.as_bytes()).ok());
+            let Ok(account) = Address::try_from(account.as_bytes()) else { continue };
             for (denom, amount) in balances {
-                let amount = U256::from_str_radix(&amount, 10);
-                let (Some(account), Ok(amount)) = (account, amount) else { continue };
                 // Checked here and not while writing, so that a stop leaves no partial page.
                 let unknown = match page.contracts.get(&denom) {
                     Some(_) => None,
@@ -116,7 +147,7 @@ impl RichList {
         Ok(page)
     }
 
-    fn commit(&self, lane: &mut RichLane, page: Page) -> Result<(), Error> {
+    fn commit(&self, lane: &mut RichLane, page: ContractsPage) -> Result<(), Error> {
         lane.next_accounts = page.next;
         if lane.next_accounts == DONE {
             lane.height = lane.baseline;
@@ -151,9 +182,15 @@ impl RichList {
     }
 }
 
-/// A page of balances.
+/// A page of balances, and the key of the next one.
+enum Page {
+    Contracts(ContractsPage),
+    Bank(Vec<(Account, Vec<(String, U256)>)>, String),
+}
+
+/// Balances in contracts.
 #[derive(Default)]
-struct Page {
+struct ContractsPage {
     held: Vec<(String, Address, U256)>,
     /// The contracts of the denoms; `None` for a denom without one.
     contracts: BTreeMap<String, Option<Address>>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use chain::U256;
+use chain::{U256, Vm};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use node::{BATCH, ContractCall, Node};
 use schema::rich::Address;
@@ -26,6 +26,7 @@ pub(crate) struct RichList {
     pub(crate) node: Arc<Node>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) finality: Finality,
+    pub(crate) vm: Vm,
     pub(crate) prefix: String,
     /// The index's first height.
     pub(crate) start_height: u64,

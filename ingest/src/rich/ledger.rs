@@ -273,7 +273,15 @@ pub(super) fn write(
             candidates.remove(&contract).unwrap_or_default()
         });
         let amount = match answer {
-            BalanceReply::AtHeight(amount) => *amount,
+            BalanceReply::AtHeight(amount) => {
+                let before = held.or(token.complete.then_some(U256::ZERO));
+                let expected = before.and_then(|held| flow.unwrap_or_default().after(held));
+                if account != ZERO && expected.is_some_and(|expected| expected != *amount) {
+                    // Balances of other heights do not follow from movements.
+                    schema::balances::mark_drifting(txn, &chain::movement::Token::Erc20(contract))?;
+                }
+                *amount
+            }
             BalanceReply::Latest(amount) => {
                 // What was sent to the zero address stays there, so the current amount is the one after the last event.
                 if account != ZERO {

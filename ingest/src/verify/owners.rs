@@ -97,7 +97,9 @@ impl Chain<'_> {
 }
 
 /// A reply, if one of [`ATTEMPTS`] attempts succeeds.
-async fn query<T, F: Future<Output = Result<T, node::Error>>>(attempt: impl Fn() -> F) -> Option<T> {
+pub(super) async fn query<T, F: Future<Output = Result<T, node::Error>>>(
+    attempt: impl Fn() -> F,
+) -> Option<T> {
     for step in 0..ATTEMPTS {
         match attempt().await {
             Ok(answer) => return Some(answer),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chain::Vm;
 use node::retry::{self, Backoff};
 use node::{Node, Status};
 use schema::meta::{self, BlockLane, CallLane, Meta, PendingReindex, RichLane};
@@ -168,13 +169,16 @@ pub(super) async fn catch_up(
 pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
     let (identity, snapshot) = (open::existing(store)?, store.snapshot()?);
     let interrupted = meta::read::<PendingReindex>(&*snapshot)?.unwrap_or_default();
+    let vm = identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?;
+    // Off EVM the next start continues the balances.
+    let has_rich_list = vm == Vm::Evm && meta::read::<RichLane>(&*snapshot)?.is_some();
     Ok(Config {
         chain_id: identity.chain_id,
-        vm: identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?,
+        vm,
         prefix: Some(identity.prefix),
         start_height: Some(identity.start_height),
         internal_txs: interrupted.internal_txs || meta::read::<CallLane>(&*snapshot)?.is_some(),
-        rich_list: interrupted.rich_list || meta::read::<RichLane>(&*snapshot)?.is_some(),
+        rich_list: interrupted.rich_list || has_rich_list,
         // They follow from the records: the next start builds them.
         indexes: Vec::new(),
         reconcile_every: None,

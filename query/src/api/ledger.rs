@@ -1,7 +1,7 @@
 //! Movements of tokens.
 
 mod csv;
-mod range;
+pub(super) mod range;
 mod request;
 
 use std::str::FromStr as _;

@@ -1,6 +1,7 @@
 //! The rich list: holders of an ERC-20 by amount.
 
-use chain::Account;
+use chain::{Account, U256};
+use schema::balances::BALANCES;
 use schema::rich::{Address, Denoms, DenomsFolded, Erc20s, Holders};
 use serde_json::{Map, Value};
 use store::key::Text;
@@ -10,11 +11,14 @@ use web::endpoint::{Endpoint, Param};
 use web::http_error::HttpError;
 use web::reply::Reply;
 
+use super::holders::{HolderRow, current, is_incomplete};
+use super::ledger::named_tokens;
 use super::{ListRequest, Tag};
 use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
+use crate::page_writer::PageWriter;
 use crate::params;
 use crate::v1::ListHoldersResponse;
 
@@ -51,13 +55,10 @@ impl Row for Item {
 }
 
 fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
-    if !indexer.is_evm() {
-        let vm = &indexer.identity.vm;
-        return Err(HttpError::not_found(format!(
-            "rich lists are not available on this chain: its vm is {vm}, they are kept for evm only"
-        )));
-    }
     let denom = call.text("denom");
+    if !indexer.is_evm() {
+        return holders_of_bank(indexer, call, denom);
+    }
     let request = ListRequest::new(indexer, call, Space::Holders)?;
     let Some(contract) = resolve(request.snapshot(), denom)? else {
         let off = request
@@ -75,6 +76,29 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let is_incomplete = token.is_some_and(|Message(token)| !token.complete || token.silent);
     let more = if is_incomplete { &br#","incomplete":true"#[..] } else { b"" };
     request.respond_with("holders", &holders, None, nft_record::holders, more)
+}
+
+/// The holders of a token of a chain without an EVM.
+fn holders_of_bank(indexer: &Indexer, call: &Call<'_>, denom: &str) -> Result<Reply, HttpError> {
+    let request = ListRequest::<HolderRow>::new(indexer, call, Space::TokenHolders)?;
+    let snapshot = request.snapshot();
+    if BALANCES.state(snapshot).map_err(HttpError::internal)?.is_none() {
+        let vm = &indexer.identity.vm;
+        return Err(HttpError::not_found(format!(
+            "rich lists are not kept on this chain, whose vm is {vm}: set `index = [\"ledger\", \"balances\"]` for the \
+             process that indexes"
+        )));
+    }
+    let unknown = || HttpError::not_found(format!("[NOT_FOUND] denom not found: {}", params::shown(denom)));
+    let token = named_tokens(indexer, snapshot, denom)?.into_iter().next().ok_or_else(unknown)?;
+    let is_incomplete = is_incomplete(snapshot, &token)?.ok_or_else(unknown)?;
+    let array = current(snapshot, &token)?;
+    let write = |out: &mut PageWriter, page: &[HolderRow]| {
+        let holder = |(amount, account): &HolderRow| (account.0, U256::from_be_bytes(*amount));
+        super::holders::write(indexer, out, page.iter().map(holder))
+    };
+    let more = if is_incomplete { &br#","incomplete":true"#[..] } else { b"" };
+    request.respond_with("holders", &*array, None, write, more)
 }
 
 /// The contract of `denom`: any address, or an indexed denom.

@@ -58,8 +58,10 @@ fn all() -> impl Iterator<Item = &'static TableSpec> {
     // What traces and nodes say is stored nowhere else.
     let of_blocks =
         |index: &'static Index| index.tables.iter().filter(|table| !index.replies.contains(table));
-    let of_indexes =
-        INDEXES.iter().filter(|index| index.input != Input::Traces).flat_map(move |index| of_blocks(index));
+    let of_indexes = INDEXES
+        .iter()
+        .filter(|index| !matches!(index.input, Input::Traces | Input::Lane))
+        .flat_map(move |index| of_blocks(index));
     OF_RECORDS.iter().chain(&FOLDED).chain(of_indexes).copied()
 }
 
@@ -186,6 +188,10 @@ fn rebuild_index(
     (index, state): (&'static Index, State),
     report: &mut Report,
 ) -> Result<(), Error> {
+    if index.input == Input::Lane {
+        report.unchecked("indexes of what a node has told", 1);
+        return Ok(());
+    }
     if state.version != index.version {
         report.unchecked("indexes of another version, which the next start builds again", 1);
         return Ok(());
@@ -195,7 +201,7 @@ fn rebuild_index(
     let mut next = state.from;
     let mut advance = || match index.input {
         Input::Records => writer.advance(copy, state.height),
-        Input::Traces => Ok(Rest::None),
+        Input::Lane | Input::Traces => Ok(Rest::None),
         Input::Headers if next > state.height => Ok(Rest::None),
         Input::Headers => {
             let to = state.height.min(next + HEADERS_AT_ONCE);

@@ -12,6 +12,7 @@ use super::{
     Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo, amount_of, set_balance,
 };
 use crate::Error;
+use crate::balances::BALANCES;
 use crate::keys::KEY_END;
 use crate::meta::{self, Meta, RichLane};
 
@@ -109,7 +110,9 @@ pub fn rewind(store: &dyn Store, to: u64) -> Result<RewindOutcome, Error> {
     let Some(lane) = meta::read::<RichLane>(&*store.snapshot()?)? else {
         return Ok(RewindOutcome::Unchanged);
     };
-    if lane.height <= to && lane.baseline <= to {
+    // Off EVM the balances follow from movements.
+    let is_of_bank = BALANCES.state(&*store.snapshot()?)?.is_some();
+    if is_of_bank || (lane.height <= to && lane.baseline <= to) {
         return Ok(RewindOutcome::Unchanged);
     }
     if lane.baseline > to || lane.height.saturating_sub(to) > UNDO_HEIGHTS {

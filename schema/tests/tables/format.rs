@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use chain::movement::{Cause, Kind, Movement, Token};
 use chain::{Account, U256};
 use proptest::prelude::*;
+use schema::balances::{AskedAccounts, Bases, TokenHolders, TokenState, TokenStates};
 use schema::block::{Block, BlockEvents, Blocks};
 use schema::call_errors::CallErrors;
 use schema::contracts::ContractTxs;
@@ -17,8 +18,8 @@ use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::keys::{AccountKey, Role, hash_prefix};
 use schema::ledger::{
-    AccountMovements, AccountTokenMovements, Class, DenomTokens, MovedNfts, Movements, NftObjects,
-    TokenDenoms, TokenMovements, WholeTokens,
+    AccountMovements, AccountTokenMovements, BalanceChanges, BalanceTotals, ChangeRow, Class, DenomTokens,
+    Holder, MovedNfts, Movements, NftObjects, TokenDenoms, TokenMovements, Total, WholeTokens,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
 use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
@@ -76,6 +77,7 @@ fn example() -> MemStore {
     evm(&mut txn);
     nfts(&mut txn);
     ledger(&mut txn);
+    balances(&mut txn);
     tokens(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
@@ -181,11 +183,36 @@ fn ledger(txn: &mut Txn<'_>) {
     txn.push::<AccountTokenMovements>(&(contract(), token.clone(), Class::In), 1).unwrap();
     txn.push::<TokenMovements>(&token, 1).unwrap();
     txn.put::<TokenDenoms>(&erc20, &"uusdc".to_owned());
+    let change = schema::ledger::Change(U256::from(5).wrapping_neg());
+    txn.put::<BalanceTotals>(&(erc20.clone(), Holder(None)), &Total { blocks: 33, change });
+    txn.put::<BalanceChanges>(
+        &(erc20.clone(), Holder(Some(person().0)), 32),
+        &ChangeRow(vec![(300, change)]),
+    );
     txn.put::<DenomTokens>(&Text::from("uusdc"), &erc20.to_bytes());
     let collection = TokenKey(Token::Collection([0x10; 32]));
     txn.put::<MovedNfts>(&(collection.clone(), Text::from("A 1")), &person().0.as_bytes().to_vec());
     txn.put::<NftObjects>(&contract(), &[collection.to_bytes(), b"A 1".to_vec()].concat());
     txn.put::<WholeTokens>(&TokenKey(Token::Cw20([0x0f; 32])), &300);
+}
+
+fn balances(txn: &mut Txn<'_>) {
+    let token = TokenKey(Token::Denom("umin".to_owned()));
+    txn.put::<Bases>(&(person(), token.clone()), &vec![1, 44]);
+    txn.put::<AskedAccounts>(&person(), &());
+    let state = TokenState {
+        incomplete: true,
+        proved: true,
+        drifting: true,
+        bases: vec![1, 44],
+        denom: "umin".to_owned(),
+    };
+    txn.put::<TokenStates>(&token, &Message(state));
+    txn.insert::<TokenHolders>(&token, &(amount(300), contract()), &()).unwrap();
+}
+
+fn amount(amount: u64) -> [u8; 32] {
+    U256::from(amount).to_be_bytes()
 }
 
 fn cosmos(txn: &mut Txn<'_>) {

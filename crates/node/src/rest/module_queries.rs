@@ -9,7 +9,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use bytes::Bytes;
-use chain::excerpt;
+use chain::{U256, excerpt};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -93,6 +93,16 @@ impl Rest {
         let path = format!("/cosmos/bank/v1beta1/balances/{}", encoded(address));
         let coins = self.all_pages::<Coin>(&path, "balances", state).await?;
         Ok(coins.into_iter().map(|coin| (coin.denom, coin.amount)).collect())
+    }
+
+    /// `/cosmos/bank/v1beta1/supply/by_denom?denom={denom}`: how much there is of a denom.
+    pub async fn supply(&self, denom: &str, state: impl Into<StateAt>) -> Result<U256, Error> {
+        let path = format!("/cosmos/bank/v1beta1/supply/by_denom?denom={}", encoded(denom));
+        let read = |answer: Value| {
+            let text = text_at(&answer, "/amount/amount")?;
+            U256::from_str_radix(text, 10).map_err(|_| format!("`{}` is not an amount", excerpt(text)))
+        };
+        self.query_for(Request::get(&path, path.clone()).in_state(state), read).await
     }
 
     /// `/cosmos/bank/v1beta1/denoms_metadata_by_query_string?denom={denom}`: the JSON of the bank's metadata of a denom in the latest

@@ -6,10 +6,14 @@ use std::io::BufRead as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chain::U256;
+use chain::movement::Token;
+use chain::{Account, U256};
 use ingest::{Config, Ingest};
 use replay::Recording;
 use replay::answers::HttpReply;
+use schema::index::Index;
+use schema::known_balance::Known;
+use schema::ledger::{History, Holder, LEDGER};
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Erc20s};
 use serde_json::Value;
@@ -17,6 +21,8 @@ use store::{MemStore, Message, Store};
 use testkit::live::Live;
 use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
+
+static OF_LEDGER: Index = LEDGER;
 
 const BALANCE_OF: &str = "70a08231";
 const TOTAL_SUPPLY: &str = "18160ddd";
@@ -165,4 +171,80 @@ async fn reconciled_every_balance_is_right_and_every_token_complete_that_does_no
     let settled = tokio::time::timeout(Duration::from_mins(1), settled).await;
     assert!(settled.is_ok(), "{:?}", oracle.difference(&*store, recording.last(), &[]));
     live.stop().await.unwrap();
+}
+
+/// The balance at `height` by movements, with whether it is exact; `None` if it is not known.
+fn at_height(store: &dyn Store, contract: Address, account: Address, height: u64) -> Option<(U256, bool)> {
+    let (snapshot, token, account) =
+        (store.snapshot().unwrap(), Token::Erc20(contract), Account::from(account));
+    let history = History::of(&*snapshot, &token, Holder(Some(account))).unwrap();
+    let change = history.until(height).unwrap().unwrap_or_default().1;
+    let known = Known::of(&*snapshot, &token, account, &history).unwrap()?;
+    Some((known.after(change)?, known.is_exact()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn movements_lead_from_the_rich_list_to_every_balance_at_every_height() {
+    let recording = Arc::new(Recording::open(&recording("evm-fees")).unwrap());
+    let oracle = Arc::new(Oracle::open("evm-fees"));
+    let node = node(&recording, &oracle).await;
+    let store = Arc::new(MemStore::new());
+    let config = Config {
+        indexes: vec![&OF_LEDGER],
+        reconcile_every: Some(Duration::from_millis(40)),
+        ..indexed::config(&recording).unwrap()
+    };
+    let clients = Arc::new(node.clients().unwrap());
+    let mut live = Live::start(clients, config, Arc::<MemStore>::clone(&store) as _).await.unwrap();
+    live.reach(&recording, recording.last()).await.unwrap();
+    // Their transfers move other amounts than they log, or balances change without a log.
+    let odd = ["fee", "reb", "liar", "weth"];
+    let is_odd = |contract: &Address| odd.contains(&oracle.names[contract].as_str());
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    let all_drift = || {
+        let snapshot = store.snapshot().unwrap();
+        let drifts = |contract: &Address| {
+            let state = store::table::read::<Erc20s>(&*snapshot, contract).unwrap();
+            state.is_some_and(|Message(token)| token.drifting)
+        };
+        let mut moved = oracle
+            .names
+            .keys()
+            .filter(|contract| ["fee", "reb", "liar"].contains(&oracle.names[*contract].as_str()));
+        moved.all(drifts)
+    };
+    while !all_drift() {
+        looks.tick().await;
+    }
+    live.stop().await.unwrap();
+    let mut compared = 0;
+    for ((height, contract), replies) in &oracle.replies {
+        for (account, reply) in
+            oracle.accounts.iter().zip(&replies[1..]).filter(|(account, _)| **account != [0; 20])
+        {
+            let Some((amount, is_exact)) = at_height(&*store, *contract, *account, *height) else {
+                assert!(
+                    is_odd(contract),
+                    "{} of {} is not known",
+                    oracle.names[contract],
+                    hex::encode(account)
+                );
+                continue;
+            };
+            if is_odd(contract) {
+                let is_right = amount == reply.unwrap_or_default();
+                assert!(is_right || !is_exact, "{} {height} is called exact", oracle.names[contract]);
+            } else {
+                let name = &oracle.names[contract];
+                assert_eq!(
+                    (amount, is_exact),
+                    (reply.unwrap_or_default(), true),
+                    "{name} {height} {}",
+                    hex::encode(account)
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100_000, "{compared}");
 }

@@ -36,7 +36,7 @@ impl Balances {
 }
 
 /// A recorded chain with its movements by height.
-struct Chain {
+pub(crate) struct Chain {
     name: &'static str,
     vm: Vm,
     recording: Recording,
@@ -44,7 +44,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn open(name: &'static str) -> Self {
+    pub(crate) fn open(name: &'static str) -> Self {
         let recording = Recording::open(&recording(name)).unwrap();
         let vm: Vm = recording.summary().vm.parse().unwrap();
         let movements = recording.heights().iter().map(|height| {
@@ -77,8 +77,12 @@ impl Chain {
         Reader::new(self.vm, "init").account(text).unwrap()
     }
 
+    pub(crate) fn last(&self) -> u64 {
+        self.recording.last()
+    }
+
     /// What `/cosmos/bank/v1beta1/balances` said, by height.
-    fn bank(&self) -> BTreeMap<u64, BTreeMap<Account, HashMap<String, U256>>> {
+    pub(crate) fn bank(&self) -> BTreeMap<u64, BTreeMap<Account, HashMap<String, U256>>> {
         let mut bank: BTreeMap<u64, BTreeMap<Account, HashMap<String, U256>>> = BTreeMap::new();
         for line in lines(self.name, "/cosmos/bank/v1beta1/balances/").unwrap() {
             let path = line["path"].as_str().unwrap();

@@ -9,6 +9,7 @@ mod etherscan;
 mod evm_reads;
 mod evm_rpc;
 mod golden;
+mod held;
 mod layers;
 mod ledger;
 mod oracles;
