@@ -31,11 +31,11 @@ fn holders(reads: &Reads<'_>, contract: [u8; 20]) -> Result<(u64, Vec<(String, U
     Ok((found.count, rows.collect()))
 }
 
-fn list(rows: Vec<Value>) -> Outcome {
+fn list(rows: Vec<Value>) -> Success {
     if rows.is_empty() {
-        return Ok(Success::Marked("0", "No token holder found", b"[]".to_vec()));
+        return Success::Marked("0", "No token holder found", b"[]".to_vec());
     }
-    Ok(Success::Result(Value::from(rows).to_string().into_bytes()))
+    Success::Result(Value::from(rows).to_string().into_bytes())
 }
 
 fn of_form(reads: &Reads<'_>) -> Result<(u64, Vec<(String, U256)>), Failure> {
@@ -44,13 +44,13 @@ fn of_form(reads: &Reads<'_>) -> Result<(u64, Vec<(String, U256)>), Failure> {
 
 pub(crate) fn tokenholderlist(reads: &Reads<'_>) -> Outcome {
     let row = |(account, amount): (String, U256)| json!({ "TokenHolderAddress": account, "TokenHolderQuantity": amount.to_string() });
-    list(of_form(reads)?.1.into_iter().map(row).collect())
+    Ok(list(of_form(reads)?.1.into_iter().map(row).collect()))
 }
 
 /// The same list as Blockscout has it.
 pub(crate) fn gettokenholders(reads: &Reads<'_>) -> Outcome {
     let row = |(account, amount): (String, U256)| json!({ "address": account, "value": amount.to_string() });
-    list(of_form(reads)?.1.into_iter().map(row).collect())
+    Ok(list(of_form(reads)?.1.into_iter().map(row).collect()))
 }
 
 pub(crate) fn tokenholdercount(reads: &Reads<'_>) -> Outcome {
@@ -84,7 +84,7 @@ pub(crate) fn listaccounts(reads: &Reads<'_>) -> Result<Follow, Failure> {
             let balance = wei(amount, &decimals)?.to_string();
             Ok(json!({ "address": account, "balance": balance, "stale": false }))
         };
-        list(rows.into_iter().map(row).collect::<Result<_, Failure>>()?)
+        Ok(list(rows.into_iter().map(row).collect::<Result<_, Failure>>()?))
     };
     Ok(Follow { calls: vec![of_contract(token, &chain::evm::abi::decimals())], print: Box::new(print) })
 }

@@ -1,6 +1,7 @@
 //! Parameters of the lists of token movements, against a naive scan of all of them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -100,7 +101,7 @@ impl Chain {
     fn scanned(&self, query: &Query) -> (String, bool, Vec<&Value>) {
         let account = query.account.get(&self.accounts);
         let mut target = format!("{ROOT}/by_account/{account}?include_zero={}", query.include.1);
-        target += &format!("&include_fees={}&direction={}", query.include.0, query.directions.join(","));
+        write!(target, "&include_fees={}&direction={}", query.include.0, query.directions.join(",")).unwrap();
         let kinds: Vec<String> = query.kinds.iter().map(|kind| format!("&kind={kind}")).collect();
         target += &kinds.concat();
         let token = query.token.map(|token| token.get(&self.tokens));
@@ -108,11 +109,11 @@ impl Chain {
         let name = token
             .map(|it| if text(it, "address").is_empty() { text(it, "denom") } else { text(it, "address") });
         if let Some(name) = name {
-            target += &format!("&token={}", encoded(name));
+            write!(target, "&token={}", encoded(name)).unwrap();
         }
         let other = query.counterparty.map(|other| other.get(&self.accounts));
         if let Some(other) = other {
-            target += &format!("&counterparty={other}");
+            write!(target, "&counterparty={other}").unwrap();
         }
         let height = |it: &Value| text(it, "height").parse::<u64>().unwrap();
         let heights = query.heights.map(|(at, more)| {
@@ -120,14 +121,14 @@ impl Chain {
             (from, from + more)
         });
         if let Some((from, to)) = heights {
-            target += &format!("&from_height={from}&to_height={to}");
+            write!(target, "&from_height={from}&to_height={to}").unwrap();
         }
         let times = query.times.map(|(from, to)| {
             let of = |at: prop::sample::Index| text(at.get(&self.every), "timestamp");
             (of(from), of(to))
         });
         if let Some((from, to)) = times {
-            target += &format!("&from_time={from}&to_time={to}");
+            write!(target, "&from_time={from}&to_time={to}").unwrap();
         }
         let time = |text: &str| chain::Timestamp::parse(text).unwrap().unix_nanos();
         let wants = |it: &&Value| {

@@ -110,7 +110,7 @@ async fn contracts_are_listed_once_and_a_proxy_is_verified_by_its_file() {
     assert_eq!((&named["ContractName"], &named["ABI"]), (&json!("Door"), &json!("[]")));
     assert!(all.iter().any(|row| row["ABI"] == "Contract source code not verified"));
     let verified = rows(&app, &format!("{query}&filter=verified")).await;
-    assert_eq!(verified, [named.clone()]);
+    assert_eq!(verified, std::slice::from_ref(named));
     assert_eq!(reply(&app, &format!("{query}&filter=starred")).await["message"], "NOTOK");
 
     let check = |guid: &str| format!("module=contract&action=checkproxyverification&guid={guid}");

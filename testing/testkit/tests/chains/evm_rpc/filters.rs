@@ -81,7 +81,9 @@ async fn a_poll_has_what_is_new_since_the_last_one_and_a_filter_ends_when_it_is_
         expected.iter().filter(|log| number(&log["blockNumber"]) > BEFORE + 3).cloned().collect();
     let mut backward = removed.clone();
     backward.reverse();
-    backward.iter_mut().for_each(|log| log["removed"] = true.into());
+    for log in &mut backward {
+        log["removed"] = true.into();
+    }
     assert!(!removed.is_empty());
     assert_eq!(changes(&app, &logs).await, backward);
     index(&node, BEFORE + 5, &store).await;
