@@ -45,8 +45,8 @@ pub use self::logs::LogLimits;
 pub(crate) use self::logs::describe;
 pub use self::ots::{Frames, Side};
 pub use self::subscription::NewBlocks;
-pub use self::tokens::TokenTexts;
 pub use self::tx::Creation;
+pub use schema::tokens::TokenReply;
 
 /// Why a question about the EVM has no reply.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! The optional index `ledger`: movements of tokens, lists of them, and the changes of balances that follow.
 
-mod history;
-
-pub use self::history::{
+pub use crate::balance_change::{
     BalanceChanges, BalanceTotals, Change, ChangeRow, History, Holder, Total, has_balances, is_negative,
 };
 
@@ -20,8 +18,8 @@ use serde_json::value::RawValue;
 use store::key::Text;
 use store::{Bounds, Key, List as _, Order, Snapshot, Table as _, prefix_end};
 
-use self::history::BlockChanges;
 use crate::Error;
+use crate::balance_change::BlockChanges;
 use crate::block::BlockEvents;
 use crate::index::{Index, Input, Rows, StoredBlock};
 use crate::keys::AccountKey;

@@ -35,6 +35,7 @@
 //! height only, so two independently built databases return the same cursors.
 
 pub mod audit;
+pub mod balance_change;
 pub mod balances;
 pub mod block;
 pub mod call_errors;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use chain::evm::transaction::Summary;
-use query::evm::TokenTexts;
+use query::evm::TokenReply;
 use query::evm::history::{CallsOf, Parties, Standard, TransferRow, TransfersOf};
 use serde::Serialize;
 
@@ -202,7 +202,7 @@ fn transfers(reads: &Reads<'_>, standard: Standard) -> Outcome {
     }
     let (mut rows, window, head) = (Vec::new(), reads.window()?, reads.view.head());
     let (of, mut abis) = (TransfersOf { standard, account, contract }, Abis::new(reads));
-    let mut tokens: HashMap<[u8; 20], TokenTexts> = HashMap::new();
+    let mut tokens: HashMap<[u8; 20], TokenReply> = HashMap::new();
     reads.view.transfers_of(&of, &window, &mut |row| {
         let (common, name) = (Common::of(row.tx, head), function_name(&mut abis, &row.summary));
         let contract = row.log.address_bytes().unwrap_or_default();
@@ -219,7 +219,7 @@ fn transfer<'a>(
     row: &'a TransferRow<'_>,
     standard: Standard,
     common: &'a Common,
-    (function_name, token): (&'a str, &'a TokenTexts),
+    (function_name, token): (&'a str, &'a TokenReply),
 ) -> Transfer<'a> {
     let (receipt, transfer) = (row.tx.receipt, row.transfer);
     let amount = transfer.amount.map(|amount| amount.to_string());
@@ -239,7 +239,9 @@ fn transfer<'a>(
         token_name: &token.name,
         token_symbol: &token.symbol,
         token_decimal: match standard {
-            Standard::Erc20 => Some(token.decimals.map_or_else(String::new, |places| places.to_string())),
+            Standard::Erc20 => {
+                Some(token.known_decimals().map_or_else(String::new, |places| places.to_string()))
+            }
             Standard::Erc721 => Some("0".to_owned()),
             Standard::Erc1155 => None,
         },

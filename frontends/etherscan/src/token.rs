@@ -1,6 +1,6 @@
 //! Module `token`.
 
-use query::evm::TokenTexts;
+use query::evm::TokenReply;
 use query::evm::history::Standard;
 use serde_json::{Value, json};
 
@@ -42,13 +42,13 @@ pub(crate) fn gettoken(reads: &Reads<'_>) -> Outcome {
     Ok(Success::Result(row.to_string().into_bytes()))
 }
 
-fn found(reads: &Reads<'_>) -> Result<(String, Standard, TokenTexts), Failure> {
+fn found(reads: &Reads<'_>) -> Result<(String, Standard, TokenReply), Failure> {
     let contract = reads.form.one_address("contractaddress")?;
     let found = reads.view.token_of(contract)?;
     let (standard, texts) = found.ok_or_else(|| Failure::Text("contract address not found".to_owned()))?;
     Ok((format!("0x{}", hex::encode(contract)), standard, texts))
 }
 
-fn decimals(texts: &TokenTexts) -> Value {
-    texts.decimals.map_or_else(String::new, |decimals| decimals.to_string()).into()
+fn decimals(texts: &TokenReply) -> Value {
+    texts.known_decimals().map_or_else(String::new, |decimals| decimals.to_string()).into()
 }

@@ -85,8 +85,8 @@ fn holders_of_bank(indexer: &Indexer, call: &Call<'_>, denom: &str) -> Result<Re
     if BALANCES.state(snapshot).map_err(HttpError::internal)?.is_none() {
         let vm = &indexer.identity.vm;
         return Err(HttpError::not_found(format!(
-            "rich lists are not kept on this chain, whose vm is {vm}: set `index = [\"ledger\", \"balances\"]` for the \
-             process that indexes"
+            "rich lists are not available on this chain, whose vm is {vm}: add `ledger` and `balances` to `index` of \
+             the process that indexes"
         )));
     }
     let unknown = || HttpError::not_found(format!("[NOT_FOUND] denom not found: {}", params::shown(denom)));

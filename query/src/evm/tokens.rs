@@ -8,29 +8,17 @@ use store::Message;
 use super::history::Standard;
 use super::{Error, EvmView};
 
-/// Name, symbol and decimals of a token; empty if they are not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenTexts {
-    /// Its name.
-    pub name: String,
-    /// Its symbol.
-    pub symbol: String,
-    /// Decimal places of its amounts, if they are known.
-    pub decimals: Option<u32>,
-}
-
 impl EvmView<'_> {
     /// Name, symbol and decimals of a contract's token; all empty if the index `tokens` is not stored.
-    pub fn token_texts(&self, standard: Standard, contract: [u8; 20]) -> Result<TokenTexts, Error> {
-        let reply = tokens::reply(self.view.snapshot(), &token(standard, contract))?;
-        Ok(reply.map(texts).unwrap_or_default())
+    pub fn token_texts(&self, standard: Standard, contract: [u8; 20]) -> Result<TokenReply, Error> {
+        Ok(tokens::reply(self.view.snapshot(), &token(standard, contract))?.unwrap_or_default())
     }
 
     /// The token that a contract was first seen with; `None` if it has none.
     ///
     /// # Errors
     /// [`Error::Off`] and [`Error::Behind`] of the index `tokens`.
-    pub fn token_of(&self, contract: [u8; 20]) -> Result<Option<(Standard, TokenTexts)>, Error> {
+    pub fn token_of(&self, contract: [u8; 20]) -> Result<Option<(Standard, TokenReply)>, Error> {
         self.require(&TOKENS, self.first(), self.head())?;
         let snapshot = self.view.snapshot();
         let mut first = None;
@@ -52,8 +40,4 @@ pub(super) fn token(standard: Standard, contract: [u8; 20]) -> Token {
         Standard::Erc721 => Token::Erc721(contract),
         Standard::Erc1155 => Token::Erc1155(contract),
     }
-}
-
-fn texts(reply: TokenReply) -> TokenTexts {
-    TokenTexts { decimals: reply.known_decimals(), name: reply.name, symbol: reply.symbol }
 }

@@ -97,15 +97,24 @@ async fn later_movements_of_an_account_arrive_as_in_its_list() {
     };
     let listed = client.list_transfers_by_account(list).await.unwrap().into_inner().transfers;
     assert!(listed.len() >= 3, "{}", listed.len());
+    // What the bank calls a contract may be learned between the stream and the list.
+    let unnamed = |event| match event {
+        Some(Event::Transfer(mut transfer)) => {
+            transfer.token.as_mut().unwrap().denom.clear();
+            Some(Event::Transfer(transfer))
+        }
+        other => other,
+    };
     let mut cursors = Vec::new();
     for transfer in &listed {
         let message = next(&mut stream).await.unwrap();
-        assert_eq!(message.event.as_ref(), Some(&Event::Transfer(transfer.clone())));
+        assert_eq!(unnamed(message.event), unnamed(Some(Event::Transfer(transfer.clone()))));
         cursors.push(message.cursor);
     }
     let resumed = WatchTransfersRequest { cursor: cursors.swap_remove(0), ..watched };
     let mut resumed = client.watch_transfers(resumed).await.unwrap().into_inner();
-    assert_eq!(next(&mut resumed).await.unwrap().event, Some(Event::Transfer(listed[1].clone())));
+    let second = next(&mut resumed).await.unwrap().event;
+    assert_eq!(unnamed(second), unnamed(Some(Event::Transfer(listed[1].clone()))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

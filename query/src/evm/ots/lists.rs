@@ -55,7 +55,7 @@ impl EvmView<'_> {
                 continue;
             };
             let texts = self.token_texts(standard, contract)?;
-            let row = json!({ "name": texts.name, "symbol": texts.symbol, "decimals": texts.decimals.unwrap_or_default() });
+            let row = json!({ "name": texts.name, "symbol": texts.symbol, "decimals": texts.known_decimals().unwrap_or_default() });
             found.push((height, contract, row));
         }
         self.contract_rows(found)
