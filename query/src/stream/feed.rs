@@ -13,6 +13,8 @@ use std::time::Duration;
 use lru::LruCache;
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
+use schema::index::State;
+use schema::ledger::LEDGER;
 use schema::meta::Identity;
 use schema::payload::Codec;
 use schema::tx::Txs;
@@ -297,6 +299,13 @@ impl Feed {
     ) -> Result<bool, HttpError> {
         if position.height < self.start_height {
             return Ok(position.row == 0);
+        }
+        // The index of movements follows the blocks: it will have the row.
+        let is_behind = |state: State| state.height < position.height;
+        if kind == Kind::Transfers
+            && LEDGER.state(snapshot).map_err(HttpError::internal)?.is_none_or(is_behind)
+        {
+            return Ok(true);
         }
         let rows = kind.of_block(position.height, &block(snapshot, position.height)?, snapshot)?;
         Ok((rows.first - 1..rows.first + rows.len).contains(&position.row))
