@@ -66,7 +66,7 @@ async fn follow(at: SocketAddr, target: &str, expected: &[Value], started: &Barr
         socket.write_all(format!("GET {target} HTTP/1.0\r\n{resume}\r\n").as_bytes()).await.unwrap();
         let mut lines = BufReader::new(socket).lines();
         let (mut name, mut last_id, mut n_events) = (String::new(), String::new(), 0);
-        let mut other = Vec::new();
+        let mut other: Vec<String> = Vec::new();
         while n_events < EVENTS {
             let Some(line) = lines.next_line().await.unwrap() else {
                 // The index of movements follows the blocks after they were removed.
