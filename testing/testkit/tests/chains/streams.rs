@@ -62,7 +62,7 @@ async fn follow(at: SocketAddr, target: &str, expected: &[Value], started: &Barr
     let (mut rows, mut n_reorgs, mut id) = (Vec::new(), 0, None);
     'connections: loop {
         let mut socket = TcpStream::connect(at).await.unwrap();
-        let resume = id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+        let resume = id.as_ref().map(|id: &String| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         socket.write_all(format!("GET {target} HTTP/1.0\r\n{resume}\r\n").as_bytes()).await.unwrap();
         let mut lines = BufReader::new(socket).lines();
         let (mut name, mut last_id, mut n_events) = (String::new(), String::new(), 0);
