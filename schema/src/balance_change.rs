@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! * A balance with n changes has the ordinals 0 to n - 1, [`ROW`] in each row; heights ascend.
+//! * A balance with n changes has the ordinals 0 to n - 1, `ROW` in each row; heights ascend.
 //! * The changes of all holders of a token, the outside included, add up to 0.
 
 use std::collections::BTreeMap;

@@ -75,7 +75,7 @@ pub struct Movement {
     /// The account that gave it; `None` if it did not exist before.
     pub from: Option<Account>,
     /// The account that received it; `None` if it exists no more. What is sent to the zero address of an EVM chain exists on
-    /// unless its contract destroys it; the log of both is the same, and [the message](zero_address) decides.
+    /// unless its contract destroys it; the log of both is the same, and the message decides.
     pub to: Option<Account>,
     /// The amount in base units; may be 0.
     pub amount: U256,
