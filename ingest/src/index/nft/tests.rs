@@ -307,7 +307,11 @@ fn model(blocks: &[Vec<Event>]) -> Model {
                 NftEvent::Metadata { collection, tokens: Updated::Token(token_id) } => {
                     let key = (*collection, token_id.clone());
                     let stays = owners.get(&key).is_none_or(Option::is_some);
-                    if let Some(token) = model.get_mut(&key).filter(|token| stays && token.asked != height) {
+                    let Some(token) = model.get_mut(&key).filter(|_| stays) else { continue };
+                    if token.asked == height {
+                        // The question of this block is the first after the change, whatever asked it.
+                        token.refusals = token.refusals.min(1);
+                    } else {
                         token.refusals = 0;
                         token.ask(&key, height);
                         token.height = height;
