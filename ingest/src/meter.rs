@@ -135,7 +135,7 @@ pub(crate) fn metadata_missing_from(height: u64) {
     gauge!(METADATA_MISSING_FROM).set(height);
 }
 
-/// Sets the first height with a token whose metadata the node has not told; 0 if there is none.
+/// Sets the first height with a token whose metadata the node has not given; 0 if there is none.
 pub(crate) fn tokens_missing_from(height: u64) {
     #[expect(clippy::cast_precision_loss, reason = "heights are below 2^53")]
     let height = height as f64;

@@ -1,4 +1,4 @@
-//! The records of tokens, with what the node said of them.
+//! The records of tokens, with the node's replies about them.
 
 use chain::movement::Token;
 use schema::movement::TokenKey;

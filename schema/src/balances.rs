@@ -42,7 +42,7 @@ store::tables! {
     /// | account (1 + 20 or 32) | token | → amount (big-endian, without leading zeros)
     pub table Bases("balance_base", 0x7a, Scan): (AccountKey, TokenKey) => Vec<u8>;
 
-    /// Accounts whose balances a node has told. Not part of the digest: others had none.
+    /// Accounts whose balances a node has given. Not part of the digest: others had none.
     ///
     /// | account (1 + 20 or 32) | → nothing
     pub table AskedAccounts("balance_asked", 0x7b, Point): AccountKey => ();
@@ -101,9 +101,9 @@ pub fn base(snapshot: &dyn Snapshot, token: &Token, account: Account) -> Result<
     }
     // On Move an account of 32 bytes may be a store of an object, of which the bank tells nothing.
     let is_listed = !matches!(token.0, Token::Asset(_)) || account.0.as_bytes().len() == 20;
-    let is_told =
+    let is_known =
         !state.incomplete || is_listed && store::table::read::<AskedAccounts>(snapshot, &account)?.is_some();
-    Ok(is_told.then_some((U256::ZERO, !state.drifting && (is_listed || state.proved))))
+    Ok(is_known.then_some((U256::ZERO, !state.drifting && (is_listed || state.proved))))
 }
 
 /// The tokens that `account` held before the first block; at most `limit`.

@@ -86,7 +86,7 @@ store::tables! {
     pub table DenomTokens("denom_token", 0x75, Point): Text => Vec<u8>;
 
     /// CW20 contracts whose movements are all there since they exist. Of the others the first balances are unknown: they are
-    /// older than the first block, or another contract instantiated them, which no message and no event tells of.
+    /// older than the first block, or another contract instantiated them, which is in no message and no event.
     ///
     /// | token | → height (8, BE)
     pub table WholeTokens("whole_token", 0x6c, Point): TokenKey => u64;

@@ -50,12 +50,12 @@ store::tables! {
     /// | type: that of a token (1) | first ordinal (8, BE) | → up to 32 numbers (varints)
     pub list TokensByType("token_by_type", 0x68): u8;
 
-    /// Tokens whose metadata the node has not told yet.
+    /// Tokens whose metadata the node has not given yet.
     ///
     /// | number (8, BE) | → nothing
     pub table TokenQuestions("token_question", 0x67, Scan): u64 => ();
 
-    /// What the node said of tokens.
+    /// The node's replies about tokens.
     ///
     /// | token | → [`TokenReply`] (protobuf)
     pub table TokenReplies("token_reply", 0x7e, Point): TokenKey => Message<TokenReply>;
@@ -77,7 +77,7 @@ pub struct FirstSeen {
     pub height: u64,
 }
 
-/// What the node said of a token. There is no row before.
+/// The node's reply about a token. There is no row before.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, prost::Message)]
 pub struct TokenReply {
     /// Its name; empty unless it is known.
@@ -201,7 +201,7 @@ pub struct Described {
     pub height: u64,
 }
 
-/// Writes what the node said of a token. False if the token was removed since, or described.
+/// Writes the node's reply about a token. False if the token was removed since, or described.
 pub fn describe(txn: &mut Txn<'_>, described: &Described) -> Result<bool, Error> {
     let (number, key) = (described.number, TokenKey(described.token.clone()));
     let is_same = txn.get::<TokenNumbers>(&number)? == Some(key.to_bytes());
@@ -287,7 +287,7 @@ pub fn of_denom(snapshot: &dyn Snapshot, denom: &str) -> Result<Option<Token>, E
 /// Denoms that are equal but for the case of their letters, or after the letters that are searched.
 const ALIKE: usize = 256;
 
-/// What the node said of `token`; `None` if it has not answered yet, or the index is not stored.
+/// The node's reply about `token`; `None` if it has not answered yet, or the index is not stored.
 pub fn reply(snapshot: &dyn Snapshot, token: &Token) -> Result<Option<TokenReply>, Error> {
     let row = store::table::read::<TokenReplies>(snapshot, &TokenKey(token.clone()))?;
     Ok(row.map(|Message(reply)| reply))

@@ -19,7 +19,7 @@ pub const MAX_BYTES: usize = 256;
 /// Maximum decimals, which are 8 bits wherever a standard defines them.
 const MAX_DECIMALS: u64 = 255;
 
-/// What was said about one thing.
+/// The reply to one question about a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Said<T> {
     /// Nothing: a refusal, or a reply that does not decode.
@@ -31,7 +31,7 @@ pub enum Said<T> {
     TooLong,
 }
 
-/// What was said about a token.
+/// The replies to the questions about a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Its name.

@@ -215,12 +215,12 @@ impl RichList {
         }
         let len = store::ranked::len::<TokenHolders>(&*snapshot, &token)?;
         // Of stores of Move's objects, which have 32 bytes, the bank tells nothing.
-        let is_told = |((_, account), ()): &(([u8; 32], AccountKey), ())| {
+        let is_in_bank = |((_, account), ()): &(([u8; 32], AccountKey), ())| {
             !matches!(token.0, Token::Asset(_)) || account.0.as_bytes().len() == 20
         };
         let mut greatest =
             store::ranked::slice::<TokenHolders>(&*snapshot, &token, len.saturating_sub(SAMPLED)..len)?;
-        greatest.retain(is_told);
+        greatest.retain(is_in_bank);
         let denom = balances::denom_in_bank(&*snapshot, &token.0)?;
         let outside = History::of(&*snapshot, &token.0, Holder(None))?.until(height)?;
         drop(snapshot);

@@ -45,25 +45,25 @@ pub(super) async fn compare(
     let samples = samples(&*snapshot, report)?;
     let prefix = &context.identity.prefix;
     let queries = futures_util::stream::iter(samples)
-        .map(|sample| async move { (told(node, prefix, &sample).await, sample) });
+        .map(|sample| async move { (held_in_state(node, prefix, &sample).await, sample) });
     let answers: Vec<_> = queries.buffered(CONCURRENT_QUERIES).collect().await;
-    for (told, Sample { key, token, denom, account, height, amount }) in answers {
-        let Some(told) = told else {
+    for (held, Sample { key, token, denom, account, height, amount }) in answers {
+        let Some(held) = held else {
             report.unchecked("balances of random heights, which the node does not tell", 1);
             continue;
         };
         report.checked("balances of random heights", 1);
-        if told == amount {
+        if held == amount {
             continue;
         }
         if let Token::Denom(_) = token {
             let stored = amount.to_be_bytes_trimmed_vec();
             let row = (BalanceTotals::SPEC, key.as_slice(), Some(stored.as_slice()));
-            report.row("balance", row, format!("{told} after block {height}"));
+            report.row("balance", row, format!("{held} after block {height}"));
         } else {
             let account = account.to_hex();
             report.note(format!(
-                "{account} has {told} of {denom} after block {height}, and movements lead to {amount}: the token changes \
+                "{account} has {held} of {denom} after block {height}, and movements lead to {amount}: the token changes \
                  balances without them"
             ));
         }
@@ -102,7 +102,7 @@ fn samples(snapshot: &dyn Snapshot, report: &mut Report) -> Result<Vec<Sample>, 
 }
 
 /// What the node says; `None` if it does not.
-async fn told(node: &Node, prefix: &str, sample: &Sample) -> Option<U256> {
+async fn held_in_state(node: &Node, prefix: &str, sample: &Sample) -> Option<U256> {
     let Sample { token, denom, account, height, .. } = sample;
     match (token, node) {
         (Token::Erc20(contract), Node { evm: Some(evm), .. }) => {

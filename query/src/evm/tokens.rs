@@ -1,4 +1,4 @@
-//! What the node said of the tokens of contracts, for lists of their transfers.
+//! The node's replies about the tokens of contracts, for lists of their transfers.
 
 use chain::movement::Token;
 use schema::movement::TokenKey;

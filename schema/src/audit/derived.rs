@@ -189,7 +189,7 @@ fn rebuild_index(
     report: &mut Report,
 ) -> Result<(), Error> {
     if index.input == Input::Lane {
-        report.unchecked("indexes of what a node has told", 1);
+        report.unchecked("indexes of a node's replies", 1);
         return Ok(());
     }
     if state.version != index.version {

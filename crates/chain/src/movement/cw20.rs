@@ -24,7 +24,7 @@ pub(super) fn read(
         match event.kind.as_ref() {
             "wasm" => out.extend(action(prefix, event, at, group)),
             "instantiate" if !instantiated.contains(&group) => {
-                // Later ones of the message are of contracts that this one instantiates: what those are told is in no message.
+                // Later ones of the message are of contracts that this one instantiates: their messages are in no transaction.
                 instantiated.push(group);
                 whole.extend(first_balances(prefix, source, event, at, group, out));
             }

@@ -3,7 +3,7 @@
 //! Contracts log `Transfer` to the zero address for what they destroy. They log the same for what an account sends there,
 //! which a minievm's own contracts let stay there: the supply does not change. So the log alone cannot say which of them it
 //! is. Where the message itself sends to the zero address it is a movement to that account; every other one is a burn.
-//! A contract that sends there on its own account is therefore read as a burn, and one that destroys what it is told to send
+//! A contract that sends there on its own account is therefore read as a burn, and one that destroys what it is called to send
 //! there as a movement: who needs the balance of the zero address asks the contract.
 
 use alloy::primitives::U256;
