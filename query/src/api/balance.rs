@@ -1,5 +1,6 @@
 //! Balances at a height, and their history.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use chain::movement::Token;
@@ -16,6 +17,7 @@ use store::{Error, Key as _, Order};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
+use web::limits::lane;
 use web::reply::Reply;
 
 use super::ledger::range::height;
@@ -34,6 +36,9 @@ const TAG: Tag = Tag("Ledger");
 
 /// Tokens of an account that a request may list.
 const MAX_TOKENS: usize = 5_000;
+
+/// Bytes of the rows that a balance is computed from, for the fair share of a client.
+pub(super) const BALANCE_BYTES: u64 = 512;
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
@@ -82,6 +87,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     };
     of.retain(|TokenKey(token)| ledger::has_balances(token));
     of.sort_by_cached_key(TokenKey::to_bytes);
+    lane::spend(of.len() as u64 * BALANCE_BYTES)?;
     let mut shown = Vec::with_capacity(of.len());
     for key in of {
         let held = Held::of(&request.view, &key.0, account, height)?;
@@ -92,7 +98,8 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let rows = InMemory(shown.iter().map(|(key, _)| key).collect());
     let write = |out: &mut PageWriter, page: &[TokenKey]| {
         for key in page {
-            let Some((_, held)) = shown.iter().find(|(shown, _)| shown == key) else { continue };
+            let place = shown.binary_search_by_key(&key.to_bytes(), |(shown, _)| shown.to_bytes());
+            let Some((_, held)) = place.ok().and_then(|place| shown.get(place)) else { continue };
             let token = moved_token(&indexer.identity, request.snapshot(), &key.0)?;
             let record = Balance {
                 denom: token.denom,
@@ -134,31 +141,27 @@ fn held(view: &View<'_>, account: Account) -> Result<Vec<TokenKey>, HttpError> {
         ))
     };
     let snapshot = view.snapshot();
-    let mut found =
+    let moved =
         ledger::tokens_of(snapshot, AccountKey(account), MAX_TOKENS + 1).map_err(HttpError::internal)?;
     // Those that have not moved since the first block.
     let before = balances::tokens_before(snapshot, account, MAX_TOKENS + 1).map_err(HttpError::internal)?;
-    for key in before {
-        if !found.contains(&key) {
-            found.push(key);
-        }
-    }
+    let mut found: BTreeSet<Token> = moved.into_iter().chain(before).map(|TokenKey(token)| token).collect();
     if let Ok(address) = <[u8; 20]>::try_from(account.as_bytes()) {
         let denoms = store::table::rows::<Denoms>(snapshot, &All, Order::Asc, MAX_TOKENS + 1);
         let denoms = denoms.map_err(HttpError::internal)?;
         if denoms.len() > MAX_TOKENS {
             return Err(too_many());
         }
+        lane::spend(denoms.len() as u64 * BALANCE_BYTES)?;
         for (_, contract) in denoms {
             let Ok(contract) = <[u8; 20]>::try_from(contract) else { continue };
             let held = rich::balance(snapshot, &contract, &address).map_err(HttpError::internal)?;
-            let key = TokenKey(Token::Erc20(contract));
-            if held.is_some() && !found.contains(&key) {
-                found.push(key);
+            if held.is_some() {
+                found.insert(Token::Erc20(contract));
             }
         }
     }
-    if found.len() > MAX_TOKENS { Err(too_many()) } else { Ok(found) }
+    if found.len() > MAX_TOKENS { Err(too_many()) } else { Ok(found.into_iter().map(TokenKey).collect()) }
 }
 
 /// A balance at a height.

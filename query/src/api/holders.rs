@@ -18,7 +18,7 @@ use web::http_error::HttpError;
 use web::limits::lane;
 use web::reply::Reply;
 
-use super::balance::after_block;
+use super::balance::{BALANCE_BYTES, after_block};
 use super::ledger::range::height;
 use super::ledger::{TOKEN, named_tokens};
 use super::{ListRequest, Tag};
@@ -36,9 +36,6 @@ const TAG: Tag = Tag("Ledger");
 
 /// Accounts whose balances a request computes.
 const MAX_HOLDERS: usize = 10_000;
-
-/// Bytes of the rows that a balance is computed from, for the fair share of a client.
-const BALANCE_BYTES: u64 = 512;
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list::<ListTokenHoldersResponse>(
