@@ -349,3 +349,36 @@ pub(crate) fn data(bytes: &[u8]) -> Vec<u8> {
 fn text(text: &(impl Display + ?Sized)) -> Vec<u8> {
     format!("\"{text}\"").into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// viem and alloy send a call again after -32603 and -32005, which changes nothing about a limit; ponder, graph-node and hyperindex
+    /// read the range from the text.
+    #[test]
+    fn what_a_request_asks_too_much_of_is_no_error_that_clients_repeat() {
+        let written = |error: Error| {
+            let mut out = Vec::new();
+            Failure::Index(error).into_reply("eth_getLogs").write(&mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            written(Error::TooMany { limit: 10_000, retry: (1, 47) }),
+            r#"{"code":-32602,"message":"query returned more than 10000 results, retry with the range 1-47","data":"Try with this block range [0x1, 0x2f]"}"#
+        );
+        assert_eq!(written(Error::TooLarge), r#"{"code":-32003,"message":"response too large"}"#);
+        for error in [
+            Error::Off("logs"),
+            Error::Behind { index: "logs", from: 1, height: 7, is_written: true },
+            Error::Behind { index: "logs", from: 1, height: 7, is_written: false },
+            Error::Pruned { first: 400 },
+            Error::NoCalls { height: 7, is_late: true },
+            Error::NoCalls { height: 7, is_late: false },
+            Error::Failed(HttpError::bad_request("a parameter")),
+        ] {
+            let text = written(error);
+            assert!(!text.contains("-32603") && !text.contains("-32005"), "{text}");
+        }
+    }
+}
