@@ -105,7 +105,7 @@ impl TokenSource {
     async fn follow(&mut self) -> Result<(), Error> {
         let due = Instant::now() + PAUSES.initial;
         let mut asked = Asked { last: 0, again: 0, fruitless: 0, due, failing: None };
-        let mut turn = Turn::new(self);
+        let mut turn = Turn::new(self.renew_every);
         loop {
             let chain = &self.chain;
             let at_head = |blocks: &Progress| blocks.height > 0 && blocks.height >= chain.borrow().height;
@@ -200,6 +200,13 @@ impl TokenSource {
             }
         }
         Ok((answered, failure, is_early))
+    }
+
+    /// What the described tokens of a turn say in the state of `head`, if it is something else than before.
+    async fn renewed(&self, head: u64, turn: &mut Turn) -> Result<Vec<Described>, Error> {
+        let described = turn.next(&*self.finality.store.snapshot()?)?;
+        let (said, _, _) = self.ask(head, described.chunks(1)).await?;
+        renewal::changed(&*self.finality.store.snapshot()?, said)
     }
 
     fn node(&self) -> &Arc<Node> {

@@ -1,13 +1,16 @@
-//! Asks again about tokens that are described, a few at a time and in turns: a contract may change its name without a log.
+//! Which described tokens are asked again, a few at a time and in turns: a contract may change its name without a log.
 //!
 //! # Invariants
-//! * Each turn asks about at most [`AT_ONCE`] tokens, whatever number of tokens anyone makes.
+//! * Each turn is of at most [`AT_ONCE`] tokens, whatever number of tokens anyone makes.
 //! * Only what a token says of itself replaces what it said before: a refusal or a failure changes nothing.
 
-use schema::tokens::{self, Described};
+use std::time::Duration;
+
+use chain::movement::Token;
+use schema::tokens::{self, Described, FirstSeen};
+use store::Snapshot;
 use tokio::time::Instant;
 
-use super::TokenSource;
 use crate::Error;
 
 /// Tokens of a turn.
@@ -15,39 +18,35 @@ const AT_ONCE: usize = 16;
 
 /// Where the next turn begins.
 pub(super) struct Turn {
+    /// Interval between turns; none if absent.
+    every: Option<Duration>,
+    due: Instant,
     /// The last token that was asked again.
     after: u64,
-    /// When the next ones are; never if absent.
-    due: Option<Instant>,
 }
 
 impl Turn {
-    pub(super) fn new(source: &TokenSource) -> Self {
-        Self { after: 0, due: source.renew_every.map(|every| Instant::now() + every) }
+    pub(super) fn new(every: Option<Duration>) -> Self {
+        Self { every, due: Instant::now() + every.unwrap_or_default(), after: 0 }
     }
 
-    fn is_due(&self) -> bool {
-        self.due.is_some_and(|due| due <= Instant::now())
+    /// The tokens of the next turn, if one is due.
+    pub(super) fn next(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<(Token, FirstSeen)>, Error> {
+        let Some(every) = self.every.filter(|_| self.due <= Instant::now()) else { return Ok(Vec::new()) };
+        self.due = Instant::now() + every;
+        let (described, last) = tokens::described(snapshot, self.after, AT_ONCE)?;
+        self.after = last.unwrap_or(0);
+        Ok(described)
     }
 }
 
-impl TokenSource {
-    /// What the tokens of a turn say in the state of `head`, if it is something else than before. None if no turn is due.
-    pub(super) async fn renewed(&self, head: u64, turn: &mut Turn) -> Result<Vec<Described>, Error> {
-        if !turn.is_due() {
-            return Ok(Vec::new());
+/// Those replies that say something else than is stored.
+pub(super) fn changed(snapshot: &dyn Snapshot, said: Vec<Described>) -> Result<Vec<Described>, Error> {
+    let mut changed = Vec::new();
+    for described in said {
+        if tokens::renewed(snapshot, &described)?.is_some() {
+            changed.push(described);
         }
-        turn.due = self.renew_every.map(|every| Instant::now() + every);
-        let (described, last) = tokens::described(&*self.finality.store.snapshot()?, turn.after, AT_ONCE)?;
-        turn.after = last.unwrap_or(0);
-        let (said, _, _) = self.ask(head, described.chunks(1)).await?;
-        let snapshot = self.finality.store.snapshot()?;
-        let mut changed = Vec::new();
-        for described in said {
-            if tokens::renewed(&*snapshot, &described)?.is_some() {
-                changed.push(described);
-            }
-        }
-        Ok(changed)
     }
+    Ok(changed)
 }

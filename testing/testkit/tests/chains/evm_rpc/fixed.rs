@@ -63,12 +63,13 @@ const REPEATED: [i64; 2] = [-32603, -32005];
 async fn no_limit_of_a_request_is_an_error_that_clients_repeat() {
     let app = super::rpc(Dialect::Fixed).await.with_filters(true).app().unwrap();
     let (account, word) = (format!("0x{}", "11".repeat(20)), format!("0x{}", "11".repeat(32)));
+    let contracts: Vec<_> = (0..1001).map(|number| format!("0x{number:040x}")).collect();
     for (method, params, message) in [
-        ("eth_getLogs", json!([{ "address": vec![&account; 1001] }]), "exceed max addresses"),
+        ("eth_getLogs", json!([{ "address": contracts }]), "exceed max addresses"),
         ("eth_getLogs", json!([{ "topics": [vec![&word; 1001]] }]), "invalid argument 0: exceed max topics"),
         ("eth_getLogs", json!([{ "topics": vec![&word; 5] }]), "invalid argument 0: exceed max topics"),
         ("eth_getLogs", json!([{ "fromBlock": "0x7", "toBlock": "0x3" }]), "invalid block range params"),
-        ("eth_newFilter", json!([{ "address": vec![&account; 1001] }]), "exceed max addresses"),
+        ("eth_newFilter", json!([{ "address": contracts }]), "exceed max addresses"),
         ("eth_getLogs", json!([{}, 1]), "too many arguments, want at most 1"),
         ("ots_searchTransactionsBefore", json!([account, 0, 26]), "max allowed page size: 25"),
         ("ots_getBlockTransactions", json!([1, 0, 256]), "max allowed page size: 255"),
