@@ -10,17 +10,14 @@ use web::http_error::HttpError;
 
 use crate::Dialect;
 use crate::go_json::Block;
-use crate::log_query::{Blocks, LogQuery};
+use crate::log_query::{Blocks, LogQuery, MAX_ADDRESSES};
 use crate::params::Value;
 use crate::rpc_error::{DEFAULT, INTERNAL, INVALID_PARAMS, PRUNED, RpcError};
 
 /// Blocks behind the node from which on the index is called syncing.
 const SYNCING: u64 = 100;
 
-/// Maximum contracts of a query for logs.
-const MAX_ADDRESSES: usize = 1000;
-
-/// The same limit of a node, and that of its blocks (`minievm:jsonrpc/config`).
+/// The maximum of contracts of a node, and that of its blocks (`minievm:jsonrpc/config`).
 const NODE_ADDRESSES: usize = 100;
 const NODE_RANGE: i64 = 1_000_000;
 
