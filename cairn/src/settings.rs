@@ -160,7 +160,8 @@ pub(crate) struct Settings {
     #[arg(value_name = "NAME", value_parser = index)]
     pub(crate) index: Vec<&'static Index>,
     /// Time within which an ERC-20 that a block touches is compared with the replies of its contract, 1s to 24h, or 0s for
-    /// never; of a token that differs, all holders are compared.
+    /// never; of a token that differs, all holders are compared. In the same time 16 tokens of the index `tokens` are asked for
+    /// another name.
     #[arg(value_name = "TIME", default_value = "60s", value_parser = parse::time("0s", "24h"))]
     pub(crate) reconcile: Time,
     /// Number of heights that are fetched concurrently while catching up, 1 to 1024: more keep a distant node busy and

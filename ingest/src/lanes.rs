@@ -109,6 +109,7 @@ impl Ingest {
             chain: self.progress.chain.subscribe(),
             blocks: self.progress.blocks.subscribe(),
             found,
+            renew_every: self.config.reconcile_every,
         };
         source.run().await
     }

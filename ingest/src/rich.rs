@@ -70,6 +70,9 @@ impl RichList {
     }
 
     fn work(&self) -> Result<Infallible, End> {
+        if !schema::rich::list_account_tokens(&*self.store, &|| *self.stop.borrow())? {
+            return Err(End::Stopped);
+        }
         let mut lane = self.baseline()?;
         let mut reconciler = Reconciler::default();
         let mut counts = Counts::new(1);

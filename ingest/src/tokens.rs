@@ -1,12 +1,14 @@
 //! Asks the node for names, symbols and decimals of tokens that the optional index of them has questions about.
 //!
 //! Once the index is at the head of the chain, the state of its last block is asked: names change, and a node that prunes has no other
-//! state. The lane's writer writes the replies. A node that does not answer delays nothing.
+//! state. They are asked again in turns (`renewal`). The lane's writer writes the replies. A node that does not answer delays nothing.
 //!
 //! # Invariants
 //! * A reply is final (`finality`). Only a refusal, or a reply that does not decode, says that there is nothing; after every other
 //!   failure the question stays open.
 //! * A token is asked alone after its first failure, so that no contract can keep the node from answering for others.
+
+mod renewal;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use crate::error::causes;
 use crate::finality::{Finality, Returned, answer_or_refusal, call_all, is_deep};
 use crate::optional::Fetched;
 use crate::{Error, Progress, meter};
+
+use self::renewal::Turn;
 
 /// New tokens of a round, and as many that are asked again.
 const ROUND: usize = 64;
@@ -63,6 +67,8 @@ pub(crate) struct TokenSource {
     pub(crate) blocks: watch::Receiver<Progress>,
     /// To the writer of the block lane.
     pub(crate) found: mpsc::Sender<Fetched>,
+    /// Interval between turns of tokens that are asked for another name; none if absent.
+    pub(crate) renew_every: Option<Duration>,
 }
 
 type Question = (Token, FirstSeen);
@@ -99,6 +105,7 @@ impl TokenSource {
     async fn follow(&mut self) -> Result<(), Error> {
         let due = Instant::now() + PAUSES.initial;
         let mut asked = Asked { last: 0, again: 0, fruitless: 0, due, failing: None };
+        let mut turn = Turn::new(self.renew_every);
         loop {
             let chain = &self.chain;
             let at_head = |blocks: &Progress| blocks.height > 0 && blocks.height >= chain.borrow().height;
@@ -111,6 +118,10 @@ impl TokenSource {
             let (answered, failure, is_early) = self.ask(head, groups).await?;
             let n = answered.len();
             if n > 0 && self.found.send(Fetched::Tokens(answered)).await.is_err() {
+                return Ok(());
+            }
+            let renewed = if new.is_empty() { self.renewed(head, &mut turn).await? } else { Vec::new() };
+            if !renewed.is_empty() && self.found.send(Fetched::Tokens(renewed)).await.is_err() {
                 return Ok(());
             }
             match failure {
@@ -189,6 +200,13 @@ impl TokenSource {
             }
         }
         Ok((answered, failure, is_early))
+    }
+
+    /// What the described tokens of a turn say in the state of `head`, if it is something else than before.
+    async fn renewed(&self, head: u64, turn: &mut Turn) -> Result<Vec<Described>, Error> {
+        let described = turn.next(&*self.finality.store.snapshot()?)?;
+        let (said, _, _) = self.ask(head, described.chunks(1)).await?;
+        renewal::changed(&*self.finality.store.snapshot()?, said)
     }
 
     fn node(&self) -> &Arc<Node> {

@@ -9,6 +9,7 @@ use schema::index::Index;
 use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
 use schema::nft::Questions;
 use schema::payload::Codec;
+use schema::rich::has_account_tokens;
 use schema::{Error, meta};
 use store::key::All;
 use store::{Order, Snapshot, Store, table};
@@ -17,6 +18,9 @@ use web::http_error::HttpError;
 use crate::collection_search::{CollectionNames, NamedItem};
 use crate::stream::SlowReader;
 use crate::stream::feed::Feed;
+
+/// Seconds until a client asks again for what is being listed.
+const RETRY_AFTER: u64 = 10;
 
 /// The maximum bytes of a page's records by default.
 const PAGE_BYTES: usize = 8 << 20;
@@ -227,6 +231,17 @@ impl View<'_> {
         let disabled: Disabled =
             meta::read(self.snapshot()).map_err(HttpError::internal)?.unwrap_or_default();
         Ok(Some(disabled.rich_list).filter(|reason| !reason.is_empty()))
+    }
+
+    /// An error while the tokens of accounts are not listed: an earlier version made the database.
+    pub(crate) fn require_account_tokens(&self) -> Result<(), HttpError> {
+        let has_balances = self.rich()?.height > 0;
+        if has_balances && !has_account_tokens(self.snapshot()).map_err(HttpError::internal)? {
+            let reason = "the tokens of accounts are not listed yet, because an earlier version made the database: the \
+                          process that indexes lists them when it starts with a rich list; try again later";
+            return Err(HttpError::unavailable(reason).with_retry_after(RETRY_AFTER));
+        }
+        Ok(())
     }
 
     /// The first height with a query about metadata that the node has not answered.

@@ -15,8 +15,10 @@ use crate::meta;
 use crate::payload::Codec;
 use crate::{Error, INDEXES, RECORDS, TABLES, balances, descriptors, evm_tx, nft, payload, rich, undo};
 
-/// Tables that depend on the history of the database (dictionaries, change order, undo logs), not on its contents.
-pub const EXCLUDED: [&TableSpec; 6] = [
+/// Tables that depend on the history of the database (dictionaries, change order, undo logs), not on its contents; and the tokens of
+/// accounts, which follow from balances and which a database of an earlier version lacks.
+pub const EXCLUDED: [&TableSpec; 7] = [
+    rich::AccountTokens::SPEC,
     balances::AskedAccounts::SPEC,
     payload::Dictionary::SPEC,
     descriptors::Descriptors::SPEC,

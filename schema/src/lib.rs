@@ -19,7 +19,7 @@
 //! | [`tokens`] | optional: tokens, with what the node says of them |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
-//! | [`rich`] | ERC-20 balances, and holders by amount |
+//! | [`rich`] | ERC-20 balances, holders by amount, and the tokens of an account |
 //! | [`payload`], [`records`] | compression of stored JSON records in chunks, and reading them |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
@@ -144,7 +144,7 @@ all_tables! {
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
-        rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
+        rich::Erc20s, rich::NewContracts, rich::Balances, rich::AccountTokens, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs, parties::RecipientEvmTxs, logs::LogTxs, contracts::ContractTxs,

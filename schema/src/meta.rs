@@ -34,6 +34,7 @@ named! {
     Unconfirmed: "unconfirmed",
     Disabled: "disabled",
     WrittenIndexes: "written_indexes",
+    ListedAccountTokens: "account_tokens",
 }
 
 /// The identity of the database: format, chain and start height. Written at creation, never changed.
@@ -182,12 +183,27 @@ pub struct WrittenIndexes {
     pub names: Vec<String>,
 }
 
+/// [`crate::rich::AccountTokens`] has the tokens of all balances. A database that was made without that table has no such row until
+/// they are listed; not part of the digest.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, prost::Message)]
+pub struct ListedAccountTokens {
+    /// How many balances there were then.
+    #[prost(uint64, tag = "1")]
+    pub balances: u64,
+}
+
 /// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded
 /// from the digest and from the undo log.
-pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 5] {
-    let of_indexes = key::<WrittenIndexes>();
-    [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>(), key::<PendingReindex>(), of_indexes]
-        .map(|key| (Meta::SPEC, key.to_bytes()))
+pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 6] {
+    [
+        key::<Rewinds>(),
+        key::<Unconfirmed>(),
+        key::<Disabled>(),
+        key::<PendingReindex>(),
+        key::<WrittenIndexes>(),
+        key::<ListedAccountTokens>(),
+    ]
+    .map(|key| (Meta::SPEC, key.to_bytes()))
 }
 
 /// Increments [`Rewinds`] for a rewind to `to`.

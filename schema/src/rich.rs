@@ -3,9 +3,11 @@
 //! Amounts are 256-bit integers in base units. An account without a balance has no row, except in a token whose earlier
 //! holders are unknown: there a row of zero records that the balance was queried.
 
+mod account_tokens;
 mod balance;
 mod undo;
 
+pub use self::account_tokens::{has_account_tokens, list_account_tokens, tokens_of};
 pub use self::balance::{amount_of, balance, set_balance};
 pub use self::undo::{RewindOutcome, UNDO_HEIGHTS, Undo, UndoBuilder, UndoRow, clear, put_undo, rewind};
 
@@ -49,6 +51,11 @@ store::tables! {
     ///
     /// | contract (20) | account (20) | → amount (big-endian, without leading zeros; empty is 0)
     pub table Balances("balance", 0x61, Point): (Address, Address) => Vec<u8>;
+
+    /// The tokens of an account: those with a row of it in `balance`. Not part of the digest, because they follow from that table.
+    ///
+    /// | account (20) | contract (20) | → nothing
+    pub table AccountTokens("account_token", 0x69, Scan): (Address, Address) => ();
 
     /// Holders of an ERC-20 by amount, then by address.
     ///

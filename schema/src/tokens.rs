@@ -201,15 +201,48 @@ pub struct Described {
     pub height: u64,
 }
 
-/// Writes the node's reply about a token. False if the token was removed since, or described.
+/// The stored reply with what the node says of the token now in its place; `None` if that is nothing else, or there is no reply yet.
+pub fn renewed(snapshot: &dyn Snapshot, described: &Described) -> Result<Option<TokenReply>, Error> {
+    let Some(stored) = reply(snapshot, &described.token)? else { return Ok(None) };
+    let new = TokenReply::new(&described.metadata, stored.height);
+    let mut renewed = stored.clone();
+    let is_known = |outcome| outcome == i32::from(Outcome::Known);
+    if is_known(new.name_outcome) {
+        (renewed.name, renewed.name_outcome) = (new.name, new.name_outcome);
+    }
+    if is_known(new.symbol_outcome) {
+        (renewed.symbol, renewed.symbol_outcome) = (new.symbol, new.symbol_outcome);
+    }
+    if is_known(new.decimals_outcome) {
+        (renewed.decimals, renewed.decimals_outcome) = (new.decimals, new.decimals_outcome);
+    }
+    if !new.denom.is_empty() {
+        renewed.denom = new.denom;
+    }
+    let is_other = renewed != stored;
+    renewed.height = described.height;
+    Ok(Some(renewed).filter(|_| is_other))
+}
+
+/// Writes the node's reply about a token: the first one, or what it says now. False if the token was removed since, or nothing is new.
 pub fn describe(txn: &mut Txn<'_>, described: &Described) -> Result<bool, Error> {
     let (number, key) = (described.number, TokenKey(described.token.clone()));
-    let is_same = txn.get::<TokenNumbers>(&number)? == Some(key.to_bytes());
-    if !is_same || txn.get::<TokenQuestions>(&number)?.is_none() {
+    if txn.get::<TokenNumbers>(&number)? != Some(key.to_bytes()) {
         return Ok(false);
     }
-    let reply = TokenReply::new(&described.metadata, described.height);
-    txn.delete::<TokenQuestions>(&number);
+    let reply = if txn.get::<TokenQuestions>(&number)?.is_some() {
+        txn.delete::<TokenQuestions>(&number);
+        TokenReply::new(&described.metadata, described.height)
+    } else {
+        let Some(renewed) = renewed(txn, described)? else { return Ok(false) };
+        let before = reply(txn, &key.0)?.unwrap_or_default();
+        for (facet, text) in [(Facet::Denom, &before.denom), (Facet::Symbol, &before.symbol)] {
+            if !text.is_empty() {
+                txn.delete::<TokenSearch>(&(facet as u8, folded(text), number));
+            }
+        }
+        renewed
+    };
     for (facet, text) in [(Facet::Denom, &reply.denom), (Facet::Symbol, &reply.symbol)] {
         if !text.is_empty() {
             txn.put::<TokenSearch>(&(facet as u8, folded(text), number), &());
@@ -232,6 +265,23 @@ pub fn open_questions(
     let firsts = store::table::read_many::<Tokens>(snapshot, &tokens)?;
     let known = tokens.into_iter().zip(firsts);
     Ok(known.filter_map(|(TokenKey(token), first)| Some((token, first?.0))).collect())
+}
+
+/// Those of the first `limit` tokens after the token `after` that are described, with the number of the last one; `None` behind all.
+pub fn described(
+    snapshot: &dyn Snapshot,
+    after: u64,
+    limit: usize,
+) -> Result<(Vec<(Token, FirstSeen)>, Option<u64>), Error> {
+    let all = &store::key::All;
+    let rows = store::table::rows_after::<TokenNumbers>(snapshot, all, &after, Order::Asc, limit)?;
+    let numbers: Vec<u64> = rows.into_iter().map(|(number, _)| number).collect();
+    let tokens = numbered(snapshot, &numbers)?;
+    let firsts = store::table::read_many::<Tokens>(snapshot, &tokens)?;
+    let replies = store::table::read_many::<TokenReplies>(snapshot, &tokens)?;
+    let known = tokens.into_iter().zip(firsts).zip(replies);
+    let some = known.filter_map(|((TokenKey(token), first), reply)| reply.and(Some((token, first?.0))));
+    Ok((some.collect(), numbers.last().copied()))
 }
 
 /// The tokens with these numbers, in their order.

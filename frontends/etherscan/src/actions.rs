@@ -86,14 +86,18 @@ macro_rules! proxy {
 
 const BLOCKS: &str = "index `blocks`";
 
+const HELD: &str = "`rich_list`, `internal_txs`";
+
 /// All actions.
 const ACTIONS: &[Action] = &[
+    index("account", "addresstokenbalance", HELD, holders::addresstokenbalance),
     node("account", "balance", node::balance_of_one, node::one_number),
     node("account", "balancemulti", node::balance_of_several, node::balances),
     index("account", "getminedblocks", "", account::getminedblocks),
     index_and_node("account", "listaccounts", holders::listaccounts),
     index("account", "token1155tx", "index `logs`", account::token1155tx),
     node("account", "tokenbalance", node::token_balance, node::one_number),
+    index("account", "tokenlist", HELD, holders::tokenlist),
     index("account", "tokennfttx", "index `logs`", account::tokennfttx),
     index("account", "tokentx", "index `logs`", account::tokentx),
     index("account", "txlist", "index `parties`", account::txlist),

@@ -72,14 +72,13 @@ impl Form {
         self.get(name).map_or_else(|| invalid(&format!("Error! Missing parameter {name}")), Ok)
     }
 
-    /// A decimal number that may be absent.
+    /// A decimal number that may be absent. One of more than 64 bits is above all that there is, as the greatest of 64 bits is.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let number = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
-        number.map_or_else(
-            || invalid(&format!("Error! Invalid {name}: a decimal number is expected")),
-            |n| Ok(Some(n)),
-        )
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return invalid(&format!("Error! Invalid {name}: a decimal number is expected"));
+        }
+        Ok(Some(text.parse().unwrap_or(u64::MAX)))
     }
 
     /// A height that may be absent: decimal or hex, or by name, where the last block is `head`.

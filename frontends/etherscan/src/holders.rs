@@ -1,11 +1,13 @@
-//! Holders: of tokens, and of the native currency, which is a token here.
+//! Holders: of tokens, and of the native currency, which is a token here. And the tokens of an account.
 
 use chain::U256;
+use query::evm::history::HeldToken;
 use serde_json::{Value, json};
 
 use crate::node::{JsonCall, number, of_contract};
 use crate::outcome::{Failure, Outcome, Success};
 use crate::reads::Reads;
+use crate::token::decimals;
 
 /// Rows of a list.
 const MAX_ROWS: u64 = 10_000;
@@ -55,6 +57,44 @@ pub(crate) fn gettokenholders(reads: &Reads<'_>) -> Outcome {
 
 pub(crate) fn tokenholdercount(reads: &Reads<'_>) -> Outcome {
     Ok(Success::text(&of_form(reads)?.0.to_string()))
+}
+
+/// The tokens of a page of those that an account holds.
+fn held(reads: &Reads<'_>, row: impl Fn(HeldToken) -> Value) -> Outcome {
+    let account = reads.form.one_address("address")?;
+    let window = reads.form.page(MAX_ROWS, 0..=u64::MAX)?;
+    let rows: Vec<_> =
+        reads.view.tokens_of(account, window.skip, window.take)?.into_iter().map(row).collect();
+    if rows.is_empty() {
+        return Ok(Success::Marked("0", "No tokens found", b"[]".to_vec()));
+    }
+    Ok(Success::Result(Value::from(rows).to_string().into_bytes()))
+}
+
+pub(crate) fn addresstokenbalance(reads: &Reads<'_>) -> Outcome {
+    held(reads, |HeldToken { contract, amount, texts }| {
+        json!({
+            "TokenAddress": format!("0x{}", hex::encode(contract)),
+            "TokenName": texts.name,
+            "TokenSymbol": texts.symbol,
+            "TokenQuantity": amount.to_string(),
+            "TokenDivisor": decimals(&texts),
+        })
+    })
+}
+
+/// The same list as Blockscout has it.
+pub(crate) fn tokenlist(reads: &Reads<'_>) -> Outcome {
+    held(reads, |HeldToken { contract, amount, texts }| {
+        json!({
+            "balance": amount.to_string(),
+            "contractAddress": format!("0x{}", hex::encode(contract)),
+            "decimals": decimals(&texts),
+            "name": texts.name,
+            "symbol": texts.symbol,
+            "type": "ERC-20",
+        })
+    })
 }
 
 /// The token that the native currency is.

@@ -48,6 +48,19 @@ const fn endpoint(
 const ONE_CHAIN: Handler<Etherscan> = Handler::Async(one_chain);
 const BY_CHAIN_ID: Handler<Etherscan> = Handler::Async(by_chain_id);
 
+const SOURCIFY_CHAINS: Handler<Etherscan> = Handler::Sync(sourcify_chains);
+
+const fn sourcify_contract(path: &'static str) -> Endpoint<Etherscan> {
+    let summary = "A known contract, as Sourcify's API has it.";
+    Endpoint {
+        params: &[
+            Param::path("chain", "The chain's EIP-155 id, in decimal."),
+            Param::path("address", "The contract's address, in hex."),
+        ],
+        ..endpoint(Method::Get, path, summary, Handler::Sync(sourcify))
+    }
+}
+
 /// The endpoints.
 pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
     endpoint(Method::Get, "/api", "Etherscan's API.", ONE_CHAIN),
@@ -55,18 +68,11 @@ pub const ENDPOINTS: &[&[Endpoint<Etherscan>]] = &[&[
     endpoint(Method::Get, "/v2/api", "Etherscan's API with `chainid`.", BY_CHAIN_ID),
     endpoint(Method::Post, "/v2/api", "Etherscan's API with `chainid`, with a form.", BY_CHAIN_ID),
     endpoint(Method::Get, "/v2/chainlist", "The chains of `chainid`.", Handler::Sync(chains)),
-    Endpoint {
-        params: &[
-            Param::path("chain", "The chain's EIP-155 id, in decimal."),
-            Param::path("address", "The contract's address, in hex."),
-        ],
-        ..endpoint(
-            Method::Get,
-            "/sourcify/v2/contract/{chain}/{address}",
-            "A known contract, as Sourcify's API has it.",
-            Handler::Sync(sourcify),
-        )
-    },
+    sourcify_contract("/sourcify/v2/contract/{chain}/{address}"),
+    // Safe's client has the path of sourcify.dev itself.
+    sourcify_contract("/server/v2/contract/{chain}/{address}"),
+    endpoint(Method::Get, "/sourcify/chains", "The chain, as Sourcify's API has it.", SOURCIFY_CHAINS),
+    endpoint(Method::Get, "/server/chains", "The chain, as Sourcify's API has it.", SOURCIFY_CHAINS),
     Endpoint {
         params: &[Param::path("hash", "The hash of an EVM transaction, in hex.")],
         ..endpoint(
@@ -263,6 +269,14 @@ fn sourcify(api: &Etherscan, call: &Call<'_>) -> Result<Reply, HttpError> {
     members["chainId"] = chain.into();
     members["address"] = text.into();
     Ok(Reply { status, ..Reply::json(members.to_string()) })
+}
+
+/// Sourcify's list of chains.
+fn sourcify_chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {
+    let index = api.rpc.index()?;
+    let (name, chain_id) = (index.state().chain_id(), chain_id(index));
+    let chain = json!({ "name": name, "title": name, "chainId": chain_id, "supported": true, "rpc": [] });
+    Ok(Reply::json(json!([chain]).to_string()))
 }
 
 fn chains(api: &Etherscan, _: &Call<'_>) -> Result<Reply, HttpError> {

@@ -49,6 +49,7 @@ fn found(reads: &Reads<'_>) -> Result<(String, Standard, TokenReply), Failure> {
     Ok((format!("0x{}", hex::encode(contract)), standard, texts))
 }
 
-fn decimals(texts: &TokenReply) -> Value {
+/// Decimal places of amounts; an empty text unless they are known.
+pub(crate) fn decimals(texts: &TokenReply) -> Value {
     texts.known_decimals().map_or_else(String::new, |decimals| decimals.to_string()).into()
 }

@@ -13,7 +13,7 @@ use chain::evm::log_filter::LogFilter;
 use query::evm::{Error, EvmView};
 
 use crate::go_json::Block;
-use crate::log_query::{Blocks, LogQuery};
+use crate::log_query::{Blocks, LogQuery, MAX_ADDRESSES};
 use crate::rpc_error::{DEFAULT, RpcError};
 
 /// What is read of a block.
@@ -30,8 +30,11 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    /// Tags are of new blocks, and so is a query without blocks.
+    /// Tags are of new blocks, and so is a query without blocks. It is remembered, so the contracts have a limit as those of any query.
     pub(crate) fn logs(LogQuery { blocks, filter }: LogQuery) -> Result<Self, RpcError> {
+        if filter.addresses().len() > MAX_ADDRESSES {
+            return Err(RpcError::new(DEFAULT, "exceed max addresses"));
+        }
         let number = |block| match block {
             Block::Number(number) => Some(number),
             Block::Head | Block::Hash(_) => None,

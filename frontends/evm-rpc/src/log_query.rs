@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 
 use crate::go_json::{self, Block};
 
+/// Maximum contracts of a query.
+pub(crate) const MAX_ADDRESSES: usize = 1000;
+
 /// Places for topics in a log.
 const MAX_TOPICS: usize = 4;
 

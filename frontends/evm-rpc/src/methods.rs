@@ -163,6 +163,7 @@ pub const METHODS: &[Method] = &[
     index("ots2_getERC1155Count", &[], |reads, _| reads.token_contracts(Standard::Erc1155)),
     index("ots2_getERC1155List", PAGE, |reads, args| reads.token_contract_list(Standard::Erc1155, args)),
     index("ots2_getERC20Count", &[], |reads, _| reads.token_contracts(Standard::Erc20)),
+    index("ots2_getERC20Holdings", &[Type::Address], |reads, args| reads.holdings(args)),
     index("ots2_getERC20List", PAGE, |reads, args| reads.token_contract_list(Standard::Erc20, args)),
     index("ots2_getERC20TransferCount", &[Type::Address], |reads, args| {
         reads.transferring_txs(Standard::Erc20, args)

@@ -37,6 +37,10 @@ impl Reads<'_> {
         Ok(self.view.transferring_list(standard, account(args)?, start, count)?)
     }
 
+    pub(crate) fn holdings(&self, args: &[Value]) -> Outcome {
+        Ok(self.view.holdings(account(args)?)?)
+    }
+
     pub(crate) fn address_attributes(&self, args: &[Value]) -> Outcome {
         Ok(self.view.address_attributes(account(args)?)?)
     }

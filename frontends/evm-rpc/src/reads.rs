@@ -10,17 +10,14 @@ use web::http_error::HttpError;
 
 use crate::Dialect;
 use crate::go_json::Block;
-use crate::log_query::{Blocks, LogQuery};
+use crate::log_query::{Blocks, LogQuery, MAX_ADDRESSES};
 use crate::params::Value;
 use crate::rpc_error::{DEFAULT, INTERNAL, INVALID_PARAMS, PRUNED, RpcError};
 
 /// Blocks behind the node from which on the index is called syncing.
 const SYNCING: u64 = 100;
 
-/// Maximum contracts of a query for logs.
-const MAX_ADDRESSES: usize = 1000;
-
-/// The same limit of a node, and that of its blocks (`minievm:jsonrpc/config`).
+/// The maximum of contracts of a node, and that of its blocks (`minievm:jsonrpc/config`).
 const NODE_ADDRESSES: usize = 100;
 const NODE_RANGE: i64 = 1_000_000;
 
@@ -348,4 +345,37 @@ pub(crate) fn data(bytes: &[u8]) -> Vec<u8> {
 /// A JSON text without anything to escape.
 fn text(text: &(impl Display + ?Sized)) -> Vec<u8> {
     format!("\"{text}\"").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// viem and alloy send a call again after -32603 and -32005, which changes nothing about a limit; ponder, graph-node and hyperindex
+    /// read the range from the text.
+    #[test]
+    fn what_a_request_asks_too_much_of_is_no_error_that_clients_repeat() {
+        let written = |error: Error| {
+            let mut out = Vec::new();
+            Failure::Index(error).into_reply("eth_getLogs").write(&mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            written(Error::TooMany { limit: 10_000, retry: (1, 47) }),
+            r#"{"code":-32602,"message":"query returned more than 10000 results, retry with the range 1-47","data":"Try with this block range [0x1, 0x2f]"}"#
+        );
+        assert_eq!(written(Error::TooLarge), r#"{"code":-32003,"message":"response too large"}"#);
+        for error in [
+            Error::Off("logs"),
+            Error::Behind { index: "logs", from: 1, height: 7, is_written: true },
+            Error::Behind { index: "logs", from: 1, height: 7, is_written: false },
+            Error::Pruned { first: 400 },
+            Error::NoCalls { height: 7, is_late: true },
+            Error::NoCalls { height: 7, is_late: false },
+            Error::Failed(HttpError::bad_request("a parameter")),
+        ] {
+            let text = written(error);
+            assert!(!text.contains("-32603") && !text.contains("-32005"), "{text}");
+        }
+    }
 }

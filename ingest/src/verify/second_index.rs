@@ -32,10 +32,11 @@ pub enum Scope {
 /// Creates empty scratch stores.
 pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
 
-const OF_RICH_LIST: [&TableSpec; 6] = [
+const OF_RICH_LIST: [&TableSpec; 7] = [
     rich::Erc20s::SPEC,
     rich::NewContracts::SPEC,
     rich::Balances::SPEC,
+    rich::AccountTokens::SPEC,
     rich::Holders::SPEC,
     rich::Denoms::SPEC,
     rich::DenomsFolded::SPEC,

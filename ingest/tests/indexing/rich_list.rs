@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use chain::{Account, U256};
 use ingest::{Config, Verify};
-use replay::Recording;
 use replay::answers::{HttpReply, Service};
+use replay::{Options, Recording};
 use schema::digest::TableDigest;
-use schema::meta::{self, RichLane};
-use schema::rich::{Address, Erc20, Erc20s, Holders, balance};
-use store::{MemStore, Message, Store};
+use schema::meta::{self, ListedAccountTokens, Meta, RichLane};
+use schema::rich::{AccountTokens, Address, Erc20, Erc20s, Holders, balance};
+use store::key::All;
+use store::{Batch, Durability, Key as _, MemStore, Message, Order, Store, Table as _};
 use testkit::live::Live;
 use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
@@ -212,4 +213,28 @@ async fn fetched_again(false_answers: u64) -> Vec<TableDigest> {
 #[tokio::test(flavor = "multi_thread")]
 async fn refetched_results_are_checked_against_the_next_header() {
     assert_eq!(fetched_again(12).await, fetched_again(0).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_an_earlier_version_gets_the_tokens_of_accounts_from_its_balances() {
+    let (recording, store) = (evm(), Arc::new(MemStore::new()));
+    let shared = || Arc::clone(&store) as Arc<dyn Store>;
+    indexed::index(Arc::clone(&recording), Options::default(), shared()).await.unwrap();
+    let listed = || {
+        let rows = store::table::rows::<AccountTokens>(&*store.snapshot().unwrap(), &All, Order::Asc, 10_000);
+        rows.unwrap().into_iter().map(|(key, ())| key).collect::<Vec<_>>()
+    };
+    let (whole, digest) = (listed(), indexed::digest(&*store).unwrap());
+    assert!(whole.len() > 50, "{}", whole.len());
+    // An earlier version knows neither; a stopped attempt has left a row that no balance has.
+    let mut batch = Batch::new();
+    batch.delete_range(AccountTokens::SPEC, Vec::new(), vec![u8::MAX; 41]);
+    batch.delete(Meta::SPEC, meta::key::<ListedAccountTokens>().to_bytes());
+    batch.put(AccountTokens::SPEC, vec![0x5a; 40], Vec::new());
+    store.commit(batch, Durability::Buffered).unwrap();
+    assert_eq!(indexed::digest(&*store).unwrap(), digest, "the tokens of accounts are in no digest");
+    let config = indexed::config(&recording).unwrap();
+    indexed::index_as(config, recording, Options::default(), shared()).await.unwrap();
+    assert_eq!(listed(), whole);
+    assert_eq!(indexed::digest(&*store).unwrap(), digest);
 }

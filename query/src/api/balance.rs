@@ -10,10 +10,9 @@ use schema::keys::AccountKey;
 use schema::known_balance::Known;
 use schema::ledger::{self, Change, History, Holder, LEDGER};
 use schema::movement::TokenKey;
-use schema::rich::{self, Denoms};
+use schema::rich::{self, Address};
 use serde_json::{Map, Value};
-use store::key::All;
-use store::{Error, Key as _, Order};
+use store::{Error, Key as _};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
@@ -83,7 +82,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let (height, time) = after_block(&request.view, wanted)?;
     let mut of: Vec<TokenKey> = match call.first("token") {
         Some(text) => named_tokens(indexer, request.snapshot(), text)?.into_iter().map(TokenKey).collect(),
-        None => held(&request.view, account)?,
+        None => held(indexer, &request.view, account)?,
     };
     of.retain(|TokenKey(token)| ledger::has_balances(token));
     of.sort_by_cached_key(TokenKey::to_bytes);
@@ -134,34 +133,24 @@ pub(super) fn after_block(view: &View<'_>, wanted: Option<u64>) -> Result<(u64, 
 }
 
 /// The tokens that an account may hold, now or earlier.
-fn held(view: &View<'_>, account: Account) -> Result<Vec<TokenKey>, HttpError> {
-    let too_many = || {
-        HttpError::bad_request(format!(
-            "the account may have more than {MAX_TOKENS} tokens: name one by `token`"
-        ))
-    };
+fn held(indexer: &Indexer, view: &View<'_>, account: Account) -> Result<Vec<TokenKey>, HttpError> {
     let snapshot = view.snapshot();
     let moved =
         ledger::tokens_of(snapshot, AccountKey(account), MAX_TOKENS + 1).map_err(HttpError::internal)?;
     // Those that have not moved since the first block.
     let before = balances::tokens_before(snapshot, account, MAX_TOKENS + 1).map_err(HttpError::internal)?;
     let mut found: BTreeSet<Token> = moved.into_iter().chain(before).map(|TokenKey(token)| token).collect();
-    if let Ok(address) = <[u8; 20]>::try_from(account.as_bytes()) {
-        let denoms = store::table::rows::<Denoms>(snapshot, &All, Order::Asc, MAX_TOKENS + 1);
-        let denoms = denoms.map_err(HttpError::internal)?;
-        if denoms.len() > MAX_TOKENS {
-            return Err(too_many());
-        }
-        lane::spend(denoms.len() as u64 * BALANCE_BYTES)?;
-        for (_, contract) in denoms {
-            let Ok(contract) = <[u8; 20]>::try_from(contract) else { continue };
-            let held = rich::balance(snapshot, &contract, &address).map_err(HttpError::internal)?;
-            if held.is_some() {
-                found.insert(Token::Erc20(contract));
-            }
-        }
+    if let Some(address) = Address::try_from(account.as_bytes()).ok().filter(|_| indexer.is_evm()) {
+        view.require_account_tokens()?;
+        let tokens = rich::tokens_of(snapshot, &address, None, MAX_TOKENS + 1);
+        found.extend(tokens.map_err(HttpError::internal)?.into_iter().map(Token::Erc20));
     }
-    if found.len() > MAX_TOKENS { Err(too_many()) } else { Ok(found.into_iter().map(TokenKey).collect()) }
+    if found.len() > MAX_TOKENS {
+        return Err(HttpError::bad_request(format!(
+            "the account may have more than {MAX_TOKENS} tokens: name one by `token`"
+        )));
+    }
+    Ok(found.into_iter().map(TokenKey).collect())
 }
 
 /// A balance at a height.

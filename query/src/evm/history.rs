@@ -26,7 +26,7 @@ use crate::array::Array;
 
 pub use self::calls::{CallRow, CallsOf};
 pub use self::creation::CreationRow;
-pub use self::holders::TokenHolders;
+pub use self::holders::{HeldToken, TokenHolders};
 pub use self::logs::{LogRow, TopicQuery};
 pub use self::time::Closest;
 pub use self::transfers::{Standard, TransferRow, TransfersOf};

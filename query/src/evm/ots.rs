@@ -103,9 +103,11 @@ impl EvmView<'_> {
             let hash = receipt.hash().map_err(HttpError::internal)?;
             let Some(tx) = self.rebuilt(record, &hash) else { return Ok(()) };
             next += 1;
-            if tx.summary().is_signed {
+            let summary = tx.summary();
+            if summary.is_signed {
                 let decimals = self.indexer.fee_decimals.load(Ordering::Relaxed);
-                fees = fees.saturating_add(fee_paid(record, &receipt, decimals));
+                let most = summary.gas_price.saturating_mul(U256::from(summary.gas_limit));
+                fees = fees.saturating_add(fee_paid(record, &receipt, most, decimals));
             }
             Ok(())
         })?;

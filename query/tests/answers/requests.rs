@@ -380,3 +380,18 @@ fn a_damaged_or_missing_record_is_500_and_never_skipped() {
         assert_eq!(refusal(&made, &format!("/indexer/tx/v1/txs/{hash}")).0, 500);
     }
 }
+
+/// A transaction that failed may be repeated in another block: its bytes are the same, and so is its hash.
+#[test]
+fn of_several_transactions_with_a_hash_the_newest_is_found() {
+    let mut made = small();
+    made.repeat_first();
+    for (kind, member, hash, last) in
+        [("txs", "height", made.txs[0].hash, "3"), ("evm-txs", "blockNumber", made.evm_txs[0].hash, "0x3")]
+    {
+        let target = format!("/indexer/tx/v1/{kind}/{}", chain::hash::to_hex(&hash));
+        let (status, found) = made.get(&target);
+        let record = if found["tx"]["n"].is_u64() { &found["tx"] } else { &found };
+        assert_eq!((status, &record["n"], &record[member]), (200, &6.into(), &last.into()), "{found}");
+    }
+}

@@ -5,7 +5,7 @@
 //! | records of transactions | the tables by hash |
 //! | records of call frames | the table by height |
 //! | NFT log | all other tables of collections and tokens |
-//! | balances, denoms | holders, denoms in lower case |
+//! | balances, denoms | holders, tokens of accounts, denoms in lower case |
 //! | records of the blocks that an optional index has | its tables |
 //!
 //! The comparison cannot tell whether the source or the derived row is wrong; [`write()`] assumes that the source is
@@ -34,17 +34,20 @@ use crate::nft::{NftLog, fold};
 use crate::payload::Chunk;
 use crate::postings::{Hashed, Rebuild};
 use crate::records::Records;
-use crate::rich::{Address, Balances, Denoms, DenomsFolded, Holders, amount_of};
+use crate::rich::{
+    AccountTokens, Address, Balances, Denoms, DenomsFolded, Holders, amount_of, has_account_tokens,
+};
 use crate::tx::Txs;
 use crate::undo::UndoRecords;
 use crate::{Error, INDEXES, evm_block};
 
 /// Tables that are derived from records, balances and denoms.
-const OF_RECORDS: [&TableSpec; 5] = [
+const OF_RECORDS: [&TableSpec; 6] = [
     <Txs as Hashed>::ByHash::SPEC,
     <EvmTxs as Hashed>::ByHash::SPEC,
     CallsByHeight::SPEC,
     DenomsFolded::SPEC,
+    AccountTokens::SPEC,
     Holders::SPEC,
 ];
 
@@ -100,9 +103,14 @@ pub(super) fn compare(
     report: &mut Report,
 ) -> Result<(), Error> {
     let snapshot = copy.snapshot()?;
+    let has_account_tokens = has_account_tokens(context.snapshot)?;
+    if !has_account_tokens {
+        report.unchecked("tokens of accounts, which the next start of the rich list lists", 1);
+    }
     // A log of NFTs that cannot be applied is a finding already.
     let is_left_out = |spec: &&TableSpec| {
-        report.has(NFT_LOG) && FOLDED.contains(spec)
+        **spec == *AccountTokens::SPEC && !has_account_tokens
+            || report.has(NFT_LOG) && FOLDED.contains(spec)
             || report.has(INDEX) && INDEXES.iter().any(|index| index.tables.contains(spec))
     };
     let check = |derived: &'static TableSpec| -> Check<'_> {
@@ -368,12 +376,13 @@ fn frames(context: &AuditContext<'_>, seq: u64, payload: &[u8]) -> Result<Vec<(u
     ranges.into_iter().map(frame).collect()
 }
 
-/// Writes a holder for each balance that is not zero.
+/// Writes the token of the account for each balance, and a holder if it is not zero.
 fn holders(context: &AuditContext<'_>, copy: &dyn Store, report: &mut Report) -> Result<(), Error> {
     let (mut writer, mut n) = (BulkWriter::new(copy), 0);
     store::for_each_row(context.snapshot, Balances::SPEC, Bounds::all(), |key, value| {
         n += 1;
         let Some((contract, account)) = <(Address, Address)>::from_bytes(key) else { return Ok(()) };
+        writer.put(AccountTokens::SPEC, (account, contract).to_bytes(), Vec::new())?;
         match amount_of(value) {
             Some(amount) if amount == [0; 32] => {}
             Some(amount) => {

@@ -1,8 +1,8 @@
-//! Reads and writes of a balance together with its entry in the list of holders.
+//! Reads and writes of a balance together with its entries in the lists of holders and of the tokens of its account.
 
 use store::{Snapshot, Txn};
 
-use super::{Address, Balances, Holders};
+use super::{AccountTokens, Address, Balances, Holders};
 use crate::Error;
 
 /// The amount in a row of [`Balances`]; `None` if it is longer than 256 bits.
@@ -46,9 +46,16 @@ pub fn set_balance(
     if let Some(held) = before.filter(|held| *held != [0; 32]) {
         txn.remove::<Holders>(contract, &(held, *account))?;
     }
+    let token = (*account, *contract);
     match amount {
-        None => txn.delete::<Balances>(&key),
+        None => {
+            txn.delete::<Balances>(&key);
+            txn.delete::<AccountTokens>(&token);
+        }
         Some(amount) => {
+            if before.is_none() {
+                txn.put::<AccountTokens>(&token, &());
+            }
             let zeros = amount.iter().take_while(|byte| **byte == 0).count();
             txn.put::<Balances>(&key, &amount[zeros..].to_vec());
             if amount != [0; 32] {

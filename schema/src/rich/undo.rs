@@ -9,7 +9,8 @@ use std::ops::RangeInclusive;
 use store::{Batch, Counts, Durability, Message, RANK, Store, Table, TableSpec, Txn};
 
 use super::{
-    Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo, amount_of, set_balance,
+    AccountTokens, Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo, amount_of,
+    set_balance,
 };
 use crate::Error;
 use crate::balances::BALANCES;
@@ -20,10 +21,11 @@ use crate::meta::{self, Meta, RichLane};
 pub const UNDO_HEIGHTS: u64 = 1000;
 
 /// Every table of the rich list.
-const TABLES: [&TableSpec; 7] = [
+const TABLES: [&TableSpec; 8] = [
     Erc20s::SPEC,
     NewContracts::SPEC,
     Balances::SPEC,
+    AccountTokens::SPEC,
     Holders::SPEC,
     Denoms::SPEC,
     DenomsFolded::SPEC,

@@ -22,7 +22,9 @@ use schema::ledger::{
     Holder, MovedNfts, Movements, NftObjects, TokenDenoms, TokenMovements, Total, WholeTokens,
 };
 use schema::logs::{Content, LogTxs, fingerprint};
-use schema::meta::{self, BlockLane, CallLane, Identity, PendingReindex, Rewinds, RichLane};
+use schema::meta::{
+    self, BlockLane, CallLane, Identity, ListedAccountTokens, PendingReindex, Rewinds, RichLane,
+};
 use schema::movement::{self, MovementRow, PlacedMovement, TokenKey};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold;
@@ -301,6 +303,7 @@ fn nfts(txn: &mut Txn<'_>) {
 fn rich_list(txn: &mut Txn<'_>) {
     let (token, account) = ([0x11; 20], [0x22; 20]);
     meta::put(txn, &RichLane { height: 300, baseline: 4, next_accounts: "AQ==".to_owned() });
+    meta::put(txn, &ListedAccountTokens { balances: 300 });
     let mut before = rich::UndoBuilder::default();
     before.record::<Balances>(txn, &(token, account)).unwrap();
     let mut amount = [0; 32];

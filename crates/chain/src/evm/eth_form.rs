@@ -19,9 +19,9 @@ use crate::wire::{Value, bytes_field, fields};
 /// The largest chain id that wallets accept (`minievm:x/evm/types/chain_config.go`).
 const MAX_CHAIN_ID: u64 = 4_503_599_627_370_476;
 /// Decimals of ether.
-const ETHER: u8 = 18;
+pub(crate) const ETHER: u8 = 18;
 /// Candidate decimals of a fee token, likeliest first; wallets support no more decimals.
-const DECIMALS: [u8; 7] = [18, 6, 0, 8, 9, 12, 24];
+pub(crate) const DECIMALS: [u8; 7] = [18, 6, 0, 8, 9, 12, 24];
 
 /// The fields of an Ethereum transaction.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use chain::evm::erc20::Erc20Event;
 use proptest::prelude::*;
 use schema::digest::{self, TableDigest};
 use schema::meta::{self, RichLane};
-use schema::rich::{self, Address, Balances, Holders};
+use schema::rich::{self, AccountTokens, Address, Balances, Holders};
 use store::key::All;
 use store::{Bounds, BulkWriter, Counts, Durability, MemStore, Order, RANK, Snapshot, Store, Txn};
 
@@ -162,10 +162,14 @@ fn commit_grouped(store: &MemStore, played: &[(u64, Vec<Erc20Event>, Ledger)]) {
     }
 }
 
-/// Balances and holders are two views of the same data, and no holder has a zero balance.
+/// Balances, holders and tokens of accounts are three views of the same data, and no holder has a zero balance.
 fn check(store: &MemStore, ledger: &Ledger, touched: &[(Address, Address)]) {
     let snapshot = store.snapshot().unwrap();
     let rows = store::table::rows::<Balances>(&*snapshot, &All, Order::Asc, 1000).unwrap();
+    let mut of_accounts: Vec<_> = rows.iter().map(|((token, account), _)| (*account, *token)).collect();
+    of_accounts.sort_unstable();
+    let listed = store::table::rows::<AccountTokens>(&*snapshot, &All, Order::Asc, 1000).unwrap();
+    assert_eq!(listed.into_iter().map(|(key, ())| key).collect::<Vec<_>>(), of_accounts);
     let mut expected: Vec<_> = rows
         .iter()
         .map(|((token, account), amount)| (*token, rich::amount_of(amount).unwrap(), *account))
@@ -220,6 +224,8 @@ proptest! {
         let to = cut.index(digests.len());
         rich::rewind(&store, to as u64 + 1).unwrap();
         prop_assert_eq!(&digest(&store), &digests[to], "back to {}", to + 1);
+        let left = played[..to].last().map_or_else(at_the_beginning, |(_, _, ledger)| ledger.clone());
+        check(&store, &left, &[]);
         for (height, events, ledger) in &played[to..] {
             commit(&store, *height, events, ledger);
         }
@@ -264,5 +270,6 @@ fn a_rewind_reverts_the_blocks_and_the_repairs_of_a_height() {
     assert_eq!(held(&store).map(U256::from_be_bytes), Some(U256::from(9)));
     rich::rewind(&store, 1).unwrap();
     assert_eq!(held(&store), None);
+    assert!(rich::tokens_of(&*store.snapshot().unwrap(), &holder(1), None, 1).unwrap().is_empty());
     assert_eq!(digest(&store), before);
 }

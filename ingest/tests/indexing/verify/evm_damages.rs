@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHeight};
 use schema::meta::{self, CallLane};
-use schema::rich::{self, Address, Balances, Denoms, DenomsFolded, Holders};
+use schema::rich::{self, AccountTokens, Address, Balances, Denoms, DenomsFolded, Holders};
 use store::{Key as _, List as _, Message, RANK, Store, Table as _, Value as _};
 
 use super::damages::{Damage, flip, lose_entry, write};
@@ -55,6 +55,11 @@ pub(crate) const OF_RICH_LIST: &[Damage] = &[
     }),
     ("balance lost", |store| lose(store, Balances::SPEC)),
     ("holder lost", |store| lose(store, Holders::SPEC)),
+    ("token of an account lost", |store| lose(store, AccountTokens::SPEC)),
+    ("token of an account that never held it", |store| {
+        let (key, value) = some_row(store, AccountTokens::SPEC)?;
+        put(store, AccountTokens::SPEC, [&key[..20], &[0x5a; 20]].concat(), value)
+    }),
     ("node of holders off by one", |store| {
         let nodes = rows(store, RANK)?.into_iter().filter(|(key, _)| key.first() == Some(&Holders::SPEC.tag));
         let (key, value) = nodes.into_iter().find(|(key, _)| key.get(21) == Some(&1)).context("a node")?;

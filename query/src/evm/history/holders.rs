@@ -1,11 +1,16 @@
-//! Holders of tokens, by the rich list.
+//! Holders of tokens, and tokens of an account, by the rich list.
 
 use chain::U256;
 use schema::meta::{self, RichLane};
-use schema::rich::{Address, Erc20s, Holders};
+use schema::rich::{self, Address, Balances, Erc20s, Holders};
+use schema::tokens::TokenReply;
 use store::{Message, ranked, table};
 
+use super::{Bounds, Rows, Standard};
 use crate::evm::{Error, EvmView};
+
+/// Tokens of an account that are read at once.
+const AT_ONCE: usize = 256;
 
 /// Blocks that the rich list may be behind.
 const LAG: u64 = 16;
@@ -23,14 +28,53 @@ pub struct TokenHolders {
     pub page: Vec<(Address, U256)>,
 }
 
+/// A token that an account holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldToken {
+    /// Its contract.
+    pub contract: Address,
+    /// The amount, which is not 0.
+    pub amount: U256,
+    /// What is known of it.
+    pub texts: TokenReply,
+}
+
 impl EvmView<'_> {
-    /// The holders of a token, and `take` of them behind the first `skip`. None of a contract that is no known token.
+    /// The tokens that `account` holds, `take` of them behind the first `skip`, in the order of their contracts. Without the fee token,
+    /// which is the native currency, and without tokens whose contracts tell no balances: logs alone prove none.
     ///
     /// # Errors
-    /// [`Error::Off`] and [`Error::Behind`] of the rich list.
-    pub fn holders_of(&self, contract: Address, skip: u64, take: u64) -> Result<TokenHolders, Error> {
-        let snapshot = self.view.snapshot();
-        let lane: RichLane = meta::read(snapshot)?.unwrap_or_default();
+    /// [`Error::Off`] and [`Error::Behind`] of the rich list, [`Error::NoCalls`] without calls that tell the fee token, and
+    /// [`Error::TooLarge`] if too many tokens must be read.
+    pub fn tokens_of(&self, account: Address, skip: u64, take: u64) -> Result<Vec<HeldToken>, Error> {
+        self.require_rich_list()?;
+        self.view.require_account_tokens()?;
+        let (snapshot, bounds, mut wanted) = (self.view.snapshot(), Bounds::new(), Rows { skip, take });
+        let fee_token = self.fee_token()?;
+        let (mut found, mut last) = (Vec::new(), None);
+        while !wanted.is_full() {
+            let contracts = rich::tokens_of(snapshot, &account, last.as_ref(), AT_ONCE)?;
+            let Some(end) = contracts.last() else { break };
+            last = Some(*end);
+            bounds.spend(contracts.len() as u64)?;
+            let keys: Vec<_> = contracts.iter().map(|contract| (*contract, account)).collect();
+            let amounts = table::read_many::<Balances>(snapshot, &keys)?;
+            let states = table::read_many::<Erc20s>(snapshot, &contracts)?;
+            for ((contract, amount), state) in contracts.into_iter().zip(amounts).zip(states) {
+                let amount = U256::try_from_be_slice(&amount.unwrap_or_default()).unwrap_or_default();
+                let is_silent = state.is_some_and(|Message(token)| token.silent);
+                let is_listed = !amount.is_zero() && !is_silent && fee_token != Some(contract);
+                if is_listed && !wanted.is_full() && wanted.wants() {
+                    let texts = self.token_texts(Standard::Erc20, contract)?;
+                    found.push(HeldToken { contract, amount, texts });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn require_rich_list(&self) -> Result<(), Error> {
+        let lane: RichLane = meta::read(self.view.snapshot())?.unwrap_or_default();
         if lane.height == 0 || self.view.no_rich_list()?.is_some() {
             return Err(Error::Off(RICH_LIST));
         }
@@ -38,6 +82,16 @@ impl EvmView<'_> {
             let (from, height) = (self.first(), lane.height);
             return Err(Error::Behind { index: RICH_LIST, from, height, is_written: true });
         }
+        Ok(())
+    }
+
+    /// The holders of a token, and `take` of them behind the first `skip`. None of a contract that is no known token.
+    ///
+    /// # Errors
+    /// [`Error::Off`] and [`Error::Behind`] of the rich list.
+    pub fn holders_of(&self, contract: Address, skip: u64, take: u64) -> Result<TokenHolders, Error> {
+        self.require_rich_list()?;
+        let snapshot = self.view.snapshot();
         let Some(Message(token)) = table::read::<Erc20s>(snapshot, &contract)? else {
             return Ok(TokenHolders::default());
         };

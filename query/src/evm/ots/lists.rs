@@ -11,7 +11,7 @@ use schema::tokens::{self, TOKENS, Tokens, TokensByType};
 use serde_json::{Map, Value, json};
 use store::{Message, list, table};
 
-use super::super::history::{Standard, TransfersOf, Window};
+use super::super::history::{HeldToken, Standard, TransfersOf, Window};
 use super::super::tokens::token;
 use super::super::{Error, EvmView};
 use super::text;
@@ -156,6 +156,13 @@ impl EvmView<'_> {
         }
         let blocks = self.block_summary(some.iter().map(|(height, _)| *height))?;
         Ok(text(&json!({ "blocksSummary": blocks, "results": results })))
+    }
+
+    /// `ots2_getERC20Holdings`: the contracts of the tokens that `account` holds. Needs the rich list.
+    pub fn holdings(&self, account: [u8; 20]) -> Result<Vec<u8>, Error> {
+        let held = self.tokens_of(account, 0, u64::MAX)?;
+        let row = |token: HeldToken| json!({ "address": format!("0x{}", hex::encode(token.contract)) });
+        Ok(text(&held.into_iter().map(row).collect()))
     }
 
     /// `ots2_getAddressAttributes`: the standards of the tokens of a contract. Needs the optional index `tokens`.

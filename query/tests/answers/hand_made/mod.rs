@@ -164,6 +164,26 @@ impl HandMade {
         store.commit(batch, Durability::Buffered).unwrap();
     }
 
+    /// Gives the last transaction of each kind the hash of the first, as if the same bytes were in two blocks, and finds them by it.
+    pub(crate) fn repeat_first(&mut self) {
+        let (tx, evm_tx) = (self.txs.len() as u64, self.evm_txs.len() as u64);
+        let (hash, evm_hash) = (self.txs[0].hash, self.evm_txs[0].hash);
+        let (hex, evm_hex) = (chain::hash::to_hex(&hash).to_uppercase(), chain::hash::to_hex(&evm_hash));
+        let height = self.height;
+        let record = format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{tx}}}"#);
+        let evm_record = format!(
+            r#"{{"n":{evm_tx},"blockNumber":"0x{height:x}","transactionHash":"0x{evm_hex}","type":"0x2"}}"#
+        );
+        let record = self.encoders[0].encode(&Chunk::single(record.as_bytes()).take());
+        let evm_record = self.encoders[1].encode(&Chunk::single(evm_record.as_bytes()).take());
+        self.write(|txn| {
+            txn.put::<Txs>(&tx, &record);
+            postings::add::<TxByHash>(txn, [(hash_prefix(&hash), tx, 0)]);
+            txn.put::<EvmTxs>(&evm_tx, &evm_record);
+            postings::add::<EvmTxByHash>(txn, [(hash_prefix(&evm_hash), evm_tx, 0)]);
+        });
+    }
+
     /// Removes the blocks above `to`, which must have no call frames; the next ones belong to another history.
     pub(crate) fn rewind(&mut self, to: u64) {
         assert!(self.calls.is_empty());

@@ -1,7 +1,7 @@
 //! Balances of a chain with fees and unusual tokens: every account in every token at every height, as its contracts
 //! said.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,12 @@ use testkit::live::Live;
 use testkit::overridden_node::{OverriddenNode, RecordedExchange};
 use testkit::{indexed, recording};
 
+use crate::{etherscan, otterscan};
+
 static OF_LEDGER: Index = LEDGER;
+
+/// The contract of the fee token.
+const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
 
 const BALANCE_OF: &str = "70a08231";
 const TOTAL_SUPPLY: &str = "18160ddd";
@@ -74,6 +79,22 @@ impl Oracle {
             }
             _ => None,
         }
+    }
+
+    /// Whether the rich list knows the balances of a contract by its logs, or by its replies.
+    fn is_certain(&self, contract: &Address, left_out: &[&str]) -> bool {
+        self.names.get(contract).is_some_and(|name| !left_out.contains(&name.as_str()))
+    }
+
+    /// What `account` holds at `height` in other tokens than `left_out`.
+    fn held(&self, account: &Address, height: u64, left_out: &[&str]) -> BTreeMap<Address, U256> {
+        let place = self.accounts.iter().position(|known| known == account).unwrap();
+        let of = |contract: &Address| self.replies.get(&(height, *contract))?[1 + place];
+        let contracts = self.names.keys().filter(|contract| self.is_certain(contract, left_out));
+        contracts
+            .filter_map(|contract| Some((*contract, of(contract)?)))
+            .filter(|(_, amount)| !amount.is_zero())
+            .collect()
     }
 
     /// The first balance of `store` that differs at `height`, in tokens other than `left_out`.
@@ -133,12 +154,72 @@ async fn every_balance_agrees_with_its_contract_at_each_height() {
     let kept = |contract: &Address| rich::balance(&*store.snapshot().unwrap(), contract, &zero).unwrap();
     let kept: Vec<_> = oracle.names.keys().filter_map(kept).map(U256::from_be_bytes).collect();
     assert_eq!(kept.iter().sum::<U256>(), U256::from(8), "what two tokens keep at the zero address");
+    holdings_are_what_the_contracts_said(&oracle, Arc::<MemStore>::clone(&store) as _, last, &drifting).await;
     for height in (1..=last).rev() {
         rich::rewind(&*store, height).unwrap();
         let lane: RichLane = meta::read(&*store.snapshot().unwrap()).unwrap().unwrap();
         assert_eq!(lane.height, height);
         assert_eq!(oracle.difference(&*store, height, &drifting), None);
+        for account in &oracle.accounts {
+            let snapshot = store.snapshot().unwrap();
+            let held = |contract: &Address| {
+                rich::balance(&*snapshot, contract, account).unwrap().is_some_and(|amount| amount != [0; 32])
+            };
+            let listed = rich::tokens_of(&*snapshot, account, None, 1000).unwrap();
+            let listed: BTreeMap<_, _> =
+                listed.into_iter().filter(|it| held(it)).map(|it| (it, ())).collect();
+            let expected = oracle.held(account, height, &drifting);
+            let listed: Vec<_> = listed.into_keys().filter(|it| oracle.is_certain(it, &drifting)).collect();
+            assert_eq!(listed, expected.into_keys().collect::<Vec<_>>(), "{} {height}", hex::encode(account));
+        }
     }
+}
+
+/// Compares the tokens of each account, as Etherscan's API and as Otterscan's methods list them, with the contracts' replies.
+async fn holdings_are_what_the_contracts_said(
+    oracle: &Oracle,
+    store: Arc<dyn Store>,
+    height: u64,
+    drifting: &[&str],
+) {
+    let app = etherscan::over(Arc::clone(&store));
+    let rpc = otterscan::over(store);
+    let mut compared = 0;
+    for account in &oracle.accounts {
+        let name = format!("0x{}", hex::encode(account));
+        let mut expected = oracle.held(account, height, drifting);
+        // The fee token is the native currency.
+        expected.remove(&address(GAS));
+        let rows = |action: &str, more: &str| format!("module=account&action={action}&address={name}{more}");
+        let of = |row: &Value, contract: &str, amount: &str| {
+            let number = U256::from_str_radix(row[amount].as_str().unwrap(), 10).unwrap();
+            (address(row[contract].as_str().unwrap()), number)
+        };
+        let listed = etherscan::rows(&app, &rows("addresstokenbalance", "")).await;
+        let found: Vec<_> = listed.iter().map(|row| of(row, "TokenAddress", "TokenQuantity")).collect();
+        let certain = |(contract, _): &&(Address, U256)| oracle.is_certain(contract, drifting);
+        let found_certain: BTreeMap<_, _> = found.iter().filter(certain).copied().collect();
+        assert_eq!(found_certain, expected, "{name}");
+        assert!(found.is_sorted_by(|one, next| one.0 < next.0), "{found:?}");
+        let blockscout = etherscan::rows(&app, &rows("tokenlist", "")).await;
+        let same: Vec<_> = blockscout.iter().map(|row| of(row, "contractAddress", "balance")).collect();
+        assert_eq!(same, found);
+        let page = etherscan::rows(&app, &rows("addresstokenbalance", "&page=2&offset=2")).await;
+        assert_eq!(page[..], listed[listed.len().min(2)..listed.len().min(4)]);
+        let holdings = otterscan::reply(&rpc, "ots2_getERC20Holdings", &serde_json::json!([name])).await;
+        let contracts: Vec<_> = found
+            .iter()
+            .map(|(contract, _)| serde_json::json!({ "address": format!("0x{}", hex::encode(contract)) }))
+            .collect();
+        assert_eq!(holdings["result"], Value::from(contracts), "{holdings}");
+        compared += expected.len();
+    }
+    assert!(compared > 10, "{compared}");
+    let nobody = format!("module=account&action=addresstokenbalance&address=0x{}", "5b".repeat(20));
+    let none = etherscan::reply(&app, &nobody).await;
+    assert_eq!((&none["status"], &none["message"]), (&"0".into(), &"No tokens found".into()), "{none}");
+    let missing = etherscan::reply(&app, "module=account&action=tokenlist").await;
+    assert_eq!(missing["result"], "Error! Missing address", "{missing}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

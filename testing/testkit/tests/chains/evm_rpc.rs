@@ -1,5 +1,6 @@
 //! Ethereum's JSON-RPC over the index of a recorded chain.
 
+mod decimals;
 mod envelope;
 mod filters;
 mod fixed;

@@ -11,10 +11,12 @@ use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::balances::BALANCES;
 use schema::index::Index;
 use schema::ledger::LEDGER;
-use schema::meta::{self, RichLane};
+use schema::meta::{self, ListedAccountTokens, Meta, RichLane};
+use schema::rich::{AccountTokens, Denoms};
 use schema::undo::Horizon;
 use serde_json::Value;
-use store::{MemStore, Store};
+use store::key::{All, Text};
+use store::{Batch, Durability, Key as _, MemStore, Order, Store, Table as _};
 use testkit::{indexed, recording};
 use web::app::App;
 
@@ -24,6 +26,10 @@ static OF_LEDGER: Index = LEDGER;
 static OF_BALANCES: Index = BALANCES;
 
 async fn app(name: &str) -> App<Indexer> {
+    App::new(indexed::indexer(store_of(name).await).unwrap(), query::ENDPOINTS).unwrap()
+}
+
+async fn store_of(name: &str) -> Arc<dyn Store> {
     let recording = Arc::new(Recording::open(&recording(name)).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let indexes = if recording.is_evm() { vec![&OF_LEDGER] } else { vec![&OF_LEDGER, &OF_BALANCES] };
@@ -34,7 +40,7 @@ async fn app(name: &str) -> App<Indexer> {
     let node = Arc::new(indexed::clients(&played).unwrap());
     let ingest = Ingest::prepare(config, node, Arc::clone(&store)).await.unwrap();
     indexed::run_to(&ingest, last).await.unwrap();
-    App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap()
+    store
 }
 
 fn get(app: &App<Indexer>, target: &str) -> Value {
@@ -219,4 +225,36 @@ async fn removed_blocks_leave_no_trace_in_balances() {
         run(&store, last).await;
         assert_eq!(indexed::digest(&*store).unwrap(), calm, "{back}");
     }
+}
+
+/// Whatever denoms anyone makes, the tokens of an account are those that it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_denoms_change_no_list_of_an_account() {
+    let store = store_of("evm-scenario").await;
+    let app = App::new(indexed::indexer(Arc::clone(&store)).unwrap(), query::ENDPOINTS).unwrap();
+    let rows = store::table::rows::<AccountTokens>(&*store.snapshot().unwrap(), &All, Order::Asc, 10_000);
+    let accounts: BTreeSet<_> = rows.unwrap().into_iter().map(|((account, _), ())| account).collect();
+    let target = |account: &[u8; 20]| {
+        let account = format!("0x{}", hex::encode(account));
+        format!("/indexer/ledger/v1/balances/by_account/{account}?include_zero=true&pagination.limit=1000")
+    };
+    let before: Vec<_> = accounts.iter().map(|account| get(&app, &target(account))).collect();
+    assert!(before.iter().filter(|reply| reply["balances"].as_array().unwrap().len() > 1).count() > 10);
+    store::commit_rows::<schema::Error>(&*store, Durability::Buffered, |txn| {
+        for number in 0..5_001_u64 {
+            let contract = [&[0x5a; 12][..], &number.to_be_bytes()].concat();
+            txn.put::<Denoms>(&Text(format!("mint/{number}")), &contract);
+        }
+        Ok(())
+    })
+    .unwrap();
+    let after: Vec<_> = accounts.iter().map(|account| get(&app, &target(account))).collect();
+    assert_eq!(after, before);
+    // Until the tokens are listed, there is no list that could be short.
+    let mut batch = Batch::new();
+    batch.delete(Meta::SPEC, meta::key::<ListedAccountTokens>().to_bytes());
+    store.commit(batch, Durability::Buffered).unwrap();
+    let refused = app.read(&target(accounts.first().unwrap())).err().unwrap();
+    assert_eq!(refused.status().as_u16(), 503, "{}", refused.message());
+    assert!(refused.message().contains("not listed yet"), "{}", refused.message());
 }

@@ -5,16 +5,35 @@ mod naive;
 mod pages;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chain::evm::dialect::Dialect;
+use evm_rpc::EvmRpc;
+use http::Request;
 use query::Indexer;
 use query::evm::{EvmView, Frames, Side};
 use replay::Recording;
-use serde_json::Value;
+use serde_json::{Value, json};
+use store::Store;
 use testkit::{indexed, recording};
+use web::app::App;
 
 use naive::{Tx, text};
+
+/// Ethereum's JSON-RPC over an index.
+pub(crate) fn over(store: Arc<dyn Store>) -> App<EvmRpc> {
+    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+    let index = Arc::new(OnceLock::from(Arc::new(app)));
+    EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0").app().unwrap()
+}
+
+/// The whole reply to a call.
+pub(crate) async fn reply(app: &App<EvmRpc>, method: &str, params: &Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let head = Request::builder().method("POST").uri("/").header("content-type", "application/json");
+    let response = app.respond_later(&head.body(()).unwrap().into_parts().0, body.as_bytes()).await;
+    serde_json::from_slice(response.body()).unwrap()
+}
 
 /// The index of a recorded chain with its calls.
 async fn index(name: &str) -> Indexer {

@@ -1,5 +1,7 @@
 //! Tokens with their metadata, against what the recorded nodes said of them.
 
+mod renamed;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

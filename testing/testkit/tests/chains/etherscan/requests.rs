@@ -36,6 +36,19 @@ async fn errors_and_empty_lists_have_the_texts_of_etherscan() {
             "module=account&action=txlist&address=NOBODY&page=11&offset=1000",
             not_ok("Result window is too large, PageNo x Offset size must be less than or equal to 10000"),
         ),
+        (
+            "module=account&action=txlist&address=NOBODY&page=99999999999999999999&offset=2",
+            not_ok("Result window is too large, PageNo x Offset size must be less than or equal to 10000"),
+        ),
+        // Any block above the last one is none, of whatever number.
+        (
+            "module=account&action=txlist&address=NOBODY&startblock=99999999999999999999",
+            none("No transactions found"),
+        ),
+        (
+            "module=account&action=txlist&address=NOBODY&endblock=9e9",
+            not_ok("Error! Invalid endblock: a decimal number is expected"),
+        ),
         ("module=account&action=txlist&address=0x12", not_ok("Error! Invalid address format")),
         ("module=account&action=txlist&address=NOBODYff", not_ok("Error! Invalid address format")),
         ("module=transaction&action=getstatus&txhash=0x12", not_ok("Error! Invalid transaction hash")),
@@ -56,6 +69,21 @@ async fn errors_and_empty_lists_have_the_texts_of_etherscan() {
     ];
     for (query, expected) in cases {
         assert_eq!(reply(fees().await, &of(query)).await, expected, "{query}");
+    }
+    // Safe's client asks for the chains of Sourcify before anything else, below the path of sourcify.dev.
+    for path in ["/sourcify/chains", "/server/chains"] {
+        let chains = response(fees().await, path).await;
+        let chains: Value = serde_json::from_slice(chains.body()).unwrap();
+        assert_eq!(
+            (&chains[0]["chainId"], &chains[0]["supported"]),
+            (&json!(1_990_259_959_267_959_u64), &json!(true))
+        );
+    }
+    for path in ["/sourcify", "/server"] {
+        let contract = response(fees().await, &format!("{path}/v2/contract/1990259959267959/{nobody}")).await;
+        assert_eq!(contract.status(), 404);
+        let contract: Value = serde_json::from_slice(contract.body()).unwrap();
+        assert!(contract["match"].is_null() && contract["address"] == nobody.as_str(), "{contract}");
     }
     let unnamed = response(fees().await, "/v2/api?module=block&action=getblocknobytime&timestamp=1").await;
     assert!(String::from_utf8_lossy(unnamed.body()).contains("Missing or unsupported chainid"));

@@ -38,7 +38,7 @@ async fn an_unknown_hash_is_no_block_and_not_a_fault_that_clients_try_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_range_of_logs_has_no_limit_and_over_the_limit_of_results_the_error_is_not_tried_again() {
+async fn the_range_of_logs_has_no_limit_and_tags_are_the_head() {
     let app = app(Dialect::Fixed).await;
     let whole =
         reply(&app, "eth_getLogs", &json!([{ "fromBlock": "0x1", "toBlock": "0x7fffffffffffffff" }])).await;
@@ -54,6 +54,31 @@ async fn the_range_of_logs_has_no_limit_and_over_the_limit_of_results_the_error_
     }
     assert_eq!(reply(&app, "eth_getBlockByNumber", &json!(["0x0", false])).await["result"]["number"], "0x1");
     assert_eq!(reply(&app, "net_version", &json!([])).await["result"], "1");
+}
+
+/// viem and alloy send a call again after these codes, or after HTTP status 429.
+const REPEATED: [i64; 2] = [-32603, -32005];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_limit_of_a_request_is_an_error_that_clients_repeat() {
+    let app = super::rpc(Dialect::Fixed).await.with_filters(true).app().unwrap();
+    let (account, word) = (format!("0x{}", "11".repeat(20)), format!("0x{}", "11".repeat(32)));
+    let contracts: Vec<_> = (0..1001).map(|number| format!("0x{number:040x}")).collect();
+    for (method, params, message) in [
+        ("eth_getLogs", json!([{ "address": contracts }]), "exceed max addresses"),
+        ("eth_getLogs", json!([{ "topics": [vec![&word; 1001]] }]), "invalid argument 0: exceed max topics"),
+        ("eth_getLogs", json!([{ "topics": vec![&word; 5] }]), "invalid argument 0: exceed max topics"),
+        ("eth_getLogs", json!([{ "fromBlock": "0x7", "toBlock": "0x3" }]), "invalid block range params"),
+        ("eth_newFilter", json!([{ "address": contracts }]), "exceed max addresses"),
+        ("eth_getLogs", json!([{}, 1]), "too many arguments, want at most 1"),
+        ("ots_searchTransactionsBefore", json!([account, 0, 26]), "max allowed page size: 25"),
+        ("ots_getBlockTransactions", json!([1, 0, 256]), "max allowed page size: 255"),
+        ("ots2_getAllContractsList", json!([0, 101]), "max allowed page size: 100"),
+    ] {
+        let error = reply(&app, method, &params).await["error"].clone();
+        assert_eq!(error["message"], message, "{method}");
+        assert!(!REPEATED.contains(&error["code"].as_i64().unwrap()), "{method}: {error}");
+    }
 }
 
 /// The raw bytes of a transaction are those that it is hashed from, also of one with authorizations, which a node forgets.

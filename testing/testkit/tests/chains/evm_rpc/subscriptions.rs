@@ -13,7 +13,7 @@ use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::evm_block::BLOCKS;
 use schema::rewind::rewind;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::{MemStore, Store};
 use testkit::{indexed, recording};
 use tokio::net::TcpStream;
@@ -217,6 +217,12 @@ async fn malformed_subscriptions_are_refused_as_a_node_refuses_them() {
         let reply = socket.ask(&call).await;
         assert!(reply.contains(&format!(r#""message":"{error}"#)), "{params}: {reply}");
     }
+    // What is subscribed to is remembered.
+    let contracts: Vec<_> = (0..1001).map(|number| format!("0x{number:040x}")).collect();
+    let params = json!(["logs", { "address": contracts }]);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params });
+    let reply = socket.ask(&call.to_string()).await;
+    assert!(reply.contains(r#"{"code":-32000,"message":"exceed max addresses"}"#), "{reply}");
     server.stop();
 }
 

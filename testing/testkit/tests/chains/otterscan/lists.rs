@@ -1,10 +1,9 @@
 //! The second generation of Otterscan's methods, compared with the lists of Etherscan's API and with the recorded receipts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use evm_rpc::{Dialect, EvmRpc};
-use http::Request;
+use evm_rpc::EvmRpc;
 use ingest::{Config, Ingest};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::logs::LOGS;
@@ -14,7 +13,7 @@ use store::{MemStore, Store};
 use testkit::{indexed, recording};
 use web::app::App;
 
-use super::naive;
+use super::{naive, over, reply};
 
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
@@ -23,17 +22,7 @@ const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
 
 async fn opened() -> App<EvmRpc> {
     let played = Arc::new(Recording::open(&recording("evm-fees")).unwrap());
-    let store = indexed::index_for_json_rpc(played, true).await.unwrap();
-    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-    let index = Arc::new(OnceLock::from(Arc::new(app)));
-    EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0").app().unwrap()
-}
-
-async fn reply(app: &App<EvmRpc>, method: &str, params: &Value) -> Value {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-    let head = Request::builder().method("POST").uri("/").header("content-type", "application/json");
-    let response = app.respond_later(&head.body(()).unwrap().into_parts().0, body.as_bytes()).await;
-    serde_json::from_slice(response.body()).unwrap()
+    over(indexed::index_for_json_rpc(played, true).await.unwrap())
 }
 
 /// All pages of a list, in its order.
@@ -125,9 +114,7 @@ async fn lists_of_tokens_have_each_contract_that_moved_some_once() {
     let ingest = Ingest::prepare(config, Arc::new(indexed::clients(&node).unwrap()), Arc::clone(&store));
     indexed::run_to(&ingest.await.unwrap(), 226).await.unwrap();
     node.stop().await;
-    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-    let index = Arc::new(OnceLock::from(Arc::new(app)));
-    let app = EvmRpc::new(index, Arc::new(|| Ok(())), Dialect::Fixed, "0").app().unwrap();
+    let app = over(store);
     let mut logged = [BTreeSet::new(), BTreeSet::new()];
     for tx in naive::txs("evm-scenario") {
         for log in tx.receipt["logs"].as_array().unwrap() {
