@@ -2,54 +2,40 @@
 //! all lanes and verified hashes into an empty RocksDB. One row for each tenth of the transactions. Then the latency of
 //! reads of which nothing is cached.
 //!
-//! The replay node is a process of its own, this program again, so that the figures of this process are the ingest's.
-//! Both share the machine's cores.
+//! The replay node is a process of its own, so that the figures of this process are the ingest's.
 //!
 //! `GROWTH_TXS=10000000 cargo bench --workspace --bench growth` takes ten times as long; `GROWTH_BLOCK` is the number of
-//! transactions in a block (`0-4`, `100`, `5000`), `GROWTH_RECORDING` another recording than `evm-load`, and
-//! `GROWTH_DIR` the directory in which the database is made and removed.
-
-#![expect(clippy::print_stdout, reason = "the node prints its addresses")]
+//! transactions in a block (`0-4`, `100`, `5000`), `GROWTH_RECORDING` another recording than `evm-load`,
+//! `GROWTH_INDEXES` the optional indexes (`logs,parties`; none by default), and `GROWTH_DIR` the directory in which the
+//! database is made and removed.
 
 #[path = "growth/cold.rs"]
 mod cold;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
+use benches::apart::{self, NodeApart};
 use benches::report::{bytes_each, line, megabytes, micros_each, per_second, table, table_sizes};
-use benches::{measuring, meter};
-use ingest::{Ingest, ProgressReceivers};
-use node::{Endpoints, Limits, Node};
+use benches::{indexes, measuring, meter, setting};
+use ingest::{Config, Ingest, ProgressReceivers};
 use replay::recording::Summary;
-use replay::{Addresses, Options, Recording, ReplayNode};
-use serde::{Deserialize, Serialize};
 use store::{RocksOptions, RocksStore, Store};
 use testkit::indexed;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-/// The argument that makes this program a replay node; recording, transactions and sizes of blocks follow.
-const PLAY: &str = "play";
 /// Rows of the table.
 const PARTS: u64 = 10;
 
 fn main() -> Result<()> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, recording, txs, sizes] = &args[..]
-        && first == PLAY
-    {
-        return play(recording, txs.parse()?, sizes);
-    }
-    if !measuring() {
+    if apart::is_node()? || !measuring() {
         return Ok(());
     }
     let txs = setting("GROWTH_TXS", "1000000").parse().context("GROWTH_TXS")?;
     let (recording, sizes) = (setting("GROWTH_RECORDING", "evm-load"), setting("GROWTH_BLOCK", "100"));
-    let played = Played::start(&recording, txs, &sizes)?;
+    let played = NodeApart::start(&recording, Some((txs, &sizes)))?;
     let directory = match std::env::var_os("GROWTH_DIR") {
         Some(path) => tempfile::tempdir_in(path)?,
         None => tempfile::tempdir()?,
@@ -57,96 +43,11 @@ fn main() -> Result<()> {
     let store = Arc::new(RocksStore::open(directory.path(), schema::TABLES, RocksOptions::default())?);
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let samples = runtime.block_on(ingest(&played, &store))?;
-    print(&played.about.summary, &samples);
+    print(played.summary(), &samples);
     print_size(&store, txs)?;
-    played.stop(&runtime)?;
+    played.stop()?;
     drop((runtime, store));
     cold::print(directory.path())
-}
-
-fn setting(name: &str, default: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| default.to_owned())
-}
-
-/// The first line of a replay node.
-#[derive(Debug, Serialize, Deserialize)]
-struct About {
-    summary: Summary,
-    comet: String,
-    rest: String,
-    json_rpc: String,
-}
-
-/// Extends a recording and answers until the standard input ends; then prints the number of requests without a reply.
-fn play(recording: &str, txs: u64, sizes: &str) -> Result<()> {
-    let recorded = Recording::open(&testkit::recording(recording))?;
-    let extended = synthesize::extend(recorded, txs, sizes.parse()?)?;
-    let runtime = Builder::new_multi_thread().enable_all().build()?;
-    let node = ReplayNode::start(Arc::new(extended), Addresses::default(), Options::default());
-    let node = runtime.block_on(node)?;
-    let summary = node.recording().summary().clone();
-    let (comet, rest, json_rpc) = (node.comet_url(), node.rest_url(), node.json_rpc_url());
-    println!("{}", serde_json::to_string(&About { summary, comet, rest, json_rpc })?);
-    std::io::stdin().read_to_end(&mut Vec::new())?;
-    println!("{}", node.missing().count);
-    runtime.block_on(node.stop());
-    Ok(())
-}
-
-/// A replay node in another process.
-struct Played {
-    about: About,
-    process: Child,
-    /// The node stops when it is closed.
-    stdin: ChildStdin,
-    stdout: BufReader<std::process::ChildStdout>,
-}
-
-impl Played {
-    fn start(recording: &str, txs: u64, sizes: &str) -> Result<Self> {
-        let started = Instant::now();
-        let mut process = Command::new(std::env::current_exe()?)
-            .args([PLAY, recording, &txs.to_string(), sizes])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let stdin = process.stdin.take().context("no standard input")?;
-        let mut stdout = BufReader::new(process.stdout.take().context("no standard output")?);
-        let mut text = String::new();
-        stdout.read_line(&mut text)?;
-        let about: About = serde_json::from_str(&text).context("the replay node did not start")?;
-        line(&format!("{}: computed in {:.1} s", about.summary.name, started.elapsed().as_secs_f64()));
-        Ok(Self { about, process, stdin, stdout })
-    }
-
-    fn clients(&self) -> Result<Node> {
-        let is_evm = self.about.summary.vm == "evm";
-        let endpoints = Endpoints {
-            comet: vec![self.about.comet.parse()?],
-            rest: vec![self.about.rest.parse()?],
-            json_rpc: if is_evm { vec![self.about.json_rpc.parse()?] } else { Vec::new() },
-            grpc: Vec::new(),
-        };
-        Ok(Node::new(endpoints, Limits::default())?)
-    }
-
-    /// Prints the cost of the node and ends it.
-    fn stop(mut self, ingest: &Runtime) -> Result<()> {
-        let _context = ingest.enter();
-        let (cpu, peak) =
-            (meter::process_cpu(self.process.id())?, meter::peak_resident_of(self.process.id())?);
-        line(&format!(
-            "replay node: {:.1} us CPU a transaction, to compute hashes at its start included; peak memory {:.0} MB",
-            micros_each(cpu, self.about.summary.txs),
-            megabytes(peak),
-        ));
-        drop(self.stdin);
-        let mut missing = String::new();
-        self.stdout.read_line(&mut missing)?;
-        ensure!(missing.trim() == "0", "{} requests without an answer", missing.trim());
-        ensure!(self.process.wait()?.success(), "the replay node failed");
-        Ok(())
-    }
 }
 
 /// Figures of this process at an instant.
@@ -175,9 +76,10 @@ impl Sample {
 }
 
 /// Indexes the whole chain, with a sample at the start and after each tenth of the transactions in all lanes.
-async fn ingest(played: &Played, store: &Arc<RocksStore>) -> Result<Vec<Sample>> {
-    let summary = &played.about.summary;
-    let config = indexed::config_of(summary)?;
+async fn ingest(played: &NodeApart, store: &Arc<RocksStore>) -> Result<Vec<Sample>> {
+    let summary = played.summary();
+    let indexes = indexes(&setting("GROWTH_INDEXES", ""))?;
+    let config = Config { indexes, ..indexed::config_of(summary)? };
     let node = Arc::new(played.clients()?);
     let first = Sample::take(0, store)?;
     let ingest = Ingest::prepare(config, node, Arc::clone(store) as Arc<dyn Store>).await?;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use benches::pick::Pick;
 use benches::recorded::{Lanes, Played};
 use benches::{measuring, report};
+use explorer::{Head, Inputs};
 use http::Request;
 use http::header::ACCEPT_ENCODING;
 use query::Indexer;
@@ -28,7 +29,9 @@ fn main() -> Result<()> {
     ingested.store.compact()?;
     drop(played);
     let indexer = indexed::indexer(Arc::clone(&ingested.store) as Arc<dyn Store>)?;
-    let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, None, Arc::new(|| None), String::new())?;
+    let (head, base): (Head, _) = (Arc::new(|| None), String::new());
+    let inputs = Inputs { routing: None, head, decoding: None, base };
+    let app = explorer::mount(App::new(indexer, query::ENDPOINTS)?, inputs)?;
     let rounds = if measuring() { ROUNDS } else { 1 };
     let mut rows = Vec::new();
     for (view, targets) in views(&app)? {

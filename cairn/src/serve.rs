@@ -10,6 +10,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use etherscan::{Contracts, Etherscan, Verified};
 use evm_rpc::EvmRpc;
+use explorer::{Decoding, Inputs};
 use futures_util::future::OptionFuture;
 use query::{Build, Indexer};
 use store::Store;
@@ -157,7 +158,11 @@ pub(crate) fn app(
     if !settings.explorer {
         return Ok(Arc::new(app));
     }
-    Ok(explorer::mount(app, pages.routing.map(|routing| Arc::new(routing) as _), pages.head, base)?)
+    let routing = pages.routing.map(|routing| Arc::new(routing) as _);
+    let contracts = settings.abi.clone().map(Contracts::new);
+    let decoding: Decoding = Arc::new(move |index, hash| etherscan::decoded(index, contracts.as_ref(), hash));
+    let inputs = Inputs { routing, head: pages.head, decoding: Some(decoding), base };
+    Ok(explorer::mount(app, inputs)?)
 }
 
 fn serve(

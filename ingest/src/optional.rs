@@ -240,10 +240,9 @@ pub(crate) fn finish(
 
 /// Writes the rows of `block`, if there is one, to each index.
 pub(crate) fn write(open: &mut [Open<'_>], block: Option<PackedBlock<'_>>) {
-    let Some(block) = block else { return };
-    for index in open {
-        index.write(block);
-    }
+    // The records are decompressed once.
+    let Some(block) = block.zip(open.first()).map(|(block, first)| first.read(block)) else { return };
+    open.iter_mut().for_each(|index| index.write(&block));
 }
 
 /// True if stored records are damaged, which concerns only what follows from them.

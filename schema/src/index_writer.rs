@@ -213,17 +213,24 @@ pub struct Open<'a> {
     blocks: u64,
 }
 
-impl Open<'_> {
+impl<'a> Open<'a> {
+    /// A block of the commit, for [`Open::write`] of each index.
+    pub fn read<'b>(&self, block: PackedBlock<'b>) -> StoredBlock<'b>
+    where
+        'a: 'b,
+    {
+        StoredBlock::packed(block, self.codec)
+    }
+
     /// Writes the rows of a block, if the index has all blocks before it, and follows from its records.
-    pub fn write(&mut self, block: PackedBlock<'_>) {
+    pub fn write(&mut self, block: &StoredBlock<'_>) {
         let records = self.index.input == Input::Records;
         let Some(state) = self.state.as_mut().filter(|_| records) else { return };
         if self.outcome.is_ok() && state.height + 1 == block.height {
             (state.height, state.time) = (block.height, block.time);
             self.blocks += 1;
-            let stored = StoredBlock::packed(block, self.codec);
             let (numbered, chain) = (&mut state.numbered, self.chain);
-            self.outcome = (self.index.rows)(&stored, &mut Rows { txn: &mut self.txn, numbered, chain });
+            self.outcome = (self.index.rows)(block, &mut Rows { txn: &mut self.txn, numbered, chain });
         }
     }
 

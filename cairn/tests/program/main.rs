@@ -8,6 +8,7 @@
     reason = "a test stops at the first surprise, and prints what it cannot test"
 )]
 
+mod abi;
 mod backup;
 mod book;
 mod chains;

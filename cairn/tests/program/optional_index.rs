@@ -1,5 +1,7 @@
 //! An optional index through the program: off, built without a node, served, written with new blocks, removed.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::support::{Cairn, Played, digest, get, printed, refused, until};
@@ -79,4 +81,43 @@ fn an_optional_index_is_built_without_a_node_served_continued_and_removed() {
         "index parties: complete up to height 226\n"
     );
     assert_eq!(digest(&data), with);
+}
+
+/// Indexes that follow from stored records.
+const OF_RECORDS: [&str; 4] = ["contracts", "ledger", "logs", "parties"];
+
+#[test]
+fn indexes_that_are_killed_while_they_are_built_without_a_node_end_as_those_written_with_the_blocks() {
+    const LAST: u64 = 260;
+    let dir = tempfile::tempdir().unwrap();
+    let (data, calm) = (dir.path().join("data"), dir.path().join("calm"));
+    let mut played = Played::start("evm-load", &["--up-to", &LAST.to_string()]);
+    let names = OF_RECORDS.join(",");
+    let mut cairn = Cairn::start(&[&played.flags("ingest", &calm)[..], &["--index", &names]].concat());
+    cairn.logged("caught up");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    played.index(&data);
+    played.end();
+
+    let flags = [&played.flags("run", &data)[..], &["--index", &names]].concat();
+    let (mut moment, mut unfinished) = (Duration::ZERO, 0);
+    loop {
+        let mut cairn = Cairn::start(&flags);
+        let url = cairn.url();
+        // Not a wait for a condition: the moment is the test's input.
+        std::thread::sleep(moment);
+        moment += (moment / 8).max(Duration::from_millis(2));
+        let (code, page) = get(&format!("{url}/indexer/tx/v1/txs?pagination.limit=3"));
+        assert_eq!((code, page["txs"].as_array().unwrap().len()), (200, 3));
+        let (_, status) = get(&format!("{url}/status"));
+        cairn.kill();
+        let indexes = status["indexes"].as_array().unwrap();
+        if indexes.len() == OF_RECORDS.len() && indexes.iter().all(|index| index["height"] == LAST) {
+            break;
+        }
+        unfinished += 1;
+    }
+    assert!(unfinished > 2, "killed {unfinished} times before the end");
+    assert_eq!(digest(&data), digest(&calm));
 }

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use chain::evm::Log;
+use chain::evm::dialect::Dialect;
+use query::Indexer;
 use query::evm::Error;
 use serde_json::{Value, json};
+use web::http_error::HttpError;
 
 use crate::abi::{Abi, Signature};
-use crate::form::bytes;
+use crate::contracts::Contracts;
+use crate::form::{Form, bytes};
 use crate::reads::Reads;
 
 /// Logs of a transaction that are explained.
@@ -76,6 +80,24 @@ impl<'a> Abis<'a> {
     pub(crate) fn function(&mut self, contract: [u8; 20], input: &[u8]) -> Option<&Signature> {
         self.of(contract).iter().find_map(|abi| abi.function(input))
     }
+}
+
+/// What the ABIs of `contracts` say of the EVM transaction with this hash, as `/indexer/evm/v1/decoded/{hash}`; `None` if there is
+/// none.
+///
+/// # Errors
+/// If the index cannot be read.
+pub fn decoded(
+    index: &Indexer,
+    contracts: Option<&Contracts>,
+    hash: &str,
+) -> Result<Option<Value>, HttpError> {
+    let Some(hash) = bytes(hash) else { return Ok(None) };
+    let (view, form) = (index.evm(Dialect::Fixed)?, Form::default());
+    tx(&Reads { view, form: &form, contracts }, &hash).map_err(|error| match error {
+        Error::Failed(error) => error,
+        other => HttpError::internal(format!("{other:?}")),
+    })
 }
 
 /// What is known of a transaction; `None` if there is none.

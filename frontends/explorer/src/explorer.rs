@@ -9,6 +9,7 @@ use chain::Account;
 use http::Method;
 use query::Indexer;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use web::app::App;
 use web::http_error::HttpError;
 
@@ -25,12 +26,29 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Maximum bytes of a response that a page shows: parsed, it takes several times as many.
 const MAX_SHOWN: usize = 16 << 20;
 
+/// What is known of the call and the logs of an EVM transaction with this hash, as `/indexer/evm/v1/decoded/{hash}` says it;
+/// `None` if there is no such transaction.
+pub type Decoding = Arc<dyn Fn(&Indexer, &str) -> Result<Option<Value>, HttpError> + Send + Sync>;
+
+/// What the pages of an index read beside it.
+pub struct Inputs {
+    /// The routing service, if there are pages of it.
+    pub routing: Option<Arc<dyn Routing>>,
+    /// The height of the chain according to the node.
+    pub head: Head,
+    /// What explains EVM transactions.
+    pub decoding: Option<Decoding>,
+    /// The prefix of the paths that clients see, such as `/c/rollup-1`, or empty.
+    pub base: String,
+}
+
 /// The state of the pages.
 pub struct Explorer {
     /// `None` without an index. Weak, because the app of the index owns the pages.
     index: Option<OnceLock<Weak<App<Indexer>>>>,
     routing: Option<Arc<dyn Routing>>,
     head: Head,
+    decoding: Option<Decoding>,
     /// Chain id and version, read at the start.
     about: GetStatusResponse,
     /// Prefix of bech32 addresses.
@@ -43,23 +61,19 @@ pub struct Explorer {
 }
 
 impl Explorer {
-    pub(crate) fn over_index(
-        index: &App<Indexer>,
-        routing: Option<Arc<dyn Routing>>,
-        head: Head,
-        base: String,
-    ) -> Result<Self, HttpError> {
+    pub(crate) fn over_index(index: &App<Indexer>, inputs: Inputs) -> Result<Self, HttpError> {
+        let Inputs { routing, head, decoding, base } = inputs;
         let about = parse(&index.read("/status")?.body)?;
         let (prefix, is_evm) = (index.state().prefix().to_owned(), index.state().is_evm());
         let (index, samples) = (Some(OnceLock::new()), Mutex::default());
-        Ok(Self { index, routing, head, about, prefix, is_evm, samples, base })
+        Ok(Self { index, routing, head, decoding, about, prefix, is_evm, samples, base })
     }
 
     pub(crate) fn over_routing(routing: Arc<dyn Routing>, version: &str) -> Self {
         let about = GetStatusResponse { version: version.to_owned(), ..GetStatusResponse::default() };
         let (prefix, base, samples) = (String::new(), String::new(), Mutex::default());
-        let head: Head = Arc::new(|| None);
-        Self { index: None, routing: Some(routing), head, about, prefix, is_evm: false, samples, base }
+        let (head, routing): (Head, _) = (Arc::new(|| None), Some(routing));
+        Self { index: None, routing, head, decoding: None, about, prefix, is_evm: false, samples, base }
     }
 
     /// Prefix of the paths of this server; empty without one.
@@ -80,10 +94,20 @@ impl Explorer {
         parse(&self.read_bytes(target)?)
     }
 
+    fn index(&self) -> Result<Arc<App<Indexer>>, HttpError> {
+        let index = self.index.as_ref().and_then(|index| index.get()?.upgrade());
+        index.ok_or_else(|| HttpError::not_found("this service has no index"))
+    }
+
+    /// What explains an EVM transaction; null if nothing does.
+    pub(crate) fn decoded(&self, hash: &str) -> Result<Value, HttpError> {
+        let Some(decoding) = &self.decoding else { return Ok(Value::Null) };
+        Ok(decoding(self.index()?.state(), hash)?.unwrap_or_default())
+    }
+
     /// As [`Self::read`], not parsed.
     pub(crate) fn read_bytes(&self, target: &str) -> Result<Vec<u8>, HttpError> {
-        let index = self.index.as_ref().and_then(|index| index.get()?.upgrade());
-        let index = index.ok_or_else(|| HttpError::not_found("this service has no index"))?;
+        let index = self.index()?;
         let body = index.read(target)?.body;
         if body.len() > MAX_SHOWN {
             return Err(HttpError::not_implemented(format!(

@@ -42,7 +42,7 @@ use web::cors::Cors;
 use web::endpoint::Endpoint;
 use web::http_error::HttpError;
 
-pub use self::explorer::{Explorer, Head};
+pub use self::explorer::{Decoding, Explorer, Head, Inputs};
 use self::routing::Routing;
 
 /// The pages of an index, with those of routes.
@@ -55,18 +55,12 @@ const ROUTE_PAGES: &[&[Endpoint<Explorer>]] = &[assets::ENDPOINTS, views::HOME_O
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The indexer API with the pages behind it; with `routing` also those of routes and transfers. `head` is the height of
-/// the chain according to the node, `base` the prefix of the paths that clients see, such as `/c/rollup-1`, or empty.
+/// The indexer API with the pages behind it; with a routing service also those of routes and transfers.
 ///
 /// # Errors
 /// If the status of the index cannot be read.
-pub fn mount(
-    index: App<Indexer>,
-    routing: Option<Arc<dyn Routing>>,
-    head: Head,
-    base: String,
-) -> Result<Arc<App<Indexer>>, HttpError> {
-    let pages = Arc::new(app(Explorer::over_index(&index, routing, head, base)?, PAGES)?);
+pub fn mount(index: App<Indexer>, inputs: Inputs) -> Result<Arc<App<Indexer>>, HttpError> {
+    let pages = Arc::new(app(Explorer::over_index(&index, inputs)?, PAGES)?);
     let index = Arc::new(index.with_fallback(Arc::clone(&pages) as _));
     pages.state().attach(&index);
     Ok(index)

@@ -4,6 +4,7 @@ mod account;
 mod block;
 mod chart;
 mod collection;
+mod decoded;
 mod evm_log;
 mod evm_tx;
 mod frames;

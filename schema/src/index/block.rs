@@ -1,5 +1,7 @@
 //! A block with its records, as the function of an index sees it: from the database, or before it is committed.
 
+use std::cell::OnceCell;
+
 use chain::evm::header::Header;
 use store::{Bounds, Snapshot, for_each_row};
 
@@ -29,12 +31,17 @@ pub struct PackedBlock<'a> {
     pub events: &'a [u8],
 }
 
-/// A block with its records, which are decompressed when they are read.
+/// A block with its records, which are decompressed when they are read; those of a block that is about to be committed once, for
+/// all indexes.
 pub struct StoredBlock<'a> {
     /// Its height.
     pub height: u64,
+    /// Its header time, nanoseconds since 1970 UTC.
+    pub(crate) time: i64,
     codec: &'a Codec,
     source: Source<'a>,
+    txs: Chunks,
+    evm_txs: Chunks,
     header: Option<&'a Header>,
 }
 
@@ -44,15 +51,20 @@ enum Source<'a> {
     Stored(&'a dyn Snapshot, &'a Block),
 }
 
+/// Decompressed chunks, one after the other.
+type Chunks = OnceCell<Vec<Vec<u8>>>;
+
 /// The records of one kind: the sequence of the first one, and where they are.
 enum Part<'a> {
-    Packed(u64, &'a [Packed]),
+    Packed(u64, &'a [Packed], &'a Chunks),
     Stored(&'a dyn Snapshot, u64, u64),
 }
 
 impl<'a> StoredBlock<'a> {
     pub(crate) fn packed(block: PackedBlock<'a>, codec: &'a Codec) -> Self {
-        Self { height: block.height, codec, source: Source::Packed(block), header: None }
+        let (height, time) = (block.height, block.time);
+        let (txs, evm_txs) = (Chunks::new(), Chunks::new());
+        Self { height, time, codec, source: Source::Packed(block), txs, evm_txs, header: None }
     }
 
     pub(crate) fn stored(
@@ -62,7 +74,9 @@ impl<'a> StoredBlock<'a> {
         codec: &'a Codec,
         header: Option<&'a Header>,
     ) -> Self {
-        Self { height, codec, source: Source::Stored(snapshot, block), header }
+        let (txs, evm_txs) = (Chunks::new(), Chunks::new());
+        let source = Source::Stored(snapshot, block);
+        Self { height, time: block.time, codec, source, txs, evm_txs, header }
     }
 
     /// The header of its EVM block: for an index of [`super::Input::Headers`], there is one.
@@ -83,7 +97,7 @@ impl<'a> StoredBlock<'a> {
     /// Calls `see` with the sequence and the record of each Cosmos transaction, in order.
     pub fn txs(&self, see: impl FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let part = match self.source {
-            Source::Packed(block) => Part::Packed(block.first_tx, block.txs),
+            Source::Packed(block) => Part::Packed(block.first_tx, block.txs, &self.txs),
             Source::Stored(snapshot, block) => Part::Stored(snapshot, block.first_tx, block.txs),
         };
         self.each::<Txs>(&part, see)
@@ -92,10 +106,22 @@ impl<'a> StoredBlock<'a> {
     /// Calls `see` with the sequence and the record of each EVM transaction, in order.
     pub fn evm_txs(&self, see: impl FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let part = match self.source {
-            Source::Packed(block) => Part::Packed(block.first_evm_tx, block.evm_txs),
+            Source::Packed(block) => Part::Packed(block.first_evm_tx, block.evm_txs, &self.evm_txs),
             Source::Stored(snapshot, block) => Part::Stored(snapshot, block.first_evm_tx, block.evm_txs),
         };
         self.each::<EvmTxs>(&part, see)
+    }
+
+    /// The chunks, of which the first begins with the record `seq`.
+    fn decompress<T: Records>(&self, mut seq: u64, chunks: &[Packed]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut all = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let mut bytes = Vec::new();
+            self.codec.decode_into(T::SPEC, seq, &chunk.payload.0, &mut bytes)?;
+            seq += chunk.records;
+            all.push(bytes);
+        }
+        Ok(all)
     }
 
     fn each<T: Records>(
@@ -105,11 +131,16 @@ impl<'a> StoredBlock<'a> {
     ) -> Result<(), Error> {
         let mut bytes = Vec::new();
         match *part {
-            Part::Packed(mut seq, chunks) => {
-                for chunk in chunks {
-                    bytes.clear();
-                    self.codec.decode_into(T::SPEC, seq, &chunk.payload.0, &mut bytes)?;
-                    seq = each_of::<T>(seq, &bytes, &mut see)?;
+            Part::Packed(mut seq, chunks, decompressed) => {
+                let decompressed = match decompressed.get() {
+                    Some(decompressed) => decompressed,
+                    None => {
+                        let all = self.decompress::<T>(seq, chunks)?;
+                        decompressed.get_or_init(|| all)
+                    }
+                };
+                for chunk in decompressed {
+                    seq = each_of::<T>(seq, chunk, &mut see)?;
                 }
                 Ok(())
             }

@@ -86,15 +86,11 @@ fn a_block_is_written_only_if_the_index_has_all_blocks_before_it() {
     let write = |writer: &mut Writer, height| {
         let (snapshot, mut batch) = (store.snapshot().unwrap(), Batch::new());
         let mut open = writer.open(&*snapshot).unwrap();
-        open.write(PackedBlock {
-            height,
-            time: 0,
-            first_tx: height,
-            txs: &[],
-            first_evm_tx: height,
-            evm_txs: &[],
-            events: &[],
-        });
+        let (txs, evm_txs, events) = (&[], &[], &[]);
+        let block =
+            PackedBlock { height, time: 0, first_tx: height, txs, first_evm_tx: height, evm_txs, events };
+        let block = open.read(block);
+        open.write(&block);
         let pending = open.finish(&mut batch, true).unwrap();
         assert_eq!(pending.is_some(), !batch.is_empty());
         !batch.is_empty()

@@ -2,13 +2,15 @@
 
 use http::StatusCode;
 use maud::{Markup, html};
+use serde_json::Value;
 use web::call::Call;
 use web::endpoint::Param;
 use web::http_error::HttpError;
 
+use super::decoded::Event;
 use super::evm_log::{Decoded, Subject, decode};
 use super::tx::pretty;
-use super::{frames, lookup, rows};
+use super::{decoded, frames, lookup, rows};
 use crate::explorer::Explorer;
 use crate::format::{
     account, block, clipped, count, none, number, outcome, pre, quantity, short, whole_account,
@@ -73,6 +75,8 @@ impl View for EvmTxPage {
         let fee = quantity(&tx.gas_used)
             .zip(quantity(&tx.effective_gas_price))
             .and_then(|(gas, price)| gas.checked_mul(price));
+        // What cannot be explained now is shown as it is.
+        let explained = explorer.decoded(&tx.transaction_hash).unwrap_or_default();
         let body = html! {
             section.card {
                 (facts(vec![
@@ -82,6 +86,7 @@ impl View for EvmTxPage {
                     ("Index in the block", number(&tx.transaction_index)),
                     ("From", whole_account(&tx.from)),
                     ("To", whole_account(&tx.to)),
+                    ("Function", decoded::call(&explained).unwrap_or_else(none)),
                     ("Created contract", whole_account(tx.contract_address.as_deref().unwrap_or_default())),
                     ("Gas used", number(&tx.gas_used)),
                     ("Gas price", number(&tx.effective_gas_price)),
@@ -89,7 +94,7 @@ impl View for EvmTxPage {
                     ("Type", number(&tx.r#type)),
                 ]))
             }
-            (section(&format!("Logs ({})", tx.logs.len()), &logs(&tx.logs)))
+            (section(&format!("Logs ({})", tx.logs.len()), &logs(&tx.logs, &explained)))
             (section(&format!("Internal calls ({})", calls.total()), &html! {
                 (frames::tree(&calls.rows, !succeeded))
                 (calls.pager(&Target::new(target::evm_tx(&tx.transaction_hash))))
@@ -102,24 +107,32 @@ impl View for EvmTxPage {
     }
 }
 
-fn logs(logs: &[EvmLog]) -> Markup {
-    let row = |log: &EvmLog| {
-        let decoded = decode(log);
+fn logs(logs: &[EvmLog], explained: &Value) -> Markup {
+    let row = |(place, log): (usize, &EvmLog)| {
+        let (standard, event) = (decode(log), Event::of(explained, place));
+        let name = match (&standard, &event) {
+            (Some(standard), _) => html! { span.tag { (standard.event) } },
+            (None, Some(event)) => html! { span.tag title=(event.shown) { (event.name()) } },
+            (None, None) => {
+                let topic = log.topics.first().map_or("–", |topic| topic.get(..10).unwrap_or(topic));
+                html! { span.mono title="topic of the event" { (topic) } }
+            }
+        };
+        let value = match (&standard, event) {
+            (Some(standard), _) => subject(log, standard),
+            (None, Some(event)) => event.arguments(),
+            (None, None) => raw(log),
+        };
         vec![
             number(&log.log_index),
             account(&log.address),
-            match &decoded {
-                Some(decoded) => html! { span.tag { (decoded.event) } },
-                None => {
-                    html! { span.mono title="topic of the event" { (log.topics.first().map_or("–", |topic| topic.get(..10).unwrap_or(topic))) } }
-                }
-            },
-            decoded.as_ref().map_or_else(none, |decoded| account(&decoded.from)),
-            decoded.as_ref().map_or_else(none, |decoded| account(&decoded.to)),
-            decoded.as_ref().map_or_else(|| raw(log), |decoded| subject(log, decoded)),
+            name,
+            standard.as_ref().map_or_else(none, |standard| account(&standard.from)),
+            standard.as_ref().map_or_else(none, |standard| account(&standard.to)),
+            value,
         ]
     };
-    let rows: Vec<_> = logs.iter().take(LOGS).map(row).collect();
+    let rows: Vec<_> = logs.iter().take(LOGS).enumerate().map(row).collect();
     let columns = ["~>Index", "Contract", "Event", "From", "To", "Value"];
     html! {
         (table("Logs", &columns, &rows, "There are no logs."))

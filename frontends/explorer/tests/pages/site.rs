@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use explorer::routing::Routing;
+use explorer::{Head, Inputs};
 use http::header::ACCEPT;
 use http::{HeaderMap, Request, Response, StatusCode};
 use query::Indexer;
@@ -45,7 +46,9 @@ impl Site {
     /// The pages over a database.
     pub(crate) fn over(store: Arc<dyn Store>, routing: Option<Arc<dyn Routing>>) -> Self {
         let app = App::new(testkit::indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-        Self { app: explorer::mount(app, routing, Arc::new(|| None), String::new()).unwrap() }
+        let (head, base): (Head, _) = (Arc::new(|| None), String::new());
+        let inputs = Inputs { routing, head, decoding: None, base };
+        Self { app: explorer::mount(app, inputs).unwrap() }
     }
 
     /// The pages over a recorded chain.

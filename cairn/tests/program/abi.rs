@@ -1,0 +1,48 @@
+//! The explorer explains transactions by the contracts of the setting `abi`.
+
+use serde_json::{Value, json};
+
+use crate::support::{Cairn, Played, get, get_text};
+
+/// `Deposit(address,uint256)`.
+const DEPOSIT: &str = "0xe1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c";
+
+#[test]
+fn the_page_of_a_transaction_names_function_events_and_arguments_once_the_abi_is_known() {
+    let (dir, abi) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let played = Played::start("evm-weth-rebase", &[]);
+    let data = dir.path().join("data");
+    let flags = [&played.flags("run", &data)[..], &["--abi", abi.path().to_str().unwrap()]].concat();
+    let mut cairn = Cairn::start(&flags);
+    let url = cairn.url();
+    cairn.logged("caught up");
+    let (_, page) = get(&format!("{url}/indexer/tx/v1/evm-txs?pagination.limit=1000"));
+    let is_deposit = |log: &&Value| log["topics"][0] == DEPOSIT;
+    let deposits = page["txs"].as_array().unwrap().iter().filter_map(|tx| {
+        let log = tx["logs"].as_array()?.iter().find(is_deposit)?;
+        (tx["to"] == log["address"]).then_some((tx, log))
+    });
+    let (tx, log) = deposits.last().unwrap();
+    let page = format!("{url}/evm-tx/{}", tx["transactionHash"].as_str().unwrap());
+    let (code, unexplained) = get_text(&page);
+    assert!(code == 200 && !unexplained.contains("Deposit"), "{unexplained}");
+    assert!(unexplained.contains("0xd0e30db0"), "the selector: {unexplained}");
+
+    let entries = json!([
+        { "type": "function", "name": "deposit", "inputs": [] },
+        { "type": "event", "name": "Deposit", "inputs": [
+            { "type": "address", "name": "whose", "indexed": true }, { "type": "uint256", "name": "much" },
+        ] },
+    ]);
+    let file = abi.path().join(format!("{}.json", log["address"].as_str().unwrap()));
+    std::fs::write(&file, entries.to_string()).unwrap();
+    let (code, explained) = get_text(&page);
+    let value = u128::from_str_radix(&log["data"].as_str().unwrap()[2..], 16).unwrap();
+    assert_eq!(code, 200);
+    for part in ["deposit()", "Deposit(address whose, uint256 much)", "whose", &value.to_string()] {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+
+    std::fs::write(&file, "no JSON").unwrap();
+    assert_eq!(get_text(&page), (200, unexplained), "a damaged file takes nothing away");
+}

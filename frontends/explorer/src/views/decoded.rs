@@ -1,0 +1,70 @@
+//! Calls and logs as the ABIs of known contracts explain them.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::format::{account, clipped};
+
+/// The function that a transaction called, with its arguments; its selector if no ABI has the function. `None` if it called
+/// none.
+pub(crate) fn call(decoded: &Value) -> Option<Markup> {
+    let call = decoded.get("call")?;
+    let selector = call["selector"].as_str()?;
+    Some(match call["function"].as_str() {
+        None => html! { span.mono title="selector; the folder `abi` has no ABI with it" { (selector) } },
+        Some(function) => html! { span.mono { (function) } (arguments("Arguments", &call["arguments"])) },
+    })
+}
+
+/// An event of a log.
+pub(crate) struct Event<'a> {
+    /// Its signature.
+    pub(crate) shown: &'a str,
+    arguments: &'a Value,
+}
+
+impl<'a> Event<'a> {
+    /// That of the log at this place of a transaction; `None` if no ABI explains it.
+    pub(crate) fn of(decoded: &'a Value, place: usize) -> Option<Self> {
+        let log = decoded["logs"].get(place)?;
+        Some(Self { shown: log["event"].as_str()?, arguments: &log["arguments"] })
+    }
+
+    /// The name of the event.
+    pub(crate) fn name(&self) -> &'a str {
+        self.shown.split('(').next().unwrap_or(self.shown)
+    }
+
+    /// Its arguments.
+    pub(crate) fn arguments(&self) -> Markup {
+        arguments("Arguments", self.arguments)
+    }
+}
+
+/// Names and values; nothing if there are none.
+fn arguments(label: &str, arguments: &Value) -> Markup {
+    let arguments = arguments.as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        @if !arguments.is_empty() {
+            details {
+                summary { (label) }
+                @for argument in arguments {
+                    @let (name, kind) = (text(&argument["name"]), text(&argument["type"]));
+                    div { span.dim { (kind) " " (name) " " } (value(&kind, &argument["value"])) }
+                }
+            }
+        }
+    }
+}
+
+fn value(kind: &str, value: &Value) -> Markup {
+    match (kind, value.as_str()) {
+        ("address", Some(address)) => account(address),
+        _ => html! { span.mono { (clipped(&text(value))) } },
+    }
+}
+
+/// A text as it is, anything else as JSON.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
