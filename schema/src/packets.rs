@@ -46,10 +46,9 @@ store::tables! {
     /// | number (8, BE) | → [`PacketRow`] (protobuf)
     pub table Packets("packet", 0x80, Scan): u64 => Message<PacketRow>;
 
-    /// The numbers of packets.
+    /// The numbers of packets by their end on this chain, which in IBC v2 is a client without a port.
     ///
-    /// | side: 0 sent, 1 received (1) | port, channel (escaped texts): the end on this chain; no port and a client in IBC v2 | sequence
-    /// (8, BE) | → number (8, BE)
+    /// | side: 0 sent, 1 received (1) | port, channel (escaped texts) | sequence (8, BE) | → number (8, BE)
     pub table PacketNumbers("packet_number", 0x81, Point): (PacketEnd, u64) => u64;
 
     /// Packets of an end by state.
@@ -123,9 +122,14 @@ impl Key for PacketEnd {
 pub struct ChannelKey(pub End);
 
 impl ChannelKey {
+    /// IBC's names have at most 64 bytes; longer ones would only be out of order.
+    fn length(channel: &str) -> u8 {
+        u8::try_from(channel.len()).unwrap_or(u8::MAX)
+    }
+
     /// The ends that have this channel: of IBC's own names there is one.
     pub fn prefix(channel: &str) -> Vec<u8> {
-        let mut out = vec![u8::try_from(channel.len()).unwrap_or(u8::MAX)];
+        let mut out = vec![Self::length(channel)];
         Text(channel.to_owned()).put(&mut out);
         out
     }
@@ -143,9 +147,9 @@ impl Key for ChannelKey {
     }
 
     fn take(input: &mut &[u8]) -> Option<Self> {
-        u8::take(input)?;
+        let length = u8::take(input)?;
         let (Text(channel), Text(port)) = <(Text, Text)>::take(input)?;
-        Some(Self(End { port, channel }))
+        (length == Self::length(&channel)).then_some(Self(End { port, channel }))
     }
 }
 

@@ -6,6 +6,7 @@ use replay::Recording;
 use schema::index::Index;
 use schema::packets::{PACKETS, Packets, PacketsByState};
 use schema::rewind::rewind;
+use schema::undo::{self, Lane};
 use store::{Batch, Durability, Table as _};
 use testkit::{indexed, recording};
 
@@ -32,7 +33,9 @@ async fn packets_are_the_same_however_they_are_written_and_go_back_with_the_bloc
         PACKETS.remove(&*later).unwrap();
         assert_eq!(indexed::digest(&*later).unwrap(), without, "{name}: removed without a trace");
 
-        for to in [last - 1, last - 20, last / 2] {
+        let lowest = undo::extent(&*with_blocks.snapshot().unwrap(), Lane::Blocks).unwrap().lowest;
+        assert!(lowest < last - 20, "{name}: {lowest}");
+        for to in [last - 1, last - 20, lowest] {
             rewind(&*with_blocks, to).unwrap();
             let fresh = empty();
             index(&recording, to, &[&PACKETS_NOW], &fresh).await;
