@@ -13,7 +13,7 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 45] = [
+const RECORDS: [(&str, &str); 57] = [
     ("Balance", "ledger.Balance"),
     ("BalanceChange", "ledger.BalanceChange"),
     ("Block", "block.Block"),
@@ -32,6 +32,18 @@ const RECORDS: [(&str, &str); 45] = [
     ("GetLedgerTokenResponse", "ledger.TokenResponse"),
     ("GetStatusResponse", "status.StatusResponse"),
     ("GetTxResponse", "tx.TxResponse"),
+    ("GetIbcChannelResponse", "ibc.ChannelResponse"),
+    ("GetIbcPacketResponse", "ibc.PacketResponse"),
+    ("IbcChannel", "ibc.Channel"),
+    ("IbcEnd", "ibc.End"),
+    ("IbcOldestPacket", "ibc.OldestPacket"),
+    ("IbcPacket", "ibc.Packet"),
+    ("IbcPacketCounts", "ibc.PacketCounts"),
+    ("IbcPacketData", "ibc.PacketData"),
+    ("IbcPacketName", "ibc.PacketName"),
+    ("IbcPacketStage", "ibc.PacketStage"),
+    ("ListIbcChannelsResponse", "ibc.ChannelsResponse"),
+    ("ListIbcPacketsResponse", "ibc.PacketsResponse"),
     ("InternalTx", "evm-internal-tx.EvmInternalTx"),
     ("ListBalanceHistoryResponse", "ledger.BalanceHistoryResponse"),
     ("ListBalancesResponse", "ledger.BalancesResponse"),
@@ -62,12 +74,21 @@ const RECORDS: [(&str, &str); 45] = [
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 14] = [
+const WRITTEN: [&str; 23] = [
     "Balance",
     "BalanceChange",
     "CollectionDetail",
     "Collection",
     "GetStatusResponse",
+    "GetIbcPacketResponse",
+    "IbcChannel",
+    "IbcEnd",
+    "IbcOldestPacket",
+    "IbcPacket",
+    "IbcPacketCounts",
+    "IbcPacketData",
+    "IbcPacketName",
+    "IbcPacketStage",
     "LedgerToken",
     "MovedToken",
     "NftDetails",
@@ -84,7 +105,7 @@ const STREAMED: [&str; 4] =
     ["WatchBlocksResponse", "WatchEvmTxsResponse", "WatchTransfersResponse", "WatchTxsResponse"];
 
 /// Numbers that JSON has as decimal strings.
-const DECIMALS: [&str; 19] = [
+const DECIMALS: [&str; 33] = [
     "ListTokenHoldersResponse.height",
     "Balance.last_height",
     "BalanceChange.height",
@@ -94,6 +115,20 @@ const DECIMALS: [&str; 19] = [
     "CountTxsResponse.count",
     "ListBalanceHistoryResponse.known_from",
     "ListBalancesResponse.height",
+    "IbcOldestPacket.height",
+    "IbcOldestPacket.sequence",
+    "IbcPacket.sequence",
+    "IbcPacket.timeout_timestamp",
+    "IbcPacketCounts.sent",
+    "IbcPacketCounts.received",
+    "IbcPacketCounts.pending",
+    "IbcPacketCounts.acknowledged",
+    "IbcPacketCounts.failed",
+    "IbcPacketCounts.timed_out",
+    "IbcPacketCounts.stuck",
+    "IbcPacketCounts.unacknowledged",
+    "IbcPacketName.sequence",
+    "IbcPacketStage.height",
     "LedgerToken.first_height",
     "PageResponse.total",
     "Reorg.height",
@@ -108,8 +143,9 @@ const DECIMALS: [&str; 19] = [
 const DECIMAL: &str = "^[0-9]+$";
 
 /// Texts by the regular expression (ECMA 262) that they match.
-const PATTERNS: [(&str, &[&str]); 9] = [
+const PATTERNS: [(&str, &[&str]); 10] = [
     ("^[0-9]*$", &["Balance.amount", "BalanceChange.amount"]),
+    ("^([0-9a-f]{2})*$", &["IbcPacket.acknowledgement_hex", "IbcPacket.data_hex"]),
     ("^-?[0-9]+$", &["BalanceChange.change"]),
     (
         DECIMAL,
@@ -156,11 +192,12 @@ const PATTERNS: [(&str, &[&str]); 9] = [
 ];
 
 /// Times: RFC 3339.
-const TIMES: [&str; 8] = [
+const TIMES: [&str; 9] = [
     "ListTokenHoldersResponse.timestamp",
     "BalanceChange.timestamp",
     "Block.timestamp",
     "Collection.timestamp",
+    "IbcPacketStage.timestamp",
     "ListBalancesResponse.timestamp",
     "Nft.timestamp",
     "Transfer.timestamp",

@@ -17,6 +17,7 @@ use web::serve::server::{Server, default_workers};
 
 use crate::database::{Opener, Shared};
 use crate::follow;
+use crate::local_index::CurrentIndex;
 use crate::metrics::Samples;
 use crate::pages::Pages;
 use crate::serve::{self, Probes, Ready};
@@ -102,7 +103,7 @@ impl Served {
         let Some(database) = follow::await_database(settings, &opener, stop).await? else { return Ok(()) };
         follow::check_chain(settings, &database)?;
         caught_up.send_replace(Instant::now());
-        let pages = Pages { routing: None, head: Arc::new(|| None) };
+        let pages = Pages { index: CurrentIndex::default(), routing: None, head: Arc::new(|| None) };
         let ready = Arc::clone(ready);
         let probes = Probes::new(move || ready());
         let app = serve::app(settings, database.store(), &probes, pages, format!("{PREFIX}{id}"))?;

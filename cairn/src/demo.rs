@@ -15,6 +15,7 @@ use schema::contracts::CONTRACTS;
 use schema::evm_block::BLOCKS;
 use schema::ledger::LEDGER;
 use schema::logs::LOGS;
+use schema::packets::PACKETS;
 use schema::parties::PARTIES;
 use schema::tokens::TOKENS;
 
@@ -94,7 +95,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let mut settings = settings_of(&node, base)?;
         (settings.data, settings.listen, settings.grpc_listen) = (data, args.listen, args.grpc_listen);
-        settings.index = vec![&LEDGER, &TOKENS];
+        settings.index = vec![&LEDGER, &TOKENS, &PACKETS];
         if args.evm_listen.is_some() {
             (settings.evm_listen, settings.evm_replies) = (args.evm_listen, args.evm_replies);
             settings.otterscan = args.otterscan;

@@ -15,6 +15,7 @@
 //! | `db` | database maintenance |
 //! | `control` | control socket of the writer |
 //! | `serve`, `metrics`, `otlp` | API server, Prometheus exporter, exporter of spans |
+//! | `local_index` | the index of this process, for the tracker |
 //! | `ready` | readiness check |
 //! | `healthcheck` | health check by exit code |
 //! | `reload` | settings reload on SIGHUP |
@@ -41,6 +42,7 @@ mod demo;
 mod follow;
 mod healthcheck;
 mod init;
+mod local_index;
 mod logging;
 mod metrics;
 mod otlp;

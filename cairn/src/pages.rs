@@ -12,9 +12,13 @@ use web::app::App;
 use web::http_error::HttpError;
 use web::reply::Reply;
 
+use crate::local_index::CurrentIndex;
+
 /// Inputs of the pages of an index.
 #[derive(Clone)]
 pub(crate) struct Pages {
+    /// Gets the index that the pages show.
+    pub(crate) index: CurrentIndex,
     /// If a routing service runs in this process.
     pub(crate) routing: Option<CurrentRouting>,
     pub(crate) head: Head,

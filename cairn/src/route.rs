@@ -16,6 +16,7 @@ use web::app::App;
 use web::limits::Limits;
 use web::serve::server::{Server, default_workers};
 
+use crate::local_index::CurrentIndex;
 use crate::pages::CurrentRouting;
 use crate::serve::{self, VERSION};
 use crate::settings::sources::{ROUTER, Sources};
@@ -65,7 +66,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
         if let Some(at) = base.metrics {
             metrics::start(at, &stop).await?;
         }
-        let routing = Supervisor::start(settings, false)?;
+        let routing = Supervisor::start(settings, false, CurrentIndex::default())?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;
         routing.stop().await;
@@ -89,8 +90,9 @@ impl Routing {
         settings: &RouteSettings,
         loaded: Loaded,
         current: &CurrentRouting,
+        index: &CurrentIndex,
     ) -> anyhow::Result<Self> {
-        Self::over(listen(settings)?, settings, loaded, current)
+        Self::over(listen(settings)?, settings, loaded, current, index)
     }
 
     fn over(
@@ -98,10 +100,12 @@ impl Routing {
         settings: &RouteSettings,
         loaded: Loaded,
         current: &CurrentRouting,
+        index: &CurrentIndex,
     ) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
         let service = Service::open(loaded.registry, &settings.data, settings.config.clone(), VERSION)?;
         service.set_files(loaded.files);
+        service.tracker().read_from(Arc::new(index.clone()));
         let mut app = App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone());
         if settings.explorer {
             let pages = explorer::route_pages(Arc::new(current.clone()), VERSION)?;
@@ -166,19 +170,25 @@ pub(crate) struct Supervisor {
     routing: Mutex<Option<Routing>>,
     /// The running service, for the explorer's pages.
     current: CurrentRouting,
+    /// The index of this process, for the tracker.
+    index: CurrentIndex,
 }
 
 impl Supervisor {
     /// Starts the service, within a tokio runtime. A registry that does not load, or an address in use, is an error
     /// here; so is a database that does not open, unless the disk is full or `is_contained`: then the supervisor
     /// retries it.
-    pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        mut settings: RouteSettings,
+        is_contained: bool,
+        index: CurrentIndex,
+    ) -> anyhow::Result<Self> {
         let loaded = load(&settings.registry)?;
         let listener = listen(&settings)?;
         // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
         let current = CurrentRouting::default();
-        let routing = match Routing::over(listener, &settings, loaded, &current) {
+        let routing = match Routing::over(listener, &settings, loaded, &current, &index) {
             Ok(routing) => Some(routing),
             Err(error) if is_contained || is_full(&error) => {
                 let error = format!("{error:#}");
@@ -187,7 +197,7 @@ impl Supervisor {
             }
             Err(error) => return Err(error),
         };
-        Ok(Self { settings, routing: Mutex::new(routing), current })
+        Ok(Self { settings, routing: Mutex::new(routing), current, index })
     }
 
     /// The service that runs now, for the explorer's pages.
@@ -222,7 +232,7 @@ impl Supervisor {
             }
             pause = (2 * pause).min(LAST_PAUSE);
             match load(&self.settings.registry)
-                .and_then(|loaded| Routing::start(&self.settings, loaded, &self.current))
+                .and_then(|loaded| Routing::start(&self.settings, loaded, &self.current, &self.index))
             {
                 Ok(started) => *routing = Some(started),
                 Err(error) => {

@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::control;
 use crate::database::Written;
+use crate::local_index::CurrentIndex;
 use crate::logging::{self, Screen};
 use crate::metrics::Samples;
 use crate::pages::{CurrentRouting, Pages};
@@ -70,12 +71,14 @@ pub(crate) async fn index(
     }
     let existing = is_there.then(|| database.served());
     let routing = settings.route().filter(|_| serves);
-    let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
+    let own_index = CurrentIndex::default();
+    let routing = routing.map(|route| Supervisor::start(route, true, own_index.clone())).transpose()?;
     let head = {
         let ready = Arc::clone(&ready);
         Arc::new(move || ready.head())
     };
-    let pages = Pages { routing: routing.as_ref().map(Supervisor::current).or(routes), head };
+    let pages =
+        Pages { index: own_index, routing: routing.as_ref().map(Supervisor::current).or(routes), head };
     let remark = {
         let ready = Arc::clone(&ready);
         Arc::new(move || ready.remark())

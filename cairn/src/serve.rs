@@ -173,9 +173,11 @@ fn serve(
     index: &grpc::Index,
     pages: Pages,
 ) -> anyhow::Result<Server> {
+    let current = pages.index.clone();
     let app = app(settings, store, probes, pages, String::new())?;
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits(), default_workers())?;
+    current.set(&app);
     // The index is opened once.
     drop(index.set(app));
     Ok(server)

@@ -155,9 +155,10 @@ pub(crate) struct Settings {
     /// the state of the first height.
     #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) rich_list: bool,
-    /// Optional indexes that are written, separated by commas. Each that is new is built from the stored blocks while the
-    /// program runs; one that is no longer named stays as it is until `cairn db drop-index` removes it.
-    #[arg(value_name = "NAME", value_parser = index)]
+    /// Optional indexes that are written, separated by commas, or none; names replace the default, which takes no room on a chain
+    /// without IBC. Each that is new is built from the stored blocks while the program runs; one that is no longer named stays as it
+    /// is until `cairn db drop-index` removes it.
+    #[arg(value_name = "NAME", default_values = ["packets"], value_parser = index)]
     pub(crate) index: Vec<&'static Index>,
     /// Time within which an ERC-20 that a block touches is compared with the replies of its contract, 1s to 24h, or 0s for
     /// never; of a token that differs, all holders are compared. In the same time 16 tokens of the index `tokens` are asked for
@@ -322,7 +323,11 @@ fn args() -> Vec<Arg> {
 impl Settings {
     /// Parses `values`, which contain the defaults.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
-        let words = values.iter().flat_map(|(name, value)| {
+        // Without a word, the parser would take the default.
+        let no_index =
+            values.get("index").is_some_and(|value| value.texts.is_empty() || value.texts == ["none"]);
+        let given = values.iter().filter(|(name, _)| !no_index || *name != "index");
+        let words = given.flat_map(|(name, value)| {
             value.texts.iter().map(move |text| format!("--{}={text}", flag_of(name)))
         });
         // `values` already contains the variables that the command accepts.
@@ -331,6 +336,9 @@ impl Settings {
         let parsed = command.try_get_matches_from(words).and_then(|matches| Self::from_arg_matches(&matches));
         let mut settings = parsed.map_err(|error| invalid(values, &error))?;
         settings.from_rollytics = rollytics::taken(values);
+        if no_index {
+            settings.index.clear();
+        }
         let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
         settings.cors = Cors::origins(origins)
             .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;

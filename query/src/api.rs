@@ -5,6 +5,7 @@ pub(crate) mod block;
 pub(crate) mod collection;
 pub(crate) mod evm_tx;
 pub(crate) mod holders;
+pub(crate) mod ibc;
 pub(crate) mod internal_tx;
 pub(crate) mod ledger;
 pub(crate) mod ledger_token;

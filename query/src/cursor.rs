@@ -55,6 +55,10 @@ pub enum Space {
     HoldersByAccount,
     /// Tokens, by their number.
     LedgerTokens,
+    /// Packets of IBC, by their number.
+    Packets,
+    /// Channels.
+    Channels,
 }
 
 impl Space {
@@ -74,6 +78,8 @@ impl Space {
             Self::TokenHolders => 12,
             Self::HoldersByAccount => 13,
             Self::LedgerTokens => 14,
+            Self::Packets => 15,
+            Self::Channels => 16,
         }
     }
 }
@@ -116,6 +122,10 @@ impl Space {
                 "^(AQ4(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
                  eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
+            Self::Packets => {
+                "^(AQ8(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
             Self::Holders => "^(AQg(B|[AB][A-Za-z0-9_-]{69}[AQgw])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3})$",
             Self::History => {
                 "^(AQs(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
@@ -125,7 +135,8 @@ impl Space {
             | Self::TokensByHeight
             | Self::Balances
             | Self::TokenHolders
-            | Self::HoldersByAccount => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",
+            | Self::HoldersByAccount
+            | Self::Channels => "^([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}$",
         }
     }
 

@@ -24,6 +24,7 @@ mod movement_filter;
 mod movement_params;
 mod msg_sets;
 mod nft_record;
+mod packet_record;
 mod page_writer;
 mod params;
 mod record;
@@ -67,6 +68,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::balance::ENDPOINTS,
     api::holders::ENDPOINTS,
     api::ledger_token::ENDPOINTS,
+    api::ibc::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

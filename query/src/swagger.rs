@@ -32,8 +32,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
 /// The page over the document.
 pub(crate) const PAGE: &[Endpoint<Indexer>] = &api_page::endpoints();
 
-/// Requests and answers of the recorded chain `evm-scenario`.
-const EXAMPLES: &str = include_str!("examples.json");
+/// Requests and responses of the recorded chain `evm-scenario`, and those about packets of `l1-l2/l2`.
+const EXAMPLES: [&str; 2] = [include_str!("examples.json"), include_str!("ibc_examples.json")];
 
 /// Operations have the names of the RPCs with the same responses.
 const NAMES: &[(&str, &str)] = &[
@@ -72,6 +72,12 @@ const NAMES: &[(&str, &str)] = &[
     ("GET /indexer/ledger/v1/holders/{token}", "ListTokenHolders"),
     ("GET /indexer/ledger/v1/tokens", "ListLedgerTokens"),
     ("GET /indexer/ledger/v1/tokens/{token}", "GetLedgerToken"),
+    ("GET /indexer/ibc/v1/channels", "ListIbcChannels"),
+    ("GET /indexer/ibc/v1/channels/{channel_id}", "GetIbcChannel"),
+    ("GET /indexer/ibc/v1/channels/{channel_id}/packets", "ListIbcPackets"),
+    ("GET /indexer/ibc/v1/packets/{channel_id}/{sequence}", "GetIbcPacket"),
+    ("GET /indexer/ibc/v1/packets/by_account/{account}", "ListIbcPacketsByAccount"),
+    ("GET /indexer/ibc/v1/packets/by_tx/{tx_hash}", "ListIbcPacketsByTx"),
     ("GET /indexer/stream/v1/blocks", "WatchBlocks"),
     ("GET /indexer/stream/v1/txs", "WatchTxs"),
     ("GET /indexer/stream/v1/evm-txs", "WatchEvmTxs"),
@@ -92,7 +98,10 @@ pub fn document(version: &str, evm: bool) -> Value {
                       `x-streams`, in the form of `paths`: a response of theirs has no end.",
         version,
         names: NAMES,
-        examples: &serde_json::from_str(EXAMPLES).unwrap_or_default(),
+        examples: &EXAMPLES
+            .iter()
+            .flat_map(|file| serde_json::from_str::<Vec<Value>>(file).unwrap_or_default())
+            .collect(),
     };
     web::openapi::document(&about, ALL, |path| is_described(path, evm))
 }

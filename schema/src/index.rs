@@ -12,7 +12,7 @@
 mod block;
 
 use store::key::Text;
-use store::{List, Snapshot, Table, TableSpec, Txn};
+use store::{List, Ranked, Snapshot, Table, TableSpec, Txn};
 
 use crate::meta::{self, Identity, Meta, WrittenIndexes};
 use crate::{Error, INDEXES};
@@ -112,6 +112,23 @@ impl<'t> Rows<'t, '_> {
         let number = self.number();
         self.txn.put::<T>(key, &value(number));
         Ok(Some(number))
+    }
+
+    /// Inserts an item into a set, or replaces its value.
+    pub fn insert<R: Ranked>(
+        &mut self,
+        owner: &R::Owner,
+        item: &R::Item,
+        value: &R::Value,
+    ) -> Result<(), Error> {
+        self.txn.insert::<R>(owner, item, value)?;
+        Ok(())
+    }
+
+    /// Removes an item from a set.
+    pub fn remove<R: Ranked>(&mut self, owner: &R::Owner, item: &R::Item) -> Result<(), Error> {
+        self.txn.remove::<R>(owner, item)?;
+        Ok(())
     }
 
     /// Adds a value to the end of a row, which is all values that were added to it.

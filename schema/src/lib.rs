@@ -17,6 +17,7 @@
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
 //! | [`tokens`] | optional: tokens, with what the node says of them |
+//! | [`packets`] | optional: packets and channels of IBC |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, holders by amount, and the tokens of an account |
@@ -57,6 +58,7 @@ pub mod movement;
 pub mod msg_set;
 pub mod nft;
 pub mod open;
+pub mod packets;
 mod parallel;
 pub mod parties;
 pub mod payload;
@@ -88,6 +90,7 @@ pub const INDEXES: &[&index::Index] = &[
     &balances::BALANCES,
     &call_errors::CALL_ERRORS,
     &tokens::TOKENS,
+    &packets::PACKETS,
 ];
 
 /// A visitor over the table types, because Rust has no slice of types.
@@ -144,6 +147,7 @@ all_tables! {
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
+        packets::Packets, packets::PacketNumbers, packets::Connections,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::AccountTokens, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
@@ -151,11 +155,13 @@ all_tables! {
         internal_tx::AccountCalls,
         ledger::AccountMovements, ledger::AccountTokenMovements, ledger::TokenMovements,
         tokens::TokensByType,
+        packets::EndPackets, packets::AccountPackets,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,
         nft::OwnedTokens, nft::OwnedTokensByHeight, nft::Holdings, nft::HoldingsByHeight,
         rich::Holders, balances::TokenHolders,
+        packets::PacketsByState, packets::Channels,
 }
 
 /// An error of reading or writing a database.

@@ -12,6 +12,7 @@ use chain::Timestamp;
 use tokio::sync::watch;
 use web::cors::Cors;
 
+use crate::local_index::CurrentIndex;
 use crate::pages::CurrentRouting;
 use crate::route::{self, Routing};
 use crate::settings::RouteSettings;
@@ -90,7 +91,7 @@ impl RouteDemo {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
         });
         let current = CurrentRouting::default();
-        let routing = Routing::start(&settings, loaded, &current)?;
+        let routing = Routing::start(&settings, loaded, &current, &CurrentIndex::default())?;
         let demo = Self { nodes, routing, current, settings };
         for (chain, hash) in demo.transfers() {
             demo.routing.service().tracker().track(chain, hash, now()?)?;

@@ -5,7 +5,6 @@
 //! * Credentials and paths of URLs are masked, except in a file that is to be used ([`documented`]).
 
 use clap::{Arg, ArgAction};
-use schema::INDEXES;
 
 use super::args;
 use super::values::{Values, env_of, flag_of};
@@ -80,7 +79,7 @@ pub(crate) fn documented(title: &str, set: impl Fn(&str) -> Option<Vec<String>>)
     let body = with_sections(|arg| {
         let name = arg.get_id().as_str();
         let help = wrapped(&help_of(arg));
-        let (sign, texts) = set(name).map_or_else(|| ("#", vec![example_of(name)]), |texts| ("", texts));
+        let (sign, texts) = set(name).map_or_else(|| ("#", examples_of(name)), |texts| ("", texts));
         let (flag, env, value) = (flag_of(name), env_of(name), assignment(arg, texts.into_iter()));
         format!("\n{help}.\n# Flag --{flag}, variable {env}.\n{sign}{value}\n")
     });
@@ -99,14 +98,17 @@ fn help_of(arg: &Arg) -> String {
 
 /// An example of the value of a setting, or its default where there is no example.
 pub(crate) fn example_of(name: &str) -> String {
-    let example = REQUIRED.iter().chain(OPTIONAL).find(|(named, _)| *named == name);
-    let default = || {
-        let args = args();
-        let arg = args.iter().find(|arg| arg.get_id() == name)?;
-        Some(arg.get_default_values().first()?.to_string_lossy().into_owned())
-    };
-    let index = || INDEXES.first().filter(|_| name == "index").map(|index| index.name.to_owned());
-    example.map(|(_, text)| (*text).to_owned()).or_else(index).or_else(default).unwrap_or_default()
+    examples_of(name).into_iter().next().unwrap_or_default()
+}
+
+/// As [`example_of`], with all values of a default.
+fn examples_of(name: &str) -> Vec<String> {
+    if let Some((_, text)) = REQUIRED.iter().chain(OPTIONAL).find(|(named, _)| *named == name) {
+        return vec![(*text).to_owned()];
+    }
+    let args = args();
+    let default = args.iter().find(|arg| arg.get_id() == name).map(Arg::get_default_values);
+    default.unwrap_or_default().iter().map(|text| text.to_string_lossy().into_owned()).collect()
 }
 
 /// The text of every setting, with a heading in front of each section.

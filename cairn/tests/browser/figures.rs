@@ -70,7 +70,7 @@ fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Val
         // Only one record is wanted.
         return None;
     }
-    let kinds: [(&str, &str, Cells); 6] = [
+    let kinds: [(&str, &str, Cells); 8] = [
         ("blocks", "Blocks", block),
         ("txs", if is_evm { "EVM transactions" } else { "Transactions" }, if is_evm { evm_tx } else { tx }),
         if is_tree {
@@ -82,6 +82,8 @@ fn list_of<'a>(request: &str, json: &'a Value) -> Option<(&'static str, &'a [Val
         // In its own collection a token has no column for it.
         ("tokens", "Tokens", if request.contains("/by_collection/") { token_of_collection } else { token }),
         ("holders", "Holders", holder),
+        ("channels", "Channels", channel),
+        ("packets", "Packets", packet),
     ];
     kinds.into_iter().find_map(|(name, label, cells)| Some((label, json[name].as_array()?.as_slice(), cells)))
 }
@@ -152,6 +154,24 @@ fn facts_of(request: &str, json: &Value) -> Vec<Shown> {
             ("Gas", gas),
         ]);
         facts.extend(coins("Fee", &tx["tx"]["auth_info"]["fee"]["amount"]));
+    } else if let Some(channel) = json.get("channel") {
+        facts.extend([
+            ("Port", text(&channel["port_id"])),
+            ("Connection", text(&channel["connection_id"])),
+            ("Client", text(&channel["client_id"])),
+            ("Sent", text(&channel["packets"]["sent"])),
+            ("Received", text(&channel["packets"]["received"])),
+            ("Failed", text(&channel["packets"]["failed"])),
+        ]);
+    } else if let Some(packet) = [&json["sent"], &json["received"]].into_iter().find(|side| side.is_object())
+    {
+        facts.extend([
+            ("State", text(&packet["state"]).replace('_', " ")),
+            ("Sender", text(&packet["data"]["sender"])),
+            ("Receiver", text(&packet["data"]["receiver"])),
+            ("Denom", text(&packet["data"]["denom"])),
+            ("Amount", text(&packet["data"]["amount"])),
+        ]);
     } else if let Some(collection) = json.get("collection") {
         let detail = &collection["collection"];
         facts.extend([
@@ -279,6 +299,30 @@ fn token(token: &Value) -> Vec<Shown> {
 
 fn holder(holder: &Value) -> Vec<Shown> {
     vec![("Account", text(&holder["account"])), ("Amount", text(&holder["amount"]))]
+}
+
+fn channel(channel: &Value) -> Vec<Shown> {
+    let other = &channel["counterparty"];
+    let packets = &channel["packets"];
+    vec![
+        ("Channel", text(&channel["channel_id"])),
+        ("Port", text(&channel["port_id"])),
+        ("Other end", format!("{}/{}", text(&other["port_id"]), text(&other["channel_id"]))),
+        ("Sent", text(&packets["sent"])),
+        ("Received", text(&packets["received"])),
+    ]
+}
+
+fn packet(packet: &Value) -> Vec<Shown> {
+    let first = if packet["send"].is_null() { &packet["receive"] } else { &packet["send"] };
+    vec![
+        ("Sequence", text(&packet["sequence"])),
+        ("State", text(&packet["state"]).replace('_', " ")),
+        ("Sender", text(&packet["data"]["sender"])),
+        ("Receiver", text(&packet["data"]["receiver"])),
+        ("Height", text(&first["height"])),
+        ("Time", time(&first["timestamp"])),
+    ]
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -9,6 +9,9 @@ use crate::walk::{PAGE, ROUTE_VIEWS, VIEWS, Walk};
 /// The views of chains with EVM transactions.
 const EVM_VIEWS: [&str; 3] = ["/evm-txs", "/evm-tx/*", "/holders"];
 
+/// The views of chains through whose channels packets have passed.
+const IBC_VIEWS: [&str; 2] = ["/ibc/*", "/ibc/*/*"];
+
 /// An asset of the example registry on its home chain, and the token that it becomes on another one.
 const NATIVE: (&str, &str) = ("e2e-l1-1", "uinit");
 const BRIDGED: (&str, &str) = ("e2e-l2-1", "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2");
@@ -105,7 +108,7 @@ fn pages_of_an_evm_chain_with_routes_and_transfers() {
 
     let mut more = vec![route.clone(), format!("{route}x"), route.replace("amount=1.5", "amount=1.2345678")];
     more.extend(transfers.iter().map(|transfer| format!("/transfer?{transfer}")));
-    walk(&demo, &mut chromium, "evm-scenario", &more, &[]);
+    walk(&demo, &mut chromium, "evm-scenario", &more, &IBC_VIEWS);
 }
 
 /// All hashes of transactions in a JSON value.
@@ -123,13 +126,13 @@ fn transactions(value: &Value, found: &mut Vec<Value>) {
 #[test]
 fn pages_of_a_move_chain() {
     let demo = Demo::start("move-scenario");
-    walk(&demo, &mut Chromium::start(), "move-scenario", &[], &EVM_VIEWS);
+    walk(&demo, &mut Chromium::start(), "move-scenario", &[], &[&EVM_VIEWS[..], &IBC_VIEWS].concat());
 }
 
 #[test]
 fn pages_of_a_wasm_chain() {
     let demo = Demo::start("wasm-scenario");
-    walk(&demo, &mut Chromium::start(), "wasm-scenario", &[], &EVM_VIEWS);
+    walk(&demo, &mut Chromium::start(), "wasm-scenario", &[], &[&EVM_VIEWS[..], &IBC_VIEWS].concat());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::support::get_text;
 use crate::tab::{Screen, Tab};
 
 /// The views of a chain's index; a segment `*` matches any.
-pub(crate) const VIEWS: [&str; 13] = [
+pub(crate) const VIEWS: [&str; 16] = [
     "/",
     "/blocks",
     "/block/*",
@@ -26,6 +26,9 @@ pub(crate) const VIEWS: [&str; 13] = [
     "/collection/*",
     "/token/*",
     "/holders",
+    "/ibc",
+    "/ibc/*",
+    "/ibc/*/*",
     "/search",
 ];
 

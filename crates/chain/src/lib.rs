@@ -17,6 +17,7 @@ pub mod key;
 pub mod metadata;
 pub mod movement;
 pub mod nft;
+pub mod packet;
 pub mod record;
 pub mod rendering;
 mod sanitize;

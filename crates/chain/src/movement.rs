@@ -188,14 +188,14 @@ impl Placed {
 
 /// The message that an event belongs to, and the message within that one if it executes others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Group {
-    message: Option<u32>,
-    inner: Option<u32>,
+pub(crate) struct Group {
+    pub(crate) message: Option<u32>,
+    pub(crate) inner: Option<u32>,
 }
 
 impl Group {
     /// Only the last attributes count: the chain adds them behind those that contracts choose.
-    fn of(event: &Event<'_>) -> Self {
+    pub(crate) fn of(event: &Event<'_>) -> Self {
         let mut last = event.attributes.iter().rev().peekable();
         let mut number = |key: &str| last.next_if(|attribute| attribute.key == key)?.value.parse().ok();
         let message = number("msg_index");

@@ -156,6 +156,16 @@ impl CometTx {
     }
 }
 
+impl TxSearchHit {
+    /// The transaction of a record in the form of REST, with the time of its block.
+    ///
+    /// # Errors
+    /// The invalid member.
+    pub fn of_record(json: &[u8]) -> Result<(Self, Timestamp), String> {
+        serde_json::from_slice::<RestTx>(json).map_err(|e| e.to_string())?.found()
+    }
+}
+
 impl RestTx {
     /// With the time of its block, which REST cuts to seconds.
     pub(crate) fn found(self) -> Result<(TxSearchHit, Timestamp), String> {

@@ -93,6 +93,7 @@ fn links(explorer: &Explorer) -> Vec<(&'static str, &'static str)> {
         if explorer.is_evm() {
             links.push(("/holders", "Holders"));
         }
+        links.push(("/ibc", "IBC"));
     }
     if explorer.has_routes() {
         links.extend([("/route", "Route"), ("/transfer", "Transfer")]);

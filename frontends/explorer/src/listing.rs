@@ -28,7 +28,9 @@ struct ListResponse<T> {
         alias = "internal_txs",
         alias = "collections",
         alias = "tokens",
-        alias = "holders"
+        alias = "holders",
+        alias = "channels",
+        alias = "packets"
     )]
     rows: Vec<T>,
     pagination: PageResponse,

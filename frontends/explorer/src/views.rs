@@ -10,6 +10,7 @@ mod evm_tx;
 mod frames;
 mod holders;
 mod home;
+mod ibc;
 pub(crate) mod lookup;
 mod overview;
 mod planned_route;
@@ -41,6 +42,9 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
     page::<collection::CollectionPage>(),
     page::<token::TokenPage>(),
     page::<holders::HoldersPage>(),
+    page::<ibc::ChannelsPage>(),
+    page::<ibc::ChannelPage>(),
+    page::<ibc::PacketPage>(),
     page::<search::SearchPage>(),
 ];
 

@@ -321,6 +321,37 @@ service! {
                 .page(pagination);
         get_ledger_token(GetLedgerTokenRequest { token }) -> GetLedgerTokenResponse =
             Target::new("/indexer/ledger/v1/tokens").segment("token", token)?;
+        list_ibc_channels(ListIbcChannelsRequest { pagination }) -> ListIbcChannelsResponse =
+            Target::new("/indexer/ibc/v1/channels").page(pagination);
+        get_ibc_channel(GetIbcChannelRequest { channel_id, port }) -> GetIbcChannelResponse =
+            Target::new("/indexer/ibc/v1/channels").segment("channel_id", channel_id)?.query("port", port);
+        list_ibc_packets(
+            ListIbcPacketsRequest { channel_id, port, side, state, pagination }
+        ) -> ListIbcPacketsResponse =
+            Target::new("/indexer/ibc/v1/channels")
+                .segment("channel_id", channel_id)?
+                .literal("packets")
+                .query("port", port)
+                .query("side", side)
+                .query("state", state)
+                .page(pagination);
+        get_ibc_packet(
+            GetIbcPacketRequest { channel_id, sequence, port, side }
+        ) -> GetIbcPacketResponse =
+            Target::new("/indexer/ibc/v1/packets")
+                .segment("channel_id", channel_id)?
+                .segment("sequence", sequence)?
+                .query("port", port)
+                .query("side", side);
+        list_ibc_packets_by_account(
+            ListIbcPacketsByAccountRequest { account, state, pagination }
+        ) -> ListIbcPacketsResponse =
+            Target::new("/indexer/ibc/v1/packets/by_account")
+                .segment("account", account)?
+                .query("state", state)
+                .page(pagination);
+        list_ibc_packets_by_tx(ListIbcPacketsByTxRequest { tx_hash, pagination }) -> ListIbcPacketsResponse =
+            Target::new("/indexer/ibc/v1/packets/by_tx").segment("tx_hash", tx_hash)?.page(pagination);
     }
 
     watches {

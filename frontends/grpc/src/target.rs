@@ -35,6 +35,13 @@ impl Target {
         Ok(self)
     }
 
+    /// Appends a segment of the path that is the same for all values of its parameters.
+    pub(crate) fn literal(mut self, segment: &str) -> Self {
+        self.path.push('/');
+        self.path.push_str(segment);
+        self
+    }
+
     /// Appends `name=value` to the query string.
     pub(crate) fn query(mut self, name: &str, value: impl Display) -> Self {
         self.query.push(if self.query.is_empty() { '?' } else { '&' });

@@ -21,6 +21,7 @@ mod metadata;
 mod nfts;
 mod node_versions;
 mod optional;
+mod packets;
 mod planted;
 mod pruned;
 mod reconcile;

@@ -5,6 +5,7 @@ pub(crate) mod clients;
 mod executor_withdrawals;
 pub mod known_chain;
 pub(crate) mod limiter;
+pub(crate) mod local_index;
 pub(crate) mod queries;
 pub(crate) mod query_error;
 mod recent_blocks;

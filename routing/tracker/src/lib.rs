@@ -30,6 +30,7 @@
 //! | `poll_tx` | one poll of one transaction |
 //! | `queue`, `queue_position`, `poll` | due transactions by chain; polling and deletion |
 //! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
+//! | [`LocalIndex`] | the chains that this process indexes |
 //! | `recent_blocks` | the newest blocks of a chain without an index |
 //! | `executor_withdrawals` | the withdrawals of a rollup without an index |
 //! | `unseen` | quotas for hashes that no node has |
@@ -57,6 +58,7 @@ mod tracker;
 mod tx_hash;
 
 pub use chains::clients::{ChainClients, Clients, NoAddress};
+pub use chains::local_index::{IndexedTx, LocalIndex, PacketStep};
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use evidence::detect::detect_hops;
 pub use meter::describe as describe_metrics;

@@ -10,7 +10,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use chain::Timestamp;
 use chain::hash::Hash;
@@ -22,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use crate::chains::clients::ChainClients;
 use crate::chains::known_chain::{KnownChain, KnownChains};
 use crate::chains::limiter::Limiters;
+use crate::chains::local_index::LocalIndex;
 use crate::chains::queries::ChainQueries;
 use crate::error::{Error, Refused, StatusError};
 use crate::meter::{self, PollLabel};
@@ -42,6 +43,7 @@ pub struct Tracker {
     pub(crate) options: Options,
     pub(crate) clients: ChainClients,
     pub(crate) limiters: Limiters,
+    pub(crate) local: OnceLock<Arc<dyn LocalIndex>>,
     pub(crate) queues: Queues,
     unseen: Unseen,
     /// Held from reading a record to writing it, never during a node query.
@@ -99,6 +101,7 @@ impl Tracker {
             registry,
             clients: ChainClients::new(options.question_timeout),
             limiters: Limiters::new(options.concurrency),
+            local: OnceLock::new(),
             options,
             unseen: Unseen::default(),
             writing: Mutex::default(),
@@ -108,6 +111,11 @@ impl Tracker {
         };
         tracker.count_rows()?;
         Ok(tracker)
+    }
+
+    /// Reads the chains of this index from it. To be called once; later calls have no effect.
+    pub fn read_from(&self, index: Arc<dyn LocalIndex>) {
+        drop(self.local.set(index));
     }
 
     /// Counts the transactions that are still polled. A row of an earlier position may be left in the queue; records

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use chain::movement::{Cause, Kind, Movement, Token};
+use chain::packet::{End, Side};
 use chain::{Account, U256};
 use proptest::prelude::*;
 use schema::balances::{AskedAccounts, Bases, TokenHolders, TokenState, TokenStates};
@@ -31,6 +32,10 @@ use schema::nft::fold;
 use schema::nft::{
     About, Change, Collection, Entry, Mint, NewCollection, NewName, NewUri, NonCollections, Origin, Outcome,
     PendingEvent, PendingEvents, Place, Question, Questions, Renewal, Renewals, Subject, TokenName, Transfer,
+};
+use schema::packets::{
+    AccountPackets, Blob, Channel, ChannelKey, ChannelStage, Channels, Connections, EndPackets, PacketEnd,
+    PacketNumbers, PacketRow, PacketState, Packets, PacketsByState, Stage,
 };
 use schema::parties::RecipientEvmTxs;
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
@@ -81,6 +86,7 @@ fn example() -> MemStore {
     ledger(&mut txn);
     balances(&mut txn);
     tokens(&mut txn);
+    packets(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
     txn.put::<UndoRecords>(&key, &Message(record));
@@ -211,6 +217,48 @@ fn balances(txn: &mut Txn<'_>) {
     };
     txn.put::<TokenStates>(&token, &Message(state));
     txn.insert::<TokenHolders>(&token, &(amount(300), contract()), &()).unwrap();
+}
+
+fn packets(txn: &mut Txn<'_>) {
+    let end = End { port: "transfer".to_owned(), channel: "channel-2".to_owned() };
+    let own = PacketEnd { side: Side::Sent, end: end.clone() };
+    let stage = |event| Some(Stage { height: 300, tx: 7, message: 1, event });
+    let row = PacketRow {
+        received: true,
+        version: 1,
+        source_port: "transfer".to_owned(),
+        source_channel: "channel-2".to_owned(),
+        destination_port: "transfer".to_owned(),
+        destination_channel: "channel-0".to_owned(),
+        sequence: 258,
+        timeout_height: "1-300".to_owned(),
+        timeout_time: 1_700_000_000_123_456_789,
+        data: Some(Blob { bytes: vec![0xda; 2], len: 0 }),
+        acknowledgement: Some(Blob { bytes: vec![0xac; 32], len: 65_537 }),
+        state: PacketState::Failed as u32,
+        send: stage(1),
+        receive: stage(2),
+        write_acknowledgement: stage(3),
+        acknowledge: stage(4),
+        timeout: stage(5),
+        next: 4,
+        previous: 2,
+    };
+    txn.put::<Packets>(&3, &Message(row));
+    txn.put::<PacketNumbers>(&(own.clone(), 258), &3);
+    txn.insert::<PacketsByState>(&(own.clone(), PacketState::TimedOut), &3, &()).unwrap();
+    txn.push::<EndPackets>(&own, 3).unwrap();
+    txn.push::<AccountPackets>(&Text::from("cosmos1a"), 3).unwrap();
+    let channel = Channel {
+        counterparty_port: "transfer".to_owned(),
+        counterparty_channel: "channel-0".to_owned(),
+        connection: "connection-0".to_owned(),
+        ordering: "ORDER_UNORDERED".to_owned(),
+        version: "ics20-1".to_owned(),
+        state: ChannelStage::Closed.into(),
+    };
+    txn.insert::<Channels>(&(), &ChannelKey(end), &Message(channel)).unwrap();
+    txn.put::<Connections>(&Text::from("connection-0"), &"07-tendermint-0".to_owned());
 }
 
 fn amount(amount: u64) -> [u8; 32] {

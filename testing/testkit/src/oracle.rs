@@ -8,7 +8,16 @@ pub type Line = Value;
 
 /// Every line of the state file of a recording whose text contains `mark`.
 pub fn lines(recording: &str, mark: &str) -> Result<Vec<Line>> {
-    let path = crate::recording(recording).join("state.ndjson.zst");
+    lines_of(recording, "state.ndjson.zst", mark)
+}
+
+/// Like [`lines`], of the file with the replies that were given after the last height.
+pub fn extra_lines(recording: &str, mark: &str) -> Result<Vec<Line>> {
+    lines_of(recording, "extra.ndjson.zst", mark)
+}
+
+fn lines_of(recording: &str, file: &str, mark: &str) -> Result<Vec<Line>> {
+    let path = crate::recording(recording).join(file);
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
     let text = String::from_utf8(zstd::stream::decode_all(bytes.as_slice())?)?;
     let wanted = text.lines().filter(|line| line.contains(mark));

@@ -17,7 +17,7 @@ pub enum Source<'a> {
 
 impl<'a> Source<'a> {
     /// The message that a group of events is of: of one that executes others for their signers, the inner one.
-    pub(super) fn message(self, group: Group) -> Option<&'a RawValue> {
+    pub(crate) fn message(self, group: Group) -> Option<&'a RawValue> {
         #[derive(Deserialize)]
         struct Exec<'a> {
             #[serde(rename = "@type", borrow)]

@@ -10,6 +10,7 @@ use query::Indexer;
 use replay::{Options, Recording};
 use schema::index_writer::{Rest, Writer};
 use schema::ledger::LEDGER;
+use schema::packets::PACKETS;
 use schema::tokens::{self, Described, TOKENS};
 use schema::undo::Horizon;
 use store::{MemStore, Store};
@@ -40,10 +41,10 @@ pub(crate) async fn indexer(chain: &str) -> Indexer {
     indexed::indexer(store).unwrap()
 }
 
-/// Indexes a recorded chain, its movements of tokens too.
+/// Indexes a recorded chain, its movements of tokens and its packets too.
 pub(crate) async fn index(recording: Arc<Recording>, options: Options, store: &Arc<MemStore>) {
     let mut config = indexed::config(&recording).unwrap();
-    config.indexes = vec![&LEDGER];
+    config.indexes = vec![&LEDGER, &PACKETS];
     indexed::index_as(config, recording, options, Arc::clone(store) as _).await.unwrap();
 }
 

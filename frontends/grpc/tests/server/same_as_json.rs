@@ -100,6 +100,15 @@ const RPCS: &[(&str, (&str, Call))] = &[
     ("/indexer/ledger/v1/holders/{token}", rpc!(list_token_holders, ListTokenHoldersRequest)),
     ("/indexer/ledger/v1/tokens", rpc!(list_ledger_tokens, ListLedgerTokensRequest)),
     ("/indexer/ledger/v1/tokens/{token}", rpc!(get_ledger_token, GetLedgerTokenRequest)),
+    ("/indexer/ibc/v1/channels", rpc!(list_ibc_channels, ListIbcChannelsRequest)),
+    ("/indexer/ibc/v1/channels/{channel_id}", rpc!(get_ibc_channel, GetIbcChannelRequest)),
+    ("/indexer/ibc/v1/channels/{channel_id}/packets", rpc!(list_ibc_packets, ListIbcPacketsRequest)),
+    ("/indexer/ibc/v1/packets/{channel_id}/{sequence}", rpc!(get_ibc_packet, GetIbcPacketRequest)),
+    (
+        "/indexer/ibc/v1/packets/by_account/{account}",
+        rpc!(list_ibc_packets_by_account, ListIbcPacketsByAccountRequest),
+    ),
+    ("/indexer/ibc/v1/packets/by_tx/{tx_hash}", rpc!(list_ibc_packets_by_tx, ListIbcPacketsByTxRequest)),
 ];
 
 /// Paths that are not compared here: reflection takes the place of the documents, and streams have tests of their own.
@@ -147,7 +156,7 @@ fn request(template: &str, target: &str) -> Option<Value> {
 /// The value of a parameter.
 fn typed(name: &str, value: &str) -> Option<Value> {
     match name {
-        "height" | "from_height" | "to_height" => Some(json!(value.parse::<u64>().ok()?)),
+        "height" | "from_height" | "to_height" | "sequence" => Some(json!(value.parse::<u64>().ok()?)),
         "offset" => Some(json!(value.parse::<i64>().ok()?)),
         // 0 means no limit here, and an error there.
         "limit" => Some(json!(value.parse::<u32>().ok().filter(|limit| *limit > 0)?)),
@@ -232,6 +241,14 @@ async fn compare(chain: &str, golden: &str, counts: &mut BTreeMap<&'static str, 
         "/indexer/ledger/v1/tokens?type=erc20&type=erc721&pagination.limit=9",
         "/indexer/ledger/v1/tokens?search=%20",
         "/indexer/ledger/v1/tokens/0x042add9e80f7a23ab71d5e1d392af1d3928b7d05",
+        "/indexer/ibc/v1/channels?pagination.limit=5",
+        "/indexer/ibc/v1/channels/channel-0?port=transfer",
+        "/indexer/ibc/v1/channels/channel-0/packets?side=received&state=acknowledged&pagination.limit=5",
+        "/indexer/ibc/v1/channels/channel-0/packets?state=lost",
+        "/indexer/ibc/v1/packets/channel-0/1",
+        "/indexer/ibc/v1/packets/channel-0/3?side=sent&port=transfer",
+        "/indexer/ibc/v1/packets/by_account/init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd?state=failed",
+        "/indexer/ibc/v1/packets/by_tx/D539B39B568F826E474914BD1A973EFD91942731D2E27BC5D32039E96794686A",
     ]
     .map(str::to_owned);
     for target in golden::cases(golden).unwrap().into_iter().map(|case| case.target).chain(more) {

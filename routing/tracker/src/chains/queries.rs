@@ -10,7 +10,7 @@ mod lz;
 mod packet;
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chain::Vm;
 use chain::hash::Hash;
@@ -21,6 +21,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use crate::chains::clients::{ChainClients, Clients};
 use crate::chains::known_chain::{KnownChain, KnownChains};
 use crate::chains::limiter::Limiters;
+use crate::chains::local_index::{LocalChain, LocalIndex};
 use crate::chains::query_error::QueryError;
 use crate::chains::search::Search;
 use crate::evidence::detect;
@@ -38,6 +39,8 @@ pub(crate) struct ChainQueries<'a> {
     pub(crate) kept: KnownChains,
     pub(crate) clients: &'a ChainClients,
     pub(crate) limiters: &'a Limiters,
+    /// The chains that this process indexes.
+    pub(crate) local: Option<&'a Arc<dyn LocalIndex>>,
     pub(crate) options: &'a Options,
     /// Start time of the poll.
     pub(crate) now: i64,
@@ -263,6 +266,7 @@ impl ChainQueries<'_> {
                 None => self.clients.at(chain, known.kind(), &known.endpoints()),
             },
             limiter: self.limiters.of(chain),
+            local: LocalChain { chain: chain.to_owned(), index: self.local.cloned() },
             clock: self.clock,
         })
     }

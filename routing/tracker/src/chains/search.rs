@@ -16,6 +16,7 @@ use node::{Kind, Rest, TxSearchHit};
 
 use crate::chains::clients::Clients;
 use crate::chains::limiter::Limiter;
+use crate::chains::local_index::LocalChain;
 use crate::chains::query_error::QueryError;
 use crate::evidence::hop::TxRef;
 
@@ -27,6 +28,7 @@ pub(crate) struct Search<'a> {
     pub(crate) chain: String,
     pub(crate) clients: Arc<Clients>,
     pub(crate) limiter: Arc<Limiter>,
+    pub(crate) local: LocalChain,
     /// Current time, for the circuit breaker of searches.
     pub(crate) clock: &'a dyn Fn() -> i64,
 }
@@ -49,6 +51,9 @@ const RANGES: u64 = 8;
 impl Search<'_> {
     /// The transaction with this hash.
     pub(crate) async fn tx(&self, hash: Hash) -> Result<Option<Found>, QueryError> {
+        if let Some((tx, time)) = self.local.tx(hash) {
+            return Ok(Some((tx, Some(time))));
+        }
         let found = self.tx_of(hash).await;
         self.limiter.index_answered(found.as_ref().err());
         match found {

@@ -282,6 +282,7 @@ impl<'a> RunningPolls<'a> {
                 kept: KnownChains::new(),
                 clients: &tracker.clients,
                 limiters: &tracker.limiters,
+                local: tracker.local.get(),
                 options: &tracker.options,
                 now: clock(),
                 clock,

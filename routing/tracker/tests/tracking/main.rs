@@ -10,6 +10,7 @@ mod expected;
 mod goldens;
 mod layer_zero;
 mod life;
+mod local;
 mod order;
 mod refusals;
 mod silent;

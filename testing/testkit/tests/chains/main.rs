@@ -14,6 +14,7 @@ mod layers;
 mod ledger;
 mod oracles;
 mod otterscan;
+mod packets;
 mod records;
 mod streams;
 mod tokens;

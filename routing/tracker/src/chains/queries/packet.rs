@@ -10,6 +10,7 @@
 use node::{FoundEvent, PacketPath, Receipt, Rest, TxSearchHit};
 
 use super::ChainQueries;
+use crate::chains::local_index::PacketStep;
 use crate::chains::query_error::QueryError;
 use crate::chains::search::{Found, Search, Wanted};
 use crate::evidence::continuation;
@@ -242,6 +243,14 @@ impl ChainQueries<'_> {
         side: &str,
     ) -> Result<Option<(Found, usize)>, QueryError> {
         let place = place(kind, packet);
+        let (source, destination) = ends(packet);
+        let end = if side == "src" { source } else { destination };
+        let PacketPath { port, channel, sequence } = end;
+        if let Some((tx, time)) = search.local.packet(PacketStep { event: kind, port, channel, sequence })
+            && let Some(at) = place(&tx)
+        {
+            return Ok(Some(((tx, Some(time)), at)));
+        }
         search.event(&wanted(kind, packet, side, &place)).await
     }
 
