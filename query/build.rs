@@ -13,10 +13,25 @@ const ROOT: &str = "../proto";
 const PACKAGE: &str = "cairn/index/v1";
 
 /// The messages that JSON has, with their names in the OpenAPI document.
-const RECORDS: [(&str, &str); 57] = [
+const RECORDS: [(&str, &str); 72] = [
     ("Balance", "ledger.Balance"),
     ("BalanceChange", "ledger.BalanceChange"),
     ("Block", "block.Block"),
+    ("BridgeWithdrawal", "bridge.Withdrawal"),
+    ("BridgeDeposit", "bridge.Deposit"),
+    ("BridgeOutput", "bridge.Output"),
+    ("Bridge", "bridge.Bridge"),
+    ("BridgeClaim", "bridge.Claim"),
+    ("ListExecutorWithdrawalsResponse", "bridge.ExecutorWithdrawalsResponse"),
+    ("GetBridgeInfoResponse", "bridge.InfoResponse"),
+    ("ListBridgeWithdrawalsResponse", "bridge.WithdrawalsResponse"),
+    ("ListBridgeDepositsResponse", "bridge.DepositsResponse"),
+    ("GetBridgeDepositResponse", "bridge.DepositResponse"),
+    ("ListBridgeOutputsResponse", "bridge.OutputsResponse"),
+    ("GetBridgeOutputResponse", "bridge.OutputResponse"),
+    ("GetBridgeCoverageResponse", "bridge.CoverageResponse"),
+    ("ListBridgesResponse", "bridge.BridgesResponse"),
+    ("ListBridgeClaimsResponse", "bridge.ClaimsResponse"),
     ("Coin", "block.Coin"),
     ("CollectionDetail", "nft.CollectionDetail"),
     ("Collection", "nft.Collection"),
@@ -74,9 +89,17 @@ const RECORDS: [(&str, &str); 57] = [
 ];
 
 /// The messages that are written from their type; the JSON of the others is stored, or written in parts.
-const WRITTEN: [&str; 23] = [
+const WRITTEN: [&str; 31] = [
     "Balance",
     "BalanceChange",
+    "BridgeClaim",
+    "BridgeDeposit",
+    "BridgeOutput",
+    "BridgeWithdrawal",
+    "Bridge",
+    "Coin",
+    "GetBridgeCoverageResponse",
+    "GetBridgeInfoResponse",
     "CollectionDetail",
     "Collection",
     "GetStatusResponse",
@@ -192,7 +215,12 @@ const PATTERNS: [(&str, &[&str]); 10] = [
 ];
 
 /// Times: RFC 3339.
-const TIMES: [&str; 9] = [
+const TIMES: [&str; 14] = [
+    "BridgeClaim.timestamp",
+    "BridgeDeposit.timestamp",
+    "BridgeOutput.l1_time",
+    "BridgeWithdrawal.claimable_at",
+    "BridgeWithdrawal.tx_time",
     "ListTokenHoldersResponse.timestamp",
     "BalanceChange.timestamp",
     "Block.timestamp",
@@ -208,7 +236,11 @@ const TIMES: [&str; 9] = [
 const NULLABLES: [&str; 3] = ["EventAttribute.value", "PageResponse.next_key", "PageResponse.previous_key"];
 
 /// Members that JSON lacks where they are empty, with their types where they are not.
-const OPTIONALS: [(&str, &str); 16] = [
+const OPTIONALS: [(&str, &str); 20] = [
+    ("BridgeWithdrawal.claimable_at", "String"),
+    ("BridgeWithdrawal.output_l1_height", "u64"),
+    ("BridgeWithdrawal.state", "String"),
+    ("ListExecutorWithdrawalsResponse.next", "u64"),
     ("ListTokenHoldersResponse.incomplete", "bool"),
     ("CollectionDetail.name_truncated", "bool"),
     ("Event.attributes", "Vec<EventAttribute>"),
@@ -228,7 +260,13 @@ const OPTIONALS: [(&str, &str); 16] = [
 ];
 
 /// Further attributes of fields.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 9] = [
+    (
+        "BridgeWithdrawal.withdrawal_proofs",
+        r#"#[serde(with = "crate::free_json::null_if_empty")]
+           #[schemars(with = "Option<Vec<String>>")]"#,
+    ),
+    ("GetBridgeCoverageResponse.output", r#"#[serde(skip_serializing_if = "Option::is_none")]"#),
     ("EvmLog.topics", r#"#[schemars(inner(regex(pattern = "^0x[0-9a-fA-F]{64}$")))]"#),
     ("InternalTx.gas_used", r#"#[serde(rename = "gasUsed")]"#),
     ("InternalTx.index", "#[schemars(range(min = 0))]"),

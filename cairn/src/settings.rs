@@ -156,9 +156,9 @@ pub(crate) struct Settings {
     #[arg(value_name = "BOOL", default_value = "true", value_parser = parse::boolean, action = ArgAction::Set)]
     pub(crate) rich_list: bool,
     /// Optional indexes that are written, separated by commas, or none; names replace the default, which takes no room on a chain
-    /// without IBC. Each that is new is built from the stored blocks while the program runs; one that is no longer named stays as it
+    /// without IBC and without a bridge. Each that is new is built from the stored blocks while the program runs; one that is no longer named stays as it
     /// is until `cairn db drop-index` removes it.
-    #[arg(value_name = "NAME", default_values = ["packets"], value_parser = index)]
+    #[arg(value_name = "NAME", default_values = ["bridge", "packets"], value_parser = index)]
     pub(crate) index: Vec<&'static Index>,
     /// Time within which an ERC-20 that a block touches is compared with the replies of its contract, 1s to 24h, or 0s for
     /// never; of a token that differs, all holders are compared. In the same time 16 tokens of the index `tokens` are asked for
@@ -256,6 +256,13 @@ pub(crate) struct Settings {
         value_parser = parse::size("64KiB", "1GiB"),
     )]
     pub(crate) page_bytes: ByteSize,
+    /// REST addresses of the layer one of a rollup: with the index `bridge`, what they say of the outputs and claims of the rollup's
+    /// bridge, and proofs of withdrawals against those outputs. Without it withdrawals have no proofs.
+    #[arg(id = "bridge.l1", value_name = "URL")]
+    bridge_l1: Vec<Url>,
+    /// Interval between requests to the layer one for new outputs, 1s to 1h.
+    #[arg(id = "bridge.poll", value_name = "TIME", default_value = "5s", value_parser = parse::time("1s", "1h"))]
+    bridge_poll: Time,
     /// Directory of a registry: chains, assets, channels, bridges. `cairn route` requires it, and with it `cairn run`
     /// plans and follows transfers as well. Read again on SIGHUP.
     #[arg(id = "route.registry", value_name = "DIR", value_parser = parse::path)]
@@ -323,22 +330,18 @@ fn args() -> Vec<Arg> {
 impl Settings {
     /// Parses `values`, which contain the defaults.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
-        // Without a word, the parser would take the default.
-        let no_index =
-            values.get("index").is_some_and(|value| value.texts.is_empty() || value.texts == ["none"]);
-        let given = values.iter().filter(|(name, _)| !no_index || *name != "index");
+        // A flag cannot give an empty list.
+        let is_none = |name, texts: &[String]| name == "index" && texts == ["none"];
+        let given = values.iter().filter(|(name, value)| !is_none(*name, &value.texts));
         let words = given.flat_map(|(name, value)| {
             value.texts.iter().map(move |text| format!("--{}={text}", flag_of(name)))
         });
-        // `values` already contains the variables that the command accepts.
-        let command =
-            Command::new("settings").no_binary_name(true).args(args().into_iter().map(|arg| arg.env(None)));
+        // `values` already contains the variables that the command accepts, and the defaults; a list without values is empty.
+        let bare = args().into_iter().map(|arg| arg.env(None).default_value(None::<&str>));
+        let command = Command::new("settings").no_binary_name(true).args(bare);
         let parsed = command.try_get_matches_from(words).and_then(|matches| Self::from_arg_matches(&matches));
         let mut settings = parsed.map_err(|error| invalid(values, &error))?;
         settings.from_rollytics = rollytics::taken(values);
-        if no_index {
-            settings.index.clear();
-        }
         let origins: &[String] = if settings.origins == ["none"] { &[] } else { &settings.origins };
         settings.cors = Cors::origins(origins)
             .map_err(|error| values::bad(values, "cors", format!("{error}, or `none`")))?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chain::Vm;
+use node::Url;
 use schema::index::Index;
 use schema::undo::Horizon;
 
@@ -33,6 +34,8 @@ pub struct Config {
     pub rich_list: bool,
     /// The optional indexes that are written.
     pub indexes: Vec<&'static Index>,
+    /// What is asked of the layer one for the optional index `bridge`; nothing if absent.
+    pub bridge: Option<Bridge>,
     /// Pause between two samples of the rich list against the contracts; none are taken if absent.
     pub reconcile_every: Option<Duration>,
     /// Heights that are fetched at once, in each lane.
@@ -51,6 +54,15 @@ pub struct Config {
     /// Pause before a restart after an error of the node, for a daemon: the node may be repaired meanwhile. Without it
     /// the ingest stops with the error.
     pub keep_trying: Option<Duration>,
+}
+
+/// The layer one of a rollup.
+#[derive(Clone, Debug)]
+pub struct Bridge {
+    /// Its REST, by one or more addresses.
+    pub l1: Vec<Url>,
+    /// Pause between two requests for its newest outputs.
+    pub poll: Duration,
 }
 
 /// The checks of the node's replies before a commit.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chain::Vm;
+use node::{Limits, Rest};
+use schema::bridge::BRIDGE;
 use schema::call_errors::{self, CALL_ERRORS};
 use schema::evm_block::BLOCKS;
 use schema::meta::{self, BlockLane, CallLane};
@@ -15,6 +17,7 @@ use schema::tokens::TOKENS;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
+use crate::bridge::BridgeSource;
 use crate::chain_linker::{ChainLinker, LastBlock};
 use crate::config::Verify;
 use crate::confirmation::Immediate;
@@ -69,13 +72,15 @@ impl Ingest {
         let upgrades = descriptors.follow_upgrades(&tools, self.config.poll * UPGRADE_POLLS, next);
         let lane = self.block_lane(client, proposers, (late, fetched), halt.subscribe())?;
         // Begins after the lane's indexes are begun, whose heights it reads.
-        let (tokens, headers) = (self.token_metadata(found.clone()), self.headers(found));
+        let (tokens, l1) = (self.token_metadata(found.clone()), self.l1_replies(found.clone()));
+        let headers = self.headers(found);
         let mut lane = std::pin::pin!(lane.run());
         let error = tokio::select! {
             outcome = &mut lane => return outcome,
             never = upgrades => match never {},
             never = headers => match never {},
             never = tokens => match never {},
+            never = l1 => match never {},
             // The backfill only ends with the lane.
             Err(error) = backfill.run() => error,
         };
@@ -110,6 +115,26 @@ impl Ingest {
             blocks: self.progress.blocks.subscribe(),
             found,
             renew_every: self.config.reconcile_every,
+        };
+        source.run().await
+    }
+
+    /// Asks the layer one for outputs and claims of the rollup's bridge, if they are indexed.
+    async fn l1_replies(&self, found: mpsc::Sender<Fetched>) -> Infallible {
+        let bridge = self.config.bridge.as_ref().filter(|_| self.config.indexes.contains(&&BRIDGE));
+        let Some(bridge) = bridge else { return std::future::pending().await };
+        let source = match Rest::new(bridge.l1.clone(), Limits::default()) {
+            Ok(l1) => BridgeSource {
+                l1,
+                node: Arc::clone(&self.node),
+                store: Arc::clone(&self.store),
+                poll: bridge.poll,
+                found,
+            },
+            Err(error) => {
+                tracing::error!(%error, "layer one not asked: its addresses are invalid");
+                return std::future::pending().await;
+            }
         };
         source.run().await
     }

@@ -42,6 +42,7 @@ pub mod config;
 pub mod derive;
 
 mod agreement;
+mod bridge;
 mod chain_linker;
 mod commit_verifier;
 mod confirmation;

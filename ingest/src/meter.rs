@@ -25,12 +25,14 @@ pub(crate) enum Event {
     TooLong,
     /// Tokens of a consecutive transfer are not read.
     UnreadTransfer,
+    /// An output on the layer one has another root than follows from the index.
+    OutputMismatch,
     /// An EVM header does not follow from the one before, or is not the one that receipts name.
     HeaderBreak,
 }
 
 /// Each event, its metric, and its description.
-const EVENTS: [(Event, &str, &str); 11] = [
+const EVENTS: [(Event, &str, &str); 12] = [
     (
         Event::Rewind,
         "cairn_rewinds_total",
@@ -72,6 +74,11 @@ const EVENTS: [(Event, &str, &str); 11] = [
         Event::UnreadTransfer,
         "cairn_nft_unread_transfers_total",
         "consecutive transfers of NFTs with more tokens than are read of one log or block",
+    ),
+    (
+        Event::OutputMismatch,
+        "cairn_bridge_output_mismatch_total",
+        "outputs of the rollup on its layer one whose root differs from that of the indexed withdrawals: a false output, or a false database",
     ),
     (
         Event::HeaderBreak,

@@ -10,6 +10,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use schema::bridge::BRIDGE;
+use schema::bridge_output::{self, Applied, L1Replies};
 use schema::evm_block::BLOCKS;
 use schema::index::{Index, Input, PackedBlock};
 use schema::index_writer::{Headers, Open, Rest, Writer};
@@ -19,6 +21,7 @@ use schema::undo::Horizon;
 use store::{Batch, Pending, Snapshot, Store};
 
 use crate::Error;
+use crate::bridge::alarm;
 use crate::config::Config;
 use crate::error::causes;
 use crate::ingest::change;
@@ -101,7 +104,23 @@ impl OptionalIndexes {
         match fetched {
             Fetched::Headers(headers) => self.write_headers(store, headers, height),
             Fetched::Tokens(described) => self.write_tokens(store, described),
+            Fetched::L1(replies) => self.write_l1(store, replies),
         }
+    }
+
+    /// Writes replies of the layer one to the index of the bridge.
+    fn write_l1(&mut self, store: &dyn Store, replies: &L1Replies) -> Result<(), Error> {
+        let Some(place) = self.writers.iter().position(|writer| *writer.index() == BRIDGE) else {
+            return Ok(());
+        };
+        let mut applied = Applied::default();
+        let written = self.writers[place].amend(store, |txn| {
+            applied = bridge_output::apply(txn, replies)?;
+            Ok(())
+        });
+        written.or_else(|error| self.fail(place, error.into()))?;
+        alarm::report(&applied);
+        Ok(())
     }
 
     fn write_tokens(&mut self, store: &dyn Store, described: &[Described]) -> Result<(), Error> {
@@ -153,6 +172,8 @@ pub(crate) enum Fetched {
     Headers(Headers),
     /// Metadata of tokens.
     Tokens(Vec<Described>),
+    /// What the layer one of a rollup has said of its bridge.
+    L1(L1Replies),
 }
 
 /// Begins the optional indexes of `config` in an existing database, and stores which they are, for the processes that serve it:

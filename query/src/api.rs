@@ -2,6 +2,7 @@
 
 pub(crate) mod balance;
 pub(crate) mod block;
+pub(crate) mod bridge;
 pub(crate) mod collection;
 pub(crate) mod evm_tx;
 pub(crate) mod holders;

@@ -59,6 +59,8 @@ pub enum Space {
     Packets,
     /// Channels.
     Channels,
+    /// Withdrawals, deposits, outputs, bridges and claims, by their numbers.
+    Bridge,
 }
 
 impl Space {
@@ -80,6 +82,7 @@ impl Space {
             Self::LedgerTokens => 14,
             Self::Packets => 15,
             Self::Channels => 16,
+            Self::Bridge => 17,
         }
     }
 }
@@ -120,6 +123,10 @@ impl Space {
             }
             Self::LedgerTokens => {
                 "^(AQ4(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
+                 eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
+            }
+            Self::Bridge => {
+                "^(ARE(B|[AB][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])|([MN][DTjz][AEIMQUYcgk][wxyz0-5]){1,3}|\
                  eyJzZXF1ZW5jZSI6(M[Tjz]|N[DTjz])[AEIMQUYcgk][wxyz0-5]([MN][DTjz][AEIMQUYcgk][wxyz0-5]){0,4}fQ(==)?)$"
             }
             Self::Packets => {

@@ -21,3 +21,16 @@ fn own(json: Box<RawValue>) -> String {
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+/// A list that JSON has as `null` while it is empty.
+pub(crate) mod null_if_empty {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(list: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+        Some(list).filter(|list| !list.is_empty()).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    }
+}

@@ -16,6 +16,7 @@ pub mod evm;
 pub mod page;
 
 mod api;
+mod bridge_record;
 mod collection_search;
 mod filtered_page;
 mod free_json;
@@ -69,6 +70,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::holders::ENDPOINTS,
     api::ledger_token::ENDPOINTS,
     api::ibc::ENDPOINTS,
+    api::bridge::ENDPOINTS,
     api::stream::ENDPOINTS,
     swagger::ENDPOINTS,
     swagger::PAGE,

@@ -77,6 +77,14 @@ impl<'t> Rows<'t, '_> {
         Ok(())
     }
 
+    /// [`Self::push`] unless `value` is the last one of the list.
+    pub fn push_once<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<(), Error> {
+        if self.txn.last::<L>(owner)? != Some(value) {
+            self.txn.push::<L>(owner, value)?;
+        }
+        Ok(())
+    }
+
     /// Writes a row, whose key no other block has.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.txn.put_unread::<T>(key, value);

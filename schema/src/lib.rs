@@ -18,6 +18,8 @@
 //! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
 //! | [`tokens`] | optional: tokens, with what the node says of them |
 //! | [`packets`] | optional: packets and channels of IBC |
+//! | [`bridge`], [`opchild`], [`ophost`] | optional: transfers over OPinit bridges: of a rollup, of its layer one |
+//! | [`bridge_output`] | what the layer one says of a rollup's outputs, and proofs of withdrawals |
 //! | [`internal_tx`] | call frames of EVM transactions, by height and account |
 //! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
 //! | [`rich`] | ERC-20 balances, holders by amount, and the tokens of an account |
@@ -39,6 +41,8 @@ pub mod audit;
 pub mod balance_change;
 pub mod balances;
 pub mod block;
+pub mod bridge;
+pub mod bridge_output;
 pub mod call_errors;
 pub mod contracts;
 pub mod descriptors;
@@ -57,7 +61,9 @@ pub mod meta;
 pub mod movement;
 pub mod msg_set;
 pub mod nft;
+pub mod opchild;
 pub mod open;
+pub mod ophost;
 pub mod packets;
 mod parallel;
 pub mod parties;
@@ -91,6 +97,7 @@ pub const INDEXES: &[&index::Index] = &[
     &call_errors::CALL_ERRORS,
     &tokens::TOKENS,
     &packets::PACKETS,
+    &bridge::BRIDGE,
 ];
 
 /// A visitor over the table types, because Rust has no slice of types.
@@ -148,6 +155,10 @@ all_tables! {
         ledger::MovedNfts, ledger::NftObjects,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,
         packets::Packets, packets::PacketNumbers, packets::Connections,
+        opchild::Withdrawals, opchild::FinalizedDeposits, opchild::BridgeStates,
+        ophost::Bridges, ophost::ProposedOutputs, ophost::L1Deposits, ophost::Claims,
+        bridge_output::Outputs, bridge_output::L1Claims, bridge_output::OpenClaims,
+        bridge_output::WithdrawalTrees, bridge_output::L1States,
         rich::Erc20s, rich::NewContracts, rich::Balances, rich::AccountTokens, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
@@ -156,6 +167,8 @@ all_tables! {
         ledger::AccountMovements, ledger::AccountTokenMovements, ledger::TokenMovements,
         tokens::TokensByType,
         packets::EndPackets, packets::AccountPackets,
+        opchild::ReceiverWithdrawals, opchild::SenderWithdrawals,
+        opchild::ReceiverDeposits, opchild::SenderDeposits, ophost::Batches,
         nft::TokenTxs;
     ranked:
         nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,

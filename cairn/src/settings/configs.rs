@@ -10,6 +10,7 @@ use evm_rpc::{Dialect, Forward, ForwardAt, Frames, Otterscan};
 use ingest::Verify;
 use node::Endpoints;
 use schema::balances::BALANCES;
+use schema::bridge::BRIDGE;
 use schema::call_errors::CALL_ERRORS;
 use schema::ledger::LEDGER;
 use schema::undo::Horizon;
@@ -85,6 +86,11 @@ impl Settings {
         // On an EVM chain the rich list has them.
         let is_written =
             |index: &&'static schema::index::Index| self.vm != Some(Vm::Evm) || **index != BALANCES;
+        let bridge = ingest::config::Bridge { l1: self.bridge_l1.clone(), poll: *self.bridge_poll };
+        if !bridge.l1.is_empty() && !self.index.contains(&&BRIDGE) {
+            let text = "`bridge.l1` is of the index `bridge`: name that in `index`, or remove `bridge.l1`";
+            return Err(Error(text.to_owned()));
+        }
         // Whole seconds, and never 0 for less than one.
         let reconcile = Duration::from_secs_f64(self.reconcile.as_secs_f64().ceil());
         Ok(ingest::Config {
@@ -101,6 +107,7 @@ impl Settings {
             verify,
             max_rewind: self.max_rewind,
             indexes: self.index.iter().copied().filter(is_written).collect(),
+            bridge: (!bridge.l1.is_empty()).then_some(bridge),
             undo: self.undo(),
             keep_trying: keep_trying.then_some(TRY_AGAIN),
         })

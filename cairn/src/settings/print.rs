@@ -42,6 +42,7 @@ pub(super) const OPTIONAL: &[(&str, &str)] = &[
     ("trusted", "1:2D352275F6F4D7F8F5DA86DD8BB5988FF2C5FBAC58FF8C5374ACD85459F9184C"),
     ("rate_limit", "50/s:200"),
     ("trusted_proxies", "127.0.0.1"),
+    ("bridge.l1", "https://rest.initia.xyz"),
     ("route.registry", "routing/registry/example"),
     ("route.data", "/var/lib/cairn-route"),
     ("route.price_feed", "https://api.coingecko.com/api/v3"),

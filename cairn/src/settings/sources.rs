@@ -70,9 +70,8 @@ fn heading_of(name: &str) -> &'static str {
     match name {
         "chain_id" | "vm" | "comet" | "rest" | "json_rpc" | "grpc" | "prefix" | "start_height" => "Node",
         "data" | "internal_txs" | "rich_list" | "reconcile" | "look_ahead" | "poll" | "verify"
-        | "trusted" | "max_rewind" | "undo_horizon" | "undo_bytes" | "index" | "cache" | "disk_reserve" => {
-            "Index"
-        }
+        | "trusted" | "max_rewind" | "undo_horizon" | "undo_bytes" | "index" | "bridge.l1"
+        | "bridge.poll" | "cache" | "disk_reserve" => "Index",
         "max_connections" | "max_requests" | "max_streams" | "max_client_streams" | "rate_limit"
         | "trusted_proxies" => "Limits",
         name if name.starts_with("route.") => "Routing",

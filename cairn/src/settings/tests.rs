@@ -52,6 +52,7 @@ fn defaults_and_examples_are_values_that_are_accepted() {
     assert_eq!(limits.per_client, None);
     assert_eq!(defaults.cache_bytes(), store::RocksOptions::default().cache_bytes);
     assert!(defaults.route().is_none());
+    assert_eq!(defaults.index, [&schema::bridge::BRIDGE, &schema::packets::PACKETS]);
 
     let examples = [print::REQUIRED, print::OPTIONAL, &[("verify", "signatures")]].concat();
     let settings = with(&examples).unwrap();

@@ -6,6 +6,7 @@
 //! them, and return an error for malformed input; they never panic.
 
 pub mod address;
+pub mod bridge;
 pub mod comet;
 pub mod evm;
 mod excerpt;

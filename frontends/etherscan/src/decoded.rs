@@ -88,18 +88,16 @@ pub(crate) fn tx(reads: &Reads<'_>, hash: &[u8; 32]) -> Result<Option<Value>, Er
     reads.view.tx_of(hash, &mut |row| {
         let summary = row.tx.summary();
         let call = summary.to.filter(|_| summary.is_signed && summary.input.len() >= 4).map(|to| {
-            let read = |function: &Signature| {
-                (function.shown.clone(), function.arguments(summary.input), false)
-            };
+            let read =
+                |function: &Signature| (function.shown.clone(), function.arguments(summary.input), false);
             // Of a standard's function only with its arguments: four bytes alone say little.
             let guess = || {
                 let function = STANDARDS.function(summary.input)?;
                 Some((function.shown.clone(), Some(function.arguments(summary.input)?), true))
             };
             let function = abis.function(to, summary.input).map(read).or_else(guess);
-            let (function, arguments, is_guess) = function.map_or((None, None, false), |(shown, arguments, guess)| {
-                (Some(shown), arguments, guess)
-            });
+            let (function, arguments, is_guess) = function
+                .map_or((None, None, false), |(shown, arguments, guess)| (Some(shown), arguments, guess));
             json!({
                 "contract": format!("0x{}", hex::encode(to)),
                 "selector": format!("0x{}", hex::encode(&summary.input[..4])),

@@ -30,7 +30,8 @@ struct ListResponse<T> {
         alias = "tokens",
         alias = "holders",
         alias = "channels",
-        alias = "packets"
+        alias = "packets",
+        alias = "withdrawals"
     )]
     rows: Vec<T>,
     pagination: PageResponse,

@@ -2,6 +2,7 @@
 
 mod account;
 mod block;
+mod bridge;
 mod chart;
 mod collection;
 mod decoded;
@@ -45,6 +46,9 @@ pub(crate) const OF_INDEX: &[Endpoint<Explorer>] = &[
     page::<ibc::ChannelsPage>(),
     page::<ibc::ChannelPage>(),
     page::<ibc::PacketPage>(),
+    page::<bridge::BridgePage>(),
+    page::<bridge::WithdrawalPage>(),
+    page::<bridge::OutputPage>(),
     page::<search::SearchPage>(),
 ];
 

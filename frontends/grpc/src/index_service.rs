@@ -231,6 +231,52 @@ service! {
                 .segment("collection_addr", collection_addr)?
                 .segment("token_id", token_id)?
                 .page(pagination);
+        list_executor_withdrawals(
+            ListExecutorWithdrawalsRequest { address, offset, limit, order }
+        ) -> ListExecutorWithdrawalsResponse =
+            Target::new("/indexer/bridge/v1/withdrawals")
+                .segment("address", address)?
+                .query("offset", offset)
+                .query("limit", limit)
+                .query("order", order);
+        get_executor_withdrawal(GetExecutorWithdrawalRequest { sequence }) -> BridgeWithdrawal =
+            Target::new("/indexer/bridge/v1/withdrawal").segment("sequence", sequence)?;
+        get_bridge_info(GetBridgeInfoRequest {}) -> GetBridgeInfoResponse =
+            Target::new("/indexer/bridge/v1/info");
+        list_bridge_withdrawals(
+            ListBridgeWithdrawalsRequest { state, pagination }
+        ) -> ListBridgeWithdrawalsResponse =
+            Target::new("/indexer/bridge/v1/withdrawals").query("state", state).page(pagination);
+        list_bridge_withdrawals_by_account(
+            ListBridgeWithdrawalsByAccountRequest { account, pagination }
+        ) -> ListBridgeWithdrawalsResponse =
+            Target::new("/indexer/bridge/v1/withdrawals/by_account")
+                .segment("account", account)?
+                .page(pagination);
+        list_bridge_deposits(ListBridgeDepositsRequest { bridge_id, pagination }) -> ListBridgeDepositsResponse =
+            Target::new("/indexer/bridge/v1/deposits").query("bridge_id", bridge_id).page(pagination);
+        list_bridge_deposits_by_account(
+            ListBridgeDepositsByAccountRequest { account, pagination }
+        ) -> ListBridgeDepositsResponse =
+            Target::new("/indexer/bridge/v1/deposits/by_account").segment("account", account)?.page(pagination);
+        get_bridge_deposit(GetBridgeDepositRequest { l1_sequence, bridge_id }) -> GetBridgeDepositResponse =
+            Target::new("/indexer/bridge/v1/deposits")
+                .segment("l1_sequence", l1_sequence)?
+                .query("bridge_id", bridge_id);
+        list_bridge_outputs(ListBridgeOutputsRequest { bridge_id, pagination }) -> ListBridgeOutputsResponse =
+            Target::new("/indexer/bridge/v1/outputs").query("bridge_id", bridge_id).page(pagination);
+        get_bridge_output(GetBridgeOutputRequest { output_index, bridge_id }) -> GetBridgeOutputResponse =
+            Target::new("/indexer/bridge/v1/outputs")
+                .segment("output_index", output_index)?
+                .query("bridge_id", bridge_id);
+        get_bridge_coverage(GetBridgeCoverageRequest { block }) -> GetBridgeCoverageResponse =
+            Target::new("/indexer/bridge/v1/coverage").segment("block", block)?;
+        list_bridges(ListBridgesRequest { pagination }) -> ListBridgesResponse =
+            Target::new("/indexer/bridge/v1/bridges").page(pagination);
+        list_bridge_claims(ListBridgeClaimsRequest { bridge_id, pagination }) -> ListBridgeClaimsResponse =
+            Target::new("/indexer/bridge/v1/claims").query("bridge_id", bridge_id).page(pagination);
+        list_bridge_batches(ListBridgeBatchesRequest { bridge_id, pagination }) -> ListTxsResponse =
+            Target::new("/indexer/bridge/v1/batches").query("bridge_id", bridge_id).page(pagination);
         list_holders(ListHoldersRequest { denom, pagination }) -> ListHoldersResponse =
             Target::new("/indexer/richlist/v1").segment("denom", denom)?.page(pagination);
         list_transfers(

@@ -181,6 +181,7 @@ pub(super) fn config(store: &dyn Store) -> Result<Config, Error> {
         rich_list: interrupted.rich_list || has_rich_list,
         // They follow from the records: the next start builds them.
         indexes: Vec::new(),
+        bridge: None,
         reconcile_every: None,
         believe_after: config::BELIEVE_AFTER,
         look_ahead: config::LOOK_AHEAD,

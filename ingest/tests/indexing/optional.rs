@@ -258,3 +258,34 @@ async fn an_index_whose_records_are_damaged_does_not_stop_the_blocks() {
     assert_eq!(meta::read::<BlockLane>(&*store.snapshot().unwrap()).unwrap().unwrap().height, last);
     assert!(height_of(&*store).unwrap() < half);
 }
+
+static BRIDGE_NOW: Index = schema::bridge::BRIDGE;
+
+/// Both ends of a bridge: withdrawals and deposits, and outputs that are deleted and proposed again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_of_bridges_is_the_same_however_it_is_written_and_goes_back() {
+    for chain in ["bridge-cases/l1", "bridge-cases/l2"] {
+        let recording = Arc::new(Recording::open(&recording(chain)).unwrap());
+        let (last, [with_blocks, later]) = (recording.last(), [(); 2].map(|()| empty()));
+        index(&recording, last, &[&BRIDGE_NOW], &with_blocks).await;
+        let expected = digest(&*with_blocks);
+        let written = expected.iter().filter(|table| {
+            table.table.contains("bridge_withdrawal") || table.table.contains("ophost_output")
+        });
+        assert!(written.map(|table| table.rows).sum::<u64>() > 50, "{chain}");
+
+        index(&recording, last, &[], &later).await;
+        let without = digest(&*later);
+        build(&*later, &BRIDGE_NOW).unwrap();
+        assert_eq!(digest(&*later), expected, "{chain}: built from blocks");
+        schema::bridge::BRIDGE.remove(&*later).unwrap();
+        assert_eq!(digest(&*later), without, "{chain}: removed without a trace");
+
+        rewind(&*with_blocks, last / 2).unwrap();
+        let height = meta::read::<BlockLane>(&*with_blocks.snapshot().unwrap()).unwrap().unwrap().height;
+        let fresh = empty();
+        index(&recording, height, &[&BRIDGE_NOW], &fresh).await;
+        build(&*with_blocks, &BRIDGE_NOW).unwrap();
+        assert_eq!(digest(&*with_blocks), digest(&*fresh), "{chain}: back to {height}");
+    }
+}

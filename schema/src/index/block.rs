@@ -79,6 +79,14 @@ impl<'a> StoredBlock<'a> {
         Self { height, time: block.time, codec, source, txs, evm_txs, header }
     }
 
+    /// Its header time, nanoseconds since 1970 UTC.
+    pub fn time(&self) -> i64 {
+        match self.source {
+            Source::Packed(block) => block.time,
+            Source::Stored(_, block) => block.time,
+        }
+    }
+
     /// The header of its EVM block: for an index of [`super::Input::Headers`], there is one.
     pub fn header(&self) -> Option<&Header> {
         self.header

@@ -52,6 +52,8 @@ use store::{
     key::{All, Text},
 };
 
+use crate::bridge_rows;
+
 const GOLDEN: &str = "tests/format.golden";
 
 /// 20 bytes 00 to 13: a person.
@@ -87,6 +89,8 @@ fn example() -> MemStore {
     balances(&mut txn);
     tokens(&mut txn);
     packets(&mut txn);
+    bridge_rows::rollup(&mut txn);
+    bridge_rows::layer_one(&mut txn);
     rich_list(&mut txn);
     let (key, record) = undo_record();
     txn.put::<UndoRecords>(&key, &Message(record));

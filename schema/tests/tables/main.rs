@@ -4,5 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod bridge_rows;
 mod doc;
 mod format;

@@ -42,6 +42,7 @@ pub fn config_of(summary: &Summary) -> Result<Config> {
         internal_txs: true,
         rich_list: true,
         indexes: Vec::new(),
+        bridge: None,
         // A recording answers only the recorded requests.
         reconcile_every: None,
         believe_after: ingest::config::BELIEVE_AFTER,

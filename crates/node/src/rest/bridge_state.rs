@@ -25,18 +25,38 @@ pub struct BridgeOutput {
     pub l1_block: u64,
     /// The time of that block.
     pub l1_time: Timestamp,
+    /// The output root.
+    pub root: [u8; 32],
+}
+
+/// Settings of a bridge that change without an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BridgeConfig {
+    /// Seconds from the proposal of an output until claims against it are accepted.
+    pub finalization_seconds: u64,
+    /// No deposits are accepted any more.
+    pub disabled: bool,
 }
 
 impl BridgeOutput {
     fn read(json: &Value) -> Result<Self, String> {
         let time = text_at(json, "/output_proposal/l1_block_time")?;
+        let root =
+            STANDARD.decode(text_at(json, "/output_proposal/output_root")?).map_err(|e| e.to_string())?;
         Ok(Self {
             index: number_at(json, "/output_index")?,
             l2_block: number_at(json, "/output_proposal/l2_block_number")?,
             l1_block: number_at(json, "/output_proposal/l1_block_number")?,
             l1_time: Timestamp::parse(time).map_err(|e| e.to_string())?,
+            root: root.try_into().map_err(|_| "an output root that has not 32 bytes")?,
         })
     }
+}
+
+/// Seconds of a duration in the JSON of protobuf, rounded down: `604800s`.
+fn seconds(text: &str) -> Result<u64, String> {
+    let whole = text.strip_suffix('s').map(|text| text.split_once('.').map_or(text, |(whole, _)| whole));
+    whole.and_then(|whole| whole.parse().ok()).ok_or_else(|| format!("{text:?} is not a duration"))
 }
 
 impl Rest {
@@ -61,6 +81,51 @@ impl Rest {
             format!("/opinit/ophost/v1/bridges/{bridge}/outputs?pagination.limit=1&pagination.reverse=true");
         let read = |answer: Reply| answer.output_proposals.first().map(BridgeOutput::read).transpose();
         self.query_for(Request::get("outputs", path).in_state(state), read).await
+    }
+
+    /// The settings of a bridge (`bridges/{id}`).
+    pub async fn bridge_config(&self, bridge: u64) -> Result<BridgeConfig, Error> {
+        let read = |answer: Value| {
+            let disabled = answer.pointer("/bridge_config/bridge_disabled").and_then(Value::as_bool);
+            Ok(BridgeConfig {
+                finalization_seconds: seconds(text_at(&answer, "/bridge_config/finalization_period")?)?,
+                // Earlier versions cannot disable a bridge.
+                disabled: disabled.unwrap_or(false),
+            })
+        };
+        let path = format!("/opinit/ophost/v1/bridges/{bridge}");
+        self.query_for(Request::get("bridges", path), read).await
+    }
+
+    /// Up to `limit` outputs from the first, without the first `offset`.
+    pub async fn bridge_outputs(
+        &self,
+        bridge: u64,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<BridgeOutput>, Error> {
+        self.list_outputs(bridge, &format!("pagination.offset={offset}&pagination.limit={limit}")).await
+    }
+
+    /// The `limit` newest outputs, newest first.
+    pub async fn newest_bridge_outputs(&self, bridge: u64, limit: u64) -> Result<Vec<BridgeOutput>, Error> {
+        self.list_outputs(bridge, &format!("pagination.limit={limit}&pagination.reverse=true")).await
+    }
+
+    async fn list_outputs(&self, bridge: u64, page: &str) -> Result<Vec<BridgeOutput>, Error> {
+        #[derive(Deserialize)]
+        struct Reply {
+            output_proposals: Vec<Value>,
+        }
+        let path = format!("/opinit/ophost/v1/bridges/{bridge}/outputs?{page}");
+        let read = |answer: Reply| answer.output_proposals.iter().map(BridgeOutput::read).collect();
+        self.query_for(Request::get("outputs", path), read).await
+    }
+
+    /// The number of the bridge of a rollup (`bridge_info`).
+    pub async fn bridge_number(&self) -> Result<u64, Error> {
+        let request = Request::get("bridge_info", "/opinit/opchild/v1/bridge_info".to_owned());
+        self.query_for(request, |answer: Value| number_at(&answer, "/bridge_info/bridge_id")).await
     }
 
     /// Whether the withdrawal with this hash was claimed (`withdrawals/claimed/by_hash`).

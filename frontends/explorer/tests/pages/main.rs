@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
 mod block_data;
+mod bridge;
 mod dom;
 mod elsewhere;
 mod frame;

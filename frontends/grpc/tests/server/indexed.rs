@@ -8,6 +8,8 @@ use chain::metadata::{Metadata, Said};
 use grpc::v1::index_service_client::IndexServiceClient;
 use query::Indexer;
 use replay::{Options, Recording};
+use schema::bridge::BRIDGE;
+use schema::bridge_output::{self, L1Proposal, L1Replies};
 use schema::index_writer::{Rest, Writer};
 use schema::ledger::LEDGER;
 use schema::packets::PACKETS;
@@ -38,14 +40,24 @@ pub(crate) async fn indexer(chain: &str) -> Indexer {
     let last = recording.last();
     index(recording, Options::default(), &store).await;
     tokens(&*store, last);
+    outputs(&*store);
     indexed::indexer(store).unwrap()
 }
 
-/// Indexes a recorded chain, its movements of tokens and its packets too.
+/// Indexes a recorded chain, its movements of tokens, its packets and its bridge too.
 pub(crate) async fn index(recording: Arc<Recording>, options: Options, store: &Arc<MemStore>) {
     let mut config = indexed::config(&recording).unwrap();
-    config.indexes = vec![&LEDGER, &PACKETS];
+    config.indexes = vec![&BRIDGE, &LEDGER, &PACKETS];
     indexed::index_as(config, recording, options, Arc::clone(store) as _).await.unwrap();
+}
+
+/// Writes two outputs, as a layer one would list them.
+fn outputs(store: &dyn Store) {
+    let mut writer = Writer::new(store, &BRIDGE, Horizon::DEFAULT).unwrap();
+    let proposal = |l2_block| L1Proposal { l2_block, root: vec![7; 32], l1_height: 9, l1_time: 1 };
+    let outputs = vec![(1, proposal(25)), (2, proposal(32))];
+    let replies = L1Replies { bridge: 1, finalization_seconds: 20, outputs, ..L1Replies::default() };
+    writer.amend(store, |txn| bridge_output::apply(txn, &replies).map(drop)).unwrap();
 }
 
 /// Builds the index of tokens, and describes the first one: a recording has no reply about most.

@@ -147,6 +147,8 @@ impl<'a> State<'a> {
         if value("pagination.reverse") == Some("true") {
             outputs.reverse();
         }
+        let offset = value("pagination.offset").unwrap_or("0").parse::<usize>().ok()?;
+        outputs.drain(..offset.min(outputs.len()));
         outputs.truncate(value("pagination.limit").unwrap_or("100").parse().ok()?);
         let answer = json!({ "output_proposals": outputs, "pagination": { "next_key": null, "total": "0" } });
         Some(ok(&[&answer.to_string()]))

@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod balances;
+mod bridge;
+mod bridge_index;
 mod etherscan;
 mod evm_reads;
 mod evm_rpc;

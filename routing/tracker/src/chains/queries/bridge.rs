@@ -2,8 +2,9 @@
 
 use std::future::ready;
 
+use chain::bridge::claimable_at;
+use chain::bridge::tree::Leaf;
 use node::{BridgeOutput, FoundEvent, TxSearchHit};
-use sha3::{Digest as _, Sha3_256};
 
 use super::ChainQueries;
 use super::packet::nothing;
@@ -103,8 +104,7 @@ impl ChainQueries<'_> {
             return Ok(Vec::new());
         }
         let tx = self.proposal(&search, *bridge, &first).await;
-        let wait = i64::try_from(hop.finalization_seconds).unwrap_or(i64::MAX);
-        let claimable_at = Some(claimable(first.l1_time.unix_nanos(), wait));
+        let claimable_at = Some(claimable_at(first.l1_time.unix_nanos(), hop.finalization_seconds));
         let output = Some(Output { index: first.index, tx, claimable_at });
         Ok(vec![Observation::Output { sequence, as_of, output }])
     }
@@ -175,67 +175,9 @@ impl ChainQueries<'_> {
     }
 }
 
-/// Claims compare whole seconds of block times.
-fn claimable(time: i64, wait_seconds: i64) -> i64 {
-    const NANOS: i64 = 1_000_000_000;
-    time.div_euclid(NANOS).saturating_add(wait_seconds).saturating_mul(NANOS)
-}
-
-/// The leaf of the bridge's tree (OPinit, `GenerateWithdrawalHash`); none for an amount that the L1 cannot pay.
+/// The hash by which the L1 remembers the claim; none for an amount that it cannot pay.
 fn withdrawal_hash(hop: &Withdrawal, bridge: u64) -> Option<[u8; 32]> {
-    let hash = |bytes: &[u8]| -> [u8; 32] { Sha3_256::digest(bytes).into() };
-    let amount: u64 = hop.amount.parse().ok()?;
-    let mut leaf = Vec::with_capacity(8 * 3 + 32 * 3);
-    leaf.extend(bridge.to_be_bytes());
-    leaf.extend(hop.l2_sequence.to_be_bytes());
-    for text in [&hop.sender, &hop.receiver, &hop.l1_denom] {
-        leaf.extend(hash(text.as_bytes()));
-    }
-    leaf.extend(amount.to_be_bytes());
-    Some(hash(&hash(&leaf)))
-}
-
-#[cfg(test)]
-mod tests {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-
-    use super::*;
-
-    fn withdrawal(sequence: u64, who: &str, amount: &str) -> Withdrawal {
-        let sent = TxRef { chain: "l2".into(), hash: None, height: 1, time: None };
-        Withdrawal {
-            from: "l2".into(),
-            to: None,
-            link: Relation::Start,
-            l2_sequence: sequence,
-            sender: who.into(),
-            receiver: who.into(),
-            l2_denom: "l2/x".into(),
-            l1_denom: "uinit".into(),
-            amount: amount.into(),
-            finalization_seconds: 0,
-            sent,
-            output: None,
-            output_as_of: 0,
-            claimed: None,
-        }
-    }
-
-    #[test]
-    fn a_withdrawal_has_its_hash_on_the_l1() {
-        let example = withdrawal(42, "init1pyq6amga29zfsldw8k26kgvl7a0fhf3kftflmr", "1000000");
-        let hash = withdrawal_hash(&example, 16).unwrap();
-        assert_eq!(hex::encode(hash), "01cb711cb7ddd2040411af5c644ce75ac2980b3b7c4cce0f993263a69781b517");
-        // Recorded.
-        let recorded = withdrawal(6, "init1vsrgk7gdz7dezrmyraj3krlrdt9gkf89uv4xxy", "1234");
-        let hash = STANDARD.encode(withdrawal_hash(&recorded, 1).unwrap());
-        assert_eq!(hash, "sVN/ykRao6CndWZpCqZCJs92bH1erAjJk041ALzVD+M=");
-        assert_eq!(withdrawal_hash(&withdrawal(6, "x", "18446744073709551616"), 1), None);
-    }
-
-    #[test]
-    fn a_claim_is_accepted_from_the_whole_second_on() {
-        assert_eq!(claimable(1_900_000_000, 20), 21_000_000_000);
-    }
+    let Withdrawal { l2_sequence: sequence, sender: from, receiver: to, l1_denom: base_denom, .. } = hop;
+    let amount = hop.amount.parse().ok()?;
+    Some(Leaf { bridge, sequence: *sequence, from, to, base_denom, amount }.hash())
 }

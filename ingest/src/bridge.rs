@@ -1,0 +1,277 @@
+//! Asks the layer one of a rollup for the outputs and claims of its bridge, for the optional index `bridge`.
+//!
+//! The lane's writer writes the replies. A layer one that does not answer delays nothing: withdrawals then have no proofs yet.
+//!
+//! # Invariants
+//!
+//! * What is stored is read again in each round, so a restart or a rewind needs nothing.
+//! * An output counts as deleted only if the layer one lists none of its number or above.
+
+pub(crate) mod alarm;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chain::bridge::claimable_at;
+use node::retry::Backoff;
+use node::{BridgeOutput, Node, Rest};
+use schema::bridge::BRIDGE;
+use schema::bridge_output::{self, L1Proposal, L1Replies, L1State};
+use schema::opchild;
+use store::{Snapshot, Store};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::error::causes;
+use crate::optional::Fetched;
+
+/// Newest outputs of a round. More are asked for if all of them are new or replaced.
+const NEWEST: u64 = 10;
+
+/// Outputs of a reply, at most: the limit of the module.
+const PAGE: u64 = 1000;
+
+/// Withdrawals of a round that are asked about: the newest, and the next of all others.
+const CLAIMS: [usize; 2] = [8, 16];
+
+/// Pauses after failures.
+const PAUSES: Backoff =
+    Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter: true };
+
+/// Time without a reply before a log line about it, and between two of these.
+const REMINDER: Duration = Duration::from_mins(1);
+
+/// Asks the layer one.
+pub(crate) struct BridgeSource {
+    pub(crate) l1: Rest,
+    /// The rollup's.
+    pub(crate) node: Arc<Node>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) poll: Duration,
+    /// To the writer of the block lane.
+    pub(crate) found: mpsc::Sender<Fetched>,
+}
+
+/// The block lane has ended.
+struct Ended;
+
+/// What was asked before.
+#[derive(Default)]
+struct Asked {
+    /// The id of the layer one.
+    chain: bool,
+    /// The last withdrawal that was asked about in turn.
+    claim: u64,
+}
+
+/// Why a round failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Node(#[from] node::Error),
+    #[error(transparent)]
+    Schema(#[from] schema::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("`bridge.l1` is chain {found}, and the rollup's bridge is on {expected}: correct the address")]
+    OtherChain { found: String, expected: String },
+}
+
+impl BridgeSource {
+    /// Runs for ever; pauses after errors.
+    pub(crate) async fn run(self) -> Infallible {
+        let (mut failures, mut failing, mut asked) = (0, None, Asked::default());
+        loop {
+            let pause = match self.round(&mut asked).await {
+                Ok(Ok(())) => {
+                    (failures, failing) = (0, None);
+                    self.poll
+                }
+                Ok(Err(Ended)) => return std::future::pending().await,
+                Err(error) => {
+                    let since = failing.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= REMINDER {
+                        *since = Instant::now();
+                        tracing::warn!(error = %causes(&error), "outputs of the bridge are old until the layer one answers");
+                    }
+                    failures += 1;
+                    self.poll.max(PAUSES.delay(failures))
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Asks once.
+    async fn round(&self, asked: &mut Asked) -> Result<Result<(), Ended>, Failure> {
+        let Some(bridge) = self.bridge().await? else { return Ok(Ok(())) };
+        if !asked.chain {
+            self.check_chain().await?;
+            asked.chain = true;
+        }
+        let config = self.l1.bridge_config(bridge).await?;
+        let replies = |outputs: &[BridgeOutput], last: Option<u64>, claimed: Vec<u64>| {
+            let (finalization_seconds, disabled) = (config.finalization_seconds, config.disabled);
+            let outputs = outputs.iter().map(|output| (output.index, proposal(output))).collect();
+            Fetched::L1(L1Replies {
+                bridge,
+                finalization_seconds,
+                disabled,
+                outputs,
+                last,
+                claimed,
+                seen: now().unsigned_abs(),
+            })
+        };
+        let (newest, missing) = self.newest(bridge).await?;
+        let last = newest.last().map_or(0, |output| output.index);
+        for (offset, limit) in missing {
+            let page = self.l1.bridge_outputs(bridge, offset, limit).await?;
+            if self.found.send(replies(&page, None, Vec::new())).await.is_err() {
+                return Ok(Err(Ended));
+            }
+        }
+        let is_new = {
+            let snapshot = self.store.snapshot()?;
+            let state = bridge_output::l1_state(&*snapshot)?;
+            let is_same = |state: &L1State| {
+                let known = (state.bridge, state.finalization_seconds, state.disabled, state.last_output);
+                known == (bridge, config.finalization_seconds, config.disabled, last)
+            };
+            !state.as_ref().is_some_and(is_same)
+                || !all_stored(&*snapshot, &newest)?
+                || can_compare(&*snapshot, &state.unwrap_or_default())?
+        };
+        if is_new && self.found.send(replies(&newest, Some(last), Vec::new())).await.is_err() {
+            return Ok(Err(Ended));
+        }
+        let claimed = self.claimed(bridge, config.finalization_seconds, &mut asked.claim).await?;
+        if !claimed.is_empty() && self.found.send(replies(&[], None, claimed)).await.is_err() {
+            return Ok(Err(Ended));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Fails if the addresses are of another chain than the rollup's events name.
+    async fn check_chain(&self) -> Result<(), Failure> {
+        let expected = opchild::state(&*self.store.snapshot()?)?.l1_chain_id;
+        let found = self.l1.node_info().await?.chain_id;
+        if expected.is_empty() || expected == found {
+            return Ok(());
+        }
+        Err(Failure::OtherChain { found, expected })
+    }
+
+    /// The rollup's bridge; `None` if it has none yet.
+    async fn bridge(&self) -> Result<Option<u64>, Failure> {
+        let stored = opchild::state(&*self.store.snapshot()?)?.bridge;
+        if stored > 0 {
+            return Ok(Some(stored));
+        }
+        // The event may be older than the first block.
+        match &self.node.rest {
+            Some(rest) => Ok(Some(rest.bridge_number().await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The newest outputs, ascending, as far back as the stored ones may differ, and pages of those between, by offset and limit.
+    async fn newest(&self, bridge: u64) -> Result<(Vec<BridgeOutput>, Vec<(u64, u64)>), Failure> {
+        let mut limit = NEWEST;
+        loop {
+            let mut newest = self.l1.newest_bridge_outputs(bridge, limit).await?;
+            newest.reverse();
+            let Some(oldest) = newest.first() else { return Ok((newest, Vec::new())) };
+            let snapshot = self.store.snapshot()?;
+            let stored = bridge_output::l1_state(&*snapshot)?.map_or(0, |state| state.last_output);
+            if oldest.index > stored + 1 {
+                // Outputs are numbered from 1 without gaps.
+                let pages = (stored..oldest.index - 1).step_by(usize::try_from(PAGE).unwrap_or(1));
+                let missing = pages.map(|offset| (offset, PAGE.min(oldest.index - 1 - offset))).collect();
+                return Ok((newest, missing));
+            }
+            let is_known = all_stored(&*snapshot, &newest[..1])?;
+            if is_known || oldest.index > stored || limit >= PAGE || (newest.len() as u64) < limit {
+                return Ok((newest, Vec::new()));
+            }
+            limit = (limit * 10).min(PAGE);
+        }
+    }
+
+    /// Withdrawals that were claimed, of some that can be.
+    async fn claimed(&self, bridge: u64, period: u64, after: &mut u64) -> Result<Vec<u64>, Failure> {
+        let hashes = {
+            let snapshot = self.store.snapshot()?;
+            let [newest, others] = CLAIMS;
+            let mut open = bridge_output::open_claims(&*snapshot, *after, others)?;
+            *after = if open.len() < others { 0 } else { open.last().copied().unwrap_or_default() };
+            open.extend(bridge_output::newest_open_claims(&*snapshot, newest)?);
+            let open: BTreeSet<u64> = open.into_iter().collect();
+            let state = bridge_output::l1_state(&*snapshot)?.unwrap_or_default();
+            let mut hashes = Vec::new();
+            for sequence in open {
+                hashes.extend(claimable(&*snapshot, &state, period, bridge, sequence)?);
+            }
+            hashes
+        };
+        let mut claimed = Vec::new();
+        for (sequence, hash) in hashes {
+            if self.l1.is_withdrawal_claimed(bridge, hash, None).await? {
+                claimed.push(sequence);
+            }
+        }
+        Ok(claimed)
+    }
+}
+
+/// A withdrawal with its hash, if claims of it are accepted.
+fn claimable(
+    snapshot: &dyn Snapshot,
+    state: &L1State,
+    period: u64,
+    bridge: u64,
+    sequence: u64,
+) -> Result<Option<(u64, [u8; 32])>, Failure> {
+    let Some(withdrawal) = opchild::withdrawal(snapshot, sequence)? else { return Ok(None) };
+    let covering = bridge_output::covering(snapshot, state, withdrawal.height())?;
+    let proposed = covering.and_then(|(_, output)| output.live().map(|proposal| proposal.l1_time));
+    if proposed.is_none_or(|time| claimable_at(time, period) > now()) {
+        return Ok(None);
+    }
+    Ok(bridge_output::leaf(bridge, sequence, &withdrawal).map(|hash| (sequence, hash)))
+}
+
+/// True if these outputs are stored.
+fn all_stored(snapshot: &dyn Snapshot, outputs: &[BridgeOutput]) -> Result<bool, Failure> {
+    for output in outputs {
+        let stored = bridge_output::output(snapshot, output.index)?;
+        if stored.as_ref().and_then(bridge_output::Output::live) != Some(&proposal(output)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// True if the next output that was not compared can be.
+fn can_compare(snapshot: &dyn Snapshot, state: &L1State) -> Result<bool, Failure> {
+    let next = state.compared + 1;
+    if next > state.last_output {
+        return Ok(false);
+    }
+    let height = BRIDGE.state(snapshot)?.map_or(0, |index| index.height);
+    let output = bridge_output::output(snapshot, next)?;
+    Ok(output.is_none_or(|output| output.live().is_some_and(|proposal| proposal.l2_block <= height)))
+}
+
+fn proposal(output: &BridgeOutput) -> L1Proposal {
+    let BridgeOutput { l2_block, l1_block, l1_time, root, .. } = *output;
+    L1Proposal { l2_block, root: root.to_vec(), l1_height: l1_block, l1_time: l1_time.unix_nanos() }
+}
+
+/// Nanoseconds since 1970 UTC.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
