@@ -17,12 +17,14 @@ pub mod page;
 
 mod api;
 mod collection_search;
+mod csv;
 mod filtered_page;
 mod free_json;
 mod indexer;
 mod movement_filter;
 mod movement_params;
 mod msg_sets;
+pub mod names;
 mod nft_record;
 mod page_writer;
 mod params;
@@ -32,6 +34,7 @@ mod stream;
 mod swagger;
 mod token_list;
 mod token_record;
+mod token_types;
 mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
@@ -65,6 +68,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::rich_list::ENDPOINTS,
     api::ledger::ENDPOINTS,
     api::balance::ENDPOINTS,
+    api::balance_history::ENDPOINTS,
     api::holders::ENDPOINTS,
     api::ledger_token::ENDPOINTS,
     api::stream::ENDPOINTS,

@@ -23,7 +23,7 @@ use crate::ledger::Chain;
 static OF_LEDGER: Index = LEDGER;
 static OF_BALANCES: Index = BALANCES;
 
-async fn app(name: &str) -> App<Indexer> {
+pub(crate) async fn app(name: &str) -> App<Indexer> {
     let recording = Arc::new(Recording::open(&recording(name)).unwrap());
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let indexes = if recording.is_evm() { vec![&OF_LEDGER] } else { vec![&OF_LEDGER, &OF_BALANCES] };

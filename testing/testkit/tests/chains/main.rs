@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod balance_csv;
 mod balances;
 mod etherscan;
 mod evm_reads;
@@ -16,6 +17,7 @@ mod oracles;
 mod otterscan;
 mod records;
 mod streams;
+mod supplies;
 mod tokens;
 mod transfer_csv;
 mod transfer_filters;
