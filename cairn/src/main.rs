@@ -41,6 +41,7 @@ mod demo;
 mod follow;
 mod healthcheck;
 mod init;
+mod local_index;
 mod logging;
 mod metrics;
 mod otlp;

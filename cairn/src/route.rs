@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ::registry::{Loaded, Problem, Registry, Severity};
 use anyhow::Context as _;
-use routing_api::Service;
+use routing_api::{LocalIndex, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, watch};
 use web::app::App;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
         if let Some(at) = base.metrics {
             metrics::start(at, &stop).await?;
         }
-        let routing = Supervisor::start(settings, false)?;
+        let routing = Supervisor::start(settings, None, false)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;
         routing.stop().await;
@@ -73,6 +73,9 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     })?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// The index of this process, if it has one.
+pub(crate) type Local = Option<Arc<dyn LocalIndex>>;
 
 /// A running routing service.
 pub(crate) struct Routing {
@@ -87,20 +90,23 @@ impl Routing {
     /// tracker.
     pub(crate) fn start(
         settings: &RouteSettings,
+        local: Local,
         loaded: Loaded,
         current: &CurrentRouting,
     ) -> anyhow::Result<Self> {
-        Self::over(listen(settings)?, settings, loaded, current)
+        Self::over(listen(settings)?, settings, local, loaded, current)
     }
 
     fn over(
         listener: TcpListener,
         settings: &RouteSettings,
+        local: Local,
         loaded: Loaded,
         current: &CurrentRouting,
     ) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
         let service = Service::open(loaded.registry, &settings.data, settings.config.clone(), VERSION)?;
+        let service = service.with_local(local);
         service.set_files(loaded.files);
         let mut app = App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone());
         if settings.explorer {
@@ -162,6 +168,7 @@ const LAST_PAUSE: Duration = Duration::from_mins(1);
 /// Supervisor of a routing service: logs failures and restarts it after a backoff.
 pub(crate) struct Supervisor {
     settings: RouteSettings,
+    local: Local,
     /// `None` between a failure and the next start.
     routing: Mutex<Option<Routing>>,
     /// The running service, for the explorer's pages.
@@ -172,13 +179,17 @@ impl Supervisor {
     /// Starts the service, within a tokio runtime. A registry that does not load, or an address in use, is an error
     /// here; so is a database that does not open, unless the disk is full or `is_contained`: then the supervisor
     /// retries it.
-    pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        mut settings: RouteSettings,
+        local: Local,
+        is_contained: bool,
+    ) -> anyhow::Result<Self> {
         let loaded = load(&settings.registry)?;
         let listener = listen(&settings)?;
         // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
         let current = CurrentRouting::default();
-        let routing = match Routing::over(listener, &settings, loaded, &current) {
+        let routing = match Routing::over(listener, &settings, local.clone(), loaded, &current) {
             Ok(routing) => Some(routing),
             Err(error) if is_contained || is_full(&error) => {
                 let error = format!("{error:#}");
@@ -187,7 +198,7 @@ impl Supervisor {
             }
             Err(error) => return Err(error),
         };
-        Ok(Self { settings, routing: Mutex::new(routing), current })
+        Ok(Self { settings, local, routing: Mutex::new(routing), current })
     }
 
     /// The service that runs now, for the explorer's pages.
@@ -222,7 +233,7 @@ impl Supervisor {
             }
             pause = (2 * pause).min(LAST_PAUSE);
             match load(&self.settings.registry)
-                .and_then(|loaded| Routing::start(&self.settings, loaded, &self.current))
+                .and_then(|loaded| Routing::start(&self.settings, self.local.clone(), loaded, &self.current))
             {
                 Ok(started) => *routing = Some(started),
                 Err(error) => {

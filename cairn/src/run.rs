@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::control;
 use crate::database::Written;
+use crate::local_index::ServedIndex;
 use crate::logging::{self, Screen};
 use crate::metrics::Samples;
 use crate::pages::{CurrentRouting, Pages};
@@ -70,7 +71,12 @@ pub(crate) async fn index(
     }
     let existing = is_there.then(|| database.served());
     let routing = settings.route().filter(|_| serves);
-    let routing = routing.map(|route| Supervisor::start(route, true)).transpose()?;
+    let served = ::grpc::Index::default();
+    let routing = routing.map(|route| {
+        let local = ServedIndex { index: Arc::clone(&served), ready: Arc::new(is_ready.clone()) };
+        Supervisor::start(route, Some(Arc::new(local)), true)
+    });
+    let routing = routing.transpose()?;
     let head = {
         let ready = Arc::clone(&ready);
         Arc::new(move || ready.head())
@@ -81,7 +87,8 @@ pub(crate) async fn index(
         Arc::new(move || ready.remark())
     };
     let probes = Probes { remark, ..Probes::new(is_ready) };
-    let mut serving = serves.then(|| Serving::start(settings, existing, probes, pages)).transpose()?;
+    let mut serving =
+        serves.then(|| Serving::start(settings, existing, served, probes, pages)).transpose()?;
     let run_routes = async {
         if let Some(routing) = &routing {
             routing.run(stop).await;

@@ -90,7 +90,7 @@ impl RouteDemo {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
         });
         let current = CurrentRouting::default();
-        let routing = Routing::start(&settings, loaded, &current)?;
+        let routing = Routing::start(&settings, None, loaded, &current)?;
         let demo = Self { nodes, routing, current, settings };
         for (chain, hash) in demo.transfers() {
             demo.routing.service().tracker().track(chain, hash, now()?)?;
