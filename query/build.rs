@@ -163,6 +163,13 @@ const DECIMALS: [&str; 33] = [
     "Tx.gas_used",
     "Tx.gas_wanted",
 ];
+/// The same of numbers that may be `null`.
+const OPTIONAL_DECIMALS: [&str; 4] = [
+    "LedgerToken.complete_from",
+    "LedgerToken.holders",
+    "LedgerToken.supply_checked_height",
+    "LedgerToken.transfers",
+];
 const DECIMAL: &str = "^[0-9]+$";
 
 /// Texts by the regular expression (ECMA 262) that they match.
@@ -172,7 +179,14 @@ const PATTERNS: [(&str, &[&str]); 10] = [
     ("^-?[0-9]+$", &["BalanceChange.change"]),
     (
         DECIMAL,
-        &["Block.gas_used", "Block.gas_wanted", "Coin.amount", "TokenHolder.amount", "Transfer.amount"],
+        &[
+            "Block.gas_used",
+            "Block.gas_wanted",
+            "Coin.amount",
+            "LedgerToken.supply",
+            "TokenHolder.amount",
+            "Transfer.amount",
+        ],
     ),
     ("^[0-9A-F]{64}$", &["Block.hash", "Tx.txhash"]),
     ("^[0-9A-F]*$", &["Tx.data"]),
@@ -327,6 +341,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.field_attribute(field, r#"#[serde(with = "serde_with::As::<serde_with::DisplayFromStr>")]"#);
         config
             .field_attribute(field, format!("#[schemars(with = \"String\", regex(pattern = {DECIMAL:?}))]"));
+    }
+    for field in OPTIONAL_DECIMALS {
+        let with = "serde_with::As::<Option<serde_with::DisplayFromStr>>";
+        config.field_attribute(field, format!("#[serde(with = {with:?})]"));
+        let schema = format!("#[schemars(with = \"Option<String>\", regex(pattern = {DECIMAL:?}))]");
+        config.field_attribute(field, schema);
     }
     for (pattern, fields) in PATTERNS {
         for field in fields {

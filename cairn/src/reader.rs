@@ -43,7 +43,7 @@ pub(crate) fn query(sources: Sources<FOLLOWER>) -> anyhow::Result<()> {
         let is_ready = ready::keeping_up(last);
         samples.set(database.rocks(), is_ready.clone());
         // It asks no node, so it does not know the height of the chain.
-        let pages = Pages { index: CurrentIndex::default(), routing: None, head: Arc::new(|| None) };
+        let pages = Pages { index: CurrentIndex::none(), routing: None, head: Arc::new(|| None) };
         let serving = Serving::start(settings, Some(database.store()), Probes::new(is_ready), pages)?;
         let outcome = follow::keep_up(&database, &caught_up, &stop).await;
         serving.stop().await;

@@ -66,7 +66,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
         if let Some(at) = base.metrics {
             metrics::start(at, &stop).await?;
         }
-        let routing = Supervisor::start(settings, false, CurrentIndex::default())?;
+        let routing = Supervisor::start(settings, false, CurrentIndex::none())?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;
         routing.stop().await;
@@ -104,6 +104,7 @@ impl Routing {
     ) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
         let service = Service::open(loaded.registry, &settings.data, settings.config.clone(), VERSION)?;
+        let service = service.with_local(Some(Arc::new(index.clone())));
         service.set_files(loaded.files);
         service.tracker().read_from(Arc::new(index.clone()));
         let mut app = App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone());
@@ -170,7 +171,7 @@ pub(crate) struct Supervisor {
     routing: Mutex<Option<Routing>>,
     /// The running service, for the explorer's pages.
     current: CurrentRouting,
-    /// The index of this process, for the tracker.
+    /// The index of this process, for the tracker and for portfolios.
     index: CurrentIndex,
 }
 

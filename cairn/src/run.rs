@@ -71,7 +71,7 @@ pub(crate) async fn index(
     }
     let existing = is_there.then(|| database.served());
     let routing = settings.route().filter(|_| serves);
-    let own_index = CurrentIndex::default();
+    let own_index = CurrentIndex::new(is_ready.clone());
     let routing = routing.map(|route| Supervisor::start(route, true, own_index.clone())).transpose()?;
     let head = {
         let ready = Arc::clone(&ready);

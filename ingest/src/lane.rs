@@ -77,7 +77,7 @@ pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) next: u64,
     /// The last height that can be fetched; grows.
     pub(crate) target: watch::Receiver<Progress>,
-    /// Publishes the lane's progress after each commit.
+    /// Publishes the lane's progress after each commit, also of its optional indexes alone.
     pub(crate) progress: watch::Sender<Progress>,
     /// What the lane's undo log keeps.
     pub(crate) undo: Horizon,
@@ -229,7 +229,7 @@ fn write<I, K: Sink<I>>(
 ) -> Result<(), Error> {
     let mut counts = Counts::new(REMEMBERED_LISTS);
     let mut synced = Instant::now();
-    while let Some(first) = next_work(&mut ready, &mut indexes, store, sink.progress().height)? {
+    while let Some(first) = next_work(&mut ready, &mut indexes, store, progress)? {
         if let Work::Fetched(fetched) = first {
             indexes.write_fetched(store, &fetched, sink.progress().height)?;
             continue;
@@ -283,18 +283,22 @@ fn write<I, K: Sink<I>>(
     Ok(())
 }
 
-/// Waits for work; meanwhile builds the optional indexes that lack blocks up to `height`. `None` when the channel closes.
+/// Waits for work; meanwhile builds the optional indexes that lack blocks of the lane, and announces each step of that as progress.
+/// `None` when the channel closes.
 fn next_work<I>(
     ready: &mut mpsc::Receiver<Work<I>>,
     indexes: &mut OptionalIndexes,
     store: &dyn Store,
-    height: u64,
+    progress: &watch::Sender<Progress>,
 ) -> Result<Option<Work<I>>, Error> {
+    let at = *progress.borrow();
     loop {
         match ready.try_recv() {
             Ok(work) => return Ok(Some(work)),
             Err(TryRecvError::Disconnected) => return Ok(None),
-            Err(TryRecvError::Empty) if indexes.catch_up(store, height)? => {}
+            Err(TryRecvError::Empty) if indexes.catch_up(store, at.height)? => {
+                progress.send_replace(at);
+            }
             Err(TryRecvError::Empty) => return Ok(ready.blocking_recv()),
         }
     }

@@ -291,9 +291,11 @@ impl TokenSource {
                 };
                 let plain = resource("0x1::fungible_asset::Metadata").await?;
                 let extra = resource("0x1::fungible_asset::ExtraMetadata").await?;
-                plain
-                    .and_then(|plain| metadata::fungible_asset(object, &plain, extra.as_deref()))
-                    .unwrap_or_default()
+                let functions = resource("0x1::fungible_asset::DispatchFunctionStore").await?;
+                let metadata =
+                    plain.and_then(|plain| metadata::fungible_asset(object, &plain, extra.as_deref()));
+                let is_derived = functions.is_some_and(|reply| metadata::has_derived_balances(&reply));
+                Metadata { is_derived, ..metadata.unwrap_or_default() }
             }
             Token::Cw20(contract) => {
                 let contract = &Account::from(*contract).to_bech32(&self.finality.prefix);
@@ -358,6 +360,7 @@ fn described_by(token: &Token, replies: &[Option<Returned>]) -> Metadata {
             _ => metadata::Said::Nothing,
         },
         denom: None,
+        is_derived: false,
     }
 }
 

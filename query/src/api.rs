@@ -1,6 +1,7 @@
 //! The endpoints, grouped by subject.
 
 pub(crate) mod balance;
+pub(crate) mod balance_history;
 pub(crate) mod block;
 pub(crate) mod bridge;
 pub(crate) mod collection;

@@ -204,6 +204,11 @@ impl View<'_> {
 
     /// An error unless `index` has the last block: without it, rows that are missing would seem not to exist.
     pub(crate) fn require(&self, index: &Index) -> Result<(), HttpError> {
+        self.require_within(index, 0)
+    }
+
+    /// As [`Self::require`], of an index that may be `blocks` behind the last block if it is being written.
+    pub(crate) fn require_within(&self, index: &Index, blocks: u64) -> Result<(), HttpError> {
         let (name, last) = (index.name, self.blocks()?.height);
         let state = index.state(self.snapshot()).map_err(HttpError::internal)?;
         let Some(state) = state.filter(|state| state.version == index.version) else {
@@ -211,7 +216,8 @@ impl View<'_> {
                 "the index `{name}` is not stored: set `index = [\"{name}\"]` for the process that indexes"
             )));
         };
-        if state.height >= last {
+        let is_written = || index.is_written(self.snapshot()).map_err(HttpError::internal);
+        if state.height >= last || (state.height.saturating_add(blocks) >= last && is_written()?) {
             return Ok(());
         }
         Err(HttpError::unavailable(format!(

@@ -18,12 +18,14 @@ pub mod page;
 mod api;
 mod bridge_record;
 mod collection_search;
+mod csv;
 mod filtered_page;
 mod free_json;
 mod indexer;
 mod movement_filter;
 mod movement_params;
 mod msg_sets;
+pub mod names;
 mod nft_record;
 mod packet_record;
 mod page_writer;
@@ -34,6 +36,7 @@ mod stream;
 mod swagger;
 mod token_list;
 mod token_record;
+mod token_types;
 mod transfer_record;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
@@ -67,6 +70,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Indexer>]] = &[
     api::rich_list::ENDPOINTS,
     api::ledger::ENDPOINTS,
     api::balance::ENDPOINTS,
+    api::balance_history::ENDPOINTS,
     api::holders::ENDPOINTS,
     api::ledger_token::ENDPOINTS,
     api::ibc::ENDPOINTS,

@@ -58,13 +58,17 @@ impl<R: Row> Page<R> {
     /// Keeps `n` rows, at least one: those at the place that the request names.
     pub fn cut(&mut self, n: usize, request: &PageRequest<R>) {
         let dropped = self.rows.len().saturating_sub(n);
-        if dropped == 0 {
-            return;
-        }
-        if request.is_backward() {
+        if dropped > 0 && request.is_backward() {
             self.rows.drain(..dropped);
             self.previous = self.rows.first().cloned().map(Cursor::Before);
         } else {
+            self.cut_end(n);
+        }
+    }
+
+    /// Keeps the first `n` rows, at least one.
+    pub fn cut_end(&mut self, n: usize) {
+        if n < self.rows.len() {
             self.rows.truncate(n);
             self.next = self.rows.last().cloned().map(Cursor::After);
         }

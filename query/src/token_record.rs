@@ -1,34 +1,38 @@
 //! The records of tokens, with the node's replies about them.
 
 use chain::movement::Token;
-use schema::movement::TokenKey;
+use schema::known_token::KnownToken;
 use schema::nft::Outcome;
-use schema::tokens::{self, FirstSeen, TokenReply, Tokens};
-use store::{Message, Snapshot, Table as _};
+use schema::tokens::{self, FirstSeen, TokenReply};
+use store::Snapshot;
 use web::http_error::HttpError;
-use web::limits::lane;
 
 use crate::indexer::Indexer;
-use crate::page_writer::PageWriter;
-use crate::record::missing;
-use crate::transfer_record::moved_token;
+use crate::transfer_record::{is_derived, moved_token};
 use crate::v1::LedgerToken;
 
-/// Tokens whose rows are read at once.
-const AT_ONCE: usize = 128;
-
-/// Bytes of work for a token: its rows.
-const WORK: u64 = 512;
+/// What of a token depends on the block.
+pub(crate) struct AtBlock {
+    /// The block.
+    pub(crate) height: u64,
+    /// Accounts with a balance; `None` if they are not known.
+    pub(crate) holders: Option<u64>,
+    /// Movements up to the block; `None` if they are not indexed.
+    pub(crate) transfers: Option<u64>,
+}
 
 /// The record of a token.
 pub(crate) fn token(
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
-    token: &Token,
-    first: FirstSeen,
+    (token, first): (&Token, FirstSeen),
+    at: &AtBlock,
 ) -> Result<LedgerToken, HttpError> {
     let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
-    let (moved, reply) = (moved_token(&indexer.identity, snapshot, token)?, reply.as_ref());
+    let reply = reply.as_ref();
+    let moved = moved_token(&indexer.identity, snapshot, token, reply)?;
+    let known = KnownToken::of(snapshot, token).map_err(HttpError::internal)?;
+    let supply = known.supply(snapshot, token, at.height).map_err(HttpError::internal)?;
     let state = |outcome: fn(&TokenReply) -> Outcome| {
         let state = match reply.map_or(Outcome::Open, outcome) {
             Outcome::Known => "known",
@@ -54,27 +58,13 @@ pub(crate) fn token(
         name_state,
         symbol_state: state(TokenReply::symbol_outcome),
         decimals_state: state(TokenReply::decimals_outcome),
+        supply: supply.amount.map(|amount| amount.to_string()),
+        supply_checked_height: supply.checked,
+        holders: at.holders,
+        transfers: at.transfers,
+        complete_from: known.complete_from,
+        drifting: known.is_drifting,
+        silent: known.is_silent,
+        derived: is_derived(token, reply),
     })
-}
-
-/// Appends the records of the tokens `numbers`, as many as the page takes.
-pub(crate) fn tokens(
-    indexer: &Indexer,
-    snapshot: &dyn Snapshot,
-    page: &mut PageWriter,
-    numbers: &[u64],
-) -> Result<(), HttpError> {
-    for numbers in numbers.chunks(AT_ONCE) {
-        lane::spend(numbers.len() as u64 * WORK)?;
-        let keys: Vec<TokenKey> = tokens::numbered(snapshot, numbers).map_err(HttpError::internal)?;
-        let firsts = store::table::read_many::<Tokens>(snapshot, &keys).map_err(HttpError::internal)?;
-        for ((number, key), first) in numbers.iter().zip(&keys).zip(firsts) {
-            let Message(first) = first.ok_or_else(|| missing(Tokens::SPEC, *number))?;
-            let record = token(indexer, snapshot, &key.0, first)?;
-            if page.record(&serde_json::to_vec(&record).map_err(HttpError::internal)?)?.is_break() {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
 }

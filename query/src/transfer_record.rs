@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chain::movement::{Cause, Token, denom_of_contract};
-use chain::{Account, Timestamp, Vm};
+use chain::record::hash_and_code;
+use chain::{Account, Timestamp};
 use schema::balances;
 use schema::block::Blocks;
 use schema::ledger::{self, Movements};
@@ -12,13 +13,13 @@ use schema::movement::{MovementRow, Place, PlacedMovement};
 use schema::nft::Outcome;
 use schema::payload::Codec;
 use schema::records;
-use schema::tokens;
+use schema::tokens::{self, TokenReply};
 use schema::tx::Txs;
-use serde::Deserialize;
 use store::{Message, Snapshot, Table as _};
 use web::http_error::HttpError;
 use web::limits::lane;
 
+use crate::names::address;
 use crate::page_writer::{More, PageWriter};
 use crate::record::missing;
 use crate::v1::{MovedToken, Transfer, TransferReference};
@@ -94,7 +95,8 @@ struct Sources {
 impl Records<'_> {
     /// A token as the records name it.
     pub(crate) fn token(self, token: &Token) -> Result<MovedToken, HttpError> {
-        moved_token(self.identity, self.snapshot, token)
+        let reply = tokens::reply(self.snapshot, token).map_err(HttpError::internal)?;
+        moved_token(self.identity, self.snapshot, token, reply.as_ref())
     }
 
     /// The movements of the row that begins with `first`, if there is one.
@@ -103,12 +105,6 @@ impl Records<'_> {
     }
 
     fn sources(self, placed: &[PlacedMovement]) -> Result<Sources, HttpError> {
-        /// The members of a record that are needed here.
-        #[derive(Deserialize)]
-        struct Head {
-            txhash: String,
-            code: u32,
-        }
         let heights: Vec<u64> =
             placed.iter().map(|placed| placed.height).collect::<BTreeSet<_>>().into_iter().collect();
         let rows = store::table::read_many::<Blocks>(self.snapshot, &heights).map_err(HttpError::internal)?;
@@ -123,15 +119,20 @@ impl Records<'_> {
         records::each::<Txs>(self.snapshot, self.codec, &seqs, |record| {
             if refused.is_none() {
                 refused = lane::spend(record.len() as u64).err();
-                heads.push(serde_json::from_slice::<Head>(record));
+                heads.push(hash_and_code(record).map(|(hash, code)| (hash.to_owned(), code == 0)));
             }
         })
         .map_err(HttpError::internal)?;
         refused.map_or(Ok(()), Err)?;
         let mut txs = BTreeMap::new();
         for (seq, head) in seqs.into_iter().zip(heads) {
-            let Head { txhash, code } = head.map_err(HttpError::internal)?;
-            txs.insert(seq, (txhash, code == 0));
+            let damaged = || {
+                HttpError::internal(format!(
+                    "table `{}`: the record {seq} begins with no hash and code",
+                    Txs::SPEC.name
+                ))
+            };
+            txs.insert(seq, head.ok_or_else(damaged)?);
         }
         Ok(Sources { blocks, txs })
     }
@@ -186,21 +187,16 @@ fn seq(blocks: &BTreeMap<u64, (i64, u64)>, placed: &PlacedMovement) -> Option<u6
     }
 }
 
-/// An account as the chain's own explorers write it.
-pub(crate) fn address(identity: &Identity, account: &Account) -> String {
-    if identity.vm == Vm::Evm.name() { account.to_hex() } else { account.to_bech32(&identity.prefix) }
-}
-
-/// The record of a token.
+/// The record of a token, with what the node has said of it.
 pub(crate) fn moved_token(
     identity: &Identity,
     snapshot: &dyn Snapshot,
     token: &Token,
+    reply: Option<&TokenReply>,
 ) -> Result<MovedToken, HttpError> {
     let mut stored = ledger::denom_of(snapshot, token).map_err(HttpError::internal)?;
-    let reply = tokens::reply(snapshot, token).map_err(HttpError::internal)?;
     if stored.is_none() {
-        stored = reply.as_ref().map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty());
+        stored = reply.map(|reply| reply.denom.clone()).filter(|denom| !denom.is_empty());
     }
     if stored.is_none() {
         stored = balances::denom_of(snapshot, token).map_err(HttpError::internal)?;
@@ -222,8 +218,8 @@ pub(crate) fn moved_token(
         Token::Cw721(contract) => ("cw721", String::new(), address(identity, &(*contract).into())),
         Token::Erc1155(contract) => ("erc1155", String::new(), Account::from(*contract).to_hex()),
     };
-    let is_erc721 = reply.as_ref().is_some_and(|reply| reply.is_erc721);
-    let is_named = reply.as_ref().is_some_and(|reply| reply.name_outcome() == Outcome::Known);
+    let is_erc721 = reply.is_some_and(|reply| reply.is_erc721);
+    let is_named = reply.is_some_and(|reply| reply.name_outcome() == Outcome::Known);
     let (symbol, decimals) =
         reply.map_or((None, None), |reply| (reply.known_symbol(), reply.known_decimals()));
     let verified = match token {
@@ -239,6 +235,12 @@ pub(crate) fn moved_token(
         _ => None,
     };
     Ok(MovedToken { r#type: kind.to_owned(), denom, address, symbol, decimals, verified, complete })
+}
+
+/// Whether a function computes the balances of `token` that the bank shows; `None` if that is not known.
+pub(crate) fn is_derived(token: &Token, reply: Option<&TokenReply>) -> Option<bool> {
+    let is_asset = matches!(token, Token::Asset(_));
+    if is_asset { reply.map(|reply| reply.is_derived) } else { Some(false) }
 }
 
 fn reference(cause: &Cause) -> TransferReference {

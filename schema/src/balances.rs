@@ -24,15 +24,16 @@ use crate::ledger::{
 use crate::meta::{self, RichLane};
 use crate::movement::{Place, TokenKey};
 use crate::records::damaged;
+use crate::supply::SupplyReplies;
 
 /// The index: what a node was asked for, by a lane of its own.
 pub const BALANCES: Index = Index {
     name: "balances",
     version: 1,
-    tables: &[Bases::SPEC, AskedAccounts::SPEC, TokenHolders::SPEC, TokenStates::SPEC],
+    tables: &[Bases::SPEC, AskedAccounts::SPEC, TokenHolders::SPEC, TokenStates::SPEC, SupplyReplies::SPEC],
     input: Input::Lane,
     needs_evm: false,
-    replies: &[],
+    replies: &[SupplyReplies::SPEC],
     rows: |_, _| Ok(()),
 };
 

@@ -2,13 +2,15 @@
 
 use chain::movement::Token;
 use chain::{Account, U256};
-use store::{Message, Snapshot};
+use store::{Bounds, Key as _, Message, Order, RowCursor, Snapshot, Table as _, prefix_end};
 
 use crate::Error;
-use crate::balances;
-use crate::ledger::{Change, History, is_negative};
+use crate::balances::{self, TokenHolders};
+use crate::keys::AccountKey;
+use crate::ledger::{BalanceTotals, Change, History, Holder, is_negative};
 use crate::meta::{self, RichLane};
-use crate::rich::{self, Address, Erc20s};
+use crate::movement::TokenKey;
+use crate::rich::{self, Address, Balances, Erc20s};
 
 /// A balance that is known at one height, and so at each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,4 +65,43 @@ impl Known {
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
+}
+
+/// The accounts that may have held some of `token` at some height, each once: those of its movements, then those that hold some
+/// without any.
+pub fn ever_held<'a>(
+    snapshot: &'a dyn Snapshot,
+    token: &Token,
+) -> impl Iterator<Item = Result<Account, Error>> + use<'a> {
+    let key = TokenKey(token.clone());
+    let moved = rows(snapshot, BalanceTotals::SPEC, &key.to_bytes()).filter_map(|row| {
+        let row = row.and_then(|(key, value)| store::table::decode_row::<BalanceTotals>(&key, &value));
+        row.map(|((_, Holder(account)), _)| account).transpose()
+    });
+    let others: Box<dyn Iterator<Item = Result<Account, store::Error>> + 'a> = match token {
+        Token::Erc20(contract) => Box::new(rows(snapshot, Balances::SPEC, contract).map(|row| {
+            let (key, value) = row?;
+            let ((_, account), _) = store::table::decode_row::<Balances>(&key, &value)?;
+            Ok(Account::from(account))
+        })),
+        _ => Box::new(rows(snapshot, TokenHolders::SPEC, &key.to_bytes()).map(|row| {
+            let (key, value) = row?;
+            let ((_, (_, AccountKey(account))), ()) = store::table::decode_row::<TokenHolders>(&key, &value)?;
+            Ok(account)
+        })),
+    };
+    let unmoved = others.filter_map(move |account| {
+        let is_new = account.and_then(|account| {
+            let total = (key.clone(), Holder(Some(account)));
+            let moved = store::table::read::<BalanceTotals>(snapshot, &total)?;
+            Ok(moved.is_none().then_some(account))
+        });
+        is_new.transpose()
+    });
+    moved.chain(unmoved).map(|account| account.map_err(Error::from))
+}
+
+fn rows<'a>(snapshot: &'a dyn Snapshot, table: &'static store::TableSpec, prefix: &[u8]) -> RowCursor<'a> {
+    let end = prefix_end(prefix);
+    RowCursor::new(snapshot, table, Bounds { start: prefix, end: end.as_deref() }, Order::Asc)
 }

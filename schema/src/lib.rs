@@ -16,6 +16,7 @@
 //! | [`evm_block`] | optional: headers of EVM blocks |
 //! | [`logs`] | optional: EVM transactions by the content of their logs |
 //! | [`ledger`], [`movement`] | optional: movements of tokens, by account and by token |
+//! | [`balances`], [`supply`] | optional: what accounts held before the first block of the ledger, holders, and supplies |
 //! | [`tokens`] | optional: tokens, with what the node says of them |
 //! | [`packets`] | optional: packets and channels of IBC |
 //! | [`bridge`], [`opchild`], [`ophost`] | optional: transfers over OPinit bridges: of a rollup, of its layer one |
@@ -55,6 +56,7 @@ pub mod internal_tx;
 mod json;
 pub mod keys;
 pub mod known_balance;
+pub mod known_token;
 pub mod ledger;
 pub mod logs;
 pub mod meta;
@@ -73,6 +75,7 @@ mod progress;
 pub mod records;
 pub mod rewind;
 pub mod rich;
+pub mod supply;
 pub mod tokens;
 pub mod tx;
 pub mod undo;
@@ -151,6 +154,7 @@ all_tables! {
         nft::Renewals,
         ledger::BalanceTotals,
         ledger::BalanceChanges, balances::Bases, balances::AskedAccounts, balances::TokenStates,
+        supply::SupplyReplies,
         ledger::Movements, ledger::TokenDenoms, ledger::DenomTokens, ledger::WholeTokens,
         ledger::MovedNfts, ledger::NftObjects,
         tokens::Tokens, tokens::TokenNumbers, tokens::TokenQuestions, tokens::TokenReplies, tokens::TokenSearch,

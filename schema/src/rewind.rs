@@ -12,7 +12,7 @@ use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingReindex, Ric
 use crate::nft::{NameChanges, fold};
 use crate::payload::Dictionary;
 use crate::undo::{self, Lane};
-use crate::{Error, INDEXES, TABLES, balances, index_writer, open, rich};
+use crate::{Error, INDEXES, TABLES, balances, index_writer, open, rich, supply};
 
 /// The outcome of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,7 @@ fn rewind_with(store: &dyn Store, to: u64, check: undo::Check) -> Result<Rewound
     let from = Lane::Blocks.height(&*store.snapshot()?)?;
     // They follow from movements that the next step removes.
     balances::rewind(store, to)?;
+    supply::rewind(store, to)?;
     for index in INDEXES {
         index_writer::rewind(store, index, to, |store, lane| undo::revert_last_commit(store, lane, check))?;
     }

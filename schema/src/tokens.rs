@@ -107,6 +107,9 @@ pub struct TokenReply {
     /// The last block of the state that was asked.
     #[prost(uint64, tag = "9")]
     pub height: u64,
+    /// A function of its module computes the balances that the bank shows.
+    #[prost(bool, tag = "10")]
+    pub is_derived: bool,
 }
 
 impl TokenReply {
@@ -123,6 +126,7 @@ impl TokenReply {
             denom: metadata.denom.clone().unwrap_or_default(),
             is_erc721: metadata.is_erc721,
             height,
+            is_derived: metadata.is_derived,
         }
     }
 
@@ -159,7 +163,7 @@ pub enum Facet {
 }
 
 /// Characters that are searched: a longer beginning tells no tokens apart.
-const SEARCHED: usize = 64;
+pub const SEARCHED: usize = 64;
 
 fn folded(text: &str) -> Text {
     Text(text.chars().take(SEARCHED).flat_map(char::to_lowercase).collect())

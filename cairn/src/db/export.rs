@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tables` | a file for each table, a line for each row |
 //! | `heights` | one file, a line for each height |
+//! | `holders` | one file, a line for each holder of a token after a block |
 //!
 //! # Invariants
 //! * All files are of one snapshot, also while another process writes.
@@ -11,13 +12,14 @@
 //! * A directory with `export.json` and without `export.unfinished` is complete. An interrupted export begins anew.
 
 mod heights;
+mod holders;
 mod tables;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use schema::meta::Identity;
 use serde_json::json;
 use store::Store as _;
@@ -49,9 +51,16 @@ pub(crate) struct What {
     table: Vec<String>,
     /// `tables`: a file for each table, a line for each row. `heights`: a line for each block with its transactions as
     /// they are served, in the files of a recording; the node's own answers are not stored, so no node can be played
-    /// from it
+    /// from it. `holders`: a line for each holder of the token `--token`, of any number of them; for the optional index
+    /// `ledger`
     #[arg(long, value_name = "FORM", default_value = "tables", conflicts_with = "table")]
     form: Form,
+    /// With `--form holders`: a denom, or the address of a contract or of a metadata object
+    #[arg(long, value_name = "TOKEN", required_if_eq("form", "holders"))]
+    token: Option<String>,
+    /// With `--form holders`: the block after which they are wanted [default: the last]
+    #[arg(long, value_name = "HEIGHT", requires = "token")]
+    height: Option<u64>,
 }
 
 /// How it is laid out.
@@ -59,6 +68,7 @@ pub(crate) struct What {
 enum Form {
     Tables,
     Heights,
+    Holders,
 }
 
 /// Writes the export.
@@ -75,6 +85,14 @@ pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
     let Viewed { store, own: _own } = view(data)?;
     refuse_inside(&what.to, data, "the export")?;
     let identity = schema::open::existing(&store)?;
+    let snapshot = store.snapshot()?;
+    let holders = match (&what.token, what.form) {
+        (Some(token), Form::Holders) => {
+            Some(holders::Holders::of(&*snapshot, &identity, token, what.height)?)
+        }
+        (Some(_), _) => bail!("--token goes with --form holders"),
+        (None, _) => None,
+    };
     fs::create_dir_all(&what.to).with_context(|| format!("creating {}", what.to.display()))?;
     let unfinished = what.to.join(UNFINISHED);
     if fs::exists(&unfinished)? {
@@ -83,10 +101,10 @@ pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
     let is_empty = fs::read_dir(&what.to).is_ok_and(|mut entries| entries.next().is_none());
     ensure!(is_empty, "{} is not empty: name another directory, or empty it", what.to.display());
     File::create_new(&unfinished).with_context(|| format!("creating {}", unfinished.display()))?;
-    let snapshot = store.snapshot()?;
-    let files = match what.form {
-        Form::Tables => tables::write(&*snapshot, &what.to, &what.table)?,
-        Form::Heights => heights::write(&*snapshot, &what.to)?,
+    let files = match holders {
+        Some(holders) => holders.write(&what.to)?,
+        None if what.form == Form::Heights => heights::write(&*snapshot, &what.to)?,
+        None => tables::write(&*snapshot, &what.to, &what.table)?,
     };
     let (blocks, calls) = lanes(&*snapshot)?;
     drop(snapshot);

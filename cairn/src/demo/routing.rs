@@ -91,7 +91,7 @@ impl RouteDemo {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
         });
         let current = CurrentRouting::default();
-        let routing = Routing::start(&settings, loaded, &current, &CurrentIndex::default())?;
+        let routing = Routing::start(&settings, loaded, &current, &CurrentIndex::none())?;
         let demo = Self { nodes, routing, current, settings };
         for (chain, hash) in demo.transfers() {
             demo.routing.service().tracker().track(chain, hash, now()?)?;

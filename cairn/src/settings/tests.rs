@@ -197,7 +197,7 @@ fn a_setting_of_json_rpc_without_effect_is_refused() {
     let written = |given: &[(&str, &str)]| {
         with(given).unwrap().index.iter().map(|index| index.name).collect::<Vec<_>>()
     };
-    assert_eq!(written(&[]), ["packets"], "by default");
+    assert_eq!(written(&[]), ["bridge", "packets"], "by default");
     assert!(written(&[("index", "none")]).is_empty());
     let calls = check(&[("index", "call_errors"), ("internal_txs", "false")], Some("evm")).unwrap_err();
     assert!(

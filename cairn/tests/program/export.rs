@@ -109,3 +109,52 @@ fn check_tables(directory: &Path, data: &Path) {
     let frames: usize = of("internal_tx").iter().map(|line| line["value"].as_array().unwrap().len()).sum();
     assert_eq!(frames, 2928);
 }
+
+#[test]
+fn holders_after_a_block_are_lines_however_many_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let at = data.to_str().unwrap();
+    let played = Played::start("evm-scenario", &[]);
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--index", "ledger"]].concat());
+    let url = cairn.url();
+    cairn.logged("caught up");
+    let export = |to: &Path, more: &[&str]| {
+        let own = ["db", "export", "--form", "holders", "--to", to.to_str().unwrap(), "--data", at];
+        [&own, more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for height in [100, LAST] {
+        let to = dir.path().join(height.to_string());
+        let height_text = height.to_string();
+        let args = export(&to, &["--token", "GAS", "--height", &height_text]);
+        printed(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let exported = lines(&to.join("holders.ndjson.zst"));
+        let (_, page) = get(&format!(
+            "{url}/indexer/ledger/v1/holders/GAS?height={height}&order_by=account&pagination.limit=1000"
+        ));
+        let pair = |it: &Value| (it["account"].to_string(), it["amount"].to_string());
+        let sorted = |list: &[Value]| list.iter().map(pair).collect::<std::collections::BTreeMap<_, _>>();
+        let listed = page["holders"].as_array().unwrap();
+        assert!(listed.len() > 5, "{page}");
+        assert_eq!(exported.len(), listed.len());
+        assert_eq!(sorted(&exported), sorted(listed), "{height}");
+        assert!(exported.iter().all(|line| line["exact"] == true));
+    }
+    let to = dir.path().join("refused");
+    for (more, code, words) in [
+        (&["--token", "nothing"][..], 1, "no token with balances is named `nothing`"),
+        (
+            &["--token", "GAS", "--height", "227"],
+            1,
+            "height 227 is not indexed: the ledger has blocks 1 to 226",
+        ),
+        (&[], 2, "--token"),
+    ] {
+        let args = export(&to, more);
+        let (refused_with, message) = refused(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(refused_with == code && message.contains(words), "{refused_with} {message}");
+        assert!(!to.exists(), "nothing is written");
+    }
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}

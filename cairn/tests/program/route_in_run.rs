@@ -1,6 +1,7 @@
 //! The routing service within `cairn run`: beside an index that starts, stops, has no node, or outlives its failures.
 
-use std::io::{Read as _, Write as _};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use crate::route::{BRIDGED, DEPOSIT, Pair, ended};
 use crate::support::{Cairn, Played, get, height, post, printed, refused, until};
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{Access, Batch, Bounds, Durability, Order, RocksOptions, RocksStore, Store as _, TableSpec};
 
 /// An indexer of `played` with the database `index`, which also routes between the chains of `pair`.
@@ -38,6 +39,69 @@ fn an_indexer_serves_routes_if_configured() {
     let (code, stderr_text) =
         refused(&[&played.flags("run", &index)[..], &["--route-registry", &pair.registry]].concat());
     assert!(code == 2 && stderr_text.contains("route.data"), "{code} {stderr_text}");
+}
+
+/// The balances of a portfolio's list, by denom.
+fn by_denom(list: &Value) -> BTreeMap<String, String> {
+    let pair = |it: &Value| (it["denom"].to_string(), it["amount"].to_string());
+    list.as_array().unwrap_or_else(|| panic!("{list}")).iter().map(pair).collect()
+}
+
+#[test]
+fn balances_of_the_indexed_chain_need_no_node_and_are_sent_again_after_movements() {
+    const USER: &str = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let pair = Pair::start();
+    let (router, url) = pair.route();
+    let l2 = |url: &str| {
+        let names = get(&format!("{url}/v1/supported-chains")).1;
+        let names = names.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+        let mut all = names.map(|name| get(&format!("{url}/v1/chain/{name}/{USER}/balances")));
+        let (_, first) = (all.next().unwrap(), all.next().unwrap());
+        first
+    };
+    let (code, expected) = l2(&url);
+    assert_eq!(code, 200, "{expected}");
+    let expected = by_denom(&expected);
+    assert!(!expected.is_empty());
+    router.kill();
+
+    // In the registry no node of this chain answers.
+    let chains = Path::new(&pair.registry).join("chains.toml");
+    let text = std::fs::read_to_string(&chains).unwrap();
+    let rest = pair.l2.services()[3];
+    assert!(text.contains(rest));
+    std::fs::write(&chains, text.replace(rest, "http://127.0.0.1:9")).unwrap();
+    let (router, url) = pair.route();
+    assert_eq!(l2(&url).0, 503);
+    router.kill();
+
+    // Before the first deposit to the user.
+    let mut played = Played::start("l1-l2/l2", &["--up-to", "150"]);
+    let index = pair.dir.path().join("index");
+    let routing_flags =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let flags = [&played.flags("run", &index)[..], &routing_flags, &["--index", "ledger"]].concat();
+    let mut cairn = Cairn::start(&flags);
+    let url = routing(&mut cairn);
+    cairn.logged("caught up");
+    let before = until("balances from the index", || Some(l2(&url)).filter(|(code, _)| *code == 200));
+    assert_ne!(by_denom(&before.1), expected);
+
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    write!(stream, "GET /v1/chain/all/{USER} HTTP/1.0\r\n\r\n").unwrap();
+    let messages = BufReader::new(stream).lines().map_while(Result::ok).filter_map(|line| {
+        let message: Value = serde_json::from_str(line.strip_prefix("data: ")?).unwrap();
+        (message["chainId"] == "e2e-l2-1" && message["type"] == "balances").then_some(message)
+    });
+    let mut messages = messages.map(|message| by_denom(&message["balances"]));
+    assert_eq!(messages.next().unwrap(), by_denom(&before.1));
+    played.end();
+    // The block of the user's last movement: behind the chain, an index would leave the answer to a node.
+    played.begin(&["--up-to", "452"]);
+    assert!(messages.any(|balances| balances == expected), "the stream ended");
+    assert_eq!(by_denom(&l2(&url).1), expected);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! is an empty text. A text has no characters that hide, or that change the order of others.
 
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 use crate::evm::abi;
@@ -44,6 +45,8 @@ pub struct Metadata {
     pub denom: Option<String>,
     /// The contract declares that it is an ERC-721.
     pub is_erc721: bool,
+    /// Of an asset of Move: a function of its module computes the balances that the bank shows.
+    pub is_derived: bool,
 }
 
 /// The visible characters of a name or symbol.
@@ -132,7 +135,7 @@ pub fn collection(reply: &[u8]) -> Option<Metadata> {
 /// A fungible asset of Move: its resource `0x1::fungible_asset::Metadata`, overridden by `ExtraMetadata` of the same module, if it
 /// has that; `None` if the first is no metadata.
 pub fn fungible_asset(object: &[u8; 32], plain: &[u8], extra: Option<&[u8]>) -> Option<Metadata> {
-    let mut own = resource(plain)?;
+    let mut own: Members = resource(plain)?;
     // A denom is a symbol only if the address follows from it (`initia:x/move/types/denom.go`).
     let named = |members: &Members| metadata_of_denom(&members.symbol).as_ref() == Some(object);
     let is_named = !own.symbol.starts_with("move/") && named(&own);
@@ -145,7 +148,17 @@ pub fn fungible_asset(object: &[u8; 32], plain: &[u8], extra: Option<&[u8]>) -> 
     Some(Metadata { denom: Some(denom), ..shown.into() })
 }
 
-fn resource(reply: &[u8]) -> Option<Members> {
+/// True if the resource `0x1::fungible_asset::DispatchFunctionStore` of an asset names a function for its balances.
+pub fn has_derived_balances(reply: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Functions {
+        derived_balance_function: Option<IgnoredAny>,
+    }
+    resource(reply).is_some_and(|functions: Functions| functions.derived_balance_function.is_some())
+}
+
+/// The data of a resource of Move.
+fn resource<T: DeserializeOwned>(reply: &[u8]) -> Option<T> {
     #[derive(Deserialize)]
     struct Reply {
         resource: Resource,
@@ -155,11 +168,11 @@ fn resource(reply: &[u8]) -> Option<Members> {
         move_resource: String,
     }
     #[derive(Deserialize)]
-    struct Typed {
-        data: Members,
+    struct Typed<T> {
+        data: T,
     }
     let reply: Reply = serde_json::from_slice(reply).ok()?;
-    serde_json::from_str(&reply.resource.move_resource).ok().map(|typed: Typed| typed.data)
+    serde_json::from_str(&reply.resource.move_resource).ok().map(|typed: Typed<T>| typed.data)
 }
 
 /// The bank's metadata of a denom: its decimals are the exponent of the unit that is displayed. `None` if the reply is none.

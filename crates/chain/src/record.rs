@@ -4,6 +4,7 @@
 //! the members.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::address::valoper;
 use crate::comet::{Event, TxResult};
@@ -126,6 +127,22 @@ pub fn write_tx_record(
     push(out, &result.events);
     out.push(b'}');
     Ok(())
+}
+
+/// The hash and the code of the result in a record of [`write_tx_record`]. They are among its first bytes, and no others are read: a
+/// record may be large. `None` if it is no such record.
+pub fn hash_and_code(record: &[u8]) -> Option<(&str, u32)> {
+    const HASH_DIGITS: usize = 64;
+    let (hash, rest) = record.strip_prefix(br#"{"txhash":""#)?.split_at_checked(HASH_DIGITS)?;
+    let rest = rest.strip_prefix(br#"","height":""#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = rest[digits..].strip_prefix(br#"","codespace":"#)?;
+    let mut codespace = serde_json::Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
+    codespace.next()?.ok()?;
+    let rest = rest.get(codespace.byte_offset()..)?.strip_prefix(br#","code":"#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let code = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    Some((std::str::from_utf8(hash).ok()?, code))
 }
 
 /// An entry of the log that cosmos-sdk before 0.50 wrote.

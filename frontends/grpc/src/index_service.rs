@@ -321,22 +321,25 @@ service! {
                 .queries("kind", &kind)
                 .page(pagination);
         list_balances(
-            ListBalancesRequest { account, height, token, include_zero, pagination }
+            ListBalancesRequest { account, height, token, include_zero, pagination, r#type }
         ) -> ListBalancesResponse =
             Target::new("/indexer/ledger/v1/balances/by_account")
                 .segment("account", account)?
                 .query("height", height)
                 .query("token", token)
                 .query("include_zero", include_zero)
+                .queries("type", &r#type)
                 .page(pagination);
         list_balance_history(
-            ListBalanceHistoryRequest { account, token, from_height, to_height, pagination }
+            ListBalanceHistoryRequest { account, token, from_height, to_height, pagination, from_time, to_time }
         ) -> ListBalanceHistoryResponse =
             Target::new("/indexer/ledger/v1/balances/history")
                 .segment("account", account)?
                 .segment("token", token)?
                 .query("from_height", from_height)
                 .query("to_height", to_height)
+                .query("from_time", from_time)
+                .query("to_time", to_time)
                 .page(pagination);
         list_token_holders(
             ListTokenHoldersRequest { token, height, order_by, pagination }
@@ -365,8 +368,8 @@ service! {
                 .queries("type", &r#type)
                 .query("search", search)
                 .page(pagination);
-        get_ledger_token(GetLedgerTokenRequest { token }) -> GetLedgerTokenResponse =
-            Target::new("/indexer/ledger/v1/tokens").segment("token", token)?;
+        get_ledger_token(GetLedgerTokenRequest { token, height }) -> GetLedgerTokenResponse =
+            Target::new("/indexer/ledger/v1/tokens").segment("token", token)?.query("height", height);
         list_ibc_channels(ListIbcChannelsRequest { pagination }) -> ListIbcChannelsResponse =
             Target::new("/indexer/ibc/v1/channels").page(pagination);
         get_ibc_channel(GetIbcChannelRequest { channel_id, port }) -> GetIbcChannelResponse =

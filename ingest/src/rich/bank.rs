@@ -22,6 +22,7 @@ use schema::keys::AccountKey;
 use schema::ledger::{self, BalanceTotals, Change, History, Holder, LEDGER};
 use schema::meta::RichLane;
 use schema::movement::TokenKey;
+use schema::supply::put_supply;
 use serde_json::Value;
 use store::key::All;
 use store::{Batch, Bounds, Durability, Message, Order, RANK, Snapshot, Table as _};
@@ -35,8 +36,6 @@ use crate::{Error, Progress};
 const HEIGHTS_AT_ONCE: u64 = 1024;
 /// Holders of one commit of the first list of them.
 const HOLDERS_AT_ONCE: usize = 4096;
-/// Pause while the ledger lacks blocks.
-const BUILDING: Duration = Duration::from_millis(200);
 /// Greatest holders in a sample.
 const SAMPLED: u64 = 4;
 /// Samples in the time of the setting `reconcile`.
@@ -78,12 +77,13 @@ impl RichList {
         let mut blocks = self.blocks.clone();
         let next = async {
             loop {
-                blocks.wait_for(|blocks| blocks.height > height).await.map_err(|_| End::Stopped)?;
+                blocks.borrow_and_update();
                 let last = LEDGER.state(&*self.store.snapshot()?)?.map_or(0, |state| state.height);
                 if last > height {
                     return Ok(Some(last));
                 }
-                tokio::time::sleep(BUILDING).await;
+                // The lane of blocks announces what it builds of the ledger too.
+                blocks.changed().await.map_err(|_| End::Stopped)?;
             }
         };
         self.wait_for(async {
@@ -251,12 +251,12 @@ impl RichList {
             tracing::warn!(denom, %supply, height, "a denom has holders that are not known");
             Event::Incomplete.count();
         }
-        if new != state {
-            store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
+        store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
+            if new != state {
                 txn.put::<TokenStates>(&token, &Message(new));
-                Ok(())
-            })?;
-        }
+            }
+            Ok(put_supply(txn, &token.0, supply, height)?)
+        })?;
         Ok(Some(token))
     }
 
@@ -272,11 +272,12 @@ impl RichList {
         let address = Account::from(*contract).to_bech32(&self.prefix);
         let supply =
             self.wait_for(tokio::time::timeout(ANSWER_TIMEOUT, self.supply_of(rest, height, &address)))?;
-        if let Ok(Ok(Some(supply))) = supply
-            && outside.amount_after(supply) == Some(U256::ZERO)
-        {
+        if let Ok(Ok(Some(supply))) = supply {
             store::commit_rows::<Error>(&*self.store, Durability::Buffered, |txn| {
-                Ok(balances::add_proved(txn, &token, height)?)
+                if outside.amount_after(supply) == Some(U256::ZERO) {
+                    balances::add_proved(txn, &token, height)?;
+                }
+                Ok(put_supply(txn, &token.0, supply, height)?)
             })?;
         }
         Ok(Some(token))

@@ -10,9 +10,11 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use chain::U256;
+use chain::movement::Token;
 use node::ContractCall;
 use schema::meta::RichLane;
 use schema::rich::{self, Address, Balances, Erc20s, Holders, UndoBuilder};
+use schema::supply::put_supply;
 use store::{Message, Order};
 
 use super::lane::{BalanceReply, End, RichList};
@@ -129,6 +131,12 @@ impl RichList {
             rest = after;
             let Some((supply, balances)) = answers.split_last() else { continue };
             Event::Sample.count_many(balances.len() as u64);
+            if let BalanceReply::AtHeight(supply) = supply {
+                let token = Token::Erc20(sample.contract);
+                store::commit_rows::<Error>(&*self.store, store::Durability::Buffered, |txn| {
+                    Ok(put_supply(txn, &token, *supply, height)?)
+                })?;
+            }
             match sample.difference(balances) {
                 Some((account, held)) => {
                     self.log_drift(&sample.contract, &account, held, height)?;

@@ -4,6 +4,7 @@ mod damages;
 pub(crate) mod database;
 mod drifting;
 mod evm_damages;
+mod held;
 mod owners;
 
 use ingest::verify::Scope;

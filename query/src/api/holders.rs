@@ -1,57 +1,58 @@
 //! Holders of a token, now or at a height.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chain::movement::Token;
 use chain::{Account, U256};
 use schema::balances::{TokenHolders, TokenStates};
 use schema::keys::AccountKey;
-use schema::known_balance::Known;
-use schema::ledger::{self, BalanceTotals, Change, History, Holder};
+use schema::known_balance::{self, Known};
+use schema::ledger::{self, Change, History, Holder};
+use schema::meta::{self, RichLane};
 use schema::movement::TokenKey;
-use schema::rich::{Address, Balances, Erc20s, Holders};
+use schema::rich::{Address, Erc20s, Holders};
 use serde_json::{Map, Value};
-use store::{Message, Order, Snapshot};
+use store::{Message, Snapshot};
 use web::call::Call;
 use web::endpoint::{Endpoint, Param, Type};
 use web::http_error::HttpError;
 use web::limits::lane;
 use web::reply::Reply;
 
-use super::balance::{BALANCE_BYTES, after_block};
-use super::ledger::range::height;
-use super::ledger::{TOKEN, named_tokens};
-use super::{ListRequest, Tag};
+use super::ListRequest;
+use super::balance::BALANCE_BYTES;
+use super::ledger::range::{after_block, height};
+use super::ledger::{TAG, TOKEN, named_tokens};
 use crate::array::Array;
 use crate::array::map_rows::MapRows;
 use crate::array::set::{InMemory, Set};
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
+use crate::names::address;
 use crate::page_writer::PageWriter;
 use crate::params;
-use crate::transfer_record::address;
 use crate::v1::{ListTokenHoldersResponse, TokenHolder};
-
-const TAG: Tag = Tag("Ledger");
 
 /// Accounts whose balances a request computes.
 const MAX_HOLDERS: usize = 10_000;
+
+const PARAMS: &[Param] = &[
+    Param::path("token", TOKEN),
+    Param::query("height", Type::Between(0, i64::MAX), "The block; 0 for the last."),
+    Param::query_or(
+        "order_by",
+        Type::OneOf(&["amount", "account"]),
+        "amount",
+        "By amount, or by account if at most 10,000 have ever held it.",
+    ),
+    Param::Group(&params::checked_pages(Space::TokenHolders, params::MAX_LIMIT)),
+];
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[TAG.list::<ListTokenHoldersResponse>(
     "/indexer/ledger/v1/holders/{token}",
     "Holders of a token: now, or after a block if at most 10,000 accounts have ever held it.",
-    &[
-        Param::path("token", TOKEN),
-        Param::query("height", Type::Between(0, i64::MAX), "The block; 0 for the last."),
-        Param::query_or(
-            "order_by",
-            Type::OneOf(&["amount", "account"]),
-            "amount",
-            "By amount, or by account if at most 10,000 have ever held it.",
-        ),
-        Param::Group(&params::pages(Space::TokenHolders)),
-    ],
+    PARAMS,
     holders,
 )];
 
@@ -66,17 +67,9 @@ impl Row for HolderRow {
 }
 
 fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
+    params::check(call, PARAMS)?;
     let wanted = height(call, "height")?;
-    let by_account = match call.first("order_by") {
-        None | Some("" | "amount") => false,
-        Some("account") => true,
-        Some(other) => {
-            return Err(HttpError::bad_request(format!(
-                "[INVALID_VALUE] invalid value for order_by: {} (must be amount or account)",
-                params::shown(other)
-            )));
-        }
-    };
+    let by_account = call.first("order_by") == Some("account");
     let space = if by_account { Space::HoldersByAccount } else { Space::TokenHolders };
     let request = ListRequest::<HolderRow>::new(indexer, call, space)?;
     // Without a height, those of the lane that keeps them: it may be a block behind.
@@ -170,19 +163,40 @@ pub(super) fn current<'a>(
     Ok(Box::new(MapRows::new(set, lower_bound, move |rows| Ok(rows.into_iter().map(row).collect()))))
 }
 
+/// How many accounts hold some of `token` at the height of the lane that keeps them; `None` if none does.
+pub(super) fn number(snapshot: &dyn Snapshot, token: &Token) -> Result<Option<u64>, HttpError> {
+    let lane: RichLane = meta::read(snapshot).map_err(HttpError::internal)?.unwrap_or_default();
+    if lane.height == 0 || is_incomplete(snapshot, token)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(current(snapshot, token)?.len()))
+}
+
+/// How many accounts held some of `token` after the block `height`; `None` if too many ever have, or none is known.
+pub(super) fn number_at(
+    snapshot: &dyn Snapshot,
+    token: &Token,
+    height: u64,
+) -> Result<Option<u64>, HttpError> {
+    let is_known = number(snapshot, token)?.is_some();
+    if !is_known || ever_held(snapshot, token)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(held_at(snapshot, token, height)?.0.len() as u64))
+}
+
 /// The balances after the block `height` that are not 0, and whether some are not known, or not exact.
 fn held_at(
     snapshot: &dyn Snapshot,
     token: &Token,
     height: u64,
 ) -> Result<(BTreeMap<Account, U256>, bool), HttpError> {
-    let accounts = ever_held(snapshot, token)?;
-    if accounts.len() > MAX_HOLDERS {
-        return Err(HttpError::bad_request(format!(
+    let accounts = ever_held(snapshot, token)?.ok_or_else(|| {
+        HttpError::bad_request(format!(
             "more than {MAX_HOLDERS} accounts have held the token: only its holders now, by amount, are listed; leave out \
-             `height` and `order_by`"
-        )));
-    }
+             `height` and `order_by`, or let the operator run `cairn db export --form holders`"
+        ))
+    })?;
     lane::spend(accounts.len() as u64 * BALANCE_BYTES)?;
     let (mut held, mut some_unknown) = (BTreeMap::new(), false);
     for account in accounts {
@@ -202,22 +216,14 @@ fn held_at(
     Ok((held, some_unknown))
 }
 
-/// Accounts that may have held `token` at some height: [`MAX_HOLDERS`], or more if there are.
-fn ever_held(snapshot: &dyn Snapshot, token: &Token) -> Result<BTreeSet<Account>, HttpError> {
-    let limit = MAX_HOLDERS + 1;
-    let key = TokenKey(token.clone());
-    let moved = store::table::rows::<BalanceTotals>(snapshot, &key, Order::Asc, limit);
-    let moved = moved.map_err(HttpError::internal)?;
-    let mut found: BTreeSet<Account> =
-        moved.into_iter().filter_map(|((_, Holder(account)), _)| account).collect();
-    if let Token::Erc20(contract) = token {
-        let rows = store::table::rows::<Balances>(snapshot, contract, Order::Asc, limit);
-        let rows = rows.map_err(HttpError::internal)?;
-        found.extend(rows.into_iter().map(|((_, account), _)| Account::from(account)));
-    } else {
-        let set = Set::<TokenHolders>::all(snapshot, key).map_err(HttpError::internal)?;
-        let rows = set.slice(0..set.len().min(limit as u64)).map_err(HttpError::internal)?;
-        found.extend(rows.into_iter().map(|(_, AccountKey(account))| account));
+/// Accounts that may have held `token` at some height; `None` if they are more than [`MAX_HOLDERS`].
+fn ever_held(snapshot: &dyn Snapshot, token: &Token) -> Result<Option<Vec<Account>>, HttpError> {
+    let mut found = Vec::new();
+    for account in known_balance::ever_held(snapshot, token) {
+        if found.len() == MAX_HOLDERS {
+            return Ok(None);
+        }
+        found.push(account.map_err(HttpError::internal)?);
     }
-    Ok(found)
+    Ok(Some(found))
 }

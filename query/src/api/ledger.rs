@@ -6,11 +6,13 @@ mod request;
 
 use std::str::FromStr as _;
 
-use chain::movement::{self, Movement, Token, metadata_of_denom};
+use chain::movement::{self, Movement, Token};
 use chain::{Account, Vm};
+use schema::balances::TokenStates;
 use schema::keys::AccountKey;
 use schema::ledger::{self, AccountMovements, AccountTokenMovements, Class, TokenMovements};
 use schema::movement::{Place, TokenKey};
+use schema::rich::Erc20s;
 use serde::Deserialize;
 use store::Snapshot;
 use web::call::Call;
@@ -22,9 +24,11 @@ use web::reply::Reply;
 use self::request::Request;
 use super::{Tag, block, tx};
 use crate::array::Array;
+use crate::csv::{MAX_ROWS, TEXT};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::movement_params::{self, DIRECTIONS, KINDS};
+use crate::names;
 use crate::params;
 use crate::v1::ListTransfersResponse;
 
@@ -34,10 +38,11 @@ pub(super) const FROM_HEIGHT: Param =
 pub(super) const TO_HEIGHT: Param =
     Param::query("to_height", Type::Between(0, i64::MAX), "Not after this block; 0 for the last.");
 
-const FROM_TIME: Param =
+pub(super) const FROM_TIME: Param =
     Param::query("from_time", Type::Pattern(range::TIME), "Not before this time, RFC 3339.");
 
-const TO_TIME: Param = Param::query("to_time", Type::Pattern(range::TIME), "Not after this time, RFC 3339.");
+pub(super) const TO_TIME: Param =
+    Param::query("to_time", Type::Pattern(range::TIME), "Not after this time, RFC 3339.");
 
 pub(super) const TOKEN: &str =
     "A denom (slashes as %2F in a path), or the address of a contract or of Move's metadata object.";
@@ -80,7 +85,7 @@ const BY_ACCOUNT: &[Param] = &[
     FROM_TIME,
     TO_TIME,
     Param::query_or("format", Type::OneOf(&["json", "csv"]), "json", csv::FORMAT),
-    Param::Group(&params::checked_pages(Space::Transfers, csv::MAX_ROWS)),
+    Param::Group(&params::checked_pages(Space::Transfers, MAX_ROWS)),
 ];
 
 const BY_TOKEN: &[Param] = &[
@@ -115,7 +120,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         transfers,
     ),
     Endpoint {
-        response: &ObjectOrText(of::<ListTransfersResponse>(), csv::TEXT),
+        response: &ObjectOrText(of::<ListTransfersResponse>(), TEXT),
         ..TAG.list::<ListTransfersResponse>(
             "/indexer/ledger/v1/transfers/by_account/{account}",
             "Movements from and to an account, without fees and without movements of nothing unless they are wanted; as CSV \
@@ -132,7 +137,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
     ),
     TAG.list::<ListTransfersResponse>(
         "/indexer/ledger/v1/transfers/by_height/{height}",
-        "Movements of a block.",
+        "Movements of a block; 400 if it is above the last indexed one, 404 if it is below the first.",
         BY_HEIGHT,
         by_height,
     ),
@@ -152,8 +157,8 @@ fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let is_csv = call.first("format") == Some("csv");
-    let default = if is_csv { csv::MAX_ROWS } else { params::DEFAULT_LIMIT };
-    let mut request = Request::with_limits(indexer, call, BY_ACCOUNT, (default, csv::MAX_ROWS))?;
+    let default = if is_csv { MAX_ROWS } else { params::DEFAULT_LIMIT };
+    let mut request = Request::with_limits(indexer, call, BY_ACCOUNT, (default, MAX_ROWS))?;
     let account = holder(indexer, params::account(call, indexer)?);
     let other = params::optional_account(call, indexer, "counterparty")?;
     request.filter.between = other.map(|other| (account, holder(indexer, other)));
@@ -205,6 +210,7 @@ fn by_token(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, HttpError> {
     let height = params::height(call)?;
     let request = Request::new(indexer, call, BY_HEIGHT)?;
+    range::after_block(&request.list.view, Some(height))?;
     request.respond(&request.between((height, Place::Begin), (height + 1, Place::Begin))?)
 }
 
@@ -259,46 +265,46 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
+/// The tokens with balances that have this name or address, and of which anything is indexed.
+///
+/// # Errors
+/// 404 if there is none.
+pub(super) fn held_tokens(
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    text: &str,
+) -> Result<Vec<Token>, HttpError> {
+    let mut known = Vec::new();
+    for token in named_tokens(indexer, snapshot, text)?.into_iter().filter(ledger::has_balances) {
+        if is_known(snapshot, &token).map_err(HttpError::internal)? {
+            known.push(token);
+        }
+    }
+    if known.is_empty() {
+        return Err(HttpError::not_found(format!(
+            "[NOT_FOUND] token not found: {} (no movement and no balance of it is indexed)",
+            params::shown(text)
+        )));
+    }
+    Ok(known)
+}
+
+fn is_known(snapshot: &dyn Snapshot, token: &Token) -> Result<bool, store::Error> {
+    if let Token::Erc20(contract) = token
+        && store::table::read::<Erc20s>(snapshot, contract)?.is_some()
+    {
+        return Ok(true);
+    }
+    let key = TokenKey(token.clone());
+    let has_moved = store::list::len::<TokenMovements>(snapshot, &key)? > 0;
+    Ok(has_moved || store::table::read::<TokenStates>(snapshot, &key)?.is_some())
+}
+
 /// The tokens that the text may name, whether they have moved or not.
 pub(super) fn named_tokens(
     indexer: &Indexer,
     snapshot: &dyn Snapshot,
     text: &str,
 ) -> Result<Vec<Token>, HttpError> {
-    // `0x` alone would be the zero address.
-    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| !digits.is_empty());
-    let contract = |digits: &str| {
-        let contract = Account::from_hex_literal(&format!("0x{digits}"))?;
-        <[u8; 20]>::try_from(contract.as_bytes()).ok()
-    };
-    Ok(match vm(indexer) {
-        Vm::Evm => {
-            let denom = text.strip_prefix("evm/").map(|digits| digits.strip_prefix("0x").unwrap_or(digits));
-            if let Some(contract) = denom.filter(|digits| !digits.is_empty()).and_then(contract) {
-                vec![Token::Erc20(contract)]
-            } else if let Some(contract) = hex.and_then(contract) {
-                vec![Token::Erc20(contract), Token::Erc721(contract), Token::Erc1155(contract)]
-            } else {
-                let mut token = ledger::token_of_denom(snapshot, text).map_err(HttpError::internal)?;
-                if token.is_none() {
-                    // Events name only denoms that were made since the first block.
-                    token = schema::tokens::of_denom(snapshot, text).map_err(HttpError::internal)?;
-                }
-                token.into_iter().collect()
-            }
-        }
-        Vm::Move => {
-            let literal = hex.map(|digits| format!("move/{digits}"));
-            let object = metadata_of_denom(literal.as_deref().unwrap_or(text));
-            object.into_iter().flat_map(|object| [Token::Asset(object), Token::Collection(object)]).collect()
-        }
-        Vm::Wasm | Vm::None => {
-            let contract = Account::from_bech32(text, indexer.prefix());
-            let contract = contract.and_then(|account| <[u8; 32]>::try_from(account.as_bytes()).ok());
-            contract.map_or_else(
-                || vec![Token::Denom(text.to_owned())],
-                |contract| vec![Token::Cw20(contract), Token::Cw721(contract)],
-            )
-        }
-    })
+    names::tokens(&indexer.identity, snapshot, text).map_err(HttpError::internal)
 }

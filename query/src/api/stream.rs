@@ -32,6 +32,10 @@ const ACCOUNT: Param =
 
 const IS_SIGNER: Param = params::is_signer("With an account: only transactions that it signed.");
 
+/// Blocks by which the index of movements may be behind when a stream of them is opened, which then waits: a build of it reads so many at
+/// once, and a rewind may take them back.
+const BEHIND: u64 = 4096;
+
 type OpenHandler = fn(&Indexer, &Call<'_>) -> Result<EventStream, HttpError>;
 
 const fn stream(
@@ -134,7 +138,7 @@ fn transfers(indexer: &Indexer, call: &Call<'_>) -> Result<EventStream, HttpErro
         classes.push(Class::Fee);
     }
     let view = indexer.view()?;
-    view.require(&LEDGER)?;
+    view.require_within(&LEDGER, BEHIND)?;
     let named = |text| match super::ledger::named_tokens(indexer, view.snapshot(), text)? {
         // An address is known before it has moved, a denom is not.
         unknown if unknown.is_empty() => super::ledger::tokens(indexer, view.snapshot(), text),

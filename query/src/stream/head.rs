@@ -16,6 +16,8 @@ pub(crate) struct Head {
     pub(crate) evm_txs: u64,
     /// The last sequence of a movement of tokens.
     pub(crate) movements: u64,
+    /// The last block of the index of movements; 0 if it is not stored.
+    pub(crate) ledger: u64,
     /// The rewind counter.
     pub(crate) rewinds: u64,
 }
@@ -24,7 +26,8 @@ impl Head {
     pub(crate) fn read(snapshot: &dyn Snapshot) -> Result<Self, Error> {
         let lane = meta::read::<BlockLane>(snapshot)?.unwrap_or_default();
         let rewinds = meta::read::<Rewinds>(snapshot)?.unwrap_or_default().count;
-        let movements = LEDGER.state(snapshot)?.map_or(0, |state| state.numbered);
-        Ok(Self { height: lane.height, txs: lane.txs, evm_txs: lane.evm_txs, movements, rewinds })
+        let (ledger, movements) =
+            LEDGER.state(snapshot)?.map_or((0, 0), |state| (state.height, state.numbered));
+        Ok(Self { height: lane.height, txs: lane.txs, evm_txs: lane.evm_txs, movements, ledger, rewinds })
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! * The position is that of the last event that was sent.
 //! * It is compared with the stored blocks whenever the rewind counter has changed, before any row is read.
+//! * No row is read while an optional index that has the rows is behind the blocks.
 //! * Rows far behind the head, and those that are tested, are read on few threads of a lower priority, one page of each
 //!   stream in turn: no request waits for streams that catch up, whether they are read or not.
 
@@ -34,6 +35,8 @@ struct Reader {
     filter: Filter,
     head: watch::Receiver<Head>,
     position: Position,
+    /// True until the position of a stream without an id is known.
+    starts: bool,
     /// The state in which the position was compared; `None` before, and while the index has not reached it.
     compared: Option<u64>,
     page: VecDeque<Placed>,
@@ -56,7 +59,9 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
     let mut hashes = Hashes::new(&*snapshot, feed.start_height);
     let now = Head::read(&*snapshot).map_err(HttpError::internal)?;
     let mut page = VecDeque::new();
+    let starts = id.is_none() && kind.is_behind(&now);
     let (position, compared) = match id {
+        None if starts => (Position::default(), None),
         None => {
             let position = feed.after_block(kind, now.height, &*snapshot, &mut hashes)?;
             page.push_back(notice("start", &filter, position));
@@ -81,6 +86,7 @@ pub(crate) fn open(feed: &Arc<Feed>, filter: Filter, id: Option<&str>) -> Result
         filter,
         head,
         position,
+        starts,
         compared,
         page,
         tested: (0, 0),
@@ -155,8 +161,8 @@ impl Reader {
                 "this client reads too slowly: it is {behind} blocks behind; resume with the id of this event"
             ))]));
         }
-        if self.filter.is_all() && self.compared == Some(head.rewinds) && head.height >= self.position.height
-        {
+        let is_here = !self.filter.kind.is_behind(&head) && head.height >= self.position.height;
+        if self.filter.is_all() && self.compared == Some(head.rewinds) && is_here {
             let cached = self.feed.cached(self.filter.kind, self.position.row, &head);
             let last = self.filter.kind.all(self.feed.start_height, &head);
             if !cached.is_empty() || self.position.row + 1 >= last.first + last.len {
@@ -171,6 +177,14 @@ impl Reader {
         let snapshot = feed.store.snapshot().map_err(HttpError::internal)?;
         let head = Head::read(&*snapshot).map_err(HttpError::internal)?;
         let mut hashes = Hashes::new(&*snapshot, feed.start_height);
+        if self.filter.kind.is_behind(&head) {
+            return Ok(only(Vec::new()));
+        }
+        if std::mem::take(&mut self.starts) {
+            self.compared = Some(head.rewinds);
+            let start = feed.after_block(self.filter.kind, head.height, &*snapshot, &mut hashes)?;
+            return Ok(only(vec![notice("start", &self.filter, start)]));
+        }
         if self.compared != Some(head.rewinds) || head.height < self.position.height {
             let was_here = self.compared.is_some();
             match self.position.base(&mut hashes, head.height).map_err(HttpError::internal)? {
@@ -202,9 +216,9 @@ impl Reader {
         (behind > slow.blocks && at.elapsed() > slow.time).then_some(behind)
     }
 
-    /// The blocks since it last had every event; `None` if it never had.
+    /// The blocks since it last had every event; `None` if it never had, or if their rows are to come.
     fn behind(&self, head: Head) -> Option<u64> {
-        let (_, height) = self.caught_up?;
+        let (_, height) = self.caught_up.filter(|_| !self.filter.kind.is_behind(&head))?;
         Some(head.height.saturating_sub(self.position.height.max(height)))
     }
 

@@ -56,6 +56,12 @@ impl Kind {
         }
     }
 
+    /// True if rows of blocks that are there are to come, as after a rewind, which may take more blocks back of an optional index:
+    /// which rows are new is not known then.
+    pub(crate) fn is_behind(self, head: &Head) -> bool {
+        self == Self::Transfers && head.ledger < head.height
+    }
+
     /// The rows of a block at `height`; its first row is defined even if it has none.
     pub(crate) fn of_block(
         self,

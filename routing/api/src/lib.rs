@@ -21,6 +21,7 @@
 //! | `heavy` | the limit of requests that need much processor time |
 //! | `quotes` | LayerZero quotes |
 //! | `prices` | prices from a feed |
+//! | `local_index` | balances of a chain that the same process indexes |
 //! | `body` | parsing of request bodies |
 //! | [`meter`] | metrics |
 //! | `errors` | text and code of every error response |
@@ -37,6 +38,7 @@ mod body;
 mod errors;
 mod heavy;
 mod lists;
+mod local_index;
 mod pools;
 mod prices;
 mod quotes;
@@ -45,6 +47,7 @@ mod swagger;
 pub use self::api::submit::SUBMIT;
 pub use self::api::tx::TRACK;
 pub use self::config::Config;
+pub use self::local_index::LocalIndex;
 pub use self::prices::PriceSource;
 pub use self::service::{Service, World};
 pub use self::swagger::{document, swagger_document};

@@ -19,6 +19,7 @@ use tracker::{ChainClients, Tracker};
 
 use crate::config::Config;
 use crate::lists::Lists;
+use crate::local_index::LocalIndex;
 use crate::meter;
 use crate::pools::{self, KnownMarket, Markets, PoolReaders};
 use crate::prices::PriceCache;
@@ -67,6 +68,8 @@ pub struct Service {
     pub(crate) quoter: Quoter,
     pub(crate) lists: Lists,
     pub(crate) config: Config,
+    /// The index of this process, if it has one.
+    pub(crate) local: Option<Arc<dyn LocalIndex>>,
     pub(crate) version: String,
 }
 
@@ -101,8 +104,15 @@ impl Service {
             quoter: Quoter::new(config.quote_age, config.query_timeout),
             lists: Lists::default(),
             config,
+            local: None,
             version: version.to_owned(),
         })
+    }
+
+    /// Reads balances of the chain that `local` has from there.
+    #[must_use]
+    pub fn with_local(self, local: Option<Arc<dyn LocalIndex>>) -> Self {
+        Self { local, ..self }
     }
 
     /// Current world.

@@ -41,6 +41,7 @@ use schema::parties::RecipientEvmTxs;
 use schema::payload::{Chunk, Dictionary, DictionaryRow, Payload};
 use schema::postings;
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
+use schema::supply::{SupplyReplies, SupplyReply};
 use schema::tokens::{
     FirstSeen, TokenNumbers, TokenQuestions, TokenReplies, TokenReply, TokenSearch, Tokens, TokensByType,
 };
@@ -153,6 +154,7 @@ fn tokens(txn: &mut Txn<'_>) {
         denom: "uusdc".to_owned(),
         is_erc721: false,
         height: 301,
+        is_derived: true,
     };
     txn.put::<TokenReplies>(&token, &Message(reply));
 }
@@ -220,6 +222,8 @@ fn balances(txn: &mut Txn<'_>) {
         denom: "umin".to_owned(),
     };
     txn.put::<TokenStates>(&token, &Message(state));
+    let supply = SupplyReply { base: vec![1, 44], height: 300 };
+    txn.put::<SupplyReplies>(&token, &Message(supply));
     txn.insert::<TokenHolders>(&token, &(amount(300), contract()), &()).unwrap();
 }
 

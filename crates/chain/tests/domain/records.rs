@@ -2,7 +2,7 @@
 
 use chain::Timestamp;
 use chain::comet::{TxResult, parse_results};
-use chain::record::{BlockRecord, Proposer, write_block_record, write_tx_record};
+use chain::record::{BlockRecord, Proposer, hash_and_code, write_block_record, write_tx_record};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -28,6 +28,20 @@ fn a_transaction_has_its_members_in_the_order_of_the_contract() {
         r#"{"key":"fee","value":"4500ugas","index":true},{"key":"x","value":"","index":true}]}]}"#,
     ];
     assert_eq!(written(&results.txs_results[0]), expected.concat());
+}
+
+proptest! {
+    #[test]
+    fn hash_and_code_are_read_from_the_first_bytes(codespace: String, code: u32, log: String, cut in 0..200_usize) {
+        let result = TxResult { code, codespace: codespace.into(), log: log.into(), ..TxResult::default() };
+        let record = written(&result);
+        let hash = "AB".repeat(32);
+        prop_assert_eq!(hash_and_code(record.as_bytes()), Some((&*hash, code)));
+        // A shorter one is none, or ends within the code.
+        let cut = cut.min(record.len());
+        let short = hash_and_code(&record.as_bytes()[..cut]);
+        prop_assert!(short.is_none_or(|(_, short)| code.to_string().starts_with(&short.to_string())));
+    }
 }
 
 #[test]

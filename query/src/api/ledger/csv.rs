@@ -1,46 +1,31 @@
-//! Movements of an account as CSV (RFC 4180), for spreadsheets.
+//! Movements of an account as CSV.
 //!
 //! # Invariants
 //!
-//! * No cell is a formula: one that begins with a character by which spreadsheets know formulas gets an apostrophe before it.
 //! * The fee of a transaction is in its first row of the whole list only, so a column of fees can be added up.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use chain::movement::{Kind, Movement, Token};
 use chain::{Account, U256};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schema::ledger::row_of;
 use schema::movement::{MovementRow, Place, PlacedMovement};
 use web::call::Call;
 use web::http_error::HttpError;
-use web::limits::lane;
-use web::openapi::schema::Text;
 use web::reply::Reply;
 
 use super::request::Request;
-use crate::cursor::{self, Space};
+use crate::csv::{self, Lines, scaled};
+use crate::cursor::Space;
 use crate::page::{Direction, Page};
 use crate::transfer_record::Records;
 use crate::v1::{MovedToken, Transfer};
-
-/// Rows of a page, at most and by default.
-pub(super) const MAX_ROWS: u64 = 10_000;
 
 /// What the parameter `format` does.
 pub(super) const FORMAT: &str = "With `csv`, text/csv in place of JSON: up to 10,000 rows (also by default) after a line with the \
      names of the columns; a header `Link` with rel=\"next\" leads to the next ones. The fee is what the account has paid for the \
      transaction less what was given back, in the first row of the transaction. A cell that a spreadsheet could take for a \
      formula begins with an apostrophe.";
-
-/// The body.
-pub(super) const TEXT: Text = Text {
-    content_type: "text/csv",
-    doc: "Lines of cells (RFC 4180), the names of the columns in the first one.",
-};
-
-const CONTENT_TYPE: &str = "text/csv; charset=utf-8";
 
 const HEADER: [&str; 14] = [
     "timestamp",
@@ -64,12 +49,10 @@ pub(super) fn reply(
     call: &Call<'_>,
     request: &Request<'_>,
     account: Account,
-    mut page: Page<u64>,
+    page: Page<u64>,
     selects: &dyn Fn(&Movement) -> bool,
 ) -> Result<Reply, HttpError> {
     let paging = &request.list.paging.request;
-    let mut out = Vec::new();
-    write_row(&mut out, &HEADER.map(str::to_owned));
     let mut fees = Fees {
         records: request.records(),
         account,
@@ -78,38 +61,13 @@ pub(super) fn reply(
         rows: BTreeMap::new(),
         last: None,
     };
-    let (mut written, max) = (0, request.list.indexer.page_bytes);
+    let mut lines = Lines::new(&HEADER, request.list.indexer.page_bytes);
     request.records().each(&page.rows, |number, placed, record| {
         let fee = fees.of(number, placed)?;
-        let mut line = Vec::new();
-        write_row(&mut line, &cells(account, &placed.movement, record, fee));
-        if written > 0 && out.len() + line.len() > max {
-            return Ok(ControlFlow::Break(()));
-        }
-        lane::spend(line.len() as u64)?;
-        out.extend(line);
-        written += 1;
-        Ok(ControlFlow::Continue(()))
+        lines.push(&cells(account, &placed.movement, record, fee))
     })?;
-    if !paging.is_backward() {
-        page.cut(written, paging);
-    }
-    let link = page.next.map(|next| link(call, &cursor::encode(Space::Transfers, next))).transpose()?;
-    Ok(Reply { content_type: CONTENT_TYPE, link, ..Reply::json(out) })
-}
-
-/// The `Link` to the page at `key`.
-fn link(call: &Call<'_>, key: &str) -> Result<String, HttpError> {
-    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    let others = call
-        .form()?
-        .into_iter()
-        .filter(|(name, _)| !matches!(&**name, "pagination.key" | "pagination.offset"));
-    let mut query: Vec<String> =
-        others.map(|(name, value)| format!("{}={}", encode(&name), encode(&value))).collect();
-    query.push(format!("pagination.key={key}"));
-    let account = encode(call.text("account"));
-    Ok(format!("</indexer/ledger/v1/transfers/by_account/{account}?{}>; rel=\"next\"", query.join("&")))
+    let path = format!("/indexer/ledger/v1/transfers/by_account/{}", csv::encoded(call.text("account")));
+    lines.reply(call, &path, (Space::Transfers, page))
 }
 
 /// The amount and the denom of a fee.
@@ -150,33 +108,6 @@ fn cells(account: Account, movement: &Movement, record: &Transfer, fee: Fee) -> 
 fn name(token: &MovedToken, id: &str) -> String {
     let name = if token.denom.is_empty() { &token.address } else { &token.denom };
     if id.is_empty() { name.clone() } else { format!("{name}/{id}") }
-}
-
-/// An amount in units of 10^`decimals`, without trailing zeros.
-fn scaled(amount: U256, decimals: u32) -> String {
-    let digits = format!("{amount:0>width$}", amount = amount.to_string(), width = decimals as usize + 1);
-    let (whole, part) = digits.split_at(digits.len() - decimals as usize);
-    let part = part.trim_end_matches('0');
-    if part.is_empty() { whole.to_owned() } else { format!("{whole}.{part}") }
-}
-
-/// Appends a line.
-fn write_row(out: &mut Vec<u8>, cells: &[String]) {
-    for (n, cell) in cells.iter().enumerate() {
-        if n > 0 {
-            out.push(b',');
-        }
-        // As OWASP advises: what begins so is a formula to spreadsheets.
-        let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let guard = if is_formula { "'" } else { "" };
-        if cell.contains([',', '"', '\r', '\n']) {
-            out.extend(format!("\"{guard}{}\"", cell.replace('"', "\"\"")).into_bytes());
-        } else {
-            out.extend_from_slice(guard.as_bytes());
-            out.extend_from_slice(cell.as_bytes());
-        }
-    }
-    out.extend_from_slice(b"\r\n");
 }
 
 /// The fees of the transactions of a page.
@@ -262,39 +193,5 @@ impl Fees<'_> {
             denoms.push(name(&self.records.token(&token)?, ""));
         }
         Ok((!amounts.is_empty()).then(|| (amounts.join(" "), denoms.join(" "))))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(cells: &[&str]) -> String {
-        let mut out = Vec::new();
-        write_row(&mut out, &cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>());
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn cells_are_quoted_where_they_must_be_and_are_never_formulas() {
-        assert_eq!(line(&["a", "", "b c"]), "a,,b c\r\n");
-        assert_eq!(
-            line(&["a,b", "say \"x\"", "1\n2", "1\r2"]),
-            "\"a,b\",\"say \"\"x\"\"\",\"1\n2\",\"1\r2\"\r\n"
-        );
-        assert_eq!(
-            line(&["=1+1", "+1", "-1", "@x", "\tx", "\rx", "=\"a\",b"]),
-            "'=1+1,'+1,'-1,'@x,'\tx,\"'\rx\",\"'=\"\"a\"\",b\"\r\n"
-        );
-    }
-
-    #[test]
-    fn an_amount_is_scaled_without_loss() {
-        let scaled = |amount: u64, decimals| scaled(U256::from(amount), decimals);
-        assert_eq!(scaled(0, 6), "0");
-        assert_eq!(scaled(1_500_000, 6), "1.5");
-        assert_eq!(scaled(7, 3), "0.007");
-        assert_eq!(scaled(1000, 0), "1000");
-        assert_eq!(super::scaled(U256::MAX, 18).len(), 79);
     }
 }

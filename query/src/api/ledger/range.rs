@@ -2,10 +2,12 @@
 
 use chain::Timestamp;
 use schema::block::Blocks;
+use schema::ledger::LEDGER;
 use store::Message;
 use web::call::Call;
 use web::http_error::HttpError;
 
+use crate::api::block;
 use crate::indexer::{Indexer, View};
 use crate::params;
 
@@ -13,7 +15,7 @@ use crate::params;
 pub(super) const TIME: &str = r"^(1[7-9]|2[01])\d\d-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$";
 
 /// The first height that the parameters select and the first one behind it; `None` without them.
-pub(super) fn heights(
+pub(in crate::api) fn heights(
     call: &Call<'_>,
     indexer: &Indexer,
     view: &View<'_>,
@@ -68,4 +70,17 @@ fn time(call: &Call<'_>, name: &str) -> Result<Option<Timestamp>, HttpError> {
             params::shown(text)
         ))
     })
+}
+
+/// The block `wanted`, or the last one, with its time. An error if it is not indexed, or movements are not.
+pub(in crate::api) fn after_block(view: &View<'_>, wanted: Option<u64>) -> Result<(u64, String), HttpError> {
+    view.require(&LEDGER)?;
+    let last = view.blocks()?.height;
+    let height = wanted.unwrap_or(last);
+    if height > last {
+        return Err(HttpError::bad_request(format!("height {height} is above the indexed height {last}")));
+    }
+    let block = block::at(view, height)?
+        .ok_or_else(|| HttpError::not_found(format!("[NOT_FOUND] block not found: height {height}")))?;
+    Ok((height, Timestamp::from_unix_nanos(block.time).nanos()))
 }

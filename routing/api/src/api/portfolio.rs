@@ -2,18 +2,20 @@
 //!
 //! # Invariants
 //!
-//! * Only nodes of the registry's chains are asked, at most [`AT_ONCE`] at once for a client, each within the time of a query.
+//! * Only nodes of the registry's chains are asked, and not even these about a chain that this process indexes; at most [`AT_ONCE`] at once for a client, each within the time of a query.
+//! * Balances of the chain that is indexed here are sent again after movements of the account.
 //! * A chain that does not answer sends an error and no balances: what is unknown is never shown as nothing. It never ends
 //!   the stream, nor another chain.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chain::{Account, U256};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::stream;
+use futures_util::stream::{self, BoxStream};
 use planner::usd;
 use registry::{Chain, ChainRef, Registry};
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
@@ -28,13 +30,16 @@ use web::openapi::schema::{self, Object};
 use web::reply::Reply;
 
 use super::{CATALOGUE, balances, json, pointed};
-use crate::config::Config;
 use crate::errors;
+use crate::local_index::LocalIndex;
 use crate::meter;
 use crate::service::{Service, World};
 
 /// Chains that are asked at once for one client.
 const AT_ONCE: usize = 8;
+
+/// Movements after which balances are sent once.
+const CHANGES_AT_ONCE: usize = 1024;
 
 const ADDRESS: Param = Param::path("address", "The account: bech32 or hex.");
 
@@ -167,50 +172,45 @@ impl JsonSchema for Price {
     }
 }
 
-/// Where the balances of an account are from.
-trait Balances: Send + Sync {
-    /// What the account has on a chain, by denom, or the reason why that is unknown.
-    fn of<'a>(
-        &'a self,
-        chain: &'a Chain,
-        account: Account,
-    ) -> BoxFuture<'a, Result<Vec<(String, U256)>, String>>;
-}
-
-/// The nodes of each chain.
-struct Nodes {
+/// Where the balances of an account are from: the index of this process, or the nodes of each chain.
+#[derive(Clone)]
+struct Sources {
+    local: Option<Arc<dyn LocalIndex>>,
     tracker: Arc<Tracker>,
-    config: Config,
+    limit: Duration,
 }
 
-impl Balances for Nodes {
-    fn of<'a>(
-        &'a self,
-        chain: &'a Chain,
-        account: Account,
-    ) -> BoxFuture<'a, Result<Vec<(String, U256)>, String>> {
-        Box::pin(async move {
-            let address = account.to_bech32(&chain.bech32_prefix);
-            let limit = self.config.query_timeout;
-            let queried = timeout(limit, balances::all_of(self.tracker.clients(), chain, &address)).await;
-            let outcome = match queried {
-                Ok(Ok((all, true))) => Ok(all),
-                Ok(Ok((all, false))) => Err(format!(
-                    "the account has over {} balances on chain `{}`, more than are read",
-                    all.len(),
-                    chain.id
-                )),
-                Ok(Err(error)) => Err(error),
-                Err(_) => Err(format!("chain `{}` did not answer within {limit:?}", chain.id)),
-            };
-            meter::count_balances(outcome.is_ok());
-            outcome
-        })
+impl Sources {
+    fn of(service: &Service) -> Self {
+        let (local, tracker) = (service.local.clone(), Arc::clone(service.tracker()));
+        Self { local, tracker, limit: service.config.query_timeout }
     }
-}
 
-fn source(service: &Service) -> Nodes {
-    Nodes { tracker: Arc::clone(service.tracker()), config: service.config.clone() }
+    /// What the account has on a chain, by denom, or the reason why that is unknown.
+    async fn balances(&self, chain: &Chain, account: Account) -> Result<Vec<(String, U256)>, String> {
+        if let Some(known) = self.local.as_ref().and_then(|local| local.balances(&chain.id, account)) {
+            return Ok(known);
+        }
+        let (address, limit) = (account.to_bech32(&chain.bech32_prefix), self.limit);
+        let queried = timeout(limit, balances::all_of(self.tracker.clients(), chain, &address)).await;
+        let outcome = match queried {
+            Ok(Ok((all, true))) => Ok(all),
+            Ok(Ok((all, false))) => Err(format!(
+                "the account has over {} balances on chain `{}`, more than are read",
+                all.len(),
+                chain.id
+            )),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(format!("chain `{}` did not answer within {limit:?}", chain.id)),
+        };
+        meter::count_balances(outcome.is_ok());
+        outcome
+    }
+
+    /// An item after movements of the account on a chain that is indexed here.
+    fn changes(&self, chain: &Chain, account: Account) -> Option<BoxStream<'static, ()>> {
+        self.local.as_ref()?.changes(&chain.id, account)
+    }
 }
 
 /// The chains of Initia, where an address is the same account, by their names in lower case; one whose name another chain
@@ -253,19 +253,29 @@ fn chain_of(registry: &Registry, call: &Call<'_>) -> Result<ChainRef, HttpError>
 fn all(service: &Service, call: &Call<'_>) -> Result<EventStream, HttpError> {
     let world = service.world();
     let account = account(&world.registry, call)?;
-    let source = Arc::new(source(service));
-    let queries = stream::iter(chains(&world.registry)).map(move |(name, reference)| {
-        let (world, source) = (world.clone(), Arc::clone(&source));
-        async move { messages(&world, &*source, &name, reference, account).await }
+    let sources = Sources::of(service);
+    // Before the balances are read, so that no movement is missed.
+    let changes = chains(&world.registry).into_iter().filter_map(|(name, reference)| {
+        let changes = sources.changes(&world.registry[reference], account)?;
+        let (world, sources) = (world.clone(), sources.clone());
+        Some(changes.ready_chunks(CHANGES_AT_ONCE).then(move |_| {
+            let (world, sources, name) = (world.clone(), sources.clone(), name.clone());
+            async move { messages(&world, &sources, &name, reference, account).await }
+        }))
     });
-    let events = queries.buffer_unordered(AT_ONCE).flat_map(stream::iter);
+    let again = stream::select_all(changes.map(|change| change.boxed()).collect::<Vec<_>>());
+    let queries = stream::iter(chains(&world.registry)).map(move |(name, reference)| {
+        let (world, sources) = (world.clone(), sources.clone());
+        async move { messages(&world, &sources, &name, reference, account).await }
+    });
     // A client does not connect again to a server that has closed the stream.
-    Ok(events.chain(stream::pending()).boxed())
+    let first = queries.buffer_unordered(AT_ONCE).chain(stream::pending());
+    Ok(stream::select(first, again).flat_map(stream::iter).boxed())
 }
 
 async fn messages(
     world: &World,
-    source: &dyn Balances,
+    sources: &Sources,
     name: &str,
     reference: ChainRef,
     account: Account,
@@ -273,7 +283,7 @@ async fn messages(
     let Chain { id, .. } = &world.registry[reference];
     let of =
         |r#type| Message { r#type, chain: name, chain_id: id, balances: None, positions: None, error: None };
-    let messages = match source.of(&world.registry[reference], account).await {
+    let messages = match sources.balances(&world.registry[reference], account).await {
         Ok(amounts) => vec![
             Message { balances: Some(shown(world, reference, amounts)), ..of("balances") },
             Message { positions: Some(Vec::new()), ..of("positions") },
@@ -292,7 +302,7 @@ fn of_chain<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Resul
         let world = service.world();
         let account = account(&world.registry, call)?;
         let reference = chain_of(&world.registry, call)?;
-        let amounts = source(service).of(&world.registry[reference], account).await;
+        let amounts = Sources::of(service).balances(&world.registry[reference], account).await;
         json(&shown(&world, reference, amounts.map_err(HttpError::unavailable)?))
     })
 }

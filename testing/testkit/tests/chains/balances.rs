@@ -1,7 +1,7 @@
 //! Balances of a chain with fees and unusual tokens: every account in every token at every height, as its contracts
 //! said.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::BufRead as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use replay::Recording;
 use replay::answers::HttpReply;
 use schema::index::Index;
 use schema::known_balance::Known;
+use schema::known_token::KnownToken;
 use schema::ledger::{History, Holder, LEDGER};
 use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Erc20s};
@@ -294,10 +295,22 @@ async fn movements_lead_from_the_rich_list_to_every_balance_at_every_height() {
             .filter(|contract| ["fee", "reb", "liar"].contains(&oracle.names[*contract].as_str()));
         moved.all(drifts)
     };
-    while !all_drift() {
+    let all_have_supplies = || {
+        let snapshot = store.snapshot().unwrap();
+        let supply = |contract: &Address| {
+            let token = Token::Erc20(*contract);
+            KnownToken::of(&*snapshot, &token).unwrap().supply(&*snapshot, &token, recording.last()).unwrap()
+        };
+        let is_told = |contract: &&Address| {
+            oracle.replies.get(&(recording.last(), **contract)).is_some_and(|replies| replies[0].is_some())
+        };
+        oracle.names.keys().filter(is_told).all(|contract| supply(contract).amount.is_some())
+    };
+    while !all_drift() || !all_have_supplies() {
         looks.tick().await;
     }
     live.stop().await.unwrap();
+    supplies_are_right(&*store, &oracle, &odd);
     let mut compared = 0;
     for ((height, contract), replies) in &oracle.replies {
         for (account, reply) in
@@ -328,4 +341,35 @@ async fn movements_lead_from_the_rich_list_to_every_balance_at_every_height() {
         }
     }
     assert!(compared > 100_000, "{compared}");
+}
+
+/// The supplies of each height, from one that a contract was asked for.
+fn supplies_are_right(store: &dyn Store, oracle: &Oracle, odd: &[&str]) {
+    let snapshot = store.snapshot().unwrap();
+    let (mut compared, mut unknown) = (0, BTreeSet::new());
+    for ((height, contract), replies) in &oracle.replies {
+        let (token, name) = (Token::Erc20(*contract), oracle.names[contract].as_str());
+        let known = KnownToken::of(&*snapshot, &token).unwrap();
+        let supply = known.supply(&*snapshot, &token, *height).unwrap();
+        if odd.contains(&name) {
+            assert!(!known.is_drifting || known.complete_from.is_none(), "{name}");
+            continue;
+        }
+        assert_eq!(
+            (known.complete_from, known.is_drifting, known.is_silent),
+            (Some(1), false, false),
+            "{name}"
+        );
+        match supply.amount {
+            Some(amount) => {
+                assert_eq!(amount, replies[0].unwrap_or_default(), "{name} {height}");
+                compared += 1;
+            }
+            None => {
+                unknown.insert(name);
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
+    assert!(unknown.len() <= 2, "only what is kept at the zero address is no supply: {unknown:?}");
 }

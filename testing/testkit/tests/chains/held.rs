@@ -25,7 +25,7 @@ use crate::ledger::Chain;
 static OF_LEDGER: Index = LEDGER;
 static OF_BALANCES: Index = BALANCES;
 
-async fn app(name: &str) -> App<Indexer> {
+pub(crate) async fn app(name: &str) -> App<Indexer> {
     App::new(indexed::indexer(store_of(name).await).unwrap(), query::ENDPOINTS).unwrap()
 }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod balance_csv;
 mod balances;
 mod bridge;
 mod bridge_index;
@@ -19,6 +20,7 @@ mod otterscan;
 mod packets;
 mod records;
 mod streams;
+mod supplies;
 mod tokens;
 mod transfer_csv;
 mod transfer_filters;

@@ -51,9 +51,9 @@ fn is_recorded(recording: &Recording, token: &Token) -> bool {
         }
         Token::Erc721(contract) => calls(contract, &[NAME, SYMBOL, IS_ERC721]),
         Token::Erc1155(contract) => calls(contract, &[NAME, SYMBOL]),
-        Token::Asset(object) => {
-            ["Metadata", "ExtraMetadata"].iter().all(|name| rest(&resource(object, name), Some(last)))
-        }
+        Token::Asset(object) => ["Metadata", "ExtraMetadata", "DispatchFunctionStore"]
+            .iter()
+            .all(|name| rest(&resource(object, name), Some(last))),
         Token::Cw20(contract) => rest(&token_info(contract), Some(last)),
         Token::Denom(denom) => rest(&bank(denom), None),
         Token::Collection(object) => {
@@ -303,6 +303,12 @@ async fn tokens_are_found_by_the_beginning_of_a_symbol_or_denom() {
     assert_eq!(list(&app, "search=gas").len(), 1);
     assert!(list(&app, "search=evm/").len() > 5);
     assert!(list(&app, "search=nothing").is_empty());
+    // Only 64 characters are searched, the others are compared.
+    let long = all.iter().map(|it| text(it, "denom")).max_by_key(|denom| denom.len()).unwrap();
+    assert!(long.len() > 64, "{long}");
+    let encoded = long.replace('/', "%2F");
+    assert_eq!(list(&app, &format!("search={encoded}")).len(), 1);
+    assert!(list(&app, &format!("search={encoded}x")).is_empty());
     for (target, status, words) in [
         ("?type=erc", 400, "erc1155"),
         ("/nothing", 404, "token not found: nothing"),
@@ -330,7 +336,7 @@ async fn assets_of_move_are_named_by_their_module() {
     let (last, state) = (recording.last(), recording.state());
     let tokens = list(&app, "type=fa");
     assert!(tokens.len() > 15, "{}", tokens.len());
-    let mut renamed = 0;
+    let (mut renamed, mut derived) = (0, 0);
     let assets = all_tokens(&*store).into_iter().filter(|token| matches!(token, Token::Asset(_)));
     for (token, record) in assets.zip(&tokens) {
         let Token::Asset(object) = token else { panic!("{token:?}") };
@@ -347,13 +353,17 @@ async fn assets_of_move_are_named_by_their_module() {
         let name: String = text(&shown, "name").chars().filter(|c| !c.is_control()).collect();
         assert_eq!(json!(said(record)), json!([name, shown["symbol"], shown["decimals"]]), "{record}");
         assert_eq!(record["verified"], true);
+        let functions = resource("DispatchFunctionStore");
+        let is_derived = functions.is_some_and(|functions| !functions["derived_balance_function"].is_null());
+        assert_eq!(record["derived"], is_derived, "{record}");
+        derived += usize::from(is_derived);
         let path = format!("/initia/move/v1/denom?metadata=0x{}", hex::encode(object));
         let denom = body(state.rest("GET", &path, None, None)).unwrap();
         assert_eq!(record["denom"], denom["denom"], "{record}");
         let by_denom = get(&app, &format!("{ROOT}/{}", text(record, "denom").replace('/', "%2F")));
         assert_eq!(by_denom["token"], *record);
     }
-    assert_eq!(renamed, 1);
+    assert_eq!((renamed, derived), (1, 3));
     let called_umin = list(&app, "search=umin");
     assert!(called_umin.len() > 2, "false ones have the symbol, and the real one the denom");
     assert_eq!(called_umin.iter().filter(|token| token["denom"] == "umin").count(), 1);
