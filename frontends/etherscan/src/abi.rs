@@ -94,6 +94,12 @@ impl Abi {
         read
     }
 
+    /// How many functions and events it has.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.functions.len(), self.events.len())
+    }
+
     /// The function that a call with this input calls.
     pub fn function(&self, input: &[u8]) -> Option<&Signature> {
         self.functions.get(input.first_chunk::<4>()?)

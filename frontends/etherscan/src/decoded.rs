@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use alloy_json_abi::AbiItem;
 use chain::evm::Log;
 use chain::evm::dialect::Dialect;
 use query::Indexer;
@@ -21,34 +22,15 @@ const MAX_LOGS: usize = 1000;
 /// Contracts whose files are read for a request; what others call has no name.
 const MAX_CONTRACTS: usize = 256;
 
-/// The events of ERC-20, ERC-721 and ERC-1155: what a log of an unknown contract probably is.
-static STANDARDS: LazyLock<Abi> = LazyLock::new(|| {
-    let input = |text: &str| {
-        let (kind, name) = text.split_once(' ').unwrap_or_default();
-        json!({ "type": kind, "name": name.trim_start_matches('*'), "indexed": name.starts_with('*') })
-    };
-    let event = |(name, inputs): &(&str, &[&str])| {
-        let inputs: Vec<_> = inputs.iter().map(|text| input(text)).collect();
-        json!({ "type": "event", "name": name, "inputs": inputs })
-    };
-    let events: [(&str, &[&str]); 8] = [
-        ("Transfer", &["address *from", "address *to", "uint256 value"]),
-        ("Transfer", &["address *from", "address *to", "uint256 *tokenId"]),
-        ("Approval", &["address *owner", "address *spender", "uint256 value"]),
-        ("Approval", &["address *owner", "address *approved", "uint256 *tokenId"]),
-        ("ApprovalForAll", &["address *owner", "address *operator", "bool approved"]),
-        (
-            "TransferSingle",
-            &["address *operator", "address *from", "address *to", "uint256 id", "uint256 value"],
-        ),
-        (
-            "TransferBatch",
-            &["address *operator", "address *from", "address *to", "uint256[] ids", "uint256[] values"],
-        ),
-        ("URI", &["string value", "uint256 *id"]),
-    ];
-    Abi::new(&events.iter().map(event).collect::<Vec<_>>().into())
-});
+/// What a call or a log of an unknown contract probably is.
+static STANDARDS: LazyLock<Abi> = LazyLock::new(|| Abi::new(&standards()));
+
+/// The functions and events of `standards.txt`. A line that is none is left out, which a test would see.
+fn standards() -> Value {
+    let lines = include_str!("standards.txt").lines().filter(|line| !line.starts_with('#'));
+    let items = lines.filter_map(|line| AbiItem::parse(line).ok());
+    items.filter_map(|item| serde_json::to_value(item).ok()).collect::<Vec<_>>().into()
+}
 
 /// The ABIs of contracts, each with that of the contract behind it if it is a proxy.
 pub(crate) struct Abis<'a> {
@@ -106,12 +88,24 @@ pub(crate) fn tx(reads: &Reads<'_>, hash: &[u8; 32]) -> Result<Option<Value>, Er
     reads.view.tx_of(hash, &mut |row| {
         let summary = row.tx.summary();
         let call = summary.to.filter(|_| summary.is_signed && summary.input.len() >= 4).map(|to| {
-            let function = abis.function(to, summary.input);
+            let read = |function: &Signature| {
+                (function.shown.clone(), function.arguments(summary.input), false)
+            };
+            // Of a standard's function only with its arguments: four bytes alone say little.
+            let guess = || {
+                let function = STANDARDS.function(summary.input)?;
+                Some((function.shown.clone(), Some(function.arguments(summary.input)?), true))
+            };
+            let function = abis.function(to, summary.input).map(read).or_else(guess);
+            let (function, arguments, is_guess) = function.map_or((None, None, false), |(shown, arguments, guess)| {
+                (Some(shown), arguments, guess)
+            });
             json!({
                 "contract": format!("0x{}", hex::encode(to)),
                 "selector": format!("0x{}", hex::encode(&summary.input[..4])),
-                "function": function.map(|function| &function.shown),
-                "arguments": function.and_then(|function| function.arguments(summary.input)),
+                "guess": is_guess,
+                "function": function,
+                "arguments": arguments,
             })
         });
         let logs: Vec<_> = row.receipt.logs.iter().take(MAX_LOGS).map(|log| of_log(&mut abis, log)).collect();
@@ -146,4 +140,44 @@ fn of_log(abis: &mut Abis<'_>, log: &Log<'_>) -> Value {
         "event": event,
         "arguments": arguments,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_standards_is_a_function_or_an_event_of_its_own() {
+        let is_item = |line: &&str| !line.starts_with('#') && !line.is_empty();
+        let lines: Vec<&str> = include_str!("standards.txt").lines().filter(is_item).collect();
+        let items: Vec<AbiItem<'_>> = lines.iter().map(|line| AbiItem::parse(line).expect(line)).collect();
+        let (functions, events) = STANDARDS.counts();
+        assert_eq!(functions + events, items.len(), "two lines have the same selector or topic");
+        assert!(functions > 140 && events > 40, "{functions} {events}");
+    }
+
+    #[test]
+    fn known_selectors_are_those_of_their_functions() {
+        for (selector, shown) in [
+            ("a9059cbb", "transfer(address to, uint256 value)"),
+            ("095ea7b3", "approve(address spender, uint256 value)"),
+            ("d0e30db0", "deposit()"),
+            ("42842e0e", "safeTransferFrom(address from, address to, uint256 tokenId)"),
+            ("f242432a", "safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)"),
+            ("ac9650d8", "multicall(bytes[] data)"),
+            ("38ed1739", "swapExactTokensForTokens("),
+            ("414bf389", "exactInputSingle(("),
+            ("04e45aaf", "exactInputSingle(("),
+            ("3593564c", "execute(bytes commands, bytes[] inputs, uint256 deadline)"),
+            ("82ad56cb", "aggregate3(("),
+            ("1fad948c", "handleOps(("),
+            ("765e827f", "handleOps(("),
+            ("6a761202", "execTransaction("),
+            ("c7c7f5b3", "send(("),
+        ] {
+            let function = STANDARDS.function(&hex::decode(selector).unwrap()).expect(selector);
+            let shown = shown.split('(').next().unwrap();
+            assert!(function.shown.starts_with(shown), "{selector}: {}", function.shown);
+        }
+    }
 }

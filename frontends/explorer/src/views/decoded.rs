@@ -11,8 +11,10 @@ pub(crate) fn call(decoded: &Value) -> Option<Markup> {
     let call = decoded.get("call")?;
     let selector = call["selector"].as_str()?;
     Some(match call["function"].as_str() {
-        None => html! { span.mono title="selector; the folder `abi` has no ABI with it" { (selector) } },
-        Some(function) => html! { span.mono { (function) } (arguments("Arguments", &call["arguments"])) },
+        None => html! { span.mono title="selector of an unknown function" { (selector) } },
+        Some(function) => html! {
+            span.mono { (function) } (probably(call)) (arguments("Arguments", &call["arguments"]))
+        },
     })
 }
 
@@ -20,14 +22,14 @@ pub(crate) fn call(decoded: &Value) -> Option<Markup> {
 pub(crate) struct Event<'a> {
     /// Its signature.
     pub(crate) shown: &'a str,
-    arguments: &'a Value,
+    log: &'a Value,
 }
 
 impl<'a> Event<'a> {
     /// That of the log at this place of a transaction; `None` if no ABI explains it.
     pub(crate) fn of(decoded: &'a Value, place: usize) -> Option<Self> {
         let log = decoded["logs"].get(place)?;
-        Some(Self { shown: log["event"].as_str()?, arguments: &log["arguments"] })
+        Some(Self { shown: log["event"].as_str()?, log })
     }
 
     /// The name of the event.
@@ -37,7 +39,16 @@ impl<'a> Event<'a> {
 
     /// Its arguments.
     pub(crate) fn arguments(&self) -> Markup {
-        arguments("Arguments", self.arguments)
+        html! { (probably(self.log)) (arguments("Arguments", &self.log["arguments"])) }
+    }
+}
+
+/// A remark if it is explained by a standard, and not by the ABI of its contract.
+fn probably(explained: &Value) -> Markup {
+    html! {
+        @if explained["guess"] == true {
+            " " span.dim title="by a standard: the ABI of this contract is not known" { "probably" }
+        }
     }
 }
 
