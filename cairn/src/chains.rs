@@ -103,7 +103,7 @@ impl Served {
         let Some(database) = follow::await_database(settings, &opener, stop).await? else { return Ok(()) };
         follow::check_chain(settings, &database)?;
         caught_up.send_replace(Instant::now());
-        let pages = Pages { index: CurrentIndex::default(), routing: None, head: Arc::new(|| None) };
+        let pages = Pages { index: CurrentIndex::none(), routing: None, head: Arc::new(|| None) };
         let ready = Arc::clone(ready);
         let probes = Probes::new(move || ready());
         let app = serve::app(settings, database.store(), &probes, pages, format!("{PREFIX}{id}"))?;

@@ -61,16 +61,16 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `index` gets the API, and
-    /// `pages` has the inputs of the explorer.
+    /// Serves the database in `store`; without one, answers 503 with the reason until [`Serving::open`]. `pages`
+    /// has the inputs of the explorer.
     pub(crate) fn start(
         settings: &Settings,
         store: Option<Arc<dyn Store>>,
-        index: grpc::Index,
         probes: Probes,
         pages: Pages,
     ) -> anyhow::Result<Self> {
         let listener = listen(settings.listen, "--listen")?;
+        let index = grpc::Index::default();
         let server = if let Some(store) = store {
             let server = serve(settings, store, &listener, &probes, &index, pages.clone())?;
             tracing::info!(url = url_of(&server), "serving");

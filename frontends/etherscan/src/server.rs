@@ -50,15 +50,14 @@ const BY_CHAIN_ID: Handler<Etherscan> = Handler::Async(by_chain_id);
 
 const SOURCIFY_CHAINS: Handler<Etherscan> = Handler::Sync(sourcify_chains);
 
+const SOURCIFY_CONTRACT: &[Param] = &[
+    Param::path("chain", "The chain's EIP-155 id, in decimal."),
+    Param::path("address", "The contract's address, in hex."),
+];
+
 const fn sourcify_contract(path: &'static str) -> Endpoint<Etherscan> {
     let summary = "A known contract, as Sourcify's API has it.";
-    Endpoint {
-        params: &[
-            Param::path("chain", "The chain's EIP-155 id, in decimal."),
-            Param::path("address", "The contract's address, in hex."),
-        ],
-        ..endpoint(Method::Get, path, summary, Handler::Sync(sourcify))
-    }
+    Endpoint { params: SOURCIFY_CONTRACT, ..endpoint(Method::Get, path, summary, Handler::Sync(sourcify)) }
 }
 
 /// The endpoints.
