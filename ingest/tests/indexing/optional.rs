@@ -281,7 +281,7 @@ async fn the_index_of_bridges_is_the_same_however_it_is_written_and_goes_back() 
         schema::bridge::BRIDGE.remove(&*later).unwrap();
         assert_eq!(digest(&*later), without, "{chain}: removed without a trace");
 
-        rewind(&*with_blocks, last / 2).unwrap();
+        rewind(&*with_blocks, last - 20).unwrap();
         let height = meta::read::<BlockLane>(&*with_blocks.snapshot().unwrap()).unwrap().unwrap().height;
         let fresh = empty();
         index(&recording, height, &[&BRIDGE_NOW], &fresh).await;
